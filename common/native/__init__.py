@@ -1,0 +1,1 @@
+"""Machine code: primitives, their LLVM backend, compilation, caching and calls."""
