@@ -1,0 +1,303 @@
+"""Symbolic sizes: ints that know how they follow from the inputs' dimensions.
+
+A `Dim` is a polynomial with integer coefficients over *atoms*; an atom is one dimension of one input, or a
+floor division or remainder that the polynomials cannot express. The normal form makes equality structural.
+Every `Dim` carries a *hint*, its value in the call that is being traced. Comparing or concretising a `Dim`
+decides by the hint and records a *guard*: later calls with other sizes reuse the trace if all guards hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+Atom = tuple[Any, ...]
+Terms = tuple[tuple[tuple[Atom, ...], int], ...]
+
+
+class Guard:
+    """A fact about sizes on which a trace relies: ``left <relation> right`` was `holds` when traced."""
+
+    __slots__ = ("relation", "left", "right", "holds")
+
+    def __init__(self, relation: str, left: Terms, right: Terms, holds: bool) -> None:
+        self.relation, self.left, self.right, self.holds = relation, left, right, holds
+
+    def check(self, env: Mapping[Atom, int]) -> bool:
+        """Whether the guard holds for the sizes in `env`."""
+        a, b = evaluate(self.left, env), evaluate(self.right, env)
+        return (a == b if self.relation == "==" else a < b) is self.holds
+
+    def __str__(self) -> str:
+        relation = self.relation if self.holds else {"==": "!=", "<": ">="}[self.relation]
+        return f"{render(self.left)} {relation} {render(self.right)}"
+
+
+def evaluate(terms: Terms, env: Mapping[Atom, int]) -> int:
+    """The value of a polynomial for the atoms' values in `env`."""
+    total = 0
+    for atoms, coefficient in terms:
+        product = coefficient
+        for atom in atoms:
+            product *= _atom_value(atom, env)
+        total += product
+    return total
+
+
+def _atom_value(atom: Atom, env: Mapping[Atom, int]) -> int:
+    if atom[0] == "in":
+        return env[atom]
+    a, b = evaluate(atom[1], env), evaluate(atom[2], env)
+    return a // b if atom[0] == "//" else a % b
+
+
+def render(terms: Terms) -> str:
+    """A polynomial as text, for `explain()`."""
+    if not terms:
+        return "0"
+    parts = []
+    for atoms, coefficient in terms:
+        names = [_atom_name(atom) for atom in atoms]
+        if coefficient != 1 or not names:
+            names.insert(0, str(coefficient))
+        parts.append("*".join(names))
+    return " + ".join(parts)
+
+
+def _atom_name(atom: Atom) -> str:
+    if atom[0] == "in":
+        return f"arg{atom[1]}.shape[{atom[2]}]"
+    return f"({render(atom[1])} {atom[0]} {render(atom[2])})"
+
+
+def _terms(value: Dim | int) -> Terms:
+    if isinstance(value, Dim):
+        return value.terms
+    return (((), int(value)),) if value else ()
+
+
+def _add(a: Terms, b: Terms, sign: int = 1) -> Terms:
+    table = dict(a)
+    for atoms, coefficient in b:
+        table[atoms] = table.get(atoms, 0) + sign * coefficient
+    return tuple(sorted(((k, v) for k, v in table.items() if v), key=repr))
+
+
+def _mul(a: Terms, b: Terms) -> Terms:
+    table: dict[tuple[Atom, ...], int] = {}
+    for atoms_a, ca in a:
+        for atoms_b, cb in b:
+            key = tuple(sorted(atoms_a + atoms_b, key=repr))
+            table[key] = table.get(key, 0) + ca * cb
+    return tuple(sorted(((k, v) for k, v in table.items() if v), key=repr))
+
+
+def _divide(a: Terms, b: Terms) -> Terms | None:
+    """The exact quotient by a monomial, or None."""
+    if len(b) != 1:
+        return None
+    divisor, cb = b[0]
+    out = []
+    for atoms, ca in a:
+        rest = list(atoms)
+        for atom in divisor:
+            if atom not in rest:
+                return None
+            rest.remove(atom)
+        if ca % cb:
+            return None
+        out.append((tuple(rest), ca // cb))
+    return tuple(sorted(out, key=repr))
+
+
+class Dim:
+    """A size that is known only per call; see the module's docstring.
+
+    Arithmetic with ints and other Dims stays symbolic. ``int(d)``, ``range(d)`` and comparisons record a
+    guard. With floats and ``/`` a Dim becomes a weak traced number.
+    """
+
+    __slots__ = ("terms", "hint", "scope")
+
+    def __init__(self, terms: Terms, hint: int, scope: DimScope) -> None:
+        self.terms, self.hint, self.scope = terms, hint, scope
+
+    def _make(self, terms: Terms, hint: int) -> Any:
+        if not terms:
+            return 0
+        if len(terms) == 1 and not terms[0][0]:
+            return terms[0][1]
+        return Dim(terms, hint, self.scope)
+
+    def __add__(self, other: Any) -> Any:
+        if not isinstance(other, (Dim, int)):
+            return self.scope.number(self) + other
+        return self._make(_add(self.terms, _terms(other)), self.hint + hint(other))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        if not isinstance(other, (Dim, int)):
+            return self.scope.number(self) - other
+        return self._make(_add(self.terms, _terms(other), -1), self.hint - hint(other))
+
+    def __rsub__(self, other: Any) -> Any:
+        if not isinstance(other, int):
+            return other - self.scope.number(self)
+        return self._make(_add(_terms(other), self.terms, -1), other - self.hint)
+
+    def __neg__(self) -> Any:
+        return 0 - self
+
+    def __mul__(self, other: Any) -> Any:
+        if not isinstance(other, (Dim, int)):
+            return self.scope.number(self) * other
+        return self._make(_mul(self.terms, _terms(other)), self.hint * hint(other))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Any:
+        return self.scope.number(self) / (self.scope.number(other) if isinstance(other, Dim) else other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return other / self.scope.number(self)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return self._quotient("//", self, other)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return self._quotient("//", other, self)
+
+    def __mod__(self, other: Any) -> Any:
+        return self._quotient("%", self, other)
+
+    def __rmod__(self, other: Any) -> Any:
+        return self._quotient("%", other, self)
+
+    def _quotient(self, operator: str, a: Any, b: Any) -> Any:
+        if not isinstance(a, (Dim, int)) or not isinstance(b, (Dim, int)):
+            return NotImplemented
+        exact = _divide(_terms(a), _terms(b))
+        value = hint(a) // hint(b) if operator == "//" else hint(a) % hint(b)
+        if exact is not None:
+            return self._make(exact, value) if operator == "//" else 0
+        return Dim((((((operator, _terms(a), _terms(b))),), 1),), value, self.scope)
+
+    def _decide(self, relation: str, a: Any, b: Any) -> bool:
+        left, right = _terms(a), _terms(b)
+        holds = hint(a) == hint(b) if relation == "==" else hint(a) < hint(b)
+        if left != right:
+            self.scope.guard(Guard(relation, left, right, holds))
+            if relation == "==" and holds:
+                self.scope.unify(left, right)
+        return holds
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, (Dim, int)):
+            return NotImplemented
+        return self._decide("==", self, other)
+
+    def __ne__(self, other: object) -> bool:
+        if not isinstance(other, (Dim, int)):
+            return NotImplemented
+        return not self._decide("==", self, other)
+
+    def __lt__(self, other: Any) -> bool:
+        return self._decide("<", self, other)
+
+    def __gt__(self, other: Any) -> bool:
+        return self._decide("<", other, self)
+
+    def __le__(self, other: Any) -> bool:
+        return not self._decide("<", other, self)
+
+    def __ge__(self, other: Any) -> bool:
+        return not self._decide("<", self, other)
+
+    def __hash__(self) -> int:
+        return hash(self.terms)
+
+    def __bool__(self) -> bool:
+        return not self._decide("==", self, 0)
+
+    def __index__(self) -> int:
+        self.scope.guard(Guard("==", self.terms, _terms(self.hint), True))
+        return self.hint
+
+    __int__ = __index__
+
+    def __float__(self) -> float:
+        return float(self.__index__())
+
+    def __repr__(self) -> str:
+        return f"{render(self.terms)}={self.hint}"
+
+
+class DimScope:
+    """Where the Dims of one trace put their guards.
+
+    Parameters
+    ----------
+    number : turns a Dim into a weak traced number.
+    """
+
+    def __init__(self, number: Callable[[Dim], Any]) -> None:
+        self.guards: dict[str, Guard] = {}
+        self.number = number
+        self.renamed: dict[Atom, Atom] = {}
+
+    def guard(self, guard: Guard) -> None:
+        """Record a guard once."""
+        self.guards.setdefault(str(guard), guard)
+
+    def unify(self, left: Terms, right: Terms) -> None:
+        """Two plain dimensions that a guard keeps equal are one dimension from here on."""
+        a, b = self.canonical(left), self.canonical(right)
+        plain = all(len(t) == 1 and t[0][1] == 1 and len(t[0][0]) == 1 for t in (a, b))
+        if plain and a != b:
+            self.renamed[b[0][0][0]] = a[0][0][0]
+
+    def canonical(self, terms: Terms) -> Terms:
+        """`terms` with unified dimensions written as one."""
+        if not self.renamed:
+            return terms
+        out: Terms = ()
+        for atoms, coefficient in terms:
+            renamed = tuple(sorted((self._root(atom) for atom in atoms), key=repr))
+            out = _add(out, ((renamed, coefficient),))
+        return out
+
+    def _root(self, atom: Atom) -> Atom:
+        while atom in self.renamed:
+            atom = self.renamed[atom]
+        return atom
+
+    def input(self, position: int, axis: int, value: int) -> Dim:
+        """The Dim of one axis of one input."""
+        return Dim((((("in", position, axis),), 1),), value, self)
+
+
+def hint(value: Any) -> int:
+    """The value in the traced call, without a guard: for decisions that change speed, never results."""
+    return value.hint if isinstance(value, Dim) else value
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two sizes are equal for every call, without adding a guard."""
+    return bool(a == b) if isinstance(a, int) and isinstance(b, int) else key(a) == key(b)
+
+
+def key(value: Any) -> Any:
+    """A hashable name of a size: equal names are equal sizes in every call."""
+    if isinstance(value, Dim):
+        return value.scope.canonical(value.terms)
+    return _terms(value)
+
+
+def resolve(value: Any, env: Mapping[Atom, int]) -> Any:
+    """`value` with every Dim replaced by its size for `env`; looks into tuples and lists."""
+    if isinstance(value, Dim):
+        return evaluate(value.terms, env)
+    if isinstance(value, (tuple, list)):
+        return type(value)(resolve(v, env) for v in value)
+    return value

@@ -1,0 +1,80 @@
+"""The dtypes, and PyTorch's promotion between them.
+
+An operand belongs to one of three tiers: tensors with dimensions, 0-d tensors, weak numbers (Python
+numbers). Inside a tier dtypes promote as usual; a lower tier changes the result only when its category
+(bool < int < float) is higher. Source of the rule: PyTorch, "Tensor attributes: torch.dtype".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from common.spec import Spec
+
+float32 = np.dtype(np.float32)
+float64 = np.dtype(np.float64)
+int8 = np.dtype(np.int8)
+int16 = np.dtype(np.int16)
+int32 = np.dtype(np.int32)
+int64 = np.dtype(np.int64)
+uint8 = np.dtype(np.uint8)
+bool_ = np.dtype(np.bool_)
+
+SUPPORTED = (bool_, uint8, int8, int16, int32, int64, float32, float64)
+DEFAULT_FLOAT = float32
+_CATEGORY = {"b": 0, "i": 1, "u": 1, "f": 2}
+
+
+def is_floating(dtype: np.dtype) -> bool:
+    """Whether `dtype` is float32 or float64: the dtypes that have gradients."""
+    return dtype.kind == "f"
+
+
+def promote(a: np.dtype, b: np.dtype) -> np.dtype:
+    """The dtype of one tier that holds both; int64 with float32 is float32, as in PyTorch."""
+    if a is b:
+        return a
+    if a.kind == "f" and b.kind != "f":
+        return a
+    if b.kind == "f" and a.kind != "f":
+        return b
+    return np.promote_types(a, b)
+
+
+def result_dtype(specs: Iterable[Spec]) -> tuple[np.dtype, bool]:
+    """The dtype in which an elementwise op computes, and whether its result is weak.
+
+    Parameters
+    ----------
+    specs : the operands' specs; Python numbers come as 0-d weak specs.
+    """
+    tiers: list[np.dtype | None] = [None, None, None]
+    for spec in specs:
+        tier = 2 if spec.weak else (0 if spec.shape else 1)
+        known = tiers[tier]
+        tiers[tier] = spec.dtype if known is None else promote(known, spec.dtype)
+    dims, zero, weak = tiers
+    if dims is None and zero is None:
+        assert weak is not None
+        return weak, True
+    if weak is not None:
+        weak = DEFAULT_FLOAT if weak.kind == "f" else weak
+    result = None
+    for tier_dtype in (dims, zero, weak):
+        if tier_dtype is None:
+            continue
+        if result is None:
+            result = tier_dtype
+        elif _CATEGORY[tier_dtype.kind] > _CATEGORY[result.kind]:
+            result = promote(result, tier_dtype)
+    assert result is not None
+    return result, False
+
+
+def number_spec(value: bool | int | float) -> Spec:
+    """The weak 0-d spec of a Python number."""
+    if isinstance(value, bool):
+        return Spec((), bool_, True)
+    return Spec((), float64 if isinstance(value, float) else int64, True)

@@ -1,0 +1,69 @@
+"""Everything that Twingrad raises, in one tree.
+
+::
+
+    TwingradError
+    |-- ShapeError            RuntimeError, ValueError   operands do not fit together
+    |-- DTypeError            TypeError, RuntimeError    an op is not defined for a dtype
+    |-- ArgumentError         TypeError, ValueError      an argument of the wrong kind
+    |-- IndexRangeError       IndexError, RuntimeError   an index outside its dimension
+    |-- DivisionByZeroError   ZeroDivisionError          integer division by zero
+    |-- GradientError         RuntimeError               differentiation cannot go on
+    |   `-- GraphFreedError                              backward through a freed graph
+    |-- TraceError            TypeError                  a traced program asks for what only a run knows
+    |   `-- EscapedTracerError                           a tracer outlived its trace
+    `-- CompileError          RuntimeError               a kernel could not be made
+    TwingradCacheWarning      UserWarning                the disk cache is not usable; work goes on without it
+
+Each class is also the built-in exception that users of PyTorch and NumPy expect.
+"""
+
+from __future__ import annotations
+
+
+class TwingradError(Exception):
+    """Base of all errors of this package."""
+
+
+class ShapeError(TwingradError, RuntimeError, ValueError):
+    """Shapes that do not fit together, or a dimension that does not exist."""
+
+
+class DTypeError(TwingradError, TypeError, RuntimeError):
+    """A dtype for which an operation is not defined."""
+
+
+class ArgumentError(TwingradError, TypeError, ValueError):
+    """An argument of the wrong kind or value."""
+
+
+class IndexRangeError(TwingradError, IndexError, RuntimeError):
+    """An index outside the dimension it selects from."""
+
+
+class DivisionByZeroError(TwingradError, ZeroDivisionError):
+    """Integer division by zero."""
+
+
+class GradientError(TwingradError, RuntimeError):
+    """Differentiation was asked for something that has no gradient."""
+
+
+class GraphFreedError(GradientError):
+    """Backward ran through a graph whose saved values are gone."""
+
+
+class TraceError(TwingradError, TypeError):
+    """A traced program needs a value that exists only when the program runs."""
+
+
+class EscapedTracerError(TraceError):
+    """A tracer is used after its trace has ended."""
+
+
+class CompileError(TwingradError, RuntimeError):
+    """A kernel could not be compiled or loaded."""
+
+
+class TwingradCacheWarning(UserWarning):
+    """The disk cache is corrupt or not writable; kernels are compiled in memory instead."""

@@ -1,0 +1,141 @@
+"""The op record: everything that both engines, the tests and the docs know of an operation, in one place.
+
+Kinds
+-----
+elementwise  a scalar expression over exact primitives; broadcasting and un-broadcasting are automatic
+reduction    sum, amax, amin over dimensions, in the order that NUMERICS.md defines
+view         an index map on (offset, shape, strides)
+kernel       one compiled function which both engines call, e.g. gemm, gather
+composite    written with ops; a rule of its own only where that is measurably better
+
+A gradient rule is a small function of the cotangent `g`, the output `y`, inputs by their names, and
+attributes by theirs. What a node saves for backward is what its rules name. The same rule runs on arrays
+(eager engine), on recorded tensors (higher order) and on traced values (compiler).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from common.apply import apply
+from common.spec import Spec
+
+REGISTRY: dict[str, Op] = {}
+
+
+class NativeCall(NamedTuple):
+    """How a kernel op is run by machine code.
+
+    Attributes
+    ----------
+    source, name : text and function name of the kernel (see `common.native.compile`).
+    ints : int arguments; may hold Dims inside a trace.
+    scratch : bytes of scratch memory, passed as the last buffer when not 0.
+    """
+
+    source: str
+    name: str
+    ints: tuple[Any, ...]
+    scratch: Any = 0
+
+
+class Op:
+    """One operation; made by the decorators of this module, found in `REGISTRY` by name.
+
+    Attributes
+    ----------
+    name : PyTorch's name of the op.
+    kind : see the module's docstring.
+    inputs : names of the array operands.
+    spec : ``spec(*operand_specs, **attrs) -> Spec`` or a tuple of Specs.
+    rules : per input a gradient rule or None.
+    node_name : what ``grad_fn.name()`` shows, as in PyTorch.
+    saves : names that the rules need, in the order in which a node holds them.
+    backward : ``backward(saved, attrs, g, needs) -> tuple`` of contributions, generated from the rules.
+    samples : ``samples(rng, dtype) -> list of (operands, attrs)`` for the generated tests.
+    """
+
+    __slots__ = ("name", "kind", "inputs", "spec", "rules", "node_name", "saves", "backward", "doc", "samples",
+                 "scalar", "result", "reduce", "strided", "native", "forward", "nout", "domain", "attrs",
+                 "saved_inputs", "saves_output", "fast")  # fmt: skip
+
+    def __init__(
+        self,
+        name: str,
+        kind: str,
+        inputs: tuple[str, ...],
+        spec: Callable[..., Any],
+        rules: Sequence[Callable[..., Any] | None],
+        doc: str,
+        *,
+        node_name: str | None = None,
+        nout: int = 1,
+        attrs: tuple[str, ...] = (),
+        **fields: Any,
+    ) -> None:
+        self.name, self.kind, self.inputs, self.spec, self.doc = name, kind, inputs, spec, doc
+        self.rules = tuple(rules) + (None,) * (len(inputs) - len(rules))
+        self.node_name = (node_name or "".join(w.capitalize() for w in name.split("_"))) + "Backward0"
+        self.nout, self.attrs = nout, attrs
+        for field in ("samples", "scalar", "result", "reduce", "strided", "native", "forward", "domain", "fast"):
+            setattr(self, field, fields.pop(field, None))
+        assert not fields, f"unknown fields {sorted(fields)} of op {name}"
+        self.set_rules(self.rules)
+        assert name not in REGISTRY, f"op {name} is registered twice"
+        REGISTRY[name] = self
+
+    def set_rules(self, rules: Sequence[Callable[..., Any] | None]) -> None:
+        """Install gradient rules; also what the mutation tests use to break one."""
+        self.rules = tuple(rules)
+        named = [_parameters(rule) if rule else () for rule in self.rules]
+        wanted = {n for names in named for n in names}
+        unknown = wanted - {"g", "y", "needs", *self.inputs, *self.attrs}
+        assert not unknown, f"a rule of {self.name} names {sorted(unknown)}"
+        self.saved_inputs = tuple(i for i, n in enumerate(self.inputs) if n in wanted)
+        self.saves_output = "y" in wanted
+        self.saves = tuple(self.inputs[i] for i in self.saved_inputs) + (("y",) if self.saves_output else ())
+        self.backward = _generate_backward(self, named)
+
+    @property
+    def differentiable(self) -> bool:
+        """Whether any input has a gradient rule."""
+        return any(rule is not None for rule in self.rules)
+
+    def __call__(self, *operands: Any, **attrs: Any) -> Any:
+        """Run the op by the engine of its operands."""
+        return apply(self, operands, attrs)
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}>"
+
+
+def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
+    return tuple(inspect.signature(function).parameters)
+
+
+def _generate_backward(op: Op, named: Sequence[tuple[str, ...]]) -> Callable[..., tuple[Any, ...]]:
+    """Compose the rules into one function, so that no name is looked up when backward runs."""
+    where = {name: f"saved[{i}]" for i, name in enumerate(op.saves)}
+    where["g"] = "g"
+    parts = []
+    for i, names in enumerate(named):
+        arguments = ", ".join(where.get(n) or f"attrs[{n!r}]" for n in names)
+        parts.append(f"rule{i}({arguments}) if needs[{i}] else None" if op.rules[i] else "None")
+    source = f"def backward(saved, attrs, g, needs):\n    return ({', '.join(parts)},)\n"
+    scope: dict[str, Any] = {f"rule{i}": rule for i, rule in enumerate(op.rules)}
+    exec(compile(source, f"<backward of {op.name}>", "exec"), scope)
+    return scope["backward"]
+
+
+def first_line(function: Any, name: str) -> str:
+    """The docstring of an op's definition; every op has one."""
+    doc = inspect.getdoc(function)
+    assert doc, f"op {name} has no doc"
+    return doc
+
+
+def out_specs(result: Spec | tuple[Spec, ...]) -> tuple[Spec, ...]:
+    """Specs of all outputs as a tuple."""
+    return (result,) if isinstance(result, Spec) else result

@@ -1,0 +1,161 @@
+"""The decorators with which ops are defined: one per kind of op."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from common.dtypes import DEFAULT_FLOAT, bool_, result_dtype
+from common.errors import ShapeError
+from common.op import Op
+from common.spec import Spec
+
+Rules = Sequence[Callable[..., Any] | None]
+
+
+def broadcast_shapes(*shapes: tuple[Any, ...], op: str = "broadcast") -> tuple[Any, ...]:
+    """The common shape under NumPy's and PyTorch's broadcasting; works on symbolic sizes.
+
+    Raises
+    ------
+    ShapeError : two sizes differ and neither is 1.
+    """
+    ndim = max(map(len, shapes), default=0)
+    out: list[Any] = [1] * ndim
+    for shape in shapes:
+        for axis, extent in enumerate(shape, ndim - len(shape)):
+            known = out[axis]
+            if extent is known or (isinstance(extent, int) and extent == 1):
+                continue
+            if isinstance(known, int) and known == 1:
+                out[axis] = extent
+            elif known != extent:
+                raise ShapeError(
+                    f"{op}: shapes {' and '.join(map(str, shapes))} do not broadcast: sizes {known} and {extent} "
+                    f"at dimension {axis} of the result differ and neither is 1"
+                )
+    return tuple(out)
+
+
+def compute_dtypes(op: Op, specs: Sequence[Spec]) -> tuple[np.dtype, np.dtype, bool]:
+    """Dtype in which an elementwise op computes, dtype of its result, and whether that is weak."""
+    operands = specs[1:] if op.name == "where" else specs
+    dtype, weak = result_dtype(operands)
+    if op.domain == "float" and dtype.kind != "f":
+        dtype = np.dtype(np.float64) if weak else DEFAULT_FLOAT
+    elif op.domain == "bool":
+        dtype = bool_
+    elif op.domain == "number" and dtype == bool_:
+        dtype = np.dtype(np.int64)
+    return dtype, (bool_ if op.result == "bool" else dtype), weak
+
+
+def elementwise(
+    name: str,
+    scalar: Callable[..., Any],
+    rules: Rules = (),
+    *,
+    doc: str,
+    domain: str = "any",
+    result: str = "same",
+    node_name: str | None = None,
+    samples: Callable[..., Any] | None = None,
+) -> Op:
+    """Define an elementwise op by its scalar expression.
+
+    Parameters
+    ----------
+    scalar : the expression; its parameter names are the names of the operands.
+    domain : "any", "number" (bools become int64), "float" (ints become float32) or "bool".
+    result : "same" as the computing dtype, or "bool".
+    """
+
+    def spec(*specs: Spec) -> Spec:
+        _, dtype, weak = compute_dtypes(op, specs)
+        return Spec(broadcast_shapes(*(s.shape for s in specs), op=name), dtype, weak)
+
+    inputs = tuple(inspect.signature(scalar).parameters)
+    op = Op(name, "elementwise", inputs, spec, rules, doc, node_name=node_name, scalar=scalar, domain=domain,
+            result=result, samples=samples)  # fmt: skip
+    return op
+
+
+def reduction(name: str, reduce: str, rules: Rules, *, doc: str, node_name: str | None = None) -> Op:
+    """Define a reduction over ``dim`` (a sorted tuple of non-negative ints), with ``keepdim``."""
+
+    def spec(x: Spec, *, dim: tuple[int, ...], keepdim: bool) -> Spec:
+        if reduce != "sum":
+            for axis in dim:
+                if x.shape[axis] == 0:
+                    raise ShapeError(f"{name}(): dimension {axis} has size 0 and the op has no identity")
+        if keepdim:
+            shape = tuple(1 if i in dim else n for i, n in enumerate(x.shape))
+        else:
+            shape = tuple(n for i, n in enumerate(x.shape) if i not in dim)
+        dtype = np.dtype(np.int64) if reduce == "sum" and x.dtype.kind in "biu" else x.dtype
+        return Spec(shape, dtype)
+
+    return Op(name, "reduction", ("x",), spec, rules, doc, node_name=node_name, reduce=reduce,
+              attrs=("dim", "keepdim"))  # fmt: skip
+
+
+def view(name: str, strided: Callable[..., Any], rules: Rules, *, doc: str, node_name: str | None = None) -> Op:
+    """Define a view by its map ``strided(offset, shape, strides, **attrs) -> (offset, shape, strides) | None``.
+
+    Offsets and strides count elements. None means: only possible on a contiguous operand.
+    """
+
+    def spec(x: Spec, **attrs: Any) -> Spec:
+        placed = strided(0, x.shape, contiguous_strides(x.shape), **attrs)
+        return Spec(placed[1], x.dtype)
+
+    attrs = tuple(inspect.signature(strided).parameters)[3:]
+    return Op(name, "view", ("x",), spec, rules, doc, node_name=node_name, strided=strided, attrs=attrs)
+
+
+def kernel(
+    name: str,
+    inputs: tuple[str, ...],
+    spec: Callable[..., Any],
+    native: Callable[..., Any],
+    rules: Rules = (),
+    *,
+    doc: str,
+    node_name: str | None = None,
+    nout: int = 1,
+    attrs: tuple[str, ...] = (),
+    samples: Callable[..., Any] | None = None,
+) -> Op:
+    """Define an op by one compiled kernel: ``native(in_specs, out_specs, attrs) -> NativeCall``."""
+    return Op(name, "kernel", inputs, spec, rules, doc, node_name=node_name, nout=nout, attrs=attrs, native=native,
+              samples=samples)  # fmt: skip
+
+
+def composite(
+    name: str,
+    forward: Callable[..., Any],
+    rules: Rules,
+    *,
+    inputs: tuple[str, ...],
+    doc: str,
+    node_name: str | None = None,
+    nout: int = 1,
+    samples: Callable[..., Any] | None = None,
+) -> Op:
+    """Define an op whose forward is written with ops but which has a gradient rule of its own."""
+    attrs = tuple(p for p in inspect.signature(forward).parameters if p not in inputs)
+    return Op(name, "composite", inputs, lambda *a, **k: None, rules, doc, node_name=node_name, nout=nout,
+              attrs=attrs, forward=forward, samples=samples)  # fmt: skip
+
+
+def contiguous_strides(shape: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Strides in elements of a C-contiguous array of `shape`."""
+    strides: list[Any] = []
+    step: Any = 1
+    for extent in reversed(shape):
+        strides.append(step)
+        step = step * extent
+    return tuple(reversed(strides))

@@ -1,0 +1,57 @@
+"""Comparisons, logic, selection and extrema."""
+
+from __future__ import annotations
+
+from common.kernels import elementary as e
+from common.native.primitives import constant, select
+from common.ops._define import elementwise
+
+eq = elementwise("eq", lambda a, b: a == b, doc="a == b.", result="bool")
+ne = elementwise("ne", lambda a, b: a != b, doc="a != b; true for nan.", result="bool")
+lt = elementwise("lt", lambda a, b: a < b, doc="a < b.", result="bool")
+le = elementwise("le", lambda a, b: a <= b, doc="a <= b.", result="bool")
+gt = elementwise("gt", lambda a, b: a > b, doc="a > b.", result="bool")
+ge = elementwise("ge", lambda a, b: a >= b, doc="a >= b.", result="bool")
+
+logical_and = elementwise("logical_and", lambda a, b: a & b, doc="a and b, of truth values.", domain="bool")
+logical_or = elementwise("logical_or", lambda a, b: a | b, doc="a or b, of truth values.", domain="bool")
+logical_xor = elementwise("logical_xor", lambda a, b: a ^ b, doc="a != b, of truth values.", domain="bool")
+logical_not = elementwise("logical_not", lambda x: ~x, doc="not x, of the truth value.", domain="bool")
+isnan = elementwise("isnan", lambda x: x != x, doc="Whether x is nan.", result="bool")
+
+where = elementwise(
+    "where", lambda condition, a, b: select(condition, a, b),
+    (None,
+     lambda g, condition: where(condition, g, 0),
+     lambda g, condition: where(condition, 0, g)),
+    doc="a where condition holds, b elsewhere; the other one's nan does not matter, in the gradient either.",
+)  # fmt: skip
+
+maximum = elementwise(
+    "maximum", e.maximum,
+    (lambda g, a, b: where(lt(a, b), 0, where(eq(a, b), g * 0.5, g)),
+     lambda g, a, b: where(lt(b, a), 0, where(eq(a, b), g * 0.5, g))),
+    doc="The larger one; nan if either is nan; +0 is larger than -0. Ties share the gradient evenly.",
+)  # fmt: skip
+
+minimum = elementwise(
+    "minimum", e.minimum,
+    (lambda g, a, b: where(lt(b, a), 0, where(eq(a, b), g * 0.5, g)),
+     lambda g, a, b: where(lt(a, b), 0, where(eq(a, b), g * 0.5, g))),
+    doc="The smaller one; nan if either is nan; -0 is smaller than +0. Ties share the gradient evenly.",
+)  # fmt: skip
+
+clamp_min = elementwise(
+    "clamp_min", lambda x, low: e.maximum(x, low), (lambda g, x, low: where(ge(x, low), g, 0), None),
+    doc="maximum(x, low) for a number low. d/dx = 1 where x >= low.", node_name="Clamp",
+)  # fmt: skip
+
+clamp_max = elementwise(
+    "clamp_max", lambda x, high: e.minimum(x, high), (lambda g, x, high: where(le(x, high), g, 0), None),
+    doc="minimum(x, high) for a number high. d/dx = 1 where x <= high.", node_name="Clamp",
+)  # fmt: skip
+
+relu = elementwise(
+    "relu", lambda x: select(x <= 0, constant(0, x), x), (lambda g, y: where(gt(y, 0), g, 0),),
+    doc="x where x > 0, nan where x is nan, else +0. d/dx = 1 where y > 0, so 0 at 0.",
+)  # fmt: skip

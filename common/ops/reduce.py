@@ -1,0 +1,105 @@
+"""Reductions, in the order that NUMERICS.md defines; means and losses are compositions of `sum`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from common.errors import ShapeError
+from common.ops._define import reduction
+from common.ops.compare import eq
+from common.ops.view import expand, reshape
+from common.spec import numel
+
+
+def normalize_dims(dim: int | tuple[int, ...] | list[int] | None, ndim: int, op: str) -> tuple[int, ...]:
+    """Sorted non-negative dimensions; None means all.
+
+    Raises
+    ------
+    ShapeError : a dimension that does not exist, or one named twice.
+    """
+    if dim is None:
+        return tuple(range(ndim))
+    dims = (dim,) if isinstance(dim, int) else tuple(dim)
+    if not dims:
+        return tuple(range(ndim))
+    out = sorted(normalize_dim(d, ndim, op) for d in dims)
+    if len(set(out)) != len(out):
+        raise ShapeError(f"{op}(): dim {dim} names a dimension twice")
+    return tuple(out)
+
+
+def normalize_dim(dim: int, ndim: int, op: str) -> int:
+    """One non-negative dimension; 0 and -1 are allowed on a 0-d tensor, as in PyTorch.
+
+    Raises
+    ------
+    ShapeError : the dimension does not exist.
+    """
+    limit = max(ndim, 1)
+    if not -limit <= dim < limit:
+        raise ShapeError(
+            f"{op}(): Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {dim})"
+        )
+    return dim % limit
+
+
+def _back(g: Any, x: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
+    """A reduced cotangent (or result) in the shape that broadcasts against x."""
+    if keepdim:
+        return g
+    return reshape(g, tuple(1 if i in dim else n for i, n in enumerate(x.shape)))
+
+
+def _sum_rule(g: Any, x_shape: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
+    kept = g if keepdim else reshape(g, tuple(1 if i in dim else n for i, n in enumerate(x_shape)))
+    return expand(kept, x_shape)
+
+
+sum_ = reduction(
+    "sum", "sum",
+    (lambda g, x_shape, dim, keepdim: _sum_rule(g, x_shape, dim, keepdim),),
+    doc="Sum over dims: 32 lanes per block of 1024, see docs/numerics.md. d/dx = 1.",
+)  # fmt: skip
+
+
+def _extremum_rule(g: Any, y: Any, x: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
+    mask = eq(x, _back(y, x, dim, keepdim)).to(x.dtype)
+    return mask * (_back(g, x, dim, keepdim) / sum(mask, dim, keepdim=True))
+
+
+amax_ = reduction("amax", "max", (_extremum_rule,),
+                  doc="Maximum over dims; nan if any is nan, +0 above -0. Ties share the gradient evenly.")  # fmt: skip
+amin_ = reduction("amin", "min", (_extremum_rule,),
+                  doc="Minimum over dims; nan if any is nan, -0 below +0. Ties share the gradient evenly.")  # fmt: skip
+
+
+def sum(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """Sum over `dim` (all dimensions by default); ints and bools sum as int64."""
+    return sum_(x, dim=normalize_dims(dim, x.ndim, "sum"), keepdim=keepdim)
+
+
+def mean(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """Sum over `dim` divided by the number of elements; floating point only."""
+    dims = normalize_dims(dim, x.ndim, "mean")
+    return sum_(x, dim=dims, keepdim=keepdim) / numel(tuple(x.shape[d] for d in dims))
+
+
+def amax(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """Maximum over `dim`; nan if any element is nan.
+
+    Raises
+    ------
+    ShapeError : a reduced dimension has size 0.
+    """
+    return amax_(x, dim=normalize_dims(dim, x.ndim, "amax"), keepdim=keepdim)
+
+
+def amin(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """Minimum over `dim`; nan if any element is nan.
+
+    Raises
+    ------
+    ShapeError : a reduced dimension has size 0.
+    """
+    return amin_(x, dim=normalize_dims(dim, x.ndim, "amin"), keepdim=keepdim)

@@ -1,0 +1,38 @@
+"""What is known of a value without running anything: shape, dtype, and whether it is a weak number."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Spec(NamedTuple):
+    """Shape and dtype of a value.
+
+    Attributes
+    ----------
+    shape : tuple of int or Dim; a `Dim` only inside a trace.
+    dtype : numpy dtype.
+    weak : a 0-d number whose dtype gives way to that of the tensors it meets (see `common.dtypes`).
+    """
+
+    shape: tuple[Any, ...]
+    dtype: np.dtype
+    weak: bool = False
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+    def __str__(self) -> str:
+        return f"{self.dtype.name}[{', '.join(map(str, self.shape))}]" + ("~" if self.weak else "")
+
+
+def numel(shape: tuple[Any, ...]) -> Any:
+    """The number of elements of `shape`, symbolic where the shape is."""
+    total: Any = 1
+    for extent in shape:
+        total = total * extent
+    return total

@@ -1,0 +1,200 @@
+"""The intermediate representation: a program as a DAG of typed records.
+
+Grammar::
+
+    graph  ::= inputs node* outputs effects guards
+    node   ::= id op operand* attrs spec+ source scope          # results are (node, index)
+    operand::= value | number                                   # a number is weak: rounded once by its consumer
+    effect ::= write(state input, value)                        # ordered; carried out if the call succeeds
+    attrs  ::= plain data: numbers, strings, dtypes, tuples, Dims, graphs (regions)
+
+Nodes are numbered in program order, which is a topological order; ids never change meaning inside a graph.
+Passes are pure functions ``Graph -> Graph`` that rebuild the node list. `Graph.dag` is the same program as a
+networkx.DiGraph, for algorithms and for users.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from common.op import Op
+from common.spec import Spec
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+Source = tuple[str, int, str]
+"""File, line and function of the user's code that made a node."""
+
+
+class Value:
+    """One result of a node. In rules and composites it is what an array is to the eager engine."""
+
+    __slots__ = ("node", "index", "spec")
+    __op_priority__ = 1
+    __array_ufunc__ = None
+
+    def __init__(self, node: Node, index: int, spec: Spec) -> None:
+        self.node, self.index, self.spec = node, index, spec
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """Sizes; Dims where they depend on the inputs."""
+        return self.spec.shape
+
+    @property
+    def dtype(self) -> Any:
+        """The numpy dtype."""
+        return self.spec.dtype
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self.spec.shape)
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """Node id and result index: identifies the value inside its graph."""
+        return (self.node.id, self.index)
+
+    def __repr__(self) -> str:
+        return f"%{self.node.id}" + (f".{self.index}" if len(self.node.outputs) > 1 else "")
+
+
+class Node:
+    """One application of an op.
+
+    Attributes
+    ----------
+    id : position in program order.
+    op : the op record; None for an input of the graph.
+    operands : values and numbers.
+    attrs : plain data; sizes may be Dims.
+    outputs : its values.
+    source : the user's file, line and function.
+    scope : composite or module path in which the node was made, e.g. "log_softmax".
+    """
+
+    __slots__ = ("id", "op", "operands", "attrs", "outputs", "source", "scope")
+
+    def __init__(
+        self,
+        id: int,
+        op: Op | None,
+        operands: tuple[Any, ...],
+        attrs: dict[str, Any],
+        specs: Iterable[Spec],
+        source: Source,
+        scope: str = "",
+    ) -> None:
+        self.id, self.op, self.operands, self.attrs = id, op, operands, attrs
+        self.source, self.scope = source, scope
+        self.outputs = tuple(Value(self, i, spec) for i, spec in enumerate(specs))
+
+    @property
+    def name(self) -> str:
+        """The op's name, or "input"."""
+        return "input" if self.op is None else self.op.name
+
+    @property
+    def values(self) -> Iterator[Value]:
+        """The operands that are values."""
+        return (x for x in self.operands if type(x) is Value)
+
+    def __str__(self) -> str:
+        results = ", ".join(f"{v!r}: {v.spec}" for v in self.outputs)
+        attrs = "".join(f", {k}={v}" for k, v in self.attrs.items())
+        return f"{results} = {self.name}({', '.join(map(str, self.operands))}{attrs})"
+
+
+class Effect:
+    """A write to named state: after the call `state`'s array holds `value`.
+
+    Attributes
+    ----------
+    state : the graph input through which the state is read.
+    value : what is written; same shape and dtype.
+    """
+
+    __slots__ = ("state", "value")
+
+    def __init__(self, state: Value, value: Value) -> None:
+        self.state, self.value = state, value
+
+
+class Graph:
+    """A program: see the module's docstring.
+
+    Attributes
+    ----------
+    inputs : values of the input nodes, arguments first, then captured state.
+    nodes : all nodes in program order, inputs included.
+    outputs : the returned values, in order; may repeat.
+    effects : writes to state, in order, at most one per state.
+    """
+
+    def __init__(self, inputs: list[Value], nodes: list[Node], outputs: list[Value], effects: list[Effect]) -> None:
+        self.inputs, self.nodes, self.outputs, self.effects = inputs, nodes, outputs, effects
+
+    @property
+    def results(self) -> list[Value]:
+        """Everything that must be computed: outputs, then values written by effects."""
+        return [*self.outputs, *(effect.value for effect in self.effects)]
+
+    def users(self) -> dict[tuple[int, int], list[Node]]:
+        """Consumers of each value, in program order, each node once."""
+        table: dict[tuple[int, int], list[Node]] = {v.key: [] for n in self.nodes for v in n.outputs}
+        for node in self.nodes:
+            for key in dict.fromkeys(v.key for v in node.values):
+                table[key].append(node)
+        return table
+
+    @property
+    def dag(self) -> nx.DiGraph:
+        """The program as a networkx.DiGraph: int node ids with data "node", edges with data "operands"."""
+        import networkx as nx
+
+        graph = nx.DiGraph()
+        graph.add_nodes_from((node.id, {"node": node, "op": node.name}) for node in self.nodes)
+        for node in self.nodes:
+            for position, operand in enumerate(node.operands):
+                if type(operand) is Value:
+                    if graph.has_edge(operand.node.id, node.id):
+                        graph.edges[operand.node.id, node.id]["operands"] += (position,)
+                    else:
+                        graph.add_edge(operand.node.id, node.id, operands=(position,))
+        return graph
+
+    def __str__(self) -> str:
+        lines = [str(node) for node in self.nodes]
+        lines += [f"write({e.state!r}, {e.value!r})" for e in self.effects]
+        lines.append(f"return {', '.join(map(repr, self.outputs))}")
+        return "\n".join(lines)
+
+
+def rebuild(graph: Graph, nodes: Iterable[Node], replace: dict[tuple[int, int], Any]) -> Graph:
+    """A graph of `nodes` (kept in order, ids unchanged) with operands, outputs and effects redirected.
+
+    Parameters
+    ----------
+    replace : value key -> value (or number) that takes its place, already final.
+    """
+    moved: dict[tuple[int, int], Value] = {}
+
+    def new(value: Any) -> Any:
+        if type(value) is not Value:
+            return value
+        target = replace.get(value.key, value)
+        return moved.get(target.key, target) if type(target) is Value else target
+
+    kept = []
+    for node in nodes:
+        operands = tuple(new(x) for x in node.operands)
+        copy = Node(node.id, node.op, operands, node.attrs, (v.spec for v in node.outputs), node.source, node.scope)
+        for old, value in zip(node.outputs, copy.outputs, strict=True):
+            moved[old.key] = value
+        kept.append(copy)
+    inputs = [moved.get(v.key, v) for v in graph.inputs]
+    effects = [Effect(moved.get(e.state.key, e.state), new(e.value)) for e in graph.effects]
+    return Graph(inputs, kept, [new(v) for v in graph.outputs], effects)
