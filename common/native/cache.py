@@ -1,0 +1,142 @@
+"""The disk cache of object code: content-addressed, checksummed, bounded, safe against concurrent writers.
+
+One file per entry, named by the key: magic, SHA-256 of the rest, length of the JSON header, header, object code.
+A file is written under a temporary name and renamed, so a reader sees all of it or none; two processes that
+write one key write the same bytes.  Whatever goes wrong costs a compilation and one warning, never an error.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+import time
+import uuid
+import warnings
+from pathlib import Path
+from typing import Any
+
+MAGIC = b"twingrd1"
+SUFFIX = ".kernel"
+LIMIT_BYTES = 512 * 2**20
+PRUNE_EVERY = 32  # stores, on average
+STALE_SECONDS = 3600.0
+TOUCH_SECONDS = 86400.0
+
+_warned = False
+
+
+def directory() -> Path:
+    """Return the cache directory: ``TWINGRAD_CACHE``, or ``twingrad`` in the user's cache folder."""
+    chosen = os.environ.get("TWINGRAD_CACHE")
+    if chosen:
+        return Path(chosen)
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or str(Path.home() / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        base = str(Path.home() / "Library" / "Caches")
+    else:
+        base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(base) / "twingrad"
+
+
+def read(key: str) -> tuple[dict[str, Any], bytes] | None:
+    """Return (header, object code) of an entry; None if there is none or it is damaged (then it is removed)."""
+    try:
+        path = directory() / (key + SUFFIX)
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except (OSError, RuntimeError) as error:  # RuntimeError: no home directory
+        _warn(f"cannot read the kernel cache ({error})")
+        return None
+    entry = unpack(data)
+    if entry is None:
+        _warn(f"damaged entry {path} in the kernel cache; it is compiled again")
+        _remove(path)
+        return None
+    _touch(path)
+    return entry
+
+
+def write(key: str, header: dict[str, Any], code: bytes) -> None:
+    """Store an entry; a failure is a warning, once per process."""
+    temporary = None
+    try:
+        folder = directory()
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        temporary = folder / f"{key}.{uuid.uuid4().hex}.tmp"
+        temporary.write_bytes(pack(header, code))
+        temporary.replace(folder / (key + SUFFIX))
+    except (OSError, RuntimeError) as error:
+        _warn(f"cannot write to the kernel cache ({error}); kernels are compiled in each process")
+        if temporary is not None:
+            _remove(temporary)
+        return
+    # The key is uniform, so no counter has to be shared between processes.
+    if int(key[:4], 16) % PRUNE_EVERY == 0:
+        prune(folder)
+
+
+def pack(header: dict[str, Any], code: bytes) -> bytes:
+    """Return the bytes of an entry."""
+    text = json.dumps(header, sort_keys=True).encode()
+    body = len(text).to_bytes(4, "little") + text + code
+    return MAGIC + hashlib.sha256(body).digest() + body
+
+
+def unpack(data: bytes) -> tuple[dict[str, Any], bytes] | None:
+    """Return (header, object code), or None if the checksum or the format is wrong."""
+    body = data[40:]
+    if data[:8] != MAGIC or len(body) < 4 or hashlib.sha256(body).digest() != data[8:40]:
+        return None
+    end = 4 + int.from_bytes(body[:4], "little")
+    return json.loads(body[4:end]), body[end:]
+
+
+def prune(folder: Path, limit: int = LIMIT_BYTES) -> None:
+    """Remove the least recently used entries until at most `limit` bytes remain, and forgotten temporaries."""
+    entries, now = [], time.time()
+    try:
+        with os.scandir(folder) as files:
+            for file in files:
+                status = file.stat()
+                if file.name.endswith(SUFFIX):
+                    entries.append((status.st_mtime, status.st_size, file.path))
+                elif file.name.endswith(".tmp") and now - status.st_mtime > STALE_SECONDS:
+                    _remove(Path(file.path))
+    except OSError:  # another process is pruning too
+        return
+    total = sum(size for _, size, _ in entries)
+    for _, size, path in sorted(entries):
+        if total <= limit:
+            break
+        _remove(Path(path))
+        total -= size
+
+
+def _touch(path: Path) -> None:
+    """Mark an entry as used, at most once a day: the order of removal needs no more."""
+    try:
+        if time.time() - path.stat().st_mtime > TOUCH_SECONDS:
+            os.utime(path)
+    except OSError:
+        pass
+
+
+def _remove(path: Path) -> None:
+    try:
+        path.unlink(missing_ok=True)
+    except OSError:
+        pass
+
+
+def _warn(message: str) -> None:
+    global _warned
+    if _warned:
+        return
+    _warned = True
+    from common.errors import TwingradCacheWarning
+
+    warnings.warn(message, TwingradCacheWarning, stacklevel=2)

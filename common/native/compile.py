@@ -1,0 +1,209 @@
+"""From kernel source to an address: memory, then disk, then numba.
+
+The ABI of every kernel is numba's own, without wrappers::
+
+    int32 kernel(int64 *status, void **exception, int64 *bufs, int64 *args)
+
+``bufs[j]`` is the address of the j-th buffer, ``args[j]`` a size, stride or scalar.  ``*status`` is what the
+source returns: 0, or a positive error code of the kernel.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import linecache
+import marshal
+import re
+import threading
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Any
+
+from common.native import cache as disk
+from common.native import engine
+
+HASHED = ("native", "kernels", "ops")
+
+_addresses: dict[str, int] = {}
+_providers: list[Callable[[str], Any]] = []
+_foreign: dict[str, str] = {}
+_lock = threading.RLock()
+
+
+def add_namespace(provider: Callable[[str], Any]) -> None:
+    """Let kernel source use the names that `provider` knows.
+
+    Parameters
+    ----------
+    provider : callable
+        ``provider(name)`` returns None for an unknown name, else a scalar expression (a Python function over
+        `common.native.primitives`) or an object of `common.native.intrinsics`.  It is asked only when a kernel is
+        compiled, and only for names that its source uses.  Its definitions must lie in the hashed folders of
+        this package; others are named with `define_scalar`.
+    """
+    _providers.append(provider)
+
+
+def define_scalar(name: str, function: Callable[..., Any]) -> None:
+    """Let kernel source call a scalar expression from outside this package; its code becomes part of the key."""
+    _foreign[name] = _fingerprint(function)
+    _providers.insert(0, {name: function}.get)
+
+
+def _fingerprint(function: Any) -> str:
+    cells = [repr(cell.cell_contents) for cell in function.__closure__ or ()]
+    text = repr((function.__defaults__, function.__kwdefaults__, cells)).encode()
+    return hashlib.sha256(marshal.dumps(function.__code__) + text).hexdigest()
+
+
+def compile_kernel(source: str, name: str) -> int:
+    """Return the address of the kernel `name` that `source` defines, compiled at most once per machine.
+
+    Parameters
+    ----------
+    source : str
+        Text of one function ``def name(bufs, args)``, see `common.native.intrinsics`.
+    name : str
+        The function's name.
+
+    Raises
+    ------
+    CompileError
+        The source is not a kernel, or uses a name that nothing provides.
+
+    Examples
+    --------
+    >>> address = compile_kernel('''def double_all(bufs, args):
+    ...     x = buffer(bufs, 0, int64)
+    ...     for i in range(args[0]):
+    ...         x[i] = x[i] + x[i]
+    ...     return 0''', "double_all")
+    """
+    address = _addresses.get(source)
+    if address is None:
+        with _lock:
+            address = _addresses.get(source)
+            if address is None:
+                address = _addresses[source] = _get(source, name)
+    return address
+
+
+def load_ir(text: str, symbol: str) -> int:
+    """Return the address of `symbol` in a module of LLVM IR text, taken from the disk cache where possible."""
+    with _lock:
+        key = make_key(text)
+        entry = disk.read(key)
+        if entry is None:
+            from llvmlite import binding
+
+            engine.target_machine()
+            module = binding.parse_assembly(text)
+            module.verify()
+            engine.optimise(module)
+            entry = {"symbol": symbol, "externals": _externals(module)}, engine.emit(module)
+            disk.write(key, *entry)
+        return engine.load(entry[1], entry[0]["symbol"], entry[0]["externals"])
+
+
+def make_key(text: str) -> str:
+    """Return the key of an entry: everything that the object code follows from."""
+    digest = hashlib.sha256(_environment())
+    digest.update(text.encode())
+    for name, fingerprint in sorted(_foreign.items()):
+        if re.search(rf"\b{name}\b", text):
+            digest.update(f"{name}={fingerprint}".encode())
+    return digest.hexdigest()
+
+
+@cache
+def _environment() -> bytes:
+    """Return the hash of the compilers' versions, the CPU and the files that define kernels (about 2 ms)."""
+    from importlib.metadata import version
+
+    digest = hashlib.sha256(repr((version("numba"), version("llvmlite"), engine.cpu())).encode())
+    package = Path(__file__).parent.parent
+    for path in [package / "numerics.py", *(p for f in HASHED for p in sorted((package / f).glob("*.py")))]:
+        digest.update(f"{path.parent.name}/{path.name}".encode())
+        digest.update(path.read_bytes() if path.exists() else b"")
+    return digest.digest()
+
+
+def _get(source: str, name: str) -> int:
+    key = make_key(source)
+    entry = disk.read(key)
+    if entry is None:
+        entry = _compile(source, name, f"twingrad_{key[:32]}")
+        disk.write(key, *entry)
+    return engine.load(entry[1], entry[0]["symbol"], entry[0]["externals"])
+
+
+def _compile(source: str, name: str, symbol: str) -> tuple[dict[str, Any], bytes]:
+    from numba.core.errors import NumbaError
+
+    from common.errors import CompileError
+    from common.native.frontend import lower_kernel
+
+    file = f"<kernel {name}>"
+    code = compile(source, file, "exec")
+    namespace = {used: _resolve(used, name) for used in _global_names(code) - {name}}
+    namespace = {used: value for used, value in namespace.items() if value is not None}
+    exec(code, namespace)
+    try:
+        module = lower_kernel(namespace[name], symbol)
+    except NumbaError as error:
+        linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+        raise CompileError(f"kernel {name} cannot be compiled: {error}\n\n{source}") from error
+    engine.optimise(module)
+    return {"symbol": symbol, "externals": _externals(module)}, engine.emit(module)
+
+
+def _global_names(code: CodeType) -> set[str]:
+    nested = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    return set(code.co_names).union(*map(_global_names, nested))
+
+
+@cache
+def _native_names() -> dict[str, Any]:
+    from common.native import intrinsics
+
+    return intrinsics.namespace()
+
+
+_resolved: dict[str, Any] = {}
+
+
+def _resolve(used: str, kernel: str) -> Any:
+    """Return the meaning of a global name in kernel source; None leaves it to Python's builtins."""
+    if used in _resolved:
+        return _resolved[used]
+    value = _native_names().get(used)
+    for provider in _providers:
+        value = provider(used) if value is None else value
+    if isinstance(value, FunctionType):
+        from common.native.intrinsics import scalar_intrinsic
+
+        value = scalar_intrinsic(used, value)
+    if value is None:
+        from common.errors import CompileError
+
+        if used not in ("range", "min", "max", "abs", "len"):
+            raise CompileError(f"kernel {kernel} uses the name {used!r}, which nothing provides")
+        return None
+    _resolved[used] = value
+    return value
+
+
+def _externals(module: Any) -> list[str]:
+    """Return the functions that a module calls but does not define; mathematical functions of libm are refused.
+
+    libm is not correctly rounded and differs between systems; the project's own definitions are used instead.
+    """
+    names = [function.name for function in module.functions if function.is_declaration]
+    from common.errors import CompileError
+
+    for name in names:
+        if re.match(r"llvm\.(exp|log|pow|sin|cos|tan|sinh|cosh|tanh)", name):
+            raise CompileError(f"a kernel would call libm for {name}")
+    return sorted(name for name in names if not name.startswith("llvm."))
