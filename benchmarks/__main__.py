@@ -1,0 +1,70 @@
+"""``python3 -m benchmarks``: the same programs in both engines; their bits first, then what each costs."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from benchmarks.bootstrap import bootstrap
+
+NEEDS = ("numpy", "numba", "networkx", "scipy")
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the command line's definition."""
+    p = argparse.ArgumentParser(
+        prog="python3 -m benchmarks",
+        description="Run real workloads in both engines, compare every bit, then measure: seconds per call, "
+        "one-off cost cold and from the disk cache, break-even calls, peak memory.",
+        epilog="Exit code 1 if a bit differs or a workload fails. Table on stdout, progress on stderr.",
+    )
+    p.add_argument("--quick", action="store_true", help="fewer repetitions: under two minutes on two cores")
+    p.add_argument("-k", metavar="NAME", action="append", default=[], dest="select",
+                   help="only workloads whose name contains NAME (repeatable)")  # fmt: skip
+    p.add_argument("--peers", action="store_true", help="also measure PyTorch and JAX, where installed")
+    p.add_argument("--list", action="store_true", help="list the workloads and end")
+    p.add_argument("--json", metavar="PATH", type=Path, help="file for the results; default: in .benchmarks")
+    p.add_argument("--readme", metavar="PATH", type=Path, help="write the table between this file's markers")
+    return p
+
+
+def main() -> int:
+    """Run the command and return its exit code."""
+    options = parser().parse_args()
+    bootstrap("benchmarks", "bench", NEEDS)
+    from benchmarks.measure import single_core
+
+    core = single_core()  # before anything starts a thread pool
+    from benchmarks import machine, report, store
+    from benchmarks.peers import installed
+    from benchmarks.run import ENGINES, FULL, QUICK, measure
+    from benchmarks.terminal import progress
+    from benchmarks.workload import discover
+
+    try:
+        workloads = discover(options.select)
+    except LookupError as problem:
+        print(f"benchmarks: {problem.args[0]}", file=sys.stderr)
+        return 2
+    if options.list:
+        for workload in workloads:
+            print(f"{workload.name:16} {workload.title}")
+        return 0
+    engines = {name: __import__(name) for name in ENGINES}
+    peers = installed() if options.peers else []
+    about = machine.describe()
+    progress(f"{machine.one_line(about)}; pinned to core {core}")
+    results = [measure(w, engines, QUICK if options.quick else FULL, peers) for w in workloads]
+    text = report.text(results, about, peers)
+    print(text)
+    path = options.json or store.default_path()
+    store.save(path, {"machine": about, "quick": options.quick, "core": core,
+                      "workloads": [result.as_json() for result in results]})  # fmt: skip
+    progress(f"results written to {path}")
+    if options.readme:
+        report.insert(options.readme, text)
+        progress(f"table written to {options.readme}")
+    return 0 if all(result.passed for result in results) else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

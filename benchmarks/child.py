@@ -1,0 +1,46 @@
+"""One engine, one workload, one fresh process: what the first call costs and how much memory it takes.
+
+``python -m benchmarks.child ENGINE WORKLOAD STEPS`` prints a line of JSON; :mod:`benchmarks.oneoff` runs it.
+"""
+
+import importlib
+import json
+import sys
+import time
+from itertools import cycle, islice
+
+from benchmarks.measure import single_core
+
+
+def main(engine: str, name: str, steps: int) -> dict[str, float]:
+    """Return seconds of import, building and first call, and peak bytes before and after `steps` calls."""
+    single_core()
+    from benchmarks.memory import peak
+    from benchmarks.workload import discover
+
+    workload = next(w for w in discover() if w.name == name)
+    inputs = workload.inputs()
+    before = peak()
+    start = time.perf_counter()
+    tw = importlib.import_module(engine)
+    imported = time.perf_counter()
+    program = workload.make(tw)
+    built = time.perf_counter()
+    program.call(*inputs[0])
+    called = time.perf_counter()
+    program.call(*inputs[1])
+    again = time.perf_counter()
+    for arguments in islice(cycle(inputs), steps):
+        program.call(*arguments)
+    return {
+        "import_seconds": imported - start,
+        "build_seconds": built - imported,
+        "first_call_seconds": called - built,
+        "second_call_seconds": again - called,
+        "peak_bytes_before": before,
+        "peak_bytes": peak(),
+    }
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(sys.argv[1], sys.argv[2], int(sys.argv[3]))))

@@ -1,0 +1,89 @@
+"""Time calls so that two programs can be compared: warmed up, batched, interleaved, on one core."""
+
+import gc
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from benchmarks.stats import Samples
+
+Call = Callable[..., Any]
+BATCH_SECONDS = 0.005  # far above the timer's resolution, far below a scheduler's slice on a shared machine
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+def single_core() -> int | None:
+    """Keep this process, and thread pools made later, on one core; return it (None where that can't be done).
+
+    Call it before numpy's BLAS, torch or jax start their threads: they size their pools by what they see.
+    """
+    for name in THREADS:
+        os.environ.setdefault(name, "1")
+    if not hasattr(os, "sched_setaffinity"):
+        return None
+    core = max(os.sched_getaffinity(0))  # core 0 serves most interrupts
+    os.sched_setaffinity(0, {core})
+    return core
+
+
+def batch(call: Call, inputs: Sequence[tuple[Any, ...]], repeats: int) -> float:
+    """Return the seconds per call of `repeats` passes over all input sets, results dropped as they come."""
+    start = time.perf_counter()
+    for _ in range(repeats):
+        for arguments in inputs:
+            call(*arguments)
+    return (time.perf_counter() - start) / (repeats * len(inputs))
+
+
+def calibrate(call: Call, inputs: Sequence[tuple[Any, ...]], seconds: float = BATCH_SECONDS) -> int:
+    """Return how many passes over `inputs` take at least `seconds`; the calls made here are the warm-up.
+
+    Two passes before the first timing: the first compiles, the second sees the second plan or pool.
+    """
+    batch(call, inputs, 2)
+    repeats = 1
+    while True:
+        spent = batch(call, inputs, repeats) * repeats * len(inputs)
+        if spent >= seconds:
+            return repeats
+        repeats = max(repeats + 1, int(1.2 * repeats * seconds / max(spent, 1e-9)))
+
+
+def interleave(
+    calls: Mapping[str, tuple[Call, Sequence[tuple[Any, ...]]]],
+    seconds: float,
+    minimum: int = 7,
+    maximum: int = 301,
+    batch_seconds: float = BATCH_SECONDS,
+) -> dict[str, Samples]:
+    """Measure several programs in rounds: one batch of each, the order reversed in every other round.
+
+    Parameters
+    ----------
+    calls : mapping of name to (callable, input sets)
+        Each batch passes over all input sets of its program, at least once.
+    seconds : float
+        Time to spend in all, after warm-up; `minimum` rounds are made in any case.
+    minimum, maximum : int
+        Bounds on the number of rounds.
+    batch_seconds : float
+        How long one batch lasts at least.
+
+    Returns
+    -------
+    dict of (rounds,) float64 arrays
+        Seconds per call, by name; index i of every array belongs to the same round.
+    """
+    repeats = {name: calibrate(call, inputs, batch_seconds) for name, (call, inputs) in calls.items()}
+    rounds: dict[str, list[float]] = {name: [] for name in calls}
+    order = list(calls)
+    gc.collect()  # start from a clean heap; collections that a program causes stay in its time
+    end = time.perf_counter() + seconds
+    while (made := len(rounds[order[0]])) < minimum or (made < maximum and time.perf_counter() < end):
+        for name in order:
+            rounds[name].append(batch(*calls[name], repeats[name]))
+        order.reverse()
+    return {name: np.array(samples) for name, samples in rounds.items()}

@@ -1,0 +1,60 @@
+"""One-off cost and peak memory, measured in fresh processes: with an empty cache, then from the disk."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+from benchmarks.bits import STEPS
+from benchmarks.bootstrap import ROOT
+from benchmarks.stats import Samples
+
+Report = dict[str, float]
+
+
+class ChildError(RuntimeError):
+    """A measuring process failed; the message ends with what it printed on stderr."""
+
+
+def fresh_process(engine: str, workload: str, cache: str, steps: int = STEPS) -> Report:
+    """Run one workload in a new process whose compiler cache is the folder `cache`.
+
+    Returns
+    -------
+    dict
+        As :func:`benchmarks.child.main` returns it: seconds and bytes.
+
+    Raises
+    ------
+    ChildError
+        If the process fails.
+    """
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.child", engine, workload, str(steps)],
+        env={**os.environ, "TWINGRAD_CACHE": cache, "PYTHONPATH": path},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if done.returncode:
+        raise ChildError(f"{engine} on {workload} failed in a new process:\n{done.stderr.strip()[-2000:]}")
+    return dict(json.loads(done.stdout.splitlines()[-1]))
+
+
+def cold_and_disk(engine: str, workload: str, cold: int, disk: int) -> dict[str, list[Report]]:
+    """Measure `cold` first runs, each with an empty cache, then `disk` runs that find a filled one."""
+    found: dict[str, list[Report]] = {"cold": [], "disk": []}
+    for _ in range(cold):
+        with tempfile.TemporaryDirectory(prefix="twingrad-") as cache:
+            found["cold"].append(fresh_process(engine, workload, cache))
+            if len(found["cold"]) == cold:
+                found["disk"] = [fresh_process(engine, workload, cache) for _ in range(disk)]
+    return found
+
+
+def once(reports: list[Report]) -> Samples:
+    """Return the one-off seconds of each process: import, building and the whole first call."""
+    parts = ("import_seconds", "build_seconds", "first_call_seconds")
+    return np.array([sum(report[part] for part in parts) for report in reports])

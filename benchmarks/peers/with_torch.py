@@ -1,0 +1,102 @@
+"""PyTorch's versions of the workloads, eager and compiled, on one thread."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from benchmarks.peers import Built
+from benchmarks.workload import Array, Workload
+from benchmarks.workloads import chain, charlm, row_c
+
+torch.set_num_threads(1)
+Loss = Callable[[Any, Any], Any]
+
+
+def build(peer: str, workload: Workload, initial: dict[str, Array]) -> Built | None:
+    """Return the workload in PyTorch; `peer` is "torch" or "torch.compile"."""
+    inputs = [tuple(torch.from_numpy(array) for array in arrays) for arrays in workload.inputs()]
+    wrap = torch.compile if peer == "torch.compile" else lambda function: function
+    if workload.name in PULLBACKS:
+        return pullback(wrap(PULLBACKS[workload.name])), inputs
+    if workload.name in TRAININGS:
+        make_model, loss, make_optimizer = TRAININGS[workload.name]
+        model = make_model()
+        model.load_state_dict({name: torch.tensor(value) for name, value in initial.items()})
+        return training(wrap, model, loss, make_optimizer(model.parameters())), inputs
+    return (wrap(cross_entropy_and_gradient), inputs) if workload.name == "b-cross-entropy" else None
+
+
+def pullback(function: Any) -> Any:
+    """Return the call (x, w, b, cotangent) -> (y, gx, gw, gb)."""
+
+    def call(x: Any, w: Any, b: Any, cotangent: Any) -> Any:
+        leaves = [t.detach().requires_grad_() for t in (x, w, b)]
+        y = function(*leaves)
+        return (y.detach(), *torch.autograd.grad(y, leaves, cotangent))
+
+    return call
+
+
+def training(wrap: Any, model: Any, loss: Loss, optimizer: Any) -> Any:
+    """Return one training step; under torch.compile both the loss and the optimizer's step are compiled."""
+    loss_of = wrap(lambda x, target: loss(model(x), target))
+    update = wrap(optimizer.step)
+
+    def step(x: Any, target: Any) -> Any:
+        optimizer.zero_grad()
+        value = loss_of(x, target)
+        value.backward()
+        update()
+        return value.detach()
+
+    return step
+
+
+def cross_entropy_and_gradient(logits: Any, classes: Any) -> Any:
+    """Return the mean cross-entropy and its gradient."""
+    leaf = logits.detach().requires_grad_()
+    loss = F.cross_entropy(leaf, classes)
+    return (loss.detach(), *torch.autograd.grad(loss, [leaf]))
+
+
+def mixed(x: Any, w: Any, b: Any) -> Any:
+    """Return the mixed chain, as the workload defines it for any framework."""
+    return chain.mixed(x, w, b, torch)
+
+
+class CharacterModel(nn.Module):  # type: ignore[misc]
+    """The same layers under the same names."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(charlm.VOCABULARY, charlm.WIDTH)
+        self.hidden = nn.Linear(charlm.CONTEXT * charlm.WIDTH, charlm.HIDDEN)
+        self.output = nn.Linear(charlm.HIDDEN, charlm.VOCABULARY)
+
+    def forward(self, codes: Any) -> Any:
+        """Return logits (n, 96) of contexts (n, 16)."""
+        return self.output(torch.tanh(self.hidden(torch.flatten(self.embedding(codes), 1))))
+
+
+def mlp(*widths: int) -> Any:
+    """Return a Sequential of two layers with a tanh between."""
+    first, hidden, last = widths
+    return nn.Sequential(nn.Linear(first, hidden), nn.Tanh(), nn.Linear(hidden, last))
+
+
+PULLBACKS: dict[str, Any] = {
+    "a-float32": lambda x, w, b: torch.tanh(x * w + b) * x + torch.exp(-x * x),
+    "a-float64": lambda x, w, b: torch.tanh(x * w + b) * x + torch.exp(-x * x),
+    "c-layer-norm": lambda x, w, b: F.layer_norm(x, (row_c.WIDTH,), w, b),
+    "chain": lambda x, w, b: chain.mul_add(x, w, b, torch),
+    "mixed-chain": mixed,
+}
+TRAININGS: dict[str, tuple[Any, Loss, Any]] = {
+    "digits": (lambda: mlp(64, 128, 10), F.cross_entropy, lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9)),
+    "f-mlp": (lambda: mlp(64, 128, 10), F.cross_entropy, lambda p: torch.optim.SGD(p, lr=0.1)),
+    "e-tiny-mlp": (lambda: mlp(2, 16, 1), F.mse_loss, lambda p: torch.optim.SGD(p, lr=0.05)),
+    "charlm": (CharacterModel, F.cross_entropy, lambda p: torch.optim.Adam(p, lr=0.003)),
+}

@@ -1,0 +1,77 @@
+"""The run's results as a page of Markdown that reads well in a terminal."""
+
+from pathlib import Path
+from typing import Any
+
+from benchmarks import machine, memory, stats
+from benchmarks.run import ENGINES, Result
+from benchmarks.terminal import calls, megabytes, seconds, table, times
+
+MARKERS = (
+    "<!-- results: written by `python3 -m benchmarks --readme README.md` -->",
+    "<!-- end of results -->",
+)
+
+
+def text(results: list[Result], about: dict[str, Any], peers: list[str]) -> str:
+    """Return the tables with the machine named; a workload without equal bits has no timings."""
+    parts = [machine.one_line(about) + ". One thread; medians, 95 % intervals in brackets."]
+    parts.append(table(
+        ["workload", "bits", "dynamic", "static", "static/dynamic", *(f"static/{peer}" for peer in peers)],
+        [call_row(result, peers) for result in results],
+    ))  # fmt: skip
+    measured = [result for result in results if result.starts]
+    if measured:
+        parts.append(table(
+            ["workload", *(f"{e} {s}" for s in ("cold", "disk") for e in ENGINES),
+             "pays off after (cold)", "pays off after (disk)", *(f"peak {e}" for e in ENGINES)],
+            [once_row(result) for result in measured],
+        ))  # fmt: skip
+        parts.append(
+            "Cold and disk: seconds from `import` to the end of the first call in a new process, with an "
+            "empty compiler cache and with a filled one. Pays off after: calls until static has cost less "
+            f"than dynamic in all. Peak: {memory.method()}, after 22 calls from a filled cache."
+        )
+    parts += [f"- `{r.workload.name}`: {r.workload.title}" for r in results]
+    parts += [f"- `{r.workload.name}` BITS DIFFER: {line}" for r in results for line in r.differences]
+    parts += [f"- `{r.workload.name}` FAILED: {r.error}" for r in results if r.error]
+    return "\n\n".join(parts).replace("\n\n- ", "\n- ").replace("\n- ", "\n\n- ", 1)
+
+
+def call_row(result: Result, peers: list[str]) -> list[str]:
+    """Return the first table's row."""
+    state = "differ" if result.differences else "failed" if result.error else "equal"
+    row = [result.workload.name, state]
+    if not result.calls or result.error:
+        return row + ["-"] * (3 + len(peers))
+    row += [seconds(result.call(engine).value) for engine in ENGINES]
+    for other in ("dynamic", *peers):
+        known = other in result.calls
+        row.append(times(stats.ratio(result.calls["static"], result.calls[other])) if known else "-")
+    return row
+
+
+def once_row(result: Result) -> list[str]:
+    """Return the second table's row."""
+    starts = ("cold", "disk")
+    return [
+        result.workload.name,
+        *(seconds(result.once(engine, start).value) for start in starts for engine in ENGINES),
+        *(calls(result.break_even(start)) for start in starts),
+        *(megabytes(result.peak(engine)) for engine in ENGINES),
+    ]
+
+
+def insert(path: Path, results: str) -> None:
+    """Replace what stands between the two markers of a file.
+
+    Raises
+    ------
+    ValueError
+        If the file lacks the markers.
+    """
+    page = path.read_text(encoding="utf-8")
+    start, end = (page.find(marker) for marker in MARKERS)
+    if start < 0 or end < start:
+        raise ValueError(f"{path} has no lines {MARKERS[0]!r} and {MARKERS[1]!r}")
+    path.write_text(f"{page[: start + len(MARKERS[0])]}\n{results}\n\n{page[end:]}", encoding="utf-8")

@@ -1,0 +1,127 @@
+"""The run: per workload the bits first, then what each engine costs."""
+
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from benchmarks import bits, memory, oneoff, stats
+from benchmarks.measure import interleave
+from benchmarks.stats import Estimate
+from benchmarks.terminal import progress
+from benchmarks.workload import Array, Workload
+
+ENGINES = ("dynamic", "static")
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much to measure: seconds of interleaved calls, and processes per engine and kind of start."""
+
+    seconds: float
+    cold: int
+    disk: int
+
+
+FULL = Effort(seconds=6.0, cold=3, disk=5)
+QUICK = Effort(seconds=1.0, cold=1, disk=1)
+
+
+@dataclass
+class Result:
+    """What was found about one workload. Timings stay empty if a bit differs."""
+
+    workload: Workload
+    differences: list[str] = field(default_factory=list)
+    error: str = ""
+    calls: dict[str, stats.Samples] = field(default_factory=dict)
+    starts: dict[str, dict[str, list[oneoff.Report]]] = field(default_factory=dict)
+
+    @property
+    def passed(self) -> bool:
+        """Both engines ran and every bit agreed."""
+        return not self.differences and not self.error
+
+    def call(self, name: str) -> Estimate:
+        """Seconds per call of an engine or a peer."""
+        return stats.median(self.calls[name])
+
+    def once(self, engine: str, start: str) -> Estimate:
+        """One-off seconds of an engine; `start` is "cold" or "disk"."""
+        return stats.median(oneoff.once(self.starts[engine][start]))
+
+    def break_even(self, start: str) -> Estimate:
+        """Calls after which static has cost less than dynamic."""
+        eager, compiled = (oneoff.once(self.starts[engine][start]) for engine in ENGINES)
+        return stats.break_even(self.calls["dynamic"], self.calls["static"], eager, compiled)
+
+    def peak(self, engine: str) -> float:
+        """Peak bytes of a process that starts from the disk cache and makes some steps."""
+        return float(np.median([report["peak_bytes"] for report in self.starts[engine]["disk"]]))
+
+    def as_json(self) -> dict[str, Any]:
+        """Return everything measured, and the estimates that the table shows, as plain data."""
+        record: dict[str, Any] = {
+            "name": self.workload.name,
+            "title": self.workload.title,
+            "bits_equal": not self.differences and not self.error,
+            "differences": self.differences,
+            "error": self.error,
+            "seconds_per_call": {name: samples.tolist() for name, samples in self.calls.items()},
+            "processes": self.starts,
+        }
+        if self.calls:
+            record["call"] = {name: self.call(name).as_json() for name in self.calls}
+            record["static_over"] = {
+                name: stats.ratio(self.calls["static"], self.calls[name]).as_json()
+                for name in self.calls
+                if name != "static"
+            }
+        if self.starts:
+            record["once"] = {
+                engine: {start: self.once(engine, start).as_json() for start in ("cold", "disk")}
+                for engine in ENGINES
+            }
+            record["break_even"] = {start: self.break_even(start).as_json() for start in ("cold", "disk")}
+            record["peak_bytes"] = {engine: self.peak(engine) for engine in ENGINES}
+            record["peak_method"] = memory.method()
+        return record
+
+
+def measure(
+    workload: Workload, engines: dict[str, ModuleType], effort: Effort, peers: Sequence[str] = ()
+) -> Result:
+    """Check the bits of one workload and, only if all agree, measure it."""
+    result = Result(workload)
+    progress(f"{workload.name}: bits over {bits.STEPS} steps")
+    try:
+        result.differences = list(bits.mismatches(workload, engines["dynamic"], engines["static"]))
+        if result.passed:
+            progress(f"{workload.name}: calls, interleaved")
+            result.calls = interleave(programs(workload, engines, peers), effort.seconds)
+            for engine in ENGINES:
+                progress(f"{workload.name}: {engine} in new processes, cold and from the disk cache")
+                result.starts[engine] = oneoff.cold_and_disk(engine, workload.name, effort.cold, effort.disk)
+    except Exception as problem:  # one workload that fails must not hide the results of the others
+        result.error = f"{type(problem).__name__}: {problem}"
+        progress(traceback.format_exc().rstrip())
+    for line in result.differences:
+        progress(f"{workload.name}: BITS DIFFER: {line}")
+    return result
+
+
+def programs(workload: Workload, engines: dict[str, ModuleType], peers: Sequence[str]) -> dict[str, Any]:
+    """Return name -> (call, input sets) of both engines and of each peer that has this workload."""
+    from benchmarks.peers import build
+
+    inputs = workload.inputs()
+    made = {name: workload.make(engine) for name, engine in engines.items()}
+    initial: dict[str, Array] = made["dynamic"].parameters()
+    found: dict[str, Any] = {name: (program.call, inputs) for name, program in made.items()}
+    for peer in peers:
+        if (built := build(peer, workload, initial)) is not None:
+            found[peer] = built
+    return found

@@ -1,0 +1,55 @@
+"""Results as JSON files: one per run, complete enough to be compared years later."""
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks.bootstrap import ROOT
+
+SCHEMA = 1
+FOLDER = ROOT / ".benchmarks"
+
+
+def default_path(now: float | None = None) -> Path:
+    """Return the path of a run that starts now: a name that sorts by time (UTC)."""
+    base = FOLDER if (ROOT / "pyproject.toml").is_file() else Path.cwd() / FOLDER.name
+    return base / time.strftime("run-%Y%m%d-%H%M%S.json", time.gmtime(now))
+
+
+def save(path: Path, record: dict[str, Any]) -> None:
+    """Write a record; a reader never sees half of it.
+
+    Parameters
+    ----------
+    path : Path
+        Its folder is made if need be.
+    record : dict
+        Plain data; NaN and infinities are refused, because JSON has none.
+
+    Raises
+    ------
+    OSError
+        If the file can't be written.
+    ValueError
+        If the record holds NaN or an infinity.
+    """
+    text = json.dumps({"schema": SCHEMA, **record}, indent=1, allow_nan=False)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(path.name + ".part")
+    partial.write_text(text + "\n", encoding="utf-8")
+    partial.replace(path)
+
+
+def load(path: Path) -> dict[str, Any]:
+    """Read a record.
+
+    Raises
+    ------
+    ValueError
+        If the file isn't a record of this schema.
+    """
+    record = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(record, dict) or record.get("schema") != SCHEMA:
+        raise ValueError(f"{path} is not a benchmark record of schema {SCHEMA}")
+    return record

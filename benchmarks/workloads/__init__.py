@@ -1,0 +1,1 @@
+"""One file per workload, discovered by :func:`benchmarks.workload.discover`; each defines ``WORKLOADS``."""
