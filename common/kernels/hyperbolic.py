@@ -1,0 +1,34 @@
+"""tanh and the logistic sigmoid."""
+
+from __future__ import annotations
+
+from common.kernels.exponential import exp, expm1_times_half
+from common.kernels.polynomial import at_most
+from common.native.primitives import Value, absolute, dtype_of, select, transfer_sign
+
+__all__ = ["sigmoid", "tanh"]
+
+
+def tanh(x: Value) -> Value:
+    """Return the hyperbolic tangent.
+
+    Formula: ``tanh |x| = E / (E + 2)``, E = e^(2|x|) - 1; with E halved, ``h / (h + 1)``. From |x| = 22
+    (float32: 10) on the result rounds to 1.
+    """
+    wide = dtype_of(x).itemsize == 8
+    magnitude = absolute(x)
+    bounded = at_most(magnitude, 22.0 if wide else 10.0)
+    half = expm1_times_half(bounded + bounded)
+    # below, the polynomial would return the right value but flush subnormals when halved
+    y = select(magnitude < (2.0**-28 if wide else 2.0**-13), magnitude, half / (half + 1.0))
+    return transfer_sign(y, x)
+
+
+def sigmoid(x: Value) -> Value:
+    """Return 1 / (1 + e^-x).
+
+    Formula: with e = e^-|x|, ``1 / (1 + e)`` for x >= 0 and ``e / (1 + e)`` below: e never overflows, and small
+    results keep their relative accuracy down to the subnormals.
+    """
+    e = exp(-absolute(x))
+    return select(x < 0.0, e, 1.0) / (1.0 + e)

@@ -1,0 +1,94 @@
+"""log and log1p."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from common.kernels import coefficients as fitted
+from common.kernels.exponential import FORMAT
+from common.kernels.polynomial import horner
+from common.native.primitives import Value, absolute, bits, constant, dtype_of, from_bits, lshr, select
+
+__all__ = ["log", "log1p", "split_exponent"]
+
+
+class _Split(NamedTuple):
+    root_half: int
+    """Bit pattern of the float nearest sqrt(1/2), where the significand's range begins."""
+    raise_exponent: int
+    """Added before the logical shift, so that negative exponents shift correctly."""
+    integer_magic: int
+    """Bit pattern of 2^fraction_bits: or-ing a small integer into it gives 2^fraction_bits + integer."""
+    offset: float
+    smallest_normal: float
+    lift: int
+
+
+_SPLIT = {
+    np.dtype(np.float32): _Split(0x3F3504F3, 128, 0x4B000000, 2.0**23 + 128, 2.0**-126, 25),
+    np.dtype(np.float64): _Split(0x3FE6A09E667F3BCD, 1024, 0x4330000000000000, 2.0**52 + 1024, 2.0**-1022, 54),
+}
+# ln 2 with trailing zeros, so that k * high is exact; low is the rest
+_LN2 = {
+    np.dtype(np.float32): (6.9313812256e-01, 9.0580006145e-06),
+    np.dtype(np.float64): (6.93147180369123816490e-01, 1.90821492927058770002e-10),
+}
+
+
+def split_exponent(x: Value, subnormal: bool = True) -> tuple[Value, Value, Value]:
+    """Return (m, k, e) with ``x = m 2^k``, sqrt(1/2) <= m < sqrt(2), for positive finite x; k as a float.
+
+    e is the integer ``k << fraction_bits`` (of the lifted x, where x was subnormal). The bits of x minus those of
+    sqrt(1/2) hold k in the exponent field; subtracting that field from x leaves m.
+    """
+    form, split = FORMAT[dtype_of(x)], _SPLIT[dtype_of(x)]
+    small = x < split.smallest_normal
+    pattern = bits(select(small, x * 2.0**split.lift, x) if subnormal else x)
+    shifted = pattern - split.root_half
+    field = shifted & -(1 << form.fraction_bits)
+    raised = lshr(shifted + (split.raise_exponent << form.fraction_bits), form.fraction_bits)
+    k = from_bits(raised | split.integer_magic) - split.offset
+    if subnormal:
+        k = k - select(small, constant(float(split.lift), x), 0.0)
+    return from_bits(pattern - field), k, field
+
+
+def _log(x: Value, f: Value, k: Value, correction: Value | None) -> Value:
+    """Return ``k ln 2 + log(1 + f) + correction``, smallest terms first."""
+    high, low = _LN2[dtype_of(f)]
+    tail = k * low if correction is None else k * low + correction
+    half_square = 0.5 * f * f
+    if dtype_of(f).itemsize == 8:
+        # log(1+f) = f - f^2/2 + s (f^2/2 + z q(z)), s = f/(2+f), z = s^2
+        s = f / (2.0 + f)
+        z = s * s
+        tail = s * (half_square + z * horner(z, fitted.LOG_64)) + tail
+    else:
+        tail = f * f * f * horner(f, fitted.LOG_32) + tail
+    y = k * high - ((half_square - tail) - f)
+    y = select(x == np.inf, x, y)
+    y = select(x == 0.0, -np.inf, y)
+    return select(x >= 0.0, y, np.nan)  # NaN arguments too
+
+
+def log(x: Value) -> Value:
+    """Return the natural logarithm; log(0) = -inf, NaN below zero."""
+    m, k, _ = split_exponent(x)
+    return _log(x, m - 1.0, k, None)
+
+
+def log1p(x: Value) -> Value:
+    """Return log(1 + x) without cancellation near zero."""
+    form = FORMAT[dtype_of(x)]
+    u = 1.0 + x
+    m, k, field = split_exponent(u, subnormal=False)
+    # What the sum lost (Knuth's two-sum), scaled like u: log(m) lacks lost / m, and 1/m = 1 - f + f^2 - ... is
+    # enough of it. For large u it is nothing, and 2^-k would leave the range.
+    part = u - x
+    lost = (1.0 - part) + (x - (u - part))
+    scaled = select(u < 2.0**60, lost * from_bits((form.bias << form.fraction_bits) - field), 0.0)
+    f = m - 1.0
+    y = _log(u, f, k, scaled * (1.0 - f * (1.0 - f)))
+    return select(absolute(x) < (2.0**-54 if form.fraction_bits == 52 else 2.0**-25), x, y)
