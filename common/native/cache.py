@@ -1,12 +1,13 @@
 """The disk cache of object code: content-addressed, checksummed, bounded, safe against concurrent writers.
 
-One file per entry, named by the key: magic, SHA-256 of the rest, length of the JSON header, header, object code.
+One file per entry, named by the key: magic, SHA-256 of the rest, length of the header, header, object code.
 A file is written under a temporary name and renamed, so a reader sees all of it or none; two processes that
 write one key write the same bytes.  Whatever goes wrong costs a compilation and one warning, never an error.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -42,7 +43,7 @@ def directory() -> Path:
 
 
 def read(key: str) -> tuple[dict[str, Any], bytes] | None:
-    """Return (header, object code) of an entry; None if there is none or it is damaged (then it is removed)."""
+    """Return (header, object code) of an entry; None if there is none, or if it is damaged and removed."""
     try:
         path = directory() / (key + SUFFIX)
         data = path.read_bytes()
@@ -96,7 +97,7 @@ def unpack(data: bytes) -> tuple[dict[str, Any], bytes] | None:
 
 
 def prune(folder: Path, limit: int = LIMIT_BYTES) -> None:
-    """Remove the least recently used entries until at most `limit` bytes remain, and forgotten temporaries."""
+    """Remove the least recently used entries beyond `limit` bytes, and forgotten temporary files."""
     entries, now = [], time.time()
     try:
         with os.scandir(folder) as files:
@@ -118,18 +119,14 @@ def prune(folder: Path, limit: int = LIMIT_BYTES) -> None:
 
 def _touch(path: Path) -> None:
     """Mark an entry as used, at most once a day: the order of removal needs no more."""
-    try:
+    with contextlib.suppress(OSError):
         if time.time() - path.stat().st_mtime > TOUCH_SECONDS:
             os.utime(path)
-    except OSError:
-        pass
 
 
 def _remove(path: Path) -> None:
-    try:
+    with contextlib.suppress(OSError):
         path.unlink(missing_ok=True)
-    except OSError:
-        pass
 
 
 def _warn(message: str) -> None:

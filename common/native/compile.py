@@ -39,15 +39,15 @@ def add_namespace(provider: Callable[[str], Any]) -> None:
     ----------
     provider : callable
         ``provider(name)`` returns None for an unknown name, else a scalar expression (a Python function over
-        `common.native.primitives`) or an object of `common.native.intrinsics`.  It is asked only when a kernel is
-        compiled, and only for names that its source uses.  Its definitions must lie in the hashed folders of
-        this package; others are named with `define_scalar`.
+        `common.native.primitives`) or an object of `common.native.intrinsics`.  It is asked only when a
+        kernel is compiled, and only for names that its source uses.  Its definitions must lie in the hashed
+        folders of this package; others are named with `define_scalar`.
     """
     _providers.append(provider)
 
 
 def define_scalar(name: str, function: Callable[..., Any]) -> None:
-    """Let kernel source call a scalar expression from outside this package; its code becomes part of the key."""
+    """Let kernel source call a scalar expression of a user's own op; its code becomes part of the key."""
     _foreign[name] = _fingerprint(function)
     _providers.insert(0, {name: function}.get)
 
@@ -91,7 +91,7 @@ def compile_kernel(source: str, name: str) -> int:
 
 
 def load_ir(text: str, symbol: str) -> int:
-    """Return the address of `symbol` in a module of LLVM IR text, taken from the disk cache where possible."""
+    """Return the address of `symbol` in a module of LLVM IR text, from the disk cache where possible."""
     with _lock:
         key = make_key(text)
         entry = disk.read(key)
@@ -196,7 +196,7 @@ def _resolve(used: str, kernel: str) -> Any:
 
 
 def _externals(module: Any) -> list[str]:
-    """Return the functions that a module calls but does not define; mathematical functions of libm are refused.
+    """Return the symbols that a module uses but does not define; mathematical functions are refused.
 
     libm is not correctly rounded and differs between systems; the project's own definitions are used instead.
     """
@@ -206,4 +206,5 @@ def _externals(module: Any) -> list[str]:
     for name in names:
         if re.match(r"llvm\.(exp|log|pow|sin|cos|tan|sinh|cosh|tanh)", name):
             raise CompileError(f"a kernel would call libm for {name}")
+    names += [variable.name for variable in module.global_variables if variable.is_declaration]
     return sorted(name for name in names if not name.startswith("llvm."))

@@ -17,7 +17,7 @@ _lock = threading.RLock()
 
 @cache
 def cpu() -> tuple[str, str]:
-    """Return LLVM's name of the host CPU and its feature string; numba's environment variables override them."""
+    """Return LLVM's name of the host CPU and its features; numba's environment variables override them."""
     from llvmlite import binding
 
     name = os.environ.get("NUMBA_CPU_NAME") or binding.get_host_cpu_name()
@@ -62,7 +62,7 @@ _defined = {"memcpy", "memmove", "memset"}  # LLVM finds these in the process
 
 
 def define(symbol: str, address: Callable[[], int]) -> None:
-    """Name an address that object code may call or read: ``address()`` is asked when a kernel needs it first."""
+    """Name an address for object code; ``address()`` is asked when a kernel needs it for the first time."""
     _symbols[symbol] = address
 
 

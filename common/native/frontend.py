@@ -5,13 +5,16 @@ reference counting runtime and numba's own execution engine are left out: numba'
 our engine optimises and emits once.
 """
 
+# numba comes without types: its classes are Any, and so are its decorators.
+# mypy: disable-error-code="misc, untyped-decorator"
+
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
-from numba.core import bytecode, funcdesc, lowering, types, typed_passes, untyped_passes
+from numba.core import bytecode, funcdesc, lowering, typed_passes, types, untyped_passes
 from numba.core.compiler import Flags, StateDict, _make_subtarget
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target

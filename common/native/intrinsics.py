@@ -1,13 +1,16 @@
-"""What kernel source is written with: typed buffers and scalar operations that numba lowers to single instructions.
+"""What kernel source is written with: typed buffers, and scalar operations lowered to plain instructions.
 
 This module imports numba; it is loaded only when a kernel has to be compiled, never on a warm start.
 
 A kernel sees two word arrays, ``bufs`` (addresses) and ``args`` (sizes, strides, integer scalars).
-``buffer(bufs, slot, dtype)`` turns one address into a `BufferType` value: ``b[i]`` loads, ``b[i] = v`` stores,
-nothing is checked.  Each slot is its own alias scope, because LLVM gives up its run-time overlap checks beyond
-about 8 + 8 arrays and the loop then stays scalar; two slots of one kernel must therefore never overlap when one
-of them is written.
+``buffer(bufs, slot, dtype)`` turns one address into a `BufferType` value: ``b[i]`` loads, ``b[i] = v``
+stores, nothing is checked.  Each slot is its own alias scope, because LLVM gives up its run-time overlap
+checks beyond about 8 + 8 arrays and the loop then stays scalar; two slots of one kernel must therefore never
+overlap when one of them is written.
 """
+
+# numba comes without types: its classes are Any, and so are its decorators.
+# mypy: disable-error-code="misc, untyped-decorator"
 
 from __future__ import annotations
 
@@ -26,11 +29,15 @@ from numba.extending import lower_builtin, register_model, typeof_impl
 WORD = ir.IntType(64)
 
 NUMBA_TYPES: dict[np.dtype[Any], types.Type] = {
-    np.dtype(name): getattr(types, "boolean" if name == "bool" else name)
-    for name in (
-        "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64",
-    )
-}  # fmt: skip
+    np.dtype(np.bool_): types.boolean,
+    np.dtype(np.float32): types.float32,
+    np.dtype(np.float64): types.float64,
+    **{
+        np.dtype(f"{sign}int{bits}"): getattr(types, f"{sign}int{bits}")
+        for sign in ("", "u")
+        for bits in (8, 16, 32, 64)
+    },
+}
 NUMPY_DTYPES = {numba_type: dtype for dtype, numba_type in NUMBA_TYPES.items()}
 
 
@@ -89,7 +96,7 @@ class _GetItem(AbstractTemplate):
 @infer_global(operator.setitem)
 class _SetItem(AbstractTemplate):
     def generic(self, args: Any, kws: Any) -> Any:
-        container, index, value = args
+        container, _, value = args
         # A value of another dtype is refused, never converted: the emitter writes every conversion out.
         if isinstance(container, BufferType) and types.unliteral(value) == container.dtype:
             return signature(types.none, container, types.intp, container.dtype)
@@ -174,8 +181,9 @@ def _make_scopes(context: Any, module: ir.Module) -> dict[int | None, tuple[Any,
 class KernelFunction:
     """A function that kernel source calls and that is lowered to LLVM instructions in place.
 
-    numba's own `intrinsic` does the same through templates, overload tables and argument folding, which is most
-    of the time that compiling a long kernel takes; this one is looked up once per tuple of operand types.
+    numba's own `intrinsic` does the same through templates, overload tables and argument folding, which is
+    most of the time that compiling a long kernel takes; this one is looked up once per tuple of operand
+    types.
 
     Parameters
     ----------
@@ -200,22 +208,28 @@ class KernelFunction:
 
 
 class KernelFunctionType(types.Callable, types.Opaque):
+    """The type of one `KernelFunction`: numba asks it to resolve calls."""
+
     def __init__(self, function: KernelFunction) -> None:
         self.function = function
         super().__init__(f"kernel function {function.name}")
 
     @property
     def key(self) -> Any:
+        """Identity of the type."""
         return self.function
 
     def get_call_type(self, context: Any, args: tuple[Any, ...], kws: dict[str, Any]) -> Any:
+        """Return the signature for the operand types, None where there is none."""
         definition = None if kws else self.function.definition(args)
         return definition and definition[0]
 
     def get_call_signatures(self) -> tuple[list[Any], bool]:
+        """Return what an error message lists: nothing, the definitions are made on demand."""
         return [], True
 
     def get_impl_key(self, sig: Any) -> Any:
+        """Return the key of the implementation."""
         return self.function
 
 
@@ -234,7 +248,7 @@ def kernel_function(define: Callable[..., Any]) -> KernelFunction:
 
 @kernel_function
 def buffer(bufs: Any, slot: Any, dtype: Any) -> Any:
-    """Return the typed buffer whose address is ``bufs[slot]``; `slot` is a literal int, `dtype` a dtype name."""
+    """Return the buffer at the address ``bufs[slot]``; `slot` is a literal int, `dtype` a dtype name."""
     if not (isinstance(slot, types.IntegerLiteral) and isinstance(dtype, types.NumberClass)):
         return None
     buffer_type = BufferType(dtype.instance_type, slot.literal_value)
@@ -279,8 +293,8 @@ def scalar_intrinsic(name: str, function: Callable[..., Any]) -> KernelFunction:
     name : str
         Name in kernel source and in error messages.
     function : callable
-        Scalar expression over the operations of `common.native.primitives`.  Operands keep their dtype, nothing
-        is widened.
+        Scalar expression over the operations of `common.native.primitives`.  Operands keep their dtype,
+        nothing is widened.
     """
 
     def define(*operand_types: Any) -> Any:
@@ -318,7 +332,7 @@ def _convert(dtype: np.dtype[Any]) -> Callable[[Any], Any]:
 
 
 def namespace() -> dict[str, Any]:
-    """Return what every kernel source may use: dtype names (also as constructors of constants) and functions."""
+    """Return what every kernel source may use: functions, and dtype names, which also make constants."""
     names: dict[str, Any] = {str(dtype): numba_type for dtype, numba_type in NUMBA_TYPES.items()}
     names["bool_"] = names.pop("bool")
     for name, numba_type in list(names.items()):

@@ -1,0 +1,105 @@
+"""The C side of CPython and numpy: addresses for native code, and the check of the objects' layout."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import sysconfig
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+from common.native import engine
+
+C_CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400
+
+# Indices of numpy's C API table (numpy/__multiarray_api.h); they have never changed.
+_ARRAY_TYPE, _NEW_FROM_DESCR = 2, 94
+
+_PYTHON_FUNCTIONS = ("PyLong_FromLongLong", "PyLong_AsLongLong", "PyErr_Occurred", "Py_IncRef", "Py_DecRef")
+
+
+@cache
+def _numpy_api() -> Any:
+    from numpy._core import _multiarray_umath  # type: ignore[attr-defined]
+
+    get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    get_pointer.restype, get_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    address = get_pointer(_multiarray_umath._ARRAY_API, None)
+    return (ctypes.c_void_p * (_NEW_FROM_DESCR + 1)).from_address(address)
+
+
+def define_symbols() -> None:
+    """Name the addresses that the builtins use, so that no object file contains an address."""
+    for name in _PYTHON_FUNCTIONS:
+        function = getattr(ctypes.pythonapi, name)
+        pointer = ctypes.cast(function, ctypes.c_void_p).value or 0
+        engine.define(f"twingrad_{name}", partial(int, pointer))
+    for name, python_object in (("PyLong_Type", int), ("PyFloat_Type", float), ("Py_None", None)):
+        engine.define(f"twingrad_{name}", partial(id, python_object))
+    engine.define("twingrad_PyArray_Type", partial(id, np.ndarray))
+    engine.define("twingrad_PyArray_NewFromDescr", lambda: int(_numpy_api()[_NEW_FROM_DESCR] or 0))
+
+
+def descr_word(dtype: np.dtype[Any]) -> int:
+    """Return the eight bytes that identify a native dtype: kind, character, byte order, flags, number."""
+    return int(_read(ctypes.c_int64, np.dtype(dtype), 24))
+
+
+def is_supported() -> bool:
+    """Whether objects of this Python and this numpy have the layout that the builtins are written for.
+
+    Only reads memory that belongs to the objects, so it is safe with any layout.
+    """
+    if sys.implementation.name != "cpython" or sysconfig.get_config_var("Py_GIL_DISABLED"):
+        return False
+    if ctypes.sizeof(ctypes.c_void_p) != 8 or sys.byteorder != "little" or hasattr(sys, "getobjects"):
+        return False
+    try:
+        return _python_layout() and _numpy_layout()
+    except (ImportError, AttributeError, TypeError, ValueError):
+        return False
+
+
+def _read(ctype: Any, python_object: Any, offset: int) -> Any:
+    if offset + ctypes.sizeof(ctype) > max(sys.getsizeof(python_object), type(python_object).__basicsize__):
+        raise ValueError("offset outside the object")
+    return ctype.from_address(id(python_object) + offset).value
+
+
+def _python_layout() -> bool:
+    word = ctypes.c_int64
+    data, item = b"\x01\x02\x03\x04\x05\x06\x07\x08" * 2, object()
+    return bool(
+        all(_read(word, each, 8) == id(type(each)) for each in (data, (item,), 2.5, 7, None))
+        and _read(word, data, 32) == int.from_bytes(data[:8], "little")
+        and _read(word, (item,), 24) == id(item)
+        and _read(ctypes.c_double, 2.5, 16) == 2.5
+    )
+
+
+def _numpy_layout() -> bool:
+    word = ctypes.c_int64
+    if _numpy_api()[_ARRAY_TYPE] != id(np.ndarray):
+        return False
+    for dtype in (np.dtype(np.float32), np.dtype(np.int64), np.dtype(np.bool_)):
+        array = np.zeros((3, 5), dtype)
+        number = _read(ctypes.c_int32, dtype, 28)
+        if number != dtype.num or _read(ctypes.c_char, dtype, 26) not in (b"=", b"|"):
+            return False
+        for view, flags in (
+            (array, C_CONTIGUOUS | ALIGNED | WRITEABLE),
+            (array.T, ALIGNED | WRITEABLE),
+            (np.broadcast_to(array[0, :1], (3, 5)), ALIGNED),
+        ):
+            dims = _read(word, view, 32)
+            if not (
+                _read(word, view, 16) == view.__array_interface__["data"][0]
+                and _read(ctypes.c_int32, view, 24) == view.ndim
+                and [word.from_address(dims + 8 * i).value for i in range(view.ndim)] == list(view.shape)
+                and _read(word, view, 56) == id(view.dtype)
+                and _read(ctypes.c_int32, view, 64) & (C_CONTIGUOUS | ALIGNED | WRITEABLE) == flags
+            ):
+                return False
+    return True

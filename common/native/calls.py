@@ -1,0 +1,161 @@
+"""Kernels as Python callables that cost about 100 ns: native METH_FASTCALL builtins around compiled code.
+
+A builtin reads the C structures of its arguments itself (`common.native.calls_ir`).  That is allowed only
+where `common.native.abi` finds the layout it knows and a trial run gives the right answers; elsewhere the
+same functions are made of Python and ctypes (`common.native.fallback`), about fifty times slower per call.
+
+All of them hold the GIL from the first check to the last kernel, so tables, frames and workspaces need no
+lock.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from common.native import abi, fallback
+from common.native.calls_ir import MAX_INPUTS, module_text
+from common.native.compile import load_ir
+from common.native.plan import ProgramPlan
+
+METH_FASTCALL = 0x80
+
+
+def make_call(address: int) -> Callable[..., int]:
+    """Return ``f(*args)`` that runs the kernel at `address`.
+
+    Arrays become ``bufs`` and ints ``args``, each in order.  The caller guarantees dtypes, contiguity and
+    sizes.
+
+    Returns
+    -------
+    callable
+        Returns the kernel's status; -1, without running it, for an argument that is neither an exact ndarray
+        nor an exact int, and for more than 64 arguments.  Raises OverflowError for an int beyond int64.
+    """
+    if not is_native():
+        return fallback.make_call(address)
+    return _builtin("call", np.array([address], dtype=np.int64))
+
+
+def make_elementwise(
+    in_dtypes: Sequence[Any],
+    out_dtype: Any,
+    full: int,
+    scalar_left: int = 0,
+    scalar_right: int = 0,
+) -> Callable[..., Any]:
+    """Return ``f(*arrays)`` that allocates the result and runs an elementwise kernel.
+
+    Parameters
+    ----------
+    in_dtypes : sequence of dtype
+        One per operand, at most 8.
+    out_dtype : dtype
+    full : int
+        Kernel for operands of one shape: bufs = operands..., result; args = [number of elements].
+    scalar_left, scalar_right : int
+        Kernels for two operands of which the left (right) one is 0-d; 0: no such kernel.
+
+    Returns
+    -------
+    callable
+        Returns the new array; an int, the kernel's status, if that is not 0; None if an operand is not an
+        exact, C-contiguous, aligned ndarray of its dtype or the shapes differ (the caller then takes its
+        general path).
+    """
+    if not 1 <= len(in_dtypes) <= MAX_INPUTS:
+        raise ValueError(f"an elementwise call has 1 to {MAX_INPUTS} operands, not {len(in_dtypes)}")
+    if not is_native():
+        return fallback.make_elementwise(in_dtypes, out_dtype, full, scalar_left, scalar_right)
+    descr = np.dtype(out_dtype)
+    words = [len(in_dtypes), full, scalar_left, scalar_right, id(descr), *map(abi.descr_word, in_dtypes)]
+    return _builtin("elementwise", np.array(words, dtype=np.int64), descr)
+
+
+def make_run(plan: ProgramPlan) -> Callable[..., int]:
+    """Return ``f(*arguments)`` that checks the arguments and runs a program.
+
+    Returns
+    -------
+    callable
+        Returns 0, or a code for `common.native.plan.explain_failure`.  Arrays come in as they are declared:
+        nothing is converted, and nothing has run if an argument is refused.
+    """
+    if not is_native():
+        return fallback.make_run(plan)
+    frame = np.array(plan.frame or [0], dtype=np.int64)
+    last = np.zeros(2 * len(plan.arguments) + 1, dtype=np.int64)
+    table = plan.pack(frame.ctypes.data, last.ctypes.data)
+    return _builtin("run", table, frame, last, *plan.keep)
+
+
+@cache
+def is_native() -> bool:
+    """Whether the native builtins are used: the object layout is known and a trial run of each is right."""
+    return abi.is_supported() and _trial()
+
+
+class _MethodDef(ctypes.Structure):
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
+
+
+@cache
+def _method(symbol: str) -> tuple[Any, _MethodDef]:
+    """Return the constructor of builtins and the method definition, which must outlive every builtin."""
+    abi.define_symbols()
+    address = load_ir(module_text(symbol), f"twingrad_builtin_{symbol}")
+    definition = _MethodDef(symbol.encode(), address, METH_FASTCALL, None)
+    prototype = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
+    return prototype(("PyCFunction_NewEx", ctypes.pythonapi)), definition
+
+
+def _builtin(symbol: str, table: np.ndarray, *keep: Any) -> Callable[..., Any]:
+    make, definition = _method(symbol)
+    # The builtin owns `self`, and with it everything that the table points to.
+    return make(ctypes.addressof(definition), (table.tobytes(), *keep), None)  # type: ignore[no-any-return]
+
+
+@cache
+def _trial() -> bool:
+    """Run each builtin on a kernel that writes (first buffer + ``args[0]``) to the second and returns 7."""
+    address = load_ir(_TRIAL, "twingrad_trial")
+    x, y = np.arange(3, dtype=np.int64), np.zeros(3, dtype=np.int64)
+    status = _builtin("call", np.array([address], dtype=np.int64))(x, y, 5)
+    words = [1, address, 0, 0, id(x.dtype), abi.descr_word(x.dtype)]
+    result = _builtin("elementwise", np.array(words, dtype=np.int64), x.dtype)(x)
+    if status != 7 or y.tolist() != [5, 6, 7] or result != 7:
+        return False
+    plan = ProgramPlan()
+    slots = [plan.add_array(np.int64, (3,)), plan.add_array(np.int64, (3,), writes=True)]
+    plan.add_call(address, slots, [9])
+    frame, last = np.array(plan.frame), np.zeros(5, dtype=np.int64)
+    run = _builtin("run", plan.pack(frame.ctypes.data, last.ctypes.data), frame, last)
+    return bool(run(x, y) == (1 << 32) + 7 and y.tolist() == [9, 10, 11] and run(x, x) > 0)
+
+
+_TRIAL = """
+define i32 @twingrad_trial(ptr %status, ptr %exception, ptr %bufs, ptr %args) {
+  %add = load i64, ptr %args
+  %x = load ptr, ptr %bufs
+  %y_p = getelementptr ptr, ptr %bufs, i64 1
+  %y = load ptr, ptr %y_p
+  %v = load <3 x i64>, ptr %x, align 8
+  %a0 = insertelement <3 x i64> poison, i64 %add, i64 0
+  %a1 = insertelement <3 x i64> %a0, i64 %add, i64 1
+  %a2 = insertelement <3 x i64> %a1, i64 %add, i64 2
+  %sum = add <3 x i64> %v, %a2
+  store <3 x i64> %sum, ptr %y, align 8
+  store i64 7, ptr %status
+  ret i32 0
+}
+"""

@@ -1,0 +1,144 @@
+"""The callables of `common.native.calls` in Python and ctypes, for interpreters whose objects look different.
+
+Same checks, same results, same codes; only slower.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from common.native.calls_ir import BAD_ARGUMENT, MAX_BUFFERS, OVERLAP, RAISED
+from common.native.plan import ARRAY, FLOAT, Argument, ProgramPlan
+
+_KERNEL = ctypes.PYFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 4)  # PYFUNCTYPE: keeps the GIL
+
+
+def _data(array: np.ndarray) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
+def _runner(address: int) -> Callable[[Sequence[int], Sequence[int]], int]:
+    kernel = _KERNEL(address)
+
+    def run(bufs: Sequence[int], ints: Sequence[int]) -> int:
+        status, exception = ctypes.c_int64(), ctypes.c_void_p()
+        buf_table = (ctypes.c_int64 * (len(bufs) + 1))(*bufs)
+        int_table = (ctypes.c_int64 * (len(ints) + 1))(*ints)
+        code = kernel(ctypes.byref(status), ctypes.byref(exception), buf_table, int_table)
+        return RAISED if code else status.value
+
+    return run
+
+
+def _is_array(value: Any, dtype: np.dtype[Any], writes: bool = False) -> bool:
+    if type(value) is not np.ndarray or value.dtype.num != dtype.num or not value.dtype.isnative:
+        return False
+    flags = value.flags
+    return bool(flags.c_contiguous and flags.aligned and (flags.writeable or not writes))
+
+
+def _check_int64(value: int) -> int:
+    if not -(2**63) <= value < 2**63:
+        raise OverflowError("int too big to convert")
+    return value
+
+
+def make_call(address: int) -> Callable[..., int]:
+    """Return what `common.native.calls.make_call` returns."""
+    run = _runner(address)
+
+    def call(*args: Any) -> int:
+        bufs, ints = [], []
+        if len(args) > MAX_BUFFERS:
+            return -1
+        for arg in args:
+            if type(arg) is np.ndarray:
+                bufs.append(_data(arg))
+            elif type(arg) is int:
+                ints.append(_check_int64(arg))
+            else:
+                return -1
+        return run(bufs, ints)
+
+    return call
+
+
+def make_elementwise(
+    in_dtypes: Sequence[Any], out_dtype: Any, full: int, scalar_left: int = 0, scalar_right: int = 0
+) -> Callable[..., Any]:
+    """Return what `common.native.calls.make_elementwise` returns."""
+    dtypes = [np.dtype(dtype) for dtype in in_dtypes]
+    scalar_left_run, scalar_right_run = [_runner(a) if a else None for a in (scalar_left, scalar_right)]
+    full_run = _runner(full)
+
+    def elementwise(*arrays: Any) -> Any:
+        if len(arrays) != len(dtypes) or not all(map(_is_array, arrays, dtypes)):
+            return None
+        run: Any = full_run
+        shape = arrays[0].shape
+        if any(array.shape != shape for array in arrays):
+            if len(arrays) != 2 or (arrays[0].ndim and arrays[1].ndim):
+                return None
+            run, shape = (scalar_right_run, shape) if shape else (scalar_left_run, arrays[1].shape)
+            if run is None:
+                return None
+        out = np.empty(shape, out_dtype)
+        status = run([*map(_data, arrays), _data(out)], [out.size])
+        return status if status else out
+
+    return elementwise
+
+
+def make_run(plan: ProgramPlan) -> Callable[..., int]:
+    """Return what `common.native.calls.make_run` returns."""
+    arguments, preset, keep = tuple(plan.arguments), tuple(plan.frame), tuple(plan.keep)
+    steps = [(_runner(kernel), slots, ints) for kernel, slots, ints in plan.instructions]
+
+    def run(*values: Any) -> int:
+        if len(values) != len(arguments):
+            return BAD_ARGUMENT + min(len(values), len(arguments))
+        frame = list(preset)
+        for index, (argument, value) in enumerate(zip(arguments, values, strict=True)):
+            if not _accept(argument, value, frame):
+                return BAD_ARGUMENT + index
+        clash = _find_overlap(arguments, values)
+        if clash:
+            return OVERLAP + clash
+        for index, (kernel, slots, ints) in enumerate(steps):
+            status = kernel([frame[slot] for slot in slots], ints)
+            if status:
+                return (index + 1) << 32 | (status & 0xFFFFFFFF)
+        return 0
+
+    run.keep = keep  # type: ignore[attr-defined]
+    return run
+
+
+def _accept(argument: Argument, value: Any, frame: list[int]) -> bool:
+    if argument.kind == ARRAY:
+        if not _is_array(value, argument.dtype, argument.writes) or value.shape != argument.shape:
+            return False
+        frame[argument.slot] = _data(value)
+    else:
+        if type(value) is not (float if argument.kind == FLOAT else int):
+            return False
+        if argument.kind == FLOAT:
+            ctypes.c_double.from_address(frame[argument.slot]).value = value
+        else:
+            ctypes.c_int64.from_address(frame[argument.slot]).value = _check_int64(int(value))
+    return True
+
+
+def _find_overlap(arguments: Sequence[Argument], values: Sequence[Any]) -> int:
+    """Return the later index of an overlapping pair of which one is written; 0 if there is none."""
+    for a, first in enumerate(arguments):
+        for b, second in enumerate(arguments[:a]):
+            if (first.writes or second.writes) and first.nbytes and second.nbytes:
+                start, other = _data(values[a]), _data(values[b])
+                if start < other + second.nbytes and other < start + first.nbytes:
+                    return a
+    return 0

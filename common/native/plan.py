@@ -1,0 +1,161 @@
+"""A compiled program as data: what its arguments must be, which addresses it needs, which kernels run.
+
+A plan is made per set of sizes from kernels that are generic in sizes; building it costs microseconds and
+compiles nothing.  `common.native.calls.make_run` turns it into one native call.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from common.native.abi import ALIGNED, C_CONTIGUOUS, WRITEABLE, descr_word
+from common.native.calls_ir import BAD_ARGUMENT, MAX_BUFFERS, OVERLAP
+
+ARRAY, FLOAT, INT = 0, 1, 2
+
+
+class Argument(NamedTuple):
+    """What one argument of a program must be, and the slot that receives its address."""
+
+    kind: int
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    writes: bool
+    slot: int
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of an array argument; 0 for a number, which cannot overlap anything."""
+        return math.prod(self.shape) * self.dtype.itemsize if self.kind == ARRAY else 0
+
+
+class Instruction(NamedTuple):
+    """One kernel call: address, frame slots of its buffers, integer arguments."""
+
+    kernel: int
+    slots: tuple[int, ...]
+    ints: tuple[int, ...]
+
+
+@dataclass
+class ProgramPlan:
+    """Arguments, addresses and kernel calls of one program.
+
+    Every ``add_...`` method for a value returns its *slot*, which `add_call` takes.
+
+    Examples
+    --------
+    >>> plan = ProgramPlan()
+    >>> x = plan.add_array(np.float32, (8,))
+    >>> y = plan.add_array(np.float32, (8,), writes=True)
+    >>> plan.add_call(0x1000, [x, y], [8])
+    >>> [argument.writes for argument in plan.arguments]
+    [False, True]
+    """
+
+    arguments: list[Argument] = field(default_factory=list)
+    instructions: list[Instruction] = field(default_factory=list)
+    frame: list[int] = field(default_factory=list)
+    keep: list[Any] = field(default_factory=list)
+
+    def add_array(self, dtype: Any, shape: Sequence[int], writes: bool = False) -> int:
+        """Declare the next argument: an exact, C-contiguous, aligned ndarray, writeable if `writes`.
+
+        A written argument must overlap no other argument; the call is refused otherwise.
+        """
+        return self._argument(
+            Argument(ARRAY, np.dtype(dtype), tuple(map(int, shape)), writes, len(self.frame))
+        )
+
+    def add_float(self) -> int:
+        """Declare the next argument: a Python float, for kernels a float64 buffer of one element."""
+        return self._argument(Argument(FLOAT, np.dtype(np.float64), (), False, self._cell(np.float64)))
+
+    def add_int(self) -> int:
+        """Declare the next argument: a Python int, for kernels an int64 buffer of one element."""
+        return self._argument(Argument(INT, np.dtype(np.int64), (), False, self._cell(np.int64)))
+
+    def add_memory(self, array: np.ndarray, offset: int = 0) -> int:
+        """Return a slot for the address `offset` bytes into `array` (arena, constant), kept alive."""
+        if not any(array is kept for kept in self.keep[-4:]):
+            self.keep.append(array)
+        self.frame.append(array.__array_interface__["data"][0] + offset)
+        return len(self.frame) - 1
+
+    def add_call(self, kernel: int, slots: Sequence[int], ints: Sequence[int] = ()) -> None:
+        """Append a kernel call: ``bufs`` are the addresses in `slots`, ``args`` are `ints`.
+
+        Raises
+        ------
+        ValueError
+            More than `MAX_BUFFERS` buffers, or a slot that does not exist.
+        """
+        if len(slots) > MAX_BUFFERS:
+            raise ValueError(f"a kernel takes at most {MAX_BUFFERS} buffers, not {len(slots)}")
+        if not kernel or any(not 0 <= slot < len(self.frame) for slot in slots):
+            raise ValueError(f"no such kernel or slot: {kernel:#x}, {list(slots)}")
+        self.instructions.append(Instruction(int(kernel), tuple(slots), tuple(map(int, ints))))
+
+    def _argument(self, argument: Argument) -> int:
+        if argument.kind == ARRAY:
+            self.frame.append(0)
+        self.arguments.append(argument)
+        return argument.slot
+
+    def _cell(self, dtype: Any) -> int:
+        return self.add_memory(np.zeros(1, dtype))
+
+    def pack(self, frame_address: int, last_address: int) -> np.ndarray:
+        """Return the table of `common.native.calls_ir` as an int64 array."""
+        records: list[int] = []
+        for argument in self.arguments:
+            flags = C_CONTIGUOUS | ALIGNED | (WRITEABLE if argument.writes else 0)
+            is_array = argument.kind == ARRAY
+            subject = descr_word(argument.dtype) if is_array else self.frame[argument.slot]
+            records += (argument.kind, subject, len(argument.shape), flags, argument.slot, *argument.shape)
+        code: list[int] = []
+        for kernel, slots, ints in self.instructions:
+            code += (kernel, len(slots), *slots, len(ints), *ints)
+        sizes = [argument.nbytes for argument in self.arguments]
+        writes = [int(argument.writes) for argument in self.arguments]
+        offsets = np.cumsum([8, len(records), len(code), len(sizes)]).tolist()
+        counts = [len(self.arguments), len(self.instructions), frame_address, last_address]
+        return np.array([*counts, *offsets, *records, *code, *sizes, *writes], dtype=np.int64)
+
+
+class RunFailure(NamedTuple):
+    """Why a program returned non-zero.
+
+    Attributes
+    ----------
+    kind : str
+        ``"argument"``: nothing has run, argument `position` is not what the plan asks for (or the count is
+        wrong); ``"overlap"``: nothing has run, argument `position` overlaps another one and one of them is
+        written; ``"status"``: the kernel of instruction `position` returned `status`, the later ones have not
+        run.
+    position, status : int
+    """
+
+    kind: str
+    position: int
+    status: int = 0
+
+
+def explain_failure(code: int) -> RunFailure:
+    """Return what a non-zero result of a program means.
+
+    Examples
+    --------
+    >>> explain_failure((5 << 32) | 2)
+    RunFailure(kind='status', position=4, status=2)
+    """
+    if code >> 32:
+        return RunFailure("status", (code >> 32) - 1, code & 0xFFFFFFFF)
+    if code >= OVERLAP:
+        return RunFailure("overlap", code - OVERLAP)
+    return RunFailure("argument", code - BAD_ARGUMENT)
