@@ -1,0 +1,145 @@
+"""Building blocks of hand-written machine code: internal functions, counted loops, vectors with a masked tail.
+
+Needs llvmlite; loaded only when a kernel is compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from llvmlite import ir
+
+WORD = ir.IntType(64)
+INDEX = ir.IntType(32)
+
+def internal(
+    module: ir.Module,
+    name: str,
+    result: ir.Type,
+    parameters: Sequence[ir.Type],
+    define: Callable[[ir.Function, ir.IRBuilder], None],
+) -> ir.Function:
+    """Return the module's own function `name`, defined at first use by ``define(function, builder)``."""
+    full = f"twingrad.{name}"
+    known = module.globals.get(full)
+    if known is not None:
+        return known
+    function = ir.Function(module, ir.FunctionType(result, parameters), full)
+    function.linkage = "internal"
+    define(function, ir.IRBuilder(function.append_basic_block()))
+    return function
+
+
+def word(value: int) -> ir.Constant:
+    """Return an int64 constant."""
+    return ir.Constant(WORD, value)
+
+
+def zero(kind: ir.Type) -> ir.Constant:
+    """Return +0.0, or 0, or a vector of them."""
+    return ir.Constant(kind, None)
+
+
+def align(kind: ir.Type) -> int:
+    """Return the bytes of one element: buffers are aligned to their dtype, not to vectors."""
+    return {"float": 4, "double": 8}.get(str(kind)) or kind.width // 8
+
+
+def add(builder: ir.IRBuilder, x: ir.Value, y: ir.Value) -> ir.Value:
+    """Return x + y: IEEE 754 for floats, wrapping for integers."""
+    element = x.type.element if isinstance(x.type, ir.VectorType) else x.type
+    return builder.add(x, y) if isinstance(element, ir.IntType) else builder.fadd(x, y)
+
+
+class While:
+    """``while condition(*carried)``: values carried from one iteration to the next.
+
+    Inside ``with``, `carried` are the current values and `next` receives the new ones; after it, `carried` are
+    the final ones.
+
+    Parameters
+    ----------
+    builder : IRBuilder
+    condition : callable
+        ``condition(*carried) -> i1``, emitted before each iteration.
+    *initial : IR values
+    """
+
+    def __init__(self, builder: ir.IRBuilder, condition: Callable[..., ir.Value], *initial: ir.Value) -> None:
+        self._builder, self._condition, self._initial = builder, condition, initial
+
+    def __enter__(self) -> While:
+        builder, before = self._builder, self._builder.block
+        self._head, body, self._end = (builder.append_basic_block(name) for name in ("head", "body", "end"))
+        builder.branch(self._head)
+        builder.position_at_end(self._head)
+        self.carried = [builder.phi(value.type) for value in self._initial]
+        for phi, value in zip(self.carried, self._initial, strict=True):
+            phi.add_incoming(value, before)
+        builder.cbranch(self._condition(*self.carried), body, self._end)
+        builder.position_at_end(body)
+        self.next: Sequence[ir.Value] = ()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        for phi, value in zip(self.carried, self.next, strict=True):
+            phi.add_incoming(value, self._builder.block)
+        self._builder.branch(self._head)
+        self._builder.position_at_end(self._end)
+
+
+class Loop:
+    """``for i in range(0, stop, step)`` with values carried along, as in `While`; `index` is the current i.
+
+    ``stop`` is a multiple of ``step``.
+    """
+
+    def __init__(self, builder: ir.IRBuilder, stop: ir.Value, step: int, *initial: ir.Value) -> None:
+        self._builder, self._step = builder, step
+        self._while = While(builder, lambda i, *_: builder.icmp_signed("<", i, stop), word(0), *initial)
+
+    def __enter__(self) -> Loop:
+        self.index, *self.carried = self._while.__enter__().carried
+        self.next: Sequence[ir.Value] = ()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._while.next = [self._builder.add(self.index, word(self._step)), *self.next]
+        self._while.__exit__(*exception)
+
+
+def load_lanes(builder: ir.IRBuilder, address: ir.Value, width: int) -> ir.Value:
+    """Load `width` consecutive elements as one vector."""
+    vector = ir.VectorType(address.type.pointee, width)
+    return builder.load(builder.bitcast(address, vector.as_pointer()), align=align(vector.element))
+
+
+def load_some(builder: ir.IRBuilder, address: ir.Value, count: ir.Value, missing: ir.Constant) -> ir.Value:
+    """Load the first `count` elements of a vector, the others are those of `missing`; reads nothing beyond."""
+    vector = missing.type
+    width, element = vector.count, vector.element
+    nothing = ir.Constant(ir.VectorType(INDEX, width), ir.Undefined)
+    limit = builder.insert_element(nothing, builder.trunc(count, INDEX), INDEX(0))
+    limit = builder.shuffle_vector(limit, nothing, ir.Constant(nothing.type, [0] * width))
+    mask = builder.icmp_signed("<", ir.Constant(nothing.type, list(range(width))), limit)
+    suffix = {"float": "f32", "double": "f64"}.get(str(element)) or f"i{element.width}"
+    name = f"llvm.masked.load.v{width}{suffix}.p0"
+    pointer = vector.as_pointer()
+    masked = builder.module.globals.get(name) or ir.Function(
+        builder.module, ir.FunctionType(vector, [pointer, INDEX, mask.type, vector]), name
+    )
+    return builder.call(masked, [builder.bitcast(address, pointer), INDEX(align(element)), mask, missing])
+
+
+def fold_vector(
+    builder: ir.IRBuilder, lanes: ir.Value, combine: Callable[[ir.IRBuilder, ir.Value, ir.Value], ir.Value] = add
+) -> ir.Value:
+    """Combine lane j with lane j + h for h = width/2, ..., 1 and return lane 0."""
+    width = lanes.type.count
+    while width > 1:
+        half = width // 2
+        nothing = ir.Constant(lanes.type, ir.Undefined)
+        picks = [ir.Constant(ir.VectorType(INDEX, half), list(range(a, a + half))) for a in (0, half)]
+        low, high = (builder.shuffle_vector(lanes, nothing, pick) for pick in picks)
+        lanes, width = combine(builder, low, high), half
+    return builder.extract_element(lanes, INDEX(0))

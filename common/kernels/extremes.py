@@ -1,0 +1,152 @@
+"""Machine code of the maximum and minimum of contiguous elements. Needs llvmlite.
+
+NaN propagates (the result is the canonical NaN), +0 is above -0; n >= 1. The order of a maximum does not matter
+then, so four vectors run side by side. Comparing is enough for every element but zeros and NaN: NaNs are noticed
+on the way, and only when the extreme is a zero its sign is searched in a second pass, which ends at the first
+zero of the winning sign.
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from common.kernels.blocks import (
+    INDEX,
+    WORD,
+    Loop,
+    While,
+    fold_vector,
+    internal,
+    load_lanes,
+    load_some,
+    word,
+)
+
+_BYTES = 64
+"""Bytes of one vector: an AVX-512 register; LLVM splits it where registers are shorter."""
+_CHAINS = 4
+
+
+def maximum_all(module: ir.Module, kind: ir.Type) -> ir.Function:
+    """``kind (kind* x, i64 n)``: the maximum of n >= 1 elements."""
+    return _extreme(module, kind, ">")
+
+
+def minimum_all(module: ir.Module, kind: ir.Type) -> ir.Function:
+    """``kind (kind* x, i64 n)``: the minimum of n >= 1 elements."""
+    return _extreme(module, kind, "<")
+
+
+def _extreme(module: ir.Module, kind: ir.Type, order: str) -> ir.Function:
+    floating = not isinstance(kind, ir.IntType)
+    width = _BYTES // {"float": 4, "double": 8, "i64": 8}[str(kind)]
+    vector, flags = ir.VectorType(kind, width), ir.VectorType(ir.IntType(1), width)
+    worst = float("-inf" if order == ">" else "inf") if floating else (-(2**63) if order == ">" else 2**63 - 1)
+    worse = ir.Constant(vector, [worst] * width)
+
+    def better(b: ir.IRBuilder, x: ir.Value, y: ir.Value) -> ir.Value:
+        first = b.fcmp_ordered(order, x, y) if floating else b.icmp_signed(order, x, y)
+        return b.select(first, x, y)
+
+    def unordered(b: ir.IRBuilder, seen: ir.Value, x: ir.Value, y: ir.Value) -> ir.Value:
+        return b.or_(seen, b.fcmp_unordered("uno", x, y)) if floating else seen
+
+    def define(function: ir.Function, b: ir.IRBuilder) -> None:
+        x, n = function.args
+        step = width * _CHAINS
+        bulk = b.and_(n, word(-step))
+        with Loop(b, bulk, step, *[worse] * _CHAINS, ir.Constant(flags, None)) as loop:
+            *best, nans = loop.carried
+            loaded = [load_lanes(b, b.gep(x, [b.add(loop.index, word(k * width))]), width) for k in range(_CHAINS)]
+            for first, second in zip(loaded[::2], loaded[1::2], strict=True):
+                nans = unordered(b, nans, first, second)
+            loop.next = [*(better(b, new, old) for new, old in zip(loaded, best, strict=True)), nans]
+        *chains, nans = loop.carried
+        top = better(b, better(b, chains[0], chains[1]), better(b, chains[2], chains[3]))
+        going = lambda i, *_: b.icmp_signed("<", i, n)  # noqa: E731
+        with While(b, going, bulk, top, nans) as tail:
+            index, top, nans = tail.carried
+            rest = b.sub(n, index)
+            count = b.select(b.icmp_signed("<", rest, word(width)), rest, word(width))
+            some = load_some(b, b.gep(x, [index]), count, worse)
+            tail.next = [b.add(index, word(width)), better(b, some, top), unordered(b, nans, some, some)]
+        _, top, nans = tail.carried
+        result = fold_vector(b, top, better)
+        if not floating:
+            b.ret(result)
+            return
+        with b.if_then(b.icmp_unsigned("!=", b.bitcast(nans, ir.IntType(width)), ir.IntType(width)(0)), likely=False):
+            b.ret(ir.Constant(kind, float("nan")))
+        with b.if_then(b.fcmp_ordered("==", result, ir.Constant(kind, 0.0)), likely=False):
+            b.ret(b.call(_signed_zero(module, kind, order), [x, n]))
+        b.ret(result)
+
+    return internal(module, f"{'max' if order == '>' else 'min'}.{kind}", kind, [kind.as_pointer(), WORD], define)
+
+
+def _signed_zero(module: ir.Module, kind: ir.Type, order: str) -> ir.Function:
+    """``kind (kind* x, i64 n)``: the winning zero (+0 of a maximum, -0 of a minimum) if it occurs, else the other."""
+    bits = {"float": 32, "double": 64}[str(kind)]
+    width = _BYTES * 8 // bits
+    whole = ir.IntType(bits)
+    pattern = ir.Constant(whole, 0 if order == ">" else -(2 ** (bits - 1)))
+    missing = ir.Constant(ir.VectorType(whole, width), [1] * width)
+    wanted, other = (0.0, -0.0) if order == ">" else (-0.0, 0.0)
+
+    def define(function: ir.Function, b: ir.IRBuilder) -> None:
+        function.attributes.add("noinline")
+        x, n = function.args
+        x = b.bitcast(x, whole.as_pointer())
+        with While(b, lambda i: b.icmp_signed("<", i, n), word(0)) as walk:
+            (index,) = walk.carried
+            rest = b.sub(n, index)
+            count = b.select(b.icmp_signed("<", rest, word(width)), rest, word(width))
+            some = load_some(b, b.gep(x, [index]), count, missing)
+            found = b.icmp_signed("==", some, ir.Constant(missing.type, [pattern.constant] * width))
+            mask = b.bitcast(found, ir.IntType(width))
+            with b.if_then(b.icmp_unsigned("!=", mask, ir.IntType(width)(0))):
+                b.ret(ir.Constant(kind, wanted))
+            walk.next = [b.add(index, word(width))]
+        b.ret(ir.Constant(kind, other))
+
+    name = f"signed_zero.{'max' if order == '>' else 'min'}.{kind}"
+    return internal(module, name, kind, [kind.as_pointer(), WORD], define)
+
+
+def maximum_into(module: ir.Module, kind: ir.Type) -> ir.Function:
+    """``void (kind* to, kind* from, i64 n)``: to[i] = maximum(to[i], from[i]); the two do not overlap."""
+    return _into(module, kind, ">")
+
+
+def minimum_into(module: ir.Module, kind: ir.Type) -> ir.Function:
+    """``void (kind* to, kind* from, i64 n)``: to[i] = minimum(to[i], from[i]); the two do not overlap."""
+    return _into(module, kind, "<")
+
+
+def _into(module: ir.Module, kind: ir.Type, order: str) -> ir.Function:
+    def define(function: ir.Function, b: ir.IRBuilder) -> None:
+        function.attributes.add("noinline")  # keeps noalias, which makes the loop vectorise
+        to, source, n = function.args
+        to.add_attribute("noalias")
+        source.add_attribute("noalias")
+        with Loop(b, n, 1) as loop:
+            own = b.gep(to, [loop.index])
+            b.store(_choose(b, b.load(own), b.load(b.gep(source, [loop.index])), order), own)
+        b.ret_void()
+
+    pointer = kind.as_pointer()
+    name = f"{'max' if order == '>' else 'min'}_into.{kind}"
+    return internal(module, name, ir.VoidType(), [pointer, pointer, WORD], define)
+
+
+def _choose(b: ir.IRBuilder, x: ir.Value, y: ir.Value, order: str) -> ir.Value:
+    """Return the extreme of two elements."""
+    kind = x.type
+    if isinstance(kind, ir.IntType):
+        return b.select(b.icmp_signed(order, x, y), x, y)
+    # Equal numbers differ in the sign of a zero only: "and" gives +0 if either is, "or" gives -0 if either is.
+    whole = ir.IntType({"float": 32, "double": 64}[str(kind)])
+    join = b.and_ if order == ">" else b.or_
+    equal = b.bitcast(join(b.bitcast(x, whole), b.bitcast(y, whole)), kind)
+    best = b.select(b.fcmp_ordered("==", x, y), equal, b.select(b.fcmp_ordered(order, x, y), x, y))
+    return b.select(b.fcmp_unordered("uno", x, y), ir.Constant(kind, float("nan")), best)

@@ -1,0 +1,84 @@
+"""What kernel source may call beyond scalar operations: sums, extremes and sums of columns.
+
+Needs numba; loaded when a kernel that names one of these is compiled. ``buf`` is a buffer of float32, float64 or
+int64, ``offset`` and all sizes are int64; the meaning of each is stated in `common.kernels.sums`.
+
+=====================================================  ==========================================================
+``block_sum(buf, offset, n)``                          S of ``buf[offset : offset + n]``, any n >= 0
+``row_max(buf, offset, n)``, ``row_min``               extreme of n >= 1 elements
+``max_into(to, offset, x, x_offset, n)``, ``min_into`` to[i] = extreme of to[i] and x[i]; two distinct buffers
+``start_columns(acc, offset, C, R)``                   zero the accumulators for R rows of C columns
+``carry_columns(acc, offset, C, block)``               close block number ``block``, when a row follows it
+``finish_columns(acc, offset, C, R, out, out_offset)`` write the C sums
+``fold_rows(acc, offset, C)``                          fold LANES rows of C accumulators into the first of them
+=====================================================  ==========================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+
+from common.kernels import extremes, lanes
+from common.kernels.blocks import word
+from common.native.intrinsics import BufferType, KernelFunction, storage_type
+from common.numerics import LANES
+
+_SUMMED = (types.float32, types.float64, types.int64)
+
+
+def _whole(*operands: Any) -> bool:
+    return all(isinstance(operand, types.Integer) for operand in operands)
+
+
+def _define(
+    name: str,
+    pattern: str,
+    make: Callable[[ir.Module, ir.Type], ir.Function],
+    result: bool = False,
+    extra: tuple[int, ...] = (),
+) -> KernelFunction:
+    """Make a function of buffers (``b``, each with its offset) and integers (``i``) that calls ``make(module, kind)``."""
+
+    def define(*operands: Any) -> Any:
+        shape = "".join("b" if isinstance(operand, BufferType) else "i" for operand in operands)
+        buffers = [operand for operand in operands if isinstance(operand, BufferType)]
+        if shape != pattern or not _whole(*(o for o in operands if not isinstance(o, BufferType))):
+            return None
+        dtype = buffers[0].dtype
+        if dtype not in _SUMMED or any(buffer.dtype != dtype for buffer in buffers):
+            return None
+        signature = (dtype if result else types.none)(
+            *(operand if isinstance(operand, BufferType) else types.int64 for operand in operands)
+        )
+        return signature, codegen
+
+    def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+        passed, waiting = [], list(args)
+        for kind in pattern.replace("bi", "p"):
+            first = waiting.pop(0)
+            passed.append(builder.gep(first, [waiting.pop(0)]) if kind == "p" else first)
+        element = storage_type(signature.args[0].dtype)
+        value = builder.call(make(builder.module, element), [*passed, *(word(e) for e in extra)])
+        return value if result else context.get_dummy_value()
+
+    return KernelFunction(name, define)
+
+
+NAMESPACE = {
+    function.name: function
+    for function in (
+        _define("block_sum", "bii", lanes.sum_all, result=True),
+        _define("row_max", "bii", extremes.maximum_all, result=True),
+        _define("row_min", "bii", extremes.minimum_all, result=True),
+        _define("max_into", "bibii", extremes.maximum_into),
+        _define("min_into", "bibii", extremes.minimum_into),
+        _define("start_columns", "biii", lanes.start_columns),
+        _define("carry_columns", "biii", lanes.carry_columns),
+        _define("finish_columns", "biiibi", lanes.finish_columns),
+        _define("fold_rows", "bii", lanes.fold_rows, extra=(LANES,)),
+    )
+}

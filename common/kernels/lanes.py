@@ -1,0 +1,221 @@
+"""Machine code of sums in the defined order: over contiguous elements, and of whole rows of columns.
+
+Each piece is one internal function of the kernel's module, written with explicit vectors of `LANES` elements:
+LLVM does not vectorise a sum whose order is fixed, and a short definition compiles in a few milliseconds.
+`common.kernels.sums` says in words and in numpy what is computed here. Needs llvmlite.
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from common.kernels.blocks import WORD, Loop, While, add, fold_vector, internal, load_lanes, load_some, word, zero
+from common.numerics import BLOCK, LANES
+
+_SHIFT = BLOCK.bit_length() - 1
+_VOID = ir.VoidType()
+
+
+def sum_block(module: ir.Module, kind: ir.Type) -> ir.Function:
+    """``kind (kind* x, i64 n)``: S of n <= BLOCK contiguous elements."""
+
+    def define(function: ir.Function, b: ir.IRBuilder) -> None:
+        x, n = function.args
+        vector = ir.VectorType(kind, LANES)
+        whole = b.and_(n, word(-LANES))
+        with Loop(b, whole, LANES, zero(vector)) as loop:
+            loop.next = [add(b, loop.carried[0], load_lanes(b, b.gep(x, [loop.index]), LANES))]
+        (lanes,) = loop.carried
+        before, rest = b.block, b.sub(n, whole)
+        with b.if_then(b.icmp_signed(">", rest, word(0))):
+            # A lane is never -0.0, so adding the +0.0 of a missing element changes nothing.
+            tail = add(b, lanes, load_some(b, b.gep(x, [whole]), rest, zero(vector)))
+            inside = b.block
+        total = b.phi(vector)
+        total.add_incoming(lanes, before)
+        total.add_incoming(tail, inside)
+        b.ret(fold_vector(b, total))
+
+    return internal(module, f"sum_block.{kind}", kind, [kind.as_pointer(), WORD], define)
+
+
+def sum_all(module: ir.Module, kind: ir.Type) -> ir.Function:
+    """``kind (kind* x, i64 n)``: S of any number of contiguous elements; recursion 6 deep at most."""
+
+    def define(function: ir.Function, b: ir.IRBuilder) -> None:
+        x, n = function.args
+        with b.if_then(b.icmp_signed("<=", n, word(BLOCK)), likely=True):
+            b.ret(b.call(sum_block(module, kind), [x, n]))
+        b.ret(b.call(_sum_long(module, kind, function), [x, n]))
+
+    return internal(module, f"sum.{kind}", kind, [kind.as_pointer(), WORD], define)
+
+
+def _sum_long(module: ir.Module, kind: ir.Type, part: ir.Function) -> ir.Function:
+    """``kind (kind* x, i64 n)`` for n > BLOCK: lanes of the sums of at most BLOCK parts of BLOCK**k elements.
+
+    S of one number is that number, so the last, shorter part may have fewer levels than the others.
+    """
+
+    def define(function: ir.Function, b: ir.IRBuilder) -> None:
+        function.attributes.add("noinline")
+        x, n = function.args
+        vector = ir.VectorType(kind, LANES)
+        lanes = b.alloca(vector, name="lanes")
+        lanes.align = 64
+        b.store(zero(vector), lanes)
+        lane = b.bitcast(lanes, kind.as_pointer())
+        span = _grow_span(b, n)
+        parts = b.sdiv(b.add(n, b.sub(span, word(1))), span)
+        with Loop(b, parts, 1) as loop:
+            start = b.mul(loop.index, span)
+            rest = b.sub(n, start)
+            length = b.select(b.icmp_signed("<", rest, span), rest, span)
+            own = b.gep(lane, [b.and_(loop.index, word(LANES - 1))])
+            b.store(add(b, b.load(own), b.call(part, [b.gep(x, [start]), length])), own)
+        b.ret(fold_vector(b, b.load(lanes)))
+
+    return internal(module, f"sum_long.{kind}", kind, [kind.as_pointer(), WORD], define)
+
+
+def _grow_span(b: ir.IRBuilder, n: ir.Value) -> ir.Value:
+    """Return the smallest power BLOCK**k, k >= 1, of which at most BLOCK cover n."""
+    with While(b, lambda span: b.icmp_signed("<", b.shl(span, word(_SHIFT)), n), word(BLOCK)) as walk:
+        walk.next = [b.shl(walk.carried[0], word(_SHIFT))]
+    return walk.carried[0]
+
+
+# ---------------------------------------------------------------- rows of accumulators, one per lane
+def add_into(module: ir.Module, kind: ir.Type) -> ir.Function:
+    """``void (kind* to, kind* from, i64 n)``: to[i] += from[i]; the two do not overlap."""
+
+    def define(function: ir.Function, b: ir.IRBuilder) -> None:
+        function.attributes.add("noinline")  # one vectorised copy serves all folds
+        to, source, n = function.args
+        to.add_attribute("noalias")
+        source.add_attribute("noalias")
+        with Loop(b, n, 1) as loop:
+            own = b.gep(to, [loop.index])
+            b.store(add(b, b.load(own), b.load(b.gep(source, [loop.index]))), own)
+        b.ret_void()
+
+    pointer = kind.as_pointer()
+    return internal(module, f"add_into.{kind}", _VOID, [pointer, pointer, WORD], define)
+
+
+def fill_zero(module: ir.Module, kind: ir.Type) -> ir.Function:
+    """``void (kind* to, i64 n)``: to[i] = 0."""
+
+    def define(function: ir.Function, b: ir.IRBuilder) -> None:
+        to, n = function.args
+        with Loop(b, n, 1) as loop:
+            b.store(zero(kind), b.gep(to, [loop.index]))
+        b.ret_void()
+
+    return internal(module, f"fill_zero.{kind}", _VOID, [kind.as_pointer(), WORD], define)
+
+
+def fold_rows(module: ir.Module, kind: ir.Type) -> ir.Function:
+    """``void (kind* acc, i64 columns, i64 live)``: fold rows of accumulators into row 0; rows >= live are zero.
+
+    A row that is zero is not added: the accumulators are never -0.0.
+    """
+
+    def define(function: ir.Function, b: ir.IRBuilder) -> None:
+        acc, columns, live = function.args
+        for h in (LANES >> k for k in range(1, LANES.bit_length())):
+            with b.if_then(b.icmp_signed(">", live, word(h))):
+                above = b.sub(live, word(h))
+                rows = b.select(b.icmp_signed("<", above, word(h)), above, word(h))
+                upper = b.gep(acc, [b.mul(columns, word(h))])
+                b.call(add_into(module, kind), [acc, upper, b.mul(rows, columns)])
+        b.ret_void()
+
+    return internal(module, f"fold_rows.{kind}", _VOID, [kind.as_pointer(), WORD, WORD], define)
+
+
+# ---------------------------------------------------------------- sums of columns, row by row
+def _blocks(b: ir.IRBuilder, size: ir.Value) -> ir.Value:
+    """Return the number of blocks that hold `size` rows."""
+    return b.lshr(b.add(size, word(BLOCK - 1)), word(_SHIFT))
+
+
+def _levels(b: ir.IRBuilder, rows: ir.Value, *initial: ir.Value) -> While:
+    """Walk up the levels above the first; the first carried value is the number of rows on the level."""
+    return While(b, lambda size, *_: b.icmp_signed(">", size, word(BLOCK)), rows, *initial)
+
+
+def _add_to_next_level(
+    module: ir.Module, kind: ir.Type, b: ir.IRBuilder, own: ir.Value, columns: ir.Value, number: ir.Value
+) -> ir.Value:
+    """Add the fold of the accumulators at `own`, block `number`, to its lane of the next level; return that level."""
+    b.call(fold_rows(module, kind), [own, columns, word(LANES)])
+    above = b.gep(own, [b.mul(columns, word(LANES))])
+    lane = b.gep(above, [b.mul(columns, b.and_(number, word(LANES - 1)))])
+    b.call(add_into(module, kind), [lane, own, columns])
+    return above
+
+
+def start_columns(module: ir.Module, kind: ir.Type) -> ir.Function:
+    """``void (kind* acc, i64 columns, i64 rows)``: zero the accumulators that a sum of `rows` rows uses."""
+
+    def define(function: ir.Function, b: ir.IRBuilder) -> None:
+        acc, columns, rows = function.args
+        few = b.icmp_signed("<", rows, word(LANES))
+        lanes = b.select(few, rows, word(LANES))
+        with _levels(b, rows, lanes) as walk:
+            walk.next = [_blocks(b, walk.carried[0]), b.add(walk.carried[1], word(LANES))]
+        b.call(fill_zero(module, kind), [acc, b.mul(walk.carried[1], columns)])
+        b.ret_void()
+
+    return internal(module, f"start_columns.{kind}", _VOID, [kind.as_pointer(), WORD, WORD], define)
+
+
+def carry_columns(module: ir.Module, kind: ir.Type) -> ir.Function:
+    """``void (kind* acc, i64 columns, i64 block)``: close block number `block` when another row follows it.
+
+    The block's sum becomes one row of the next level, and its accumulators start again at zero.
+    """
+
+    def define(function: ir.Function, b: ir.IRBuilder) -> None:
+        acc, columns, block = function.args
+        start = b.block
+        size = b.mul(columns, word(LANES))
+        level, end = b.append_basic_block("level"), b.append_basic_block("done")
+        b.branch(level)
+        b.position_at_end(level)
+        own, number = b.phi(acc.type), b.phi(WORD)
+        above = _add_to_next_level(module, kind, b, own, columns, number)
+        b.call(fill_zero(module, kind), [own, size])
+        last = b.icmp_signed("==", b.and_(number, word(BLOCK - 1)), word(BLOCK - 1))
+        for phi, first, then in ((own, acc, above), (number, block, b.lshr(number, word(_SHIFT)))):
+            phi.add_incoming(first, start)
+            phi.add_incoming(then, level)
+        b.cbranch(last, level, end)
+        b.position_at_end(end)
+        b.ret_void()
+
+    return internal(module, f"carry_columns.{kind}", _VOID, [kind.as_pointer(), WORD, WORD], define)
+
+
+def finish_columns(module: ir.Module, kind: ir.Type) -> ir.Function:
+    """``void (kind* acc, i64 columns, i64 rows, kind* out)``: the sums of the columns, once all rows are in."""
+
+    def define(function: ir.Function, b: ir.IRBuilder) -> None:
+        acc, columns, rows, out = function.args
+        few = b.icmp_signed("<", rows, word(LANES))
+        live = b.select(few, rows, word(LANES))
+        block = b.lshr(b.sub(rows, word(1)), word(_SHIFT))
+        with _levels(b, rows, acc, block) as walk:
+            size, own, number = walk.carried
+            above = _add_to_next_level(module, kind, b, own, columns, number)
+            walk.next = [_blocks(b, size), above, b.lshr(number, word(_SHIFT))]
+        b.call(fold_rows(module, kind), [walk.carried[1], columns, live])
+        with b.if_then(b.icmp_signed("==", rows, word(0))):
+            b.call(fill_zero(module, kind), [acc, columns])
+        with Loop(b, columns, 1) as loop:
+            b.store(b.load(b.gep(walk.carried[1], [loop.index])), b.gep(out, [loop.index]))
+        b.ret_void()
+
+    pointer = kind.as_pointer()
+    return internal(module, f"finish_columns.{kind}", _VOID, [pointer, WORD, WORD, pointer], define)

@@ -1,0 +1,1 @@
+"""Kernels against their plain numpy oracles, by bits."""

@@ -1,0 +1,154 @@
+"""Sums and extremes: bits of the kernels against the definition in plain numpy."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from common.kernels import sums
+from common.numerics import BLOCK, LANES
+from tests.kernels.run import assert_same_bits, run, special_values
+
+DTYPES = ["float32", "float64", "int64"]
+SIZES = [0, 1, 2, 15, 16, 17, 31, 32, 33, 100, 1023, 1024, 1025, 2048, 5000, 1024 * 1024 + 1]
+COLUMNS = [
+    (1, 0, 3), (2, 1, 5), (3, 15, 2), (1, 16, 7), (1, 17, 7), (2, 100, 50), (1, 63, 1500), (1, 1000, 130), (4, 1024, 3),
+    (2, 1025, 5), (1, 2500, 1030), (2, 5000, 1), (1, 1024 * 1024, 2), (1, 1024 * 1024 + 5, 3), (2, 3, 0), (0, 3, 2),
+]  # fmt: skip
+
+
+def sum_by_definition(x):
+    """The definition read aloud, one scalar addition at a time."""
+    if len(x) > BLOCK:
+        return sum_by_definition([sum_by_definition(x[i : i + BLOCK]) for i in range(0, len(x), BLOCK)])
+    lanes = [type(x[0])(0)] * LANES
+    for i, value in enumerate(x):
+        lanes[i % LANES] = lanes[i % LANES] + value
+    h = LANES // 2
+    while h:
+        lanes = [lanes[j] + lanes[j + h] for j in range(h)]
+        h //= 2
+    return lanes[0]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n", [1, 5, 16, 17, 33, 1023, 1025, 3000])
+def test_oracle_is_the_definition(dtype, n):
+    x = np.random.default_rng(n).normal(size=n).astype(dtype)
+    assert sums.sum_oracle(x).tobytes() == sum_by_definition(list(x)).tobytes()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("special", [False, True])
+def test_sum_rows(dtype, n, special):
+    rng = np.random.default_rng(n)
+    rows = 3 if n < 10**6 else 1
+    x = (
+        special_values(rng, (rows, n), dtype)
+        if special
+        else rng.normal(size=(rows, n), scale=100).astype(dtype)
+    )
+    out = np.full(rows, 7, dtype)
+    assert run(sums.sum_rows_source(dtype), [x, out], [rows, n]) == 0
+    assert_same_bits(out, sums.sum_oracle(x))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", COLUMNS)
+@pytest.mark.parametrize("special", [False, True])
+def test_sum_cols(dtype, shape, special):
+    rng = np.random.default_rng(sum(shape))
+    batch, rows, columns = shape
+    x = special_values(rng, shape, dtype) if special else rng.normal(size=shape, scale=100).astype(dtype)
+    out = np.full((batch, columns), 7, dtype)
+    size = sums.sum_cols_scratch(rows, columns)
+    scratch = np.full(size + 1, 7, dtype)
+    assert run(sums.sum_cols_source(dtype), [x, out, scratch], [batch, rows, columns]) == 0
+    assert_same_bits(out, sums.sum_oracle(x.transpose(0, 2, 1)))
+    assert scratch[size] == 7, "scratch overrun"
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_sum_of_negative_zeros_is_positive_zero(dtype):
+    x = np.full((1, 40), -0.0, dtype)
+    for columns, rows in ((1, 40), (40, 1), (8, 5)):
+        out, scratch = np.full(columns, 7, dtype), np.empty(sums.sum_cols_scratch(rows, columns), dtype)
+        run(sums.sum_cols_source(dtype), [x, out, scratch], [1, rows, columns])
+        assert not np.signbit(out).any()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_sum_is_accurate(dtype):
+    x = np.random.default_rng(1).uniform(size=10**6).astype(dtype)
+    out = np.empty(1, dtype)
+    run(sums.sum_rows_source(dtype), [x, out], [1, x.size])
+    exact = math.fsum(x.astype(float).tolist())
+    assert (
+        abs(float(out[0]) - exact) <= 32 * np.finfo(dtype).eps * exact
+    )  # (64 + 4 + 64 + 4) / 2 roundings at worst
+
+
+def extreme_oracle(x, name):
+    """Order -inf < ... < -0 < +0 < ... < inf by Python's sort on (value, sign), NaN first of all."""
+    if np.isnan(x).any():
+        return np.nan
+    ordered = sorted(x, key=lambda v: (v, not np.signbit(v)))
+    return ordered[-1] if name == "max" else ordered[0]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", ["max", "min"])
+@pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 15, 16, 17, 31, 64, 65, 1000])
+@pytest.mark.parametrize("values", ["normal", "special", "nonpositive", "nonnegative", "zeros"])
+def test_extremes(dtype, name, n, values):
+    rng = np.random.default_rng(n)
+    x = special_values(rng, (30, n), dtype, nan=values == "special")
+    if values == "nonpositive":
+        x = np.where(x < 0, x, rng.choice(np.array([0.0, -0.0]), x.shape).astype(dtype))
+    elif values == "nonnegative":
+        x = np.where(x > 0, x, rng.choice(np.array([0.0, -0.0]), x.shape).astype(dtype))
+    elif values == "zeros":
+        x = np.where(rng.random(x.shape) < 1 / n, 0.0, -0.0).astype(dtype)
+    expected = np.array([extreme_oracle(row, name) for row in x], dtype)
+    out = np.full(30, 7, dtype)
+    assert run(getattr(sums, f"{name}_rows_source")(dtype), [x, out], [30, n]) == 0
+    assert_same_bits(out, expected)
+    columns = np.ascontiguousarray(x.reshape(2, 15, n).transpose(0, 2, 1))
+    assert run(getattr(sums, f"{name}_cols_source")(dtype), [columns, out], [2, n, 15]) == 0
+    assert_same_bits(out, expected)
+
+
+def test_extreme_of_nothing_is_refused():
+    x, out = np.empty(0, "float32"), np.full(3, 7, "float32")
+    assert run(sums.max_rows_source("float32"), [x, out], [3, 0]) == sums.EMPTY
+    assert run(sums.min_cols_source("float32"), [x, out], [1, 0, 3]) == sums.EMPTY
+    assert (out == 7).all()
+    assert run(sums.max_rows_source("float32"), [x, out], [0, 0]) == 0
+
+
+def test_fused_column_sum_recipe():
+    """The recipe in the module's docstring, with the summed element computed in the loop."""
+    source = f"""def fused(bufs, args):
+    x = buffer(bufs, 0, float32)
+    out = buffer(bufs, 1, float32)
+    acc = buffer(bufs, 2, float32)
+    rows = args[0]
+    columns = args[1]
+    start_columns(acc, 0, columns, rows)
+    for r in range(rows):
+        if r & {BLOCK - 1} == 0 and r > 0:
+            carry_columns(acc, 0, columns, (r >> 10) - 1)
+        lane = (r & {LANES - 1}) * columns
+        for c in range(columns):
+            acc[lane + c] = acc[lane + c] + x[r * columns + c] * x[r * columns + c]
+    finish_columns(acc, 0, columns, rows, out, 0)
+    return 0
+"""
+    for rows, columns in ((0, 3), (5, 3), (1024, 9), (1025, 9), (40000, 3), (1024 * 1024 + 1, 2)):
+        x = np.random.default_rng(rows).normal(size=(rows, columns)).astype("float32")
+        out, scratch = np.empty(columns, "float32"), np.empty(sums.sum_cols_scratch(rows, columns), "float32")
+        run(source, [x, out, scratch], [rows, columns])
+        assert_same_bits(out, sums.sum_oracle((x * x).T))
