@@ -41,7 +41,8 @@ class Chain(Workload):
 
         def draw(shape: tuple[int, ...]) -> Array:
             # |value| from 0.7 to 1.2: a product of 50 stays far from subnormal numbers, which cost extra time
-            return (rng.uniform(0.7, 1.2, shape) * rng.choice([-1, 1], shape)).astype(np.float32)
+            values: Array = rng.uniform(0.7, 1.2, shape) * rng.choice([-1, 1], shape)
+            return values.astype(np.float32)
 
         return [tuple(map(draw, shapes)) for _ in range(2)]
 

@@ -16,7 +16,7 @@ class TinyRegression(Workload):
         """Return four batches of points (8, 2) and the values (8, 1) of x*y there, float32."""
         rng = np.random.default_rng(5)
         points = rng.uniform(-1, 1, (4, 8, 2)).astype(np.float32)
-        return [(p, p[:, :1] * p[:, 1:]) for p in points]
+        return [(p.copy(), p[:, :1] * p[:, 1:]) for p in points]
 
     def make(self, tw: ModuleType) -> Program:
         """Build the regression."""

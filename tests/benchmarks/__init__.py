@@ -1,0 +1,1 @@
+"""The measuring library measures what it says."""

@@ -1,0 +1,106 @@
+import json
+import math
+
+import numpy as np
+import pytest
+
+from benchmarks import oneoff, report, run, store
+from tests.benchmarks.fakes import FakeWorkload, pair
+
+EFFORT = run.Effort(seconds=0.02, cold=1, disk=1)
+ABOUT = {"cpu": "an abacus", "cores_in_machine": 2, "system": "none", "python": "3.11", "packages": {},
+         "twingrad": "0.1.0", "numerics_version": 1}  # fmt: skip
+
+
+def start(seconds, peak=5e6):
+    return {
+        "import_seconds": 0.1,
+        "build_seconds": 0.0,
+        "first_call_seconds": seconds - 0.1,
+        "peak_bytes": peak,
+    }
+
+
+@pytest.fixture
+def no_processes(monkeypatch):
+    cost = {"dynamic": 0.2, "static": 0.6}
+    fake = lambda engine, *_: {"cold": [start(cost[engine])], "disk": [start(cost[engine] / 2)]}  # noqa: E731
+    monkeypatch.setattr(oneoff, "cold_and_disk", fake)
+
+
+def test_equal_bits_are_measured(no_processes):
+    result = run.measure(FakeWorkload(), pair(), EFFORT)
+    assert result.passed
+    assert set(result.calls) == {"dynamic", "static"}
+    assert result.once("static", "cold").value == pytest.approx(0.6)
+    page = report.text([result], ABOUT, [])
+    assert "| fake     | equal |" in page
+    assert "an abacus" in page
+    assert "5 MB" in page
+
+
+def test_a_difference_suppresses_every_timing(no_processes):
+    result = run.measure(FakeWorkload(), pair(error=1e-15), EFFORT)
+    assert not result.passed
+    assert not result.calls
+    assert not result.starts
+    page = report.text([result], ABOUT, [])
+    row = next(line for line in page.splitlines() if line.startswith("| fake"))
+    assert [cell.strip() for cell in row.strip("|").split("|")] == ["fake", "differ", "-", "-", "-"]
+    assert "BITS DIFFER: step 3: loss" in page
+    assert json.loads(json.dumps(result.as_json(), allow_nan=False))["bits_equal"] is False
+
+
+def test_a_failing_workload_is_reported_and_ends_nothing(no_processes, capsys):
+    result = run.measure(FakeWorkload(), pair(fails=True), EFFORT)
+    assert not result.passed
+    assert result.error == "ValueError: no such kernel"
+    assert "failed" in report.text([result], ABOUT, [])
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_never_is_an_answer(no_processes):
+    result = run.measure(FakeWorkload(), pair(), EFFORT)
+    result.calls = {"dynamic": np.full(9, 1e-6), "static": np.full(9, 2e-6)}
+    assert result.break_even("cold").value == math.inf
+    assert "| never |" in report.text([result], ABOUT, []).replace("  ", "").replace("| never|", "| never |")
+    assert result.as_json()["break_even"]["cold"]["value"] is None
+
+
+def test_peers_get_columns(no_processes):
+    result = run.measure(FakeWorkload(), pair(), EFFORT)
+    result.calls["jax.jit"] = 2 * result.calls["static"]
+    page = report.text([result], ABOUT, ["jax.jit", "torch"])
+    header, _, row = (line for line in page.splitlines()[2:5])
+    cells = dict(
+        zip(*([c.strip() for c in line.strip("|").split("|")] for line in (header, row)), strict=True)
+    )
+    assert cells["static/jax.jit"] == "0.50 [0.50, 0.50]"
+    assert cells["static/torch"] == "-"
+
+
+def test_record_survives_the_disk(no_processes, tmp_path):
+    result = run.measure(FakeWorkload(), pair(), EFFORT)
+    path = tmp_path / "new" / "run.json"
+    store.save(path, {"machine": ABOUT, "workloads": [result.as_json()]})
+    record = store.load(path)
+    assert record["workloads"][0]["title"] == "w -= x"
+    assert record["machine"]["cpu"] == "an abacus"
+    assert [p.name for p in path.parent.iterdir()] == ["run.json"]
+
+
+def test_table_goes_between_the_markers(tmp_path):
+    page = tmp_path / "README.md"
+    page.write_text(f"before\n{report.MARKERS[0]}\nold\n{report.MARKERS[1]}\nafter\n")
+    report.insert(page, "new")
+    assert page.read_text() == f"before\n{report.MARKERS[0]}\nnew\n\n{report.MARKERS[1]}\nafter\n"
+    report.insert(page, "newer")
+    assert "new\n" not in page.read_text().replace("newer\n", "")
+
+
+def test_page_without_markers_is_left_alone(tmp_path):
+    page = tmp_path / "README.md"
+    page.write_text("nothing here\n")
+    with pytest.raises(ValueError, match="has no lines"):
+        report.insert(page, "new")
+    assert page.read_text() == "nothing here\n"

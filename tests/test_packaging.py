@@ -1,0 +1,123 @@
+"""What a user installs: metadata, contents of the wheel, licences of the data."""
+
+import hashlib
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import requires
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from common.version import __version__
+
+ROOT = Path(__file__).resolve().parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+DIGITS = "6ebb3d2fee246a4e99363262ddf8a00a3c41bee6014c373ed9d9216ba7f651b8"
+
+
+def test_dependencies_are_the_four():
+    found = {requirement.partition(">=")[0] for requirement in PROJECT["project"]["dependencies"]}
+    assert found == {"numpy", "numba", "networkx", "scipy"}
+
+
+def test_wheel_holds_the_four_packages():
+    assert PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"] == [
+        "common", "dynamic", "static", "benchmarks"]  # fmt: skip
+
+
+def test_version_is_read_from_one_place():
+    assert PROJECT["project"]["dynamic"] == ["version"]
+    assert PROJECT["tool"]["hatch"]["version"]["path"] == "common/version.py"
+    assert __version__.count(".") == 2
+
+
+def test_every_needed_module_is_in_the_test_extra():
+    from tests.__main__ import NEEDS
+
+    distributions = {
+        "pytest_benchmark": "pytest-benchmark",
+        "xdist": "pytest-xdist",
+        "importlinter": "import-linter",
+    }
+    extras = PROJECT["project"]["optional-dependencies"]
+    listed = {
+        r.partition(">=")[0] for r in (*PROJECT["project"]["dependencies"], *extras["test"], *extras["bench"])
+    }
+    assert {distributions.get(name, name) for name in NEEDS} <= listed
+
+
+def test_warnings_are_errors():
+    options = PROJECT["tool"]["pytest"]["ini_options"]
+    assert options["filterwarnings"][0] == "error"
+    assert options["xfail_strict"] is True
+
+
+def test_ignored_lint_rules_are_explained():
+    lines = (ROOT / "pyproject.toml").read_text(encoding="utf-8").splitlines()
+    rules = [line for line in lines if re.match(r'\s*"[A-Z]+[0-9]+"', line)]
+    assert [line for line in rules if "#" not in line] == []
+    assert len(rules) > 10
+
+
+def test_ci_runs_the_tests():
+    script = ROOT / ".ci" / "run"
+    assert os.access(script, os.X_OK)
+    assert "python3 -m tests" in script.read_text(encoding="utf-8")
+    assert "set -euo pipefail" in script.read_text(encoding="utf-8")
+
+
+def test_digits_are_the_published_ones():
+    with np.load(ROOT / "benchmarks" / "data" / "digits.npz") as file:
+        images, labels = file["images"], file["labels"]
+    assert images.shape == (1797, 64)
+    assert images.dtype == labels.dtype == np.uint8
+    assert np.bincount(labels).tolist() == [178, 182, 177, 183, 181, 182, 181, 179, 174, 180]
+    rows = np.concatenate([images, labels[:, None]], axis=1)
+    text = "".join(",".join(map(str, row)) + "\n" for row in rows.tolist())
+    # of the unpacked digits.csv.gz in scikit-learn's wheel
+    assert hashlib.sha256(text.encode()).hexdigest() == DIGITS
+
+
+def test_data_names_its_source_and_licence():
+    text = (ROOT / "benchmarks" / "data" / "README.md").read_text(encoding="utf-8")
+    assert all(part in text for part in ("CC BY 4.0", "UCI Machine Learning Repository", "BSD"))
+
+
+@pytest.mark.parametrize("engine", ["dynamic", "static"])
+def test_a_foreign_common_is_named(engine, tmp_path):
+    """The names are generic: if somebody else's `common` comes first, the error says which one."""
+    (tmp_path / "common").mkdir()
+    (tmp_path / "common" / "__init__.py").write_text("")
+    code = f"import sys; sys.path[:0] = [{str(tmp_path)!r}, {str(ROOT)!r}]; import {engine}"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith("ImportError: ")
+    assert str(tmp_path / "common") in last
+
+
+def test_import_of_dynamic_is_quick():
+    code = "import time, numpy; t = time.perf_counter(); import dynamic; print(time.perf_counter() - t)"
+    times = [float(subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True,
+                                  check=True).stdout) for _ in range(3)]  # fmt: skip
+    assert min(times) <= 0.5  # the gate itself, 0.2 s, is measured on a quiet machine by benchmarks/
+
+
+def test_installed_distribution_if_any_declares_the_same():
+    try:
+        declared = requires("twingrad") or []
+    except ModuleNotFoundError:  # a checkout run by an interpreter that has the dependencies
+        return
+    assert {r.partition(">=")[0] for r in declared if "extra" not in r} == {
+        "numpy",
+        "numba",
+        "networkx",
+        "scipy",
+    }
