@@ -61,6 +61,7 @@ def elementwise(
     doc: str,
     domain: str = "any",
     result: str = "same",
+    attrs: tuple[str, ...] = (),
     node_name: str | None = None,
     samples: Callable[..., Any] | None = None,
 ) -> Op:
@@ -73,13 +74,15 @@ def elementwise(
     result : "same" as the computing dtype, or "bool".
     """
 
-    def spec(*specs: Spec) -> Spec:
+    def spec(*specs: Spec, **attrs: Any) -> Spec:
+        if "dtype" in attrs:
+            return Spec(specs[0].shape, np.dtype(attrs["dtype"]))
         _, dtype, weak = compute_dtypes(op, specs)
         return Spec(broadcast_shapes(*(s.shape for s in specs), op=name), dtype, weak)
 
-    inputs = tuple(inspect.signature(scalar).parameters)
+    inputs = tuple(n for n in inspect.signature(scalar).parameters if n not in attrs)
     op = Op(name, "elementwise", inputs, spec, rules, doc, node_name=node_name, scalar=scalar, domain=domain,
-            result=result, samples=samples)  # fmt: skip
+            result=result, attrs=attrs, samples=samples)  # fmt: skip
     return op
 
 
@@ -102,7 +105,15 @@ def reduction(name: str, reduce: str, rules: Rules, *, doc: str, node_name: str 
               attrs=("dim", "keepdim"))  # fmt: skip
 
 
-def view(name: str, strided: Callable[..., Any], rules: Rules, *, doc: str, node_name: str | None = None) -> Op:
+def view(
+    name: str,
+    strided: Callable[..., Any],
+    array: Callable[..., Any],
+    rules: Rules,
+    *,
+    doc: str,
+    node_name: str | None = None,
+) -> Op:
     """Define a view by its map ``strided(offset, shape, strides, **attrs) -> (offset, shape, strides) | None``.
 
     Offsets and strides count elements. None means: only possible on a contiguous operand.
@@ -113,7 +124,8 @@ def view(name: str, strided: Callable[..., Any], rules: Rules, *, doc: str, node
         return Spec(placed[1], x.dtype)
 
     attrs = tuple(inspect.signature(strided).parameters)[3:]
-    return Op(name, "view", ("x",), spec, rules, doc, node_name=node_name, strided=strided, attrs=attrs)
+    return Op(name, "view", ("x",), spec, rules, doc, node_name=node_name, strided=strided, array=array,
+              attrs=attrs)  # fmt: skip
 
 
 def kernel(
@@ -121,6 +133,7 @@ def kernel(
     inputs: tuple[str, ...],
     spec: Callable[..., Any],
     native: Callable[..., Any],
+    oracle: Callable[..., Any],
     rules: Rules = (),
     *,
     doc: str,
@@ -129,9 +142,9 @@ def kernel(
     attrs: tuple[str, ...] = (),
     samples: Callable[..., Any] | None = None,
 ) -> Op:
-    """Define an op by one compiled kernel: ``native(in_specs, out_specs, attrs) -> NativeCall``."""
+    """Define an op by compiled kernels: ``native(in_specs, out_specs, attrs) -> [NativeCall, ...]``."""
     return Op(name, "kernel", inputs, spec, rules, doc, node_name=node_name, nout=nout, attrs=attrs, native=native,
-              samples=samples)  # fmt: skip
+              oracle=oracle, samples=samples)  # fmt: skip
 
 
 def composite(

@@ -28,14 +28,14 @@ where = elementwise(
 )  # fmt: skip
 
 maximum = elementwise(
-    "maximum", e.maximum,
+    "maximum", lambda a, b: e.maximum(a, b),
     (lambda g, a, b: where(lt(a, b), 0, where(eq(a, b), g * 0.5, g)),
      lambda g, a, b: where(lt(b, a), 0, where(eq(a, b), g * 0.5, g))),
     doc="The larger one; nan if either is nan; +0 is larger than -0. Ties share the gradient evenly.",
 )  # fmt: skip
 
 minimum = elementwise(
-    "minimum", e.minimum,
+    "minimum", lambda a, b: e.minimum(a, b),
     (lambda g, a, b: where(lt(b, a), 0, where(eq(a, b), g * 0.5, g)),
      lambda g, a, b: where(lt(a, b), 0, where(eq(a, b), g * 0.5, g))),
     doc="The smaller one; nan if either is nan; -0 is smaller than +0. Ties share the gradient evenly.",

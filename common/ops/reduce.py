@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from common.errors import ShapeError
-from common.ops._define import reduction
+from common.errors import DTypeError, ShapeError
+from common.ops._define import composite, reduction
+from common.ops.cast import to
 from common.ops.compare import eq
 from common.ops.view import expand, reshape
 from common.spec import numel
@@ -44,34 +45,42 @@ def normalize_dim(dim: int, ndim: int, op: str) -> int:
     return dim % limit
 
 
-def _back(g: Any, x: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
-    """A reduced cotangent (or result) in the shape that broadcasts against x."""
-    if keepdim:
-        return g
-    return reshape(g, tuple(1 if i in dim else n for i, n in enumerate(x.shape)))
-
-
-def _sum_rule(g: Any, x_shape: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
-    kept = g if keepdim else reshape(g, tuple(1 if i in dim else n for i, n in enumerate(x_shape)))
-    return expand(kept, x_shape)
+def _kept(shape: Any, dim: tuple[int, ...]) -> tuple[Any, ...]:
+    """`shape` with the reduced dimensions as 1: what broadcasts against the operand."""
+    return tuple(1 if i in dim else n for i, n in enumerate(shape))
 
 
 sum_ = reduction(
-    "sum", "sum",
-    (lambda g, x_shape, dim, keepdim: _sum_rule(g, x_shape, dim, keepdim),),
-    doc="Sum over dims: 32 lanes per block of 1024, see docs/numerics.md. d/dx = 1.",
+    "sum", "sum", (lambda g, x_shape, dim, keepdim: expand(reshape(g, _kept(x_shape, dim)), x_shape),),
+    doc="Sum over dims, in the order of docs/numerics.md: 32 lanes per block of 1024. d/dx = 1.",
 )  # fmt: skip
 
 
 def _extremum_rule(g: Any, y: Any, x: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
-    mask = eq(x, _back(y, x, dim, keepdim)).to(x.dtype)
-    return mask * (_back(g, x, dim, keepdim) / sum(mask, dim, keepdim=True))
+    shape = _kept(x.shape, dim)
+    ties = to(eq(x, reshape(y, shape)), x.dtype)
+    return ties * (reshape(g, shape) / sum_(ties, dim=dim, keepdim=True))
 
 
-amax_ = reduction("amax", "max", (_extremum_rule,),
-                  doc="Maximum over dims; nan if any is nan, +0 above -0. Ties share the gradient evenly.")  # fmt: skip
-amin_ = reduction("amin", "min", (_extremum_rule,),
-                  doc="Minimum over dims; nan if any is nan, -0 below +0. Ties share the gradient evenly.")  # fmt: skip
+amax_ = reduction(
+    "amax", "max", (_extremum_rule,),
+    doc="Maximum over dims; nan if any is nan, +0 above -0. Ties share the gradient evenly.",
+)  # fmt: skip
+amin_ = reduction(
+    "amin", "min", (_extremum_rule,),
+    doc="Minimum over dims; nan if any is nan, -0 below +0. Ties share the gradient evenly.",
+)  # fmt: skip
+
+
+def _count(shape: Any, dim: tuple[int, ...]) -> Any:
+    return numel(tuple(shape[d] for d in dim))
+
+
+mean_ = composite(
+    "mean", lambda x, *, dim, keepdim: sum_(x, dim=dim, keepdim=keepdim) / _count(x.shape, dim),
+    (lambda g, x_shape, dim, keepdim: expand(reshape(g / _count(x_shape, dim), _kept(x_shape, dim)), x_shape),),
+    inputs=("x",), doc="Sum over dims divided by the number of elements. d/dx = 1 / n.",
+)  # fmt: skip
 
 
 def sum(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
@@ -80,9 +89,15 @@ def sum(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
 
 
 def mean(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    """Sum over `dim` divided by the number of elements; floating point only."""
-    dims = normalize_dims(dim, x.ndim, "mean")
-    return sum_(x, dim=dims, keepdim=keepdim) / numel(tuple(x.shape[d] for d in dims))
+    """Sum over `dim` divided by the number of elements.
+
+    Raises
+    ------
+    DTypeError : `x` is not floating point.
+    """
+    if x.dtype.kind != "f":
+        raise DTypeError(f"mean(): input dtype should be floating point, got {x.dtype}; convert with .to(float32)")
+    return mean_(x, dim=normalize_dims(dim, x.ndim, "mean"), keepdim=keepdim)
 
 
 def amax(x: Any, dim: Any = None, keepdim: bool = False) -> Any:

@@ -1,0 +1,156 @@
+"""Derivatives of tensors: `backward` into `.grad`, and `grad` as values; the same for both engines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from common import mode
+from common.errors import GradientError, ShapeError
+from common.tape import backward_pass, user_frame
+from common.tensor import TensorBase, saved_tensors, wrap
+
+__twingrad__ = True
+
+
+def backward(
+    tensors: Any,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+) -> None:
+    """Add the gradients of `tensors` to `.grad` of the leaves.
+
+    Parameters
+    ----------
+    tensors : a tensor or a sequence of them, the roots.
+    grad_tensors : their cotangents, of their shapes; None for scalars means 1.
+    retain_graph : keep saved values for another pass; by default as `create_graph`.
+    create_graph : record the backward pass itself, so that gradients can be differentiated.
+    inputs : accumulate into these leaves only.
+
+    Raises
+    ------
+    GradientError : a root does not require grad, or is not a scalar and has no cotangent.
+    ShapeError : a cotangent has another shape than its root.
+    GraphFreedError : the graph was freed by an earlier pass.
+    """
+    roots = _as_tuple(tensors)
+    retain = create_graph if retain_graph is None else retain_graph
+    wanted = None if inputs is None else {x.edge for x in _as_tuple(inputs)}
+    totals = _run(roots, grad_tensors, create_graph, retain, wanted)
+    for edge, total in totals.items():
+        if isinstance(edge, TensorBase) and (wanted is None or edge in wanted):
+            total = total if isinstance(total, TensorBase) else wrap(_array(total))
+            old = edge.grad
+            if old is None:
+                edge.grad = total
+            else:
+                with mode.set_grad_enabled(create_graph):
+                    edge.grad = old + total
+
+
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Any, ...]:
+    """Gradients of `outputs` with respect to `inputs`, as new tensors.
+
+    Parameters
+    ----------
+    outputs, grad_outputs : roots and their cotangents, see `backward`.
+    inputs : a tensor or a sequence of them; leaves or results of recorded ops.
+    allow_unused : give None for inputs that the outputs do not depend on, instead of raising.
+    materialize_grads : give zeros for such inputs.
+
+    Raises
+    ------
+    GradientError : an input does not require grad, or is not used in the graph.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> x = tw.tensor([2.0, 3.0], requires_grad=True)
+    >>> grad((x * x).sum(), x)
+    (tensor([4., 6.]),)
+    """
+    targets = _as_tuple(inputs)
+    for position, x in enumerate(targets):
+        if not x.requires_grad:
+            raise GradientError(f"One of the differentiated Tensors does not require grad (input {position})")
+    retain = create_graph if retain_graph is None else retain_graph
+    totals = _run(_as_tuple(outputs), grad_outputs, create_graph, retain, {x.edge for x in targets})
+    out = []
+    for position, x in enumerate(targets):
+        total = totals.get(x.edge)
+        if total is None and materialize_grads:
+            from common.ops.arithmetic import zeros_like
+
+            with mode.no_grad():
+                total = zeros_like(x)
+        if total is None and not allow_unused:
+            raise GradientError(
+                f"One of the differentiated Tensors appears to not have been used in the graph (input {position}). Set "
+                "allow_unused=True if this is the desired behavior."
+            )
+        out.append(total if total is None or isinstance(total, TensorBase) else wrap(_array(total)))
+    return tuple(out)
+
+
+def _run(roots: tuple[Any, ...], cotangents: Any, create_graph: bool, retain: bool, wanted: Any) -> dict[Any, Any]:
+    seeds = []
+    given = _as_tuple(cotangents) if cotangents is not None else (None,) * len(roots)
+    if len(given) != len(roots):
+        raise GradientError(f"got {len(roots)} tensors and {len(given)} gradients")
+    trace = mode.current_trace()
+    for position, (root, cotangent) in enumerate(zip(roots, given)):
+        if not isinstance(root, TensorBase) or root.edge is None:
+            raise GradientError(f"element {position} of tensors does not require grad and does not have a grad_fn")
+        seed = _seed(root, cotangent)
+        payload = seed.data if isinstance(seed, TensorBase) and trace is None else seed
+        if create_graph:
+            payload = seed if isinstance(seed, TensorBase) else wrap(seed)
+        elif trace is not None:
+            payload = trace.payload(seed)
+        seeds.append((root.edge, payload))
+    with mode.set_grad_enabled(create_graph), np.errstate(all="ignore"):
+        return backward_pass(
+            seeds, saved_tensors if create_graph else None, retain=retain, wanted=wanted, consumer=user_frame(3)
+        )
+
+
+def _seed(root: TensorBase, cotangent: Any) -> Any:
+    if cotangent is None:
+        if any(n != 1 for n in root.shape):
+            raise GradientError(
+                f"grad can be implicitly created only for scalar outputs; this one has shape {tuple(root.shape)}: pass "
+                "a gradient of that shape, or reduce it first, for example with .sum()"
+            )
+        from common.ops.arithmetic import ones_like
+
+        with mode.no_grad():
+            return ones_like(root)
+    if not isinstance(cotangent, TensorBase):
+        cotangent = np.asarray(cotangent, root.dtype)
+    if len(cotangent.shape) != len(root.shape) or any(m != n for m, n in zip(cotangent.shape, root.shape)):
+        raise ShapeError(
+            f"Mismatch in shape: grad_output[0] has a shape of {tuple(cotangent.shape)} and output[0] has a shape of "
+            f"{tuple(root.shape)}."
+        )
+    return cotangent
+
+
+def _as_tuple(x: Any) -> tuple[Any, ...]:
+    return tuple(x) if isinstance(x, Sequence) and not isinstance(x, TensorBase) else (x,)
+
+
+def _array(x: Any) -> Any:
+    return np.asarray(x) if isinstance(x, np.generic) else x

@@ -1,0 +1,150 @@
+"""Matrix products: every one goes through the one gemm of `common.kernels.gemm`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from common.dim import same
+from common.errors import DTypeError, ShapeError
+from common.op import NativeCall
+from common.ops._define import broadcast_shapes, kernel
+from common.spec import Spec, numel
+
+
+def _mm_spec(a: Spec, b: Spec, *, trans_a: bool, trans_b: bool) -> Spec:
+    if a.dtype != b.dtype:
+        raise DTypeError(f"expected mat1 and mat2 to have the same dtype, but got: {a.dtype} != {b.dtype}")
+    m, k = a.shape[-2:][::-1] if trans_a else a.shape[-2:]
+    k2, n = b.shape[-2:][::-1] if trans_b else b.shape[-2:]
+    if not same(k, k2) and k != k2:
+        raise ShapeError(f"mat1 and mat2 shapes cannot be multiplied ({m}x{k} and {k2}x{n})")
+    if a.ndim == 3 and not same(a.shape[0], b.shape[0]) and a.shape[0] != b.shape[0]:
+        raise ShapeError(f"bmm(): batch sizes differ: {a.shape[0]} and {b.shape[0]}")
+    return Spec((*a.shape[:-2], m, n), a.dtype)
+
+
+def _mm_native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str, Any]) -> list[NativeCall]:
+    (a, _), (out,) = specs, outs
+    batch = a.shape[0] if a.ndim == 3 else 1
+    k = a.shape[-2] if attrs["trans_a"] else a.shape[-1]
+    m, n = out.shape[-2:]
+    return [gemm.call(out.dtype, batch, m, n, k, attrs["trans_a"], attrs["trans_b"])]
+
+
+def _mm_oracle(a: np.ndarray, b: np.ndarray, trans_a: bool, trans_b: bool) -> np.ndarray:
+    return gemm.oracle(a, b, trans_a, trans_b)
+
+
+def _grad_a(g: Any, b: Any, trans_a: bool, trans_b: bool) -> Any:
+    op = mm_ if g.ndim == 2 else bmm_
+    return op(b, g, trans_a=trans_b, trans_b=True) if trans_a else op(g, b, trans_a=False, trans_b=not trans_b)
+
+
+def _grad_b(g: Any, a: Any, trans_a: bool, trans_b: bool) -> Any:
+    op = mm_ if g.ndim == 2 else bmm_
+    return op(g, a, trans_a=True, trans_b=trans_a) if trans_b else op(a, g, trans_a=not trans_a, trans_b=False)
+
+
+_RULES = (
+    lambda g, b, trans_a, trans_b: _grad_a(g, b, trans_a, trans_b),
+    lambda g, a, trans_a, trans_b: _grad_b(g, a, trans_a, trans_b),
+)
+
+mm_ = kernel(
+    "mm", ("a", "b"), _mm_spec, _mm_native, _mm_oracle, _RULES, attrs=("trans_a", "trans_b"),
+    doc="op(a) @ op(b) of matrices. d/da = g @ op(b)^T, d/db = op(a)^T @ g.",
+)  # fmt: skip
+
+bmm_ = kernel(
+    "bmm", ("a", "b"), _mm_spec, _mm_native, _mm_oracle, _RULES, attrs=("trans_a", "trans_b"),
+    doc="A matrix product per batch item, slice by slice.",
+)  # fmt: skip
+
+
+def _require(name: str, x: Any, ndim: int) -> None:
+    if x.ndim != ndim:
+        raise ShapeError(f"{name}: expected a {ndim}-D tensor, got {x.ndim}-D of shape {tuple(x.shape)}")
+
+
+def mm(a: Any, b: Any) -> Any:
+    """Product of a (m, k) and b (k, n).
+
+    Raises
+    ------
+    ShapeError : an operand is not a matrix, or the inner sizes differ.
+    DTypeError : the dtypes differ.
+    """
+    _require("mm", a, 2), _require("mm", b, 2)
+    return mm_(a, b, trans_a=False, trans_b=False)
+
+
+def bmm(a: Any, b: Any) -> Any:
+    """Products of a (batch, m, k) and b (batch, k, n), item by item.
+
+    Raises
+    ------
+    ShapeError : an operand is not 3-D, or sizes differ.
+    DTypeError : the dtypes differ.
+    """
+    _require("bmm", a, 3), _require("bmm", b, 3)
+    return bmm_(a, b, trans_a=False, trans_b=False)
+
+
+def matmul(a: Any, b: Any) -> Any:
+    """Matrix product with PyTorch's rules for 1-D operands and batch dimensions.
+
+    Raises
+    ------
+    ShapeError : an operand is 0-d, or sizes do not fit.
+    DTypeError : the dtypes differ.
+    """
+    from common.ops.view import expand, reshape, unsqueeze
+
+    if a.ndim == 0 or b.ndim == 0:
+        raise ShapeError("both arguments to matmul need to be at least 1D")
+    left = unsqueeze(a, 0) if a.ndim == 1 else a
+    right = unsqueeze(b, 1) if b.ndim == 1 else b
+    if left.ndim == 2 and right.ndim == 2:
+        out = mm(left, right)
+    elif right.ndim == 2:
+        out = reshape(mm(reshape(left, -1, left.shape[-1]), right), (*left.shape[:-1], right.shape[-1]))
+    else:
+        lead = broadcast_shapes(left.shape[:-2], right.shape[:-2], op="matmul")
+        flat = [reshape(expand(x, (*lead, *x.shape[-2:])), (numel(lead), *x.shape[-2:])) for x in (left, right)]
+        out = reshape(bmm(*flat), (*lead, left.shape[-2], right.shape[-1]))
+    shape = list(out.shape)
+    if b.ndim == 1:
+        del shape[-1]
+    if a.ndim == 1:
+        del shape[-1 if b.ndim == 1 else -2]
+    return out if len(shape) == out.ndim else reshape(out, tuple(shape))
+
+
+def linear(x: Any, weight: Any, bias: Any = None) -> Any:
+    """x (..., in) @ weight (out, in)^T + bias (out,).
+
+    Raises
+    ------
+    ShapeError : the last size of `x` is not that of `weight`.
+    """
+    from common.ops.view import reshape
+
+    rows = x if x.ndim == 2 else reshape(x, -1, x.shape[-1])
+    out = mm_(rows, weight, trans_a=False, trans_b=True)
+    if bias is not None:
+        out = out + bias
+    return out if x.ndim == 2 else reshape(out, (*x.shape[:-1], weight.shape[0]))
+
+
+def addmm(input: Any, mat1: Any, mat2: Any, *, beta: float = 1, alpha: float = 1) -> Any:
+    """beta * input + alpha * (mat1 @ mat2); accumulation is a separate, exactly rounded add."""
+    product = mm(mat1, mat2)
+    if alpha != 1:
+        product = product * alpha
+    return (input if beta == 1 else input * beta) + product
+
+
+__all__ = ["addmm", "bmm", "linear", "matmul", "mm"]

@@ -1,0 +1,149 @@
+"""Placing parts into a larger result: the transposes of slicing, and joining."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from common.dim import same
+from common.dtypes import promote
+from common.errors import ArgumentError, ShapeError
+from common.op import NativeCall
+from common.ops._define import contiguous_strides, kernel
+from common.spec import Spec, numel
+
+
+def _unslice_native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str, Any]) -> list[NativeCall]:
+    (g,), (out,) = specs, outs
+    strides = contiguous_strides(out.shape)
+    offset = sum_products(attrs["starts"], strides)
+    steps = tuple(a * b for a, b in zip(attrs["steps"], strides, strict=True))
+    return [copying.fill_zero(out.dtype, numel(out.shape), (1,)), copying.scatter(g.dtype, g.shape, offset, steps, (0, 1))]
+
+
+def _unslice_oracle(g: np.ndarray, shape: Any, starts: Any, steps: Any) -> np.ndarray:
+    out = np.zeros(shape, g.dtype)
+    place = tuple(slice(a, a + n * s, s) for a, n, s in zip(starts, g.shape, steps, strict=True))
+    out[place] = g
+    return out
+
+
+def _unslice_rule(g: Any, g_shape: Any, starts: Any, steps: Any) -> Any:
+    from common.ops.view import slice_
+
+    return slice_(g, starts=starts, sizes=g_shape, steps=steps)
+
+
+def sum_products(a: Sequence[Any], b: Sequence[Any]) -> Any:
+    """The inner product of two tuples of sizes."""
+    total: Any = 0
+    for m, n in zip(a, b, strict=True):
+        total = total + m * n
+    return total
+
+
+unslice = kernel(
+    "unslice", ("x",), lambda x, *, shape, starts, steps: Spec(tuple(shape), x.dtype), _unslice_native,
+    _unslice_oracle,
+    (lambda g, x_shape, starts, steps: _unslice_rule(g, x_shape, starts, steps),),
+    doc="x placed at start, start + step, ... of zeros of a shape; the transpose of slice.",
+    attrs=("shape", "starts", "steps"), node_name="SliceScatter",
+)  # fmt: skip
+
+
+class _Cat:
+    """`cat` for one number of operands; ops have a fixed number of operands, so there is one op per number."""
+
+    made: dict[int, Any] = {}
+
+
+def _cat_spec(*specs: Spec, dim: int) -> Spec:
+    first = specs[0]
+    total: Any = 0
+    for spec in specs:
+        for axis, (m, n) in enumerate(zip(first.shape, spec.shape, strict=True)):
+            if axis != dim and not same(m, n) and m != n:
+                raise ShapeError(
+                    f"cat(): Sizes of tensors must match except in dimension {dim}. Expected {m} but got {n} in "
+                    f"dimension {axis}"
+                )
+        total = total + spec.shape[dim]
+    return Spec((*first.shape[:dim], total, *first.shape[dim + 1 :]), first.dtype)
+
+
+def _cat_native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str, Any]) -> list[NativeCall]:
+    dim, (out,) = attrs["dim"], outs
+    strides = contiguous_strides(out.shape)
+    calls, start = [], 0
+    for position, spec in enumerate(specs):
+        calls.append(copying.scatter(out.dtype, spec.shape, start * strides[dim], strides, (position, len(specs))))
+        start = start + spec.shape[dim]
+    return calls
+
+
+def _cat_op(count: int) -> Any:
+    if count not in _Cat.made:
+        rules = [_cat_rule(i) for i in range(count)]
+        names = tuple(f"x{i}" for i in range(count))
+        _Cat.made[count] = kernel(
+            f"cat{count}", names, _cat_spec, _cat_native, lambda *xs, dim: np.concatenate(xs, dim), rules,
+            doc="Operands one after the other along a dimension. The gradient is sliced apart.", attrs=("dim",),
+            node_name="Cat",
+        )  # fmt: skip
+    return _Cat.made[count]
+
+
+def _cat_rule(position: int) -> Any:
+    names = [f"x{i}_shape" for i in range(position + 1)]
+    scope = {"part": _cat_part}
+    return eval(f"lambda g, dim, {', '.join(names)}: part(g, dim, ({', '.join(names)},))", scope)  # noqa: S307
+
+
+def _cat_part(g: Any, dim: int, shapes: tuple[Any, ...]) -> Any:
+    from common.ops.view import narrow
+
+    start: Any = 0
+    for shape in shapes[:-1]:
+        start = start + shape[dim]
+    return narrow(g, dim, start, shapes[-1][dim])
+
+
+def cat(tensors: Sequence[Any], dim: int = 0) -> Any:
+    """Tensors one after the other along `dim`.
+
+    Raises
+    ------
+    ArgumentError : no tensors.
+    ShapeError : sizes differ in another dimension.
+    """
+    from common.ops.cast import to
+    from common.ops.reduce import normalize_dim
+
+    parts = list(tensors)
+    if not parts:
+        raise ArgumentError("cat(): expected a non-empty list of Tensors")
+    if parts[0].ndim == 0:
+        raise ShapeError("zero-dimensional tensor (at position 0) cannot be concatenated")
+    axis = normalize_dim(dim, parts[0].ndim, "cat")
+    for part in parts:
+        if part.ndim != parts[0].ndim:
+            raise ShapeError(f"cat(): tensors must have the same number of dimensions: {parts[0].ndim}, {part.ndim}")
+    dtype = parts[0].dtype
+    for part in parts:
+        dtype = promote(dtype, part.dtype)
+    parts = [p if p.dtype == dtype else to(p, dtype=dtype, x_dtype=p.dtype) for p in parts]
+    return _cat_op(len(parts))(*parts, dim=axis)
+
+
+def stack(tensors: Sequence[Any], dim: int = 0) -> Any:
+    """Tensors of one shape along a new dimension `dim`.
+
+    Raises
+    ------
+    ShapeError : shapes differ.
+    """
+    from common.ops.view import unsqueeze
+
+    return cat([unsqueeze(x, dim) for x in tensors], dim if dim >= 0 else dim % (tensors[0].ndim + 1))

@@ -1,0 +1,333 @@
+"""Views: index maps. A numpy view in one engine, folded into loop indices in the other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from common.dim import same
+from common.errors import ArgumentError, ShapeError
+from common.ops._define import broadcast_shapes, contiguous_strides, view
+from common.ops.pad import unslice
+from common.spec import numel
+
+Placed = tuple[Any, tuple[Any, ...], tuple[Any, ...]]
+
+
+def _is_contiguous(shape: tuple[Any, ...], strides: tuple[Any, ...]) -> bool:
+    dense = contiguous_strides(shape)
+    return all(
+        same(have, want) or (isinstance(n, int) and n == 1) for n, have, want in zip(shape, strides, dense, strict=True)
+    )
+
+
+def _reshape(offset: Any, shape: Any, strides: Any, new_shape: tuple[Any, ...]) -> Placed | None:
+    if _is_contiguous(shape, strides):
+        return offset, new_shape, contiguous_strides(new_shape)
+    ones = [(n, s) for n, s in zip(shape, strides, strict=True) if not (isinstance(n, int) and n == 1)]
+    kept = [n for n in new_shape if not (isinstance(n, int) and n == 1)]
+    if len(ones) != len(kept) or not all(same(a, b) for (a, _), b in zip(ones, kept, strict=True)):
+        return None
+    steps = iter(s for _, s in ones)
+    return offset, new_shape, tuple(0 if isinstance(n, int) and n == 1 else next(steps) for n in new_shape)
+
+
+reshape_ = view(
+    "reshape", _reshape, lambda x, new_shape: x.reshape(new_shape),
+    (lambda g, x_shape: reshape_(g, new_shape=x_shape),),
+    doc="The same elements in C order under another shape; a copy only if strides do not allow a view.",
+    node_name="View",
+)  # fmt: skip
+
+permute_ = view(
+    "permute",
+    lambda offset, shape, strides, dims: (offset, tuple(shape[d] for d in dims), tuple(strides[d] for d in dims)),
+    lambda x, dims: x.transpose(dims),
+    (lambda g, dims: permute_(g, dims=tuple(int(i) for i in np.argsort(dims))),),
+    doc="Dimensions in another order.",
+)
+
+
+def _expand(offset: Any, shape: Any, strides: Any, new_shape: tuple[Any, ...]) -> Placed:
+    lead = len(new_shape) - len(shape)
+    steps: list[Any] = [0] * lead
+    for n, step, target in zip(shape, strides, new_shape[lead:], strict=True):
+        steps.append(0 if isinstance(n, int) and n == 1 and not same(target, 1) else step)
+    return offset, new_shape, tuple(steps)
+
+
+expand_ = view(
+    "expand", _expand, lambda x, new_shape: np.broadcast_to(x, new_shape),
+    (lambda g, x_shape: sum_to(g, x_shape),),
+    doc="Sizes of 1 repeated without copying.",
+)  # fmt: skip
+
+
+def _slice(offset: Any, shape: Any, strides: Any, starts: Any, sizes: Any, steps: Any) -> Placed:
+    for start, stride in zip(starts, strides, strict=True):
+        offset = offset + start * stride
+    return offset, tuple(sizes), tuple(stride * step for stride, step in zip(strides, steps, strict=True))
+
+
+def _slice_array(x: np.ndarray, starts: Any, sizes: Any, steps: Any) -> np.ndarray:
+    return x[tuple(slice(a, a + n * s if n else a, s) for a, n, s in zip(starts, sizes, steps, strict=True))]
+
+
+slice_ = view(
+    "slice", _slice, _slice_array,
+    (lambda g, x_shape, starts, sizes, steps: unslice(g, shape=x_shape, starts=starts, steps=steps),),
+    doc="start, start + step, ... along each dimension; positive steps.",
+)  # fmt: skip
+
+
+def reshape(x: Any, *shape: Any) -> Any:
+    """`x` under another shape with as many elements; one size may be -1.
+
+    Raises
+    ------
+    ShapeError : the sizes do not multiply to the number of elements.
+    """
+    target = _sizes(shape)
+    if -1 in [n for n in target if isinstance(n, int)]:
+        known = numel(tuple(n for n in target if not (isinstance(n, int) and n == -1)))
+        total = numel(x.shape)
+        if target.count(-1) > 1 or (isinstance(known, int) and known == 0) or total % known != 0:
+            raise ShapeError(f"shape '{list(target)}' is invalid for input of size {total}")
+        target = tuple(total // known if isinstance(n, int) and n == -1 else n for n in target)
+    if not same(numel(target), numel(x.shape)) and numel(target) != numel(x.shape):
+        raise ShapeError(f"shape '{list(target)}' is invalid for input of size {numel(x.shape)}")
+    return x if _same_shape(target, x.shape) and not _recorded(x) else reshape_(x, new_shape=target)
+
+
+def _recorded(x: Any) -> bool:
+    return getattr(type(x), "__op_priority__", 0) > 1
+
+
+def _same_shape(a: Any, b: Any) -> bool:
+    return len(a) == len(b) and all(same(m, n) for m, n in zip(a, b, strict=True))
+
+
+def _sizes(shape: tuple[Any, ...]) -> tuple[Any, ...]:
+    if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
+        shape = tuple(shape[0])
+    return tuple(int(n) if isinstance(n, np.integer) else n for n in shape)
+
+
+def view_(x: Any, *shape: Any) -> Any:
+    """Like `reshape`, but refuses to copy.
+
+    Raises
+    ------
+    ShapeError : the tensor's strides do not allow a view of this shape.
+    """
+    data = getattr(x, "data", None)
+    if isinstance(data, np.ndarray) and not data.flags.c_contiguous:
+        raise ShapeError(
+            "view size is not compatible with input tensor's size and stride (at least one dimension spans across "
+            "two contiguous subspaces). Use .reshape(...) instead."
+        )
+    return reshape(x, *shape)
+
+
+def permute(x: Any, *dims: Any) -> Any:
+    """Dimensions in the order `dims`.
+
+    Raises
+    ------
+    ShapeError : `dims` is not a permutation of the dimensions.
+    """
+    order = tuple(d % max(x.ndim, 1) for d in _sizes(dims))
+    if sorted(order) != list(range(x.ndim)):
+        raise ShapeError(f"permute(): dims {_sizes(dims)} is not a permutation of {x.ndim} dimensions")
+    return permute_(x, dims=order)
+
+
+def transpose(x: Any, dim0: int, dim1: int) -> Any:
+    """`x` with two dimensions exchanged."""
+    from common.ops.reduce import normalize_dim
+
+    order = list(range(x.ndim))
+    a, b = (normalize_dim(d, x.ndim, "transpose") for d in (dim0, dim1))
+    if order:
+        order[a], order[b] = order[b], order[a]
+    return permute_(x, dims=tuple(order))
+
+
+def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
+    """Dimensions `start_dim` to `end_dim`, both included, as one."""
+    if x.ndim == 0:
+        return reshape(x, 1)
+    a, b = start_dim % x.ndim, end_dim % x.ndim
+    if a > b:
+        raise ShapeError("flatten() has invalid args: start_dim cannot come after end_dim")
+    return reshape(x, (*x.shape[:a], numel(x.shape[a : b + 1]), *x.shape[b + 1 :]))
+
+
+def squeeze(x: Any, dim: Any = None) -> Any:
+    """`x` without the dimensions of size 1 among `dim` (all by default)."""
+    from common.ops.reduce import normalize_dims
+
+    dims = normalize_dims(dim, x.ndim, "squeeze")
+    return reshape(x, tuple(n for i, n in enumerate(x.shape) if not (i in dims and n == 1)))
+
+
+def unsqueeze(x: Any, dim: int) -> Any:
+    """`x` with a dimension of size 1 inserted at `dim`."""
+    if not -x.ndim - 1 <= dim <= x.ndim:
+        raise ShapeError(
+            f"Dimension out of range (expected to be in range of [{-x.ndim - 1}, {x.ndim}], but got {dim})"
+        )
+    at = dim % (x.ndim + 1)
+    return reshape(x, (*x.shape[:at], 1, *x.shape[at:]))
+
+
+def expand(x: Any, *shape: Any) -> Any:
+    """`x` with sizes of 1 repeated to `shape`; -1 keeps a size.
+
+    Raises
+    ------
+    ShapeError : a size other than 1 would have to change.
+    """
+    target = list(_sizes(shape))
+    lead = len(target) - x.ndim
+    if lead < 0:
+        raise ShapeError(f"expand(): {x.ndim} dimensions do not fit into shape {tuple(target)}")
+    for i, n in enumerate(target):
+        if isinstance(n, int) and n == -1:
+            if i < lead:
+                raise ShapeError("expand(): -1 is not allowed in a new leading dimension")
+            target[i] = x.shape[i - lead]
+    for have, want in zip(x.shape, target[lead:], strict=True):
+        if not (isinstance(have, int) and have == 1) and not same(have, want) and have != want:
+            raise ShapeError(f"expand(): size {have} cannot become {want}: only sizes of 1 expand")
+    return x if _same_shape(target, x.shape) and not _recorded(x) else expand_(x, new_shape=tuple(target))
+
+
+def broadcast_to(x: Any, shape: Any) -> Any:
+    """`x` broadcast to `shape`; the same as `expand`."""
+    broadcast_shapes(x.shape, tuple(shape), op="broadcast_to")
+    return expand(x, shape)
+
+
+def sum_to(x: Any, shape: tuple[Any, ...]) -> Any:
+    """The transpose of broadcasting: one sum over all dimensions in which `shape` was repeated."""
+    from common.ops.reduce import sum_
+
+    if _same_shape(x.shape, shape):
+        return x
+    lead = x.ndim - len(shape)
+    ones = [i for i in range(x.ndim) if i < lead or (same(shape[i - lead], 1) and not same(x.shape[i], 1))]
+    return reshape(sum_(x, dim=tuple(ones), keepdim=True), shape)
+
+
+def narrow(x: Any, dim: int, start: int, length: int) -> Any:
+    """`length` elements along `dim` from `start` on.
+
+    Raises
+    ------
+    ShapeError : the range leaves the dimension.
+    """
+    from common.ops.reduce import normalize_dim
+
+    axis = normalize_dim(dim, x.ndim, "narrow")
+    extent = x.shape[axis]
+    if start < 0:
+        start = start + extent
+    if start < 0 or length < 0 or start + length > extent:
+        raise ShapeError(f"narrow(): start ({start}) + length ({length}) exceeds dimension size ({extent})")
+    starts = tuple(start if i == axis else 0 for i in range(x.ndim))
+    sizes = tuple(length if i == axis else n for i, n in enumerate(x.shape))
+    return slice_(x, starts=starts, sizes=sizes, steps=(1,) * x.ndim)
+
+
+def select(x: Any, dim: int, index: int) -> Any:
+    """The slice at `index` of `dim`, without that dimension.
+
+    Raises
+    ------
+    IndexRangeError : the index is outside the dimension.
+    """
+    from common.errors import IndexRangeError
+    from common.ops.reduce import normalize_dim
+
+    axis = normalize_dim(dim, x.ndim, "select")
+    extent = x.shape[axis]
+    if x.ndim == 0 or index < -extent or index >= extent:
+        raise IndexRangeError(
+            f"select(): index {index} out of range for tensor of size {list(x.shape)} at dimension {axis}"
+        )
+    part = narrow(x, axis, index + extent if index < 0 else index, 1)
+    return reshape(part, tuple(n for i, n in enumerate(part.shape) if i != axis))
+
+
+def getitem(x: Any, key: Any) -> Any:
+    """Basic indexing: ints, slices with positive steps, None and Ellipsis.
+
+    Raises
+    ------
+    ArgumentError : another kind of index.
+    IndexRangeError : an int outside its dimension, or too many indices.
+    """
+    from common.errors import IndexRangeError
+
+    keys = key if isinstance(key, tuple) else (key,)
+    used = sum(1 for k in keys if k is not None and k is not Ellipsis)
+    if used > x.ndim:
+        raise IndexRangeError(f"too many indices for tensor of dimension {x.ndim}")
+    starts: list[Any] = []
+    sizes: list[Any] = []
+    steps: list[Any] = []
+    shape: list[Any] = []
+    seen = False
+    for k in keys:
+        if k is None:
+            shape.append(1)
+            continue
+        if k is Ellipsis:
+            if seen:
+                raise IndexRangeError("an index can only have a single ellipsis ('...')")
+            seen = True
+            for _ in range(x.ndim - used):
+                n = x.shape[len(starts)]
+                starts.append(0), sizes.append(n), steps.append(1), shape.append(n)
+            continue
+        extent = x.shape[len(starts)]
+        if isinstance(k, slice):
+            start, size, step = _slice_range(k, extent)
+            starts.append(start), sizes.append(size), steps.append(step), shape.append(size)
+        elif isinstance(k, (int, np.integer)) and not isinstance(k, bool):
+            if k < -extent or k >= extent:
+                raise IndexRangeError(f"index {k} is out of bounds for dimension {len(starts)} with size {extent}")
+            starts.append(k + extent if k < 0 else k), sizes.append(1), steps.append(1)
+        else:
+            raise ArgumentError(
+                f"tensors are indexed with ints, slices, None and Ellipsis, not {type(k).__name__}; use index_select, "
+                "gather or where for indices that are data"
+            )
+    for n in x.shape[len(starts) :]:
+        starts.append(0), sizes.append(n), steps.append(1), shape.append(n)
+    part = slice_(x, starts=tuple(starts), sizes=tuple(sizes), steps=tuple(steps))
+    plain = all(isinstance(k, slice) or k is Ellipsis for k in keys)
+    return part if plain else reshape(part, tuple(shape))
+
+
+def _slice_range(k: slice, extent: Any) -> tuple[Any, Any, Any]:
+    """Start, size and step of a slice over a dimension."""
+    step = 1 if k.step is None else k.step
+    if step <= 0:
+        raise ArgumentError("step must be greater than zero")
+    if k.start is None and k.stop is None and step == 1:
+        return 0, extent, 1
+    start = 0 if k.start is None else k.start
+    stop = extent if k.stop is None else k.stop
+    start = _clip(start + extent if start < 0 else start, extent)
+    stop = _clip(stop + extent if stop < 0 else stop, extent)
+    size = (stop - start + step - 1) // step if stop > start else 0
+    return start, size, step
+
+
+def _clip(index: Any, extent: Any) -> Any:
+    if index < 0:
+        return 0
+    return extent if index > extent else index

@@ -1,0 +1,258 @@
+"""The tape: what an engine records, and the one order in which gradients flow back.
+
+Both engines record the same `Node` objects, one with arrays, one with values of a graph, and both differentiate
+with `backward_pass`. That is why their gradients agree to the bit. The order (docs/numerics.md, point 5):
+
+- nodes take numbers from one counter in program order and are handled in strictly descending number;
+- a slot (output of a node, or a leaf) starts absent; a contribution `c` makes it ``acc + c``;
+- root seeds come first, then node by node, operands ascending within a node;
+- a contribution is un-broadcast to its slot's shape, then cast to its dtype, before it is added;
+- a leaf's gradient is totalled first and then added to what `.grad` holds: ``old + total``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from common.dim import same
+from common.errors import GraphFreedError
+from common.op import Op
+
+_counter = itertools.count()
+next_number: Callable[[], int] = _counter.__next__
+
+#: An edge leads to a Node (its output 0), to ``(Node, output)``, to a leaf tensor, or is None.
+Edge = Any
+
+
+class Node:
+    """One recorded application of an op.
+
+    Attributes
+    ----------
+    op, attrs : what was applied.
+    number : position in program order, over the whole process.
+    edges : per operand, where its gradient goes.
+    saved : what the op's rules need, as bare payloads (arrays or values), so that no tensor is kept alive and no
+        cycle arises; None once freed.
+    fit : per operand shape and dtype, to which contributions are brought; None where they have them already.
+    code, lasti : the user's frame, from which file and line follow.
+    """
+
+    __slots__ = ("op", "attrs", "number", "edges", "saved", "fit", "code", "lasti", "freed_by",
+                 "__weakref__")  # fmt: skip
+
+    def __init__(
+        self, op: Op, attrs: Any, edges: tuple[Edge, ...], saved: Any, fit: Any, code: Any, lasti: int
+    ) -> None:
+        self.number = next_number()
+        self.op, self.attrs, self.edges, self.saved = op, attrs, edges, saved
+        self.fit, self.code, self.lasti, self.freed_by = fit, code, lasti, None
+
+    def name(self) -> str:
+        """PyTorch's name of the node, e.g. ``MulBackward0``."""
+        return self.op.node_name
+
+    @property
+    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+        """Pairs of node and output index per operand; ``(None, 0)`` where no gradient goes."""
+        out: list[tuple[Any, int]] = []
+        for edge in self.edges:
+            if edge is None:
+                out.append((None, 0))
+            elif isinstance(edge, Node):
+                out.append((edge, 0))
+            elif isinstance(edge, tuple):
+                out.append(edge)
+            else:
+                out.append((accumulate_grad(edge), 0))
+        return tuple(out)
+
+    @property
+    def source(self) -> tuple[str, int, str]:
+        """The user's file, line and function."""
+        return locate(self.code, self.lasti)
+
+    def __repr__(self) -> str:
+        return f"<{self.name()} object at {id(self):#x}>"
+
+
+class AccumulateGrad:
+    """The end of a path: the leaf into whose `.grad` the gradient goes."""
+
+    __slots__ = ("variable",)
+    next_functions: tuple[()] = ()
+
+    def __init__(self, variable: Any) -> None:
+        self.variable = variable
+
+    def name(self) -> str:
+        """PyTorch's name."""
+        return "AccumulateGrad"
+
+    def __repr__(self) -> str:
+        return f"<AccumulateGrad object at {id(self):#x}>"
+
+
+def accumulate_grad(leaf: Any) -> AccumulateGrad:
+    """The AccumulateGrad of a leaf: one object as long as the leaf lives."""
+    if leaf._sink is None:
+        leaf._sink = AccumulateGrad(leaf)
+    return leaf._sink
+
+
+def user_frame(depth: int) -> tuple[CodeType | None, int]:
+    """Code and instruction of the nearest frame outside this package, from `depth` frames up."""
+    frame = sys._getframe(depth)
+    while "__twingrad__" in frame.f_globals and frame.f_back is not None:
+        frame = frame.f_back
+    return frame.f_code, frame.f_lasti
+
+
+def locate(code: CodeType | None, lasti: int) -> tuple[str, int, str]:
+    """File, line and function of a code object's instruction."""
+    if code is None:
+        return ("<unknown>", 0, "<unknown>")
+    for start, end, line in code.co_lines():
+        if start <= lasti < end and line is not None:
+            return (code.co_filename, line, code.co_name)
+    return (code.co_filename, code.co_firstlineno, code.co_name)
+
+
+def collect(roots: Iterable[Edge]) -> list[Node]:
+    """All nodes that the roots reach, in descending number; iterative, so depth does not matter."""
+    seen: set[Node] = set()
+    stack = [e[0] if type(e) is tuple else e for e in roots]
+    while stack:
+        node = stack.pop()
+        if type(node) is not Node or node in seen:
+            continue
+        seen.add(node)
+        for edge in node.edges:
+            if type(edge) is tuple:
+                edge = edge[0]
+            if type(edge) is Node and edge not in seen:
+                stack.append(edge)
+    return sorted(seen, key=_number, reverse=True)
+
+
+def _number(node: Node) -> int:
+    return node.number
+
+
+def backward_pass(
+    seeds: Sequence[tuple[Edge, Any]],
+    unpack: Callable[[Node], Any] | None,
+    *,
+    retain: bool,
+    wanted: set[Any] | None = None,
+    consumer: tuple[Any, int] = (None, 0),
+) -> dict[Edge, Any]:
+    """Propagate cotangents; return the total of each leaf, and of each slot in `wanted`.
+
+    Parameters
+    ----------
+    seeds : pairs of root edge and cotangent, in root order.
+    unpack : turns a node's saved payloads into tensors, so that the rules are recorded; None leaves them bare.
+    retain : keep the saved values for another pass.
+    wanted : edges whose total is asked for; then only nodes on a path to them are handled.
+    consumer : the user's frame, kept to explain a second backward.
+
+    Raises
+    ------
+    GraphFreedError : a node's saved values are gone.
+    """
+    order = collect(edge for edge, _ in seeds)
+    useful = _leading_to(order, wanted) if wanted is not None else None
+    totals: dict[Edge, Any] = {}
+    for edge, seed in seeds:
+        old = totals.get(edge)
+        totals[edge] = seed if old is None else old + seed
+    for node in order:
+        if useful is not None and node not in useful:
+            continue
+        g = _take(totals, node, wanted)
+        if g is None:
+            continue
+        saved = node.saved
+        if saved is None:
+            raise _freed(node)
+        edges = node.edges
+        if useful is None:
+            needs = edges
+        else:
+            needs = tuple(e if e is not None and _is_useful(e, useful, wanted) else None for e in edges)
+        contributions = node.op.backward(unpack(node) if unpack else saved, node.attrs, g, needs)
+        if not retain and saved:
+            node.saved, node.freed_by = None, consumer
+        fit = node.fit
+        for position, edge in enumerate(needs):
+            c = contributions[position]
+            if edge is None or c is None:
+                continue
+            if fit is not None:
+                c = _fit(c, *fit[position])
+            old = totals.get(edge)
+            totals[edge] = c if old is None else old + c
+    return totals
+
+
+def _take(totals: dict[Edge, Any], node: Node, wanted: set[Any] | None) -> Any:
+    """The cotangent of a node: one value, or a tuple with None for outputs that got none."""
+    keep = wanted is not None
+    if node.op.nout == 1:
+        return totals.get(node) if keep else totals.pop(node, None)
+    gs = tuple(
+        totals.get(edge) if keep else totals.pop(edge, None)
+        for edge in (node, *((node, i) for i in range(1, node.op.nout)))
+    )
+    return None if all(g is None for g in gs) else gs
+
+
+def _leading_to(order: list[Node], wanted: set[Any]) -> set[Any]:
+    """The nodes from which a wanted edge can be reached."""
+    useful: set[Any] = set()
+    for node in reversed(order):
+        for edge in node.edges:
+            if edge is not None and _is_useful(edge, useful, wanted):
+                useful.add(node)
+                break
+    return useful
+
+
+def _is_useful(edge: Edge, useful: set[Any], wanted: set[Any] | None) -> bool:
+    return edge in wanted or (edge[0] if type(edge) is tuple else edge) in useful  # type: ignore[operator]
+
+
+def _fit(c: Any, shape: Any, dtype: Any) -> Any:
+    """`c` un-broadcast and cast to the slot it goes to."""
+    if c.shape != shape if type(c) is np.ndarray else not _same_shape(c.shape, shape):
+        from common.ops.view import sum_to
+
+        c = sum_to(c, shape)
+    if c.dtype != dtype:
+        from common.ops.cast import to
+
+        c = to(c, dtype=dtype, x_dtype=c.dtype)
+    return c
+
+
+def _same_shape(a: Any, b: Any) -> bool:
+    return len(a) == len(b) and all(same(m, n) for m, n in zip(a, b))
+
+
+def _freed(node: Node) -> GraphFreedError:
+    made, freed = node.source, locate(*node.freed_by) if node.freed_by else None
+    where = f" It was freed by the call at {freed[0]}:{freed[1]}." if freed else ""
+    return GraphFreedError(
+        "Trying to backward through the graph a second time (or directly access saved tensors after they have "
+        "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
+        f"autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time. The "
+        f"node is {node.name()}, made at {made[0]}:{made[1]} in {made[2]}.{where}"
+    )

@@ -1,0 +1,220 @@
+"""What eager and traced tensors have in common: a payload, a place in the tape, and PyTorch's methods.
+
+The payload `data` is a numpy array in the eager engine and a value of a graph in a trace. Everything else,
+recording, gradients, operators, is the same code, which is why both engines record the same tape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from common import mode
+from common.dtypes import number_spec
+from common.errors import EscapedTracerError, TwingradError
+from common.op import Op
+from common.ops._define import compute_dtypes
+from common.spec import Spec
+from common.tape import Edge, Node, user_frame
+
+__twingrad__ = True
+
+NUMBERS = (bool, int, float)
+
+
+class TensorBase:
+    """A tensor of either engine.
+
+    Attributes
+    ----------
+    data : payload, (...) array or value.
+    requires_grad : whether ops on it are recorded.
+    grad_fn : the node that made it, None for a leaf.
+    grad : the gradient accumulated by `backward`, None or a tensor of the same shape.
+    """
+
+    __slots__ = ("data", "requires_grad", "grad_fn", "output_nr", "_grad", "_sink", "__weakref__")
+    __op_priority__ = 2
+    __array_priority__ = 1000
+    __array_ufunc__ = None
+
+    data: Any
+    requires_grad: bool
+    grad_fn: Node | None
+    output_nr: int
+    _grad: Any
+    _sink: Any
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """Sizes of all dimensions."""
+        return self.data.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The numpy dtype."""
+        return self.data.dtype
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self.data.shape)
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether no recorded op made it."""
+        return self.grad_fn is None
+
+    @property
+    def edge(self) -> Edge:
+        """Where the tape sends this tensor's gradient."""
+        node = self.grad_fn
+        if node is None:
+            return self if self.requires_grad else None
+        return node if self.output_nr == 0 else (node, self.output_nr)
+
+    @property
+    def grad(self) -> Any:
+        """The accumulated gradient, None or a tensor of the same shape and dtype."""
+        trace = mode.current_trace()
+        return self._grad if trace is None else trace.get_grad(self)
+
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        if value is not None and (tuple(value.shape) != tuple(self.shape) or value.dtype != self.dtype):
+            raise TwingradError(
+                f"assigned grad has shape {tuple(value.shape)} and dtype {value.dtype}, the tensor has "
+                f"{tuple(self.shape)} and {self.dtype}"
+            )
+        trace = mode.current_trace()
+        if trace is None:
+            self._grad = value
+        else:
+            trace.set_grad(self, value)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    @staticmethod
+    def __apply_op__(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        return record(op, operands, attrs)
+
+
+#: The class of tensors that the eager engine makes; set by `dynamic` when it is imported.
+eager_class: type[TensorBase] | None = None
+
+
+def wrap(payload: Any) -> TensorBase:
+    """A tensor without history over a payload: traced inside a trace, else eager."""
+    trace = mode.current_trace()
+    if trace is not None:
+        return trace.wrap(payload)
+    if eager_class is None:
+        raise TwingradError(
+            "ops on Parameters outside a traced function need the eager engine: `import dynamic`, or call a "
+            "`static.function`"
+        )
+    return eager_class(payload)
+
+
+def spec_of(x: Any) -> Spec:
+    """The spec of an operand: tensor, array, value or Python number."""
+    if isinstance(x, NUMBERS):
+        return number_spec(x)
+    spec = getattr(x, "spec", None)
+    if spec is None:
+        spec = getattr(getattr(x, "data", None), "spec", None)
+    return spec if spec is not None else Spec(x.shape, x.dtype)
+
+
+def cast_operands(op: Op, operands: Sequence[Any]) -> Sequence[Any]:
+    """Operands of an elementwise op in the dtype in which it computes; numbers stay weak."""
+    from common.ops.cast import to
+
+    if op.attrs:
+        return operands
+    dtype, _, weak = compute_dtypes(op, [spec_of(x) for x in operands])
+    out = []
+    for position, x in enumerate(operands):
+        wanted = np.dtype(np.bool_) if op.name == "where" and position == 0 else dtype
+        if not isinstance(x, NUMBERS) and x.dtype != wanted:
+            x = to(x, dtype=wanted, x_dtype=x.dtype)
+        out.append(x)
+    return out
+
+
+def record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    """Run an op on tensors and, where a gradient may be wanted, put a node on the tape."""
+    trace = mode.current_trace()
+    if op.kind == "elementwise":
+        operands = cast_operands(op, operands)
+    if trace is None:
+        payloads = [_eager_payload(x) for x in operands]
+    else:
+        payloads = [trace.payload(x) for x in operands]
+    if op.forward is None:
+        result = op(*payloads, **attrs)
+    else:
+        with np.errstate(all="ignore"):
+            result = op.forward(*payloads, **attrs)
+    outputs = result if isinstance(result, tuple) else (result,)
+    tensors = [wrap(np.asarray(y) if trace is None else y) for y in outputs]
+    edges = tuple(x.edge if isinstance(x, TensorBase) else None for x in operands)
+    if op.differentiable and mode.grad_mode.get() and any(e is not None for e in edges):
+        _attach(op, attrs, payloads, outputs, tensors, edges)
+    return tuple(tensors) if isinstance(result, tuple) else tensors[0]
+
+
+def _attach(op: Op, attrs: Any, payloads: Any, outputs: Any, tensors: list[TensorBase], edges: Any) -> None:
+    floating = [t.dtype.kind == "f" for t in tensors]
+    if not any(floating):
+        return
+    saved = (
+        *(payloads[i] for i in op.saved_inputs),
+        *(payloads[i].shape for i in op.saved_shapes),
+        *(((outputs if op.nout > 1 else outputs[0]),) if op.saves_output else ()),
+    )
+    fit = tuple((x.shape, x.dtype) if e is not None else None for x, e in zip(payloads, edges))
+    node = Node(op, attrs, edges, saved, fit, *user_frame(2))
+    for position, (tensor, good) in enumerate(zip(tensors, floating)):
+        if good:
+            tensor.grad_fn, tensor.output_nr, tensor.requires_grad = node, position, True
+
+
+def _eager_payload(x: Any) -> Any:
+    if isinstance(x, TensorBase):
+        if not isinstance(x.data, np.ndarray):
+            raise EscapedTracerError(x.describe_escape())  # type: ignore[attr-defined]
+        return x.data
+    return x
+
+
+def saved_tensors(node: Node) -> tuple[Any, ...]:
+    """The saved payloads of a node as tensors with their history, for recording the backward pass itself."""
+    assert node.saved is not None
+    op, out = node.op, []
+    for position, index in enumerate(op.saved_inputs):
+        payload = node.saved[position]
+        out.append(payload if isinstance(payload, NUMBERS) else with_edge(payload, node.edges[index]))
+    shapes = len(op.saved_inputs)
+    out.extend(node.saved[shapes : shapes + len(op.saved_shapes)])
+    if op.saves_output:
+        y = node.saved[-1]
+        if isinstance(y, tuple):
+            out.append(tuple(with_edge(p, node if i == 0 else (node, i)) for i, p in enumerate(y)))
+        else:
+            out.append(with_edge(y, node))
+    return tuple(out)
+
+
+def with_edge(payload: Any, edge: Edge) -> TensorBase:
+    """A tensor over `payload` whose gradient goes to `edge`; a leaf itself where the edge is one."""
+    if isinstance(edge, TensorBase):
+        return edge
+    tensor = wrap(payload)
+    if edge is not None:
+        tensor.grad_fn, tensor.output_nr = edge if type(edge) is tuple else (edge, 0)
+        tensor.requires_grad = True
+    return tensor
