@@ -3,12 +3,12 @@
 A sum ``S(x[0..n))`` has one defined order, whatever the memory layout, the instruction set, the number of
 threads and the loops it was fused into:
 
-- ``n <= BLOCK``: `LANES` lanes start at +0.0; lane ``j`` adds ``x[j], x[j + LANES], x[j + 2 LANES], ...`` in this
-  order; then ``lane[j] += lane[j + h]`` for ``h = LANES/2, ..., 2, 1``; the result is ``lane[0]``.
+- ``n <= BLOCK``: `LANES` lanes start at +0.0; lane ``j`` adds ``x[j], x[j + LANES], x[j + 2 LANES], ...`` in
+  this order; then ``lane[j] += lane[j + h]`` for ``h = LANES/2, ..., 2, 1``; the result is ``lane[0]``.
 - ``n > BLOCK``: S of the list of S of the blocks of `BLOCK` consecutive elements.
 
-Several reduced axes are flattened in C order. A missing element equals adding +0.0, so tails and padding agree,
-and S of no elements, or of -0.0 only, is +0.0. Integer sums wrap, their order does not matter.
+Several reduced axes are flattened in C order. A missing element equals adding +0.0, so tails and padding
+agree, and S of no elements, or of -0.0 only, is +0.0. Integer sums wrap, their order does not matter.
 
 How the figures were chosen: `common.kernels.sums`.
 """

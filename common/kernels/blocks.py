@@ -1,4 +1,4 @@
-"""Building blocks of hand-written machine code: internal functions, counted loops, vectors with a masked tail.
+"""Building blocks of hand-written machine code: internal functions, loops, vectors with a masked tail.
 
 Needs llvmlite; loaded only when a kernel is compiled.
 """
@@ -54,8 +54,8 @@ def add(builder: ir.IRBuilder, x: ir.Value, y: ir.Value) -> ir.Value:
 class While:
     """``while condition(*carried)``: values carried from one iteration to the next.
 
-    Inside ``with``, `carried` are the current values and `next` receives the new ones; after it, `carried` are
-    the final ones.
+    Inside ``with``, `carried` are the current values and `next` receives the new ones; after it, `carried`
+    are the final ones.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def load_lanes(builder: ir.IRBuilder, address: ir.Value, width: int) -> ir.Value
 
 
 def load_some(builder: ir.IRBuilder, address: ir.Value, count: ir.Value, missing: ir.Constant) -> ir.Value:
-    """Load the first `count` elements of a vector, the others are those of `missing`; reads nothing beyond."""
+    """Load the first `count` elements of a vector, the others are those of `missing`; read nothing else."""
     vector = missing.type
     width, element = vector.count, vector.element
     nothing = ir.Constant(ir.VectorType(INDEX, width), ir.Undefined)
@@ -132,7 +132,8 @@ def load_some(builder: ir.IRBuilder, address: ir.Value, count: ir.Value, missing
 
 
 def fold_vector(
-    builder: ir.IRBuilder, lanes: ir.Value, combine: Callable[[ir.IRBuilder, ir.Value, ir.Value], ir.Value] = add
+    builder: ir.IRBuilder, lanes: ir.Value, combine: Callable[[ir.IRBuilder, ir.Value, ir.Value], ir.Value] =
+    add
 ) -> ir.Value:
     """Combine lane j with lane j + h for h = width/2, ..., 1 and return lane 0."""
     width = lanes.type.count

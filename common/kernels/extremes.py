@@ -1,9 +1,9 @@
 """Machine code of the maximum and minimum of contiguous elements. Needs llvmlite.
 
-NaN propagates (the result is the canonical NaN), +0 is above -0; n >= 1. The order of a maximum does not matter
-then, so four vectors run side by side. Comparing is enough for every element but zeros and NaN: NaNs are noticed
-on the way, and only when the extreme is a zero its sign is searched in a second pass, which ends at the first
-zero of the winning sign.
+NaN propagates (the result is the canonical NaN), +0 is above -0; n >= 1. The order of a maximum does not
+matter then, so four vectors run side by side. Comparing is enough for every element but zeros and NaN: NaNs
+are noticed on the way, and only when the extreme is a zero its sign is searched in a second pass, which ends
+at the first zero of the winning sign.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 from llvmlite import ir
 
 from common.kernels.blocks import (
-    INDEX,
     WORD,
     Loop,
     While,
@@ -25,6 +24,7 @@ from common.kernels.blocks import (
 _BYTES = 64
 """Bytes of one vector: an AVX-512 register; LLVM splits it where registers are shorter."""
 _CHAINS = 4
+_NAMES = {">": "max", "<": "min"}
 
 
 def maximum_all(module: ir.Module, kind: ir.Type) -> ir.Function:
@@ -41,7 +41,7 @@ def _extreme(module: ir.Module, kind: ir.Type, order: str) -> ir.Function:
     floating = not isinstance(kind, ir.IntType)
     width = _BYTES // {"float": 4, "double": 8, "i64": 8}[str(kind)]
     vector, flags = ir.VectorType(kind, width), ir.VectorType(ir.IntType(1), width)
-    worst = float("-inf" if order == ">" else "inf") if floating else (-(2**63) if order == ">" else 2**63 - 1)
+    worst = {">": (-(2**63), float("-inf")), "<": (2**63 - 1, float("inf"))}[order][floating]
     worse = ir.Constant(vector, [worst] * width)
 
     def better(b: ir.IRBuilder, x: ir.Value, y: ir.Value) -> ir.Value:
@@ -57,7 +57,8 @@ def _extreme(module: ir.Module, kind: ir.Type, order: str) -> ir.Function:
         bulk = b.and_(n, word(-step))
         with Loop(b, bulk, step, *[worse] * _CHAINS, ir.Constant(flags, None)) as loop:
             *best, nans = loop.carried
-            loaded = [load_lanes(b, b.gep(x, [b.add(loop.index, word(k * width))]), width) for k in range(_CHAINS)]
+            starts = [b.add(loop.index, word(k * width)) for k in range(_CHAINS)]
+            loaded = [load_lanes(b, b.gep(x, [start]), width) for start in starts]
             for first, second in zip(loaded[::2], loaded[1::2], strict=True):
                 nans = unordered(b, nans, first, second)
             loop.next = [*(better(b, new, old) for new, old in zip(loaded, best, strict=True)), nans]
@@ -75,17 +76,22 @@ def _extreme(module: ir.Module, kind: ir.Type, order: str) -> ir.Function:
         if not floating:
             b.ret(result)
             return
-        with b.if_then(b.icmp_unsigned("!=", b.bitcast(nans, ir.IntType(width)), ir.IntType(width)(0)), likely=False):
+        with b.if_then(_any(b, nans), likely=False):
             b.ret(ir.Constant(kind, float("nan")))
         with b.if_then(b.fcmp_ordered("==", result, ir.Constant(kind, 0.0)), likely=False):
             b.ret(b.call(_signed_zero(module, kind, order), [x, n]))
         b.ret(result)
 
-    return internal(module, f"{'max' if order == '>' else 'min'}.{kind}", kind, [kind.as_pointer(), WORD], define)
+    return internal(module, f"{_NAMES[order]}.{kind}", kind, [kind.as_pointer(), WORD], define)
+
+
+def _any(b: ir.IRBuilder, flags: ir.Value) -> ir.Value:
+    mask = ir.IntType(flags.type.count)
+    return b.icmp_unsigned("!=", b.bitcast(flags, mask), mask(0))
 
 
 def _signed_zero(module: ir.Module, kind: ir.Type, order: str) -> ir.Function:
-    """``kind (kind* x, i64 n)``: the winning zero (+0 of a maximum, -0 of a minimum) if it occurs, else the other."""
+    """``kind (kind* x, i64 n)``: +0 (max) or -0 (min) if x has one, else the other zero."""
     bits = {"float": 32, "double": 64}[str(kind)]
     width = _BYTES * 8 // bits
     whole = ir.IntType(bits)
@@ -103,14 +109,12 @@ def _signed_zero(module: ir.Module, kind: ir.Type, order: str) -> ir.Function:
             count = b.select(b.icmp_signed("<", rest, word(width)), rest, word(width))
             some = load_some(b, b.gep(x, [index]), count, missing)
             found = b.icmp_signed("==", some, ir.Constant(missing.type, [pattern.constant] * width))
-            mask = b.bitcast(found, ir.IntType(width))
-            with b.if_then(b.icmp_unsigned("!=", mask, ir.IntType(width)(0))):
+            with b.if_then(_any(b, found)):
                 b.ret(ir.Constant(kind, wanted))
             walk.next = [b.add(index, word(width))]
         b.ret(ir.Constant(kind, other))
 
-    name = f"signed_zero.{'max' if order == '>' else 'min'}.{kind}"
-    return internal(module, name, kind, [kind.as_pointer(), WORD], define)
+    return internal(module, f"signed_zero.{_NAMES[order]}.{kind}", kind, [kind.as_pointer(), WORD], define)
 
 
 def maximum_into(module: ir.Module, kind: ir.Type) -> ir.Function:
@@ -135,8 +139,7 @@ def _into(module: ir.Module, kind: ir.Type, order: str) -> ir.Function:
         b.ret_void()
 
     pointer = kind.as_pointer()
-    name = f"{'max' if order == '>' else 'min'}_into.{kind}"
-    return internal(module, name, ir.VoidType(), [pointer, pointer, WORD], define)
+    return internal(module, f"{_NAMES[order]}_into.{kind}", ir.VoidType(), [pointer, pointer, WORD], define)
 
 
 def _choose(b: ir.IRBuilder, x: ir.Value, y: ir.Value, order: str) -> ir.Value:
@@ -144,7 +147,8 @@ def _choose(b: ir.IRBuilder, x: ir.Value, y: ir.Value, order: str) -> ir.Value:
     kind = x.type
     if isinstance(kind, ir.IntType):
         return b.select(b.icmp_signed(order, x, y), x, y)
-    # Equal numbers differ in the sign of a zero only: "and" gives +0 if either is, "or" gives -0 if either is.
+    # Equal numbers differ in the sign of a zero only: "and" gives +0 if either is, "or" gives -0 if either
+    # is.
     whole = ir.IntType({"float": 32, "double": 64}[str(kind)])
     join = b.and_ if order == ">" else b.or_
     equal = b.bitcast(join(b.bitcast(x, whole), b.bitcast(y, whole)), kind)

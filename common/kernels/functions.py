@@ -1,17 +1,21 @@
 """What kernel source may call beyond scalar operations: sums, extremes and sums of columns.
 
-Needs numba; loaded when a kernel that names one of these is compiled. ``buf`` is a buffer of float32, float64 or
-int64, ``offset`` and all sizes are int64; the meaning of each is stated in `common.kernels.sums`.
+Needs numba; loaded when a kernel names one of these. Buffers are of float32, float64 or int64,
+offsets and sizes int64; the meaning of each is stated in `common.kernels.sums`. ``R`` rows, ``C`` columns.
 
-=====================================================  ==========================================================
-``block_sum(buf, offset, n)``                          S of ``buf[offset : offset + n]``, any n >= 0
-``row_max(buf, offset, n)``, ``row_min``               extreme of n >= 1 elements
-``max_into(to, offset, x, x_offset, n)``, ``min_into`` to[i] = extreme of to[i] and x[i]; two distinct buffers
-``start_columns(acc, offset, C, R)``                   zero the accumulators for R rows of C columns
-``carry_columns(acc, offset, C, block)``               close block number ``block``, when a row follows it
-``finish_columns(acc, offset, C, R, out, out_offset)`` write the C sums
-``fold_rows(acc, offset, C)``                          fold LANES rows of C accumulators into the first of them
-=====================================================  ==========================================================
+========================================  ==========================================================
+call                                      meaning
+========================================  ==========================================================
+``block_sum(buf, offset, n)``             S of ``buf[offset : offset + n]``, any n >= 0
+``row_max(buf, offset, n)``               maximum of n >= 1 elements; NaN if any is, +0 above -0
+``row_min(buf, offset, n)``               minimum, likewise
+``max_into(to, t, x, o, n)``              to[t + i] = max(to[t + i], x[o + i]); two distinct buffers
+``min_into(to, t, x, o, n)``              minimum, likewise
+``start_columns(acc, a, C, R)``           zero the accumulators for R rows
+``carry_columns(acc, a, C, block)``       close block number ``block`` when a row follows it
+``finish_columns(acc, a, C, R, out, o)``  write the C sums to ``out[o:]``
+``fold_rows(acc, a, C)``                  fold LANES rows of C accumulators into the first row
+========================================  ==========================================================
 """
 
 from __future__ import annotations
@@ -41,7 +45,10 @@ def _define(
     result: bool = False,
     extra: tuple[int, ...] = (),
 ) -> KernelFunction:
-    """Make a function of buffers (``b``, each with its offset) and integers (``i``) that calls ``make(module, kind)``."""
+    """Make a function of buffers (``b``, each followed by its offset) and integers (``i``).
+
+    It calls the machine code ``make(module, kind)`` with an address for each ``bi``, then `extra`.
+    """
 
     def define(*operands: Any) -> Any:
         shape = "".join("b" if isinstance(operand, BufferType) else "i" for operand in operands)

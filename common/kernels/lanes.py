@@ -9,7 +9,18 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from common.kernels.blocks import WORD, Loop, While, add, fold_vector, internal, load_lanes, load_some, word, zero
+from common.kernels.blocks import (
+    WORD,
+    Loop,
+    While,
+    add,
+    fold_vector,
+    internal,
+    load_lanes,
+    load_some,
+    word,
+    zero,
+)
 from common.numerics import BLOCK, LANES
 
 _SHIFT = BLOCK.bit_length() - 1
@@ -116,7 +127,7 @@ def fill_zero(module: ir.Module, kind: ir.Type) -> ir.Function:
 
 
 def fold_rows(module: ir.Module, kind: ir.Type) -> ir.Function:
-    """``void (kind* acc, i64 columns, i64 live)``: fold rows of accumulators into row 0; rows >= live are zero.
+    """``void (kind* acc, i64 columns, i64 live)``: fold the rows into row 0; rows >= live are zero.
 
     A row that is zero is not added: the accumulators are never -0.0.
     """
@@ -148,7 +159,7 @@ def _levels(b: ir.IRBuilder, rows: ir.Value, *initial: ir.Value) -> While:
 def _add_to_next_level(
     module: ir.Module, kind: ir.Type, b: ir.IRBuilder, own: ir.Value, columns: ir.Value, number: ir.Value
 ) -> ir.Value:
-    """Add the fold of the accumulators at `own`, block `number`, to its lane of the next level; return that level."""
+    """Add the fold of block `number` at `own` to its lane of the next level; return that level."""
     b.call(fold_rows(module, kind), [own, columns, word(LANES)])
     above = b.gep(own, [b.mul(columns, word(LANES))])
     lane = b.gep(above, [b.mul(columns, b.and_(number, word(LANES - 1)))])
@@ -199,7 +210,7 @@ def carry_columns(module: ir.Module, kind: ir.Type) -> ir.Function:
 
 
 def finish_columns(module: ir.Module, kind: ir.Type) -> ir.Function:
-    """``void (kind* acc, i64 columns, i64 rows, kind* out)``: the sums of the columns, once all rows are in."""
+    """``void (kind* acc, i64 columns, i64 rows, kind* out)``: the sums, once all rows are in."""
 
     def define(function: ir.Function, b: ir.IRBuilder) -> None:
         acc, columns, rows, out = function.args

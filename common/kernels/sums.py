@@ -4,21 +4,22 @@ Definition: `common.numerics`; in numpy: `sum_oracle`. A kernel here is source t
 `common.native.compile.compile_kernel`; its name is that of the function, `sum_rows` for `sum_rows_source`.
 Buffers are C-contiguous, of the kernel's dtype: float32, float64 or int64 (other dtypes are converted first).
 
-============  ===================  =============  ===========================================  ===========
-kernel        buffers              args           result                                       scratch
-============  ===================  =============  ===========================================  ===========
-``sum_rows``  x, out               R, C           out[r] = S(x[r, :])                          none
-``sum_cols``  x, out, scratch      B, R, C        out[b, c] = S(x[b, :, c])                    `sum_cols_scratch`
-``max_rows``  x, out               R, C           out[r] = max(x[r, :])                        none
-``min_rows``  x, out               R, C           out[r] = min(x[r, :])                        none
-``max_cols``  x, out               B, R, C        out[b, c] = max(x[b, :, c])                  none
-``min_cols``  x, out               B, R, C        out[b, c] = min(x[b, :, c])                  none
-============  ===================  =============  ===========================================  ===========
+============  ===============  =======  ===========================  ==================
+kernel        buffers          args     result                       scratch
+============  ===============  =======  ===========================  ==================
+``sum_rows``  x, out           R, C     out[r] = S(x[r, :])          none
+``sum_cols``  x, out, scratch  B, R, C  out[b, c] = S(x[b, :, c])    `sum_cols_scratch`
+``max_rows``  x, out           R, C     out[r] = max(x[r, :])        none
+``min_rows``  x, out           R, C     out[r] = min(x[r, :])        none
+``max_cols``  x, out           B, R, C  out[b, c] = max(x[b, :, c])  none
+``min_cols``  x, out           B, R, C  out[b, c] = min(x[b, :, c])  none
+============  ===============  =======  ===========================  ==================
 
 Status: 0, or `EMPTY` from a maximum or minimum over no elements (nothing is written then).
 
 A fused kernel sums columns without storing the summed elements; with scratch of ``sum_cols_scratch(R, C)``
-elements, allocated for C <= `TILE` or its own tiles of that width, and the functions of `common.kernels.functions`::
+elements, allocated for C <= `TILE` or its own tiles of that width, and the functions of
+`common.kernels.functions`::
 
     start_columns(acc, 0, C, R)
     for r in range(R):
@@ -48,10 +49,10 @@ rows                1000 x 50       .528   .062     .055     .057     .068
 rows                1000 x 10       2.02   .172     .18      .23      .34
 ==================  ==============  =====  =======  =======  =======  =======
 
-float64: columns 1000 x 1000 .120 .122 .128 .143 (numpy .135), rows within 3 % of each other. Keeping the lane in the
-outer loop is as fast or slower everywhere. 16 lanes are within noise of the best for columns, where many lanes
-cost accumulators beyond the first-level cache and a longer fold, and hide the latency of an addition in rows on
-all of SSE2, AVX2 and AVX-512.
+float64: columns 1000 x 1000 .120 .122 .128 .143 (numpy .135), rows within 3 % of each other. Keeping the lane
+in the outer loop is as fast or slower everywhere. 16 lanes are within noise of the best for columns, where
+many lanes cost accumulators beyond the first-level cache and a longer fold, and hide the latency of an
+addition in rows on all of SSE2, AVX2 and AVX-512.
 """
 
 from __future__ import annotations
@@ -63,8 +64,8 @@ import numpy as np
 from common.numerics import BLOCK, LANES
 
 __all__ = [
-    "EMPTY", "TILE", "max_cols_source", "max_rows_source", "min_cols_source", "min_rows_source", "sum_cols_scratch",
-    "sum_cols_source", "sum_oracle", "sum_rows_source",
+    "EMPTY", "TILE", "max_cols_source", "max_rows_source", "min_cols_source", "min_rows_source",
+    "sum_cols_scratch", "sum_cols_source", "sum_oracle", "sum_rows_source",
 ]  # fmt: skip
 
 EMPTY = 1
@@ -108,7 +109,7 @@ def _pad(x: np.ndarray, width: int) -> np.ndarray:
 
 
 def sum_cols_scratch(rows: Any, columns: Any) -> Any:
-    """Return the elements of scratch that sums of `columns` columns of `rows` rows need: 16 rows per level."""
+    """Return the elements of scratch that sums of columns need: LANES rows per level."""
     levels = 1
     while rows > BLOCK:
         rows, levels = -(-rows // BLOCK), levels + 1
@@ -147,8 +148,8 @@ def _rows_source(name: str, function: str, dtype: np.dtype[Any], least: int) -> 
 def sum_cols_source(dtype: Any) -> str:
     """Return the kernel ``out[b, c] = S(x[b, :, c])``.
 
-    Four rows of equal lane are added per pass over the accumulators. Where a tile is whole rows, the LANES rows of
-    a group lie side by side in x and in the accumulators, and one loop runs over all of them.
+    Four rows of equal lane are added per pass over the accumulators. Where a tile is whole rows, the LANES
+    rows of a group lie side by side in x and in the accumulators, and one loop runs over all of them.
     """
     kind = np.dtype(dtype)
     return f"""def sum_cols(bufs, args):
