@@ -1,0 +1,70 @@
+"""``python3 -m benchmarks`` as a user runs it, on the smallest workload."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from benchmarks import __main__ as command
+from benchmarks import bits, measure, run, store
+from benchmarks.bootstrap import ROOT
+
+
+def benchmarks(*arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "benchmarks", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_quick_run(tmp_path):
+    path = tmp_path / "run.json"
+    done = benchmarks("--quick", "-k", "e-tiny-mlp", "--json", str(path))
+    assert done.returncode == 0, done.stderr
+    rows = [line for line in done.stdout.splitlines() if line.startswith("| e-tiny-mlp")]
+    assert len(rows) == 2
+    assert "equal" in rows[0]
+    assert "bits over 20 steps" in done.stderr
+    (workload,) = store.load(path)["workloads"]
+    assert workload["bits_equal"] is True
+    assert workload["call"]["static"]["value"] > 0
+    assert workload["once"]["static"]["cold"]["value"] > workload["once"]["static"]["disk"]["value"]
+    assert workload["peak_bytes"]["dynamic"] > 10_000_000
+
+
+def test_list_names_every_workload():
+    done = benchmarks("--list")
+    assert done.returncode == 0
+    assert {"digits", "charlm", "chain"} <= {line.split()[0] for line in done.stdout.splitlines()}
+
+
+def test_unknown_workload_is_an_error():
+    done = benchmarks("-k", "nonsense")
+    assert done.returncode == 2
+    assert "no workload's name contains 'nonsense'" in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.fixture
+def in_process(monkeypatch, tmp_path):
+    monkeypatch.setattr(measure, "single_core", lambda: None)  # the test process keeps its cores
+    monkeypatch.setattr(run, "QUICK", run.Effort(seconds=0.01, cold=1, disk=1))
+    path = tmp_path / "run.json"
+    monkeypatch.setattr(sys, "argv", ["benchmarks", "--quick", "-k", "e-tiny-mlp", "--json", str(path)])
+    return path
+
+
+def test_one_wrong_bit_ends_with_1_and_no_timing(in_process, monkeypatch, capsys):
+    monkeypatch.setattr(bits, "mismatches", lambda *_: ["step 3: loss: 1 of 1 elements"])
+    assert command.main() == 1
+    output = capsys.readouterr()
+    assert "differ" in output.out
+    assert " us" not in output.out
+    assert " ms" not in output.out
+    (workload,) = json.loads(in_process.read_text())["workloads"]
+    assert workload["bits_equal"] is False
+    assert workload["seconds_per_call"] == {}
