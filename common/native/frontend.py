@@ -15,11 +15,11 @@ from functools import cache, partial
 from typing import Any
 
 from numba.core import bytecode, funcdesc, lowering, typed_passes, types, untyped_passes
-from numba.core.compiler import Flags, StateDict, _make_subtarget
+from numba.core.compiler import Flags, StateDict, _CompileStatus, _make_subtarget
 from numba.core.compiler_lock import global_compiler_lock
-from numba.core.registry import cpu_target
 from numba.core.targetconfig import ConfigStack
 
+from common.native.contexts import contexts
 from common.native.intrinsics import KernelFunctionType, words
 
 PASSES = (
@@ -98,7 +98,7 @@ def lower_kernel(function: Callable[..., int], symbol: str) -> Any:
     """
     from llvmlite import binding
 
-    typing_context, target_context = cpu_target.typing_context, cpu_target.target_context
+    typing_context, target_context = contexts()
     target_context.refresh()
     flags = _flags()
     state = StateDict(
@@ -108,6 +108,7 @@ def lower_kernel(function: Callable[..., int], symbol: str) -> Any:
         return_type=types.int64,
         flags=flags,
         locals={},
+        status=_CompileStatus(can_fallback=False),
         lifted=(),
         lifted_from=None,
         metadata={},

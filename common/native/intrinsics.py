@@ -285,6 +285,23 @@ def address(buf: Any, index: Any) -> Any:
     return types.int64(buf, types.intp), codegen
 
 
+def _integer_extreme(name: str, order: str) -> KernelFunction:
+    def define(*operands: Any) -> Any:
+        # Only sizes: what the extreme of floats is (NaN, signed zeros) is for the op registry to say.
+        if len(operands) < 2 or not all(isinstance(operand, types.Integer) for operand in operands):
+            return None
+
+        def codegen(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+            result, *others = args
+            for other in others:
+                result = builder.select(builder.icmp_signed(order, result, other), result, other)
+            return result
+
+        return types.int64(*[types.int64] * len(operands)), codegen
+
+    return KernelFunction(name, define)
+
+
 def scalar_intrinsic(name: str, function: Callable[..., Any]) -> KernelFunction:
     """Make the scalar expression `function` callable from kernel source.
 
@@ -338,4 +355,5 @@ def namespace() -> dict[str, Any]:
     for name, numba_type in list(names.items()):
         conversion = "to_" + name.rstrip("_")
         names[conversion] = scalar_intrinsic(conversion, _convert(NUMPY_DTYPES[numba_type]))
-    return names | {"buffer": buffer, "wide": wide, "address": address}
+    extremes = {"min": _integer_extreme("min", "<"), "max": _integer_extreme("max", ">")}
+    return names | extremes | {"buffer": buffer, "wide": wide, "address": address}
