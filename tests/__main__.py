@@ -1,5 +1,6 @@
-"""``python3 -m tests [pytest arguments]``: the whole suite, or what the arguments select."""
+"""``python3 -m tests [pytest arguments]``: the whole suite on all cores, or what the arguments say."""
 
+import os
 import sys
 
 from benchmarks.bootstrap import ROOT, bootstrap
@@ -16,7 +17,9 @@ def main() -> int:
     except ImportError:
         print("tests: pytest is missing here; python3 -m pip install -e '.[test]'", file=sys.stderr)
         return 2
-    return int(pytest.main(["--rootdir", str(ROOT), "-c", str(ROOT / "pyproject.toml"), *sys.argv[1:]]))
+    # Only the plain command runs in parallel: with arguments, -x, --pdb, -s and durations mean what they say.
+    arguments = sys.argv[1:] or ["-n", str(os.cpu_count() or 1), "--dist", "worksteal"]
+    return int(pytest.main(["--rootdir", str(ROOT), "-c", str(ROOT / "pyproject.toml"), *arguments]))
 
 
 if __name__ == "__main__":
