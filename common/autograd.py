@@ -12,8 +12,6 @@ from common.errors import GradientError, ShapeError
 from common.tape import backward_pass, user_frame
 from common.tensor import TensorBase, saved_tensors, wrap
 
-__twingrad__ = True
-
 
 def backward(
     tensors: Any,
@@ -105,7 +103,9 @@ def grad(
     return tuple(out)
 
 
-def _run(roots: tuple[Any, ...], cotangents: Any, create_graph: bool, retain: bool, wanted: Any) -> dict[Any, Any]:
+def _run(
+    roots: tuple[Any, ...], cotangents: Any, create_graph: bool, retain: bool, wanted: Any
+) -> dict[Any, Any]:
     seeds = []
     given = _as_tuple(cotangents) if cotangents is not None else (None,) * len(roots)
     if len(given) != len(roots):
@@ -113,7 +113,9 @@ def _run(roots: tuple[Any, ...], cotangents: Any, create_graph: bool, retain: bo
     trace = mode.current_trace()
     for position, (root, cotangent) in enumerate(zip(roots, given)):
         if not isinstance(root, TensorBase) or root.edge is None:
-            raise GradientError(f"element {position} of tensors does not require grad and does not have a grad_fn")
+            raise GradientError(
+                f"element {position} of tensors does not require grad and does not have a grad_fn"
+            )
         seed = _seed(root, cotangent)
         payload = seed.data if isinstance(seed, TensorBase) and trace is None else seed
         if create_graph:
@@ -123,7 +125,11 @@ def _run(roots: tuple[Any, ...], cotangents: Any, create_graph: bool, retain: bo
         seeds.append((root.edge, payload))
     with mode.set_grad_enabled(create_graph), np.errstate(all="ignore"):
         return backward_pass(
-            seeds, saved_tensors if create_graph else None, retain=retain, wanted=wanted, consumer=user_frame(3)
+            seeds,
+            saved_tensors if create_graph else None,
+            retain=retain,
+            wanted=wanted,
+            consumer=user_frame(3),
         )
 
 

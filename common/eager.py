@@ -20,8 +20,6 @@ from common.op import Op, out_specs
 from common.ops._define import broadcast_shapes, compute_dtypes
 from common.spec import Spec
 
-__twingrad__ = True
-
 
 def run(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     """Run an op on arrays and Python numbers."""

@@ -79,7 +79,10 @@ def elementwise_source(name: str, dtypes: Sequence[np.dtype], out_dtype: np.dtyp
         lines += ["    columns = args[1]"]
     index = {"f": "c"} if flat else _INDEX
     operands = ", ".join(f"s{i}" if k == "s" else f"x{i}[{index[k]}]" for i, k in enumerate(classes))
-    loop = [f"for c in range({'args[0]' if flat else 'columns'}):", f"    y[{index['f']}] = {name}({operands})"]
+    loop = [
+        f"for c in range({'args[0]' if flat else 'columns'}):",
+        f"    y[{index['f']}] = {name}({operands})",
+    ]
     if not flat:
         loop = ["for r in range(args[0]):"] + ["    " + line for line in loop]
     # an empty result must not read the scalar operands of a call that has nothing to compute
@@ -102,7 +105,8 @@ def arrange(arrays: Sequence[np.ndarray], shape: tuple[int, ...]) -> tuple[list[
     columns = int(np.prod(shape[split:], dtype=np.int64))
     classes = [_class_of(x.shape, shape, split) for x in arrays]
     dense = [
-        np.ascontiguousarray(x if k else np.broadcast_to(x, shape)) for x, k in zip(arrays, classes, strict=True)
+        np.ascontiguousarray(x if k else np.broadcast_to(x, shape))
+        for x, k in zip(arrays, classes, strict=True)
     ]
     names = "".join(k or "f" for k in classes)
     return dense, names, (rows if set(names) & set("rc") else rows * columns), columns
@@ -159,7 +163,10 @@ def _layout(x: np.ndarray, dims: tuple[int, ...]) -> tuple[int, int, int, np.nda
         kept = tuple(i for i in range(x.ndim) if i not in dims)
         x = x.transpose(kept + dims)
         first, last = len(kept), x.ndim - 1
-    size = [int(np.prod(x.shape[a:b], dtype=np.int64)) for a, b in ((0, first), (first, last + 1), (last + 1, x.ndim))]
+    size = [
+        int(np.prod(x.shape[a:b], dtype=np.int64))
+        for a, b in ((0, first), (first, last + 1), (last + 1, x.ndim))
+    ]
     return size[0], size[1], size[2], np.ascontiguousarray(x)
 
 

@@ -9,14 +9,14 @@ kernel       one compiled function which both engines call, e.g. gemm, gather
 composite    written with ops; a rule of its own only where that is measurably better
 
 A gradient rule is a small function of the cotangent `g`, the output `y`, inputs by their names, and
-attributes by theirs. What a node saves for backward is what its rules name. The same rule runs on arrays
+attributes by theirs; ``x_shape`` is the shape of input x without its value. What a node saves for backward is what its rules name. The same rule runs on arrays
 (eager engine), on recorded tensors (higher order) and on traced values (compiler).
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from common.apply import apply
@@ -26,23 +26,27 @@ REGISTRY: dict[str, Op] = {}
 
 
 class NativeCall(NamedTuple):
-    """How a kernel op is run by machine code.
+    """One run of a compiled kernel; a kernel op is a sequence of them.
 
     Attributes
     ----------
     source, name : text and function name of the kernel (see `common.native.compile`).
     ints : int arguments; may hold Dims inside a trace.
+    buffers : which of the op's operands and results (counted through) the kernel gets; None means all.
     scratch : bytes of scratch memory, passed as the last buffer when not 0.
+    errors : status -> message, for statuses that stand for a user's mistake.
     """
 
     source: str
     name: str
     ints: tuple[Any, ...]
+    buffers: tuple[int, ...] | None = None
     scratch: Any = 0
+    errors: Mapping[int, str] = {}
 
 
 class Op:
-    """One operation; made by the decorators of this module, found in `REGISTRY` by name.
+    """One operation; made by `common.ops._define`, found in `REGISTRY` by name.
 
     Attributes
     ----------
@@ -54,12 +58,14 @@ class Op:
     node_name : what ``grad_fn.name()`` shows, as in PyTorch.
     saves : names that the rules need, in the order in which a node holds them.
     backward : ``backward(saved, attrs, g, needs) -> tuple`` of contributions, generated from the rules.
+    oracle : the op on plain arrays, without a compiler, for the tests; kernel ops only.
+    array : a view op on a numpy array.
     samples : ``samples(rng, dtype) -> list of (operands, attrs)`` for the generated tests.
     """
 
     __slots__ = ("name", "kind", "inputs", "spec", "rules", "node_name", "saves", "backward", "doc", "samples",
                  "scalar", "result", "reduce", "strided", "native", "forward", "nout", "domain", "attrs",
-                 "saved_inputs", "saves_output", "fast")  # fmt: skip
+                 "saved_inputs", "saved_shapes", "saves_output", "oracle", "array")  # fmt: skip
 
     def __init__(
         self,
@@ -79,7 +85,8 @@ class Op:
         self.rules = tuple(rules) + (None,) * (len(inputs) - len(rules))
         self.node_name = (node_name or "".join(w.capitalize() for w in name.split("_"))) + "Backward0"
         self.nout, self.attrs = nout, attrs
-        for field in ("samples", "scalar", "result", "reduce", "strided", "native", "forward", "domain", "fast"):
+        for field in ("samples", "scalar", "result", "reduce", "strided", "native", "forward", "domain", "oracle",
+                      "array"):  # fmt: skip
             setattr(self, field, fields.pop(field, None))
         assert not fields, f"unknown fields {sorted(fields)} of op {name}"
         self.set_rules(self.rules)
@@ -91,11 +98,17 @@ class Op:
         self.rules = tuple(rules)
         named = [_parameters(rule) if rule else () for rule in self.rules]
         wanted = {n for names in named for n in names}
-        unknown = wanted - {"g", "y", "needs", *self.inputs, *self.attrs}
+        shapes = tuple(f"{n}_shape" for n in self.inputs)
+        unknown = wanted - {"g", "y", *self.inputs, *shapes, *self.attrs}
         assert not unknown, f"a rule of {self.name} names {sorted(unknown)}"
         self.saved_inputs = tuple(i for i, n in enumerate(self.inputs) if n in wanted)
+        self.saved_shapes = tuple(i for i, n in enumerate(shapes) if n in wanted)
         self.saves_output = "y" in wanted
-        self.saves = tuple(self.inputs[i] for i in self.saved_inputs) + (("y",) if self.saves_output else ())
+        self.saves = (
+            *(self.inputs[i] for i in self.saved_inputs),
+            *(shapes[i] for i in self.saved_shapes),
+            *(("y",) if self.saves_output else ()),
+        )
         self.backward = _generate_backward(self, named)
 
     @property
@@ -122,7 +135,7 @@ def _generate_backward(op: Op, named: Sequence[tuple[str, ...]]) -> Callable[...
     parts = []
     for i, names in enumerate(named):
         arguments = ", ".join(where.get(n) or f"attrs[{n!r}]" for n in names)
-        parts.append(f"rule{i}({arguments}) if needs[{i}] else None" if op.rules[i] else "None")
+        parts.append(f"rule{i}({arguments}) if needs[{i}] is not None else None" if op.rules[i] else "None")
     source = f"def backward(saved, attrs, g, needs):\n    return ({', '.join(parts)},)\n"
     scope: dict[str, Any] = {f"rule{i}": rule for i, rule in enumerate(op.rules)}
     exec(compile(source, f"<backward of {op.name}>", "exec"), scope)

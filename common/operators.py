@@ -10,8 +10,6 @@ import numpy as np
 from common.apply import apply
 from common.op import Op
 
-__twingrad__ = True
-
 _BINARY = {
     "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "pow": "pow", "and": "logical_and", "or": "logical_or",
     "xor": "logical_xor",

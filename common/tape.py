@@ -13,6 +13,7 @@ with `backward_pass`. That is why their gradients agree to the bit. The order (d
 from __future__ import annotations
 
 import itertools
+import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from types import CodeType
@@ -23,6 +24,11 @@ import numpy as np
 from common.dim import same
 from common.errors import GraphFreedError
 from common.op import Op
+
+_HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+#: Folders whose frames are not the user's.
+PACKAGES = tuple(os.path.join(_HOME, name, "") for name in ("common", "dynamic", "static"))
 
 _counter = itertools.count()
 next_number: Callable[[], int] = _counter.__next__
@@ -110,7 +116,7 @@ def accumulate_grad(leaf: Any) -> AccumulateGrad:
 def user_frame(depth: int) -> tuple[CodeType | None, int]:
     """Code and instruction of the nearest frame outside this package, from `depth` frames up."""
     frame = sys._getframe(depth)
-    while "__twingrad__" in frame.f_globals and frame.f_back is not None:
+    while frame.f_code.co_filename.startswith(PACKAGES) and frame.f_back is not None:
         frame = frame.f_back
     return frame.f_code, frame.f_lasti
 

@@ -19,8 +19,6 @@ from common.ops._define import compute_dtypes
 from common.spec import Spec
 from common.tape import Edge, Node, user_frame
 
-__twingrad__ = True
-
 NUMBERS = (bool, int, float)
 
 

@@ -10,3 +10,5 @@ to = elementwise(
     doc="x in another dtype. Float to int: towards zero, nan is 0, out of range saturates; to bool: x != 0.",
     attrs=("dtype", "x_dtype"), node_name="ToCopy",
 )  # fmt: skip
+
+clone = elementwise("clone", lambda x: x, (lambda g: g,), doc="The same elements in new memory.")

@@ -14,8 +14,8 @@ from common.ops._define import kernel
 from common.spec import Spec, numel
 
 
-def _check_index(op: str, index: Spec) -> None:
-    if index.dtype.kind not in "iu":
+def _require_index(op: str, index: Any) -> None:
+    if index.dtype.kind not in "iu" or index.dtype.itemsize < 4:
         raise DTypeError(f"{op}(): Expected dtype int32/int64 for index, got {index.dtype}")
 
 
@@ -24,43 +24,216 @@ def _split(shape: tuple[Any, ...], dim: int) -> tuple[Any, Any, Any]:
     return numel(shape[:dim]), shape[dim], numel(shape[dim + 1 :])
 
 
-def _gather_spec(x: Spec, index: Spec, *, dim: int) -> Spec:
-    _check_index("gather", index)
-    if x.ndim != index.ndim:
-        raise ShapeError("Index tensor must have the same number of dimensions as input tensor")
-    for axis, (n, limit) in enumerate(zip(index.shape, x.shape, strict=True)):
-        if axis != dim and not same(n, limit) and n > limit:
-            raise ShapeError(f"gather(): Size does not match at dimension {axis}: index {n}, input {limit}")
-    return Spec(index.shape, x.dtype)
+def _out_of_range(extent: Any) -> dict[int, str]:
+    return {1: f"index out of range: indices must lie in [0, {extent})"}
+
+
+# ------------------------------------------------------------------ gather: index has the operand's rank
 
 
 def _gather_native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str, Any]) -> list[NativeCall]:
+    from common.kernels import indexing
+
     x, index = specs
-    return [indexing.gather(x.dtype, index.dtype, x.shape, index.shape, attrs["dim"])]
+    outer, extent, inner = _split(x.shape, attrs["dim"])
+    ints = (outer, extent, inner, index.shape[attrs["dim"]])
+    return [NativeCall(indexing.gather_source(x.dtype, index.dtype), "gather", ints, errors=_out_of_range(extent))]
 
 
 gather_ = kernel(
-    "gather", ("x", "index"), _gather_spec, _gather_native, lambda x, index, dim: np.take_along_axis(x, index, dim)
-    if x.shape[:dim] + x.shape[dim + 1 :] == index.shape[:dim] + index.shape[dim + 1 :]
-    else indexing.gather_oracle(x, index, dim),
-    (lambda g, x_shape, index, dim: _scatter_zeros(g, x_shape, index, dim),),
-    doc="x at index along one dimension. The gradient is scatter_add.", attrs=("dim",),
+    "gather", ("x", "index"), lambda x, index, *, dim: Spec(index.shape, x.dtype), _gather_native,
+    lambda x, index, dim: np.take_along_axis(x, index, dim),
+    (lambda g, x_shape, index, dim: scatter_zeros(g, index, extent=x_shape[dim], dim=dim),),
+    doc="x at index along one dimension; other sizes agree. The gradient is added up in C order of index.",
+    attrs=("dim",),
 )  # fmt: skip
 
 
-def _scatter_zeros(g: Any, shape: Any, index: Any, dim: int) -> Any:
-    return gather_back(g, index, shape=tuple(shape), dim=dim)
+def _scatter_native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str, Any]) -> list[NativeCall]:
+    from common.kernels import indexing
 
-
-def _gather_back_native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str, Any]) -> list[NativeCall]:
     g, index = specs
-    return indexing.scatter_add_zeros(g.dtype, index.dtype, attrs["shape"], index.shape, attrs["dim"])
+    outer, count, inner = _split(g.shape, attrs["dim"])
+    extent = attrs["extent"]
+    source = indexing.scatter_zeros_source(g.dtype, index.dtype)
+    return [NativeCall(source, "scatter_zeros", (outer, extent, inner, count), errors=_out_of_range(extent))]
 
 
-gather_back = kernel(
-    "gather_back", ("g", "index"), lambda g, index, *, shape, dim: Spec(tuple(shape), g.dtype), _gather_back_native,
-    lambda g, index, shape, dim: indexing.scatter_add_oracle(np.zeros(shape, g.dtype), index, g, dim),
-    (lambda g, index, dim: gather_(g, index, dim=dim),),
-    doc="Zeros of a shape with g added at index along one dimension, in C order of index: the transpose of gather.",
-    attrs=("shape", "dim"), node_name="Gather",
+def _scatter_oracle(g: np.ndarray, index: np.ndarray, extent: int, dim: int) -> np.ndarray:
+    out = np.zeros((*g.shape[:dim], extent, *g.shape[dim + 1 :]), g.dtype)
+    for place in np.ndindex(*g.shape):
+        target = (*place[:dim], index[place], *place[dim + 1 :])
+        out[target] += g[place]
+    return out
+
+
+scatter_zeros = kernel(
+    "scatter_zeros", ("g", "index"),
+    lambda g, index, *, extent, dim: Spec((*g.shape[:dim], extent, *g.shape[dim + 1 :]), g.dtype), _scatter_native,
+    _scatter_oracle, (lambda g, index, dim: gather_(g, index, dim=dim),),
+    doc="Zeros with g added at index along one dimension, in C order of index: the transpose of gather.",
+    attrs=("extent", "dim"), node_name="ScatterAdd",
+)  # fmt: skip
+
+
+def gather(x: Any, dim: int, index: Any) -> Any:
+    """``out[i][j] = x[index[i][j]][j]`` for dim 0, and so on.
+
+    Raises
+    ------
+    IndexRangeError : an index outside the dimension; negative indices are outside.
+    ShapeError : the ranks differ, or index is larger than x in another dimension.
+    """
+    from common.ops.reduce import normalize_dim
+    from common.ops.view import narrow
+
+    _require_index("gather", index)
+    axis = normalize_dim(dim, x.ndim, "gather")
+    if x.ndim != index.ndim:
+        raise ShapeError("Index tensor must have the same number of dimensions as input tensor")
+    for d, (n, limit) in enumerate(zip(index.shape, x.shape)):
+        if d != axis and not same(n, limit) and n != limit:
+            x = narrow(x, d, 0, n)
+    return gather_(x, index, dim=axis)
+
+
+def scatter_add(x: Any, dim: int, index: Any, src: Any) -> Any:
+    """`x` with the elements of `src` added at `index` along `dim`; sums of equal indices are taken first.
+
+    Raises
+    ------
+    IndexRangeError : an index outside the dimension.
+    ShapeError : the shapes of index and src differ, or from that of x in another dimension.
+    """
+    from common.ops.reduce import normalize_dim
+
+    _require_index("scatter_add", index)
+    axis = normalize_dim(dim, x.ndim, "scatter_add")
+    shapes = [(*s[:axis], *s[axis + 1 :]) for s in (x.shape, index.shape, src.shape)]
+    sizes = zip(*shapes, strict=True) if len({len(s) for s in shapes}) == 1 else [(0, 1, 2)]
+    if any(a != b or b != c for a, b, c in sizes) or index.shape[axis] != src.shape[axis]:
+        raise ShapeError(
+            f"scatter_add(): index {tuple(index.shape)} and src {tuple(src.shape)} must have one shape, equal to that of "
+            f"the input {tuple(x.shape)} except in dimension {axis}"
+        )
+    return x + scatter_zeros(src, index, extent=x.shape[axis], dim=axis)
+
+
+# ------------------------------------------------------------------ rows of a table
+
+
+def _take_native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str, Any]) -> list[NativeCall]:
+    from common.kernels import indexing
+
+    x, index = specs
+    outer, extent, inner = _split(x.shape, attrs["dim"])
+    source = indexing.take_source(x.dtype, index.dtype)
+    ints = (outer, extent, inner, numel(index.shape))
+    return [NativeCall(source, "take", ints, errors=_out_of_range(extent))]
+
+
+take_ = kernel(
+    "index_select", ("x", "index"),
+    lambda x, index, *, dim: Spec((*x.shape[:dim], *index.shape, *x.shape[dim + 1 :]), x.dtype), _take_native,
+    lambda x, index, dim: np.take(x, index, dim),
+    (lambda g, x_shape, index, dim: put_zeros(g, index, extent=x_shape[dim], dim=dim),),
+    doc="Slices of x at index along one dimension. The gradient is added up in the order of index.", attrs=("dim",),
+)  # fmt: skip
+
+
+def _put_native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str, Any]) -> list[NativeCall]:
+    from common.kernels import indexing
+
+    g, index = specs
+    outer, extent, inner = _split(outs[0].shape, attrs["dim"])
+    source = indexing.put_zeros_source(g.dtype, index.dtype)
+    ints = (outer, extent, inner, numel(index.shape))
+    return [NativeCall(source, "put_zeros", ints, errors=_out_of_range(extent))]
+
+
+def _put_oracle(g: np.ndarray, index: np.ndarray, extent: int, dim: int) -> np.ndarray:
+    out = np.zeros((*g.shape[:dim], extent, *g.shape[dim + index.ndim :]), g.dtype)
+    parts = g.reshape(*g.shape[:dim], -1, *g.shape[dim + index.ndim :])
+    lead = (slice(None),) * dim
+    for j, i in enumerate(index.ravel()):
+        out[(*lead, i)] += parts[(*lead, j)]
+    return out
+
+
+put_zeros = kernel(
+    "put_zeros", ("g", "index"),
+    lambda g, index, *, extent, dim: Spec((*g.shape[:dim], extent, *g.shape[dim + index.ndim :]), g.dtype),
+    _put_native, _put_oracle, (lambda g, index, dim: take_(g, index, dim=dim),),
+    doc="Zeros with slices of g added at index along one dimension, in the order of index.", attrs=("extent", "dim"),
+    node_name="IndexAdd",
+)  # fmt: skip
+
+
+def index_select(x: Any, dim: int, index: Any) -> Any:
+    """Slices of `x` along `dim` at a 1-D `index`.
+
+    Raises
+    ------
+    IndexRangeError : an index outside the dimension; negative indices are outside.
+    ShapeError : index is not 1-D.
+    """
+    from common.ops.reduce import normalize_dim
+
+    _require_index("index_select", index)
+    if index.ndim != 1:
+        raise ShapeError(f"index_select(): Index is supposed to be a vector, got shape {tuple(index.shape)}")
+    return take_(x, index, dim=normalize_dim(dim, x.ndim, "index_select"))
+
+
+def embedding(index: Any, weight: Any) -> Any:
+    """Rows of `weight` (entries, width) at `index` (...): (..., width).
+
+    Raises
+    ------
+    IndexRangeError : an index outside [0, entries).
+    """
+    _require_index("embedding", index)
+    return take_(weight, index, dim=0)
+
+
+# ------------------------------------------------------------------ one element per row
+
+
+def _pick_native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str, Any]) -> list[NativeCall]:
+    from common.kernels import indexing
+
+    x, index = specs
+    ints = (numel(index.shape), x.shape[-1])
+    return [
+        NativeCall(indexing.pick_source(x.dtype, index.dtype), "pick", ints, errors=_out_of_range(x.shape[-1]))
+    ]
+
+
+pick = kernel(
+    "pick", ("x", "index"), lambda x, index: Spec(index.shape, x.dtype), _pick_native,
+    lambda x, index: np.take_along_axis(x, index[..., None], -1)[..., 0],
+    (lambda g, x_shape, index: spread(g, index, extent=x_shape[-1]),),
+    doc="The element at index of each row of x (..., n). The gradient is `spread`.", node_name="Gather",
+)  # fmt: skip
+
+
+def _spread_native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str, Any]) -> list[NativeCall]:
+    from common.kernels import indexing
+
+    g, index = specs
+    ints = (numel(index.shape), attrs["extent"])
+    source = indexing.spread_source(g.dtype, index.dtype)
+    return [NativeCall(source, "spread", ints, errors=_out_of_range(attrs["extent"]))]
+
+
+def _spread_oracle(g: np.ndarray, index: np.ndarray, extent: int) -> np.ndarray:
+    out = np.zeros((*g.shape, extent), g.dtype)
+    np.put_along_axis(out, index[..., None], g[..., None], -1)
+    return out
+
+
+spread = kernel(
+    "spread", ("g", "index"), lambda g, index, *, extent: Spec((*g.shape, extent), g.dtype), _spread_native,
+    _spread_oracle, (lambda g, index: pick(g, index),),
+    doc="Rows of zeros with g at index: the transpose of `pick`.", attrs=("extent",), node_name="Scatter",
 )  # fmt: skip

@@ -1,0 +1,260 @@
+"""PyTorch's tensor methods, made of the public functions; one list for both engines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from common import autograd, dtypes, mode
+from common.errors import ArgumentError, DTypeError, GradientError, ShapeError
+from common.mutation import log_write
+from common.op import REGISTRY
+from common.operators import install
+from common.spec import numel
+from common.tape import user_frame
+from common.tensor import NUMBERS, TensorBase, wrap
+
+FUNCTIONS = (
+    "abs add amax amin bmm clamp cos div eq exp expand expm1 flatten gather ge gt index_select isnan le log log1p "
+    "log_softmax logical_and logical_not logical_or logical_xor logsumexp lt matmul max maximum mean min minimum mm "
+    "mul narrow ne neg permute pow reciprocal relu reshape rsqrt scatter_add select sigmoid sign sin softmax sqrt "
+    "square squeeze sub sum tanh transpose unsqueeze where"
+).split()
+
+
+def install_methods(cls: type[TensorBase]) -> None:
+    """Give `cls` operators, functions as methods, conversions and in-place forms."""
+    from common import functional
+
+    install(cls, REGISTRY)
+    for name in FUNCTIONS:
+        setattr(cls, name, getattr(functional, name))
+    for name, method in _METHODS.items():
+        setattr(cls, name, method)
+    for name in ("add", "sub", "mul", "div"):
+        setattr(cls, f"{name}_", _in_place(REGISTRY[name]))
+        dunder = "truediv" if name == "div" else name
+        setattr(cls, f"__i{dunder}__", _in_place(REGISTRY[name]))
+
+
+def _in_place(op: Any) -> Any:
+    def method(self: TensorBase, other: Any) -> TensorBase:
+        return assign(self, op(self, other), op.name)
+
+    return method
+
+
+def assign(self: TensorBase, value: Any, name: str) -> TensorBase:
+    """Give a tensor new contents: the functional result, written to its memory, with its history.
+
+    Raises
+    ------
+    GradientError : a leaf that requires grad, outside `no_grad`.
+    ShapeError : the result does not have the tensor's shape.
+    """
+    if self.is_leaf and self.requires_grad and mode.is_grad_enabled():
+        raise GradientError(
+            f"a leaf Variable that requires grad is being used in an in-place operation ({name}_). Use no_grad() for "
+            "an update of a parameter, or the functional form."
+        )
+    if len(value.shape) != self.ndim or any(m != n for m, n in zip(value.shape, self.shape)):
+        raise ShapeError(
+            f"{name}_(): the result has shape {tuple(value.shape)}, which does not fit the tensor's {tuple(self.shape)}"
+        )
+    if value.dtype != self.dtype:
+        if value.dtype.kind == "f" and self.dtype.kind != "f":
+            raise DTypeError(f"{name}_(): result type {value.dtype} can't be cast to {self.dtype}")
+        value = value.to(self.dtype)
+    trace = mode.current_trace()
+    if trace is not None:
+        trace.assign(self, value)
+    else:
+        log_write(self.data, *user_frame(2))
+        np.copyto(self.data, value.data)
+    if mode.is_grad_enabled() and value.grad_fn is not None:
+        self.grad_fn, self.output_nr, self.requires_grad = value.grad_fn, value.output_nr, True
+    return self
+
+
+def copy_(self: TensorBase, other: Any) -> TensorBase:
+    """Take over the elements of `other`, broadcast and cast."""
+    from common.ops.view import expand
+
+    source = other if isinstance(other, TensorBase) else wrap(np.asarray(other))
+    return assign(self, expand(source.to(self.dtype), self.shape), "copy")
+
+
+def zero_(self: TensorBase) -> TensorBase:
+    """Set all elements to 0."""
+    return assign(self, REGISTRY["zeros_like"](self.detach()), "zero")
+
+
+def fill_(self: TensorBase, value: float) -> TensorBase:
+    """Set all elements to a number."""
+    return assign(self, (REGISTRY["zeros_like"](self.detach()) + value).to(self.dtype), "fill")
+
+
+def detach(self: TensorBase) -> TensorBase:
+    """The same elements without history; shares memory."""
+    trace = mode.current_trace()
+    return wrap(self.data if trace is None else trace.payload(self))
+
+
+def clone(self: TensorBase) -> TensorBase:
+    """A copy with history."""
+    return REGISTRY["clone"](self)
+
+
+def requires_grad_(self: TensorBase, requires_grad: bool = True) -> TensorBase:
+    """Switch recording for a leaf.
+
+    Raises
+    ------
+    DTypeError : the dtype is not floating point.
+    GradientError : switching off for a tensor with history.
+    """
+    if requires_grad and self.dtype.kind != "f":
+        raise DTypeError(
+            f"only Tensors of floating point dtype can require gradients; this one is {self.dtype}"
+        )
+    if not requires_grad and self.grad_fn is not None:
+        raise GradientError("you can only change requires_grad flags of leaf variables; use .detach() here")
+    self.requires_grad = requires_grad
+    return self
+
+
+def backward(
+    self: TensorBase,
+    gradient: Any = None,
+    retain_graph: Any = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+) -> None:
+    """Add the gradients of this tensor to `.grad` of the leaves; see `common.autograd.backward`."""
+    given = None if gradient is None else (gradient,)
+    autograd.backward((self,), given, retain_graph, create_graph, inputs)
+
+
+def numpy(self: TensorBase) -> np.ndarray:
+    """The array of elements; shares memory.
+
+    Raises
+    ------
+    GradientError : the tensor requires grad: use ``.detach().numpy()``.
+    """
+    if self.requires_grad:
+        raise GradientError(
+            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
+        )
+    return concrete(self)
+
+
+def concrete(self: TensorBase) -> np.ndarray:
+    """The array behind a tensor; a tracer explains why it has none."""
+    trace = mode.current_trace()
+    if trace is not None:
+        trace.refuse_value(self)
+    if not isinstance(self.data, np.ndarray):
+        raise self.describe_escape()  # type: ignore[attr-defined]
+    return self.data
+
+
+def to(self: TensorBase, dtype: Any) -> TensorBase:
+    """The tensor in another dtype; itself where it has it already."""
+    target = np.dtype(dtype)
+    if target not in dtypes.SUPPORTED:
+        raise DTypeError(
+            f"to(): dtype {target} is not supported; supported are {[d.name for d in dtypes.SUPPORTED]}"
+        )
+    return self if self.dtype == target else REGISTRY["to"](self, dtype=target, x_dtype=self.dtype)
+
+
+def _item(self: TensorBase) -> Any:
+    array = concrete(self)
+    if array.size != 1:
+        raise ArgumentError(f"a Tensor with {array.size} elements cannot be converted to Scalar")
+    return array.item()
+
+
+def _bool(self: TensorBase) -> bool:
+    if mode.tracing and (trace := mode.current_trace()) is not None:
+        trace.refuse_value(self)
+    array = concrete(self)
+    if array.size != 1:
+        raise ArgumentError(
+            "Boolean value of Tensor with more than one value is ambiguous; use .any() or .all()"
+        )
+    return bool(array.item())
+
+
+def _index(self: TensorBase) -> int:
+    if self.dtype.kind not in "iub":
+        raise ArgumentError("only integer tensors of a single element can be converted to an index")
+    return int(_item(self))
+
+
+def _len(self: TensorBase) -> Any:
+    if self.ndim == 0:
+        raise ArgumentError("len() of a 0-d tensor")
+    extent = self.shape[0]
+    return extent if isinstance(extent, int) else extent.__index__()
+
+
+def _iter(self: TensorBase) -> Any:
+    if self.ndim == 0:
+        raise ArgumentError("iteration over a 0-d tensor")
+    return (self[i] for i in range(_len(self)))
+
+
+def _array(self: TensorBase, dtype: Any = None, copy: Any = None) -> np.ndarray:
+    array = numpy(self)
+    return array if dtype is None and not copy else np.array(array, dtype)
+
+
+def _repr(self: TensorBase) -> str:
+    if not isinstance(self.data, np.ndarray):
+        return f"Tracer({self.data.spec})"
+    body = np.array2string(self.data, separator=", ", prefix="tensor(", floatmode="maxprec", precision=4)
+    body = body.replace(". ", ".")
+    extra = (
+        []
+        if self.dtype in (dtypes.DEFAULT_FLOAT, dtypes.int64, dtypes.bool_)
+        else [f"dtype={self.dtype.name}"]
+    )
+    if self.grad_fn is not None:
+        extra.append(f"grad_fn=<{self.grad_fn.name()}>")
+    elif self.requires_grad:
+        extra.append("requires_grad=True")
+    return f"tensor({', '.join([body, *extra])})"
+
+
+_METHODS = {
+    "copy_": copy_, "zero_": zero_, "fill_": fill_, "detach": detach, "clone": clone, "backward": backward,
+    "requires_grad_": requires_grad_, "numpy": numpy, "to": to, "item": _item, "__bool__": _bool, "__len__": _len,
+    "__iter__": _iter, "__array__": _array, "__repr__": _repr, "__index__": _index,
+    "tolist": lambda self: concrete(self).tolist(),
+    "__float__": lambda self: float(_item(self)),
+    "__int__": lambda self: int(_item(self)),
+    "__getitem__": lambda self, key: _functional("getitem")(self, key),
+    "size": lambda self, dim=None: self.shape if dim is None else self.shape[dim],
+    "dim": lambda self: self.ndim,
+    "numel": lambda self: numel(self.shape),
+    "float": lambda self: to(self, dtypes.float32),
+    "double": lambda self: to(self, dtypes.float64),
+    "long": lambda self: to(self, dtypes.int64),
+    "bool": lambda self: to(self, dtypes.bool_),
+    "view": lambda self, *shape: _functional("view")(self, *shape),
+    "type_as": lambda self, other: to(self, other.dtype),
+    "broadcast_to": lambda self, *shape: _functional("broadcast_to")(self, *shape),
+    "__matmul__": lambda self, other: _functional("matmul")(self, other),
+    "__rmatmul__": lambda self, other: _functional("matmul")(wrap(np.asarray(other)), self),
+    "T": property(lambda self: _functional("permute")(self, *range(self.ndim)[::-1])),
+    "mT": property(lambda self: _functional("transpose")(self, -1, -2)),
+}  # fmt: skip
+
+
+def _functional(name: str) -> Any:
+    from common import functional
+
+    return getattr(functional, name)

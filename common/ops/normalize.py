@@ -1,0 +1,112 @@
+"""Softmax and its relatives, layer normalisation: written with ops, with rules that save memory traffic."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from common.ops._define import composite
+from common.ops.arithmetic import abs, rsqrt
+from common.ops.compare import eq, where
+from common.ops.reduce import amax_, mean_, normalize_dim, normalize_dims, sum_
+from common.ops.transcendental import exp, log
+from common.ops.view import reshape
+
+_INF = float("inf")
+
+
+def _softmax(x: Any, *, dim: int) -> Any:
+    e = exp(x - amax_(x, dim=(dim,), keepdim=True))
+    return e / sum_(e, dim=(dim,), keepdim=True)
+
+
+softmax_ = composite(
+    "softmax", _softmax, (lambda g, y, dim: y * (g - sum_(g * y, dim=(dim,), keepdim=True)),), inputs=("x",),
+    doc="e^(x - max) / sum. d/dx = y (g - sum(g y)).",
+)  # fmt: skip
+
+
+def _log_softmax(x: Any, *, dim: int) -> Any:
+    shifted = x - amax_(x, dim=(dim,), keepdim=True)
+    return shifted - log(sum_(exp(shifted), dim=(dim,), keepdim=True))
+
+
+log_softmax_ = composite(
+    "log_softmax", _log_softmax, (lambda g, y, dim: g - exp(y) * sum_(g, dim=(dim,), keepdim=True),), inputs=("x",),
+    doc="x - max - log(sum(e^(x - max))). d/dx = g - e^y sum(g).",
+)  # fmt: skip
+
+
+def _logsumexp(x: Any, *, dim: tuple[int, ...], keepdim: bool) -> Any:
+    top = amax_(x, dim=dim, keepdim=True)
+    top = where(eq(abs(top), _INF), 0, top)
+    y = log(sum_(exp(x - top), dim=dim, keepdim=True)) + top
+    return y if keepdim else reshape(y, tuple(n for i, n in enumerate(x.shape) if i not in dim))
+
+
+def _logsumexp_rule(g: Any, y: Any, x: Any, dim: tuple[int, ...]) -> Any:
+    shape = tuple(1 if i in dim else n for i, n in enumerate(x.shape))
+    return reshape(g, shape) * exp(x - reshape(y, shape))
+
+
+logsumexp_ = composite(
+    "logsumexp", _logsumexp, (_logsumexp_rule,), inputs=("x",),
+    doc="log(sum(e^x)) without overflow. d/dx = e^(x - y).",
+)  # fmt: skip
+
+
+def _layer_norm(x: Any, *, dim: tuple[int, ...], eps: float) -> Any:
+    mean = mean_(x, dim=dim, keepdim=True)
+    centred = x - mean
+    variance = mean_(centred * centred, dim=dim, keepdim=True)
+    rstd = rsqrt(variance + eps)
+    return centred * rstd, mean, rstd
+
+
+def _layer_norm_rule(g: Any, y: Any, dim: tuple[int, ...]) -> Any:
+    gy, out, rstd = g[0], y[0], y[2]
+    return rstd * (gy - mean_(gy, dim=dim, keepdim=True) - out * mean_(gy * out, dim=dim, keepdim=True))
+
+
+normalize_ = composite(
+    "normalize", _layer_norm, (_layer_norm_rule,), inputs=("x",), nout=3,
+    doc="(x - mean) / sqrt(variance + eps), mean, 1 / sqrt(variance + eps). d/dx = r (g - mean(g) - y mean(g y)).",
+    node_name="NativeLayerNorm",
+)  # fmt: skip
+
+
+def softmax(x: Any, dim: int) -> Any:
+    """e^x along `dim`, divided by its sum."""
+    return softmax_(x, dim=normalize_dim(dim, x.ndim, "softmax"))
+
+
+def log_softmax(x: Any, dim: int) -> Any:
+    """The logarithm of `softmax`, without its rounding."""
+    return log_softmax_(x, dim=normalize_dim(dim, x.ndim, "log_softmax"))
+
+
+def logsumexp(x: Any, dim: Any, keepdim: bool = False) -> Any:
+    """log(sum(e^x)) over `dim`."""
+    return logsumexp_(x, dim=normalize_dims(dim, x.ndim, "logsumexp"), keepdim=keepdim)
+
+
+def layer_norm(x: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+    """`x` normalised to mean 0 and variance 1 over its last dimensions, then scaled and shifted.
+
+    Parameters
+    ----------
+    x : (..., *normalized_shape)
+    weight, bias : (*normalized_shape)
+
+    Raises
+    ------
+    ShapeError : `x` does not end in `normalized_shape`.
+    """
+    from common.errors import ShapeError
+
+    sizes = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    if not sizes or len(sizes) > x.ndim or any(m != n for m, n in zip(x.shape[-len(sizes) :], sizes)):
+        raise ShapeError(f"layer_norm(): normalized_shape {sizes} does not end the input's shape {tuple(x.shape)}")
+    y = normalize_(x, dim=tuple(range(x.ndim - len(sizes), x.ndim)), eps=eps)[0]
+    if weight is not None:
+        y = y * weight
+    return y if bias is None else y + bias
