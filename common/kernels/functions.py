@@ -15,6 +15,9 @@ call                                      meaning
 ``carry_columns(acc, a, C, block)``       close block number ``block`` when a row follows it
 ``finish_columns(acc, a, C, R, out, o)``  write the C sums to ``out[o:]``
 ``fold_rows(acc, a, C)``                  fold LANES rows of C accumulators into the first row
+``hold_threads()``                        hold BLAS to one thread; returns how many it had
+``release_threads(count)``                give them back
+``blas_gemm(a, i, b, j, c, l, ...)``      one product, see `common.kernels.product.call_gemm`
 ========================================  ==========================================================
 """
 
@@ -26,7 +29,7 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 
-from common.kernels import extremes, lanes
+from common.kernels import extremes, lanes, product
 from common.kernels.blocks import word
 from common.native.intrinsics import BufferType, KernelFunction, storage_type
 from common.numerics import LANES
@@ -75,6 +78,21 @@ def _define(
     return KernelFunction(name, define)
 
 
+def _threads(name: str, make: Callable[[ir.Module], ir.Function], *signature: Any) -> KernelFunction:
+    result, *parameters = signature
+
+    def define(*operands: Any) -> Any:
+        if len(operands) != len(parameters) or not _whole(*operands):
+            return None
+        return result(*parameters), codegen
+
+    def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+        value = builder.call(make(builder.module), args)
+        return context.get_dummy_value() if result == types.none else value
+
+    return KernelFunction(name, define)
+
+
 NAMESPACE = {
     function.name: function
     for function in (
@@ -87,5 +105,8 @@ NAMESPACE = {
         _define("carry_columns", "biii", lanes.carry_columns),
         _define("finish_columns", "biiibi", lanes.finish_columns),
         _define("fold_rows", "bii", lanes.fold_rows, extra=(LANES,)),
+        _define("blas_gemm", "bibibiiiiiiiii", product.call_gemm),
+        _threads("hold_threads", product.hold_threads, types.int64),
+        _threads("release_threads", product.release_threads, types.none, types.int64),
     )
 }

@@ -1,0 +1,104 @@
+"""BLAS for kernels: the functions behind `scipy.linalg.cython_blas`, and the number of threads they may use.
+
+Object code refers to them by symbols, so it can be cached on disk. SciPy is imported when the first kernel
+that needs BLAS is loaded.
+
+The bits of a product depend on the number of BLAS threads, so a kernel sets it to one and restores it: 5 ns
+with OpenBLAS, which all SciPy wheels but macOS' newest bring. The setting belongs to SciPy's own library, not
+to numpy's; other threads could notice it only while a kernel runs. Where no such function is found
+(`threads_are_held` tells), the library's own setting stays, and the results of the two engines are the same
+as long as nothing changes it; OMP_NUM_THREADS=1, or what the library documents, makes it sure.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+from common.native import engine
+
+__all__ = ["GET_THREADS", "SET_THREADS", "gemm_symbol", "threads_are_held"]
+
+GET_THREADS = "twingrad_blas_get_threads"
+SET_THREADS = "twingrad_blas_set_threads"
+
+_PREFIXES = ("scipy_", "")
+_SUFFIXES = ("", "64_", "_64")
+
+
+def gemm_symbol(element: str) -> str:
+    """Return the symbol of gemm for elements of LLVM type ``float`` or ``double``."""
+    return f"twingrad_blas_{'s' if element == 'float' else 'd'}gemm"
+
+
+def threads_are_held() -> bool:
+    """Return whether our products run on one BLAS thread whatever the rest of the process has set."""
+    return _thread_functions() is not None
+
+
+def _function_address(name: str) -> int:
+    from scipy.linalg import cython_blas
+
+    capsule = vars(cython_blas)["__pyx_capi__"][name]
+    api = ctypes.pythonapi
+    api.PyCapsule_GetName.restype = ctypes.c_char_p
+    api.PyCapsule_GetName.argtypes = [ctypes.py_object]
+    api.PyCapsule_GetPointer.restype = ctypes.c_void_p
+    api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    return int(api.PyCapsule_GetPointer(capsule, api.PyCapsule_GetName(capsule)))
+
+
+def _libraries() -> Iterator[ctypes.CDLL]:
+    """Yield handles in which the BLAS behind cython_blas can be found."""
+    from scipy.linalg import cython_blas
+
+    module = Path(cython_blas.__file__)
+    yield ctypes.CDLL(str(module))  # a look-up in it also searches the libraries it was linked with
+    if sys.platform == "win32":  # ... except on Windows
+        for library in sorted((module.parents[2] / "scipy.libs").glob("*openblas*.dll")):
+            yield ctypes.CDLL(str(library))
+
+
+@cache
+def _thread_functions() -> tuple[int, int] | None:
+    """Return the addresses of OpenBLAS' ``int get(void)`` and ``void set(int)``, None for another library."""
+    for library in _libraries():
+        for prefix in _PREFIXES:
+            for suffix in _SUFFIXES:
+                get = _find(library, f"{prefix}openblas_get_num_threads{suffix}")
+                put = _find(library, f"{prefix}openblas_set_num_threads{suffix}")
+                if get and put:
+                    return get, put
+    return None
+
+
+def _find(library: ctypes.CDLL, name: str) -> int:
+    """Return the address of a function, 0 if the library has none of that name."""
+    try:
+        return ctypes.cast(library[name], ctypes.c_void_p).value or 0
+    except AttributeError:
+        return 0
+
+
+def _thread_function(which: int) -> int:
+    found = _thread_functions()
+    if found is not None:
+        return found[which]
+    from common.native.compile import load_ir
+
+    # With a count of one the kernel never calls the other function.
+    return int(load_ir("define i32 @twingrad_one_thread() {\n  ret i32 1\n}\n", "twingrad_one_thread"))
+
+
+_definitions: dict[str, Callable[[], Any]] = {
+    gemm_symbol("float"): partial(_function_address, "sgemm"),
+    gemm_symbol("double"): partial(_function_address, "dgemm"),
+    GET_THREADS: partial(_thread_function, 0),
+    SET_THREADS: partial(_thread_function, 1),
+}
+for _symbol, _address in _definitions.items():
+    engine.define(_symbol, _address)

@@ -1,0 +1,73 @@
+"""Machine code of one call of BLAS gemm, and of holding BLAS to one thread. Needs llvmlite."""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from common.kernels.blas import GET_THREADS, SET_THREADS, gemm_symbol
+from common.kernels.blocks import WORD, internal, word
+
+_INT = ir.IntType(32)
+_CHAR = ir.IntType(8)
+
+
+def external(module: ir.Module, name: str, kind: ir.FunctionType) -> ir.Function:
+    """Return the declaration of a function that `common.native.engine.define` names."""
+    return module.globals.get(name) or ir.Function(module, kind, name)
+
+
+def call_gemm(module: ir.Module, kind: ir.Type) -> ir.Function:
+    """``void (a, b, c, m, n, k, lda, ldb, ldc, trans_a, trans_b)``: c = op(a) @ op(b), row-major.
+
+    BLAS is column-major and sees transposed arrays: it computes c.T = op(b).T @ op(a).T. Sizes < 2**31.
+    """
+
+    def define(function: ir.Function, b: ir.IRBuilder) -> None:
+        x, y, out, m, n, k, ldx, ldy, ldout, trans_x, trans_y = function.args
+
+        def passed(value: ir.Value) -> ir.Value:
+            slot = b.alloca(value.type)
+            b.store(value, slot)
+            return slot
+
+        def flag(trans: ir.Value) -> ir.Value:
+            return b.select(b.icmp_signed("!=", trans, word(0)), _CHAR(ord("T")), _CHAR(ord("N")))
+
+        ints = [b.trunc(value, _INT) for value in (n, m, k, ldy, ldx, ldout)]
+        flags = [passed(flag(trans)) for trans in (trans_y, trans_x)]
+        columns, rows, inner, second, first, leading = map(passed, ints)
+        one, nothing = passed(ir.Constant(kind, 1.0)), passed(ir.Constant(kind, 0.0))
+        arguments = [*flags, columns, rows, inner, one, y, second, x, first, nothing, out, leading]
+        signature = ir.FunctionType(ir.VoidType(), [argument.type for argument in arguments])
+        b.call(external(module, gemm_symbol(str(kind)), signature), arguments)
+        b.ret_void()
+
+    pointer = kind.as_pointer()
+    return internal(module, f"gemm.{kind}", ir.VoidType(), [pointer] * 3 + [WORD] * 8, define)
+
+
+def hold_threads(module: ir.Module) -> ir.Function:
+    """``i64 ()``: hold BLAS to one thread and return how many it had."""
+
+    def define(function: ir.Function, b: ir.IRBuilder) -> None:
+        count = b.call(external(module, GET_THREADS, ir.FunctionType(_INT, [])), [])
+        _set_unless_one(module, b, count, _INT(1))
+        b.ret(b.sext(count, WORD))
+
+    return internal(module, "hold_threads", WORD, [], define)
+
+
+def release_threads(module: ir.Module) -> ir.Function:
+    """``void (i64 count)``: give BLAS back the threads that `hold_threads` returned."""
+
+    def define(function: ir.Function, b: ir.IRBuilder) -> None:
+        count = b.trunc(function.args[0], _INT)
+        _set_unless_one(module, b, count, count)
+        b.ret_void()
+
+    return internal(module, "release_threads", ir.VoidType(), [WORD], define)
+
+
+def _set_unless_one(module: ir.Module, b: ir.IRBuilder, count: ir.Value, new: ir.Value) -> None:
+    with b.if_then(b.icmp_signed("!=", count, _INT(1))):
+        b.call(external(module, SET_THREADS, ir.FunctionType(ir.VoidType(), [_INT])), [new])
