@@ -84,13 +84,15 @@ def _power_64(x: Value, y: Value, divisor_override: Value) -> tuple[Value, Value
 
 def _power_32(x: Value, y: Value, divisor_override: Value) -> tuple[Value, Value]:
     """Return the same for float32, computed in float64, where every float32 is normal."""
-    wide, exponent = convert(x, np.float64), convert(y, np.float64)
+    # |log2 x| is 0 or above 2^-25: beyond 2^40 every exponent over- or underflows alike
+    wide, exponent = convert(x, np.float64), convert(at_most(at_least(y, -(2.0**40)), 2.0**40), np.float64)
     m, k, _ = split_exponent(absolute(wide), subnormal=False)
     inverse = 1.0 / select(divisor_override, wide, m + 1.0)
     s = (m - 1.0) * inverse
     product = (k + s * horner(s * s, fitted.LOG2_32)) * exponent
-    n, count = round_magic(at_most(at_least(product, -200.0), 200.0))
-    r = at_most(at_least(product, -200.0), 200.0) - count
+    product = at_most(at_least(product, -200.0), 200.0)
+    n, count = round_magic(product)
+    r = product - count
     power = (1.0 + r * horner(r, fitted.EXP2_32)) * power_of_two(n)
     return convert(power, np.float32), convert(inverse, np.float32)
 

@@ -1,0 +1,360 @@
+"""A group as a kernel: loops over rows and columns, the stages of a row one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from common.dim import Dim
+from common.numerics import BLOCK, LANES
+from static.loopir import Call, Constant, If, Kernel, Let, Loop, Place, Run, Store, dtype_name
+from static.lowering.groups import Group
+from static.lowering.items import Access, Const, Item, Operand, is_literal
+from static.lowering.legalise import ColumnScratch
+from static.lowering.nest import Nest, Scratch
+from static.lowering.stages import Stages, source_item
+
+COLUMN_TILE = 1024
+"""Columns summed together where nothing else needs whole rows: their accumulators stay in the cache."""
+
+
+@dataclass(slots=True)
+class Built:
+    """A kernel and what its slots and arguments are."""
+
+    kernel: Kernel
+    nest: Nest
+
+
+def build(group: Group, escaping: set[int]) -> Built:
+    """The kernel of a group.
+
+    Parameters
+    ----------
+    escaping : ids of the buffers that something outside the group reads.
+    """
+    return _Builder(group, escaping).run()
+
+
+class _Builder:
+    def __init__(self, group: Group, escaping: set[int]) -> None:
+        self.group, self.nest = group, Nest(group)
+        self.own = {item.id: item for item in group.items}
+        stored = {i.id for i in group.items if i.kind == "map" and i.out.id in escaping}
+        self.stages = Stages(group, stored)
+        self.stored = stored
+        self.escaping = escaping
+        self.prologue: list[Any] = []
+        self.rows: list[Any] = []
+        self.epilogue: list[Any] = []
+        self.scalars: dict[Any, Any] = {}
+        self.row_values: dict[Any, Any] = {}
+        self.values: dict[Any, Any] = {}
+        self.kept: dict[Any, Scratch] = {}
+        self.accumulators: dict[int, str] = {}
+        self.count = 0
+        self.columns = [i for i in group.items if i.kind == "cols"]
+        reduces_rows = any(i.kind == "rows" for i in group.items)
+        stores_rows = any(i.id in stored and not self.stages.is_full(i) for i in group.items)
+        self.tiled = bool(self.columns) and not reduces_rows and not stores_rows
+
+    # ---------------------------------------------------------------- the whole kernel
+    def run(self) -> Built:
+        for item in self.columns:
+            self.start_columns(item)
+        for stage in range(self.stages.count):
+            self.stage(stage)
+        for item in self.columns:
+            self.finish_columns(item)
+        body = self.rows
+        for i in reversed(range(len(self.nest.rows))):
+            if i == 0 and self.columns:
+                self.carry_columns(body)
+            body = [Loop(f"r{i}", self.nest.size(self.nest.rows[i]), body)]
+        body = [*self.accumulate_start, *body, *self.epilogue] if self.columns else body
+        if self.tiled:
+            size = self.nest.size(self.nest.inner)
+            head = [Let("c1", f"min(c0 + {COLUMN_TILE}, {size})")]
+            body = [Loop("c0", size, [*head, *body], step=str(COLUMN_TILE))]
+        kernel = Kernel(self.nest.dtypes, len(self.nest.ints), [*self.prologue, *body])
+        return Built(kernel, self.nest)
+
+    def stage(self, stage: int) -> None:
+        for item in self.group.items:
+            if item.kind == "map" and not self.stages.is_full(item) and self.stages.of[item.id] == stage:
+                value = self.value(item)
+                if item.id in self.stored:
+                    where = self.rows if self.is_row(item) else self.prologue
+                    where.append(Store(self.nest.own_place(item.out, item.level, where, ""), value))
+        if self.nest.inner is None:
+            return
+        self.values.clear()
+        loop: list[Any] = []
+        sinks = self.stages.sinks(stage)
+        reductions = [item for item in sinks if item.kind == "rows"]
+        stores = [item for item in sinks if item.kind == "map"]
+        for item in stores:
+            self.full(item, stage, loop)
+        for item in sinks:
+            if item.kind == "cols":
+                self.accumulate(item, stage, loop)
+        chunked = not self.nest.rows and bool(reductions)
+        chunked = chunked and (bool(loop) or any(self.direct(i.operands[0], stage) is None for i in reductions))
+        waiting = [(item, self.reduced_row(item.operands[0], stage, loop, chunked)) for item in reductions]
+        if chunked:
+            self.chunks(loop, waiting)
+            return
+        self.rows.append(self.inner_loop(loop))
+        size = "" if not reductions else self.nest.size(self.nest.inner)
+        for item, place in waiting:
+            self.finish_row(item, Call(_REDUCERS[item.function], (place.buffer, place.base or "0", size)))
+
+    def inner_loop(self, body: list[Any]) -> Loop:
+        if self.tiled:
+            return Loop("c", "c1", body, start="c0")
+        return Loop("c", self.nest.size(self.nest.inner) if body else "", body)
+
+    def finish_row(self, item: Item, call: Call) -> None:
+        name = self.name()
+        self.rows.append(Let(name, call))
+        value: Any = name
+        if item.dtype != item.out.dtype:
+            value = self.let(Call(f"to_{item.out.dtype.name}", (name,)), self.rows)
+        self.row_values[item.id] = value
+        if item.out.id in self.escaping:
+            self.rows.append(Store(self.nest.own_place(item.out, item.level, self.rows, ""), value))
+
+    def chunks(self, loop: list[Any], waiting: list[tuple[Item, Place]]) -> None:
+        """The only row in blocks, so that what is summed stays in the cache: S is a sum over blocks anyway."""
+        size = self.nest.size(self.nest.inner)
+        blocks = (self.nest.inner + BLOCK - 1) // BLOCK
+        body = [Let("k1", f"min(k0 + {BLOCK}, {size})"), Let("km", "0 - k0"), Loop("c", "k1", loop, start="k0")]
+        shift = BLOCK.bit_length() - 1
+        finish = []
+        for item, place in waiting:
+            part = self.nest.slot(self.nest.scratch(item.dtype, blocks))
+            base = {"": "k0", "km": "0"}.get(place.base, f"{place.base} + k0")
+            call = Call(_REDUCERS[item.function], (place.buffer, base, "k1 - k0"))
+            body.append(Store(Place(part, f"(k0 >> {shift})"), call))
+            finish.append((item, Call(_REDUCERS[item.function], (part, "0", f"(({size} + {BLOCK - 1}) >> {shift})"))))
+        self.rows.append(Loop("k0", size, body, step=str(BLOCK)))
+        for item, call in finish:
+            self.finish_row(item, call)
+
+    # ---------------------------------------------------------------- operands of row reductions
+    def direct(self, operand: Operand, stage: int) -> Place | None:
+        """Where a whole row of the operand lies in memory already, once the loop of the stage has run."""
+        source = operand.source
+        if not isinstance(source, Access):
+            return None
+        item = source_item(source, self.own)
+        if source.buffer.dtype != operand.dtype:
+            return None
+        if item is not None:
+            if item.id in self.stored:
+                return self.nest.own_place(item.out, item.level, self.rows, "c")
+            if item.id in self.stages.saved:
+                return Place(self.nest.slot(self.keep(item)))
+            return None
+        if is_literal(self.nest.strides(source.strides)[1], 1):
+            return self.nest.place(source, self.rows, "c")
+        return None
+
+    def reduced_row(self, operand: Operand, stage: int, loop: list[Any], chunked: bool) -> Place:
+        """The place of the operand's row, stored there by the loop if it is nowhere else."""
+        found = self.direct(operand, stage)
+        if found is not None:
+            if isinstance(operand.source, Access):
+                item = source_item(operand.source, self.own)
+                if item is not None:
+                    self.full(item, stage, loop)
+            return found
+        name = ("row", self._identity(operand), operand.dtype, chunked)
+        value = self.operand(operand, stage, loop)
+        if name not in self.kept:
+            self.kept[name] = self.nest.scratch(operand.dtype, BLOCK if chunked else self.nest.inner)
+            place = Place(self.nest.slot(self.kept[name]), "km" if chunked else "", "c")
+            loop.append(Store(place, value))
+        return Place(self.nest.slot(self.kept[name]), "km" if chunked else "")
+
+    def _identity(self, operand: Operand) -> Any:
+        source = operand.source
+        if isinstance(source, Const):
+            return ("const", id(source))
+        item = source_item(source, self.own)
+        return ("item", item.id) if item is not None else ("access", id(source))
+
+    def keep(self, item: Item) -> Scratch:
+        if item.id not in self.kept:
+            self.kept[item.id] = self.nest.scratch(item.out.dtype, self.nest.inner)
+        return self.kept[item.id]
+
+    # ---------------------------------------------------------------- sums of columns
+    def start_columns(self, item: Item) -> None:
+        rows, inner = self.nest.rows[0], self.nest.inner
+        tile = COLUMN_TILE if self.tiled else None
+        if item.function == "sum":
+            elements: Any = ColumnScratch(rows, inner, item.dtype.itemsize, tile)
+        else:
+            elements = COLUMN_TILE if self.tiled else inner
+        self.accumulators[item.id] = self.nest.slot(self.nest.scratch(item.dtype, elements))
+
+    @property
+    def width(self) -> str:
+        """The number of columns summed together."""
+        return "(c1 - c0)" if self.tiled else self.nest.size(self.nest.inner)
+
+    @property
+    def accumulate_start(self) -> list[Any]:
+        rows = self.nest.size(self.nest.rows[0])
+        out: list[Any] = []
+        for item in self.columns:
+            acc = self.accumulators[item.id]
+            if item.function == "sum":
+                out.append(Run(Call("start_columns", (acc, "0", self.width, rows))))
+            else:
+                worst = Constant(_worst(item.function, item.dtype), item.dtype)
+                out.append(Loop("i", self.width, [Store(Place(acc, "", "i"), worst)]))
+        return out
+
+    def carry_columns(self, body: list[Any]) -> None:
+        """Put what every row needs before what the row does: the lane, and the end of a block."""
+        sums = [item for item in self.columns if item.function == "sum"]
+        shift = BLOCK.bit_length() - 1
+        runs = [
+            Run(Call("carry_columns", (self.accumulators[i.id], "0", self.width, f"(r0 >> {shift}) - 1"))) for i in sums
+        ]
+        head: list[Any] = [If(f"r0 & {BLOCK - 1} == 0 and r0 > 0", runs)] if sums else []
+        minus = " - c0" if self.tiled else ""
+        head.append(Let("lane", f"(r0 & {LANES - 1}) * {self.width}{minus}"))
+        if self.tiled:
+            head.append(Let("first", "0 - c0"))
+        body[:0] = head
+
+    def accumulate(self, item: Item, stage: int, loop: list[Any]) -> None:
+        acc = self.accumulators[item.id]
+        value = self.operand(item.operands[0], stage, loop)
+        if item.function == "sum":
+            place, function = Place(acc, "lane", "c"), "add"
+        else:
+            place, function = Place(acc, "first" if self.tiled else "", "c"), f"{item.function}imum"
+        loop.append(Store(place, Call(function, (place, value))))
+
+    def finish_columns(self, item: Item) -> None:
+        out, acc = self.nest.slot(item.out), self.accumulators[item.id]
+        start = "c0" if self.tiled else "0"
+        if item.function == "sum":
+            rows = self.nest.size(self.nest.rows[0])
+            self.epilogue.append(Run(Call("finish_columns", (acc, "0", self.width, rows, out, start))))
+            return
+        value: Any = Place(acc, "", "i")
+        if item.dtype != item.out.dtype:
+            value = Call(f"to_{item.out.dtype.name}", (value,))
+        place = Place(out, "c0" if self.tiled else "", "i")
+        self.epilogue.append(Loop("i", self.width, [Store(place, value)]))
+
+    # ---------------------------------------------------------------- values
+    def name(self) -> str:
+        self.count += 1
+        return f"t{self.count}"
+
+    def let(self, value: Any, body: list[Any]) -> str:
+        name = self.name()
+        body.append(Let(name, value))
+        return name
+
+    def is_row(self, item: Item) -> bool:
+        """Whether a value that is no element's is a row's, not the whole kernel's."""
+        return item.level > 0 or self.group.split == 0
+
+    def value(self, item: Item) -> Any:
+        """The name of a value of the row or of the kernel."""
+        if item.id in self.row_values:
+            return self.row_values[item.id]
+        if item.kind != "map":
+            raise AssertionError(f"item {item.id} is used before its stage")
+        body = self.rows if self.is_row(item) else self.prologue
+        self.row_values[item.id] = self.apply(item, lambda operand: self.operand(operand, 0, body), body)
+        return self.row_values[item.id]
+
+    def full(self, item: Item, stage: int, loop: list[Any]) -> Any:
+        """The name of an element's value in the loop of a stage; computes, loads, stores as planned."""
+        if item.id in self.values:
+            return self.values[item.id]
+        if self.stages.in_memory(item, stage):
+            if item.id in self.stored:
+                place = self.nest.own_place(item.out, item.level, self.rows, "c")
+            else:
+                place = Place(self.nest.slot(self.keep(item)), "", "c")
+            self.values[item.id] = self.let(place, loop)
+            return self.values[item.id]
+        value = self.apply(item, lambda operand: self.operand(operand, stage, loop), loop)
+        self.values[item.id] = value
+        if item.id in self.stored and self.stages.first[item.id] == stage:
+            loop.append(Store(self.nest.own_place(item.out, item.level, self.rows, "c"), value))
+        elif item.id in self.stages.saved and self.stages.first[item.id] == stage:
+            loop.append(Store(Place(self.nest.slot(self.keep(item)), "", "c"), value))
+        return value
+
+    def apply(self, item: Item, operand: Callable[[Operand], Any], body: list[Any]) -> Any:
+        values = tuple(operand(o) for o in item.operands)
+        return values[0] if item.function == "" else self.let(Call(item.function, values), body)
+
+    def operand(self, operand: Operand, stage: int, loop: list[Any]) -> Any:
+        """The name or constant of an operand, in the consumer's dtype."""
+        source = operand.source
+        if isinstance(source, Const):
+            return self.number(source, operand.dtype)
+        item = source_item(source, self.own)
+        if item is not None and self.stages.is_full(item):
+            return self.converted(self.full(item, stage, loop), source.buffer.dtype, operand.dtype, self.values, loop)
+        if item is not None:
+            body, cache = (self.rows, self.row_values) if self.is_row(item) else (self.prologue, self.scalars)
+            return self.converted(self.value(item), source.buffer.dtype, operand.dtype, cache, body)
+        if self.nest.column_varying(source):
+            body, cache = loop, self.values
+        elif self.nest.row_varying(source):
+            body, cache = self.rows, self.row_values
+        else:
+            body, cache = self.prologue, self.scalars
+        bases = self.rows if self.nest.row_varying(source) else self.prologue
+        place = self.nest.place(source, bases, "c")
+        if place not in cache:
+            cache[place] = self.let(place, body)
+        return self.converted(cache[place], source.buffer.dtype, operand.dtype, cache, body)
+
+    def converted(self, value: Any, have: np.dtype[Any], want: np.dtype[Any], cache: dict[Any, Any],
+                  body: list[Any]) -> Any:  # fmt: skip
+        if have == want or isinstance(value, Constant):
+            return value
+        name = (value, want)
+        if name not in cache:
+            cache[name] = self.let(Call(f"to_{want.name}", (value,)), body)
+        return cache[name]
+
+    def number(self, const: Const, dtype: np.dtype[Any]) -> Any:
+        if not isinstance(const.value, Dim):
+            return Constant(const.value, dtype)
+        name = self.nest.size(const.value)
+        if dtype == np.int64:
+            return name
+        if (name, dtype) not in self.scalars:
+            self.scalars[name, dtype] = self.let(Call(f"to_{dtype.name}", (name,)), self.prologue)
+        return self.scalars[name, dtype]
+
+
+_REDUCERS = {"sum": "block_sum", "max": "row_max", "min": "row_min"}
+
+
+def _worst(function: str, dtype: np.dtype[Any]) -> Any:
+    """What every element replaces in a maximum or minimum."""
+    if dtype.kind == "f":
+        return float("-inf") if function == "max" else float("inf")
+    info = np.iinfo(dtype)
+    return info.min if function == "max" else info.max
+
+
+__all__ = ["Built", "build", "dtype_name"]

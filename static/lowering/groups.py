@@ -1,0 +1,60 @@
+"""Groups: the items that become one kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from static.lowering.items import Buffer, Item, Sizes, sizes_key
+
+
+@dataclass(eq=False, slots=True)
+class Group:
+    """Items that run in one kernel, over one space.
+
+    Attributes
+    ----------
+    items : in program order.
+    dims, name : sizes of the space, literal ones stripped, and what identifies them.
+    split : number of leading dimensions that are rows, where that is decided.
+    breaks : union of the accesses' breaks.
+    why_not : refused merges: (item here, item elsewhere, reason).
+    """
+
+    items: list[Item]
+    dims: Sizes
+    name: tuple[Any, ...]
+    split: int | None
+    breaks: int
+    why_not: list[tuple[Item, Item, str]] = field(default_factory=list)
+
+    @property
+    def id(self) -> int:
+        """Position of its first item."""
+        return self.items[0].id
+
+    @property
+    def native(self) -> bool:
+        """Whether it is one kernel op."""
+        return self.items[0].kind == "native"
+
+    @property
+    def reads(self) -> list[Buffer]:
+        """Buffers made elsewhere that it reads, each once."""
+        own = {item.id for item in self.items}
+        return list(
+            dict.fromkeys(b for item in self.items for b in item.reads if b.maker is None or b.maker.id not in own)
+        )
+
+    @property
+    def lines(self) -> list[str]:
+        """The user's lines it stems from."""
+        return sorted({f"{item.node.source[0]}:{item.node.source[1]}" for item in self.items})
+
+
+def single(item: Item) -> Group:
+    """The group of one item."""
+    breaks = 0
+    for access in item.accesses:
+        breaks |= access.breaks
+    return Group([item], item.dims, sizes_key(item.dims), item.split, breaks)

@@ -1,0 +1,194 @@
+"""What lowering works on: buffers, accesses to them, and items of work.
+
+A *buffer* is one C-contiguous array. Views have none: they are folded into the *accesses* of their consumers,
+which say where element ``(i0, i1, ...)`` of an iteration space lies in a buffer. An *item* is one elementwise
+node, reduction or kernel call. Sizes are ints or Dims and are only ever compared by `common.dim.same`, which
+adds no guard. Literal sizes of 1 do not count as dimensions here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from common.dim import key, same
+from common.ops._define import contiguous_strides
+from static.graph import Node
+
+Sizes = tuple[Any, ...]
+
+
+def is_literal(value: Any, number: int) -> bool:
+    """Whether a size is the int `number` itself."""
+    return type(value) is int and value == number
+
+
+def strip_ones(shape: Sizes) -> Sizes:
+    """The sizes that are not the literal 1."""
+    return tuple(n for n in shape if not is_literal(n, 1))
+
+
+def sizes_key(shape: Sizes) -> tuple[Any, ...]:
+    """A hashable name of a tuple of sizes; equal names are equal sizes in every call."""
+    return tuple(n if type(n) is int else key(n) for n in shape)
+
+
+@dataclass(eq=False, slots=True)
+class Buffer:
+    """One C-contiguous array of the program.
+
+    Attributes
+    ----------
+    id : position in the list of buffers.
+    dtype, shape : of the array; sizes may be Dims.
+    maker : the item that computes it; None for inputs and constants.
+    position : of an input among the arguments, else None.
+    constant : what to fill a constant with, else None.
+    storage : the buffer whose memory it uses: itself, or a state that it is written into directly.
+    """
+
+    id: int
+    dtype: np.dtype[Any]
+    shape: Sizes
+    maker: Item | None = None
+    position: int | None = None
+    constant: Any = None
+    storage: Buffer = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.storage = self
+
+
+@dataclass(eq=False, slots=True)
+class Const:
+    """A number as an operand: a literal, or a size that becomes an argument of the kernel."""
+
+    value: Any
+
+
+@dataclass(eq=False, slots=True)
+class Access:
+    """Where the elements of an operand lie.
+
+    Attributes
+    ----------
+    offset, strides : in elements, for the dimensions of the item's space.
+    breaks : bit i is set where dimensions i and i + 1 cannot be run through as one.
+    prefix : k if this is element ``[i0..ik-1]`` of a contiguous buffer of the first k sizes, else None.
+    """
+
+    buffer: Buffer
+    offset: Any
+    strides: Sizes
+    breaks: int
+    prefix: int | None
+
+
+@dataclass(eq=False, slots=True)
+class Operand:
+    """An operand in the dtype in which its consumer computes."""
+
+    source: Access | Const
+    dtype: np.dtype[Any]
+
+
+@dataclass(eq=False, slots=True)
+class Item:
+    """One unit of work.
+
+    Attributes
+    ----------
+    kind : "map", "rows" (reduction of trailing dimensions), "cols" (of leading ones), "native".
+    dims : the space it iterates over, literal ones stripped.
+    split : for reductions, the number of leading dimensions that are one side of the reduction.
+    function : map: name of the scalar function, "" for a copy; reduction: "sum", "max" or "min".
+    dtype : in which it computes.
+    inputs, results : buffers of a native item, in the order of the op.
+    calls : the `NativeCall` sequence of a native item.
+    """
+
+    id: int
+    node: Node
+    kind: str
+    dims: Sizes
+    function: str
+    dtype: np.dtype[Any]
+    operands: list[Operand]
+    results: list[Buffer]
+    split: int | None = None
+    inputs: list[Buffer] = field(default_factory=list)
+    calls: list[Any] = field(default_factory=list)
+
+    @property
+    def out(self) -> Buffer:
+        """The buffer of a map or reduction."""
+        return self.results[0]
+
+    @property
+    def accesses(self) -> list[Access]:
+        """The operands that are read from buffers."""
+        return [o.source for o in self.operands if isinstance(o.source, Access)]
+
+    @property
+    def reads(self) -> list[Buffer]:
+        """All buffers that the item reads."""
+        return self.inputs or [access.buffer for access in self.accesses]
+
+    @property
+    def level(self) -> int:
+        """Number of leading dimensions of the space over which its result varies."""
+        return self.split or 0 if self.kind == "rows" else len(self.dims)
+
+    @property
+    def can_fail(self) -> bool:
+        """Whether the item may end the program with a status."""
+        return any(call.errors for call in self.calls)
+
+
+@dataclass(slots=True)
+class Layout:
+    """A value that is not computed, as a place in a buffer (or a number): what views make."""
+
+    root: Buffer | Const
+    offset: Any
+    shape: Sizes
+    strides: Sizes
+    dense: bool
+
+    def access(self, dims: Sizes, strides: Sizes) -> Access | Const:
+        """The operand that reads this value over a space."""
+        if isinstance(self.root, Const):
+            return self.root
+        return make_access(self.root, self.offset, dims, strides)
+
+
+def make_access(buffer: Buffer, offset: Any, dims: Sizes, strides: Sizes) -> Access:
+    """An access with its derived facts."""
+    breaks = 0
+    for i in range(len(dims) - 1):
+        outer, inner = strides[i], strides[i + 1]
+        zero = is_literal(outer, 0), is_literal(inner, 0)
+        if zero != (True, True) and (any(zero) or not same(outer, inner * dims[i + 1])):
+            breaks |= 1 << i
+    return Access(buffer, offset, strides, breaks, _prefix(offset, dims, strides))
+
+
+def _prefix(offset: Any, dims: Sizes, strides: Sizes) -> int | None:
+    count = len(dims)
+    while count and is_literal(strides[count - 1], 0):
+        count -= 1
+    if not is_literal(offset, 0):
+        return None
+    step: Any = 1
+    for i in reversed(range(count)):
+        if not same(strides[i], step):
+            return None
+        step = step * dims[i]
+    return count
+
+
+def dense_layout(buffer: Buffer) -> Layout:
+    """The whole buffer."""
+    return Layout(buffer, 0, buffer.shape, contiguous_strides(buffer.shape), True)

@@ -1,0 +1,47 @@
+"""Arrays for results: always fresh, large ones from memory that nothing refers to any more."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from static.lowering.arena import ALIGNMENT
+
+POOLED_BYTES = 1 << 16
+"""From this size on memory is used again: a fresh 8 MB array costs more in page faults than most kernels."""
+POOLED_ARRAYS = 3
+_UNUSED = 3  # references: the pool's list, the loop variable, getrefcount's argument
+
+
+def make_allocator(shape: tuple[int, ...], dtype: np.dtype) -> Callable[[], np.ndarray]:
+    """A function that returns an uninitialised array which shares memory with nothing that is still referred to.
+
+    Parameters
+    ----------
+    shape : sizes
+    dtype : dtype
+    """
+    nbytes = math.prod(shape) * dtype.itemsize
+    if nbytes < POOLED_BYTES:
+        return partial(np.empty, shape, dtype)
+    pool: list[np.ndarray] = []
+
+    def allocate() -> np.ndarray:
+        for memory in pool:
+            # Every view of an array, however it was made, holds a reference to the array that owns the memory.
+            if sys.getrefcount(memory) == _UNUSED:
+                return _array(memory)
+        memory = np.empty(nbytes + ALIGNMENT, np.uint8)
+        if len(pool) < POOLED_ARRAYS:
+            pool.append(memory)
+        return _array(memory)
+
+    def _array(memory: np.ndarray) -> np.ndarray:
+        start = -memory.__array_interface__["data"][0] % ALIGNMENT
+        return np.ndarray(shape, dtype, memory, start)
+
+    return allocate
