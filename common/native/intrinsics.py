@@ -22,6 +22,7 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core.datamodel import models
+from numba.core.errors import TypingError
 from numba.core.ir import SetItem, StaticSetItem
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import lower_builtin, register_model, typeof_impl
@@ -330,7 +331,10 @@ def _scalar_definition(name: str, function: Callable[..., Any], dtypes: list[np.
     argument_types = [llvm_type(dtype) for dtype in dtypes]
     scratch = ir.Function(ir.Module(), ir.FunctionType(ir.VoidType(), argument_types), name)
     scratch_builder = ir.IRBuilder(scratch.append_basic_block())
-    _, result = emit_scalar(scratch_builder, function, list(zip(scratch.args, dtypes, strict=True)))
+    try:
+        _, result = emit_scalar(scratch_builder, function, list(zip(scratch.args, dtypes, strict=True)))
+    except TypeError as error:
+        raise TypingError(f"{name}: {error}") from error
 
     def codegen(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
         value, _ = emit_scalar(builder, function, list(zip(args, dtypes, strict=True)))

@@ -1,0 +1,219 @@
+"""Native builtins and their fallback: one set of expectations for both."""
+
+from __future__ import annotations
+
+import sys
+import weakref
+
+import numpy as np
+import pytest
+
+from common.native import abi, calls, fallback
+from common.native.compile import compile_kernel
+from tests.native.kernels import ADD, ADD_LEFT, ADD_RIGHT, FAIL
+
+F32 = np.dtype(np.float32)
+
+
+@pytest.fixture(params=["native", "fallback"])
+def make(request):
+    if request.param == "fallback":
+        return fallback
+    assert calls.is_native()
+    return calls
+
+
+@pytest.fixture
+def add(make):
+    kernels = [
+        compile_kernel(source, name)
+        for source, name in ((ADD, "test_add"), (ADD_LEFT, "test_add_left"), (ADD_RIGHT, "test_add_right"))
+    ]
+    return make.make_elementwise([F32, F32], F32, *kernels)
+
+
+@pytest.fixture
+def add_call(make):
+    return make.make_call(compile_kernel(ADD, "test_add"))
+
+
+def vectors(*shape):
+    rng = np.random.default_rng(0)
+    return rng.random(shape, np.float32), rng.random(shape, np.float32)
+
+
+def test_this_interpreter_is_supported():
+    assert abi.is_supported()
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (1,), (7,), (2, 3, 5), (3, 0, 2), (100_003,)])
+def test_elementwise_of_equal_shapes(add, shape):
+    x, y = vectors(*shape)
+    z = add(x, y)
+    assert type(z) is np.ndarray
+    assert z.dtype is F32
+    assert z.shape == shape
+    assert z.flags.c_contiguous
+    assert z.flags.aligned
+    assert z.flags.writeable
+    assert z.base is None
+    assert np.array_equal(z, x + y)
+
+
+def test_elementwise_with_a_0d_operand(add):
+    x, _ = vectors(2, 3)
+    scalar = np.array(0.5, F32)
+    assert np.array_equal(add(x, scalar), x + scalar)
+    assert np.array_equal(add(scalar, x), x + scalar)
+    assert add(x, scalar).shape == (2, 3)
+
+
+def test_elementwise_without_scalar_kernels_refuses_a_0d_operand(make):
+    full_only = make.make_elementwise([F32, F32], F32, compile_kernel(ADD, "test_add"))
+    x, _ = vectors(4)
+    assert full_only(x, np.array(1, F32)) is None
+    assert full_only(np.array(1, F32), x) is None
+
+
+class Subclass(np.ndarray):
+    pass
+
+
+def misaligned(n):
+    return np.frombuffer(bytearray(4 * n + 1), np.uint8)[1:].view(F32)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        np.zeros(6, np.float64),
+        np.zeros(6, np.int32),
+        np.zeros(6, F32.newbyteorder()),
+        np.zeros(12, F32)[::2],
+        np.zeros(5, F32),
+        np.zeros((6, 1), F32),
+        np.zeros((1, 6), F32),
+        misaligned(6),
+        np.zeros(6, F32).view(Subclass),
+        [0.0] * 6,
+        1.0,
+        None,
+    ],
+    ids=lambda value: str(getattr(value, "dtype", value)) + str(getattr(value, "shape", "")),
+)
+def test_elementwise_refuses_everything_else(add, other):
+    x, _ = vectors(6)
+    assert add(x, other) is None
+    assert add(other, x) is None
+
+
+def test_elementwise_refuses_another_number_of_arguments(add):
+    x, y = vectors(3)
+    assert add(x) is None
+    assert add() is None
+    assert add(x, y, x) is None
+
+
+def test_elementwise_takes_a_readonly_operand(add):
+    x, y = vectors(6)
+    x.flags.writeable = False
+    assert np.array_equal(add(x, y), x + y)
+
+
+def test_elementwise_passes_the_status_on(make):
+    failing = make.make_elementwise([F32], F32, compile_kernel(FAIL, "test_fail"))
+    assert failing(np.zeros(7, F32)) == 7
+
+
+@pytest.mark.parametrize("count", [0, 9])
+def test_elementwise_limits_its_operands(count):
+    with pytest.raises(ValueError, match="1 to 8 operands"):
+        calls.make_elementwise([F32] * count, F32, 1)
+
+
+def test_call_passes_arrays_and_ints_in_order(add_call):
+    x, y = vectors(9)
+    z = np.zeros(9, F32)
+    assert add_call(8, x, y, z) == 0
+    assert np.array_equal(z[:8], (x + y)[:8])
+    assert z[8] == 0
+
+
+@pytest.mark.parametrize("argument", [True, 1.0, None, np.float32(1), np.zeros(1, F32).view(Subclass)])
+def test_call_refuses_other_arguments(add_call, argument):
+    x, y = vectors(1)
+    assert add_call(x, y, x.copy(), argument) == -1
+
+
+def test_call_refuses_more_than_64_arguments(make):
+    call = make.make_call(compile_kernel(FAIL, "test_fail"))
+    assert call(*range(64)) == 0
+    assert call(*range(65)) == -1
+
+
+@pytest.mark.parametrize("value", [-1, 5, 2**62, -(2**63), 2**63 - 1])
+def test_call_passes_every_int64(make, value):
+    assert make.make_call(compile_kernel(FAIL, "test_fail"))(value) == value
+
+
+@pytest.mark.parametrize("value", [2**63, -(2**63) - 1, 10**30])
+def test_call_raises_for_an_int_beyond_int64(make, value):
+    with pytest.raises(OverflowError):
+        make.make_call(compile_kernel(FAIL, "test_fail"))(value)
+
+
+def test_builtins_refuse_keywords(add):
+    with pytest.raises(TypeError):
+        add(x=1)
+
+
+def test_no_reference_is_lost_or_kept(add, make):
+    x, y = vectors(8)
+    failing = make.make_elementwise([F32], F32, compile_kernel(FAIL, "test_fail"))
+    call = make.make_call(compile_kernel(FAIL, "test_fail"))
+    watched = [x, y, F32, None, np.ndarray, 1 << 40]
+    repeats = 100_000 if make is calls else 1_000
+
+    def work():
+        for _ in range(repeats):
+            add(x, y)
+            add(x, None)
+            failing(x)
+            call(x, 7)
+            call(None)
+
+    work()
+    before = [sys.getrefcount(each) for each in watched]
+    work()
+    after = [sys.getrefcount(each) for each in watched]
+    # None is shared with everything else that runs in the process.
+    assert all(abs(b - a) < 20 for a, b in zip(after, before, strict=True)), (before, after)
+
+
+def test_results_are_freed(add):
+    x, y = vectors(8)
+    result = weakref.ref(add(x, y))
+    assert result() is None
+
+
+def test_a_builtin_owns_what_it_needs_and_nothing_for_longer():
+    before = sys.getrefcount(F32)
+    many = [calls.make_elementwise([F32], F32, compile_kernel(FAIL, "test_fail")) for _ in range(1_000)]
+    assert sys.getrefcount(F32) >= before + 1_000
+    assert {f(np.zeros(3, F32)) for f in many} == {3}
+    del many
+    assert abs(sys.getrefcount(F32) - before) < 20
+
+
+def test_unknown_layouts_take_the_fallback(monkeypatch):
+    monkeypatch.setattr(abi, "_numpy_layout", lambda: False)
+    assert not abi.is_supported()
+    calls.is_native.cache_clear()
+    try:
+        call = calls.make_call(compile_kernel(FAIL, "test_fail"))
+        assert not isinstance(call, type(len))
+        assert call(11) == 11
+    finally:
+        monkeypatch.undo()
+        calls.is_native.cache_clear()
+    assert isinstance(calls.make_call(compile_kernel(FAIL, "test_fail")), type(len))
