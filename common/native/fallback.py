@@ -6,6 +6,7 @@ Same checks, same results, same codes; only slower.
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -97,10 +98,15 @@ def make_run(plan: ProgramPlan) -> Callable[..., int]:
     """Return what `common.native.calls.make_run` returns."""
     arguments, preset, keep = tuple(plan.arguments), tuple(plan.frame), tuple(plan.keep)
     steps = [(_runner(kernel), slots, ints) for kernel, slots, ints in plan.instructions]
+    lock = threading.Lock()  # Python may switch threads between two kernels that share an arena
 
     def run(*values: Any) -> int:
         if len(values) != len(arguments):
             return BAD_ARGUMENT + min(len(values), len(arguments))
+        with lock:
+            return run_alone(values)
+
+    def run_alone(values: Sequence[Any]) -> int:
         frame = list(preset)
         for index, (argument, value) in enumerate(zip(arguments, values, strict=True)):
             if not _accept(argument, value, frame):
