@@ -75,7 +75,6 @@ def test_there_is_one_warning_per_process(fresh_cache, monkeypatch):
         assert run_kernel(compile_kernel(source_of("test_blocked", 4), "test_blocked"), [], []) == 4
 
 
-@pytest.mark.skipif(os.name == "nt", reason="permissions of POSIX")
 def test_an_unwritable_directory_is_a_warning(fresh_cache, monkeypatch):
     fresh_cache.mkdir()
 
