@@ -1,11 +1,198 @@
-"""Which items share a kernel."""
+"""Which items share a kernel: greedy merging along edges, checked for order, shape and size.
+
+1. In program order, an item joins the groups of its producers: over the same space, or as values of a row where
+   a reduction has fixed what a row is.
+2. Values of rows, and numbers, that only one group uses join that group.
+3. Groups that read the same array over the same space join, so that it is read once.
+
+Nothing is recomputed across kernels and nothing is reassociated, so merging never changes a bit; it only decides
+how often memory is walked through. Every refusal is kept with its reason for ``explain()``.
+"""
 
 from __future__ import annotations
 
 from static.lowering.groups import Group, single
+from static.lowering.items import Access, Buffer, Item
 from static.lowering.legalise import Work
+
+MAX_ITEMS = 48
+"""Elementwise operations per kernel: compile time grows with them, and registers run out."""
+MAX_ARRAYS = 20
+"""Arrays per kernel: beyond that the processor's prefetchers lose track."""
 
 
 def fuse_items(work: Work) -> list[Group]:
-    """Groups of items, in program order."""
-    return [single(item) for item in work.items]
+    """Groups of items, in program order of their first items."""
+    return _Fuser(work).run()
+
+
+class _Fuser:
+    def __init__(self, work: Work) -> None:
+        self.work = work
+        self.groups: dict[int, Group] = {item.id: single(item) for item in work.items}
+        self.slot_of = [item.id for item in work.items]
+        self.users: dict[int, list[Item]] = {}
+        for item in work.items:
+            for buffer in item.reads:
+                self.users.setdefault(buffer.id, []).append(item)
+        self.bound = {b.id for b, _ in work.outputs} | {value.id for _, value in work.writes}
+        self.before: dict[int, int] = {}
+        self.direct: dict[int, set[int]] = {}
+        for item in work.items:
+            direct = {b.maker.id for b in item.reads if b.maker is not None}
+            self.direct[item.id] = direct
+            self.before[item.id] = 0
+            for maker in direct:
+                self.before[item.id] |= self.before[maker] | 1 << maker
+
+    def run(self) -> list[Group]:
+        for item in self.work.items:
+            for producer in self.producers(item):
+                self.try_merge(self.slot_of[producer.id], self.slot_of[item.id], item, producer, False)
+        for item in reversed(self.work.items):
+            self.join_only_user(item)
+        for users in self.users.values():
+            self.join_siblings(users)
+        return sorted(self.groups.values(), key=lambda group: group.id)
+
+    def producers(self, item: Item) -> list[Item]:
+        """The makers of what an item reads, latest first."""
+        makers = {b.maker.id: b.maker for b in item.reads if b.maker is not None}
+        return [makers[i] for i in sorted(makers, reverse=True)]
+
+    def join_only_user(self, item: Item) -> None:
+        """Join the one group that uses a value of a row, or a number."""
+        group = self.groups[self.slot_of[item.id]]
+        if group.native or item.out.id in self.bound:
+            return
+        slots = {self.slot_of[user.id] for i in group.items for user in self.users.get(i.out.id, ())}
+        slots.discard(self.slot_of[item.id])
+        if len(slots) == 1:
+            (slot,) = slots
+            if len(self.groups[slot].dims) > len(group.dims):
+                user = next(u for i in group.items for u in self.users.get(i.out.id, ()) if self.slot_of[u.id] == slot)
+                self.try_merge(self.slot_of[item.id], slot, user, item, True)
+
+    def join_siblings(self, users: list[Item]) -> None:
+        """Join groups that read one array element by element over the same space."""
+        full = [i for i in users if i.kind != "native" and any(a.prefix == len(i.dims) > 0 for a in i.accesses)]
+        for first, second in zip(full, full[1:], strict=False):
+            a, b = self.slot_of[first.id], self.slot_of[second.id]
+            if a != b and self.groups[a].name == self.groups[b].name:
+                self.try_merge(min(a, b), max(a, b), second, first, True)
+
+    # ---------------------------------------------------------------- merging
+    def try_merge(self, a: int, b: int, here: Item, there: Item, late: bool) -> None:
+        """Merge two groups if that is possible; `here` and `there` are the items that asked for it."""
+        if a == b:
+            return
+        one, two = self.groups[a], self.groups[b]
+        reason = self.obstacle(one, two, late) or self.cycle(a, b)
+        if reason:
+            two.why_not.append((here, there, reason))
+            return
+        self.merge(a, b)
+
+    def obstacle(self, one: Group, two: Group, late: bool) -> str:
+        """Why two groups cannot be one kernel; empty if they can."""
+        if one.native or two.native:
+            return "one of them is a kernel of its own"
+        merged = _united(one, two, late)
+        if isinstance(merged, str):
+            return merged
+        if sum(item.kind == "map" for item in merged.items) > MAX_ITEMS:
+            return f"more than {MAX_ITEMS} elementwise operations"
+        if len(self.arrays(merged)) > MAX_ARRAYS:
+            return f"more than {MAX_ARRAYS} arrays"
+        own = {item.id for item in one.items}, {item.id for item in two.items}
+        for consumers, makers in ((two.items, own[0]), (one.items, own[1])):
+            for item in consumers:
+                for access in item.accesses:
+                    reason = _edge_obstacle(access, makers)
+                    if reason:
+                        return reason
+        return ""
+
+    def arrays(self, group: Group) -> set[int]:
+        """Buffers that the kernel would read or write."""
+        own = {item.id for item in group.items}
+        found = set()
+        for item in group.items:
+            for buffer in item.reads:
+                if buffer.maker is None or buffer.maker.id not in own:
+                    found.add(buffer.id)
+            if self.escapes(item.out, own):
+                found.add(item.out.id)
+        return found
+
+    def escapes(self, buffer: Buffer, own: set[int]) -> bool:
+        """Whether something outside reads what a group makes."""
+        return buffer.id in self.bound or any(user.id not in own for user in self.users.get(buffer.id, ()))
+
+    def cycle(self, a: int, b: int) -> str:
+        """Whether a path from one group to the other runs through a third."""
+        for start, end in ((a, b), (b, a)):
+            bit = 1 << start
+            for maker in self.direct[end]:
+                slot = self.slot_of[maker]
+                if slot not in (start, end) and self.before[slot] & bit:
+                    return "a result of the one is needed in between, by another kernel"
+        return ""
+
+    def merge(self, a: int, b: int) -> None:
+        one, two = self.groups[a], self.groups.pop(b)
+        merged = _united(one, two, True)
+        assert isinstance(merged, Group)
+        self.groups[a] = merged
+        for item in two.items:
+            self.slot_of[item.id] = a
+        both = 1 << a | 1 << b
+        before = (self.before[a] | self.before.pop(b)) & ~both
+        self.before[a] = before
+        self.direct[a] |= self.direct.pop(b)
+        replaced = before | 1 << a
+        # b's bit stays behind nowhere, so the sets hold live groups only.
+        for slot in self.groups:
+            known = self.before[slot]
+            if known & both:
+                self.before[slot] = (known & ~both) | replaced
+
+
+def _united(one: Group, two: Group, late: bool) -> Group | str:
+    """Two groups over one space, or why there is none."""
+    small, large = (one, two) if len(one.dims) <= len(two.dims) else (two, one)
+    count = len(small.dims)
+    if small.name != large.name[:count]:
+        return "they run over different sizes"
+    split = large.split
+    if count == len(large.dims):
+        if None not in (one.split, two.split) and one.split != two.split:
+            return "they reduce different dimensions"
+        split = one.split if two.split is None else two.split
+    elif count and (small.split is not None or (split is None and not late)):
+        return "the one is a row of the other, and no reduction makes it one"
+    elif not count and not late and split != 0:
+        return "a number may have other users"
+    elif count and split is None:
+        split = count
+    elif count and split != count:
+        return "their rows have different sizes"
+    items = sorted(one.items + two.items, key=lambda item: item.id)
+    breaks = one.breaks | two.breaks
+    if split is not None:
+        if breaks >> split:
+            return "an operand does not run through a row evenly"
+        if breaks & ((1 << max(split - 1, 0)) - 1) and any(item.kind == "cols" for item in items):
+            return "an operand does not run through the rows evenly"
+    return Group(items, large.dims, large.name, split, breaks, one.why_not + two.why_not)
+
+
+def _edge_obstacle(access: Access, makers: set[int]) -> str:
+    maker = access.buffer.maker
+    if maker is None or maker.id not in makers:
+        return ""
+    if maker.kind == "cols":
+        return "a sum of columns is complete only at the end"
+    if access.prefix != maker.level:
+        return "the one needs elements of the other in another order"
+    return ""

@@ -154,7 +154,7 @@ class _Builder:
         if source.buffer.dtype != operand.dtype:
             return None
         if item is not None:
-            if item.id in self.stored:
+            if item.id in self.stored and self.stages.is_full(item):
                 return self.nest.own_place(item.out, item.level, self.rows, "c")
             if item.id in self.stages.saved:
                 return Place(self.nest.slot(self.keep(item)))
@@ -169,7 +169,7 @@ class _Builder:
         if found is not None:
             if isinstance(operand.source, Access):
                 item = source_item(operand.source, self.own)
-                if item is not None:
+                if item is not None and not self.stages.in_memory(item, stage):
                     self.full(item, stage, loop)
             return found
         name = ("row", self._identity(operand), operand.dtype, chunked)
