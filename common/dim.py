@@ -238,12 +238,13 @@ class DimScope:
 
     Parameters
     ----------
+    constant : turns a Dim into a weak value of the graph.
     number : turns a Dim into a weak traced number.
     """
 
-    def __init__(self, number: Callable[[Dim], Any]) -> None:
+    def __init__(self, constant: Callable[[Dim], Any], number: Callable[[Dim], Any]) -> None:
         self.guards: dict[str, Guard] = {}
-        self.number = number
+        self.constant, self.number = constant, number
         self.renamed: dict[Atom, Atom] = {}
 
     def guard(self, guard: Guard) -> None:

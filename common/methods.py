@@ -9,7 +9,7 @@ import numpy as np
 from common import autograd, dtypes, mode
 from common.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from common.mutation import log_write
-from common.op import REGISTRY
+from common.op import REGISTRY, Op
 from common.operators import install
 from common.spec import numel
 from common.tape import user_frame
@@ -29,13 +29,22 @@ def install_methods(cls: type[TensorBase]) -> None:
 
     install(cls, REGISTRY)
     for name in FUNCTIONS:
-        setattr(cls, name, getattr(functional, name))
+        function = getattr(functional, name)
+        setattr(cls, name, _method_of(function) if isinstance(function, Op) else function)
     for name, method in _METHODS.items():
         setattr(cls, name, method)
     for name in ("add", "sub", "mul", "div"):
         setattr(cls, f"{name}_", _in_place(REGISTRY[name]))
         dunder = "truediv" if name == "div" else name
         setattr(cls, f"__i{dunder}__", _in_place(REGISTRY[name]))
+
+
+def _method_of(op: Op) -> Any:
+    def method(self: Any, *others: Any) -> Any:
+        return op(self, *others)
+
+    method.__name__, method.__doc__ = op.name, op.doc
+    return method
 
 
 def _in_place(op: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from common.apply import apply
+from common.dim import Dim
 from common.op import Op
 
 _BINARY = {
@@ -19,7 +20,7 @@ _UNARY = {"neg": "neg", "abs": "abs", "invert": "logical_not"}
 
 
 def _accepts(x: Any) -> bool:
-    return isinstance(x, (bool, int, float, np.ndarray, np.generic)) or hasattr(type(x), "__op_priority__")
+    return isinstance(x, (bool, int, float, np.ndarray, np.generic, Dim)) or hasattr(type(x), "__op_priority__")
 
 
 def _forward(op: Op) -> Callable[[Any, Any], Any]:
@@ -47,16 +48,15 @@ def as_operand(x: Any) -> Any:
     """A numpy scalar as a 0-d array; a symbolic size as the number it stands for; anything else as it is."""
     if isinstance(x, np.generic):
         return np.asarray(x)
-    number = getattr(x, "as_number", None)
-    return x if number is None else number()
+    return x.scope.constant(x) if isinstance(x, Dim) else x
 
 
-def install(cls: type, registry: dict[str, Op]) -> None:
-    """Give `cls` the operators."""
+def install(cls: type, registry: dict[str, Op], *, comparisons: bool = True) -> None:
+    """Give `cls` the operators; values of a graph keep Python's own equality."""
     for name, op in _BINARY.items():
         setattr(cls, f"__{name}__", _forward(registry[op]))
         setattr(cls, f"__r{name}__", _reflected(registry[op]))
-    for name, op in _COMPARE.items():
+    for name, op in _COMPARE.items() if comparisons else ():
         setattr(cls, f"__{name}__", _forward(registry[op]))
     for name, op in _UNARY.items():
         setattr(cls, f"__{name}__", _unary(registry[op]))

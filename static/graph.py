@@ -188,6 +188,8 @@ def rebuild(graph: Graph, nodes: Iterable[Node], replace: dict[tuple[int, int], 
         if type(value) is not Value:
             return value
         target = replace.get(value.key, value)
+        while type(target) is Value and target.key in replace:
+            target = replace[target.key]
         return moved.get(target.key, target) if type(target) is Value else target
 
     kept = []
@@ -199,6 +201,6 @@ def rebuild(graph: Graph, nodes: Iterable[Node], replace: dict[tuple[int, int], 
         for old, value in zip(node.outputs, copy.outputs, strict=True):
             moved[old.key] = value
         kept.append(copy)
-    inputs = [moved.get(v.key, v) for v in graph.inputs]
-    effects = [Effect(moved.get(e.state.key, e.state), new(e.value)) for e in graph.effects]
+    inputs = [moved[v.key] for v in graph.inputs]
+    effects = [Effect(moved[e.state.key], new(e.value)) for e in graph.effects]
     return Graph(inputs, kept, [new(v) for v in graph.outputs], effects)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from common.native.primitives import Value, absolute, bits, constant, from_bits, is_float, select, sqrt
+from common.native.primitives import Value, absolute, bits, constant, dtype_of, from_bits, is_float, select, sqrt
 
 __all__ = ["abs", "clamp", "maximum", "minimum", "reciprocal", "rsqrt", "sign", "signbit", "sqrt", "square"]
 
@@ -13,12 +13,9 @@ def abs(x: Value) -> Value:
 
 
 def sign(x: Value) -> Value:
-    """Return -1, 0 or 1 (exact); NaN for NaN, +0 for both zeros."""
-    zero = constant(0, x)
-    positive = select(x > 0, constant(1, x), zero)
-    if not is_float(x):
-        return positive if x.dtype.kind == "u" else select(x < 0, constant(-1, x), positive)
-    return select(x != x, x, select(x < 0, constant(-1, x), positive))
+    """Return -1, 0 or 1 (exact); a zero of either sign and NaN give themselves."""
+    positive = select(x > 0, constant(1, x), x)
+    return positive if dtype_of(x).kind == "u" else select(x < 0, constant(-1, x), positive)
 
 
 def signbit(x: Value) -> Value:

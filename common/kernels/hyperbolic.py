@@ -12,16 +12,18 @@ __all__ = ["sigmoid", "tanh"]
 def tanh(x: Value) -> Value:
     """Return the hyperbolic tangent.
 
-    Formula: ``tanh |x| = E / (E + 2)``, E = e^(2|x|) - 1; with E halved, ``h / (h + 1)``. From |x| = 22
-    (float32: 10) on the result rounds to 1.
+    Formula: ``tanh |x| = |E| / (E + 2)`` with E = e^(2|x|) - 1, or e^(-2|x|) - 1 for |x| < 0.126: there E + 2 is
+    below 2 and its rounding half as large. E is used halved, ``|h| / (h + 1)``. From |x| = 22 (float32: 10) on
+    the result rounds to 1.
     """
     wide = dtype_of(x).itemsize == 8
     magnitude = absolute(x)
     bounded = at_most(magnitude, 22.0 if wide else 10.0)
-    half = expm1_times_half(bounded + bounded)
-    # below, the polynomial would return the right value but flush subnormals when halved
-    y = select(magnitude < (2.0**-28 if wide else 2.0**-13), magnitude, half / (half + 1.0))
-    return transfer_sign(y, x)
+    twice = bounded + bounded
+    half = expm1_times_half(select(magnitude < 0.126, -twice, twice))
+    # Halving a subnormal would round it
+    small = magnitude < (2.0**-28 if wide else 2.0**-13)
+    return transfer_sign(select(small, magnitude, half / (half + 1.0)), x)
 
 
 def sigmoid(x: Value) -> Value:

@@ -6,6 +6,7 @@ import numpy as np
 
 from common.kernels import coefficients as fitted
 from common.kernels.exponential import power_of_two, round_magic, scale
+from common.kernels.integer_power import integer_pow
 from common.kernels.logarithm import split_exponent
 from common.kernels.polynomial import at_least, at_most, horner
 from common.native.primitives import (
@@ -16,6 +17,7 @@ from common.native.primitives import (
     convert,
     dtype_of,
     from_bits,
+    is_float,
     rint,
     select,
     sqrt,
@@ -105,6 +107,8 @@ def pow(x: Value, y: Value) -> Value:
     sqrt. Otherwise as in C99, F.9.4.4: 1 for pow(1, y), NaN included; NaN for a negative finite base with a
     fractional exponent; the sign of x for an odd integer y; limits at zeros and infinities.
     """
+    if not is_float(x):
+        return integer_pow(x, y)
     inverse_wanted = y == -1.0
     power, inverse = (_power_64 if dtype_of(x).itemsize == 8 else _power_32)(x, y, inverse_wanted)
     magnitude = absolute(x)

@@ -101,7 +101,7 @@ def load_ir(text: str, symbol: str) -> int:
             engine.target_machine()
             module = binding.parse_assembly(text)
             module.verify()
-            engine.optimise(module)
+            engine.optimise(module, level=1)  # loops over a few arguments gain nothing from vectors
             entry = {"symbol": symbol, "externals": _externals(module)}, engine.emit(module)
             disk.write(key, *entry)
         return engine.load(entry[1], entry[0]["symbol"], entry[0]["externals"])
@@ -120,14 +120,27 @@ def make_key(text: str) -> str:
 @cache
 def _environment() -> bytes:
     """Return the hash of the compilers' versions, the CPU and the files that define kernels (about 2 ms)."""
-    from importlib.metadata import version
+    import llvmlite
 
-    digest = hashlib.sha256(repr((version("numba"), version("llvmlite"), engine.cpu())).encode())
+    digest = hashlib.sha256(repr((_numba_version(), llvmlite.__version__, engine.cpu())).encode())
     package = Path(__file__).parent.parent
     for path in [package / "numerics.py", *(p for f in HASHED for p in sorted((package / f).glob("*.py")))]:
         digest.update(f"{path.parent.name}/{path.name}".encode())
         digest.update(path.read_bytes() if path.exists() else b"")
     return digest.digest()
+
+
+def _numba_version() -> str:
+    """Return the text that holds numba's version; importing numba would cost 150 ms, its metadata 10 ms."""
+    from importlib.util import find_spec
+
+    spec = find_spec("numba")
+    file = Path(spec.origin).parent / "_version.py" if spec is not None and spec.origin else None
+    if file is not None and file.exists():
+        return file.read_text()
+    from importlib.metadata import version
+
+    return version("numba")
 
 
 def _get(source: str, name: str) -> int:

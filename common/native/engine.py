@@ -104,11 +104,15 @@ def emit(module: Any) -> bytes:
 
 
 def optimise(module: Any, level: int = 3) -> None:
-    """Run LLVM's pipeline on `module` in place; it keeps bits, because no fast-math flag is ever set."""
+    """Run LLVM's pipeline on `module` in place, from level 2 on with vector loops.
+
+    It keeps bits, because no fast-math flag is ever set.
+    """
     from llvmlite import binding
 
     options = binding.create_pipeline_tuning_options(speed_level=level)
-    options.loop_vectorization = True
+    options.loop_vectorization = level > 1
+    options.loop_interleaving = options.loop_unrolling = level > 1
     options.slp_vectorization = False
     builder = binding.create_pass_builder(target_machine(), options)
     builder.getModulePassManager().run(module, builder)

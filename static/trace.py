@@ -1,0 +1,260 @@
+"""Recording a program: while a trace is open, ops append nodes to its graph instead of computing.
+
+Concrete tensors and arrays that the program meets are captured *by reference*: they become inputs whose
+contents are read anew at each call. Writes to them (`p.sub_(...)`, `p.grad = ...`) change only the trace's own
+picture of them and become effects, carried out after a call has succeeded. Python control flow on a traced
+value cannot be recorded and raises an error that names the line and the way out.
+"""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from common import mode
+from common.dim import Dim, DimScope, Guard, hint
+from common.dtypes import SUPPORTED, bool_, number_spec
+from common.errors import DTypeError, TraceError
+from common.op import REGISTRY, Op, out_specs
+from common.ops._define import compute_dtypes
+from common.spec import Spec
+from common.tape import user_frame, locate
+from common.tensor import NUMBERS, TensorBase, spec_of
+from static.graph import Effect, Graph, Node, Source, Value
+from static.tracer import Tracer
+
+
+class Captured(NamedTuple):
+    """Where the array of a captured input comes from at each call.
+
+    Attributes
+    ----------
+    kind : "tensor" (its data), "grad" (the data of its gradient) or "array".
+    owner : the tensor or array.
+    """
+
+    kind: str
+    owner: Any
+
+    def array(self) -> np.ndarray:
+        """The array of this call."""
+        if self.kind == "array":
+            return self.owner
+        return self.owner.data if self.kind == "tensor" else self.owner._grad.data
+
+
+class Trace:
+    """An open trace.
+
+    Attributes
+    ----------
+    name : of the traced function, for messages.
+    captured : sources of the inputs that follow the arguments.
+    grads : id -> (tensor, gradient) for tensors whose `.grad` the program has set; a tracer or None.
+    assumed : id -> (tensor, whether its `.grad` was None) for tensors whose `.grad` the program has read.
+    fixed : argument position -> number, for number arguments that the program used as Python numbers.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.nodes: list[Node] = []
+        self.inputs: list[Value] = []
+        self.captured: list[Captured] = []
+        self.dims = DimScope(self.constant, lambda dim: self.wrap(self.constant(dim)))
+        self.grads: dict[int, tuple[TensorBase, Any]] = {}
+        self.assumed: dict[int, tuple[TensorBase, bool]] = {}
+        self.fixed: dict[int, Any] = {}
+        self._values: dict[int, Value] = {}
+        self._original: dict[int, Value] = {}
+        self._owners: dict[int, Any] = {}
+        self._numbers: dict[int, int] = {}
+        self._scope: list[str] = []
+        self._views: dict[int, list[Any]] = {}
+
+    # ------------------------------------------------------------------ building the graph
+
+    def argument(self, spec: Spec, source: Source) -> Value:
+        """A new argument input; sizes other than 1 become symbolic."""
+        position = len(self.inputs)
+        shape = tuple(n if n == 1 else self.dims.input(position, axis, n) for axis, n in enumerate(spec.shape))
+        return self._input(Spec(shape, spec.dtype, spec.weak), source)
+
+    def _input(self, spec: Spec, source: Source) -> Value:
+        node = Node(len(self.nodes), None, (), {"position": len(self.inputs)}, (spec,), source)
+        self.nodes.append(node)
+        self.inputs.append(node.outputs[0])
+        return node.outputs[0]
+
+    def constant(self, value: Any) -> Value:
+        """A weak 0-d constant: a number or a symbolic size."""
+        from common.ops.constant import constant
+
+        spec = number_spec(hint(value))
+        node = Node(len(self.nodes), constant, (), {"value": value}, (spec,), self._source())
+        self.nodes.append(node)
+        return node.outputs[0]
+
+    def record(self, op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        """Append an application of `op`; composites are recorded as what they are made of."""
+        if op.forward is not None:
+            self._scope.append(op.name)
+            try:
+                return op.forward(*operands, **attrs)
+            finally:
+                self._scope.pop()
+        values = tuple(self.payload(x) for x in operands)
+        if op.kind == "elementwise" and not op.attrs:
+            values = self._cast(op, values)
+        specs = out_specs(op.spec(*(spec_of(x) for x in values), **attrs))
+        node = Node(len(self.nodes), op, values, dict(attrs), specs, self._source(), "/".join(self._scope))
+        self.nodes.append(node)
+        return node.outputs[0] if op.nout == 1 else node.outputs
+
+    def _cast(self, op: Op, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Operands in the dtype in which `op` computes; numbers stay numbers."""
+        dtype = compute_dtypes(op, [spec_of(x) for x in values])[0]
+        out = []
+        for position, x in enumerate(values):
+            wanted = bool_ if op.name == "where" and position == 0 else dtype
+            if type(x) is Value and x.dtype != wanted:
+                x = self.record(REGISTRY["to"], (x,), {"dtype": wanted, "x_dtype": x.dtype})
+            out.append(x)
+        return tuple(out)
+
+    def _source(self) -> Source:
+        return locate(*user_frame(3))
+
+    def wrap(self, value: Value) -> Tracer:
+        """A tracer without history."""
+        return Tracer(value, self)
+
+    # ------------------------------------------------------------------ meeting concrete things
+
+    def payload(self, x: Any) -> Any:
+        """The value that stands for an operand in this trace."""
+        kind = type(x)
+        if kind is Value or kind in NUMBERS:
+            return x
+        if isinstance(x, Tracer):
+            if x.trace is not self:
+                raise x.describe_escape()
+            return x.data
+        if isinstance(x, TensorBase):
+            if id(x) not in self._values:
+                self._capture(x, Captured("tensor", x), x.data)
+            return self._values[id(x)]
+        if isinstance(x, Dim):
+            return self.constant(x)
+        if isinstance(x, NUMBERS):
+            return x
+        array = x if isinstance(x, np.ndarray) else np.asarray(x)
+        if id(x) not in self._values:
+            self._capture(x, Captured("array", array), array)
+        return self._values[id(x)]
+
+    def _capture(self, owner: Any, source: Captured, array: Any) -> Value:
+        if array.dtype not in SUPPORTED:
+            raise DTypeError(f"an array of dtype {array.dtype} is used in {self.name}; supported are "
+                             f"{[d.name for d in SUPPORTED]}")  # fmt: skip
+        value = self._input(Spec(array.shape, array.dtype), self._source())
+        self.captured.append(source)
+        self._values[id(owner)] = self._original[id(owner)] = value
+        self._owners[id(owner)] = owner
+        return value
+
+    def assign(self, x: TensorBase, new: Any) -> None:
+        """An in-place write: from here on `x` stands for `new`.
+
+        Raises
+        ------
+        TraceError : `x` is a view of, or is viewed by, another live tensor.
+        """
+        value = self.payload(new)
+        if isinstance(x, Tracer):
+            x.data = value
+            return
+        self.payload(x)
+        self._values[id(x)] = value
+
+    def get_grad(self, x: TensorBase) -> Any:
+        """`.grad` as the program sees it."""
+        if isinstance(x, Tracer):
+            return x._grad
+        known = self.grads.get(id(x))
+        if known is not None:
+            return known[1]
+        self.assumed[id(x)] = (x, x._grad is None)
+        self._owners[id(x)] = x
+        if x._grad is None:
+            return None
+        value = self._capture(x._grad, Captured("grad", x), x._grad.data)
+        self.grads[id(x)] = (x, self.wrap(value))
+        return self.grads[id(x)][1]
+
+    def set_grad(self, x: TensorBase, grad: Any) -> None:
+        """`.grad = ...` as an effect."""
+        if isinstance(x, Tracer):
+            x._grad = grad
+            return
+        if grad is not None:
+            grad = self.wrap(self.payload(grad))
+        self._owners[id(x)] = x
+        self.grads[id(x)] = (x, grad)
+
+    # ------------------------------------------------------------------ leaving the trace
+
+    def guard_number(self, x: Tracer) -> Any:
+        """A number argument used as a Python number: the trace holds for this number only."""
+        self.fixed[self._numbers[x.data.node.id]] = x.number
+        return x.number
+
+    def number_argument(self, position: int, value: Any, source: Source) -> Tracer:
+        """A weak number argument."""
+        node_value = self._input(number_spec(value), source)
+        self._numbers[node_value.node.id] = position
+        return Tracer(node_value, self, value)
+
+    def refuse_value(self, x: TensorBase) -> None:
+        """Explain that a traced value has no elements yet."""
+        file, line, function = self._source()
+        code = linecache.getline(file, line).strip()
+        made = x.data.node.source if isinstance(x, Tracer) else None
+        what = f"a value of {x.data.spec} made at {made[0]}:{made[1]}" if made else "a captured tensor"
+        raise TraceError(
+            f"{file}:{line} in {function}: `{code}` needs the elements of {what}, but {self.name} is being traced and "
+            "they exist only when the compiled program runs. A Python `if`, `while`, int(), float() or .item() on a "
+            "traced value cannot be recorded: use where(condition, a, b) (static.cond for branches), return the value "
+            "and decide outside, or pass what decides as a bool argument, which is static."
+        )
+
+    def finish(self, outputs: list[Value]) -> tuple[Graph, list[TensorBase]]:
+        """The graph, with final gradients appended to the outputs, and the tensors they belong to."""
+        targets = []
+        for x, grad in self.grads.values():
+            if grad is not None:
+                targets.append(x)
+                outputs = [*outputs, grad.data]
+        effects = []
+        for key, value in self._values.items():
+            original = self._original[key]
+            if value.key != original.key:
+                effects.append(Effect(original, value))
+        return Graph(self.inputs, self.nodes, outputs, effects), targets
+
+    @property
+    def guards(self) -> list[Guard]:
+        """Facts about sizes on which the trace relies."""
+        return list(self.dims.guards.values())
+
+
+def _record_value(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    trace = mode.current_trace()
+    if trace is None:
+        raise TraceError(f"{op.name} meets a value of a graph outside its trace")
+    return trace.record(op, operands, attrs)
+
+
+Value.__apply_op__ = staticmethod(_record_value)  # type: ignore[attr-defined]

@@ -1,0 +1,37 @@
+"""The graph's own consistency, checked after tracing and after every pass."""
+
+from __future__ import annotations
+
+from common.dim import same
+from common.errors import CompileError
+from static.graph import Graph, Value
+
+
+def verify(graph: Graph, stage: str) -> None:
+    """Check that `graph` is well formed.
+
+    Raises
+    ------
+    CompileError : names the stage and the offending node: ids out of order, an operand that is not defined
+        before its use, or a written value whose shape or dtype is not that of its state.
+    """
+    defined: dict[tuple[int, int], Value] = {}
+    last = -1
+    for node in graph.nodes:
+        if node.id <= last:
+            raise CompileError(f"after {stage}: node %{node.id} does not follow %{last}")
+        last = node.id
+        for value in node.values:
+            if defined.get(value.key) is not value:
+                raise CompileError(f"after {stage}: {node} uses {value!r}, which is not defined before it")
+        for value in node.outputs:
+            defined[value.key] = value
+    for value in (*graph.inputs, *graph.results, *(e.state for e in graph.effects)):
+        if defined.get(value.key) is not value:
+            raise CompileError(f"after {stage}: the graph's {value!r} is not defined by a node")
+    for effect in graph.effects:
+        old, new = effect.state.spec, effect.value.spec
+        if old.dtype != new.dtype or len(old.shape) != len(new.shape):
+            raise CompileError(f"after {stage}: {effect.value!r} of {new} is written to {effect.state!r} of {old}")
+        if not all(same(m, n) for m, n in zip(old.shape, new.shape, strict=True)):
+            raise CompileError(f"after {stage}: {effect.value!r} of {new} is written to {effect.state!r} of {old}")
