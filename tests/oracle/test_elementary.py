@@ -1,0 +1,226 @@
+"""Elementary functions: compiled bits against the numpy backend, values against mpmath, special cases by name."""
+
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import mpmath
+import numpy as np
+import pytest
+
+from benchmarks.accuracy import inputs
+from benchmarks.bits import difference
+from benchmarks.elementary_reference import (
+    FUNCTIONS,
+    reference,
+    sample,
+    special_values,
+    ulp_error,
+    worst_error,
+)
+from benchmarks.scalar_loop import compile_loop
+from common.kernels import elementary, trigonometric
+from common.native.primitives import evaluate
+
+DTYPES = [np.float64, np.float32]
+EXACT = ("abs", "sign", "signbit", "reciprocal", "sqrt", "square", "maximum", "minimum")
+# What the docstrings promise, in ulp (float64, float32)
+BOUNDS = {
+    "exp": (1.0, 1.0), "expm1": (1.3, 1.3), "log": (1.0, 1.2), "log1p": (1.0, 1.3), "sin": (1.0, 0.51),
+    "cos": (1.0, 0.51), "tan": (2.2, 0.51), "tanh": (2.2, 2.1), "sigmoid": (2.4, 2.4), "erf": (1.2, 1.4),
+    "pow": (1.4, 0.6), "rsqrt": (1.51, 1.51),
+}  # fmt: skip
+
+
+def compiled(name, dtype):
+    definition = getattr(elementary, name)
+    operands = 2 if name in ("pow", "maximum", "minimum") else 1
+    return compile_loop(f"{name}_{np.dtype(dtype).name}", definition, *[dtype] * operands)
+
+
+def bit_inputs(name, dtype, count):
+    """Arguments for the exact functions too: those of a function with as many operands."""
+    if name in FUNCTIONS:
+        return inputs(name, dtype, count)
+    return inputs("pow" if name in ("maximum", "minimum") else "tanh", dtype, count)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", FUNCTIONS + EXACT)
+def test_both_backends_give_the_same_bits(name, dtype):
+    arguments = bit_inputs(name, dtype, 300_000)
+    result = compiled(name, dtype)(*arguments)
+    assert difference(result, np.asarray(evaluate(getattr(elementary, name), *arguments))) is None
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_last_bits_against_mpmath(name, dtype):
+    points = sample(name, dtype, 200_000, seed=1)
+    values = evaluate(getattr(elementary, name), *points)
+    worst, where = worst_error(name, values, points, 800)
+    assert worst <= BOUNDS[name][DTYPES.index(dtype)], f"{worst} ulp at {where}"
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", [n for n in FUNCTIONS if n != "pow"])
+def test_special_arguments_against_mpmath(name, dtype):
+    x = special_values(dtype)
+    values = evaluate(getattr(elementary, name), x)
+    assert values.dtype == dtype
+    limit = float(trigonometric.LIMIT[np.dtype(dtype)]) if name in ("sin", "cos", "tan") else math.inf
+    low = {"log": 0.0, "log1p": -1.0, "rsqrt": 0.0}.get(name, -math.inf)
+    for argument, value in zip(x.tolist(), values.tolist(), strict=True):
+        if not math.isfinite(argument) or argument < low:
+            continue
+        if argument == low:
+            assert abs(value) == math.inf
+        elif abs(argument) <= limit:
+            error = ulp_error(value, reference(name, argument), dtype)
+            assert error <= BOUNDS[name][DTYPES.index(dtype)], (argument, value, error)
+
+
+LIMITS = {
+    "exp": (0.0, math.inf), "expm1": (-1.0, math.inf), "log": (math.nan, math.inf), "log1p": (math.nan, math.inf),
+    "sin": (math.nan, math.nan), "cos": (math.nan, math.nan), "tan": (math.nan, math.nan), "tanh": (-1.0, 1.0),
+    "sigmoid": (0.0, 1.0), "erf": (-1.0, 1.0), "rsqrt": (math.nan, 0.0), "reciprocal": (-0.0, 0.0),
+    "sign": (-1.0, 1.0), "abs": (math.inf, math.inf), "sqrt": (math.nan, math.inf),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", LIMITS)
+def test_infinities_and_nan(name, dtype):
+    x = np.array([-np.inf, np.inf, np.nan], dtype)
+    values = evaluate(getattr(elementary, name), x)
+    assert difference(values, np.array([*LIMITS[name], np.nan], dtype)) is None
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", ["expm1", "log1p", "sin", "tan", "tanh", "erf", "sqrt"])
+def test_zeros_keep_their_sign_and_odd_functions_are_odd(name, dtype):
+    x = np.array([-0.0, 0.0], dtype)
+    assert difference(evaluate(getattr(elementary, name), x), x) is None
+    if name in ("sin", "tan", "tanh", "erf"):
+        points = sample(name, dtype, 3_000)[0]
+        values = evaluate(getattr(elementary, name), points)
+        assert difference(evaluate(getattr(elementary, name), -points), -values) is None
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_phase_of_huge_angles_is_zero(dtype):
+    limit = trigonometric.LIMIT[np.dtype(dtype)]
+    x = np.array([-np.finfo(dtype).max, np.nextafter(dtype(limit), dtype(np.inf))], dtype)
+    assert evaluate(elementary.sin, x).tolist() == [0.0, 0.0]
+    assert np.signbit(evaluate(elementary.sin, x)).tolist() == [True, False]
+    assert evaluate(elementary.cos, x).tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_pow_of_special_operands(dtype):
+    x, y = (g.ravel() for g in np.meshgrid(special_values(dtype), special_values(dtype)))
+    values = evaluate(elementary.pow, x, y)
+    for base, exponent, value in zip(x.tolist(), y.tolist(), values.tolist(), strict=True):
+        odd = math.isfinite(exponent) and math.fmod(abs(exponent), 2.0) == 1.0
+        if exponent == 0.5:  # defined as the square root, unlike C's pow at -0 and -inf
+            expected = float(dtype(base) if base == 0 else evaluate(np.sqrt, dtype(base)))
+        elif exponent == 2.0 or exponent == 3.0:
+            continue  # by products, below
+        else:
+            try:
+                expected = math.pow(base, exponent)
+            except OverflowError:
+                expected = math.copysign(math.inf, base if odd else 1.0)
+            except ValueError:  # zero to a negative power, or a negative base with a fraction
+                expected = math.copysign(math.inf, base if odd else 1.0) if base == 0 else math.nan
+        if math.isfinite(expected) and expected != 0 and math.isfinite(exponent):
+            with mpmath.workprec(160):
+                exact = mpmath.power(mpmath.mpf(base), mpmath.mpf(exponent))
+            assert ulp_error(value, exact, dtype) <= 1.4, (base, exponent, value)
+        elif math.isnan(expected):
+            assert math.isnan(value), (base, exponent, value)
+        else:
+            assert (value, math.copysign(1, value)) == (expected, math.copysign(1, expected)), (
+                base,
+                exponent,
+            )
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_exponents_defined_by_value(dtype):
+    with np.errstate(all="ignore"):
+        x = np.concatenate([special_values(dtype), sample("tanh", dtype, 3_000)[0]])
+        meaning = {2.0: x * x, 3.0: x * x * x, 0.5: np.sqrt(x), 1.0: x, 0.0: np.ones_like(x), -1.0: 1 / x}
+    for exponent, expected in meaning.items():
+        assert difference(evaluate(elementary.pow, x, np.full_like(x, exponent)), expected) is None
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_order_of_maximum_and_minimum(dtype):
+    x = np.array([0.0, -0.0, np.nan, 1, np.nan, -np.inf], dtype)
+    y = np.array([-0.0, 0.0, 1, np.nan, np.nan, np.inf], dtype)
+    larger, smaller = evaluate(elementary.maximum, x, y), evaluate(elementary.minimum, x, y)
+    assert difference(larger, np.array([0.0, 0.0, np.nan, np.nan, np.nan, np.inf], dtype)) is None
+    assert difference(smaller, np.array([-0.0, -0.0, np.nan, np.nan, np.nan, -np.inf], dtype)) is None
+
+
+def test_pieces_of_half_pi():
+    with mpmath.workprec(400):
+        for pieces, accurate in ((trigonometric.PIECES_64, 180), (trigonometric.PIECES_32, 104)):
+            rest = mpmath.pi / 2 - sum(mpmath.mpf(p) for p in pieces)
+            assert abs(rest) < mpmath.ldexp(1, -accurate)
+
+
+# Runs in a process of its own: the instruction set is chosen once per process
+SCRIPT = """
+import zlib, numpy as np
+from tests.oracle.test_elementary import compiled, bit_inputs, DTYPES, FUNCTIONS
+for name in FUNCTIONS:
+    for dtype in DTYPES:
+        values = compiled(name, dtype)(*bit_inputs(name, dtype, 6000))
+        values[np.isnan(values)] = np.nan
+        print(name, np.dtype(dtype).name, zlib.crc32(values.tobytes()))
+"""
+
+
+def test_every_instruction_set_gives_the_same_bits():
+    outputs = set()
+    for extra in ({}, {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}):
+        run = subprocess.run(
+            [sys.executable, "-c", SCRIPT],
+            env=os.environ | extra,
+            cwd=Path(__file__).parents[2],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        outputs.add(run.stdout)
+    assert len(outputs) == 1
+
+
+INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_integer_powers_wrap(dtype):
+    info = np.iinfo(dtype)
+    rng = np.random.default_rng(0)
+    ends = np.array([info.min, info.max, 0, 1, 2, 3, 7, info.max - 1], dtype)
+    pairs = np.meshgrid(np.concatenate([ends, rng.integers(info.min, info.max, 40, dtype)]), np.arange(70))
+    x, y = pairs[0].ravel(), pairs[1].ravel().astype(dtype)
+    if info.min < 0:
+        x, y = np.concatenate([x, x, [-1, -1, 1]]), np.concatenate([y, -y, [info.min, info.max, info.min]])
+    x, y = x.astype(dtype), y.astype(dtype)
+    expected = [integer_power(int(a), int(b), info) for a, b in zip(x, y, strict=True)]
+    values = evaluate(elementary.pow, x, y)
+    assert values.tolist() == expected
+    assert difference(compile_loop(f"pow_{dtype}", elementary.pow, dtype, dtype)(x, y), values) is None
+
+
+def integer_power(x, y, info):
+    if y < 0:
+        return x ** (y % 2) if abs(x) == 1 else 0
+    wrapped = pow(x, y, 1 << info.bits)
+    return wrapped - (1 << info.bits) if wrapped > info.max else wrapped
