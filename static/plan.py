@@ -139,23 +139,23 @@ class Plan:
             self._recover(list(arrays), outputs, explain_failure(code))
         return outputs
 
-    def _recover(self, arrays: list[Any], outputs: list[np.ndarray], failure: RunFailure) -> None:
+    def _recover(self, given: list[Any], outputs: list[np.ndarray], failure: RunFailure) -> None:
         """Copy arguments whose layout or overlap the native call refuses, and run again; or raise."""
         if failure.kind == "status":
             self._raise(self.program.steps[failure.position], failure.status)
-        work, back = self.program.work, []
+        work, back, arrays = self.program.work, [], given.copy()
         if len(arrays) != len(work.inputs):
             raise ArgumentError(f"the program takes {len(work.inputs)} arrays, got {len(arrays)}")
-        for i, (x, buffer) in enumerate(zip(arrays, work.inputs, strict=True)):
-            arrays[i] = self._accepted(i, x, buffer)
+        arrays[:] = [self._accepted(i, x, b) for i, (x, b) in enumerate(zip(arrays, work.inputs, strict=True))]
+        for i, x in enumerate(given):
             if i in self._written:
                 if not x.flags.writeable:
                     raise ArgumentError(f"array {i} is written by the program, but it is read-only")
-                if any(np.may_share_memory(x, other) for j, other in enumerate(arrays) if j != i and j in self._written):
+                if any(np.may_share_memory(x, given[j]) for j in self._written if j != i):
                     raise ArgumentError(f"array {i} is written by the program, and so is an array that overlaps it")
                 if arrays[i] is not x:
                     back.append((x, arrays[i]))
-            elif any(np.may_share_memory(arrays[i], arrays[j]) for j in self._written):
+            elif isinstance(x, np.ndarray) and any(np.may_share_memory(arrays[i], arrays[j]) for j in self._written):
                 arrays[i] = arrays[i].copy()
         code = self._run(*arrays, *outputs)
         if code:
@@ -170,8 +170,8 @@ class Plan:
         shape = self.shape(buffer.shape)
         if np.shape(x) != shape:
             raise ShapeError(f"array {position} has shape {np.shape(x)}, the program was planned for {shape}")
-        if isinstance(x, (bool, int, float)):
-            return np.asarray(x, buffer.dtype) if not self.program.graph.inputs[position].spec.weak else x
+        if self.program.graph.inputs[position].spec.weak and buffer.dtype.itemsize == 8:
+            return buffer.dtype.type(x).item()
         if x.dtype != buffer.dtype:
             raise ArgumentError(f"array {position} has dtype {x.dtype}, the program takes {buffer.dtype}")
         return np.require(np.asarray(x), buffer.dtype.newbyteorder("="), ["C", "A"])

@@ -10,7 +10,7 @@ import numpy as np
 
 from common.dim import Dim
 from common.numerics import BLOCK, LANES
-from static.loopir import Call, Constant, If, Kernel, Let, Loop, Place, Run, Store, dtype_name
+from static.loopir import Call, Constant, If, Kernel, Let, Loop, Place, Return, Run, Store, dtype_name
 from static.lowering.groups import Group
 from static.lowering.items import Access, Const, Item, Operand, is_literal
 from static.lowering.legalise import ColumnScratch
@@ -19,6 +19,10 @@ from static.lowering.stages import Stages, source_item
 
 COLUMN_TILE = 1024
 """Columns summed together where nothing else needs whole rows: their accumulators stay in the cache."""
+
+
+OUT_OF_RANGE = 1
+"""Status of an index outside its row, as in the kernels of `common.ops.index`."""
 
 
 @dataclass(slots=True)
@@ -43,7 +47,7 @@ class _Builder:
     def __init__(self, group: Group, escaping: set[int]) -> None:
         self.group, self.nest = group, Nest(group)
         self.own = {item.id: item for item in group.items}
-        stored = {i.id for i in group.items if i.kind == "map" and i.out.id in escaping}
+        stored = {i.id for i in group.items if i.kind in ("map", "pick") and i.out.id in escaping}
         self.stages = Stages(group, stored)
         self.stored = stored
         self.escaping = escaping
@@ -56,6 +60,7 @@ class _Builder:
         self.kept: dict[Any, Scratch] = {}
         self.accumulators: dict[int, str] = {}
         self.count = 0
+        self.column = "c"
         self.columns = [i for i in group.items if i.kind == "cols"]
         reduces_rows = any(i.kind == "rows" for i in group.items)
         stores_rows = any(i.id in stored and not self.stages.is_full(i) for i in group.items)
@@ -84,8 +89,10 @@ class _Builder:
 
     def stage(self, stage: int) -> None:
         for item in self.group.items:
-            if item.kind == "map" and not self.stages.is_full(item) and self.stages.of[item.id] == stage:
-                value = self.value(item)
+            if item.kind not in ("map", "pick") or self.stages.is_full(item):
+                continue
+            if self.stages.of[item.id] == stage:
+                value = self.value(item, stage)
                 if item.id in self.stored:
                     where = self.rows if self.is_row(item) else self.prologue
                     where.append(Store(self.nest.own_place(item.out, item.level, where, ""), value))
@@ -270,15 +277,35 @@ class _Builder:
         """Whether a value that is no element's is a row's, not the whole kernel's."""
         return item.level > 0 or self.group.split == 0
 
-    def value(self, item: Item) -> Any:
+    def value(self, item: Item, stage: int) -> Any:
         """The name of a value of the row or of the kernel."""
         if item.id in self.row_values:
             return self.row_values[item.id]
-        if item.kind != "map":
-            raise AssertionError(f"item {item.id} is used before its stage")
         body = self.rows if self.is_row(item) else self.prologue
-        self.row_values[item.id] = self.apply(item, lambda operand: self.operand(operand, 0, body), body)
-        return self.row_values[item.id]
+        if item.kind == "pick":
+            value = self.pick(item, stage)
+        else:
+            assert item.kind == "map", "a reduction is used before its stage"
+            value = self.apply(item, lambda operand: self.operand(operand, stage, body), body)
+        self.row_values[item.id] = value
+        return value
+
+    def pick(self, item: Item, stage: int) -> Any:
+        """One element of a row: whatever it depends on is computed for this column only."""
+        index = self.index(item.operands[1], stage)
+        values, self.values, self.column = self.values, {}, index
+        value = self.operand(item.operands[0], stage, self.rows)
+        self.values, self.column = values, "c"
+        return value
+
+    def index(self, operand: Operand, stage: int) -> str:
+        """The name of an index into the row, checked."""
+        name = self.operand(operand, stage, self.rows)
+        if ("checked", name) not in self.row_values:
+            self.row_values["checked", name] = name
+            size = self.nest.size(self.nest.inner)
+            self.rows.append(If(f"{name} < 0 or {name} >= {size}", [Return(OUT_OF_RANGE)]))
+        return name
 
     def full(self, item: Item, stage: int, loop: list[Any]) -> Any:
         """The name of an element's value in the loop of a stage; computes, loads, stores as planned."""
@@ -286,13 +313,15 @@ class _Builder:
             return self.values[item.id]
         if self.stages.in_memory(item, stage):
             if item.id in self.stored:
-                place = self.nest.own_place(item.out, item.level, self.rows, "c")
+                place = self.nest.own_place(item.out, item.level, self.rows, self.column)
             else:
-                place = Place(self.nest.slot(self.keep(item)), "", "c")
+                place = Place(self.nest.slot(self.keep(item)), "", self.column)
             self.values[item.id] = self.let(place, loop)
             return self.values[item.id]
         value = self.apply(item, lambda operand: self.operand(operand, stage, loop), loop)
         self.values[item.id] = value
+        if self.column != "c":
+            return value
         if item.id in self.stored and self.stages.first[item.id] == stage:
             loop.append(Store(self.nest.own_place(item.out, item.level, self.rows, "c"), value))
         elif item.id in self.stages.saved and self.stages.first[item.id] == stage:
@@ -300,6 +329,9 @@ class _Builder:
         return value
 
     def apply(self, item: Item, operand: Callable[[Operand], Any], body: list[Any]) -> Any:
+        if item.function == "spread":
+            here = self.let(Call("eq", (self.column, self.index(item.operands[1], 0))), body)
+            return self.let(Call("where", (here, operand(item.operands[0]), Constant(0, item.dtype))), body)
         values = tuple(operand(o) for o in item.operands)
         return values[0] if item.function == "" else self.let(Call(item.function, values), body)
 
@@ -313,7 +345,7 @@ class _Builder:
             return self.converted(self.full(item, stage, loop), source.buffer.dtype, operand.dtype, self.values, loop)
         if item is not None:
             body, cache = (self.rows, self.row_values) if self.is_row(item) else (self.prologue, self.scalars)
-            return self.converted(self.value(item), source.buffer.dtype, operand.dtype, cache, body)
+            return self.converted(self.value(item, stage), source.buffer.dtype, operand.dtype, cache, body)
         if self.nest.column_varying(source):
             body, cache = loop, self.values
         elif self.nest.row_varying(source):
@@ -321,7 +353,7 @@ class _Builder:
         else:
             body, cache = self.prologue, self.scalars
         bases = self.rows if self.nest.row_varying(source) else self.prologue
-        place = self.nest.place(source, bases, "c")
+        place = self.nest.place(source, bases, self.column)
         if place not in cache:
             cache[place] = self.let(place, body)
         return self.converted(cache[place], source.buffer.dtype, operand.dtype, cache, body)
@@ -338,12 +370,13 @@ class _Builder:
     def number(self, const: Const, dtype: np.dtype[Any]) -> Any:
         if not isinstance(const.value, Dim):
             return Constant(const.value, dtype)
-        name = self.nest.size(const.value)
-        if dtype == np.int64:
-            return name
-        if (name, dtype) not in self.scalars:
-            self.scalars[name, dtype] = self.let(Call(f"to_{dtype.name}", (name,)), self.prologue)
-        return self.scalars[name, dtype]
+        name, held = self.nest.size(const.value), const.dtype or dtype
+        steps = [d for d in (held, dtype) if d.kind != "i" or d.itemsize != 8]
+        for target in dict.fromkeys(steps):
+            if (name, target) not in self.scalars:
+                self.scalars[name, target] = self.let(Call(f"to_{target.name}", (name,)), self.prologue)
+            name = self.scalars[name, target]
+        return name
 
 
 _REDUCERS = {"sum": "block_sum", "max": "row_max", "min": "row_min"}

@@ -63,9 +63,16 @@ class Buffer:
 
 @dataclass(eq=False, slots=True)
 class Const:
-    """A number as an operand: a literal, or a size that becomes an argument of the kernel."""
+    """A number as an operand: a literal, or a size that becomes an argument of the kernel.
+
+    Attributes
+    ----------
+    value : a Python number or a Dim.
+    dtype : in which the number is held, None for a number written in the program.
+    """
 
     value: Any
+    dtype: np.dtype[Any] | None = None
 
 
 @dataclass(eq=False, slots=True)
@@ -100,9 +107,10 @@ class Item:
 
     Attributes
     ----------
-    kind : "map", "rows" (reduction of trailing dimensions), "cols" (of leading ones), "native".
+    kind : "map", "rows" (reduction of trailing dimensions), "cols" (of leading ones), "pick" (one element per
+        row), "native".
     dims : the space it iterates over, literal ones stripped.
-    split : for reductions, the number of leading dimensions that are one side of the reduction.
+    split : number of leading dimensions that are rows, where the item asks for it.
     function : map: name of the scalar function, "" for a copy; reduction: "sum", "max" or "min".
     dtype : in which it computes.
     inputs, results : buffers of a native item, in the order of the op.
@@ -139,7 +147,7 @@ class Item:
     @property
     def level(self) -> int:
         """Number of leading dimensions of the space over which its result varies."""
-        return self.split or 0 if self.kind == "rows" else len(self.dims)
+        return self.split or 0 if self.kind in ("rows", "pick") else len(self.dims)
 
     @property
     def can_fail(self) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from common.dim import same
+from common.dim import Dim, hint, same
 from common.dtypes import bool_, number_spec
 from common.errors import CompileError
 from common.ops._define import compute_dtypes, contiguous_strides
@@ -96,13 +96,15 @@ class _Legaliser:
         assert node.op is not None
         if node.op.name == "constant":
             spec = node.outputs[0].spec
-            self.layouts[node.outputs[0].key] = Layout(Const(node.attrs["value"]), 0, spec.shape, (), False)
+            self.layouts[node.outputs[0].key] = Layout(_constant(node.attrs["value"], spec), 0, (), (), False)
         elif node.op.kind == "view":
             self.layouts[node.outputs[0].key] = self.view(node)
         elif node.op.kind == "elementwise":
             self.map(node)
         elif node.op.kind == "reduction":
             self.reduce(node)
+        elif node.op.name in ("pick", "spread") and not is_literal(_row(node)[-1], 1):
+            self.by_index(node)
         elif node.op.native is not None:
             self.native(node)
         else:
@@ -181,7 +183,7 @@ class _Legaliser:
     def map(self, node: Node) -> None:
         assert node.op is not None
         (value,) = node.outputs
-        specs = [x.spec if type(x) is Value else number_spec(x) for x in node.operands]
+        specs = [x.spec if type(x) is Value else number_spec(hint(x)) for x in node.operands]
         function = node.op.name
         if function == "to":
             target = np.dtype(node.attrs["dtype"])
@@ -269,12 +271,31 @@ class _Legaliser:
         if dtype != work:
             self.layouts[value.key] = dense_layout(self.fresh_copy(node, dense_layout(out), dtype))
 
+    def by_index(self, node: Node) -> None:
+        """`pick` and `spread`: one element per row, which lies at an index that is data."""
+        assert node.op is not None
+        (value,), dims = node.outputs, strip_ones(_row(node))
+        x, index = (self.layout(operand) for operand in node.operands)
+        picks = node.op.name == "pick"
+        rows = _row(node)[:-1]
+        first = self.operand(x, _row(node)) if picks else self.rows_of(x, rows)
+        operands = [Operand(first, value.spec.dtype), Operand(self.rows_of(index, rows), np.dtype(np.int64))]
+        specs = [Spec(v.spec.shape, v.spec.dtype) for v in node.operands]
+        calls = node.op.native(specs, [value.spec], node.attrs)
+        self.item(node, "pick" if picks else "map", dims, function=node.op.name, dtype=value.spec.dtype,
+                  operands=operands, results=[self.result(value)], split=len(dims) - 1, calls=calls)  # fmt: skip
+
+    def rows_of(self, layout: Layout, rows: Sizes) -> Access | Const:
+        """How an item over rows and columns reads a value that has one element per row."""
+        shape, strides = (*layout.shape, 1), (*layout.strides, 0)
+        return self.operand(Layout(layout.root, layout.offset, shape, strides, False), (*rows, 0))
+
     def native(self, node: Node) -> None:
         assert node.op is not None
         inputs, specs = [], []
         for x in node.operands:
             layout = self.layout(x)
-            spec = x.spec if type(x) is Value else number_spec(x)
+            spec = x.spec if type(x) is Value else number_spec(hint(x))
             if isinstance(layout.root, Const):
                 buffer = self.buffer(spec.dtype, layout.shape)
                 buffer.constant = layout.root.value
@@ -319,6 +340,19 @@ class ColumnScratch:
         while rows > BLOCK:
             rows, levels = -(-rows // BLOCK), levels + 1
         return levels * LANES * min(columns, self.tile or columns) * self.itemsize
+
+
+def _row(node: Node) -> Sizes:
+    """The larger shape of `pick` and `spread`, which has a whole row per index."""
+    return node.operands[0].shape if node.name == "pick" else node.outputs[0].shape  # type: ignore[no-any-return]
+
+
+def _constant(value: Any, spec: Spec) -> Const:
+    """A number in the dtype in which the graph holds it."""
+    if isinstance(value, Dim):
+        return Const(value, spec.dtype)
+    with np.errstate(over="ignore"):
+        return Const(np.asarray(value).astype(spec.dtype).item(), spec.dtype)
 
 
 def _is_dense(root: Buffer, offset: Any, shape: Sizes, strides: Sizes) -> bool:

@@ -14,7 +14,7 @@ from static.lowering.items import Access, Item
 CHEAP = frozenset(
     {"", "add", "sub", "mul", "neg", "abs", "sign", "where", "square", "relu", "maximum", "minimum", "clamp_min",
      "clamp_max", "zeros_like", "ones_like", "eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or",
-     "logical_not", "logical_xor"}
+     "logical_not", "logical_xor", "spread"}
 )  # fmt: skip
 RECOMPUTED_ITEMS = 8
 
@@ -65,7 +65,7 @@ class Stages:
         return self.of[item.id] - (item.kind == "rows")
 
     def _is_sink(self, item: Item) -> bool:
-        return item.kind != "map" or (self.is_full(item) and item.id in self.stored)
+        return item.kind in ("rows", "cols") or (self.is_full(item) and item.id in self.stored)
 
     def _plan(self) -> None:
         first: dict[int, int] = {}
