@@ -1,6 +1,6 @@
 """The disk cache of object code: content-addressed, checksummed, bounded, safe against concurrent writers.
 
-One file per entry, named by the key: magic, SHA-256 of the rest, length of the header, header, object code.
+One file per entry, named by the key: magic, SHA-256 of the rest, length of the names, names, object code.
 A file is written under a temporary name and renamed, so a reader sees all of it or none; two processes that
 write one key write the same bytes.  Whatever goes wrong costs a compilation and one warning, never an error.
 """
@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import os
 import sys
 import time
-import uuid
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 MAGIC = b"twingrd1"
 SUFFIX = ".kernel"
@@ -26,6 +24,14 @@ STALE_SECONDS = 3600.0
 TOUCH_SECONDS = 86400.0
 
 _warned = False
+
+
+class Entry(NamedTuple):
+    """Object code, the function to call in it, and the symbols that must be known before it is loaded."""
+
+    symbol: str
+    externals: tuple[str, ...]
+    code: bytes
 
 
 def directory() -> Path:
@@ -42,8 +48,8 @@ def directory() -> Path:
     return Path(base) / "twingrad"
 
 
-def read(key: str) -> tuple[dict[str, Any], bytes] | None:
-    """Return (header, object code) of an entry; None if there is none, or if it is damaged and removed."""
+def read(key: str) -> Entry | None:
+    """Return an entry; None if there is none, or if it was damaged (it is removed)."""
     try:
         path = directory() / (key + SUFFIX)
         data = path.read_bytes()
@@ -61,14 +67,14 @@ def read(key: str) -> tuple[dict[str, Any], bytes] | None:
     return entry
 
 
-def write(key: str, header: dict[str, Any], code: bytes) -> None:
+def write(key: str, entry: Entry) -> None:
     """Store an entry; a failure is a warning, once per process."""
     temporary = None
     try:
         folder = directory()
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        temporary = folder / f"{key}.{uuid.uuid4().hex}.tmp"
-        temporary.write_bytes(pack(header, code))
+        temporary = folder / f"{key}.{os.urandom(8).hex()}.tmp"
+        temporary.write_bytes(pack(entry))
         temporary.replace(folder / (key + SUFFIX))
     except (OSError, RuntimeError) as error:
         _warn(f"cannot write to the kernel cache ({error}); kernels are compiled in each process")
@@ -80,20 +86,21 @@ def write(key: str, header: dict[str, Any], code: bytes) -> None:
         prune(folder)
 
 
-def pack(header: dict[str, Any], code: bytes) -> bytes:
+def pack(entry: Entry) -> bytes:
     """Return the bytes of an entry."""
-    text = json.dumps(header, sort_keys=True).encode()
-    body = len(text).to_bytes(4, "little") + text + code
+    names = "\n".join((entry.symbol, *entry.externals)).encode()
+    body = len(names).to_bytes(4, "little") + names + entry.code
     return MAGIC + hashlib.sha256(body).digest() + body
 
 
-def unpack(data: bytes) -> tuple[dict[str, Any], bytes] | None:
-    """Return (header, object code), or None if the checksum or the format is wrong."""
+def unpack(data: bytes) -> Entry | None:
+    """Return an entry from its bytes, None if the checksum or the format is wrong."""
     body = data[40:]
     if data[:8] != MAGIC or len(body) < 4 or hashlib.sha256(body).digest() != data[8:40]:
         return None
     end = 4 + int.from_bytes(body[:4], "little")
-    return json.loads(body[4:end]), body[end:]
+    symbol, *externals = body[4:end].decode().split("\n")
+    return Entry(symbol, tuple(externals), body[end:])
 
 
 def prune(folder: Path, limit: int = LIMIT_BYTES) -> None:

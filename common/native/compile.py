@@ -11,7 +11,6 @@ source returns: 0, or a positive error code of the kernel.
 from __future__ import annotations
 
 import hashlib
-import linecache
 import marshal
 import re
 import threading
@@ -102,9 +101,9 @@ def load_ir(text: str, symbol: str) -> int:
             module = binding.parse_assembly(text)
             module.verify()
             engine.optimise(module, level=1)  # loops over a few arguments gain nothing from vectors
-            entry = {"symbol": symbol, "externals": _externals(module)}, engine.emit(module)
-            disk.write(key, *entry)
-        return engine.load(entry[1], entry[0]["symbol"], entry[0]["externals"])
+            entry = disk.Entry(symbol, _externals(module), engine.emit(module))
+            disk.write(key, entry)
+        return engine.load(entry.code, entry.symbol, entry.externals)
 
 
 def make_key(text: str) -> str:
@@ -148,28 +147,26 @@ def _get(source: str, name: str) -> int:
     entry = disk.read(key)
     if entry is None:
         entry = _compile(source, name, f"twingrad_{key[:32]}")
-        disk.write(key, *entry)
-    return engine.load(entry[1], entry[0]["symbol"], entry[0]["externals"])
+        disk.write(key, entry)
+    return engine.load(entry.code, entry.symbol, entry.externals)
 
 
-def _compile(source: str, name: str, symbol: str) -> tuple[dict[str, Any], bytes]:
+def _compile(source: str, name: str, symbol: str) -> disk.Entry:
     from numba.core.errors import NumbaError
 
     from common.errors import CompileError
     from common.native.frontend import lower_kernel
 
-    file = f"<kernel {name}>"
-    code = compile(source, file, "exec")
+    code = compile(source, f"<kernel {name}>", "exec")
     namespace = {used: _resolve(used, name) for used in _global_names(code) - {name}}
     namespace = {used: value for used, value in namespace.items() if value is not None}
     exec(code, namespace)
     try:
         module = lower_kernel(namespace[name], symbol)
     except NumbaError as error:
-        linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
         raise CompileError(f"kernel {name} cannot be compiled: {error}\n\n{source}") from error
     engine.optimise(module)
-    return {"symbol": symbol, "externals": _externals(module)}, engine.emit(module)
+    return disk.Entry(symbol, _externals(module), engine.emit(module))
 
 
 def _global_names(code: CodeType) -> set[str]:
@@ -208,7 +205,7 @@ def _resolve(used: str, kernel: str) -> Any:
     return value
 
 
-def _externals(module: Any) -> list[str]:
+def _externals(module: Any) -> tuple[str, ...]:
     """Return the symbols that a module uses but does not define; mathematical functions are refused.
 
     libm is not correctly rounded and differs between systems; the project's own definitions are used instead.
@@ -220,4 +217,4 @@ def _externals(module: Any) -> list[str]:
         if re.match(r"llvm\.(exp|log|pow|sin|cos|tan|sinh|cosh|tanh)", name):
             raise CompileError(f"a kernel would call libm for {name}")
     names += [variable.name for variable in module.global_variables if variable.is_declaration]
-    return sorted(name for name in names if not name.startswith("llvm."))
+    return tuple(sorted(name for name in names if not name.startswith("llvm.")))

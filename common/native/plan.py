@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,7 +41,6 @@ class Instruction(NamedTuple):
     ints: tuple[int, ...]
 
 
-@dataclass
 class ProgramPlan:
     """Arguments, addresses and kernel calls of one program.
 
@@ -58,10 +56,11 @@ class ProgramPlan:
     [False, True]
     """
 
-    arguments: list[Argument] = field(default_factory=list)
-    instructions: list[Instruction] = field(default_factory=list)
-    frame: list[int] = field(default_factory=list)
-    keep: list[Any] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.arguments: list[Argument] = []
+        self.instructions: list[Instruction] = []
+        self.frame: list[int] = []
+        self.keep: list[Any] = []
 
     def add_array(self, dtype: Any, shape: Sequence[int], writes: bool = False) -> int:
         """Declare the next argument: an exact, C-contiguous, aligned ndarray, writeable if `writes`.

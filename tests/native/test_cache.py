@@ -15,7 +15,7 @@ from common.native.compile import compile_kernel, make_key
 from tests.native.kernels import run_kernel
 
 KEY = "0001" + "ab" * 30
-HEADER, CODE = {"symbol": "f", "externals": ["g"]}, bytes(range(256)) * 10
+ENTRY = cache.Entry("f", ("g", "h"), bytes(range(256)) * 10)
 
 
 def source_of(name, status):
@@ -32,14 +32,14 @@ def entries(folder):
 
 def test_an_entry_comes_back(fresh_cache):
     assert cache.read(KEY) is None
-    cache.write(KEY, HEADER, CODE)
-    assert cache.read(KEY) == (HEADER, CODE)
+    cache.write(KEY, ENTRY)
+    assert cache.read(KEY) == ENTRY
     assert entries(fresh_cache) == [KEY + ".kernel"]
 
 
 @pytest.mark.parametrize("damage", ["flip", "cut", "empty", "magic", "text"])
 def test_a_damaged_entry_is_removed_with_a_warning(fresh_cache, damage):
-    cache.write(KEY, HEADER, CODE)
+    cache.write(KEY, ENTRY)
     path = fresh_cache / (KEY + ".kernel")
     data = bytearray(path.read_bytes())
     if damage == "flip":
@@ -114,7 +114,7 @@ def test_directories_of_the_platforms(monkeypatch, tmp_path):
 def test_the_oldest_entries_go_first(fresh_cache):
     now = time.time()
     for index in range(10):
-        cache.write(f"{index:04x}" + "ff" * 30, HEADER, CODE)
+        cache.write(f"{index:04x}" + "ff" * 30, ENTRY)
     for index in range(10):
         path = fresh_cache / (f"{index:04x}" + "ff" * 30 + ".kernel")
         os.utime(path, (now - 1000 + index, now - 1000 + index))
@@ -124,7 +124,7 @@ def test_the_oldest_entries_go_first(fresh_cache):
 
 
 def test_forgotten_temporaries_are_removed(fresh_cache):
-    cache.write(KEY, HEADER, CODE)
+    cache.write(KEY, ENTRY)
     old, new = fresh_cache / "old.tmp", fresh_cache / "new.tmp"
     old.write_text("")
     new.write_text("")
@@ -134,7 +134,7 @@ def test_forgotten_temporaries_are_removed(fresh_cache):
 
 
 def test_use_is_recorded_once_a_day(fresh_cache):
-    cache.write(KEY, HEADER, CODE)
+    cache.write(KEY, ENTRY)
     path = fresh_cache / (KEY + ".kernel")
     recent = time.time() - 3600
     os.utime(path, (recent, recent))
