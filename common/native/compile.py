@@ -11,17 +11,17 @@ source returns: 0, or a positive error code of the kernel.
 from __future__ import annotations
 
 import hashlib
-import marshal
 import re
 import threading
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from types import CodeType, FunctionType
+from types import FunctionType
 from typing import Any
 
 from common.native import cache as disk
 from common.native import engine
+from common.native.fingerprint import fingerprint, global_names
 
 HASHED = ("native", "kernels", "ops")
 
@@ -45,16 +45,10 @@ def add_namespace(provider: Callable[[str], Any]) -> None:
     _providers.append(provider)
 
 
-def define_scalar(name: str, function: Callable[..., Any]) -> None:
+def define_scalar(name: str, function: FunctionType) -> None:
     """Let kernel source call a scalar expression of a user's own op; its code becomes part of the key."""
-    _foreign[name] = _fingerprint(function)
+    _foreign[name] = fingerprint(function)
     _providers.insert(0, {name: function}.get)
-
-
-def _fingerprint(function: Any) -> str:
-    cells = [repr(cell.cell_contents) for cell in function.__closure__ or ()]
-    text = repr((function.__defaults__, function.__kwdefaults__, cells)).encode()
-    return hashlib.sha256(marshal.dumps(function.__code__) + text).hexdigest()
 
 
 def compile_kernel(source: str, name: str) -> int:
@@ -110,9 +104,9 @@ def make_key(text: str) -> str:
     """Return the key of an entry: everything that the object code follows from."""
     digest = hashlib.sha256(_environment())
     digest.update(text.encode())
-    for name, fingerprint in sorted(_foreign.items()):
+    for name, meaning in sorted(_foreign.items()):
         if re.search(rf"\b{name}\b", text):
-            digest.update(f"{name}={fingerprint}".encode())
+            digest.update(f"{name}={meaning}".encode())
     return digest.hexdigest()
 
 
@@ -158,7 +152,7 @@ def _compile(source: str, name: str, symbol: str) -> disk.Entry:
     from common.native.frontend import lower_kernel
 
     code = compile(source, f"<kernel {name}>", "exec")
-    namespace = {used: _resolve(used, name) for used in _global_names(code) - {name}}
+    namespace = {used: _resolve(used, name) for used in global_names(code) - {name}}
     namespace = {used: value for used, value in namespace.items() if value is not None}
     exec(code, namespace)
     try:
@@ -167,11 +161,6 @@ def _compile(source: str, name: str, symbol: str) -> disk.Entry:
         raise CompileError(f"kernel {name} cannot be compiled: {error}\n\n{source}") from error
     engine.optimise(module)
     return disk.Entry(symbol, _externals(module), engine.emit(module))
-
-
-def _global_names(code: CodeType) -> set[str]:
-    nested = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
-    return set(code.co_names).union(*map(_global_names, nested))
 
 
 @cache

@@ -1,0 +1,69 @@
+"""What a Python function computes, as a string: the part of a cache key for a user's own scalar op."""
+
+from __future__ import annotations
+
+import hashlib
+import marshal
+import os
+from collections.abc import Iterator
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+_PLAIN = (int, float, bool, str, bytes, type(None), np.dtype, np.generic)
+_STABLE_MODULES = ("common", "numpy", "math", "operator")
+
+
+def global_names(code: CodeType) -> set[str]:
+    """Return the global and attribute names in a code object, nested functions included."""
+    nested = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    return set(code.co_names).union(*map(global_names, nested))
+
+
+def fingerprint(function: FunctionType) -> str:
+    """Return a hash of the code of `function` and of every value that it refers to.
+
+    A value whose meaning cannot be told for certain makes the hash unique, so that nothing is shared by
+    mistake: numba's own cache ignores globals and closures, and so a program that computed ``x * 7.5`` has been
+    given the stored ``x * 2.5`` of another.
+
+    Examples
+    --------
+    >>> scale = 2.5
+    >>> first = fingerprint(lambda x: x * scale)
+    >>> scale = 7.5
+    >>> first == fingerprint(lambda x: x * scale)
+    False
+    """
+    digest = hashlib.sha256()
+    for part in _parts(function, set()):
+        digest.update(len(part).to_bytes(8, "little") + part)
+    return digest.hexdigest()
+
+
+def _parts(value: Any, seen: set[int]) -> Iterator[bytes]:
+    if isinstance(value, FunctionType):
+        if id(value) in seen:
+            return
+        seen.add(id(value))
+        code = value.__code__
+        # The position in a file is not part of the meaning.
+        yield marshal.dumps(code.replace(co_filename="", co_firstlineno=1, co_linetable=b""))
+        used = {name: value.__globals__[name] for name in global_names(code) if name in value.__globals__}
+        cells = [cell.cell_contents for cell in value.__closure__ or ()]
+        yield from _parts((value.__defaults__, value.__kwdefaults__, cells, used), seen)
+    elif isinstance(value, tuple | list):
+        yield f"{type(value).__name__} {len(value)}".encode()
+        for item in value:
+            yield from _parts(item, seen)
+    elif isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        for key, item in sorted(value.items()):
+            yield key.encode()
+            yield from _parts(item, seen)
+    elif isinstance(value, _PLAIN):
+        yield f"{type(value).__name__} {value!r}".encode()
+    elif isinstance(value, ModuleType) and value.__name__.partition(".")[0] in _STABLE_MODULES:
+        yield value.__name__.encode()
+    else:
+        yield os.urandom(16)
