@@ -45,7 +45,7 @@ def add_namespace(provider: Callable[[str], Any]) -> None:
     _providers.append(provider)
 
 
-def define_scalar(name: str, function: FunctionType) -> None:
+def define_scalar(name: str, function: Callable[..., Any]) -> None:
     """Let kernel source call a scalar expression of a user's own op; its code becomes part of the key."""
     _foreign[name] = fingerprint(function)
     _providers.insert(0, {name: function}.get)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import marshal
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -21,11 +21,11 @@ def global_names(code: CodeType) -> set[str]:
     return set(code.co_names).union(*map(global_names, nested))
 
 
-def fingerprint(function: FunctionType) -> str:
+def fingerprint(function: Callable[..., Any]) -> str:
     """Return a hash of the code of `function` and of every value that it refers to.
 
     A value whose meaning cannot be told for certain makes the hash unique, so that nothing is shared by
-    mistake: numba's own cache ignores globals and closures, and so a program that computed ``x * 7.5`` has been
+    mistake: numba's own cache ignores globals and closures, so a program that computed ``x * 7.5`` has been
     given the stored ``x * 2.5`` of another.
 
     Examples
