@@ -94,9 +94,10 @@ class _Legaliser:
 
     def add(self, node: Node) -> None:
         assert node.op is not None
-        if node.op.name == "constant":
-            spec = node.outputs[0].spec
-            self.layouts[node.outputs[0].key] = Layout(_constant(node.attrs["value"], spec), 0, (), (), False)
+        number = self.number(node)
+        if number is not None:
+            shape = node.outputs[0].shape
+            self.layouts[node.outputs[0].key] = Layout(number, 0, shape, (0,) * len(shape), False)
         elif node.op.kind == "view":
             self.layouts[node.outputs[0].key] = self.view(node)
         elif node.op.kind == "elementwise":
@@ -109,6 +110,20 @@ class _Legaliser:
             self.native(node)
         else:
             raise unsupported(node, f"ops of kind {node.op.kind} have no kernel")
+
+    def number(self, node: Node) -> Const | None:
+        """The number that every element of a node's result is, if that is known without computing."""
+        assert node.op is not None
+        name, spec = node.op.name, node.outputs[0].spec
+        if name in ("constant", "full"):
+            return _constant(node.attrs["value"], spec)
+        if name in ("zeros_like", "ones_like"):
+            return _constant(int(name == "ones_like"), spec)
+        if name == "to" and spec.dtype.kind == "f":
+            root = self.layout(node.operands[0]).root
+            if isinstance(root, Const) and isinstance(root.value, Dim) and root.dtype in (None, np.dtype(np.int64)):
+                return Const(root.value, spec.dtype)
+        return None
 
     # ---------------------------------------------------------------- values
     def buffer(self, dtype: np.dtype[Any], shape: Sizes) -> Buffer:
@@ -155,7 +170,9 @@ class _Legaliser:
 
     def copy(self, node: Node, layout: Layout) -> Buffer:
         root, shape = layout.root, layout.shape
-        assert isinstance(root, Buffer)
+        if isinstance(root, Const):
+            assert root.dtype is not None
+            return self.fresh_copy(node, layout, root.dtype)
         name = (root.id, sizes_key((layout.offset, *shape)), sizes_key(layout.strides))
         if name not in self.copies:
             self.copies[name] = self.fresh_copy(node, layout, root.dtype)
@@ -207,6 +224,8 @@ class _Legaliser:
         flags = [i in reduced for i in axes]
         if not any(flags):
             return self.reduce_nothing(node, layout)
+        if how == "sum" and flags[-1] and sum(flags) == 1 and self.sum_of_spread(node, layout):
+            return None
         kept, summed = [i for i, f in zip(axes, flags) if not f], [i for i, f in zip(axes, flags) if f]
         by_columns = bool(kept) and flags == sorted(flags, reverse=True)
         between = not by_columns and flags[-1] is False
@@ -218,6 +237,24 @@ class _Legaliser:
         dtype = value.spec.dtype if how == "sum" or value.spec.dtype.kind == "f" else np.dtype(np.int64)
         self.item(node, "cols" if by_columns else "rows", tuple(layout.shape[i] for i in order), function=how,
                   dtype=dtype, operands=[Operand(source, dtype)], results=[self.result(value)], split=split)  # fmt: skip
+
+    def sum_of_spread(self, node: Node, layout: Layout) -> bool:
+        """S of a row that is +0.0 but for one g is +0.0 + g, whatever the order: no loop is needed."""
+        root = layout.root
+        maker = root.maker if isinstance(root, Buffer) and layout.dense else None
+        if maker is None or maker.function != "spread" or sizes_key(maker.dims) != sizes_key(strip_ones(layout.shape)):
+            return False
+        (value,), (g, _) = node.outputs, maker.operands
+        source = g.source
+        if isinstance(source, Access):
+            source = make_access(source.buffer, source.offset, maker.dims[:-1], source.strides[:-1])
+        dtype = value.spec.dtype
+        if dtype != g.dtype:
+            return False
+        operands = [Operand(source, dtype), Operand(Const(0), dtype)]
+        self.item(node, "map", maker.dims[:-1], function="add", dtype=dtype, operands=operands,
+                  results=[self.result(value)])  # fmt: skip
+        return True
 
     def ordered(self, node: Node, layout: Layout, order: list[int], split: int, by_columns: bool) -> Any:
         """The operand of a reduction over dimensions in `order`; copied if a side of it is not one run."""
@@ -296,7 +333,7 @@ class _Legaliser:
         for x in node.operands:
             layout = self.layout(x)
             spec = x.spec if type(x) is Value else number_spec(hint(x))
-            if isinstance(layout.root, Const):
+            if isinstance(layout.root, Const) and not layout.shape:
                 buffer = self.buffer(spec.dtype, layout.shape)
                 buffer.constant = layout.root.value
                 inputs.append(buffer)
