@@ -138,7 +138,7 @@ def _generate_backward(op: Op, named: Sequence[tuple[str, ...]]) -> Callable[...
         parts.append(f"rule{i}({arguments}) if needs[{i}] is not None else None" if op.rules[i] else "None")
     source = f"def backward(saved, attrs, g, needs):\n    return ({''.join(part + ', ' for part in parts)})\n"
     scope: dict[str, Any] = {f"rule{i}": rule for i, rule in enumerate(op.rules)}
-    exec(compile(source, f"<backward of {op.name}>", "exec"), scope)
+    exec(compile(source, f"{__file__}: backward of {op.name}", "exec"), scope)
     return scope["backward"]
 
 

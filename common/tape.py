@@ -23,6 +23,7 @@ import numpy as np
 
 from common.dim import same
 from common.errors import GraphFreedError
+from common.mode import current_trace
 from common.op import Op
 
 _HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -176,6 +177,7 @@ def backward_pass(
     """
     order = collect(edge for edge, _ in seeds)
     useful = _leading_to(order, wanted) if wanted is not None else None
+    trace = current_trace()
     totals: dict[Edge, Any] = {}
     for edge, seed in seeds:
         old = totals.get(edge)
@@ -194,6 +196,8 @@ def backward_pass(
             needs = edges
         else:
             needs = tuple(e if e is not None and _is_useful(e, useful, wanted) else None for e in edges)
+        if trace is not None:
+            trace.origin = node
         contributions = node.op.backward(unpack(node) if unpack else saved, node.attrs, g, needs)
         if not retain and saved:
             node.saved, node.freed_by = None, consumer
@@ -206,6 +210,8 @@ def backward_pass(
                 c = _fit(c, *fit[position])
             old = totals.get(edge)
             totals[edge] = c if old is None else old + c
+    if trace is not None:
+        trace.origin = None
     return totals
 
 

@@ -55,6 +55,7 @@ class Trace:
     captured : sources of the inputs that follow the arguments.
     grads : id -> (tensor, gradient) for tensors whose `.grad` the program has set; a tracer or None.
     assumed : id -> (tensor, whether its `.grad` was None) for tensors whose `.grad` the program has read.
+    origin : the tape's node whose gradient rule is running; its line stands for the rule's nodes.
     fixed : argument position -> number, for number arguments that the program used as Python numbers.
     """
 
@@ -72,6 +73,7 @@ class Trace:
         self._owners: dict[int, Any] = {}
         self._numbers: dict[int, int] = {}
         self._scope: list[str] = []
+        self.origin: Any = None
         self._views: dict[int, list[Any]] = {}
 
     # ------------------------------------------------------------------ building the graph
@@ -109,7 +111,10 @@ class Trace:
         if op.kind == "elementwise" and not op.attrs:
             values = self._cast(op, values)
         specs = out_specs(op.spec(*(spec_of(x) for x in values), **attrs))
-        node = Node(len(self.nodes), op, values, dict(attrs), specs, self._source(), "/".join(self._scope))
+        origin = self.origin
+        scope = self._scope if origin is None else ["backward", origin.name(), *self._scope]
+        source = self._source() if origin is None else origin.source
+        node = Node(len(self.nodes), op, values, dict(attrs), specs, source, "/".join(scope))
         self.nodes.append(node)
         return node.outputs[0] if op.nout == 1 else node.outputs
 

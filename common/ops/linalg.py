@@ -27,15 +27,21 @@ def _mm_spec(a: Spec, b: Spec, *, trans_a: bool, trans_b: bool) -> Spec:
 
 
 def _mm_native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str, Any]) -> list[NativeCall]:
+    from common.kernels import gemm
+
     (a, _), (out,) = specs, outs
     batch = a.shape[0] if a.ndim == 3 else 1
     k = a.shape[-2] if attrs["trans_a"] else a.shape[-1]
     m, n = out.shape[-2:]
-    return [gemm.call(out.dtype, batch, m, n, k, attrs["trans_a"], attrs["trans_b"])]
+    ints = (batch, m, n, k, int(attrs["trans_a"]), int(attrs["trans_b"]), m * k, k * n)
+    errors = {gemm.TOO_LARGE: "a size does not fit into the 32-bit integers of BLAS"}
+    return [NativeCall(gemm.gemm_source(out.dtype), "gemm", ints, errors=errors)]
 
 
 def _mm_oracle(a: np.ndarray, b: np.ndarray, trans_a: bool, trans_b: bool) -> np.ndarray:
-    return gemm.oracle(a, b, trans_a, trans_b)
+    from common.kernels import gemm
+
+    return gemm.gemm_oracle(np.swapaxes(a, -1, -2) if trans_a else a, np.swapaxes(b, -1, -2) if trans_b else b)
 
 
 def _grad_a(g: Any, b: Any, trans_a: bool, trans_b: bool) -> Any:

@@ -16,11 +16,19 @@ from common.spec import Spec, numel
 
 
 def _unslice_native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str, Any]) -> list[NativeCall]:
+    from common.kernels import copying
+
     (g,), (out,) = specs, outs
     strides = contiguous_strides(out.shape)
     offset = sum_products(attrs["starts"], strides)
     steps = tuple(a * b for a, b in zip(attrs["steps"], strides, strict=True))
-    return [copying.fill_zero(out.dtype, numel(out.shape), (1,)), copying.scatter(g.dtype, g.shape, offset, steps, (0, 1))]
+    zero = copying.value_bits(0, out.dtype)
+    return [
+        NativeCall(copying.fill_source(out.dtype), "fill", (numel(out.shape), zero), (1,)),
+        NativeCall(
+            copying.copy_source(g.dtype), "copy", copying.copy_args(g.shape, out_offset=offset, out_strides=steps), (0, 1)
+        ),
+    ]
 
 
 def _unslice_oracle(g: np.ndarray, shape: Any, starts: Any, steps: Any) -> np.ndarray:
@@ -74,11 +82,15 @@ def _cat_spec(*specs: Spec, dim: int) -> Spec:
 
 
 def _cat_native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str, Any]) -> list[NativeCall]:
+    from common.kernels import copying
+
     dim, (out,) = attrs["dim"], outs
     strides = contiguous_strides(out.shape)
+    source = copying.copy_source(out.dtype)
     calls, start = [], 0
     for position, spec in enumerate(specs):
-        calls.append(copying.scatter(out.dtype, spec.shape, start * strides[dim], strides, (position, len(specs))))
+        ints = copying.copy_args(spec.shape, out_offset=start * strides[dim], out_strides=strides)
+        calls.append(NativeCall(source, "copy", ints, (position, len(specs))))
         start = start + spec.shape[dim]
     return calls
 
