@@ -15,13 +15,14 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from common.native import engine
 
-__all__ = ["GET_THREADS", "SET_THREADS", "gemm_symbol", "threads_are_held"]
+__all__ = ["GET_THREADS", "SET_THREADS", "gemm_symbol", "one_thread", "threads_are_held"]
 
 GET_THREADS = "twingrad_blas_get_threads"
 SET_THREADS = "twingrad_blas_set_threads"
@@ -38,6 +39,23 @@ def gemm_symbol(element: str) -> str:
 def threads_are_held() -> bool:
     """Return whether our products run on one BLAS thread whatever the rest of the process has set."""
     return _thread_functions() is not None
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Hold BLAS to one thread for calls from Python, as the kernels do for theirs."""
+    found = _thread_functions()
+    if found is None:
+        yield
+        return
+    get = ctypes.CFUNCTYPE(ctypes.c_int)(found[0])
+    put = ctypes.CFUNCTYPE(None, ctypes.c_int)(found[1])
+    before = get()
+    put(1)
+    try:
+        yield
+    finally:
+        put(before)
 
 
 def _function_address(name: str) -> int:

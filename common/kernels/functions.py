@@ -17,6 +17,7 @@ call                                      meaning
 ``fold_rows(acc, a, C)``                  fold LANES rows of C accumulators into the first row
 ``hold_threads()``                        hold BLAS to one thread; returns how many it had
 ``release_threads(count)``                give them back
+``float_of_bits(word)``                    the float64 whose bit pattern is an int64 arg
 ``blas_gemm(a, i, b, j, c, l, ...)``      one product, see `common.kernels.product.call_gemm`
 ========================================  ==========================================================
 """
@@ -32,6 +33,7 @@ from numba import types
 from common.kernels import extremes, lanes, product
 from common.kernels.blocks import word
 from common.native.intrinsics import BufferType, KernelFunction, storage_type
+from common.native.primitives import from_bits
 from common.numerics import LANES
 
 _SUMMED = (types.float32, types.float64, types.int64)
@@ -93,7 +95,7 @@ def _threads(name: str, make: Callable[[ir.Module], ir.Function], *signature: An
     return KernelFunction(name, define)
 
 
-NAMESPACE = {
+NAMESPACE: dict[str, Any] = {
     function.name: function
     for function in (
         _define("block_sum", "bii", lanes.sum_all, result=True),
@@ -110,3 +112,4 @@ NAMESPACE = {
         _threads("release_threads", product.release_threads, types.none, types.int64),
     )
 }
+NAMESPACE["float_of_bits"] = from_bits

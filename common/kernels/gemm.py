@@ -27,8 +27,9 @@ from typing import Any
 import numpy as np
 
 from common.kernels import blas
+from common.op import NativeCall
 
-__all__ = ["TOO_LARGE", "gemm_oracle", "gemm_source", "threads_are_held", "tiles"]
+__all__ = ["TOO_LARGE", "call", "gemm_source", "oracle", "threads_are_held", "tiles"]
 
 TOO_LARGE = 1
 """Status: a size does not fit into the 32-bit integers of BLAS."""
@@ -126,13 +127,58 @@ _INTEGER = """    down_a = 1 if trans_a else k
 """
 
 
-def gemm_oracle(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the product of two matrices with each sum in order of k, in float64 or wrapping integers.
+def call(
+    dtype: Any,
+    batch: Any,
+    m: Any,
+    n: Any,
+    k: Any,
+    trans_a: bool,
+    trans_b: bool,
+    shared_a: bool = False,
+    shared_b: bool = False,
+) -> NativeCall:
+    """Return the call of ``gemm`` for contiguous operands; a shared one is a single matrix for all slices."""
+    strides = (0 if shared_a else m * k, 0 if shared_b else k * n)
+    ints = (batch, m, n, k, int(trans_a), int(trans_b), *strides)
+    errors = {TOO_LARGE: "a matrix has more than 2**31 - 1 rows or columns, which BLAS cannot address"}
+    return NativeCall(gemm_source(dtype), "gemm", ints, errors=errors)
 
-    For floats this is a reference up to rounding only: the order in which BLAS adds is its own.
+
+def oracle(a: np.ndarray, b: np.ndarray, trans_a: bool = False, trans_b: bool = False) -> np.ndarray:
+    """Return ``op(a) @ op(b)`` of one or a batch of matrices without a compiled kernel, with the same bits.
+
+    Floats go tile by tile through SciPy's own wrapper of the same BLAS, on one thread; integers are summed by
+    numpy and wrap.
     """
-    wide = a.astype(np.float64) if a.dtype.kind == "f" else a
-    out = np.zeros((a.shape[0], b.shape[1]), wide.dtype)
-    for p in range(a.shape[1]):
-        out = out + wide[:, p, None] * b[p].astype(wide.dtype)
+    if a.ndim == 3:
+        slices = [oracle(x, y, trans_a, trans_b) for x, y in zip(a, b, strict=True)]
+        return np.stack(slices) if slices else np.zeros((0, *_shape(a, b, trans_a, trans_b)[:2]), a.dtype)
+    m, n, k = _shape(a, b, trans_a, trans_b)
+    left, right = a.T if trans_a else a, b.T if trans_b else b
+    out = np.zeros((m, n), a.dtype)
+    if 0 in (m, n, k):
+        return out
+    if a.dtype.kind != "f":
+        for p in range(k):
+            out += left[:, p, None] * right[p]
+        return out
+    from scipy.linalg.blas import dgemm, sgemm
+
+    function = sgemm if a.dtype == np.float32 else dgemm
+    rows, columns = tiles(m, n, k)
+    with blas.one_thread():
+        for i in range(0, m, rows):
+            for j in range(0, n, columns):
+                x, y = left[i : i + rows], right[:, j : j + columns]
+                # Fortran order and flags as in the kernel: out.T = op(b).T @ op(a).T
+                second = np.asfortranarray(y if trans_b else y.T)
+                first = np.asfortranarray(x if trans_a else x.T)
+                tile = function(1.0, second, first, trans_a=trans_b, trans_b=trans_a)
+                out[i : i + rows, j : j + columns] = tile.T
     return out
+
+
+def _shape(a: np.ndarray, b: np.ndarray, trans_a: bool, trans_b: bool) -> tuple[int, int, int]:
+    m, k = a.shape[-2:][::-1] if trans_a else a.shape[-2:]
+    return m, b.shape[-2] if trans_b else b.shape[-1], k
