@@ -163,15 +163,36 @@ def test_a_symbol_that_nothing_provides_is_refused_before_llvm_ends_the_process(
         engine.load(b"", "f", ["nowhere"])
 
 
-def test_the_key_follows_the_text_and_the_cpu(monkeypatch):
-    key = make_key(ADD)
-    assert key == make_key(ADD) != make_key(ADD + " ")
-    compile_module._environment.cache_clear()
-    monkeypatch.setattr(engine, "cpu", lambda: ("generic", ""))
-    assert make_key(ADD) != key
+@pytest.fixture
+def key_of(monkeypatch):
+    """`make_key` of fixed package files: they may be edited while the tests run."""
+    monkeypatch.setattr(compile_module, "HASHED", ())
+
+    def key(text):
+        compile_module._environment.cache_clear()
+        return make_key(text)
+
+    yield key
     monkeypatch.undo()
     compile_module._environment.cache_clear()
-    assert make_key(ADD) == key
+
+
+def test_the_key_follows_the_text_the_cpu_and_numba(key_of, monkeypatch):
+    key = key_of(ADD)
+    assert key == key_of(ADD) != key_of(ADD + " ")
+    with monkeypatch.context() as patch:
+        patch.setattr(engine, "cpu", lambda: ("generic", ""))
+        assert key_of(ADD) != key
+    with monkeypatch.context() as patch:
+        patch.setattr(compile_module, "_numba_version", lambda: "0.0")
+        assert key_of(ADD) != key
+    assert key_of(ADD) == key
+
+
+def test_the_key_follows_the_files_that_define_kernels(key_of, monkeypatch):
+    key = key_of(ADD)
+    monkeypatch.setattr(compile_module, "HASHED", ("kernels",))
+    assert key_of(ADD) != key
 
 
 def test_a_scalar_from_outside_is_part_of_the_key():
