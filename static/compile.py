@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from common.dim import Atom, Dim, key
+from common.dim import Atom, Dim
 from common.native.compile import compile_kernel
 from static.graph import Graph
 from static.lowering.build import build
+from static.lowering.frame import Frame, make_frame
 from static.lowering.groups import Group, single
-from static.lowering.items import Buffer, Item
+from static.lowering.items import Buffer
 from static.lowering.legalise import ColumnScratch, Work, legalise
 from static.lowering.nest import Scratch
 from static.lowering.order import order_groups
@@ -73,7 +73,7 @@ class Program:
         self.groups = order_groups(self.work, groups)
         self.escaping = _escaping(self.work, self.groups)
         self.steps = [step for group in self.groups for step in self._steps(group)]
-        self.sizes, self.size_of = self._collect_sizes()
+        self.frame: Frame = make_frame(self.work, [(step.things, step.ints) for step in self.steps])
 
     def _steps(self, group: Group) -> list[Step]:
         if group.native:
@@ -83,32 +83,6 @@ class Program:
         name = f"k_{digest}"
         errors = {status: text for item in group.items for call in item.calls for status, text in call.errors.items()}
         return [Step(name, built.kernel.source(name), built.nest.bound, built.nest.ints, group, errors)]
-
-    def _collect_sizes(self) -> tuple[list[Dim], dict[Any, int]]:
-        """Every Dim that a plan evaluates, each once."""
-        sizes: list[Dim] = []
-        found: dict[Any, int] = {}
-
-        def note(value: Any) -> None:
-            if isinstance(value, Dim):
-                name = key(value)
-                if name not in found:
-                    found[name] = len(sizes)
-                    sizes.append(value)
-
-        for step in self.steps:
-            for value in step.ints:
-                note(value)
-            for thing in step.things:
-                for value in _sizes_of(thing):
-                    note(value)
-        for buffer in self.work.inputs:
-            for value in buffer.shape:
-                note(value)
-        for _, shape in self.work.outputs:
-            for value in shape:
-                note(value)
-        return sizes, found
 
     @cached_property
     def addresses(self) -> list[int]:
@@ -186,17 +160,10 @@ def _native_steps(group: Group) -> list[Step]:
     return steps
 
 
-def _sizes_of(thing: Buffer | Scratch) -> tuple[Any, ...]:
-    if isinstance(thing, Buffer):
-        return thing.shape
-    size = thing.nbytes
-    return (size.rows, size.columns) if isinstance(size, ColumnScratch) else (size,)
-
-
 def _buffer_name(buffer: Buffer) -> str:
     if buffer.position is not None:
         return f"arg{buffer.position}"
     return f"t{buffer.id}"
 
 
-__all__ = ["Item", "Program", "Step", "compile_graph", "math"]
+__all__ = ["Program", "Step", "compile_graph"]

@@ -36,14 +36,7 @@ class _Fuser:
             for buffer in item.reads:
                 self.users.setdefault(buffer.id, []).append(item)
         self.bound = {b.id for b, _ in work.outputs} | {value.id for _, value in work.writes}
-        self.before: dict[int, int] = {}
-        self.direct: dict[int, set[int]] = {}
-        for item in work.items:
-            direct = {b.maker.id for b in item.reads if b.maker is not None}
-            self.direct[item.id] = direct
-            self.before[item.id] = 0
-            for maker in direct:
-                self.before[item.id] |= self.before[maker] | 1 << maker
+        self.makers = {item.id: {b.maker.id for b in item.reads if b.maker is not None} for item in work.items}
 
     def run(self) -> list[Group]:
         for item in self.work.items:
@@ -131,13 +124,29 @@ class _Fuser:
 
     def cycle(self, a: int, b: int) -> str:
         """Whether a path from one group to the other runs through a third."""
-        for start, end in ((a, b), (b, a)):
-            bit = 1 << start
-            for maker in self.direct[end]:
-                slot = self.slot_of[maker]
-                if slot not in (start, end) and self.before[slot] & bit:
-                    return "a result of the one is needed in between, by another kernel"
+        if self.leads(a, b) or self.leads(b, a):
+            return "a result of the one is needed in between, by another kernel"
         return ""
+
+    def leads(self, start: int, end: int) -> bool:
+        """Whether a path of at least two edges leads from one group to another.
+
+        The search goes back from `end` and no further than the first item of `start`, so it stays short: most
+        merges are between neighbours.
+        """
+        first = self.groups[start].items[0].id
+        seen = {start, end}
+        waiting = [end]
+        while waiting:
+            slot = waiting.pop()
+            for maker in self.makers[slot]:
+                previous = self.slot_of[maker]
+                if previous == start and slot != end:
+                    return True
+                if previous not in seen and self.groups[previous].items[-1].id > first:
+                    seen.add(previous)
+                    waiting.append(previous)
+        return False
 
     def merge(self, a: int, b: int) -> None:
         one, two = self.groups[a], self.groups.pop(b)
@@ -146,16 +155,7 @@ class _Fuser:
         self.groups[a] = merged
         for item in two.items:
             self.slot_of[item.id] = a
-        both = 1 << a | 1 << b
-        before = (self.before[a] | self.before.pop(b)) & ~both
-        self.before[a] = before
-        self.direct[a] |= self.direct.pop(b)
-        replaced = before | 1 << a
-        # b's bit stays behind nowhere, so the sets hold live groups only.
-        for slot in self.groups:
-            known = self.before[slot]
-            if known & both:
-                self.before[slot] = (known & ~both) | replaced
+        self.makers[a] |= self.makers.pop(b)
 
 
 def _united(one: Group, two: Group, late: bool) -> Group | str:

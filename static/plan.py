@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from common.dim import Atom, Dim, evaluate, key
+from common.dim import Atom
 from common.eager import raise_status
 from common.errors import ArgumentError, ShapeError
 from common.native.calls import make_run
 from common.native.plan import ProgramPlan, RunFailure, explain_failure
 from static.lowering.arena import ALIGNMENT, place
 from static.lowering.items import Buffer
-from static.lowering.legalise import ColumnScratch
-from static.lowering.nest import Scratch
 from static.outputs import make_allocator
 
 if TYPE_CHECKING:
@@ -32,92 +29,53 @@ class Plan:
     """
 
     def __init__(self, program: Program, env: Mapping[Atom, int]) -> None:
-        self.program = program
-        self._values = [evaluate(dim.terms, env) for dim in program.sizes]
+        self.program, frame = program, program.frame
+        values = frame.evaluate(env)
+        self._shapes = [tuple([values[i] for i in shape]) for shape in frame.inputs]
         self._native = ProgramPlan()
-        self._arguments = self._add_arguments()
-        slots = self._place_temporaries()
-        for index, (step, address) in enumerate(zip(program.steps, program.addresses, strict=True)):
-            chosen = [slots[index, i] for i in range(len(step.things))]
-            self._native.add_call(address, chosen, [self.size(n) for n in step.ints])
+        self._declare([tuple([values[i] for i in shape]) for shape in frame.outputs])
+        self._add_memory(values)
+        for (slots, ints), address in zip(frame.steps, program.addresses, strict=True):
+            self._native.add_call(address, slots, [values[i] for i in ints])
         self._run = make_run(self._native)
 
-    def size(self, value: Any) -> int:
-        """The value of a size."""
-        return self._values[self.program.size_of[key(value)]] if isinstance(value, Dim) else int(value)
-
-    def shape(self, shape: Sequence[Any]) -> tuple[int, ...]:
-        """The values of sizes."""
-        return tuple(self.size(n) for n in shape)
-
     # ---------------------------------------------------------------- building
-    def _add_arguments(self) -> dict[int, int]:
-        """Declare inputs and outputs; buffer id -> slot."""
+    def _declare(self, outputs: list[tuple[int, ...]]) -> None:
+        """Declare inputs and outputs, in the order of the frame's slots."""
         work, native = self.program.work, self._native
         written = {state.id for state, _ in work.writes}
-        slots: dict[int, int] = {}
-        self._written: list[int] = []
-        for position, buffer in enumerate(work.inputs):
-            weak = self.program.graph.inputs[position].spec.weak
-            if weak and buffer.dtype == np.float64:
-                slots[buffer.id] = native.add_float()
-            elif weak and buffer.dtype == np.int64:
-                slots[buffer.id] = native.add_int()
+        self._written = [i for i, buffer in enumerate(work.inputs) if buffer.id in written]
+        for value, buffer, shape in zip(self.program.graph.inputs, work.inputs, self._shapes, strict=True):
+            if value.spec.weak and buffer.dtype == np.float64:
+                native.add_float()
+            elif value.spec.weak and buffer.dtype == np.int64:
+                native.add_int()
             else:
-                writes = buffer.id in written
-                slots[buffer.id] = native.add_array(buffer.dtype, self.shape(buffer.shape), writes)
-                if writes:
-                    self._written.append(position)
+                native.add_array(buffer.dtype, shape, buffer.id in written)
         self._allocate = []
-        for buffer, shape in work.outputs:
-            sizes = self.shape(shape)
-            slots[buffer.id] = native.add_array(buffer.dtype, sizes, writes=True)
+        for (buffer, _), sizes in zip(work.outputs, outputs, strict=True):
+            native.add_array(buffer.dtype, sizes, writes=True)
             self._allocate.append(make_allocator(sizes, buffer.dtype))
-        return slots
 
-    def _place_temporaries(self) -> dict[tuple[int, int], int]:
-        """(step, position of the buffer) -> slot; temporaries get places in the arena."""
-        lives: dict[int, list[Any]] = {}
-        constants: dict[int, Buffer] = {}
-        uses: list[tuple[int, int, int]] = []
-        slots: dict[tuple[int, int], int] = {}
-        for index, step in enumerate(self.program.steps):
-            for position, thing in enumerate(step.things):
-                own = thing.storage if isinstance(thing, Buffer) else thing
-                if isinstance(own, Buffer) and own.id in self._arguments:
-                    slots[index, position] = self._arguments[own.id]
-                    continue
-                if isinstance(own, Buffer) and own.constant is not None:
-                    constants[own.id] = own
-                    uses.append((index, position, id(own)))
-                    continue
-                life = lives.setdefault(id(own), [index, index, self._bytes(own)])
-                life[1] = index
-                uses.append((index, position, id(own)))
-        offsets, total = place([tuple(life) for life in lives.values()])
-        fixed = {id(b): total + i * ALIGNMENT for i, b in enumerate(constants.values())}
-        self.arena_bytes = total + ALIGNMENT * len(fixed)
+    def _add_memory(self, values: list[int]) -> None:
+        """Place temporaries and constants in one arena."""
+        frame = self.program.frame
+        lives = []
+        for t in frame.temporaries:
+            nbytes = values[t.size[0]] if t.columns is None else t.columns.nbytes(*(values[i] for i in t.size))
+            lives.append((t.first, t.last, nbytes))
+        offsets, total = place(lives)
+        offsets += range(total, total + ALIGNMENT * len(frame.constants), ALIGNMENT)
+        self.arena_bytes = total + ALIGNMENT * len(frame.constants)
         arena = np.empty(self.arena_bytes + ALIGNMENT, np.uint8)
-        start = -arena.__array_interface__["data"][0] % ALIGNMENT
-        for buffer in constants.values():
-            at = start + fixed[id(buffer)]
-            arena[at : at + buffer.dtype.itemsize].view(buffer.dtype)[0] = self._constant(buffer)
-        where = dict(zip(lives, offsets, strict=True)) | fixed
-        known = {name: self._native.add_memory(arena, start + offset) for name, offset in where.items()}
-        for index, position, name in uses:
-            slots[index, position] = known[name]
-        return slots
-
-    def _constant(self, buffer: Buffer) -> Any:
-        return self.size(buffer.constant) if isinstance(buffer.constant, Dim) else buffer.constant
-
-    def _bytes(self, thing: Buffer | Scratch) -> int:
-        if isinstance(thing, Buffer):
-            return math.prod(self.shape(thing.shape)) * thing.dtype.itemsize
-        size = thing.nbytes
-        if isinstance(size, ColumnScratch):
-            return size.nbytes(self.size(size.rows), self.size(size.columns))
-        return self.size(size)
+        address = arena.__array_interface__["data"][0]
+        start = -address % ALIGNMENT
+        for offset, (buffer, index) in zip(offsets[len(lives) :], frame.constants, strict=True):
+            at = start + offset
+            value = buffer.constant if index < 0 else values[index]
+            arena[at : at + buffer.dtype.itemsize].view(buffer.dtype)[0] = value
+        self._native.keep.append(arena)
+        self._native.frame += [address + start + offset for offset in offsets]
 
     # ---------------------------------------------------------------- running
     def __call__(self, *arrays: Any) -> list[np.ndarray]:
@@ -167,7 +125,7 @@ class Plan:
             target[...] = value
 
     def _accepted(self, position: int, x: Any, buffer: Buffer) -> np.ndarray:
-        shape = self.shape(buffer.shape)
+        shape = self._shapes[position]
         if np.shape(x) != shape:
             raise ShapeError(f"array {position} has shape {np.shape(x)}, the program was planned for {shape}")
         if self.program.graph.inputs[position].spec.weak and buffer.dtype.itemsize == 8:

@@ -115,6 +115,7 @@ class Item:
     dtype : in which it computes.
     inputs, results : buffers of a native item, in the order of the op.
     calls : the `NativeCall` sequence of a native item.
+    accesses, reads : its operands in buffers, and all buffers that it reads.
     """
 
     id: int
@@ -128,21 +129,17 @@ class Item:
     split: int | None = None
     inputs: list[Buffer] = field(default_factory=list)
     calls: list[Any] = field(default_factory=list)
+    accesses: list[Access] = field(init=False)
+    reads: list[Buffer] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.accesses = [o.source for o in self.operands if isinstance(o.source, Access)]
+        self.reads = self.inputs or [access.buffer for access in self.accesses]
 
     @property
     def out(self) -> Buffer:
         """The buffer of a map or reduction."""
         return self.results[0]
-
-    @property
-    def accesses(self) -> list[Access]:
-        """The operands that are read from buffers."""
-        return [o.source for o in self.operands if isinstance(o.source, Access)]
-
-    @property
-    def reads(self) -> list[Buffer]:
-        """All buffers that the item reads."""
-        return self.inputs or [access.buffer for access in self.accesses]
 
     @property
     def level(self) -> int:
