@@ -12,12 +12,15 @@ from __future__ import annotations
 
 import hashlib
 import re
+import sys
 import threading
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from types import FunctionType
 from typing import Any
+
+import numpy as np
 
 from common.native import cache as disk
 from common.native import engine
@@ -115,7 +118,8 @@ def _environment() -> bytes:
     """Return the hash of the compilers' versions, the CPU and the files that define kernels (about 2 ms)."""
     import llvmlite
 
-    digest = hashlib.sha256(repr((_numba_version(), llvmlite.__version__, engine.cpu())).encode())
+    versions = sys.version, np.__version__, _numba_version(), llvmlite.__version__
+    digest = hashlib.sha256(repr((versions, engine.cpu())).encode())
     package = Path(__file__).parent.parent
     for path in [package / "numerics.py", *(p for f in HASHED for p in sorted((package / f).glob("*.py")))]:
         digest.update(f"{path.parent.name}/{path.name}".encode())

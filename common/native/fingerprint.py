@@ -5,14 +5,16 @@ from __future__ import annotations
 import hashlib
 import marshal
 import os
+import re
 from collections.abc import Callable, Iterator
-from types import CodeType, FunctionType, ModuleType
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
 _PLAIN = (int, float, bool, str, bytes, type(None), np.dtype, np.generic)
-_STABLE_MODULES = ("common", "numpy", "math", "operator")
+# Every key covers what these define: Python and numpy by version, the package by the contents of its files.
+_STABLE = re.compile(r"(builtins|math|operator|numpy|common\.(native|kernels|ops|numerics))(\.|$)")
 
 
 def global_names(code: CodeType) -> set[str]:
@@ -42,8 +44,16 @@ def fingerprint(function: Callable[..., Any]) -> str:
     return digest.hexdigest()
 
 
+def _is_named(value: FunctionType | BuiltinFunctionType | type) -> bool:
+    """Whether the name of a function or class says all: it is defined at the top of a stable module."""
+    unique = "<" not in value.__qualname__
+    return unique and isinstance(value.__module__, str) and bool(_STABLE.match(value.__module__))
+
+
 def _parts(value: Any, seen: set[int]) -> Iterator[bytes]:
-    if isinstance(value, FunctionType):
+    if isinstance(value, FunctionType | BuiltinFunctionType | type) and _is_named(value):
+        yield f"{value.__module__}.{value.__qualname__}".encode()
+    elif isinstance(value, FunctionType):
         if id(value) in seen:
             return
         seen.add(id(value))
@@ -63,7 +73,7 @@ def _parts(value: Any, seen: set[int]) -> Iterator[bytes]:
             yield from _parts(item, seen)
     elif isinstance(value, _PLAIN):
         yield f"{type(value).__name__} {value!r}".encode()
-    elif isinstance(value, ModuleType) and value.__name__.partition(".")[0] in _STABLE_MODULES:
+    elif isinstance(value, ModuleType) and _STABLE.match(value.__name__):
         yield value.__name__.encode()
     else:
         yield os.urandom(16)

@@ -109,7 +109,7 @@ def test_written_slots_may_be_many():
 
 @pytest.mark.parametrize(("read", "written"), [(2, 1), (8, 8), (24, 16)])
 def test_loops_are_vectorised_without_overlap_checks(read, written):
-    """Beyond 16 + 8 arrays LLVM would leave the loop scalar, and below check for overlaps, were it not told."""
+    """Beyond 16 + 8 arrays LLVM would leave the loop scalar, and below that check for overlaps first."""
     from common.native.frontend import lower_kernel
 
     lines = [f"    b{i} = buffer(bufs, {i}, float64)" for i in range(read + written)]

@@ -33,6 +33,13 @@ def test_equal_functions_have_equal_fingerprints():
     assert fingerprint(lambda x: math.pi * x) == fingerprint(lambda x: math.pi * x)
 
 
+def test_functions_of_the_package_are_named_by_their_files():
+    from common.kernels.elementary import tanh
+
+    assert fingerprint(make(2.5, tanh)) == fingerprint(make(2.5, tanh))
+    assert fingerprint(make(2.5, tanh)) != fingerprint(make(2.5, abs))
+
+
 def test_the_position_in_a_file_does_not_matter():
     assert fingerprint(lambda x: x + 1) == fingerprint(lambda x: x + 1)
 
