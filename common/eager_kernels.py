@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -33,13 +33,13 @@ def operand_spec(x: Any) -> Spec:
     return number_spec(x) if isinstance(x, (bool, int, float)) else Spec(x.shape, x.dtype)
 
 
-@lru_cache(maxsize=None)
+@cache
 def compiled(source: str, name: str) -> Call:
     """A kernel as a Python callable: arrays in, then ints; returns its status."""
     return make_call(compile_kernel(source, name))
 
 
-@lru_cache(maxsize=None)
+@cache
 def fast(name: str, dtypes: tuple[np.dtype, ...], out_dtype: np.dtype) -> Call:
     """The builtin for operands of one shape, or of which one is 0-d; None as result means: take the general path."""
     full = _address(name, dtypes, out_dtype, "f" * len(dtypes))
@@ -50,7 +50,13 @@ def fast(name: str, dtypes: tuple[np.dtype, ...], out_dtype: np.dtype) -> Call:
     return make_elementwise(dtypes, out_dtype, full, left, right)
 
 
-@lru_cache(maxsize=None)
+@cache
+def same_shape(name: str, dtypes: tuple[np.dtype, ...], out_dtype: np.dtype) -> Call:
+    """The builtin for operands of one shape only, so that its result needs no un-broadcasting."""
+    return make_elementwise(dtypes, out_dtype, _address(name, dtypes, out_dtype, "f" * len(dtypes)))
+
+
+@cache
 def general(name: str, dtypes: tuple[np.dtype, ...], out_dtype: np.dtype, classes: str) -> Call:
     """The loop for operands of the given classes, called with operands, result, rows and columns."""
     return make_call(_address(name, dtypes, out_dtype, classes))

@@ -96,7 +96,7 @@ class Op:
     def set_rules(self, rules: Sequence[Callable[..., Any] | None]) -> None:
         """Install gradient rules; also what the mutation tests use to break one."""
         self.rules = tuple(rules)
-        named = [_parameters(rule) if rule else () for rule in self.rules]
+        named = [rule_parameters(rule) if rule else () for rule in self.rules]
         wanted = {n for names in named for n in names}
         shapes = tuple(f"{n}_shape" for n in self.inputs)
         unknown = wanted - {"g", "y", *self.inputs, *shapes, *self.attrs}
@@ -124,7 +124,8 @@ class Op:
         return f"<op {self.name}>"
 
 
-def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
+def rule_parameters(function: Callable[..., Any]) -> tuple[str, ...]:
+    """What a rule names: its parameters."""
     return tuple(inspect.signature(function).parameters)
 
 

@@ -44,6 +44,7 @@ class Node:
     Attributes
     ----------
     op, attrs : what was applied.
+    backward : the op's rules, composed; on the eager engine's short path their straight-line form.
     number : position in program order, over the whole process.
     edges : per operand, where its gradient goes.
     saved : what the op's rules need, as bare payloads (arrays or values), so that no tensor is kept alive and no
@@ -52,7 +53,7 @@ class Node:
     code, lasti : the user's frame, from which file and line follow.
     """
 
-    __slots__ = ("op", "attrs", "number", "edges", "saved", "fit", "code", "lasti", "freed_by",
+    __slots__ = ("op", "attrs", "backward", "number", "edges", "saved", "fit", "code", "lasti", "freed_by",
                  "__weakref__")  # fmt: skip
 
     def __init__(
@@ -60,6 +61,7 @@ class Node:
     ) -> None:
         self.number = next_number()
         self.op, self.attrs, self.edges, self.saved = op, attrs, edges, saved
+        self.backward = op.backward
         self.fit, self.code, self.lasti, self.freed_by = fit, code, lasti, None
 
     def name(self) -> str:
@@ -176,26 +178,27 @@ def backward_pass(
     GraphFreedError : a node's saved values are gone.
     """
     order = collect(edge for edge, _ in seeds)
-    useful = _leading_to(order, wanted) if wanted is not None else None
-    trace = current_trace()
     totals: dict[Edge, Any] = {}
     for edge, seed in seeds:
         old = totals.get(edge)
         totals[edge] = seed if old is None else old + seed
+    trace = current_trace()
+    if wanted is None and unpack is None and trace is None:
+        _run_arrays(order, totals, retain, consumer)
+        return totals
+    useful = None if wanted is None else _leading_to(order, wanted)
     for node in order:
         if useful is not None and node not in useful:
             continue
-        g = _take(totals, node, wanted)
+        g = _take(totals, node, keep=wanted is not None)
         if g is None:
             continue
         saved = node.saved
         if saved is None:
             raise _freed(node)
-        edges = node.edges
-        if useful is None:
-            needs = edges
-        else:
-            needs = tuple(e if e is not None and _is_useful(e, useful, wanted) else None for e in edges)
+        needs = node.edges
+        if useful is not None and wanted is not None:
+            needs = tuple(e if e is not None and _is_useful(e, useful, wanted) else None for e in needs)
         if trace is not None:
             trace.origin = node
         contributions = node.op.backward(unpack(node) if unpack else saved, node.attrs, g, needs)
@@ -215,9 +218,53 @@ def backward_pass(
     return totals
 
 
-def _take(totals: dict[Edge, Any], node: Node, wanted: set[Any] | None) -> Any:
+def _run_arrays(order: list[Node], totals: dict[Edge, Any], retain: bool, consumer: tuple[Any, int]) -> None:
+    """The loop of `backward_pass` for bare arrays and all leaves, with nothing in it that this case does not need."""
+    get, pop = totals.get, totals.pop
+    for node in order:
+        g = pop(node, None) if node.op.nout == 1 else _take(totals, node, keep=False)
+        if g is None:
+            continue
+        saved = node.saved
+        if saved is None:
+            raise _freed(node)
+        edges = node.edges
+        contributions = node.backward(saved, node.attrs, g, edges)
+        fit = node.fit
+        position = 0
+        for edge in edges:
+            if edge is not None:
+                c = contributions[position]
+                if c is None and fit is None:
+                    # a builtin declined: the layout is not its own
+                    contributions = node.op.backward(saved, node.attrs, g, edges)
+                    c = contributions[position]
+                if c is not None:
+                    if fit is not None:
+                        c = _fit(c, *fit[position])
+                    old = get(edge)
+                    if old is not None:
+                        c = _add(old, c)
+                    totals[edge] = c
+            position += 1
+        if saved and not retain:
+            node.saved, node.freed_by = None, consumer
+
+
+#: Builtins that add two arrays of one shape, per dtype, or decline with None; set by the eager engine.
+adders: list[Callable[..., Any]] = []
+
+
+def _add(old: Any, c: Any) -> Any:
+    for add in adders:
+        total = add(old, c)
+        if total is not None:
+            return total
+    return old + c
+
+
+def _take(totals: dict[Edge, Any], node: Node, *, keep: bool) -> Any:
     """The cotangent of a node: one value, or a tuple with None for outputs that got none."""
-    keep = wanted is not None
     if node.op.nout == 1:
         return totals.get(node) if keep else totals.pop(node, None)
     gs = tuple(

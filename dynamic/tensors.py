@@ -1,0 +1,191 @@
+"""The eager tensor: an array, its place in the tape, and a short path for the commonest ops.
+
+The short path handles two tensors of one shape and dtype, or one tensor: a native builtin computes, and a node
+is put on the tape by plain assignments. Everything else takes `common.tensor.record`, with the same result.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from common import eager_kernels, mode, tape
+from common import tensor as base
+from common.array_rules import straight_rules
+from common.methods import install_methods
+from common.op import REGISTRY, Op
+from common.tape import PACKAGES, Node, next_number, user_frame
+from common.tensor import TensorBase, record
+
+
+class Tensor(TensorBase):
+    """A multi-dimensional array whose operations are recorded as they run.
+
+    Parameters
+    ----------
+    data : (...) ndarray; used as it is, not copied.
+    requires_grad : record operations on it.
+
+    Raises
+    ------
+    DTypeError : `requires_grad` for a dtype that is not floating point.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, data: np.ndarray, requires_grad: bool = False) -> None:
+        self.data = data
+        self.requires_grad = False
+        self.grad_fn = None
+        self.output_nr = 0
+        self._grad = self._sink = None
+        if requires_grad:
+            self.requires_grad_()
+
+
+_new = object.__new__
+_getframe = sys._getframe
+_grad_enabled = mode.grad_mode.get
+_next_number = next_number
+FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+
+
+class _Short:
+    """The short path of one op: per float dtype a builtin for operands of one shape, and the rules to go with it."""
+
+    __slots__ = ("op", "builtins", "rules")
+
+    def __init__(self, op: Op) -> None:
+        self.op = op
+        self.builtins: list[Callable[..., Any]] = [self._first(i, dtype) for i, dtype in enumerate(FLOATS)]
+        self.rules: list[Any] = [None] * len(FLOATS)
+
+    def _first(self, position: int, dtype: np.dtype) -> Callable[..., Any]:
+        """Compiles at first use, then takes itself out of the way."""
+
+        def compile_and_run(*arrays: np.ndarray) -> Any:
+            if any(x.dtype != dtype for x in arrays):
+                return None
+            self.builtins[position] = eager_kernels.same_shape(self.op.name, (dtype,) * len(arrays), dtype)
+            self.rules[position] = straight_rules(self.op, self.op.rules, dtype)
+            return self.builtins[position](*arrays)
+
+        return compile_and_run
+
+
+def _binary(op: Op) -> Callable[[Any, Any], Any]:
+    """The operator of a binary op."""
+    short = _Short(op)
+    builtins, rules = short.builtins, short.rules
+    left, right, output = 0 in op.saved_inputs, 1 in op.saved_inputs, op.saves_output
+
+    def operator(a: Tensor, b: Any) -> Any:
+        if mode.tracing or not isinstance(b, TensorBase):
+            return general(a, b)
+        x, z = a.data, b.data
+        y = builtins[0](x, z)
+        position = 0
+        if y is None:
+            y = builtins[1](x, z)
+            if y is None:
+                return general(a, b)
+            position = 1
+        t = _new(Tensor)
+        t.data = y
+        t.output_nr = 0
+        t._grad = t._sink = None
+        if (a.requires_grad or b.requires_grad) and _grad_enabled():
+            e = a.grad_fn
+            if e is None:
+                e = a if a.requires_grad else None
+            elif a.output_nr:
+                e = a.edge
+            f = b.grad_fn
+            if f is None:
+                f = b if b.requires_grad else None
+            elif b.output_nr:
+                f = b.edge
+            node = _new(Node)
+            node.number = _next_number()
+            node.op = op
+            node.backward = rules[position]
+            node.edges = (e, f)
+            if left:
+                node.saved = (x, z) if right else (x, y) if output else (x,)
+            elif right:
+                node.saved = (z, y) if output else (z,)
+            else:
+                node.saved = (y,) if output else ()
+            node.attrs = node.fit = node.freed_by = None
+            frame = _getframe(1)
+            if frame.f_code.co_filename.startswith(PACKAGES):
+                node.code, node.lasti = user_frame(2)
+            else:
+                node.code, node.lasti = frame.f_code, frame.f_lasti
+            t.grad_fn = node
+            t.requires_grad = True
+        else:
+            t.grad_fn = None
+            t.requires_grad = False
+        return t
+
+    assert not (left and right and output), f"the short path does not save all of {op.name}'s operands and result"
+    general = getattr(TensorBase, f"__{_METHOD.get(op.name, op.name)}__")
+    return operator
+
+
+_METHOD = {"div": "truediv"}
+
+
+def _unary(op: Op) -> Callable[[Any], Any]:
+    """The method of a unary op."""
+    short = _Short(op)
+    builtins, rules = short.builtins, short.rules
+    operand, output = bool(op.saved_inputs), op.saves_output
+
+    def method(a: Tensor) -> Any:
+        if mode.tracing:
+            return record(op, (a,), {})
+        x = a.data
+        y = builtins[0](x)
+        position = 0
+        if y is None:
+            y = builtins[1](x)
+            if y is None:
+                return record(op, (a,), {})
+            position = 1
+        t = _new(Tensor)
+        t.data = y
+        t.output_nr = 0
+        t._grad = t._sink = None
+        if a.requires_grad and _grad_enabled():
+            node = _new(Node)
+            node.number = _next_number()
+            node.op = op
+            node.backward = rules[position]
+            node.edges = (a.edge,)
+            node.saved = ((x, y) if output else (x,)) if operand else ((y,) if output else ())
+            node.attrs = node.fit = node.freed_by = None
+            node.code, node.lasti = user_frame(2)
+            t.grad_fn = node
+            t.requires_grad = True
+        else:
+            t.grad_fn = None
+            t.requires_grad = False
+        return t
+
+    method.__name__, method.__doc__ = op.name, op.doc
+    return method
+
+
+install_methods(TensorBase)
+tape.adders = _Short(REGISTRY["add"]).builtins
+for _name in ("add", "sub", "mul", "div"):
+    setattr(Tensor, f"__{_METHOD.get(_name, _name)}__", _binary(REGISTRY[_name]))
+for _name in ("exp", "log", "tanh", "sigmoid", "relu", "sin", "cos", "sqrt", "square"):
+    setattr(Tensor, _name, _unary(REGISTRY[_name]))
+Tensor.__neg__ = _unary(REGISTRY["neg"])  # type: ignore[attr-defined]
+base.eager_class = Tensor
