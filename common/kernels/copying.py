@@ -14,9 +14,9 @@ kernel             buffers  args                            result
 ``cast``           x, out   n                               out[i] = x[i] by `primitives.convert`
 =================  =======  ==============================  =====================================
 
-No kernel needs scratch or returns a status other than 0. ``copy`` serves contiguous copies of views (strided
-x), the pieces of cat and writes into a view (strided out); x and out do not overlap. Beside each source stands
-a function that makes the `NativeCall`.
+No kernel needs scratch or returns a status other than 0. ``copy`` serves contiguous copies of views (x is
+strided), the pieces of cat and writes into a view (out is strided); x and out do not overlap. Beside each
+source stands a function that makes the `NativeCall`.
 """
 
 from __future__ import annotations
@@ -144,12 +144,13 @@ def copy_source(dtype: Any) -> str:
                 for j in range(across):
                     out[q + j] = value
         else:
-            for i0 in range(0, down, {_TILE}):
-                for j0 in range(0, across, {_TILE}):
-                    for i in range(i0, min(i0 + {_TILE}, down)):
+            tile = {_TILE} if p2 * p2 < p1 * p1 else max(down, across, 1)
+            for i0 in range(0, down, tile):
+                for j0 in range(0, across, tile):
+                    for i in range(i0, min(i0 + tile, down)):
                         p = p0 + i * p2
                         q = q0 + i * q2
-                        for j in range(j0, min(j0 + {_TILE}, across)):
+                        for j in range(j0, min(j0 + tile, across)):
                             out[q + j * q1] = x[p + j * p1]
     return 0
 """

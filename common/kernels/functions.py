@@ -17,6 +17,7 @@ call                                      meaning
 ``fold_rows(acc, a, C)``                  fold LANES rows of C accumulators into the first row
 ``hold_threads()``                        hold BLAS to one thread; returns how many it had
 ``release_threads(count)``                give them back
+``uniform_float32(seed, index)``, ...     see `common.kernels.random`
 ``float_of_bits(word)``                    the float64 whose bit pattern is an int64 arg
 ``blas_gemm(a, i, b, j, c, l, ...)``      one product, see `common.kernels.product.call_gemm`
 ========================================  ==========================================================
@@ -30,7 +31,7 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 
-from common.kernels import extremes, lanes, product
+from common.kernels import extremes, lanes, product, random
 from common.kernels.blocks import word
 from common.native.intrinsics import BufferType, KernelFunction, storage_type
 from common.native.primitives import from_bits
@@ -112,4 +113,4 @@ NAMESPACE: dict[str, Any] = {
         _threads("release_threads", product.release_threads, types.none, types.int64),
     )
 }
-NAMESPACE["float_of_bits"] = from_bits
+NAMESPACE |= {"float_of_bits": from_bits, **random.SCALARS}

@@ -5,8 +5,8 @@ anything is written: status `OUT_OF_RANGE` leaves the result as it was. Addition
 a time in ascending C order of the index array, starting from +0.0, so the bits are defined although indices
 repeat.
 
-An array is seen as (outer, extent, inner), `extent` being the dimension that is indexed; out starts from zeros
-where the result says "+=" or "spread".
+An array is seen as (outer, extent, inner), `extent` being the dimension that is indexed. ``scatter_zeros``,
+``put_zeros`` and ``spread`` first fill out with zeros.
 
 =================  =============  ===========================  =======================================
 kernel             buffers        args                         result
@@ -20,8 +20,8 @@ kernel             buffers        args                         result
 ``one_hot``        index, out     count, classes               out[i, c] = 1 if index[i] == c else 0
 =================  =============  ===========================  =======================================
 
-``take`` and ``put_zeros`` with ``outer = 1`` are an embedding and its gradient. No kernel needs scratch; those
-that only move elements are compiled per element size and keep NaN payloads.
+``take`` and ``put_zeros`` with ``outer = 1`` are an embedding and its gradient. No kernel needs scratch. The
+ones that only move elements are compiled per element size and keep NaN payloads.
 """
 
 from __future__ import annotations
