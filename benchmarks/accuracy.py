@@ -29,7 +29,7 @@ ROUNDS = 31
 
 
 def inputs(name: str, dtype: Any, count: int, seed: int = 0) -> tuple[np.ndarray, ...]:
-    """Return arguments to compare bits on: points of the domain, as many random bit patterns, special values."""
+    """Return arguments to compare bits on: points of the domain, random bit patterns, special values."""
     points = sample(name, dtype, 2 * count // 3, seed)
     rng = np.random.default_rng(seed)
     special = special_values(dtype)

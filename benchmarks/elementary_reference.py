@@ -64,7 +64,7 @@ def ulp_error(value: float, exact: Any, dtype: Any) -> float:
 
 
 def sample(name: str, dtype: Any, count: int, seed: int = 0) -> tuple[np.ndarray, ...]:
-    """Return points of the function's domain, a third uniform where it bends, the rest over its whole range."""
+    """Return points of the function's domain: some uniform where it bends, some over its whole range."""
     rng = np.random.default_rng(seed)
     wide = np.dtype(dtype).itemsize == 8
     third = count // 3
@@ -102,12 +102,14 @@ def sample(name: str, dtype: Any, count: int, seed: int = 0) -> tuple[np.ndarray
 
 
 def special_values(dtype: Any) -> np.ndarray:
-    """Return zeros, infinities, NaN, the ends of the normal and subnormal ranges and the borders of the forms."""
+    """Return zeros, infinities, NaN, the ends of all ranges and the borders of the forms, and neighbours."""
     info = np.finfo(dtype)
-    values = [0.0, np.inf, np.nan, 1, 2, 3, 0.5, 1.5, info.tiny, info.smallest_subnormal, info.max, info.eps, 7, 1e9,
-              22, 10, 5.93, 3.95, 0.921875, 709.782712893384, 709.7827128933841, 745.1332191019412, 40, 20, 4097,
-              88.72283, 88.722839, 103.97207, 103.9721, 2.0**27, 2.0**47, 2.0**53, 2.0**54, 2.0**-28, 2.0**-13,
-              2.0**60, 1e22, 1e30, 3e38, np.pi, np.pi / 2, np.pi / 4, np.sqrt(0.5), np.sqrt(2.0)]  # fmt: skip
+    values = [
+        0.0, np.inf, np.nan, info.tiny, info.smallest_subnormal, info.max, info.eps, 1, 2, 3, 0.5, 1.5,
+        7, 10, 20, 22, 40, 4097, 5.93, 3.95, 0.921875, 0.126, 709.782712893384, 709.7827128933841, 745.1332191019412,
+        88.72283, 88.722839, 103.97207, 103.9721, 2.0**27, 2.0**47, 2.0**53, 2.0**54, 2.0**60, 2.0**-13,
+        2.0**-28, 1e9, 1e22, 1e30, 3e38, np.pi, np.pi / 2, np.pi / 4, np.sqrt(0.5), np.sqrt(2.0),
+    ]  # fmt: skip
     with np.errstate(all="ignore"):
         positive = np.array(values, dtype)
         below, above = np.nextafter(positive, dtype(0)), np.nextafter(positive, dtype(np.inf))
@@ -120,8 +122,8 @@ def worst_error(
 ) -> tuple[float, Any]:
     """Return the largest error found, in ulp, and the point it was found at.
 
-    Every value is compared in extended precision where numpy has it; the ``checked`` worst of those and as many
-    others are compared with mpmath, and only those count.
+    Every value is compared in extended precision where numpy has it; the ``checked`` worst of those and as
+    many others are compared with mpmath, and only those count.
     """
     dtype = values.dtype
     stride = max(1, len(values) // checked)

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from common.native.primitives import Value, absolute, bits, constant, dtype_of, from_bits, is_float, select, sqrt
+from common.native.primitives import (
+    Value,
+    absolute,
+    bits,
+    constant,
+    dtype_of,
+    from_bits,
+    is_float,
+    select,
+    sqrt,
+)
 
 __all__ = ["abs", "clamp", "maximum", "minimum", "reciprocal", "rsqrt", "sign", "signbit", "sqrt", "square"]
 
@@ -58,5 +68,8 @@ def reciprocal(x: Value) -> Value:
 
 
 def rsqrt(x: Value) -> Value:
-    """Return 1 / sqrt(x), both steps correctly rounded; -inf at -0, NaN below zero."""
+    """Return 1 / sqrt(x), both steps correctly rounded; -inf at -0, NaN below zero.
+
+    Error: float64 1.50 ulp, float32 1.50 ulp.
+    """
     return 1.0 / sqrt(x)

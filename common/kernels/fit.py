@@ -1,9 +1,10 @@
 """Fit the polynomials of the elementary functions and write `coefficients.py`.
 
-Run ``python -m common.kernels.fit`` (needs mpmath; about a minute). Each polynomial minimises the largest
-weighted error on an interval, found by Remez' exchange algorithm on a Chebyshev grid: solve for the polynomial
-whose weighted error alternates on n + 2 points, move the points to the extrema of that error, repeat until they
-stay. The weight turns the error of the fitted part into the relative error of the function it is part of.
+Run ``python -m common.kernels.fit`` (needs mpmath; a few seconds). Each polynomial minimises the largest
+weighted error on an interval, found by Remez' exchange algorithm on a Chebyshev grid: solve for the
+polynomial whose weighted error alternates on n + 2 points, move the points to the extrema of that error,
+repeat until they stay. The weight turns the error of the fitted part into the relative error of the
+function it is part of.
 
 References
 ----------
@@ -23,7 +24,9 @@ GRID = 600
 ROUNDS = 20
 
 
-def fit(function: Callable[[Any], Any], low: Any, high: Any, degree: int, weight: Callable[[Any], Any]) -> Any:
+def fit(
+    function: Callable[[Any], Any], low: Any, high: Any, degree: int, weight: Callable[[Any], Any]
+) -> tuple[list[Any], Any]:
     """Return the coefficients (constant first) that minimise ``max |weight * (function - polynomial)|``.
 
     Returns
@@ -45,7 +48,9 @@ def fit(function: Callable[[Any], Any], low: Any, high: Any, degree: int, weight
             system[row, degree + 1] = (-1) ** row / weights[i]
             right[row] = values[i]
         coefficients = list(mp.lu_solve(system, right))[: degree + 1]
-        errors = [w * (v - mp.polyval(coefficients[::-1], x)) for x, v, w in zip(grid, values, weights, strict=True)]
+        errors = [
+            w * (v - mp.polyval(coefficients[::-1], x)) for x, v, w in zip(grid, values, weights, strict=True)
+        ]
         extrema = _alternating_extrema(errors, degree + 2)
         if len(extrema) < degree + 2 or extrema == points:
             break
@@ -54,7 +59,7 @@ def fit(function: Callable[[Any], Any], low: Any, high: Any, degree: int, weight
 
 
 def _alternating_extrema(errors: list[Any], count: int) -> list[int]:
-    """Return the indices of the extremum of each run of one sign, the smallest ends dropped beyond ``count``."""
+    """Return the index of the extremum of each run of one sign; beyond ``count``, the smaller end goes."""
     extrema, best = [], 0
     for i in range(1, len(errors)):
         if (errors[i] > 0) != (errors[best] > 0):
@@ -80,7 +85,9 @@ def _targets() -> list[tuple[str, str, Callable[[Any], Any], Any, Any, int, Call
     tiny = mp.mpf(10) ** -6
     half_ln2 = mp.log(2) / 2 * mp.mpf("1.0005")
     exp_rest = _series(
-        lambda r: sum(r**k / mp.factorial(k + 2) for k in range(12)), lambda r: (mp.expm1(r) - r) / r**2, 1e-3
+        lambda r: sum(r**k / mp.factorial(k + 2) for k in range(12)),
+        lambda r: (mp.expm1(r) - r) / r**2,
+        1e-3,
     )
     exp2_slope = _series(
         lambda r: sum(mp.log(2) ** (k + 1) * r**k / mp.factorial(k + 1) for k in range(14)),
@@ -113,7 +120,9 @@ def _targets() -> list[tuple[str, str, Callable[[Any], Any], Any, Any, int, Call
         1e-8,
     )
     cos_rest = _series(
-        lambda z: mp.mpf(1) / 24 - z / 720 + z * z / 40320, lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2, 1e-8
+        lambda z: mp.mpf(1) / 24 - z / 720 + z * z / 40320,
+        lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2,
+        1e-8,
     )
     border = mp.mpf("0.921875")  # where erf changes form, exact in binary
     z_erf = border**2 * mp.mpf("1.001")
@@ -146,10 +155,11 @@ def _targets() -> list[tuple[str, str, Callable[[Any], Any], Any, Any, int, Call
         ("SIN_32", "(sin(r)/r - 1) / z; float64 inside float32 sin", sin_rest, 0, z_sin, 3, linear),
         ("COS_32", "(cos(r) - 1 + z/2) / z^2; float64 inside float32 cos", cos_rest, 0, z_sin, 3, square),
         ("ERF_64", "erf(x)/x - 1 as a function of z = x^2, |x| <= 0.921875", erf_slope, 0, z_erf, 11, one),
-        ("ERF_32", "the same, for float32", erf_slope, 0, z_erf, 5, one),
+        ("ERF_32", "the same, for float32", erf_slope, 0, z_erf, 6, one),
         ("ERFC_LOG_64", "-log(erfc(0.921875 + t)), t <= 5.008125",
          erfc_log, 0, mp.mpf("5.93") - border, 17, erfc),
-        ("ERFC_LOG_32", "the same, for float32, t <= 3.028125", erfc_log, 0, mp.mpf("3.95") - border, 7, erfc),
+        ("ERFC_LOG_32", "the same, for float32, t <= 3.028125",
+         erfc_log, 0, mp.mpf("3.95") - border, 7, erfc),
     ]  # fmt: skip
 
 
@@ -161,8 +171,8 @@ def main() -> None:
     lines = [
         '"""Polynomial coefficients of the elementary functions, constant term first.',
         "",
-        "Written by `python -m common.kernels.fit`; do not edit. The comment gives the largest weighted error of the",
-        "fit before its coefficients are rounded: the relative error it causes in the function.",
+        "Written by `python -m common.kernels.fit`; do not edit. The comment gives the largest weighted",
+        "error of the fit before its coefficients are rounded: the relative error it causes in the function.",
         '"""',
         "",
         "# ruff: noqa: E501",

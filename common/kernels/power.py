@@ -30,16 +30,16 @@ _SCALE_HEAD, _SCALE_TAIL = 0.9617966860532761, 7.872699542894897e-09
 
 
 def _short(x: Value) -> Value:
-    """Return ``x`` cut to its leading 26 bits, so that the product of two such numbers is exact in float64."""
+    """Return ``x`` cut to its leading 26 bits: the product of two such numbers is exact in float64."""
     return from_bits(bits(x) & -(1 << 27))
 
 
 def _log2(m: Value, k: Value, inverse: Value) -> tuple[Value, Value]:
     """Return (head, tail) with ``head + tail = k + log2(m)`` to about 2^-66 relative, head of 26 bits.
 
-    With s = (m-1)/(m+1) and z = s^2: ``log2 m = 2/(3 ln 2) * s * (3 + z + r)``, ``r = z^2 p(z)``, a scaling that
-    makes the coefficient of z exact. Every factor is carried as a short head and a tail, so that head times head
-    is exact; only r, 2^-11 of the sum, is rounded as a plain float64.
+    With s = (m-1)/(m+1) and z = s^2: ``log2 m = 2/(3 ln 2) * s * (3 + z + r)``, ``r = z^2 p(z)``, a scaling
+    that makes the coefficient of z exact. Every factor is carried as a short head and a tail, so that head
+    times head is exact; only r, 2^-11 of the sum, is rounded as a plain float64.
 
     Parameters
     ----------
@@ -102,10 +102,16 @@ def _power_32(x: Value, y: Value, divisor_override: Value) -> tuple[Value, Value
 def pow(x: Value, y: Value) -> Value:
     """Return x raised to the power y.
 
-    The exponents 2, 3, 0.5, 1, 0 and -1 are decided by value and *defined*: ``x*x``, ``(x*x)*x``, ``sqrt(x)``, ``x``,
-    1 and ``1/x``, correctly rounded but for the cube. So pow(-inf, 0.5) is NaN and pow(-0, 0.5) is -0, as for
-    sqrt. Otherwise as in C99, F.9.4.4: 1 for pow(1, y), NaN included; NaN for a negative finite base with a
-    fractional exponent; the sign of x for an odd integer y; limits at zeros and infinities.
+    The exponents 2, 3, 0.5, 1, 0 and -1 are decided by value and *defined*: ``x*x``, ``(x*x)*x``,
+    ``sqrt(x)``, ``x``, 1 and ``1/x``, correctly rounded but for the cube. So pow(-inf, 0.5) is NaN and
+    pow(-0, 0.5) is -0, as for sqrt. Otherwise as in C99, F.9.4.4: 1 for pow(1, y), NaN included; NaN for a
+    negative finite base with a fractional exponent; the sign of x for an odd integer y; limits at zeros and
+    infinities. Integers: see `integer_pow`.
+
+    Formula: ``2^(y log2 |x|)``, the logarithm as an unevaluated sum of two float64 (`_log2`); float32 is
+    computed in float64.
+
+    Error: float64 1.22 ulp, float32 0.54 ulp; the cube at most 1.5 ulp.
     """
     if not is_float(x):
         return integer_pow(x, y)

