@@ -103,6 +103,28 @@ def grad(
     return tuple(out)
 
 
+def differentiate(
+    outputs: Sequence[Any], cotangents: Sequence[Any], inputs: Sequence[Any], *, create_graph: bool, retain: bool
+) -> list[Any]:
+    """Cotangents of `inputs`, zeros where the outputs do not depend on one: the pullback of the transforms."""
+    from common.ops.arithmetic import zeros_like
+
+    totals = _run(tuple(outputs), tuple(cotangents), create_graph, retain, {x.edge for x in inputs}) if outputs else {}
+    found = []
+    for x in inputs:
+        total = totals.get(x.edge)
+        if total is None:
+            with mode.no_grad():
+                total = zeros_like(x)
+        found.append(total if isinstance(total, TensorBase) else wrap(_array(total)))
+    return found
+
+
+def cotangent_like(root: TensorBase) -> Any:
+    """The cotangent 1 of a scalar."""
+    return _seed(root, None)
+
+
 def _run(
     roots: tuple[Any, ...], cotangents: Any, create_graph: bool, retain: bool, wanted: Any
 ) -> dict[Any, Any]:

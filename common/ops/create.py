@@ -1,33 +1,38 @@
-"""Tensors from nothing but sizes; the engine whose function is called makes them."""
+"""Tensors from nothing but sizes: arrays outside a trace, traced values inside."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from common.op import NativeCall
+from common import mode
+from common.dtypes import DEFAULT_FLOAT, SUPPORTED, bool_, int64
+from common.errors import ArgumentError, DTypeError, ShapeError
+from common.op import NativeCall, Op
 from common.ops._define import kernel
 from common.spec import Spec, numel
-
-
-def _arange_native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str, Any]) -> list[NativeCall]:
-    from common.kernels import copying
-
-    return [copying.arange(outs[0].dtype, attrs["count"], attrs["start"], attrs["step"])]
 
 
 def _full_native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str, Any]) -> list[NativeCall]:
     from common.kernels import copying
 
-    return [copying.fill(outs[0].dtype, numel(attrs["shape"]), attrs["value"])]
+    bits = copying.value_bits(attrs["value"], outs[0].dtype)
+    return [NativeCall(copying.fill_source(outs[0].dtype), "fill", (numel(outs[0].shape), bits))]
+
+
+def _arange_native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str, Any]) -> list[NativeCall]:
+    from common.kernels import copying
+
+    return [NativeCall(copying.arange_source(int64), "arange", (attrs["count"], attrs["start"], attrs["step"]))]
 
 
 def _eye_native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str, Any]) -> list[NativeCall]:
     from common.kernels import copying
 
-    return [copying.eye(outs[0].dtype, attrs["rows"], attrs["columns"])]
+    return [NativeCall(copying.eye_source(outs[0].dtype), "eye", (attrs["rows"], attrs["columns"]))]
 
 
 full_ = kernel(
@@ -37,9 +42,9 @@ full_ = kernel(
 )  # fmt: skip
 
 arange_ = kernel(
-    "arange", (), lambda *, start, step, count, dtype: Spec((count,), np.dtype(dtype)), _arange_native,
-    lambda start, step, count, dtype: (start + np.arange(count) * step).astype(dtype),
-    doc="start + i step, computed in int64 or float64 and rounded once.", attrs=("start", "step", "count", "dtype"),
+    "arange", (), lambda *, start, step, count: Spec((count,), int64), _arange_native,
+    lambda start, step, count: start + np.arange(count, dtype=np.int64) * step,
+    doc="start + i step in int64, for i below count.", attrs=("start", "step", "count"),
 )  # fmt: skip
 
 eye_ = kernel(
@@ -47,3 +52,96 @@ eye_ = kernel(
     lambda rows, columns, dtype: np.eye(rows, columns, dtype=dtype), doc="The identity matrix.",
     attrs=("rows", "columns", "dtype"),
 )  # fmt: skip
+
+
+def _make(op: Op, **attrs: Any) -> Any:
+    trace = mode.current_trace()
+    return op.oracle(**attrs) if trace is None else trace.wrap(trace.record(op, (), attrs))
+
+
+def sizes(size: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Sizes given one by one or as one tuple; refuses negative ones.
+
+    Raises
+    ------
+    ShapeError : a negative size.
+    ArgumentError : something that is not a size.
+    """
+    if len(size) == 1 and isinstance(size[0], (tuple, list)):
+        size = tuple(size[0])
+    for n in size:
+        if isinstance(n, float) or not hasattr(n, "__index__"):
+            raise ArgumentError(f"a size must be an int, got {n!r}")
+        if isinstance(n, int) and n < 0:
+            raise ShapeError(f"Trying to create tensor with negative dimension {n}: {list(size)}")
+    return tuple(int(n) if isinstance(n, np.integer) else n for n in size)
+
+
+def dtype_or(dtype: Any, default: Any) -> np.dtype:
+    """`dtype` if it is given and supported, else the default.
+
+    Raises
+    ------
+    DTypeError : a dtype without ops.
+    """
+    wanted = np.dtype(default if dtype is None else dtype)
+    if wanted not in SUPPORTED:
+        raise DTypeError(f"dtype {wanted} is not supported; supported are {[d.name for d in SUPPORTED]}")
+    return wanted
+
+
+def zeros(*size: Any, dtype: Any = None) -> Any:
+    """Zeros; `size` is one tuple or several ints, dtype float32 by default."""
+    return _make(full_, shape=sizes(size), value=0, dtype=dtype_or(dtype, DEFAULT_FLOAT))
+
+
+def ones(*size: Any, dtype: Any = None) -> Any:
+    """Ones; `size` is one tuple or several ints, dtype float32 by default."""
+    return _make(full_, shape=sizes(size), value=1, dtype=dtype_or(dtype, DEFAULT_FLOAT))
+
+
+def full(size: Any, fill_value: Any, dtype: Any = None) -> Any:
+    """A number everywhere; the dtype follows the number: bool, int64 or float32.
+
+    Raises
+    ------
+    ArgumentError : `fill_value` is not a number.
+    """
+    if not isinstance(fill_value, (bool, int, float)):
+        raise ArgumentError(f"full(): fill_value must be a number, got {type(fill_value).__name__}")
+    by_value = bool_ if isinstance(fill_value, bool) else int64 if isinstance(fill_value, int) else DEFAULT_FLOAT
+    shape = sizes(tuple(size) if isinstance(size, (tuple, list)) else (size,))
+    value: Any = float(fill_value) if isinstance(fill_value, float) else fill_value
+    return _make(full_, shape=shape, value=value, dtype=dtype_or(dtype, by_value))
+
+
+def arange(start: Any, end: Any = None, step: Any = 1, dtype: Any = None) -> Any:
+    """start, start + step, ... below `end`; ``arange(end)`` starts at 0.
+
+    Floats are computed in float64 as start + i step and rounded once. The dtype is int64, or float32 if any
+    argument is a float.
+
+    Raises
+    ------
+    ArgumentError : `step` is 0, or its sign leads away from `end`.
+    """
+    from common.ops.cast import to
+
+    if end is None:
+        start, end = 0, start
+    if step == 0 or (end < start if step > 0 else end > start):
+        raise ArgumentError(f"arange(): step {step} must be nonzero and lead from {start} to {end}")
+    fractional = any(isinstance(x, float) for x in (start, end, step))
+    wanted = dtype_or(dtype, DEFAULT_FLOAT if fractional else int64)
+    if fractional:
+        counted = _make(arange_, start=0, step=1, count=math.ceil((float(end) - float(start)) / float(step)))
+        counted = to(counted, dtype=np.dtype(np.float64), x_dtype=int64) * float(step) + float(start)
+    else:
+        counted = _make(arange_, start=start, step=step, count=-((start - end) // step))
+    return counted if counted.dtype == wanted else to(counted, dtype=wanted, x_dtype=counted.dtype)
+
+
+def eye(n: Any, m: Any = None, dtype: Any = None) -> Any:
+    """The identity matrix, (n, n) or (n, m), float32 by default."""
+    rows, columns = sizes((n, n if m is None else m))
+    return _make(eye_, rows=rows, columns=columns, dtype=dtype_or(dtype, DEFAULT_FLOAT))

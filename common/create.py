@@ -1,0 +1,116 @@
+"""Tensors from data: arrays as what the running engine computes with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from common import mode
+from common.dtypes import DEFAULT_FLOAT, SUPPORTED, int64
+from common.errors import ArgumentError, DTypeError
+from common.tensor import NUMBERS, TensorBase, wrap
+
+CONVERTED = (np.ndarray, np.generic, list, tuple)
+
+
+def lift(x: Any) -> Any:
+    """An array as a tensor of the running engine, captured by reference in a trace; anything else as it is."""
+    if not isinstance(x, (np.ndarray, np.generic)):
+        return x
+    trace = mode.current_trace()
+    return wrap(to_array(x, copy=False) if trace is None else trace.payload(x))
+
+
+def operand(x: Any, *others: Any) -> Any:
+    """An argument as an operand: arrays and lists become tensors, and a number does if all of `others` are numbers."""
+    if isinstance(x, TensorBase) or x is None:
+        return x
+    if isinstance(x, CONVERTED):
+        return lift(to_array(x, copy=False))
+    if isinstance(x, NUMBERS) and all(isinstance(o, NUMBERS) for o in others):
+        return lift(to_array(x))
+    return x
+
+
+def operands(tensors: Any) -> list[Any]:
+    """A sequence of operands."""
+    if isinstance(tensors, (TensorBase, np.ndarray)):
+        raise ArgumentError(f"expected a tuple or list of tensors, got one {type(tensors).__name__}")
+    return [operand(x) for x in tensors]
+
+
+def to_array(data: Any, dtype: Any = None, *, copy: bool = True) -> np.ndarray:
+    """Numbers, nested lists, arrays or tensors as an array in native byte order.
+
+    Python floats become float32, Python ints int64; arrays keep their dtype.
+
+    Raises
+    ------
+    DTypeError : a dtype without ops.
+    ArgumentError : nested lists of unequal lengths, or no numbers at all.
+    """
+    if isinstance(data, TensorBase):
+        data = data.detach().numpy()  # type: ignore[attr-defined]
+    try:
+        array: np.ndarray = np.array(data) if copy or not isinstance(data, np.ndarray) else data
+    except ValueError as error:
+        raise ArgumentError(f"expected numbers in equally long sequences: {error}") from None
+    if dtype is not None:
+        wanted = np.dtype(dtype)
+    elif array.dtype.kind not in "fi" or _has_dtype(data):
+        wanted = array.dtype.newbyteorder("=")
+    else:
+        wanted = DEFAULT_FLOAT if array.dtype.kind == "f" else int64
+    if wanted not in SUPPORTED or array.dtype.kind not in "biuf":
+        raise DTypeError(f"dtype {array.dtype} is not supported; supported are {[d.name for d in SUPPORTED]}")
+    if array.dtype == wanted and array.dtype.isnative:
+        return array
+    from common.eager import run
+    from common.op import REGISTRY
+
+    array = array.astype(array.dtype.newbyteorder("="), copy=False)
+    return array if array.dtype == wanted else run(REGISTRY["to"], (array,), {"dtype": wanted})
+
+
+def _has_dtype(data: Any) -> bool:
+    """Whether a value, or the first inside nested lists, is numpy's: then its dtype is meant."""
+    while isinstance(data, (list, tuple)) and data:
+        data = data[0]
+    return isinstance(data, (np.ndarray, np.generic))
+
+
+def tensor(data: Any, dtype: Any = None, requires_grad: bool = False) -> Any:
+    """A new tensor that copies `data`.
+
+    Parameters
+    ----------
+    data : numbers, nested lists, an array or a tensor.
+    dtype : by default that of an array, float32 for Python floats, int64 for Python ints.
+    requires_grad : record operations on it.
+
+    Raises
+    ------
+    DTypeError : a dtype without ops, or `requires_grad` for one that is not floating point.
+    """
+    t = lift(to_array(data, dtype))
+    return t.requires_grad_() if requires_grad else t
+
+
+def as_tensor(data: Any, dtype: Any = None) -> Any:
+    """`data` as a tensor; shares memory with an array or tensor that has the dtype already."""
+    if isinstance(data, TensorBase):
+        return data if dtype is None else data.to(dtype)  # type: ignore[attr-defined]
+    return lift(to_array(data, dtype, copy=False))
+
+
+def from_numpy(array: np.ndarray) -> Any:
+    """A tensor that shares an array's memory.
+
+    Raises
+    ------
+    ArgumentError : not an array.
+    """
+    if not isinstance(array, np.ndarray):
+        raise ArgumentError(f"expected np.ndarray (got {type(array).__name__})")
+    return lift(array)

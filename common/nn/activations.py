@@ -1,0 +1,136 @@
+"""Activations and losses as modules: functions of `common.functional` with their arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from common import functional as F
+from common.nn.module import Module
+
+
+class Tanh(Module):
+    """Hyperbolic tangent."""
+
+    def forward(self, x: Any) -> Any:
+        """tanh(x)."""
+        return F.tanh(x)
+
+
+class ReLU(Module):
+    """max(x, 0)."""
+
+    def forward(self, x: Any) -> Any:
+        """relu(x)."""
+        return F.relu(x)
+
+
+class Sigmoid(Module):
+    """Logistic function."""
+
+    def forward(self, x: Any) -> Any:
+        """1 / (1 + e^-x)."""
+        return F.sigmoid(x)
+
+
+class GELU(Module):
+    """Gaussian error linear unit.
+
+    Parameters
+    ----------
+    approximate : "none" (erf) or "tanh".
+    """
+
+    def __init__(self, approximate: str = "none") -> None:
+        super().__init__()
+        self.approximate = approximate
+
+    def forward(self, x: Any) -> Any:
+        """gelu(x)."""
+        return F.gelu(x, self.approximate)
+
+    def extra_repr(self) -> str:
+        """The argument."""
+        return f"approximate={self.approximate!r}"
+
+
+class Softmax(Module):
+    """e^x divided by its sum along a dimension.
+
+    Parameters
+    ----------
+    dim : the dimension.
+    """
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.dim = dim
+
+    def forward(self, x: Any) -> Any:
+        """softmax(x)."""
+        return F.softmax(x, self.dim)
+
+    def extra_repr(self) -> str:
+        """The argument."""
+        return f"dim={self.dim}"
+
+
+class LogSoftmax(Softmax):
+    """The logarithm of `Softmax`.
+
+    Parameters
+    ----------
+    dim : the dimension.
+    """
+
+    def forward(self, x: Any) -> Any:
+        """log_softmax(x)."""
+        return F.log_softmax(x, self.dim)
+
+
+class _Loss(Module):
+    def __init__(self, reduction: str = "mean") -> None:
+        super().__init__()
+        self.reduction = reduction
+
+    def extra_repr(self) -> str:
+        """The argument."""
+        return f"reduction={self.reduction!r}"
+
+
+class CrossEntropyLoss(_Loss):
+    """Minus the log-probability of the target class, of logits.
+
+    Parameters
+    ----------
+    reduction : "mean", "sum" or "none".
+    """
+
+    def forward(self, input: Any, target: Any) -> Any:
+        """Loss of input (batch, classes) for target (batch,)."""
+        return F.cross_entropy(input, target, self.reduction)
+
+
+class NLLLoss(_Loss):
+    """Minus the log-probability of the target class, of log-probabilities.
+
+    Parameters
+    ----------
+    reduction : "mean", "sum" or "none".
+    """
+
+    def forward(self, input: Any, target: Any) -> Any:
+        """Loss of input (batch, classes) for target (batch,)."""
+        return F.nll_loss(input, target, self.reduction)
+
+
+class MSELoss(_Loss):
+    """Squared difference.
+
+    Parameters
+    ----------
+    reduction : "mean", "sum" or "none".
+    """
+
+    def forward(self, input: Any, target: Any) -> Any:
+        """Loss of input and target (...)."""
+        return F.mse_loss(input, target, self.reduction)

@@ -1,0 +1,154 @@
+"""Modules with parameters; signatures and initial distributions are PyTorch's."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from common import functional as F
+from common.errors import ArgumentError
+from common.leaf import Parameter
+from common.nn import init
+from common.nn.module import Module
+
+
+class Linear(Module):
+    """``x @ weight.T + bias``.
+
+    Parameters
+    ----------
+    in_features, out_features : sizes of the last dimension of input and output.
+    bias : whether there is one.
+
+    Attributes
+    ----------
+    weight : (out_features, in_features), drawn from U(-k, k), k = 1 / sqrt(in_features).
+    bias : (out_features,), drawn likewise, or None.
+    """
+
+    def __init__(self, in_features: int, out_features: int, bias: bool = True) -> None:
+        super().__init__()
+        self.in_features, self.out_features = in_features, out_features
+        bound = init.linear_bound(in_features)
+        self.weight = init.uniform((out_features, in_features), bound)
+        self.bias = init.uniform((out_features,), bound) if bias else None
+
+    def forward(self, x: Any) -> Any:
+        """Map x (..., in_features) to (..., out_features)."""
+        return F.linear(x, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
+
+
+class Embedding(Module):
+    """Rows of a table, looked up by index.
+
+    Parameters
+    ----------
+    num_embeddings, embedding_dim : rows and columns of the table.
+
+    Attributes
+    ----------
+    weight : (num_embeddings, embedding_dim), drawn from N(0, 1).
+    """
+
+    def __init__(self, num_embeddings: int, embedding_dim: int) -> None:
+        super().__init__()
+        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
+        self.weight = init.normal((num_embeddings, embedding_dim))
+
+    def forward(self, index: Any) -> Any:
+        """Map index (...), int64 or int32, to (..., embedding_dim)."""
+        return F.embedding(index, self.weight)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return f"{self.num_embeddings}, {self.embedding_dim}"
+
+
+class LayerNorm(Module):
+    """Normalisation over the last dimensions, with scale and shift.
+
+    Parameters
+    ----------
+    normalized_shape : sizes of the last dimensions.
+    eps : added to the variance.
+    elementwise_affine : whether there are weight and bias.
+    bias : whether there is a bias.
+
+    Attributes
+    ----------
+    weight : (*normalized_shape), ones, or None.
+    bias : (*normalized_shape), zeros, or None.
+    """
+
+    def __init__(
+        self, normalized_shape: Any, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True
+    ) -> None:
+        super().__init__()
+        shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, elementwise_affine
+        self.weight = Parameter(np.ones(shape, np.float32)) if elementwise_affine else None
+        self.bias = Parameter(np.zeros(shape, np.float32)) if elementwise_affine and bias else None
+
+    def forward(self, x: Any) -> Any:
+        """Normalise x (..., *normalized_shape)."""
+        return F.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+
+
+class Flatten(Module):
+    """Dimensions `start_dim` to `end_dim` as one.
+
+    Parameters
+    ----------
+    start_dim, end_dim : first and last of them; the batch dimension stays by default.
+    """
+
+    def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
+        super().__init__()
+        self.start_dim, self.end_dim = start_dim, end_dim
+
+    def forward(self, x: Any) -> Any:
+        """Flatten x."""
+        return F.flatten(x, self.start_dim, self.end_dim)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
+
+
+class Dropout(Module):
+    """Elements set to 0 with probability `p` while training, the others scaled by 1 / (1 - p).
+
+    Parameters
+    ----------
+    p : probability, 0 <= p < 1.
+
+    Raises
+    ------
+    ArgumentError : another `p`.
+    """
+
+    def __init__(self, p: float = 0.5) -> None:
+        super().__init__()
+        if not 0 <= p < 1 or math.isnan(p):
+            raise ArgumentError(f"dropout probability has to be at least 0 and less than 1, but got {p}")
+        self.p = p
+
+    def forward(self, x: Any) -> Any:
+        """Drop elements of x if `training`."""
+        from common.random import dropout
+
+        return dropout(x, self.p, self.training)
+
+    def extra_repr(self) -> str:
+        """The argument."""
+        return f"p={self.p}"

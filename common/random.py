@@ -1,0 +1,158 @@
+"""Random numbers: a generator is state (a seed and an offset), and a draw reads and advances it.
+
+Element i of a draw depends on the seed and on offset + i only; then the offset grows by the number of elements.
+In a trace the state is captured by reference and the advance is an effect, like a write to a parameter: a
+compiled program continues the stream where the last call left it, and both engines draw the same numbers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from common import mode
+from common.dtypes import DEFAULT_FLOAT
+from common.errors import ArgumentError, DTypeError
+from common.leaf import Buffer
+from common.op import REGISTRY
+from common.ops import random as _ops  # noqa: F401  registers rand and randn
+from common.ops.compare import where
+from common.spec import numel
+
+
+class Generator:
+    """A stream of random numbers.
+
+    Parameters
+    ----------
+    seed : any int; equal seeds give equal streams.
+
+    Attributes
+    ----------
+    seed, offset : 0-d int64 buffers, the whole state.
+    """
+
+    def __init__(self, seed: int = 0) -> None:
+        self.seed, self.offset = Buffer(np.int64(0)), Buffer(np.int64(0))
+        self.seed.name, self.offset.name = "generator.seed", "generator.offset"
+        self.manual_seed(seed)
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Begin the stream of `seed`.
+
+        Raises
+        ------
+        ArgumentError : inside a traced function, where seeding once per trace would be meant by nobody.
+        """
+        if mode.current_trace() is not None:
+            raise ArgumentError("manual_seed() inside a traced function would run once per trace: seed outside")
+        self.seed.data[...] = (int(seed) + 2**63) % 2**64 - 2**63
+        self.offset.data[...] = 0
+        return self
+
+    def get_state(self) -> np.ndarray:
+        """Seed and offset, (2,) int64."""
+        return np.array([self.seed.data, self.offset.data])
+
+    def set_state(self, state: Any) -> None:
+        """Continue from what `get_state` returned."""
+        self.seed.data[...], self.offset.data[...] = np.asarray(state, np.int64)
+
+    def draw(self, name: str, shape: tuple[Any, ...], dtype: np.dtype) -> Any:
+        """Run the op `name` and advance: an array outside a trace, a traced tensor inside.
+
+        Parameters
+        ----------
+        name : "rand" or "randn".
+        shape : sizes
+        dtype : float32 or float64.
+
+        Raises
+        ------
+        DTypeError : another dtype.
+        """
+        if dtype.kind != "f":
+            raise DTypeError(f"{name}(): dtype must be floating point, got {dtype}")
+        op, count = REGISTRY[name], numel(shape)
+        if mode.current_trace() is None:
+            y = op(self.seed.data, self.offset.data, shape=shape, dtype=dtype)
+            self.offset.data[...] += count
+            return y
+        with mode.set_grad_enabled(False):
+            y = op(self.seed, self.offset, shape=shape, dtype=dtype)
+            self.offset.add_(count)  # type: ignore[attr-defined]
+        return y
+
+
+default_generator = Generator()
+
+
+def manual_seed(seed: int) -> Generator:
+    """Seed the default generator, which every draw without `generator` uses.
+
+    Examples
+    --------
+    >>> _ = manual_seed(0)
+    >>> a = rand(2)
+    >>> _ = manual_seed(0)
+    >>> bool((a == rand(2)).all())
+    True
+    """
+    return default_generator.manual_seed(seed)
+
+
+def get_rng_state() -> np.ndarray:
+    """Seed and offset of the default generator, (2,) int64."""
+    return default_generator.get_state()
+
+
+def set_rng_state(state: Any) -> None:
+    """Let the default generator continue from what `get_rng_state` returned."""
+    default_generator.set_state(state)
+
+
+def rand(*size: Any, dtype: Any = None, generator: Generator | None = None) -> Any:
+    """Draw from the uniform distribution on [0, 1).
+
+    Parameters
+    ----------
+    size : sizes, or one tuple of them.
+    dtype : float32 (default) or float64.
+    generator : where from; the default generator if None.
+    """
+    return _draw("rand", size, dtype, generator)
+
+
+def randn(*size: Any, dtype: Any = None, generator: Generator | None = None) -> Any:
+    """Draw from the normal distribution with mean 0 and variance 1.
+
+    Parameters
+    ----------
+    size : sizes, or one tuple of them.
+    dtype : float32 (default) or float64.
+    generator : where from; the default generator if None.
+    """
+    return _draw("randn", size, dtype, generator)
+
+
+def _draw(name: str, size: tuple[Any, ...], dtype: Any, generator: Generator | None) -> Any:
+    from common.ops.create import sizes
+
+    wanted = DEFAULT_FLOAT if dtype is None else np.dtype(dtype)
+    return (generator or default_generator).draw(name, sizes(size), wanted)
+
+
+def dropout(x: Any, p: float = 0.5, training: bool = True) -> Any:
+    """`x` with elements set to 0 with probability `p`, the others scaled by 1 / (1 - p); `x` if not training.
+
+    Raises
+    ------
+    ArgumentError : `p` is not in [0, 1).
+    """
+    if not 0 <= p < 1:
+        raise ArgumentError(f"dropout probability has to be at least 0 and less than 1, but got {p}")
+    if not training or p == 0:
+        return x
+    u = rand(tuple(x.shape), dtype=x.dtype)
+    return where(REGISTRY["ge"](u, p), x * (1 / (1 - p)), 0)

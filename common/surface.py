@@ -1,0 +1,112 @@
+"""The names that both engines offer, and how an engine makes its own version of a function.
+
+Everything a program needs is listed here once; `dynamic` and `static` bind it, and a test holds them equal. What
+a bound function does with arrays is all that differs: `dynamic` makes tensors of them, `static` runs on them at once
+and returns arrays. Inside a trace both record.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from common import autograd, create, dtypes, functional, mode, random, transforms
+from common.op import Op
+from common.ops import create as fills
+
+#: Parameters that are operands in every function that has them, and those that are sequences of operands.
+OPERANDS = frozenset("a b bias condition high index input low mat1 mat2 src target weight x".split())
+SEQUENCES = frozenset(["tensors"])
+
+FUNCTIONS: dict[str, Any] = {
+    **{name: getattr(functional, name) for name in functional.__all__ if name != "getitem"},
+    "dropout": random.dropout,
+}
+CREATION: dict[str, Any] = {
+    **{name: getattr(fills, name) for name in ("zeros", "ones", "full", "arange", "eye")},
+    "rand": random.rand, "randn": random.randn, "tensor": create.tensor, "as_tensor": create.as_tensor,
+    "from_numpy": create.from_numpy,
+}  # fmt: skip
+NN_FUNCTIONS = (
+    "cross_entropy", "dropout", "embedding", "gelu", "layer_norm", "linear", "log_softmax", "mse_loss", "nll_loss",
+    "relu", "sigmoid", "softmax", "tanh",
+)  # fmt: skip
+TRANSFORMS: dict[str, Any] = {
+    "grad": transforms.grad, "value_and_grad": transforms.value_and_grad, "vjp": transforms.vjp,
+}  # fmt: skip
+MODES: dict[str, Any] = {
+    "no_grad": mode.no_grad, "enable_grad": mode.enable_grad, "set_grad_enabled": mode.set_grad_enabled,
+    "is_grad_enabled": mode.is_grad_enabled,
+}  # fmt: skip
+DTYPES: dict[str, Any] = {
+    "float32": dtypes.float32, "float64": dtypes.float64, "int8": dtypes.int8, "int16": dtypes.int16,
+    "int32": dtypes.int32, "int64": dtypes.int64, "uint8": dtypes.uint8, "bool": dtypes.bool_,
+    "float": dtypes.float32, "double": dtypes.float64, "long": dtypes.int64,
+}  # fmt: skip
+RANDOM: dict[str, Any] = {
+    "Generator": random.Generator, "manual_seed": random.manual_seed, "get_rng_state": random.get_rng_state,
+    "set_rng_state": random.set_rng_state,
+}  # fmt: skip
+AUTOGRAD: dict[str, Any] = {"backward": autograd.backward, "grad": autograd.grad, **MODES}
+
+#: Everything at the top level of an engine that this module provides; the engines add `function`, `Tensor`, and
+#: the modules `nn`, `optim`, `autograd` and `random`.
+NAMES = (*FUNCTIONS, *CREATION, *TRANSFORMS, *MODES, *DTYPES, *RANDOM)
+ENGINE_NAMES = ("Tensor", "autograd", "function", "nn", "optim", "random")
+
+
+def signature_of(function: Any) -> inspect.Signature:
+    """The signature of a public function; that of an op is its operands."""
+    if isinstance(function, Op):
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        return inspect.Signature([inspect.Parameter(name, kind) for name in function.inputs])
+    return inspect.signature(function)
+
+
+def bind(name: str, function: Any, template: Callable[..., str], home: str, **scope: Any) -> Callable[..., Any]:
+    """An engine's version of a public function, with the same signature.
+
+    Parameters
+    ----------
+    template : ``template(operands, sequences, call) -> lines`` of the body; `call` is the call of `function`.
+    home : file of the engine's package; frames of the result count as the package's own.
+    scope : names that the body uses.
+
+    The function is generated as text, because a generic wrapper with ``*args, **kwargs`` would cost more than the
+    fastest ops themselves (benchmarks/test_chain.py).
+    """
+    signature = signature_of(function)
+    defaults: dict[str, Any] = {}
+    heads: list[str] = []
+    passed: list[str] = []
+    starred = False
+    for p in signature.parameters.values():
+        if p.kind is p.VAR_POSITIONAL:
+            starred = True
+            heads.append(f"*{p.name}")
+            passed.append(f"*{p.name}")
+            continue
+        if p.kind is p.KEYWORD_ONLY and not starred:
+            starred = True
+            heads.append("*")
+        keyword = p.kind is p.KEYWORD_ONLY
+        passed.append(f"{p.name}={p.name}" if keyword else p.name)
+        if p.default is p.empty:
+            heads.append(p.name)
+        else:
+            defaults[f"_{p.name}"] = p.default
+            heads.append(f"{p.name}=_{p.name}")
+    names = list(signature.parameters)
+    body = template(
+        [n for n in names if n in OPERANDS], [n for n in names if n in SEQUENCES], f"_function({', '.join(passed)})"
+    )
+    source = f"def {name}({', '.join(heads)}):\n" + "".join(f"    {line}\n" for line in body)
+    space: dict[str, Any] = {**scope, **defaults, "_function": function}
+    exec(compile(source, str(Path(home).parent / f"<{name}>"), "exec"), space)
+    bound: Callable[..., Any] = space[name]
+    bound.__doc__ = function.doc if isinstance(function, Op) else function.__doc__
+    bound.__signature__ = signature  # type: ignore[attr-defined]
+    bound.__wrapped__ = function  # type: ignore[attr-defined]
+    return bound

@@ -1,0 +1,36 @@
+"""The eager engine: operations run at once and are recorded as they run, like PyTorch.
+
+>>> import dynamic as tw
+>>> x = tw.tensor([1.0, 2.0], requires_grad=True)
+>>> (x * x).sum().backward()
+>>> x.grad
+tensor([2., 4.])
+"""
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import common
+
+if os.path.dirname(common.__path__[0]) != os.path.dirname(__path__[0]):
+    raise ImportError(
+        f"dynamic needs Twingrad's own package 'common', next to it in {os.path.dirname(__path__[0])}, but Python found "
+        f"another one at {common.__path__[0]}: rename that, or put it later in sys.path"
+    )
+
+from common import surface
+from common.version import __version__
+from dynamic import autograd, nn, optim, random
+from dynamic.binding import bind, bind_creation
+from dynamic.region import function
+from dynamic.tensors import Tensor
+
+globals().update(bind(surface.FUNCTIONS))
+globals().update(bind_creation(surface.CREATION))
+globals().update({**surface.TRANSFORMS, **surface.MODES, **surface.DTYPES, **surface.RANDOM})
+
+__all__ = [*surface.NAMES, *surface.ENGINE_NAMES, "__version__"]
+
+if TYPE_CHECKING:  # the names above are bound from one list, which type checkers cannot follow
+
+    def __getattr__(name: str) -> Any: ...

@@ -1,0 +1,38 @@
+"""The public functions as this engine offers them: arrays in, tensors out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from common import surface
+from common.create import operand, operands
+from common.tensor import wrap
+from dynamic.tensors import Tensor
+
+
+def _function_body(tensors: list[str], sequences: list[str], call: str) -> list[str]:
+    lines = []
+    for x in tensors:
+        others = tensors[1:] if x is tensors[0] else ["None"]  # None: only the first operand is made of a number
+        lines.append(f"if {x}.__class__ is not Tensor: {x} = operand({', '.join([x, *others])})")
+    lines += [f"{x} = operands({x})" for x in sequences]
+    return [*lines, f"return {call}"]
+
+
+def _creation_body(tensors: list[str], sequences: list[str], call: str) -> list[str]:
+    return [f"y = {call}", "return wrap(y) if y.__class__ is ndarray else y"]
+
+
+def bind(names: dict[str, Any]) -> dict[str, Callable[..., Any]]:
+    """Functions of tensors."""
+    scope = {"Tensor": Tensor, "operand": operand, "operands": operands}
+    return {name: surface.bind(name, f, _function_body, __file__, **scope) for name, f in names.items()}
+
+
+def bind_creation(names: dict[str, Any]) -> dict[str, Callable[..., Any]]:
+    """Functions that make tensors of sizes or data."""
+    scope = {"wrap": wrap, "ndarray": np.ndarray}
+    return {name: surface.bind(name, f, _creation_body, __file__, **scope) for name, f in names.items()}
