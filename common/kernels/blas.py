@@ -17,7 +17,11 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, partial
+from importlib import import_module
+from importlib.machinery import EXTENSION_SUFFIXES
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from common.native import engine
@@ -58,10 +62,24 @@ def one_thread() -> Iterator[None]:
         put(before)
 
 
-def _function_address(name: str) -> int:
-    from scipy.linalg import cython_blas
+@cache
+def _cython_blas() -> ModuleType:
+    """Return scipy.linalg.cython_blas, loaded without the package around it, which takes 0.15 s to import."""
+    import scipy
 
-    capsule = vars(cython_blas)["__pyx_capi__"][name]
+    name = "scipy.linalg.cython_blas"
+    for suffix in EXTENSION_SUFFIXES:
+        file = Path(scipy.__file__).parent / "linalg" / f"cython_blas{suffix}"
+        spec = spec_from_file_location(name, file) if file.exists() and name not in sys.modules else None
+        if spec is not None and spec.loader is not None:
+            module = module_from_spec(spec)
+            spec.loader.exec_module(module)
+            return module
+    return import_module(name)
+
+
+def _function_address(name: str) -> int:
+    capsule = vars(_cython_blas())["__pyx_capi__"][name]
     api = ctypes.pythonapi
     api.PyCapsule_GetName.restype = ctypes.c_char_p
     api.PyCapsule_GetName.argtypes = [ctypes.py_object]
@@ -72,9 +90,7 @@ def _function_address(name: str) -> int:
 
 def _libraries() -> Iterator[ctypes.CDLL]:
     """Yield handles in which the BLAS behind cython_blas can be found."""
-    from scipy.linalg import cython_blas
-
-    module = Path(cython_blas.__file__)
+    module = Path(_cython_blas().__file__ or "")
     yield ctypes.CDLL(str(module))  # a look-up in it also searches the libraries it was linked with
     if sys.platform == "win32":  # ... except on Windows
         for library in sorted((module.parents[2] / "scipy.libs").glob("*openblas*.dll")):

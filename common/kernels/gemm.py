@@ -17,7 +17,8 @@ Kernel ``gemm`` (`gemm_source`):
 A large product is cut into tiles of rows, or of columns when it has too few rows (`tiles`). The grid depends
 on (m, n, k) only and is the same at one thread, so that threads, each owning whole tiles, change no bits.
 Cutting costs packing an operand again: measured at one thread (OpenBLAS 0.3.30, AVX-512), rows of 1024 and up
-cost 0-2.5 %, 512 up to 10 %, columns of 4096 and up 0-2.4 %, of 1024 up to 8 %.
+cost 0-2.5 %, 512 up to 10 %, columns of 4096 and up 0-2.4 %, of 1024 up to 8 %. A call from Python with one
+8 x 8 product takes 0.16 us in all (np.matmul with out= 0.98), holding BLAS to one thread 5 ns of it.
 """
 
 from __future__ import annotations

@@ -137,7 +137,7 @@ def uniform_oracle(seed: int, offset: int, n: int, dtype: Any) -> np.ndarray:
     Examples
     --------
     >>> uniform_oracle(0, 0, 2, "float64").round(4)
-    array([0.399 , 0.7103])
+    array([0.399 , 0.9722])
     """
     return _oracle("uniform", seed, offset, n, np.dtype(dtype))
 

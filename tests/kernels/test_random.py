@@ -69,7 +69,7 @@ def test_words_of_a_normal_number():
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_distributions(dtype):
-    """Moments and the distribution function, within five standard errors; the numbers are fixed by the seed."""
+    """Moments and the distribution function, within five standard errors; the seed fixes the numbers."""
     n = 400_000
     u, z = (draw(name, 12345, 0, n, dtype).astype("float64") for name in NAMES)
     assert u.min() >= 0
