@@ -1,0 +1,108 @@
+"""One function, run by the eager engine and compiled with the interpreter out of reach."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from common import autograd
+from common.tensor import TensorBase
+from dynamic.tensors import Tensor
+from static import interpreter, jit
+from static.jit import Function
+from tests.bits import assert_all_same_bits
+
+Arrays = Sequence[np.ndarray]
+
+
+class NoInterpreter:
+    """Context manager: a graph that would be interpreted fails the test."""
+
+    def __enter__(self) -> None:
+        self.saved = [(m, n, getattr(m, n)) for m, n in ((jit, "interpret"), (interpreter, "_run_node"))]
+        for module, name, _ in self.saved:
+            setattr(module, name, _refuse)
+
+    def __exit__(self, *exc: object) -> None:
+        for module, name, value in self.saved:
+            setattr(module, name, value)
+
+
+def _refuse(*args: Any, **kwargs: Any) -> Any:
+    raise AssertionError("a compiled program fell back to the interpreter")
+
+
+class Derivatives:
+    """Value, gradient and second-order gradient of a function, as one program for both engines.
+
+    Parameters
+    ----------
+    f : ``f(*tensors) -> tensor or tuple of tensors``; floating-point operands are differentiated.
+    order : 0 for values only, 1 with the gradient, 2 with the gradient's gradient too.
+    """
+
+    def __init__(self, f: Callable[..., Any], order: int = 2) -> None:
+        self.f, self.order = f, order
+        self.compiled = {fuse: Function(self._replay, fuse=fuse) for fuse in (True, False)}
+        self.interpreted = Function(self._replay, interpret=True)
+        self.count = 0
+
+    def eager(self, arrays: Arrays, rng: np.random.Generator) -> tuple[list[Any], list[np.ndarray]]:
+        """Results of the eager engine, and the cotangents that it drew."""
+        drawn: list[np.ndarray] = []
+
+        def draw(root: Any) -> Any:
+            drawn.append(cotangent(rng, root.shape, root.dtype))
+            return Tensor(drawn[-1])
+
+        results = self._run([Tensor(x) for x in arrays], draw)
+        return [x if x is None else x.data for x in results], drawn
+
+    def _replay(self, *operands: Any) -> Any:
+        rest = iter(operands[self.count :])
+        return self._run(operands[: self.count], lambda root: next(rest))
+
+    def _run(self, operands: Sequence[Any], draw: Callable[[Any], Any]) -> list[Any]:
+        leaves = [x.detach().requires_grad_() if self.order and x.dtype.kind == "f" else x for x in operands]
+        y = self.f(*leaves)
+        outputs = list(y) if isinstance(y, (tuple, list)) else [y]
+        results = [x.detach() for x in outputs]
+        inputs = [x for x in leaves if x.requires_grad]
+        roots = [x for x in outputs if x.requires_grad]
+        if not roots:
+            return results
+        seeds = [draw(x) for x in roots]
+        results += autograd.grad(roots, inputs, seeds, retain_graph=True, allow_unused=True)
+        autograd.backward(roots, seeds, retain_graph=True)
+        results += [x.grad for x in inputs]
+        if self.order < 2:
+            return results
+        first = autograd.grad(roots, inputs, seeds, create_graph=True, allow_unused=True)
+        again = [x for x in first if x is not None and x.requires_grad]
+        if again:
+            results += autograd.grad(again, inputs, [draw(x) for x in again], allow_unused=True)
+        return [*results, *(x if x is None else x.detach() for x in first)]
+
+    def check(self, arrays: Arrays, rng: np.random.Generator, what: str, *, interpreter: bool = False) -> None:
+        """Compare the eager engine with the program compiled fused and unfused, and interpreted if asked."""
+        self.count = len(arrays)
+        expected, drawn = self.eager(arrays, rng)
+        what = f"{what} on {', '.join(f'{x.dtype}{list(x.shape)}' for x in arrays)}"
+        for fuse, program in self.compiled.items():
+            with NoInterpreter():
+                actual = program(*arrays, *drawn)
+            assert_all_same_bits(actual, expected, f"{what}, compiled {'fused' if fuse else 'unfused'}")
+        if interpreter:
+            assert_all_same_bits(self.interpreted(*arrays, *drawn), expected, f"{what}, interpreted")
+
+
+def cotangent(rng: np.random.Generator, shape: Any, dtype: Any) -> np.ndarray:
+    """A random cotangent: never ones, which would hide a rule that forgets it."""
+    return np.asarray(rng.normal(size=tuple(shape)), dtype)
+
+
+def payload(x: Any) -> Any:
+    """The array of a tensor, an array as it is."""
+    return x.data if isinstance(x, TensorBase) else x

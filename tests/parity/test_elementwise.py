@@ -1,0 +1,93 @@
+"""Every elementwise op of the registry, compiled against eager: sizes, shapes, layouts, special values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import common.functional
+from common.op import REGISTRY, Op
+from tests.parity.arrays import SIZES, mixed, normal, pairs, strided
+from tests.parity.engines import Derivatives
+
+assert common.functional  # defines the ops
+OPS = [op for op in REGISTRY.values() if op.kind == "elementwise" and not op.attrs]
+NAMES = [op.name for op in OPS]
+FLOATS = ("float32", "float64")
+SHAPES = {
+    1: [((),), ((5, 7),)],
+    2: [((5, 7), (5, 7)), ((5, 7), (7,)), ((5, 1), (1, 7)), ((), (5, 7)), ((), ()), ((0, 3), (3,))],
+    3: [((5, 7), (5, 7), (5, 7)), ((5, 7), (7,), (5, 1)), ((), (5, 7), ()), ((2, 1, 3), (4, 1), (1,))],
+}
+
+
+def operands(op: Op, draw, shapes, dtype: str):
+    """Operands of an op; the condition of `where` is bool."""
+    return [draw(s, "bool" if n == "condition" else dtype) for n, s in zip(op.inputs, shapes, strict=True)]
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("op", OPS, ids=NAMES)
+def test_sizes_and_special_values(op, dtype):
+    rng = np.random.default_rng(1)
+    program = Derivatives(op)
+    for n in SIZES:
+        program.check(operands(op, lambda s, d: mixed(rng, s, d), [(n,)] * len(op.inputs), dtype), rng, op.name)
+    values = pairs(rng, len(op.inputs), dtype)
+    if "condition" in op.inputs:
+        values[0] = rng.integers(0, 2, values[0].shape).astype(bool)
+    program.check(values, rng, op.name, interpreter=True)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("op", OPS, ids=NAMES)
+def test_broadcasting(op, dtype):
+    rng = np.random.default_rng(2)
+    program = Derivatives(op)
+    for shapes in SHAPES[len(op.inputs)]:
+        program.check(operands(op, lambda s, d: mixed(rng, s, d), shapes, dtype), rng, op.name)
+
+
+@pytest.mark.parametrize("op", OPS, ids=NAMES)
+def test_memory_layouts(op):
+    rng = np.random.default_rng(3)
+    program = Derivatives(op, order=1)
+    dense = operands(op, lambda s, d: mixed(rng, s, d), [(5, 7)] * len(op.inputs), "float32")
+    layouts = [list(strided(x)) for x in dense]
+    for position in range(len(layouts[0])):
+        program.check([x[position] for x in layouts], rng, f"{op.name}, layout {position}")
+    for position, x in enumerate(dense):
+        others = [list(strided(x))[0] if i == position else y for i, y in enumerate(dense)]
+        program.check(others, rng, f"{op.name}, operand {position} strided")
+
+
+@pytest.mark.parametrize("op", OPS, ids=NAMES)
+def test_integers_and_bools(op):
+    rng = np.random.default_rng(4)
+    program = Derivatives(op, order=0)
+    for dtype in ("bool", "uint8", "int8", "int16", "int32", "int64"):
+        program.check(operands(op, lambda s, d: mixed(rng, s, d, 0.3), [(33,)] * len(op.inputs), dtype), rng, op.name)
+
+
+MIXED = [("int32", "float32"), ("float64", "int8"), ("bool", "float32"), ("float32", "float64"), ("uint8", "int64")]
+
+
+@pytest.mark.parametrize("op", [op for op in OPS if len(op.inputs) == 2], ids=lambda op: op.name)
+def test_promotion(op):
+    rng = np.random.default_rng(5)
+    program = Derivatives(op)
+    for dtypes in MIXED:
+        program.check([normal(rng, (9,), d) for d in dtypes], rng, op.name)
+        program.check([normal(rng, (), dtypes[0]), normal(rng, (9,), dtypes[1])], rng, op.name)
+
+
+@pytest.mark.parametrize("op", [op for op in OPS if len(op.inputs) == 2], ids=lambda op: op.name)
+def test_numbers(op):
+    """A Python number is rounded once to the dtype of the other operand, written in the program or given to it."""
+    rng = np.random.default_rng(6)
+    numbers = (0.1, -2, 3, 0.5, 0, 1, True)
+    program = Derivatives(lambda x: tuple(op(x, n) for n in numbers), order=1)
+    reflected = Derivatives(lambda x: tuple(op(n, x) for n in numbers), order=1)
+    for dtype in FLOATS:
+        for p in (program, reflected):
+            p.check([mixed(rng, (33,), dtype)], rng, op.name)
