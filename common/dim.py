@@ -233,6 +233,11 @@ class Dim:
         return f"{render(self.terms)}={self.hint}"
 
 
+def _is_plain(terms: Terms) -> bool:
+    """Whether a polynomial is one dimension of one input, and nothing else."""
+    return len(terms) == 1 and terms[0][1] == 1 and len(terms[0][0]) == 1
+
+
 class DimScope:
     """Where the Dims of one trace put their guards.
 
@@ -245,33 +250,42 @@ class DimScope:
     def __init__(self, constant: Callable[[Dim], Any], number: Callable[[Dim], Any]) -> None:
         self.guards: dict[str, Guard] = {}
         self.constant, self.number = constant, number
-        self.renamed: dict[Atom, Atom] = {}
+        self.renamed: dict[Atom, Atom | int] = {}
 
     def guard(self, guard: Guard) -> None:
         """Record a guard once."""
         self.guards.setdefault(str(guard), guard)
 
     def unify(self, left: Terms, right: Terms) -> None:
-        """Two plain dimensions that a guard keeps equal are one dimension from here on."""
+        """Two plain dimensions that a guard keeps equal are one dimension from here on, or one number."""
         a, b = self.canonical(left), self.canonical(right)
-        plain = all(len(t) == 1 and t[0][1] == 1 and len(t[0][0]) == 1 for t in (a, b))
-        if plain and a != b:
+        if not _is_plain(b):
+            a, b = b, a
+        if a == b or not _is_plain(b):
+            return
+        if _is_plain(a):
             self.renamed[b[0][0][0]] = a[0][0][0]
+        elif not any(atoms for atoms, _ in a):
+            self.renamed[b[0][0][0]] = sum(coefficient for _, coefficient in a)
 
     def canonical(self, terms: Terms) -> Terms:
-        """`terms` with unified dimensions written as one."""
+        """`terms` with unified dimensions written as one, and dimensions that are numbers as these."""
         if not self.renamed:
             return terms
         out: Terms = ()
         for atoms, coefficient in terms:
-            renamed = tuple(sorted((self._root(atom) for atom in atoms), key=repr))
+            roots = [self._root(atom) for atom in atoms]
+            for root in roots:
+                coefficient *= root if isinstance(root, int) else 1
+            renamed = tuple(sorted((root for root in roots if not isinstance(root, int)), key=repr))
             out = _add(out, ((renamed, coefficient),))
         return out
 
-    def _root(self, atom: Atom) -> Atom:
-        while atom in self.renamed:
-            atom = self.renamed[atom]
-        return atom
+    def _root(self, atom: Atom) -> Atom | int:
+        root: Atom | int = atom
+        while not isinstance(root, int) and root in self.renamed:
+            root = self.renamed[root]
+        return root
 
     def input(self, position: int, axis: int, value: int) -> Dim:
         """The Dim of one axis of one input."""

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from common.dim import Atom, Dim, evaluate, key
+from common.dim import Atom, Dim, evaluate
 from common.spec import numel
-from static.lowering.items import Buffer, Sizes
+from static.lowering.items import Buffer, Sizes, size_key
 from static.lowering.legalise import ColumnScratch, Work
 from static.lowering.nest import Scratch
 
@@ -55,7 +55,7 @@ class Frame:
 
     def size(self, value: Any) -> int:
         """The index of a size."""
-        name = key(value) if isinstance(value, Dim) else value
+        name = size_key(value)
         if name not in self._index:
             self._index[name] = len(self.sizes)
             self.sizes.append(value)

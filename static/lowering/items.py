@@ -30,9 +30,19 @@ def strip_ones(shape: Sizes) -> Sizes:
     return tuple(n for n in shape if not is_literal(n, 1))
 
 
+def size_key(value: Any) -> Any:
+    """A hashable name of a size: an int if it is known; equal names are equal sizes in every call."""
+    if type(value) is int:
+        return value
+    name = key(value)
+    if not any(atoms for atoms, _ in name):
+        return name[0][1] if name else 0
+    return name
+
+
 def sizes_key(shape: Sizes) -> tuple[Any, ...]:
-    """A hashable name of a tuple of sizes; equal names are equal sizes in every call."""
-    return tuple(n if type(n) is int else key(n) for n in shape)
+    """A hashable name of a tuple of sizes."""
+    return tuple(size_key(n) for n in shape)
 
 
 @dataclass(eq=False, slots=True)

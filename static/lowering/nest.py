@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from common.dim import Dim, key
 from common.ops._define import contiguous_strides
 from common.spec import numel
 from static.loopir import Let, Place
 from static.lowering.groups import Group
-from static.lowering.items import Access, Buffer, Sizes, is_literal
+from static.lowering.items import Access, Buffer, Sizes, is_literal, size_key
 from static.lowering.legalise import ColumnScratch
 
 
@@ -61,7 +60,7 @@ class Nest:
     # ---------------------------------------------------------------- names
     def size(self, value: Any) -> str:
         """The name of the int argument that holds a size, stride or offset; equal values share one."""
-        name = key(value) if isinstance(value, Dim) else value
+        name = size_key(value)
         if name not in self._names:
             self._names[name] = f"n{len(self.ints)}"
             self.ints.append(value)
