@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from common.dtypes import number_spec
-from common.errors import ShapeError
 from common.kernels import sums
 from common.native.calls import make_call, make_elementwise
 from common.native.compile import add_namespace, compile_kernel
@@ -28,9 +28,9 @@ def scalar_expression(name: str) -> Any:
 add_namespace(scalar_expression)
 
 
-def operand_spec(x: Any) -> Spec:
-    """The spec of an array or a Python number."""
-    return number_spec(x) if isinstance(x, (bool, int, float)) else Spec(x.shape, x.dtype)
+def form_spec(form: Any) -> Spec:
+    """The spec of an operand given as (shape, dtype), or as the type of a number."""
+    return number_spec(form(0)) if isinstance(form, type) else Spec(*form)
 
 
 @cache
@@ -101,26 +101,16 @@ def _buffer_dtype(dtype: np.dtype) -> str:
     return "bool_" if dtype == np.bool_ else dtype.name
 
 
-def arrange(arrays: Sequence[np.ndarray], shape: tuple[int, ...]) -> tuple[list[np.ndarray], str, int, int]:
-    """Operands as contiguous arrays with an access class each, over the best split of `shape` into rows x columns.
+def arrange(shapes: Sequence[Any], shape: tuple[int, ...]) -> tuple[list[str | None], int, int]:
+    """Access classes of operands over the best split of `shape` into rows x columns, and those two sizes.
 
-    An operand that no class fits is copied to the full shape.
+    An operand that no class fits has None: it is copied to the full shape.
     """
-    split = _best_split(arrays, shape)
-    rows = int(np.prod(shape[:split], dtype=np.int64))
-    columns = int(np.prod(shape[split:], dtype=np.int64))
-    classes = [_class_of(x.shape, shape, split) for x in arrays]
-    dense = [
-        np.ascontiguousarray(x if k else np.broadcast_to(x, shape))
-        for x, k in zip(arrays, classes, strict=True)
-    ]
-    names = "".join(k or "f" for k in classes)
-    return dense, names, (rows if set(names) & set("rc") else rows * columns), columns
-
-
-def _best_split(arrays: Sequence[np.ndarray], shape: tuple[int, ...]) -> int:
-    misses = [sum(_class_of(x.shape, shape, s) is None for x in arrays) for s in range(len(shape) + 1)]
-    return misses.index(min(misses))
+    misses = [sum(_class_of(have, shape, s) is None for have in shapes) for s in range(len(shape) + 1)]
+    split = misses.index(min(misses))
+    rows, columns = prod(shape[:split]), prod(shape[split:])
+    classes = [_class_of(have, shape, split) for have in shapes]
+    return classes, (rows if {"r", "c"} & set(classes) else rows * columns), columns
 
 
 def _class_of(have: tuple[int, ...], shape: tuple[int, ...], split: int) -> str | None:
@@ -140,40 +130,39 @@ def _class_of(have: tuple[int, ...], shape: tuple[int, ...], split: int) -> str 
     return None
 
 
-def reduce(kind: str, x: np.ndarray, dims: tuple[int, ...], out_shape: tuple[int, ...]) -> np.ndarray:
-    """Sum, maximum or minimum over `dims`; several dims are flattened in C order."""
-    if kind != "sum" and x.dtype not in (np.float32, np.float64, np.int64):
-        return reduce(kind, x.astype(np.int64), dims, out_shape).astype(x.dtype)
-    out = np.empty(out_shape, x.dtype)
-    if not dims or out.size == 0:
-        if out.size:
-            out[...] = x if kind != "sum" else x + x.dtype.type(0)
-        return out
-    batch, rows, columns, x = _layout(x, dims)
-    if columns == 1 or rows == 0:
-        source = getattr(sums, f"{kind}_rows_source")(x.dtype)
-        status = compiled(source, f"{kind}_rows")(x, out, batch * columns, rows)
-    else:
-        source = getattr(sums, f"{kind}_cols_source")(x.dtype)
-        scratch = [np.empty(sums.sum_cols_scratch(rows, columns), x.dtype)] if kind == "sum" else []
-        status = compiled(source, f"{kind}_cols")(x, out, *scratch, batch, rows, columns)
-    if status:
-        raise ShapeError(f"a{kind}(): a reduced dimension has size 0 and the op has no identity")
-    return out
-
-
-def _layout(x: np.ndarray, dims: tuple[int, ...]) -> tuple[int, int, int, np.ndarray]:
-    """Batch, rows and columns of a contiguous array whose rows are reduced."""
+def reduction(kind: str, shape: Any, dtype: np.dtype, dims: tuple[int, ...], out_shape: Any) -> Call:
+    """Sum, maximum or minimum over `dims` of arrays of one shape and dtype; several dims are flattened in C order."""
+    if not dims or 0 in out_shape:
+        return lambda x: _unreduced(kind, x, out_shape, dtype)
     first, last = dims[0], dims[-1]
+    order = None
     if last - first + 1 != len(dims):
-        kept = tuple(i for i in range(x.ndim) if i not in dims)
-        x = x.transpose(kept + dims)
-        first, last = len(kept), x.ndim - 1
-    size = [
-        int(np.prod(x.shape[a:b], dtype=np.int64))
-        for a, b in ((0, first), (first, last + 1), (last + 1, x.ndim))
-    ]
-    return size[0], size[1], size[2], np.ascontiguousarray(x)
+        kept = tuple(i for i in range(len(shape)) if i not in dims)
+        order = kept + dims
+        shape, first, last = tuple(shape[i] for i in order), len(kept), len(shape) - 1
+    batch, rows, columns = prod(shape[:first]), prod(shape[first : last + 1]), prod(shape[last + 1 :])
+    by_rows = columns == 1 or rows == 0
+    name = f"{kind}_rows" if by_rows else f"{kind}_cols"
+    kernel = compiled(getattr(sums, f"{name}_source")(dtype), name)
+    ints = (batch * columns, rows) if by_rows else (batch, rows, columns)
+    scratch: tuple[np.ndarray, ...] = ()
+    if kind == "sum" and not by_rows:
+        scratch = (np.empty(sums.sum_cols_scratch(rows, columns), dtype),)
+
+    def run(x: np.ndarray) -> np.ndarray:
+        if order is not None:
+            x = x.transpose(order)
+        out = np.empty(out_shape, dtype)
+        # scratch is shared: the builtin holds the GIL while the kernel runs
+        kernel(np.ascontiguousarray(x), out, *scratch, *ints)
+        return out
+
+    return run
 
 
-__all__ = ["arrange", "compiled", "fast", "general", "operand_spec", "reduce"]
+def _unreduced(kind: str, x: np.ndarray, out_shape: Any, dtype: np.dtype) -> np.ndarray:
+    """A reduction over no dimensions, or with an empty result; a sum of one element starts from +0."""
+    return np.array((x + dtype.type(0) if kind == "sum" else x), dtype).reshape(out_shape)
+
+
+__all__ = ["arrange", "compiled", "fast", "form_spec", "general", "reduction", "same_shape"]

@@ -7,14 +7,15 @@ recording, gradients, operators, is the same code, which is why both engines rec
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from common import mode
-from common.dtypes import number_spec
+from common.dtypes import bool_, number_spec
 from common.errors import EscapedTracerError, TwingradError
-from common.op import Op
+from common.op import REGISTRY, Op
 from common.ops._define import compute_dtypes
 from common.spec import Spec
 from common.tape import Edge, Node, user_frame
@@ -128,18 +129,31 @@ def spec_of(x: Any) -> Spec:
 
 def cast_operands(op: Op, operands: Sequence[Any]) -> Sequence[Any]:
     """Operands of an elementwise op in the dtype in which it computes; numbers stay weak."""
-    from common.ops.cast import to
-
     if op.attrs:
         return operands
-    dtype, _, weak = compute_dtypes(op, [spec_of(x) for x in operands])
-    out = []
-    for position, x in enumerate(operands):
-        wanted = np.dtype(np.bool_) if op.name == "where" and position == 0 else dtype
-        if not isinstance(x, NUMBERS) and x.dtype != wanted:
-            x = to(x, dtype=wanted, x_dtype=x.dtype)
-        out.append(x)
-    return out
+    targets = _cast_targets(op, tuple(_tier(x) for x in operands))
+    if targets is None:
+        return operands
+    to = REGISTRY["to"]
+    return [x if t is None else to(x, dtype=t, x_dtype=x.dtype) for x, t in zip(operands, targets)]
+
+
+def _tier(x: Any) -> Any:
+    """What promotion asks of an operand: a number's type, or dtype, whether it has dimensions, and weakness."""
+    if isinstance(x, NUMBERS):
+        return type(x)
+    spec = spec_of(x)
+    return spec.dtype, len(spec.shape) > 0, spec.weak
+
+
+@lru_cache(maxsize=4096)
+def _cast_targets(op: Op, tiers: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """Per operand the dtype to convert to, or None; None altogether if nothing is converted."""
+    specs = [number_spec(t(0)) if isinstance(t, type) else Spec((2,) * t[1], t[0], t[2]) for t in tiers]
+    dtype = compute_dtypes(op, specs)[0]
+    wanted = [bool_ if op.name == "where" and i == 0 else dtype for i in range(len(tiers))]
+    targets = tuple(None if isinstance(t, type) or t[0] == w else w for t, w in zip(tiers, wanted))
+    return targets if any(t is not None for t in targets) else None
 
 
 def record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
@@ -156,27 +170,27 @@ def record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     else:
         with np.errstate(all="ignore"):
             result = op.forward(*payloads, **attrs)
-    outputs = result if isinstance(result, tuple) else (result,)
-    tensors = [wrap(np.asarray(y) if trace is None else y) for y in outputs]
-    edges = tuple(x.edge if isinstance(x, TensorBase) else None for x in operands)
-    if op.differentiable and mode.grad_mode.get() and any(e is not None for e in edges):
-        _attach(op, attrs, payloads, outputs, tensors, edges)
-    return tuple(tensors) if isinstance(result, tuple) else tensors[0]
+    outputs = result if type(result) is tuple else (result,)
+    tensors = [wrap(y if trace is not None or type(y) is np.ndarray else np.asarray(y)) for y in outputs]
+    if op.differentiable and mode.grad_mode.get():
+        edges = tuple([x.edge if isinstance(x, TensorBase) else None for x in operands])
+        for edge in edges:
+            if edge is not None:
+                _attach(op, attrs, payloads, outputs, tensors, edges)
+                break
+    return tuple(tensors) if type(result) is tuple else tensors[0]
 
 
 def _attach(op: Op, attrs: Any, payloads: Any, outputs: Any, tensors: list[TensorBase], edges: Any) -> None:
-    floating = [t.dtype.kind == "f" for t in tensors]
-    if not any(floating):
-        return
     saved = (
         *(payloads[i] for i in op.saved_inputs),
         *(payloads[i].shape for i in op.saved_shapes),
         *(((outputs if op.nout > 1 else outputs[0]),) if op.saves_output else ()),
     )
-    fit = tuple((x.shape, x.dtype) if e is not None else None for x, e in zip(payloads, edges))
+    fit = tuple([(x.shape, x.dtype) if e is not None else None for x, e in zip(payloads, edges)])
     node = Node(op, attrs, edges, saved, fit, *user_frame(2))
-    for position, (tensor, good) in enumerate(zip(tensors, floating)):
-        if good:
+    for position, tensor in enumerate(tensors):
+        if tensor.dtype.kind == "f":
             tensor.grad_fn, tensor.output_nr, tensor.requires_grad = node, position, True
 
 
