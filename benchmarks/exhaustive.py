@@ -1,8 +1,8 @@
 """Largest error of the float32 functions over all 2^32 arguments.
 
 ``python -m benchmarks.exhaustive [name ...]``, about a minute per function. Values are compared with float64
-functions of numpy and scipy, whose own error is 2^-29 ulp of a float32; the worst argument is then checked with
-mpmath. Arguments of sin, cos and tan beyond the range of their accuracy are left out.
+functions of numpy and scipy, whose own error is 2^-29 ulp of a float32; the worst argument is then checked
+with mpmath. Arguments of sin, cos and tan beyond the range of their accuracy are left out.
 """
 
 from __future__ import annotations

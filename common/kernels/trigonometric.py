@@ -1,9 +1,9 @@
 """sin, cos, tan and the reduction of their argument by multiples of pi/2.
 
-Accuracy holds for |x| <= 2^47 (float32: 2^27). A larger argument would need some 1100 bits of 2/pi, looked up
-by its exponent (Payne and Hanek), at about twice the cost for every argument, because nothing here branches.
-There the phase is *defined* to be 0: sin x = tan x = +-0 with the sign of x, and cos x = 1. So sin^2 + cos^2 = 1 and
-sin' = cos hold everywhere. Infinities and NaN give NaN.
+Accuracy holds for |x| <= 2^47 (float32: 2^27). A larger argument would need its part of some 1100 bits of
+2/pi, six numbers looked up by its exponent (Payne and Hanek). Nothing here branches, so that every argument
+would pay for it: an estimated 1.3 ns on top of the 2.3 of float64. Beyond the range the phase is *defined* to
+be 0: sin x = tan x = +-0 with the sign of x, and cos x = 1. Infinities and NaN give NaN.
 """
 
 from __future__ import annotations
