@@ -46,6 +46,21 @@ class Leaf(TensorBase):
                 )
             self.requires_grad = True
 
+    def numpy(self) -> np.ndarray:
+        """The present contents, (...) array that shares the memory; allowed although it requires grad.
+
+        Raises
+        ------
+        TraceError : inside a traced function, where the contents are those of each later call.
+        """
+        from common.methods import concrete
+
+        return concrete(self)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        array = self.numpy()
+        return array if dtype is None and not copy else np.array(array, dtype)
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Leaf:
         copy = object.__new__(type(self))
         Leaf.__init__(copy, self.data, self.requires_grad)

@@ -1,0 +1,38 @@
+"""The compiling engine: a function is traced once, differentiated, fused and compiled, like JAX or torch.compile.
+
+>>> import numpy as np
+>>> import static as tw
+>>> @tw.function
+... def f(x):
+...     return (x * x).sum()
+>>> tw.grad(f)(np.array([1.0, 2.0], np.float32))
+array([2., 4.], dtype=float32)
+"""
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import common
+
+if os.path.dirname(common.__path__[0]) != os.path.dirname(__path__[0]):
+    raise ImportError(
+        f"static needs Twingrad's own package 'common', next to it in {os.path.dirname(__path__[0])}, but Python found "
+        f"another one at {common.__path__[0]}: rename that, or put it later in sys.path"
+    )
+
+from common import surface
+from common.tensor import TensorBase as Tensor
+from common.version import __version__
+from static import autograd, nn, optim, random
+from static.binding import TRANSFORMS, bind, bind_creation
+from static.jit import function
+
+globals().update(bind(surface.FUNCTIONS))
+globals().update(bind_creation(surface.CREATION))
+globals().update({**TRANSFORMS, **surface.MODES, **surface.DTYPES, **surface.RANDOM})
+
+__all__ = [*surface.NAMES, *surface.ENGINE_NAMES, "__version__"]
+
+if TYPE_CHECKING:  # the names above are bound from one list, which type checkers cannot follow
+
+    def __getattr__(name: str) -> Any: ...

@@ -1,0 +1,6 @@
+"""Derivatives inside a trace: `backward`, `grad`, and what switches recording."""
+
+from common.autograd import backward, grad
+from common.mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+
+__all__ = ["backward", "enable_grad", "grad", "is_grad_enabled", "no_grad", "set_grad_enabled"]

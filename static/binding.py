@@ -1,0 +1,95 @@
+"""The public functions as this engine offers them: recorded in a trace, run on arrays outside."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from common import mode, surface, transforms
+from common.create import operand, operands
+from common.tensor import TensorBase
+from static.at_once import run_at_once
+from static.jit import function as compiled
+
+Function = Callable[..., Any]
+
+
+def _recorded_body(tensors: list[str], sequences: list[str], call: str) -> list[str]:
+    lines = []
+    for x in tensors:
+        others = tensors[1:] if x is tensors[0] else ["None"]  # None: only the first operand is made of a number
+        lines.append(f"{x} = operand({', '.join([x, *others])})")
+    lines += [f"{x} = operands({x})" for x in sequences]
+    return [*lines, f"return {call}"]
+
+
+def _public_body(tensors: list[str], sequences: list[str], call: str) -> list[str]:
+    given = "".join(f"{x}, " for x in [*tensors, *(f"*{x}" for x in sequences)])
+    return [f"return {call} if recorded(({given})) else run_at_once(lambda: {call})"]
+
+
+def _recorded(operands: tuple[Any, ...]) -> bool:
+    """Whether a trace, or the engine of a tensor among the operands, takes over."""
+    return mode.current_trace() is not None or any(isinstance(x, TensorBase) for x in operands)
+
+
+def bind(names: dict[str, Any]) -> dict[str, Function]:
+    """Functions of tensors."""
+    bound = {}
+    for name, function in names.items():
+        converting = surface.bind(name, function, _recorded_body, __file__, operand=operand, operands=operands)
+        bound[name] = surface.bind(
+            name, converting, _public_body, __file__, recorded=_recorded, run_at_once=run_at_once
+        )
+        bound[name].__doc__ = converting.__doc__
+    return bound
+
+
+def bind_creation(names: dict[str, Any]) -> dict[str, Function]:
+    """Functions that make tensors of sizes or data."""
+    scope = {"recorded": _recorded, "run_at_once": run_at_once}
+    return {
+        name: surface.bind(name, f, lambda _, __, call: _public_body([], [], call), __file__, **scope)
+        for name, f in names.items()
+    }
+
+
+def _compiled_outside(transform: Function) -> Function:
+    """A transform whose functions are compiled when they are called outside a trace."""
+
+    @functools.wraps(transform)
+    def bound(function: Function, *args: Any, **kwargs: Any) -> Function:
+        inner = transform(function, *args, **kwargs)
+        program = compiled(inner)
+
+        @functools.wraps(inner)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return (inner if mode.current_trace() is not None else program)(*args, **kwargs)
+
+        return call
+
+    return bound
+
+
+@functools.wraps(transforms.vjp)
+def _vjp(function: Function, *primals: Any, has_aux: bool = False) -> Any:
+    if mode.current_trace() is not None:
+        return transforms.vjp(function, *primals, has_aux=has_aux)
+
+    def pull(primals: Any, cotangents: Any) -> Any:
+        return transforms.vjp(function, *primals, has_aux=has_aux)[1](cotangents)
+
+    returned, backward = compiled(function)(*primals), compiled(pull)
+
+    def pullback(cotangents: Any) -> Any:
+        return backward(primals, cotangents)
+
+    return (returned[0], pullback, returned[1]) if has_aux else (returned, pullback)
+
+
+TRANSFORMS: dict[str, Function] = {
+    "grad": _compiled_outside(transforms.grad),
+    "value_and_grad": _compiled_outside(transforms.value_and_grad),
+    "vjp": _vjp,
+}

@@ -1,0 +1,14 @@
+"""Functions of neural networks on traced tensors or arrays."""
+
+from typing import TYPE_CHECKING, Any
+
+from common import surface
+from static.binding import bind
+
+globals().update(bind({name: surface.FUNCTIONS[name] for name in surface.NN_FUNCTIONS}))
+
+__all__ = [*surface.NN_FUNCTIONS]
+
+if TYPE_CHECKING:  # bound from one list, which type checkers cannot follow
+
+    def __getattr__(name: str) -> Any: ...
