@@ -107,8 +107,9 @@ def special_values(dtype: Any) -> np.ndarray:
     values = [
         0.0, np.inf, np.nan, info.tiny, info.smallest_subnormal, info.max, info.eps, 1, 2, 3, 0.5, 1.5,
         7, 10, 20, 22, 40, 4097, 5.93, 3.95, 0.921875, 0.126, 709.782712893384, 709.7827128933841,
-        745.1332191019412, 88.72283, 88.722839, 103.97207, 103.9721, 2.0**27, 2.0**47, 2.0**53, 2.0**54, 2.0**60,
-        2.0**-13, 2.0**-28, 1e9, 1e22, 1e30, 3e38, np.pi, np.pi / 2, np.pi / 4, np.sqrt(0.5), np.sqrt(2.0),
+        745.1332191019412, 88.72283, 88.722839, 103.97207, 103.9721, 2.0**27, 2.0**47, 2.0**53, 2.0**54,
+        2.0**60, 2.0**-13, 2.0**-28, 1e9, 1e22, 1e30, 3e38, np.pi, np.pi / 2, np.pi / 4, np.sqrt(0.5),
+        np.sqrt(2.0),
     ]  # fmt: skip
     with np.errstate(all="ignore"):
         positive = np.array(values, dtype)
