@@ -39,7 +39,8 @@ def fresh_process(engine: str, workload: str, cache: str, steps: int = STEPS) ->
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     if done.returncode:
-        raise ChildError(f"{engine} on {workload} failed in a new process:\n{done.stderr.strip()[-2000:]}")
+        lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        raise ChildError("\n".join([*lines[-20:-1], f"{engine} failed in a new process: {lines[-1]}"]))
     return dict(json.loads(done.stdout.splitlines()[-1]))
 
 

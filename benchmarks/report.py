@@ -34,7 +34,7 @@ def text(results: list[Result], about: dict[str, Any], peers: list[str]) -> str:
         )
     parts += [f"- `{r.workload.name}`: {r.workload.title}" for r in results]
     parts += [f"- `{r.workload.name}` BITS DIFFER: {line}" for r in results for line in r.differences]
-    parts += [f"- `{r.workload.name}` FAILED: {r.error}" for r in results if r.error]
+    parts += [f"- `{r.workload.name}` FAILED: {r.error.splitlines()[-1]}" for r in results if r.error]
     return "\n\n".join(parts).replace("\n\n- ", "\n- ").replace("\n- ", "\n\n- ", 1)
 
 

@@ -82,8 +82,7 @@ class Result:
             }
         if self.starts:
             record["once"] = {
-                engine: {start: self.once(engine, start).as_json() for start in ("cold", "disk")}
-                for engine in ENGINES
+                engine: {start: self.once(engine, start).as_json() for start in ("cold", "disk")} for engine in ENGINES
             }
             record["break_even"] = {start: self.break_even(start).as_json() for start in ("cold", "disk")}
             record["peak_bytes"] = {engine: self.peak(engine) for engine in ENGINES}
@@ -91,9 +90,7 @@ class Result:
         return record
 
 
-def measure(
-    workload: Workload, engines: dict[str, ModuleType], effort: Effort, peers: Sequence[str] = ()
-) -> Result:
+def measure(workload: Workload, engines: dict[str, ModuleType], effort: Effort, peers: Sequence[str] = ()) -> Result:
     """Check the bits of one workload and, only if all agree, measure it."""
     result = Result(workload)
     progress(f"{workload.name}: bits over {bits.STEPS} steps")

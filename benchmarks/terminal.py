@@ -46,7 +46,8 @@ def megabytes(size: float) -> str:
 
 def times(estimate: Estimate) -> str:
     """Return a ratio with its interval."""
-    return f"{estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]"
+    digits = 2 if estimate.value >= 0.1 else 4
+    return f"{estimate.value:.{digits}f} [{estimate.low:.{digits}f}, {estimate.high:.{digits}f}]"
 
 
 def calls(estimate: Estimate) -> str:

@@ -72,7 +72,7 @@ class Workload:
 
 def to_array(value: Any) -> Array:
     """Return the numpy array behind a Tensor, a Parameter, an array or a number."""
-    return np.asarray(value.numpy() if hasattr(value, "numpy") else value)
+    return np.asarray(value.detach().numpy() if hasattr(value, "detach") else value)
 
 
 def training(tw: ModuleType, model: Any, optimizer: Any, loss_of: Callable[[Any, Any], Any]) -> Program:

@@ -63,7 +63,5 @@ def test_one_core_and_one_thread():
         "print(seen == {core}, os.environ['OPENBLAS_NUM_THREADS'])"
     )
     clean = {name: value for name, value in os.environ.items() if name not in measure.THREADS}
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, env=clean, capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=clean, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["True", "1"]

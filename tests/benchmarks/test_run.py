@@ -72,9 +72,7 @@ def test_peers_get_columns(no_processes):
     result.calls["jax.jit"] = 2 * result.calls["static"]
     page = report.text([result], ABOUT, ["jax.jit", "torch"])
     header, _, row = (line for line in page.splitlines()[2:5])
-    cells = dict(
-        zip(*([c.strip() for c in line.strip("|").split("|")] for line in (header, row)), strict=True)
-    )
+    cells = dict(zip(*([c.strip() for c in line.strip("|").split("|")] for line in (header, row)), strict=True))
     assert cells["static/jax.jit"] == "0.50 [0.50, 0.50]"
     assert cells["static/torch"] == "-"
 
