@@ -120,7 +120,9 @@ class Program:
 
     def explain_lines(self) -> list[str]:
         """What became one kernel, and why other nodes did not join."""
-        lines = [f"{len(self.groups)} kernels for {len(self.work.items)} operations, {len(set(s.source for s in self.steps))} distinct"]
+        lines = [
+            f"{len(self.groups)} kernels for {len(self.work.items)} operations, {len(set(s.source for s in self.steps))} distinct"
+        ]
         for group in self.groups:
             lines.append(f"  {describe(group)}")
             for here, there, reason in group.why_not[:4]:

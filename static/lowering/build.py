@@ -358,8 +358,9 @@ class _Builder:
             cache[place] = self.let(place, body)
         return self.converted(cache[place], source.buffer.dtype, operand.dtype, cache, body)
 
-    def converted(self, value: Any, have: np.dtype[Any], want: np.dtype[Any], cache: dict[Any, Any],
-                  body: list[Any]) -> Any:  # fmt: skip
+    def converted(
+        self, value: Any, have: np.dtype[Any], want: np.dtype[Any], cache: dict[Any, Any], body: list[Any]
+    ) -> Any:
         if have == want or isinstance(value, Constant):
             return value
         name = (value, want)

@@ -95,8 +95,10 @@ def make_frame(work: Work, calls: Sequence[tuple[Sequence[Buffer | Scratch], Seq
             else:
                 lives[id(thing)] = _temporary(frame, thing, index)
     frame.temporaries = list(lives.values())
-    frame.constants = [(buffer, frame.size(buffer.constant) if isinstance(buffer.constant, Dim) else -1)
-                       for buffer in constants.values()]  # fmt: skip
+    frame.constants = [
+        (buffer, frame.size(buffer.constant) if isinstance(buffer.constant, Dim) else -1)
+        for buffer in constants.values()
+    ]
     for position, name in enumerate([*lives, *constants]):
         slots[name] = arguments + position
     for things, (_, ints) in zip(owners, calls, strict=True):

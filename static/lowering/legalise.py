@@ -90,7 +90,20 @@ class _Legaliser:
             if self.layouts.get(effect.value.key) is not self.layouts[effect.state.key]:
                 assert isinstance(state, Buffer)
                 self.work.writes.append((state, self.bind(effect.value)))
+        self.remove_dead()
         return self.work
+
+    def remove_dead(self) -> None:
+        """Drop items that nothing needs, since `number` may have replaced their only use; renumber the rest."""
+        needed = {b.id for b, _ in self.work.outputs} | {value.id for _, value in self.work.writes}
+        kept = []
+        for item in reversed(self.work.items):
+            if any(buffer.id in needed for buffer in item.results):
+                needed.update(buffer.id for buffer in item.reads)
+                kept.append(item)
+        self.work.items = kept[::-1]
+        for i, item in enumerate(self.work.items):
+            item.id = i
 
     def add(self, node: Node) -> None:
         assert node.op is not None
@@ -235,8 +248,16 @@ class _Legaliser:
         split = len(summed) if by_columns else len(kept)
         source = self.ordered(node, layout, order, split, by_columns)
         dtype = value.spec.dtype if how == "sum" or value.spec.dtype.kind == "f" else np.dtype(np.int64)
-        self.item(node, "cols" if by_columns else "rows", tuple(layout.shape[i] for i in order), function=how,
-                  dtype=dtype, operands=[Operand(source, dtype)], results=[self.result(value)], split=split)  # fmt: skip
+        self.item(
+            node,
+            "cols" if by_columns else "rows",
+            tuple(layout.shape[i] for i in order),
+            function=how,
+            dtype=dtype,
+            operands=[Operand(source, dtype)],
+            results=[self.result(value)],
+            split=split,
+        )
 
     def sum_of_spread(self, node: Node, layout: Layout) -> bool:
         """S of a row that is +0.0 but for one g is +0.0 + g, whatever the order: no loop is needed."""
@@ -252,8 +273,9 @@ class _Legaliser:
         if dtype != g.dtype:
             return False
         operands = [Operand(source, dtype), Operand(Const(0), dtype)]
-        self.item(node, "map", maker.dims[:-1], function="add", dtype=dtype, operands=operands,
-                  results=[self.result(value)])  # fmt: skip
+        self.item(
+            node, "map", maker.dims[:-1], function="add", dtype=dtype, operands=operands, results=[self.result(value)]
+        )
         return True
 
     def ordered(self, node: Node, layout: Layout, order: list[int], split: int, by_columns: bool) -> Any:
@@ -275,14 +297,33 @@ class _Legaliser:
         assert node.op is not None
         (value,) = node.outputs
         dtype = value.spec.dtype
-        operands = [Operand(self.operand(Layout(layout.root, layout.offset, strip_ones(layout.shape), tuple(
-            s for n, s in zip(layout.shape, layout.strides or layout.shape) if not is_literal(n, 1)), False),
-            strip_ones(layout.shape)), dtype)]  # fmt: skip
+        operands = [
+            Operand(
+                self.operand(
+                    Layout(
+                        layout.root,
+                        layout.offset,
+                        strip_ones(layout.shape),
+                        tuple(s for n, s in zip(layout.shape, layout.strides or layout.shape) if not is_literal(n, 1)),
+                        False,
+                    ),
+                    strip_ones(layout.shape),
+                ),
+                dtype,
+            )
+        ]
         function = "add" if node.op.reduce == "sum" and dtype.kind == "f" else ""
         if function:
             operands.append(Operand(Const(0.0), dtype))
-        self.item(node, "map", strip_ones(layout.shape), function=function, dtype=dtype, operands=operands,
-                  results=[self.result(value)])  # fmt: skip
+        self.item(
+            node,
+            "map",
+            strip_ones(layout.shape),
+            function=function,
+            dtype=dtype,
+            operands=operands,
+            results=[self.result(value)],
+        )
 
     def reduce_between(self, node: Node, layout: Layout, flags: list[bool], axes: list[int]) -> None:
         """One run of dimensions in the middle of a contiguous array: sums of columns, batch by batch."""
@@ -303,8 +344,9 @@ class _Legaliser:
         text = getattr(sums, f"{how}_cols_source")(work)
         scratch = ColumnScratch(ints[1], ints[2], work.itemsize, sums.TILE) if how == "sum" else 0
         call = NativeCall(text, f"{how}_cols", ints, scratch=scratch)
-        self.item(node, "native", (), function=how, dtype=work, operands=[], results=[out], inputs=[source],
-                  calls=[call])  # fmt: skip
+        self.item(
+            node, "native", (), function=how, dtype=work, operands=[], results=[out], inputs=[source], calls=[call]
+        )
         if dtype != work:
             self.layouts[value.key] = dense_layout(self.fresh_copy(node, dense_layout(out), dtype))
 
@@ -319,8 +361,17 @@ class _Legaliser:
         operands = [Operand(first, value.spec.dtype), Operand(self.rows_of(index, rows), np.dtype(np.int64))]
         specs = [Spec(v.spec.shape, v.spec.dtype) for v in node.operands]
         calls = node.op.native(specs, [value.spec], node.attrs)
-        self.item(node, "pick" if picks else "map", dims, function=node.op.name, dtype=value.spec.dtype,
-                  operands=operands, results=[self.result(value)], split=len(dims) - 1, calls=calls)  # fmt: skip
+        self.item(
+            node,
+            "pick" if picks else "map",
+            dims,
+            function=node.op.name,
+            dtype=value.spec.dtype,
+            operands=operands,
+            results=[self.result(value)],
+            split=len(dims) - 1,
+            calls=calls,
+        )
 
     def rows_of(self, layout: Layout, rows: Sizes) -> Access | Const:
         """How an item over rows and columns reads a value that has one element per row."""
@@ -345,8 +396,17 @@ class _Legaliser:
         if not isinstance(calls, list):
             calls = [calls]
         results = [self.result(value) for value in node.outputs]
-        self.item(node, "native", (), function=node.op.name, dtype=outs[0].dtype, operands=[], results=results,
-                  inputs=inputs, calls=calls)  # fmt: skip
+        self.item(
+            node,
+            "native",
+            (),
+            function=node.op.name,
+            dtype=outs[0].dtype,
+            operands=[],
+            results=results,
+            inputs=inputs,
+            calls=calls,
+        )
 
     def bind(self, value: Value) -> Buffer:
         """A computed buffer that holds `value` and is used for no other output or write."""

@@ -6,8 +6,6 @@ a later loop. What two loops need is computed twice if that is cheap, else kept 
 
 from __future__ import annotations
 
-from typing import Any
-
 from static.lowering.groups import Group
 from static.lowering.items import Access, Item
 

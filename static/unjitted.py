@@ -1,0 +1,151 @@
+"""Running a program's kernels as plain Python: breakpoints and prints work in them, and the bits are the same.
+
+The generated source is executed as it is; what it calls are the scalar definitions on numpy scalars and the
+oracles of sums. Kernels that are not generated (matrix products, gathers) run compiled. Slow: for small arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from common.dim import Atom
+from common.eager_kernels import scalar_expression
+from common.kernels.sums import sum_oracle
+from common.native.calls import make_call
+from common.native.compile import compile_kernel
+from common.native.primitives import convert, evaluate
+from common.numerics import BLOCK, LANES
+
+if TYPE_CHECKING:
+    from static.compile import Program
+
+
+def run_unjitted(program: Program, env: Mapping[Atom, int], arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Run a program on arrays in the order of the graph's inputs; state is written as by a plan.
+
+    Parameters
+    ----------
+    env : size of every dimension that a Dim names.
+
+    Raises
+    ------
+    RuntimeError : a kernel returned a status.
+    """
+    frame = program.frame
+    values = frame.evaluate(env)
+    memory: list[np.ndarray] = [np.asarray(x).reshape(-1) for x in arrays]
+    outputs = []
+    for (buffer, _), shape in zip(program.work.outputs, frame.outputs, strict=True):
+        outputs.append(np.empty([values[i] for i in shape], buffer.dtype))
+        memory.append(outputs[-1].reshape(-1))
+    for t in frame.temporaries:
+        nbytes = values[t.size[0]] if t.columns is None else t.columns.nbytes(*(values[i] for i in t.size))
+        memory.append(np.empty(nbytes, np.uint8))
+    for constant, index in frame.constants:
+        memory.append(np.array([constant.constant if index < 0 else values[index]], constant.dtype))
+    for step, (slots, ints) in zip(program.steps, frame.steps, strict=True):
+        bufs, args = [memory[slot] for slot in slots], [values[i] for i in ints]
+        if step.group.native:
+            status = make_call(compile_kernel(step.source, step.name))(*bufs, *args)
+        else:
+            status = python_kernel(step.source, step.name)(bufs, args)
+        if status:
+            raise RuntimeError(f"kernel {step.name} returned status {status}")
+    return outputs
+
+
+def python_kernel(source: str, name: str) -> Callable[[list[np.ndarray], list[int]], int]:
+    """A generated kernel as a Python function of buffers (flat arrays or bytes) and ints."""
+    namespace: dict[str, Any] = _Namespace()
+    exec(compile(source, f"<kernel {name}>", "exec"), namespace)
+    return namespace[name]  # type: ignore[no-any-return]
+
+
+class _Namespace(dict[str, Any]):
+    def __missing__(self, name: str) -> Any:
+        if name in _FUNCTIONS:
+            return _FUNCTIONS[name]
+        if name.startswith("to_"):
+            target = np.dtype(name[3:])
+            return lambda x: _scalar(lambda v: convert(v, target), x)
+        definition = scalar_expression(name)
+        if definition is not None:
+            return lambda *operands: _scalar(definition, *operands)
+        if hasattr(np, name):
+            return getattr(np, name)
+        raise KeyError(name)
+
+
+def _scalar(definition: Callable[..., Any], *operands: Any) -> Any:
+    typed = [np.int64(x) if type(x) is int else np.bool_(x) if type(x) is bool else x for x in operands]
+    return np.asarray(evaluate(definition, *typed))[()]
+
+
+def _buffer(bufs: list[np.ndarray], slot: int, dtype: Any) -> np.ndarray:
+    memory = bufs[slot]
+    return memory if memory.dtype == dtype else memory.view(dtype)
+
+
+def _block_sum(x: np.ndarray, offset: int, n: int) -> Any:
+    return sum_oracle(x[offset : offset + n])
+
+
+def _extreme(name: str) -> Callable[[np.ndarray, int, int], Any]:
+    def row(x: np.ndarray, offset: int, n: int) -> Any:
+        best = x[offset]
+        for i in range(1, n):
+            best = _scalar(scalar_expression(name), best, x[offset + i])
+        return best
+
+    return row
+
+
+def _start_columns(acc: np.ndarray, offset: int, columns: int, rows: int) -> None:
+    acc[:] = 0
+
+
+def _fold(acc: np.ndarray, level: int, columns: int) -> np.ndarray:
+    size = LANES * columns
+    lanes = acc[level * size : (level + 1) * size].reshape(LANES, columns)
+    total = np.ascontiguousarray(sum_oracle(np.ascontiguousarray(lanes.T)))
+    lanes[:] = 0
+    return total
+
+
+def _carry_columns(acc: np.ndarray, offset: int, columns: int, block: int) -> None:
+    level = 0
+    while True:
+        total = _fold(acc, level, columns)
+        lane = (level + 1) * LANES * columns + (block & (LANES - 1)) * columns
+        acc[lane : lane + columns] += total
+        if block & (BLOCK - 1) != BLOCK - 1:
+            return
+        level, block = level + 1, block // BLOCK
+
+
+def _finish_columns(acc: np.ndarray, offset: int, columns: int, rows: int, out: np.ndarray, start: int) -> None:
+    level, number = 0, (rows - 1) // BLOCK
+    while rows > BLOCK:
+        total = _fold(acc, level, columns)
+        lane = (level + 1) * LANES * columns + (number & (LANES - 1)) * columns
+        acc[lane : lane + columns] += total
+        level, number, rows = level + 1, number // BLOCK, -(-rows // BLOCK)
+    out[start : start + columns] = _fold(acc, level, columns)
+
+
+_FUNCTIONS: dict[str, Any] = {
+    "wide": lambda: None,
+    "buffer": _buffer,
+    "range": range,
+    "min": min,
+    "bool_": np.bool_,
+    "block_sum": _block_sum,
+    "row_max": _extreme("maximum"),
+    "row_min": _extreme("minimum"),
+    "start_columns": _start_columns,
+    "carry_columns": _carry_columns,
+    "finish_columns": _finish_columns,
+}

@@ -1,0 +1,177 @@
+"""Random programs: every step is drawn by name, so a failure prints as a program that can be read."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from common.ops import cast, compare, index, linalg, normalize, pad, reduce, transcendental, view
+from common.ops.arithmetic import neg, rsqrt, square
+
+UNARY = [neg, transcendental.tanh, transcendental.exp, square, compare.relu, rsqrt]
+
+
+class Draw:
+    """A program being drawn: values so far, and the text of the steps.
+
+    Parameters
+    ----------
+    choose : ``choose(n) -> int`` in [0, n).
+    """
+
+    def __init__(self, choose, values):
+        self.choose, self.values, self.steps = choose, list(values), []
+
+    def pick(self, items):
+        return items[self.choose(len(items))]
+
+    def operand(self):
+        return self.pick(self.values)
+
+    def add(self, value, text):
+        self.values.append(value)
+        self.steps.append(f"v{len(self.values) - 1} = {text}")
+
+    def step(self):
+        kind = self.pick(STEPS)
+        kind(self)
+
+
+def floating(x):
+    return x if x.dtype.kind == "f" else cast.to(x, dtype=np.dtype(np.float32), x_dtype=x.dtype)
+
+
+def unary(d):
+    op = d.pick(UNARY)
+    d.add(op(floating(d.operand())), op.name)
+
+
+def binary(d):
+    x = d.operand()
+    fitting = [y for y in d.values if fits(x.shape, y.shape)]
+    y = d.pick(fitting)
+    name = d.pick(["add", "sub", "mul", "div", "maximum", "where"])
+    if name == "where":
+        d.add(compare.where(compare.gt(floating(x), 0.25), x, y), "where")
+    elif name == "maximum":
+        d.add(compare.maximum(x, y), name)
+    elif name == "div":
+        d.add(floating(x) / floating(y), name)
+    else:
+        d.add({"add": lambda: x + y, "sub": lambda: floating(x) - y, "mul": lambda: x * y}[name](), name)
+
+
+def number(d):
+    d.add(d.operand() * d.pick([0.5, 3, -1.25]), "number")
+
+
+def fits(a, b):
+    """Whether two shapes broadcast, by their sizes in this trace and without a guard on equality with 1."""
+    pairs = zip(reversed(a), reversed(b), strict=False)
+    return all(literal_one(m) or literal_one(n) or known(m) == known(n) for m, n in pairs)
+
+
+def literal_one(n):
+    return isinstance(n, int) and n == 1
+
+
+def known(n):
+    return n if isinstance(n, int) else n.hint
+
+
+def reduction(d):
+    x = d.operand()
+    if x.ndim == 0:
+        return
+    dims = tuple(i for i in range(x.ndim) if d.choose(2)) or (d.choose(x.ndim),)
+    how = d.pick([reduce.sum, reduce.sum, reduce.amax, reduce.amin])
+    keep = bool(d.choose(2))
+    d.add(how(x, dims, keep), f"{how.__name__}({dims}, {keep})")
+
+
+def permute(d):
+    x = d.operand()
+    if x.ndim > 1:
+        order = list(range(x.ndim))
+        order = order[d.choose(x.ndim) :] + order[: d.choose(x.ndim)]
+        if sorted(order) == list(range(x.ndim)):
+            d.add(view.permute(x, *order), f"permute({order})")
+
+
+def unsqueeze(d):
+    x = d.operand()
+    if x.ndim < 3:
+        d.add(view.unsqueeze(x, d.choose(x.ndim + 1)), "unsqueeze")
+
+
+def flatten(d):
+    x = d.operand()
+    if x.ndim > 1:
+        d.add(view.flatten(x), "flatten")
+
+
+def part(d):
+    x = d.operand()
+    if x.ndim and known(x.shape[0]) > 2:
+        d.add(view.getitem(x, slice(1, None, d.pick([1, 2]))), "slice")
+
+
+def rows(d):
+    x = floating(d.operand())
+    if x.ndim:
+        how = d.pick(["softmax", "log_softmax", "normalize"])
+        if how == "normalize":
+            d.add(normalize.normalize_(x, dim=(x.ndim - 1,), eps=1e-5)[0], how)
+        else:
+            d.add(getattr(normalize, how)(x, -1), how)
+
+
+def indexed(d):
+    x = d.operand()
+    if x.ndim == 2:
+        where = cast.to(square(floating(reduce.sum(x, -1))) * 0, dtype=np.dtype(np.int64), x_dtype=x.dtype)
+        picked = index.pick(x, where)
+        d.add(picked, "pick")
+        d.add(index.spread(picked, where, extent=x.shape[1]), "spread")
+
+
+def product(d):
+    x = floating(d.operand())
+    if x.ndim == 2:
+        d.add(linalg.mm_(x, x, trans_a=True, trans_b=False), "mm")
+
+
+def joined(d):
+    x = d.operand()
+    if x.ndim:
+        d.add(pad.cat([x, x], d.choose(x.ndim)), "cat")
+
+
+STEPS = [unary, unary, binary, binary, binary, number, reduction, reduction, permute, unsqueeze, flatten, part, rows,
+         indexed, product, joined]  # fmt: skip
+
+
+def draw_program(choose, length=10, returned=3):
+    """A function of arrays that runs a random program; it draws the same program every time it is called."""
+    tape = []
+
+    def replay():
+        position = iter(range(len(tape)))
+
+        def again(n):
+            i = next(position, None)
+            if i is None:
+                tape.append(choose(1 << 16))
+                return tape[-1] % n
+            return tape[i] % n
+
+        return again
+
+    def program(*arrays):
+        d = Draw(replay(), arrays)
+        for _ in range(length):
+            d.step()
+        program.steps = d.steps
+        return tuple(d.values[-returned:])
+
+    program.steps = []
+    return program

@@ -1,0 +1,136 @@
+"""What fusion is for: which programs become one kernel, and what keeps nodes apart."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+from common.ops import arithmetic, index, linalg, loss, normalize, reduce, transcendental, view
+from static.compile import compile_graph
+from static.jit import function
+from tests.static.compare import assert_compiles, program_of
+
+RNG = np.random.default_rng(0)
+
+
+def floats(*shape):
+    return RNG.normal(size=shape).astype(np.float32)
+
+
+def row_a(x, w, b, g):
+    t, e = transcendental.tanh(x * w + b), transcendental.exp(-x * x)
+    gt = g * x * (1 - t * t)
+    return t * x + e, g * t + gt * w - 2 * x * e * g, gt * x, gt
+
+
+def softmax(x):
+    return normalize.softmax(x, 1)
+
+
+def log_softmax(x):
+    return normalize.log_softmax(x, 1)
+
+
+def cross_entropy(x, target):
+    y = normalize.log_softmax(x, 1)
+    losses = loss.nll_loss(y, target, "none")
+    seed = view.expand(view.reshape(arithmetic.ones_like(reduce.mean(losses)) / x.shape[0], (1,)), (x.shape[0],))
+    g = index.spread(-seed, target, extent=x.shape[1])
+    return losses, g - transcendental.exp(y) * reduce.sum_(g, dim=(1,), keepdim=True)
+
+
+def layer_norm(x, weight, bias, g):
+    out, _, rstd = normalize.normalize_(x, dim=(1,), eps=1e-5)
+    gy = g * weight
+    gx = rstd * (gy - reduce.mean(gy, 1, True) - out * reduce.mean(gy * out, 1, True))
+    return out * weight + bias, gx, reduce.sum(g * out, 0), reduce.sum(g, 0)
+
+
+def norm_of_all(x):
+    return x / (1 + reduce.sum(x * x))
+
+
+@pytest.mark.parametrize("rows", [3, 40, 1030])
+@pytest.mark.parametrize("columns", [1, 7, 1100])
+@pytest.mark.parametrize(
+    ("program", "shapes"),
+    [
+        (row_a, ["rc"] * 4),
+        (softmax, ["rc"]),
+        (log_softmax, ["rc"]),
+        (layer_norm, ["rc", "c", "c", "rc"]),
+        (norm_of_all, ["rc"]),
+    ],
+)
+def test_one_kernel(program, shapes, rows, columns):
+    sizes = {"r": rows, "c": columns}
+    compiled = assert_compiles(program, [floats(*(sizes[k] for k in shape)) for shape in shapes])
+    if columns > 1:
+        assert len(program_of(compiled).groups) == 1
+
+
+def test_cross_entropy_and_its_gradient_are_one_kernel():
+    arrays = floats(30, 11), RNG.integers(0, 11, 30)
+    assert len(program_of(assert_compiles(cross_entropy, arrays)).groups) == 1
+
+
+def test_a_reduction_over_other_dimensions_says_why_it_is_apart():
+    compiled = assert_compiles(lambda x: (reduce.sum(transcendental.exp(x), 1), reduce.amax(x)), [floats(5, 6)])
+    assert any("reduce different dimensions" in line for line in program_of(compiled).explain_lines())
+
+
+def test_a_matrix_product_in_between_keeps_its_two_sides_apart():
+    def program(x, w):
+        y = transcendental.tanh(x)
+        return linalg.mm(y, w) * y
+
+    compiled = assert_compiles(program, [floats(4, 4), floats(4, 4)])
+    assert len(program_of(compiled).groups) == 3
+    assert any("needed in between" in line for line in program_of(compiled).explain_lines())
+
+
+def test_equal_kernels_have_equal_source():
+    def program(*arrays):
+        return tuple(transcendental.tanh(x) * 2 for x in arrays)
+
+    compiled = assert_compiles(program, [floats(3, 4), floats(5), floats(6, 2, 3)])
+    steps = program_of(compiled).steps
+    assert len(steps) == 3
+    assert len({step.source for step in steps}) == 1
+
+
+def test_strided_operands_are_read_in_place():
+    def program(x):
+        return x.transpose(0, 1) * 2 + 1, x[1:, ::2] * 3, reduce.sum(x, 0), reduce.amax(x.transpose(0, 1), 0)
+
+    compiled = assert_compiles(program, [floats(6, 7)])
+    assert "" not in {item.function for item in program_of(compiled).work.items}
+
+
+def test_a_thousand_nodes_are_lowered_quickly():
+    def program(x, w, b):
+        for _ in range(40):
+            h = transcendental.tanh(linalg.linear(x, w, b)) + x * 0.5
+            n = normalize.layer_norm(h, (16,), b, b)
+            x = n * 2 + reduce.mean(n * n, 1, True)
+            x = x + normalize.softmax(x, 1)
+        return x
+
+    oracle = function(program, interpret=True)
+    oracle(floats(8, 16), floats(16, 16), floats(16))
+    graph = oracle.traces[0].graph
+    assert len(graph.nodes) > 900
+    seconds = []
+    for _ in range(3):
+        start = time.perf_counter()
+        compiled = compile_graph(graph)
+        seconds.append(time.perf_counter() - start)
+    assert len({step.source for step in compiled.steps}) < 8
+    assert min(seconds) < 0.5
+
+
+def test_losses_of_one_row():
+    assert_compiles(loss.cross_entropy, [floats(1, 5), np.array([3])])
+    assert_compiles(loss.cross_entropy, [floats(4, 1), np.zeros(4, np.int64)])
