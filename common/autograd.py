@@ -42,13 +42,17 @@ def backward(
     totals = _run(roots, grad_tensors, create_graph, retain, wanted)
     for edge, total in totals.items():
         if isinstance(edge, TensorBase) and (wanted is None or edge in wanted):
-            total = total if isinstance(total, TensorBase) else wrap(_array(total))
-            old = edge.grad
-            if old is None:
-                edge.grad = total
-            else:
-                with mode.set_grad_enabled(create_graph):
-                    edge.grad = old + total
+            accumulate(edge, total if isinstance(total, TensorBase) else wrap(_array(total)), create_graph)
+
+
+def accumulate(leaf: TensorBase, total: TensorBase, create_graph: bool) -> None:
+    """``.grad = old + total``, with the total alone where there is no old one."""
+    old = leaf.grad
+    if old is None:
+        leaf.grad = total
+    else:
+        with mode.set_grad_enabled(create_graph):
+            leaf.grad = old + total
 
 
 def grad(
@@ -104,12 +108,28 @@ def grad(
 
 
 def differentiate(
-    outputs: Sequence[Any], cotangents: Sequence[Any], inputs: Sequence[Any], *, create_graph: bool, retain: bool
+    outputs: Sequence[Any],
+    cotangents: Sequence[Any],
+    inputs: Sequence[Any],
+    *,
+    create_graph: bool,
+    retain: bool,
+    first: int,
+    only: bool,
 ) -> list[Any]:
-    """Cotangents of `inputs`, zeros where the outputs do not depend on one: the pullback of the transforms."""
+    """Cotangents of `inputs`, zeros where the outputs do not depend on one: the pullback of the transforms.
+
+    Parameters
+    ----------
+    first : number of the earliest node to handle.
+    only : whether the outputs depend on more than the inputs; then paths that lead elsewhere are left out.
+    """
     from common.ops.arithmetic import zeros_like
 
-    totals = _run(tuple(outputs), tuple(cotangents), create_graph, retain, {x.edge for x in inputs}) if outputs else {}
+    totals: dict[Any, Any] = {}
+    if outputs:
+        wanted = {x.edge for x in inputs} if only else None
+        totals = _run(tuple(outputs), tuple(cotangents), create_graph, retain, wanted, first)
     found = []
     for x in inputs:
         total = totals.get(x.edge)
@@ -120,13 +140,21 @@ def differentiate(
     return found
 
 
+def view_of(x: TensorBase) -> TensorBase:
+    """All of `x` as a view with history: a slot of its own in which gradients are totalled before they reach `x`."""
+    from common.ops.view import reshape_
+
+    view: TensorBase = reshape_(x, new_shape=tuple(x.shape))
+    return view
+
+
 def cotangent_like(root: TensorBase) -> Any:
     """The cotangent 1 of a scalar."""
     return _seed(root, None)
 
 
 def _run(
-    roots: tuple[Any, ...], cotangents: Any, create_graph: bool, retain: bool, wanted: Any
+    roots: tuple[Any, ...], cotangents: Any, create_graph: bool, retain: bool, wanted: Any, first: int = -1
 ) -> dict[Any, Any]:
     seeds = []
     given = _as_tuple(cotangents) if cotangents is not None else (None,) * len(roots)
@@ -152,6 +180,7 @@ def _run(
             retain=retain,
             wanted=wanted,
             consumer=user_frame(3),
+            first=first,
         )
 
 

@@ -1,47 +1,49 @@
 """Writes into memory that a recorded op has saved: noticed at backward, free for programs without such writes.
 
-Every in-place write takes a number from the tape's counter and is logged with its region and line. A node's
-saved array is intact unless a write with a later number overlaps it, so writes to disjoint slices are no error,
-and a backward pass compares one number when nothing was written since its oldest node was made.
+Every in-place write takes a number from the tape's counter and is logged with its range of bytes and line. A
+node's saved array is intact unless a write with a later number overlaps it, so writes to disjoint slices are no
+error, and a backward pass compares one number when nothing was written since its oldest node was made.
 """
 
 from __future__ import annotations
 
 import weakref
+from collections.abc import Iterator
 from types import CodeType
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.lib.array_utils import byte_bounds
 
+from common import tape
 from common.errors import GradientError
 from common.tape import Node, locate, next_number
 
 
 class Write(NamedTuple):
-    """One in-place write: its number, the array it went to (weakly), and the user's frame."""
+    """One in-place write: its number, its range of bytes, and the user's frame."""
 
     number: int
-    array: Any
+    low: int
+    high: int
     code: CodeType | None
     lasti: int
 
 
-_log: dict[int, dict[Any, Write]] = {}
-_last = -1
+_log: dict[int, dict[tuple[int, int], Write]] = {}
 
 
 def log_write(array: np.ndarray, code: CodeType | None, lasti: int) -> None:
     """Note that `array`'s memory is being overwritten."""
-    global _last
     base = _base(array)
     key = id(base)
     writes = _log.get(key)
     if writes is None:
         writes = _log[key] = {}
-        weakref.finalize(base, _log.pop, key, None)
-    _last = next_number()
-    place = (array.__array_interface__["data"][0], array.shape, array.strides)
-    writes[place] = Write(_last, weakref.ref(array), code, lasti)
+        weakref.finalize(base, _log.pop, key, None).atexit = False
+    tape.last_write = next_number()
+    low, high = byte_bounds(array)
+    writes[low, high] = Write(tape.last_write, low, high, code, lasti)
 
 
 def _base(array: np.ndarray) -> np.ndarray:
@@ -61,20 +63,27 @@ def check(nodes: list[Node]) -> None:
     ------
     GradientError : names the op and both lines: where the value was saved and where it was overwritten.
     """
-    if not nodes or _last < nodes[-1].number:
-        return
     for node in nodes:
-        if node.number > _last:
-            continue
-        for saved in node.saved or ():
-            if isinstance(saved, np.ndarray):
+        if node.number < tape.last_write:
+            for saved in _arrays(node.saved):
                 _check_array(node, saved)
 
 
+def _arrays(saved: Any) -> Iterator[np.ndarray]:
+    for x in saved or ():
+        if isinstance(x, np.ndarray):
+            yield x
+        elif isinstance(x, tuple):  # the outputs of an op with several; shapes hold no arrays
+            yield from (y for y in x if isinstance(y, np.ndarray))
+
+
 def _check_array(node: Node, saved: np.ndarray) -> None:
-    for write in _log.get(id(_base(saved)), {}).values():
-        target = write.array()
-        if write.number > node.number and (target is None or np.may_share_memory(saved, target)):
+    writes = _log.get(id(_base(saved)))
+    if not writes:
+        return
+    low, high = byte_bounds(saved)
+    for write in writes.values():
+        if write.number > node.number and write.low < high and low < write.high:
             made, written = node.source, locate(write.code, write.lasti)
             raise GradientError(
                 "one of the variables needed for gradient computation has been modified by an inplace operation: "

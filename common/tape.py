@@ -134,13 +134,17 @@ def locate(code: CodeType | None, lasti: int) -> tuple[str, int, str]:
     return (code.co_filename, code.co_firstlineno, code.co_name)
 
 
-def collect(roots: Iterable[Edge]) -> list[Node]:
-    """All nodes that the roots reach, in descending number; iterative, so depth does not matter."""
+#: Number of the newest in-place write, see `common.mutation`.
+last_write = -1
+
+
+def collect(roots: Iterable[Edge], first: int = -1) -> list[Node]:
+    """All nodes from number `first` on that the roots reach, in descending number; iterative: depth does not matter."""
     seen: set[Node] = set()
     stack = [e[0] if type(e) is tuple else e for e in roots]
     while stack:
         node = stack.pop()
-        if type(node) is not Node or node in seen:
+        if type(node) is not Node or node in seen or node.number < first:
             continue
         seen.add(node)
         for edge in node.edges:
@@ -162,6 +166,7 @@ def backward_pass(
     retain: bool,
     wanted: set[Any] | None = None,
     consumer: tuple[Any, int] = (None, 0),
+    first: int = -1,
 ) -> dict[Edge, Any]:
     """Propagate cotangents; return the total of each leaf, and of each slot in `wanted`.
 
@@ -172,12 +177,17 @@ def backward_pass(
     retain : keep the saved values for another pass.
     wanted : edges whose total is asked for; then only nodes on a path to them are handled.
     consumer : the user's frame, kept to explain a second backward.
+    first : number of the earliest node to handle; totals of earlier ones are returned.
 
     Raises
     ------
     GraphFreedError : a node's saved values are gone.
     """
-    order = collect(edge for edge, _ in seeds)
+    order = collect((edge for edge, _ in seeds), first)
+    if order and last_write > order[-1].number:
+        from common.mutation import check
+
+        check(order)
     totals: dict[Edge, Any] = {}
     for edge, seed in seeds:
         old = totals.get(edge)

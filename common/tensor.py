@@ -206,6 +206,8 @@ def saved_tensors(node: Node) -> tuple[Any, ...]:
     """The saved payloads of a node as tensors with their history, for recording the backward pass itself."""
     assert node.saved is not None
     op, out = node.op, []
+    if op.kind == "region":
+        return node.saved
     for position, index in enumerate(op.saved_inputs):
         payload = node.saved[position]
         out.append(payload if isinstance(payload, NUMBERS) else with_edge(payload, node.edges[index]))

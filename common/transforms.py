@@ -11,11 +11,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from common import mode
-from common.autograd import cotangent_like, differentiate
+from common.autograd import cotangent_like, differentiate, view_of
 from common.create import lift, to_array
 from common.errors import ArgumentError, DTypeError, GradientError
-from common.ops.view import reshape_
-from common.tape import Node, collect
+from common.tape import Node, collect, next_number
 from common.tensor import TensorBase
 from common.tree import flatten, unflatten
 
@@ -132,7 +131,9 @@ class _Linearised:
     Attributes
     ----------
     outputs : what the function returned, with its history.
-    result : the same for the caller: without history, unless something outside is being differentiated too.
+    others : whether the outputs depend on other tensors that require grad.
+    nested : whether something outside is being differentiated too.
+    result : the same for the caller: without history unless `nested`.
     """
 
     def __init__(self, function: Function, primals: tuple[Any, ...], has_aux: bool) -> None:
@@ -140,6 +141,7 @@ class _Linearised:
         outer = mode.is_grad_enabled()
         with mode.enable_grad():
             self.inner = [_fresh(x, outer) for x in leaves]
+            self.first = next_number()
             returned = function(*unflatten(self.structure, list(self.inner)))
         self.aux = None
         if has_aux:
@@ -148,10 +150,9 @@ class _Linearised:
             returned, self.aux = returned
         self.outputs = returned
         self.flat, self.out_structure = flatten(returned)
-        targets = {id(x) for x in self.inner}
-        self.nested = outer and any(
-            isinstance(x, TensorBase) and _reaches_others(x, targets) for x in (*self.flat, *self.inner)
-        )
+        roots = [x.edge for x in self.flat if isinstance(x, TensorBase) and x.edge is not None]
+        self.others = _reaches_others(roots, {id(x.edge) for x in self.inner}, self.first)
+        self.nested = outer and (self.others or any(x.grad_fn is not None for x in self.inner))
         self.result = returned
         if not self.nested:
             self.result = unflatten(self.out_structure, [_detached(x) for x in self.flat])
@@ -171,8 +172,9 @@ class _Linearised:
             self.nested or any(isinstance(c, TensorBase) and c.requires_grad for c in given)
         )
         gradients = differentiate(
-            [y for y, _ in pairs], [c for _, c in pairs], self.inner, create_graph=create_graph, retain=retain
-        )
+            [y for y, _ in pairs], [c for _, c in pairs], self.inner,
+            create_graph=create_graph, retain=retain or self.nested, first=self.first, only=self.others,
+        )  # fmt: skip
         return tuple(unflatten(self.structure, gradients))
 
 
@@ -184,8 +186,7 @@ def _fresh(x: Any, outer: bool) -> TensorBase:
     if x.dtype.kind != "f":
         raise DTypeError(f"grad requires floating point inputs, but got {x.dtype}")
     if outer and x.requires_grad:
-        viewed: TensorBase = reshape_(x, new_shape=tuple(x.shape))
-        return viewed
+        return view_of(x)
     return _detached(x).requires_grad_()  # type: ignore[attr-defined, no-any-return]
 
 
@@ -193,15 +194,17 @@ def _detached(x: Any) -> Any:
     return x.detach() if isinstance(x, TensorBase) and x.requires_grad else x
 
 
-def _reaches_others(x: TensorBase, targets: set[int]) -> bool:
-    """Whether the history of `x` contains a leaf that is not one of the fresh ones."""
-    if x.grad_fn is None:
-        return x.requires_grad and id(x) not in targets
-    for node in collect([x.edge]):
+def _reaches_others(roots: list[Any], targets: set[int], first: int) -> bool:
+    """Whether what was recorded from number `first` on depends on a slot that is not one of the targets."""
+    for node in collect(roots, first):
         for edge in node.edges:
-            if edge is not None and type(edge) is not Node and type(edge) is not tuple and id(edge) not in targets:
+            if edge is None or (type(edge) is Node and edge.number >= first) or id(edge) in targets:
+                continue
+            if type(edge) is not tuple or edge[0].number < first:
                 return True
-    return False
+    return any(
+        id(edge) not in targets and (edge[0] if type(edge) is tuple else edge).__class__ is not Node for edge in roots
+    )
 
 
 def _scalar(value: Any) -> TensorBase:

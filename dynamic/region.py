@@ -1,23 +1,155 @@
-"""`function`: run as it is, differentiated as one node; placeholder body replaced below."""
+"""`function`: runs as it is, and is differentiated as one node.
+
+A compiled function is one node of an eager program's tape. So that both engines add gradients in the same order,
+the eager `function` is one node too: the contributions to each argument and each captured tensor are totalled
+inside, then contributed once (docs/numerics.md, point 5). What is recorded inside stays as the node's saved value.
+"""
 
 from __future__ import annotations
 
-from typing import Any
-
-from common.create import lift
-from common.tree import flatten, unflatten
 import functools
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any, NamedTuple
+
+from common import mode
+from common.autograd import view_of
+from common.create import lift
+from common.number import Number
+from common.tape import Edge, Node, backward_pass, collect, next_number, user_frame
+from common.tensor import TensorBase, saved_tensors
+from common.tree import flatten, unflatten
+from dynamic.tensors import Tensor
+
+_inside: ContextVar[bool] = ContextVar("twingrad_region", default=False)
 
 
-def function(target: Any = None, **options: Any) -> Any:
-    """Run as it is."""
+def function(target: Callable[..., Any] | None = None, *, fuse: bool = True, interpret: bool = False) -> Any:
+    """Run a function as it is; the same decorator compiles it in the other engine.
+
+    Called from outside, it is differentiated as one node; inside another `function` or a trace it is a plain call.
+    Arrays among the arguments become tensors. Numbers keep float64 precision and give way to the dtypes they meet.
+
+    Parameters
+    ----------
+    target : the function; omitted when used as a decorator with options.
+    fuse, interpret : options of the compiling engine, without effect here.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> @tw.function
+    ... def f(x):
+    ...     return x * x
+    >>> f(tw.tensor([3.0]))
+    tensor([9.])
+    """
     if target is None:
-        return functools.partial(function, **options)
+        return functools.partial(function, fuse=fuse, interpret=interpret)
 
     @functools.wraps(target)
     def call(*args: Any, **kwargs: Any) -> Any:
         leaves, structure = flatten((args, kwargs))
-        args, kwargs = unflatten(structure, [lift(x) for x in leaves])
-        return target(*args, **kwargs)
+        leaves = [lift(x) for x in leaves]
+        if _inside.get() or mode.current_trace() is not None:
+            args, kwargs = unflatten(structure, leaves)
+            return target(*args, **kwargs)
+        token = _inside.set(True)
+        try:
+            return _run(target, leaves, structure)
+        finally:
+            _inside.reset(token)
 
     return call
+
+
+def _run(target: Callable[..., Any], leaves: list[Any], structure: Any) -> Any:
+    """Call `target` on views of the arguments that require grad, and put one node on the tape."""
+    recording = mode.is_grad_enabled()
+    arguments = [Number(x) if type(x) is float else x for x in leaves]
+    viewed: list[tuple[Edge, Edge]] = []
+    for i, x in enumerate(leaves):
+        if recording and isinstance(x, TensorBase) and x.requires_grad:
+            arguments[i] = view_of(x)
+            viewed.append((x.edge, arguments[i].edge))
+    start = next_number()
+    args, kwargs = unflatten(structure, arguments)
+    results, out_structure = flatten(target(*args, **kwargs))
+    results = [float(x) if type(x) is Number else x for x in results]
+    recorded = list({id(x): x for x in results if isinstance(x, TensorBase) and x.requires_grad}.values())
+    if recorded and recording:
+        replaced = _as_node(target, start, viewed, recorded)
+        results = [replaced.get(id(x), x) for x in results]
+    return unflatten(out_structure, results)
+
+
+def _as_node(
+    target: Callable[..., Any], start: int, viewed: list[tuple[Edge, Edge]], recorded: list[TensorBase]
+) -> dict[int, TensorBase]:
+    """The results as outputs of one node; without history where `backward` has used it up inside."""
+    replaced: dict[int, TensorBase] = {}
+    order = collect([x.edge for x in recorded], start)
+    if any(node.saved is None for node in order):
+        for x in recorded:
+            if any(node.saved is None for node in collect([x.edge], start)):
+                replaced[id(x)] = Tensor(x.data)
+        recorded = [x for x in recorded if id(x) not in replaced]
+        order = collect([x.edge for x in recorded], start)
+    if not recorded:
+        return replaced
+    outputs = [x.edge for x in recorded]
+    captured = _captured(order, outputs, start, {id(view) for _, view in viewed})
+    saved = _Recorded(outputs, [*(view for _, view in viewed), *captured], start)
+    op: Any = _RegionOp(getattr(target, "__name__", "function"), len(recorded))
+    node = Node(op, None, (*(edge for edge, _ in viewed), *captured), (saved,), None, *user_frame(2))
+    for i, x in enumerate(recorded):
+        out = replaced[id(x)] = Tensor(x.data)
+        out.grad_fn, out.output_nr, out.requires_grad = node, i, True
+    return replaced
+
+
+def _captured(order: list[Node], outputs: list[Edge], start: int, views: set[int]) -> list[Edge]:
+    """Edges that lead out of the region: to earlier nodes and to leaves, each once; the arguments' views left out."""
+    found: dict[tuple[int, int], Edge] = {}
+    for edge in (*outputs, *(edge for node in reversed(order) for edge in node.edges)):
+        owner, output = edge if type(edge) is tuple else (edge, 0)
+        if owner is None or id(owner) in views or (type(owner) is Node and owner.number >= start):
+            continue
+        found.setdefault((id(owner), output), edge)
+    return list(found.values())
+
+
+class _Recorded(NamedTuple):
+    """What a region recorded: edges of its results and of what they depend on; its nodes have numbers from `start`."""
+
+    outputs: list[Edge]
+    inputs: list[Edge]
+    start: int
+
+
+class _RegionOp:
+    """The op of a region's node; its rule is a backward pass over what was recorded inside.
+
+    Parameters
+    ----------
+    name : of the function.
+    nout : number of results that require grad.
+    """
+
+    kind = "region"
+    saved_inputs = saved_shapes = ()
+    saves_output = False
+    differentiable = True
+
+    def __init__(self, name: str, nout: int) -> None:
+        self.name, self.nout = name, nout
+        self.node_name = "".join(w.capitalize() for w in name.strip("<>").split("_")) + "Backward"
+
+    def backward(self, saved: tuple[_Recorded], attrs: Any, g: Any, needs: Any) -> tuple[Any, ...]:
+        """Contributions to the arguments and the captured tensors, each totalled inside."""
+        (inner,) = saved
+        cotangents = (g,) if self.nout == 1 else g
+        seeds = [(edge, c) for edge, c in zip(inner.outputs, cotangents, strict=True) if c is not None]
+        unpack = saved_tensors if mode.is_grad_enabled() else None
+        totals = backward_pass(seeds, unpack, retain=True, first=inner.start)
+        return tuple(totals.get(edge) for edge in inner.inputs)

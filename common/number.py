@@ -1,0 +1,56 @@
+"""Python numbers as arguments of a `function`: their arithmetic is the registry's, as in a compiled program."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+
+class Number(float):
+    """A float argument: a weak float64 whose ``+ - *`` are IEEE 754's and whose ``/`` and ``**`` are ops.
+
+    Python's own ``**`` calls the C library, whose bits differ between systems, and ``1.0 / 0.0`` raises; ops do
+    neither. Everything else is as for floats.
+
+    Examples
+    --------
+    >>> Number(1.0) / 0
+    inf
+    """
+
+    __slots__ = ()
+
+
+def _exact(name: str) -> Callable[[Number, Any], Any]:
+    method = getattr(float, name)
+
+    def operator(self: Number, other: Any) -> Any:
+        y = method(self, other)
+        return Number(y) if type(y) is float else y
+
+    return operator
+
+
+def _op(name: str, *, swapped: bool = False) -> Callable[[Number, Any], Any]:
+    def operator(self: Number, other: Any) -> Any:
+        if not isinstance(other, (int, float)):
+            return NotImplemented
+        from common.op import REGISTRY
+
+        x, y = (np.asarray(float(v)) for v in ((other, self) if swapped else (self, other)))
+        return Number(REGISTRY[name](x, y))
+
+    return operator
+
+
+for _name in ("add", "sub", "mul"):
+    for _prefix in ("__", "__r"):
+        setattr(Number, f"{_prefix}{_name}__", _exact(f"{_prefix}{_name}__"))
+for _name, _target in (("truediv", "div"), ("pow", "pow")):
+    setattr(Number, f"__{_name}__", _op(_target))
+    setattr(Number, f"__r{_name}__", _op(_target, swapped=True))
+Number.__neg__ = lambda self: Number(-float(self))  # type: ignore[method-assign]
+Number.__abs__ = lambda self: Number(math.fabs(self))  # type: ignore[method-assign]
