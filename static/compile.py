@@ -15,9 +15,10 @@ from static.lowering.build import build
 from static.lowering.frame import Frame, make_frame
 from static.lowering.groups import Group, single
 from static.lowering.items import Buffer
-from static.lowering.legalise import ColumnScratch, Work, legalise
-from static.lowering.nest import Scratch
+from static.lowering.legalise import legalise
+from static.lowering.memory import ColumnScratch, Scratch
 from static.lowering.order import order_groups
+from static.lowering.values import Work
 from static.plan import Plan
 
 
@@ -120,9 +121,8 @@ class Program:
 
     def explain_lines(self) -> list[str]:
         """What became one kernel, and why other nodes did not join."""
-        lines = [
-            f"{len(self.groups)} kernels for {len(self.work.items)} operations, {len(set(s.source for s in self.steps))} distinct"
-        ]
+        distinct = len({step.source for step in self.steps})
+        lines = [f"{len(self.groups)} kernels for {len(self.work.items)} operations, {distinct} distinct"]
         for group in self.groups:
             lines.append(f"  {describe(group)}")
             for here, there, reason in group.why_not[:4]:

@@ -11,9 +11,11 @@ how often memory is walked through. Every refusal is kept with its reason for ``
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from static.lowering.groups import Group, single
 from static.lowering.items import Access, Buffer, Item
-from static.lowering.legalise import Work
+from static.lowering.values import Work
 
 MAX_ITEMS = 48
 """Elementwise operations per kernel: compile time grows with them, and registers run out."""
@@ -69,7 +71,7 @@ class _Fuser:
     def join_siblings(self, users: list[Item]) -> None:
         """Join groups that read one array element by element over the same space."""
         full = [i for i in users if i.kind != "native" and any(a.prefix == len(i.dims) > 0 for a in i.accesses)]
-        for first, second in zip(full, full[1:], strict=False):
+        for first, second in pairwise(full):
             a, b = self.slot_of[first.id], self.slot_of[second.id]
             if a != b and self.groups[a].name == self.groups[b].name:
                 self.try_merge(min(a, b), max(a, b), second, first, True)

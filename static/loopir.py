@@ -65,6 +65,7 @@ class Let:
     value: Any
 
     def lines(self) -> Iterator[str]:
+        """The statement as source."""
         yield f"{self.name} = {self.value}"
 
 
@@ -76,6 +77,7 @@ class Store:
     value: Any
 
     def lines(self) -> Iterator[str]:
+        """The statement as source."""
         yield f"{self.place} = {self.value}"
 
 
@@ -86,6 +88,7 @@ class Run:
     call: Call
 
     def lines(self) -> Iterator[str]:
+        """The statement as source."""
         yield str(self.call)
 
 
@@ -97,6 +100,7 @@ class If:
     body: list[Any]
 
     def lines(self) -> Iterator[str]:
+        """The statement as source."""
         yield f"if {self.condition}:"
         yield from indented(self.body)
 
@@ -108,6 +112,7 @@ class Return:
     status: int
 
     def lines(self) -> Iterator[str]:
+        """The statement as source."""
         yield f"return {self.status}"
 
 
@@ -122,6 +127,7 @@ class Loop:
     step: str = "1"
 
     def lines(self) -> Iterator[str]:
+        """The statement as source."""
         if not self.body:
             return
         bounds = [self.stop] if self.start == "0" and self.step == "1" else [self.start, self.stop]

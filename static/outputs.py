@@ -14,7 +14,7 @@ from static.lowering.arena import ALIGNMENT
 POOLED_BYTES = 1 << 16
 """From this size on memory is used again: a fresh 8 MB array costs more in page faults than most kernels."""
 POOLED_ARRAYS = 3
-_UNUSED = 3  # references: the pool's list, the loop variable, getrefcount's argument
+_UNUSED = 2  # references: the variable, getrefcount's argument
 
 
 def make_allocator(shape: tuple[int, ...], dtype: np.dtype) -> Callable[[], np.ndarray]:
@@ -31,10 +31,17 @@ def make_allocator(shape: tuple[int, ...], dtype: np.dtype) -> Callable[[], np.n
     pool: list[np.ndarray] = []
 
     def allocate() -> np.ndarray:
-        for memory in pool:
+        for _ in range(len(pool)):
+            try:
+                memory = pool.pop(0)  # out of the pool while it is looked at: other threads allocate too
+            except IndexError:
+                break
             # Every view of an array, however it was made, holds a reference to the array that owns the memory.
-            if sys.getrefcount(memory) == _UNUSED:
-                return _array(memory)
+            unused = sys.getrefcount(memory) == _UNUSED
+            array = _array(memory) if unused else None
+            pool.append(memory)
+            if array is not None:
+                return array
         memory = np.empty(nbytes + ALIGNMENT, np.uint8)
         if len(pool) < POOLED_ARRAYS:
             pool.append(memory)

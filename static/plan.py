@@ -136,6 +136,7 @@ class Plan:
 
     def _raise(self, step: Step, status: int) -> NoReturn:
         item = next((i for i in step.group.items if status in step.errors), step.group.items[0])
+        assert item.node.op is not None
         file, line, _ = item.node.source
         try:
             raise_status(item.node.op, step.errors, status)

@@ -61,7 +61,7 @@ def python_kernel(source: str, name: str) -> Callable[[list[np.ndarray], list[in
     """A generated kernel as a Python function of buffers (flat arrays or bytes) and ints."""
     namespace: dict[str, Any] = _Namespace()
     exec(compile(source, f"<kernel {name}>", "exec"), namespace)
-    return namespace[name]  # type: ignore[no-any-return]
+    return namespace[name]
 
 
 class _Namespace(dict[str, Any]):
@@ -80,7 +80,7 @@ class _Namespace(dict[str, Any]):
 
 
 def _scalar(definition: Callable[..., Any], *operands: Any) -> Any:
-    typed = [np.int64(x) if type(x) is int else np.bool_(x) if type(x) is bool else x for x in operands]
+    typed: list[Any] = [np.int64(x) if type(x) is int else np.bool_(x) if type(x) is bool else x for x in operands]
     return np.asarray(evaluate(definition, *typed))[()]
 
 

@@ -13,8 +13,8 @@ from common.numerics import BLOCK, LANES
 from static.loopir import Call, Constant, If, Kernel, Let, Loop, Place, Return, Run, Store, dtype_name
 from static.lowering.groups import Group
 from static.lowering.items import Access, Const, Item, Operand, is_literal
-from static.lowering.legalise import ColumnScratch
-from static.lowering.nest import Nest, Scratch
+from static.lowering.memory import ColumnScratch, Scratch
+from static.lowering.nest import Nest
 from static.lowering.stages import Stages, source_item
 
 COLUMN_TILE = 1024
@@ -137,6 +137,7 @@ class _Builder:
     def chunks(self, loop: list[Any], waiting: list[tuple[Item, Place]]) -> None:
         """The only row in blocks, so that what is summed stays in the cache: S is a sum over blocks anyway."""
         size = self.nest.size(self.nest.inner)
+        assert self.nest.inner is not None
         blocks = (self.nest.inner + BLOCK - 1) // BLOCK
         body = [Let("k1", f"min(k0 + {BLOCK}, {size})"), Let("km", "0 - k0"), Loop("c", "k1", loop, start="k0")]
         shift = BLOCK.bit_length() - 1

@@ -13,8 +13,8 @@ from typing import Any
 from common.dim import Atom, Dim, evaluate
 from common.spec import numel
 from static.lowering.items import Buffer, Sizes, size_key
-from static.lowering.legalise import ColumnScratch, Work
-from static.lowering.nest import Scratch
+from static.lowering.memory import ColumnScratch, Scratch
+from static.lowering.values import Work
 
 
 @dataclass(slots=True)

@@ -2,50 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from common.dim import Dim, hint, same
+from common.dim import Dim, hint
 from common.dtypes import bool_, number_spec
-from common.errors import CompileError
-from common.ops._define import compute_dtypes, contiguous_strides
-from common.spec import Spec, numel
+from common.ops._define import compute_dtypes
+from common.spec import Spec
 from static.graph import Graph, Node, Value
 from static.lowering.items import (
     Access,
     Buffer,
     Const,
-    Item,
     Layout,
     Operand,
     Sizes,
     dense_layout,
     is_literal,
-    make_access,
-    sizes_key,
     strip_ones,
 )
-
-
-@dataclass(slots=True)
-class Work:
-    """The items of a program and where its results go.
-
-    Attributes
-    ----------
-    inputs : one buffer per input of the graph.
-    outputs : (buffer, shape) per output; each buffer is computed and belongs to one output only.
-    writes : (state, computed buffer) per effect.
-    """
-
-    graph: Graph
-    buffers: list[Buffer] = field(default_factory=list)
-    items: list[Item] = field(default_factory=list)
-    inputs: list[Buffer] = field(default_factory=list)
-    outputs: list[tuple[Buffer, Sizes]] = field(default_factory=list)
-    writes: list[tuple[Buffer, Buffer]] = field(default_factory=list)
+from static.lowering.reductions import add_reduction
+from static.lowering.values import Values, Work, unsupported
 
 
 def legalise(graph: Graph) -> Work:
@@ -58,11 +36,9 @@ def legalise(graph: Graph) -> Work:
     return _Legaliser(graph).run()
 
 
-class _Legaliser:
+class _Legaliser(Values):
     def __init__(self, graph: Graph) -> None:
-        self.graph, self.work = graph, Work(graph)
-        self.layouts: dict[tuple[int, int], Layout] = {}
-        self.copies: dict[Any, Buffer] = {}
+        super().__init__(graph)
         self.bound: set[int] = set()
 
     def run(self) -> Work:
@@ -82,6 +58,7 @@ class _Legaliser:
             if i not in inputs:
                 inputs[i] = self.buffer(value.spec.dtype, value.spec.shape)
                 inputs[i].position = i
+                self.layouts[value.key] = dense_layout(inputs[i])
         self.work.inputs = [inputs[i] for i in range(len(self.graph.inputs))]
         for value in self.graph.outputs:
             self.work.outputs.append((self.bind(value), value.spec.shape))
@@ -116,7 +93,7 @@ class _Legaliser:
         elif node.op.kind == "elementwise":
             self.map(node)
         elif node.op.kind == "reduction":
-            self.reduce(node)
+            add_reduction(self, node)
         elif node.op.name in ("pick", "spread") and not is_literal(_row(node)[-1], 1):
             self.by_index(node)
         elif node.op.native is not None:
@@ -138,78 +115,6 @@ class _Legaliser:
                 return Const(root.value, spec.dtype)
         return None
 
-    # ---------------------------------------------------------------- values
-    def buffer(self, dtype: np.dtype[Any], shape: Sizes) -> Buffer:
-        made = Buffer(len(self.work.buffers), dtype, shape)
-        self.work.buffers.append(made)
-        return made
-
-    def item(self, node: Node, kind: str, dims: Sizes, **fields: Any) -> Item:
-        made = Item(len(self.work.items), node, kind, dims, **fields)
-        self.work.items.append(made)
-        for buffer in made.results:
-            buffer.maker = made
-        return made
-
-    def result(self, value: Value) -> Buffer:
-        buffer = self.buffer(value.spec.dtype, value.spec.shape)
-        self.layouts[value.key] = dense_layout(buffer)
-        return buffer
-
-    def layout(self, operand: Any) -> Layout:
-        if type(operand) is Value:
-            return self.layouts[operand.key]
-        return Layout(Const(operand), 0, (), (), False)
-
-    def view(self, node: Node) -> Layout:
-        assert node.op is not None
-        source = self.layout(node.operands[0])
-        shape = node.outputs[0].spec.shape
-        if isinstance(source.root, Const):
-            return Layout(source.root, 0, shape, (0,) * len(shape), False)
-        attrs = {name: node.attrs[name] for name in node.op.attrs}
-        placed = node.op.strided(source.offset, source.shape, source.strides, **attrs)
-        if placed is None:
-            source = dense_layout(self.contiguous(node, source))
-            placed = node.op.strided(source.offset, source.shape, source.strides, **attrs)
-        offset, shape, strides = placed
-        return Layout(source.root, offset, shape, strides, _is_dense(source.root, offset, shape, strides))
-
-    def contiguous(self, node: Node, layout: Layout) -> Buffer:
-        """The buffer that holds exactly this value; made by a copy where needed."""
-        if isinstance(layout.root, Buffer) and layout.dense:
-            return layout.root
-        return self.copy(node, layout)
-
-    def copy(self, node: Node, layout: Layout) -> Buffer:
-        root, shape = layout.root, layout.shape
-        if isinstance(root, Const):
-            assert root.dtype is not None
-            return self.fresh_copy(node, layout, root.dtype)
-        name = (root.id, sizes_key((layout.offset, *shape)), sizes_key(layout.strides))
-        if name not in self.copies:
-            self.copies[name] = self.fresh_copy(node, layout, root.dtype)
-        return self.copies[name]
-
-    def fresh_copy(self, node: Node, layout: Layout, dtype: np.dtype[Any]) -> Buffer:
-        out = self.buffer(dtype, layout.shape)
-        operand = Operand(self.operand(layout, layout.shape), dtype)
-        self.item(node, "map", strip_ones(layout.shape), function="", dtype=dtype, operands=[operand], results=[out])
-        return out
-
-    def operand(self, layout: Layout, shape: Sizes) -> Access | Const:
-        """How an item over `shape` reads a value that broadcasts to it."""
-        lead = len(shape) - len(layout.shape)
-        dims, strides = [], []
-        for i, n in enumerate(shape):
-            if is_literal(n, 1):
-                continue
-            own = i >= lead and not is_literal(layout.shape[i - lead], 1)
-            dims.append(n)
-            strides.append(layout.strides[i - lead] if own and layout.strides else 0)
-        return layout.access(tuple(dims), tuple(strides))
-
-    # ---------------------------------------------------------------- kinds of nodes
     def map(self, node: Node) -> None:
         assert node.op is not None
         (value,) = node.outputs
@@ -228,127 +133,6 @@ class _Legaliser:
             operands.append(Operand(self.operand(self.layout(x), value.spec.shape), wanted))
         dims = strip_ones(value.spec.shape)
         self.item(node, "map", dims, function=function, dtype=dtype, operands=operands, results=[self.result(value)])
-
-    def reduce(self, node: Node) -> None:
-        assert node.op is not None
-        (value,), how = node.outputs, node.op.reduce
-        layout, reduced = self.layout(node.operands[0]), set(node.attrs["dim"])
-        axes = [i for i, n in enumerate(layout.shape) if not is_literal(n, 1)]
-        flags = [i in reduced for i in axes]
-        if not any(flags):
-            return self.reduce_nothing(node, layout)
-        if how == "sum" and flags[-1] and sum(flags) == 1 and self.sum_of_spread(node, layout):
-            return None
-        kept, summed = [i for i, f in zip(axes, flags) if not f], [i for i, f in zip(axes, flags) if f]
-        by_columns = bool(kept) and flags == sorted(flags, reverse=True)
-        between = not by_columns and flags[-1] is False
-        if between and layout.dense and sum(a != b for a, b in zip(flags, flags[1:])) == 2:
-            return self.reduce_between(node, layout, flags, axes)
-        order = axes if by_columns else kept + summed
-        split = len(summed) if by_columns else len(kept)
-        source = self.ordered(node, layout, order, split, by_columns)
-        dtype = value.spec.dtype if how == "sum" or value.spec.dtype.kind == "f" else np.dtype(np.int64)
-        self.item(
-            node,
-            "cols" if by_columns else "rows",
-            tuple(layout.shape[i] for i in order),
-            function=how,
-            dtype=dtype,
-            operands=[Operand(source, dtype)],
-            results=[self.result(value)],
-            split=split,
-        )
-
-    def sum_of_spread(self, node: Node, layout: Layout) -> bool:
-        """S of a row that is +0.0 but for one g is +0.0 + g, whatever the order: no loop is needed."""
-        root = layout.root
-        maker = root.maker if isinstance(root, Buffer) and layout.dense else None
-        if maker is None or maker.function != "spread" or sizes_key(maker.dims) != sizes_key(strip_ones(layout.shape)):
-            return False
-        (value,), (g, _) = node.outputs, maker.operands
-        source = g.source
-        if isinstance(source, Access):
-            source = make_access(source.buffer, source.offset, maker.dims[:-1], source.strides[:-1])
-        dtype = value.spec.dtype
-        if dtype != g.dtype:
-            return False
-        operands = [Operand(source, dtype), Operand(Const(0), dtype)]
-        self.item(
-            node, "map", maker.dims[:-1], function="add", dtype=dtype, operands=operands, results=[self.result(value)]
-        )
-        return True
-
-    def ordered(self, node: Node, layout: Layout, order: list[int], split: int, by_columns: bool) -> Any:
-        """The operand of a reduction over dimensions in `order`; copied if a side of it is not one run."""
-        dims = tuple(layout.shape[i] for i in order)
-        if isinstance(layout.root, Const):
-            return layout.root
-        strides = tuple(layout.strides[i] for i in order)
-        access = make_access(layout.root, layout.offset, dims, strides)
-        inner = access.breaks >> split
-        outer = access.breaks & ((1 << max(split - 1, 0)) - 1)
-        if not inner and not (by_columns and outer):
-            return access
-        permuted = Layout(layout.root, layout.offset, dims, strides, False)
-        return make_access(self.copy(node, permuted), 0, dims, contiguous_strides(dims))
-
-    def reduce_nothing(self, node: Node, layout: Layout) -> None:
-        """A reduction over sizes of 1: max(x) = x, and S(x) = +0.0 + x, which turns -0.0 into +0.0."""
-        assert node.op is not None
-        (value,) = node.outputs
-        dtype = value.spec.dtype
-        operands = [
-            Operand(
-                self.operand(
-                    Layout(
-                        layout.root,
-                        layout.offset,
-                        strip_ones(layout.shape),
-                        tuple(s for n, s in zip(layout.shape, layout.strides or layout.shape) if not is_literal(n, 1)),
-                        False,
-                    ),
-                    strip_ones(layout.shape),
-                ),
-                dtype,
-            )
-        ]
-        function = "add" if node.op.reduce == "sum" and dtype.kind == "f" else ""
-        if function:
-            operands.append(Operand(Const(0.0), dtype))
-        self.item(
-            node,
-            "map",
-            strip_ones(layout.shape),
-            function=function,
-            dtype=dtype,
-            operands=operands,
-            results=[self.result(value)],
-        )
-
-    def reduce_between(self, node: Node, layout: Layout, flags: list[bool], axes: list[int]) -> None:
-        """One run of dimensions in the middle of a contiguous array: sums of columns, batch by batch."""
-        from common.kernels import sums
-        from common.op import NativeCall
-
-        assert node.op is not None
-        assert isinstance(layout.root, Buffer)
-        (value,), how = node.outputs, node.op.reduce
-        first, last = flags.index(True), len(flags) - flags[::-1].index(True)
-        sizes = [layout.shape[i] for i in axes]
-        ints = (numel(tuple(sizes[:first])), numel(tuple(sizes[first:last])), numel(tuple(sizes[last:])))
-        source, dtype = layout.root, value.spec.dtype
-        work = dtype if how == "sum" or dtype.kind == "f" else np.dtype(np.int64)
-        if source.dtype != work:
-            source = self.fresh_copy(node, layout, work)
-        out = self.result(value) if dtype == work else self.buffer(work, value.spec.shape)
-        text = getattr(sums, f"{how}_cols_source")(work)
-        scratch = ColumnScratch(ints[1], ints[2], work.itemsize, sums.TILE) if how == "sum" else 0
-        call = NativeCall(text, f"{how}_cols", ints, scratch=scratch)
-        self.item(
-            node, "native", (), function=how, dtype=work, operands=[], results=[out], inputs=[source], calls=[call]
-        )
-        if dtype != work:
-            self.layouts[value.key] = dense_layout(self.fresh_copy(node, dense_layout(out), dtype))
 
     def by_index(self, node: Node) -> None:
         """`pick` and `spread`: one element per row, which lies at an index that is data."""
@@ -392,9 +176,7 @@ class _Legaliser:
                 inputs.append(self.contiguous(node, layout))
             specs.append(Spec(spec.shape, spec.dtype))
         outs = [value.spec for value in node.outputs]
-        calls = node.op.native(specs, outs, node.attrs)
-        if not isinstance(calls, list):
-            calls = [calls]
+        calls = list(node.op.native(specs, outs, node.attrs))
         results = [self.result(value) for value in node.outputs]
         self.item(
             node,
@@ -420,28 +202,9 @@ class _Legaliser:
         return out
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnScratch:
-    """Bytes of accumulators for sums of `columns` columns of `rows` rows, known when sizes are."""
-
-    rows: Any
-    columns: Any
-    itemsize: int
-    tile: int | None = None
-
-    def nbytes(self, rows: int, columns: int) -> int:
-        """The bytes for concrete sizes: LANES rows of accumulators per level of blocks."""
-        from common.numerics import BLOCK, LANES
-
-        levels = 1
-        while rows > BLOCK:
-            rows, levels = -(-rows // BLOCK), levels + 1
-        return levels * LANES * min(columns, self.tile or columns) * self.itemsize
-
-
 def _row(node: Node) -> Sizes:
     """The larger shape of `pick` and `spread`, which has a whole row per index."""
-    return node.operands[0].shape if node.name == "pick" else node.outputs[0].shape  # type: ignore[no-any-return]
+    return node.operands[0].shape if node.name == "pick" else node.outputs[0].shape
 
 
 def _constant(value: Any, spec: Spec) -> Const:
@@ -450,17 +213,3 @@ def _constant(value: Any, spec: Spec) -> Const:
         return Const(value, spec.dtype)
     with np.errstate(over="ignore"):
         return Const(np.asarray(value).astype(spec.dtype).item(), spec.dtype)
-
-
-def _is_dense(root: Buffer, offset: Any, shape: Sizes, strides: Sizes) -> bool:
-    """Whether a view is its whole buffer under another shape."""
-    if not is_literal(offset, 0) or not same(numel(shape), numel(root.shape)):
-        return False
-    wanted = contiguous_strides(shape)
-    return all(is_literal(n, 1) or same(a, b) for n, a, b in zip(shape, strides, wanted, strict=True))
-
-
-def unsupported(node: Node, why: str) -> CompileError:
-    """The error for a node that cannot be lowered."""
-    file, line, _ = node.source
-    return CompileError(f"{node.name} at {file}:{line} cannot be compiled: {why}")

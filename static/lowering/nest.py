@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,15 +11,7 @@ from common.spec import numel
 from static.loopir import Let, Place
 from static.lowering.groups import Group
 from static.lowering.items import Access, Buffer, Sizes, is_literal, size_key
-from static.lowering.legalise import ColumnScratch
-
-
-@dataclass(eq=False, slots=True)
-class Scratch:
-    """Temporary memory of one kernel: bytes, which may be a Dim or known only when sizes are."""
-
-    dtype: np.dtype[Any]
-    nbytes: Any
+from static.lowering.memory import ColumnScratch, Scratch
 
 
 class Nest:

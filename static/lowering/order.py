@@ -6,7 +6,7 @@ import heapq
 
 from static.lowering.groups import Group, single
 from static.lowering.items import Buffer, Item, Operand, dense_layout, strip_ones
-from static.lowering.legalise import Work
+from static.lowering.values import Work
 
 
 def order_groups(work: Work, groups: list[Group]) -> list[Group]:
