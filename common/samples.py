@@ -114,24 +114,25 @@ _TABLE: dict[str, Samples] = {
     "reshape": _join(_one(3, 4, new_shape=(2, 6)), _one(3, 4, new_shape=(12,)), _one(new_shape=(1, 1))),
     "permute": _join(_one(2, 3, 4, dims=(2, 0, 1)), _one(2, 3, dims=(1, 0))),
     "expand": _join(_one(3, 1, new_shape=(2, 3, 4)), _one(new_shape=(3,))),
-    "slice": _join(
-        _one(5, 7, starts=(1, 0), sizes=(3, 4), steps=(1, 2)), _one(5, starts=(4,), sizes=(0,), steps=(1,))
+    "slice": _join(_one(5, 7, starts=(1, 0), sizes=(3, 4), steps=(1, 2)), _one(5, starts=(4,), sizes=(0,), steps=(1,))),
+    "unslice": _join(
+        _one(3, 4, shape=(5, 8), starts=(1, 0), steps=(1, 2)), _one(2, shape=(2,), starts=(0,), steps=(1,))
     ),
-    "unslice": _join(_one(3, 4, shape=(5, 8), starts=(1, 0), steps=(1, 2)), _one(2, shape=(2,), starts=(0,), steps=(1,))),
     "gather": _join(_indexed((4, 5), (4, 3), 5, dim=1), _indexed((4, 5, 2), (6, 5, 2), 4, dim=0)),
     "scatter_zeros": _join(
         _indexed((4, 3), (4, 3), 5, dim=1, extent=5), _indexed((6, 5, 2), (6, 5, 2), 4, dim=0, extent=4)
     ),
     "index_select": _join(_indexed((4, 5), (7,), 4, dim=0), _indexed((4, 5), (2, 3), 5, dim=1)),
-    "put_zeros": _join(
-        _indexed((7, 5), (7,), 4, dim=0, extent=4), _indexed((4, 2, 3), (2, 3), 5, dim=1, extent=5)
-    ),
+    "put_zeros": _join(_indexed((7, 5), (7,), 4, dim=0, extent=4), _indexed((4, 2, 3), (2, 3), 5, dim=1, extent=5)),
     "pick": _join(_indexed((6, 5), (6,), 5), _indexed((5,), (), 5)),
     "spread": _join(_indexed((6,), (6,), 5, extent=5), _indexed((), (), 5, extent=5)),
     "mm": _products(),
     "bmm": _products(2),
     "full": _join(_none(shape=(3, 4), value=1.5), _none(shape=(), value=-0.0)),
-    "arange": _none(start=2, step=3, count=7),
+    "arange": lambda rng, dtype: [
+        ((), {"start": 2, "step": 3, "count": 7}),
+        ((), {"start": 5, "step": -2, "count": 0}),
+    ],
     "eye": _none(rows=3, columns=5),
     "rand": _draws,
     "randn": _draws,

@@ -6,6 +6,7 @@ from typing import Any
 
 from common.kernels import elementary as e
 from common.native.primitives import absolute, constant, dtype_of, select
+from common.op import Op
 from common.ops._define import elementwise
 
 
@@ -47,12 +48,12 @@ abs = elementwise(
     "abs", absolute, (lambda g, x: g * sign(x),), doc="Magnitude of x. d/dx = sign(x), so 0 at 0.", domain="number"
 )
 
-sign = elementwise(
+sign: Op = elementwise(
     "sign", e.sign, (lambda g: zeros_like(g),), doc="-1, 0 or 1; sign(-0) = -0, sign(nan) = nan. d/dx = 0.",
     domain="number",
 )  # fmt: skip
 
-zeros_like = elementwise(
+zeros_like: Op = elementwise(
     "zeros_like", lambda x: select(x == x, constant(0, x), constant(0, x)), (lambda g: zeros_like(g),),
     doc="+0 in the shape and dtype of x.",
 )  # fmt: skip
@@ -92,7 +93,9 @@ def _pow_exponent(g: Any, y: Any, a: Any, b: Any) -> Any:
     from common.ops.compare import eq, ge, logical_and, where
     from common.ops.transcendental import log
 
-    return where(logical_and(eq(a, 0), ge(b, 0)), 0, g * (y * log(a)))
+    # the logarithm of a number is a number too: rounded once, to the dtype of y
+    factor = log(a).item() if isinstance(a, (int, float)) else log(a)
+    return where(logical_and(eq(a, 0), ge(b, 0)), 0, g * (y * factor))
 
 
 pow = elementwise(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from common.kernels import elementary as e
 from common.native.primitives import constant, select
+from common.op import Op
 from common.ops._define import elementwise
 
 eq = elementwise("eq", lambda a, b: a == b, doc="a == b.", result="bool")
@@ -19,7 +20,7 @@ logical_xor = elementwise("logical_xor", lambda a, b: a ^ b, doc="a != b, of tru
 logical_not = elementwise("logical_not", lambda x: ~x, doc="not x, of the truth value.", domain="bool")
 isnan = elementwise("isnan", lambda x: x != x, doc="Whether x is nan.", result="bool")
 
-where = elementwise(
+where: Op = elementwise(
     "where", lambda condition, a, b: select(condition, a, b),
     (None,
      lambda g, condition: where(condition, g, 0),
@@ -42,13 +43,17 @@ minimum = elementwise(
 )  # fmt: skip
 
 clamp_min = elementwise(
-    "clamp_min", lambda x, low: e.maximum(x, low), (lambda g, x, low: where(ge(x, low), g, 0), None),
-    doc="maximum(x, low) for a number low. d/dx = 1 where x >= low.", node_name="Clamp",
+    "clamp_min", lambda x, low: e.maximum(x, low),
+    (lambda g, x, low: where(ge(x, low), g, 0),
+     lambda g, x, low: where(lt(x, low), g, 0)),
+    doc="maximum(x, low). d/dx = 1 where x >= low, d/dlow = 1 where x < low.", node_name="Clamp",
 )  # fmt: skip
 
 clamp_max = elementwise(
-    "clamp_max", lambda x, high: e.minimum(x, high), (lambda g, x, high: where(le(x, high), g, 0), None),
-    doc="minimum(x, high) for a number high. d/dx = 1 where x <= high.", node_name="Clamp",
+    "clamp_max", lambda x, high: e.minimum(x, high),
+    (lambda g, x, high: where(le(x, high), g, 0),
+     lambda g, x, high: where(gt(x, high), g, 0)),
+    doc="minimum(x, high). d/dx = 1 where x <= high, d/dhigh = 1 where x > high.", node_name="Clamp",
 )  # fmt: skip
 
 relu = elementwise(

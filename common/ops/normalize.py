@@ -7,9 +7,9 @@ from typing import Any
 from common.ops._define import composite
 from common.ops.arithmetic import abs, rsqrt
 from common.ops.compare import eq, where
-from common.ops.reduce import amax_, mean_, normalize_dim, normalize_dims, sum_
+from common.ops.reduce import amax_, mean_, normalize_dim, normalize_dims, reduced_size, sum_
 from common.ops.transcendental import exp, log
-from common.ops.view import reshape
+from common.ops.view import expand, reshape
 
 _INF = float("inf")
 
@@ -62,14 +62,25 @@ def _layer_norm(x: Any, *, dim: tuple[int, ...], eps: float) -> Any:
     return centred * rstd, mean, rstd
 
 
-def _layer_norm_rule(g: Any, y: Any, dim: tuple[int, ...]) -> Any:
-    gy, out, rstd = g[0], y[0], y[2]
-    return rstd * (gy - mean_(gy, dim=dim, keepdim=True) - out * mean_(gy * out, dim=dim, keepdim=True))
+def _layer_norm_rule(g: Any, y: Any, x_shape: Any, dim: tuple[int, ...]) -> Any:
+    """Contributions of all three results: a second derivative reaches the mean and the scale as well."""
+    (gy, g_mean, g_rstd), (out, _, rstd) = g, y
+    total = None
+    if gy is not None:
+        total = rstd * (gy - mean_(gy, dim=dim, keepdim=True) - out * mean_(gy * out, dim=dim, keepdim=True))
+    if g_mean is not None:
+        c = expand(g_mean / reduced_size(x_shape, dim), x_shape)
+        total = c if total is None else total + c
+    if g_rstd is not None:
+        c = g_rstd * (rstd * rstd) / -reduced_size(x_shape, dim) * out
+        total = c if total is None else total + c
+    return total
 
 
 normalize_ = composite(
     "normalize", _layer_norm, (_layer_norm_rule,), inputs=("x",), nout=3,
-    doc="(x - mean) / sqrt(variance + eps), mean, 1 / sqrt(variance + eps). d/dx = r (g - mean(g) - y mean(g y)).",
+    doc="(x - mean) / sqrt(variance + eps), mean, 1 / sqrt(variance + eps). d/dx = r (g - mean(g) - y mean(g y)), "
+        "1 / n and -r^2 y / n.",
     node_name="NativeLayerNorm",
 )  # fmt: skip
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from common.dtypes import bool_
 from common.errors import DTypeError, ShapeError
 from common.ops._define import composite, reduction
 from common.ops.cast import to
@@ -52,13 +53,13 @@ def _kept(shape: Any, dim: tuple[int, ...]) -> tuple[Any, ...]:
 
 sum_ = reduction(
     "sum", "sum", (lambda g, x_shape, dim, keepdim: expand(reshape(g, _kept(x_shape, dim)), x_shape),),
-    doc="Sum over dims, in the order of docs/numerics.md: 32 lanes per block of 1024. d/dx = 1.",
+    doc="Sum over dims, in the order of docs/numerics.md: 16 lanes per block of 1024. d/dx = 1.",
 )  # fmt: skip
 
 
 def _extremum_rule(g: Any, y: Any, x: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
     shape = _kept(x.shape, dim)
-    ties = to(eq(x, reshape(y, shape)), x.dtype)
+    ties = to(eq(x, reshape(y, shape)), dtype=x.dtype, x_dtype=bool_)
     return ties * (reshape(g, shape) / sum_(ties, dim=dim, keepdim=True))
 
 
@@ -72,13 +73,14 @@ amin_ = reduction(
 )  # fmt: skip
 
 
-def _count(shape: Any, dim: tuple[int, ...]) -> Any:
+def reduced_size(shape: Any, dim: tuple[int, ...]) -> Any:
+    """How many elements go into one result."""
     return numel(tuple(shape[d] for d in dim))
 
 
 mean_ = composite(
-    "mean", lambda x, *, dim, keepdim: sum_(x, dim=dim, keepdim=keepdim) / _count(x.shape, dim),
-    (lambda g, x_shape, dim, keepdim: expand(reshape(g / _count(x_shape, dim), _kept(x_shape, dim)), x_shape),),
+    "mean", lambda x, *, dim, keepdim: sum_(x, dim=dim, keepdim=keepdim) / reduced_size(x.shape, dim),
+    (lambda g, x_shape, dim, keepdim: expand(reshape(g / reduced_size(x_shape, dim), _kept(x_shape, dim)), x_shape),),
     inputs=("x",), doc="Sum over dims divided by the number of elements. d/dx = 1 / n.",
 )  # fmt: skip
 

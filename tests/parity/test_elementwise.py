@@ -57,7 +57,7 @@ def test_memory_layouts(op):
     for position in range(len(layouts[0])):
         program.check([x[position] for x in layouts], rng, f"{op.name}, layout {position}")
     for position, x in enumerate(dense):
-        others = [list(strided(x))[0] if i == position else y for i, y in enumerate(dense)]
+        others = [next(iter(strided(x))) if i == position else y for i, y in enumerate(dense)]
         program.check(others, rng, f"{op.name}, operand {position} strided")
 
 

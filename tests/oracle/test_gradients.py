@@ -1,0 +1,33 @@
+"""Every rule against finite differences along random directions: first and second order, in float64."""
+
+import numpy as np
+import pytest
+
+from common.op import REGISTRY
+from common.samples import samples_of
+from tests.helpers.cases import CASES, PROGRAMS
+from tests.helpers.differences import check_gradient
+
+SMOOTH = [case for cases in CASES.values() for case in cases if case.differentiable] + PROGRAMS
+OPS = [op for op in REGISTRY.values() if op.differentiable and op.name not in ("sign", "zeros_like", "ones_like")]
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("case", SMOOTH, ids=lambda case: case.label)
+def test_function(case, order):
+    for n in (3, 1):
+        check_gradient(case.f, case.draw(np.random.default_rng(n), "float64", n), case.label, order=order)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
+def test_op(op, order):
+    for operands, attrs in samples_of(op)(np.random.default_rng(2), "float64"):
+        if attrs.get("dtype") == np.float32:
+            continue  # differences need the digits of float64
+        check_gradient(lambda *xs, a=attrs: op(*xs, **a), operands, f"{op.name} {attrs}", order=order)
+
+
+@pytest.mark.parametrize("name", ["sign", "zeros_like", "ones_like"])
+def test_flat_functions_have_a_gradient_of_zeros(name):
+    check_gradient(REGISTRY[name], [np.array([-1.5, 0.3, 2.0])], name)
