@@ -10,7 +10,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterator
 from types import CodeType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
@@ -46,6 +46,22 @@ def log_write(array: np.ndarray, code: CodeType | None, lasti: int) -> None:
     writes[low, high] = Write(tape.last_write, low, high, code, lasti)
 
 
+class WritingProgram(Protocol):
+    """A compiled program that writes to state when it runs."""
+
+    name: str
+    written_at: int
+    """Number of its last run, from the counter of the tape."""
+
+    def written_arrays(self) -> list[np.ndarray]:
+        """The memory that it writes."""
+        ...
+
+
+#: Every program that writes to state; they note their runs themselves, which costs less than a log entry.
+programs: weakref.WeakSet[WritingProgram] = weakref.WeakSet()
+
+
 def _base(array: np.ndarray) -> np.ndarray:
     while isinstance(array.base, np.ndarray):
         array = array.base
@@ -78,15 +94,21 @@ def _arrays(saved: Any) -> Iterator[np.ndarray]:
 
 
 def _check_array(node: Node, saved: np.ndarray) -> None:
-    writes = _log.get(id(_base(saved)))
-    if not writes:
-        return
     low, high = byte_bounds(saved)
-    for write in writes.values():
+    for write in _log.get(id(_base(saved)), {}).values():
         if write.number > node.number and write.low < high and low < write.high:
-            made, written = node.source, locate(write.code, write.lasti)
-            raise GradientError(
-                "one of the variables needed for gradient computation has been modified by an inplace operation: "
-                f"a value of shape {saved.shape} saved by {node.name()} at {made[0]}:{made[1]} was overwritten at "
-                f"{written[0]}:{written[1]}. Write to a copy (.clone()) instead, or call backward before the write."
-            )
+            file, line, _ = locate(write.code, write.lasti)
+            raise _overwritten(node, saved, f"at {file}:{line}")
+    for program in programs:
+        if program.written_at > node.number:
+            if any(np.may_share_memory(saved, array) for array in program.written_arrays()):
+                raise _overwritten(node, saved, f"by the compiled {program.name}")
+
+
+def _overwritten(node: Node, saved: np.ndarray, how: str) -> GradientError:
+    file, line, _ = node.source
+    return GradientError(
+        "one of the variables needed for gradient computation has been modified by an inplace operation: "
+        f"a value of shape {saved.shape} saved by {node.name()} at {file}:{line} was overwritten {how}. Write to a copy "
+        "(.clone()) instead, or call backward before the write."
+    )

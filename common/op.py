@@ -24,6 +24,8 @@ from common.spec import Spec
 
 REGISTRY: dict[str, Op] = {}
 
+Rule = Callable[..., Any]
+
 
 class NativeCall(NamedTuple):
     """One run of a compiled kernel; a kernel op is a sequence of them.
@@ -63,9 +65,28 @@ class Op:
     samples : ``samples(rng, dtype) -> list of (operands, attrs)`` for the generated tests.
     """
 
-    __slots__ = ("name", "kind", "inputs", "spec", "rules", "node_name", "saves", "backward", "doc", "samples",
-                 "scalar", "result", "reduce", "strided", "native", "forward", "nout", "domain", "attrs",
-                 "saved_inputs", "saved_shapes", "saves_output", "oracle", "array")  # fmt: skip
+    __slots__ = (
+        "name", "kind", "inputs", "spec", "rules", "node_name", "saves", "backward", "doc", "samples", "scalar", "result",
+        "reduce", "strided", "native", "forward", "nout", "domain", "attrs", "saved_inputs", "saved_shapes",
+        "saves_output", "oracle", "array",
+    )  # fmt: skip
+
+    rules: tuple[Rule | None, ...]
+    saves: tuple[str, ...]
+    saved_inputs: tuple[int, ...]
+    saved_shapes: tuple[int, ...]
+    saves_output: bool
+    backward: Callable[..., tuple[Any, ...]]
+    samples: Callable[..., Any]
+    scalar: Callable[..., Any]
+    result: str
+    domain: str
+    reduce: str
+    strided: Callable[..., Any]
+    native: Callable[..., Sequence[NativeCall]]
+    forward: Callable[..., Any] | None
+    oracle: Callable[..., Any]
+    array: Callable[..., Any]
 
     def __init__(
         self,

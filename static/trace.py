@@ -9,6 +9,7 @@ value cannot be recorded and raises an error that names the line and the way out
 from __future__ import annotations
 
 import linecache
+import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -71,18 +72,30 @@ class Trace:
         self._values: dict[int, Value] = {}
         self._original: dict[int, Value] = {}
         self._owners: dict[int, Any] = {}
-        self._numbers: dict[int, int] = {}
+        self._leaf_of: dict[int, int] = {}
+        self._arguments: list[tuple[Tracer, Value]] = []
+        self._views: list[tuple[weakref.ref[Tracer], tuple[int, int]]] = []
         self._scope: list[str] = []
         self.origin: Any = None
-        self._views: dict[int, list[Any]] = {}
 
     # ------------------------------------------------------------------ building the graph
 
-    def argument(self, spec: Spec, source: Source) -> Value:
-        """A new argument input; sizes other than 1 become symbolic."""
+    def argument(self, leaf: int, x: Any, source: Source) -> Tracer:
+        """A new argument: a number, or an array whose sizes other than 1 become symbolic.
+
+        Parameters
+        ----------
+        leaf : position among the leaves of the call's arguments.
+        """
+        if isinstance(x, NUMBERS):
+            value = self._input(number_spec(x), source)
+            self._leaf_of[value.node.id] = leaf
+            return Tracer(value, self, x)
         position = len(self.inputs)
-        shape = tuple(n if n == 1 else self.dims.input(position, axis, n) for axis, n in enumerate(spec.shape))
-        return self._input(Spec(shape, spec.dtype, spec.weak), source)
+        shape = tuple(n if n == 1 else self.dims.input(position, axis, n) for axis, n in enumerate(x.shape))
+        tracer = Tracer(self._input(Spec(shape, x.dtype), source), self)
+        self._arguments.append((tracer, tracer.data))
+        return tracer
 
     def _input(self, spec: Spec, source: Source) -> Value:
         node = Node(len(self.nodes), None, (), {"position": len(self.inputs)}, (spec,), source)
@@ -134,7 +147,10 @@ class Trace:
 
     def wrap(self, value: Value) -> Tracer:
         """A tracer without history."""
-        return Tracer(value, self)
+        tracer = Tracer(value, self)
+        if value.node.op is not None and value.node.op.kind == "view":
+            self._views.append((weakref.ref(tracer), value.node.operands[0].key))
+        return tracer
 
     # ------------------------------------------------------------------ meeting concrete things
 
@@ -177,12 +193,19 @@ class Trace:
         ------
         TraceError : `x` is a view of, or is viewed by, another live tensor.
         """
-        value = self.payload(new)
+        value, old = self.payload(new), self.payload(x)
+        for view, base in self._views:
+            alive = view()
+            if alive is not None and (alive is x or base == old.key):
+                file, line, _ = alive.data.node.source
+                raise TraceError(
+                    f"an in-place write to a tensor that shares memory with a view (made at {file}:{line}) cannot be "
+                    "recorded; write to a copy (.clone()), or build the result with where, cat or stack"
+                )
         if isinstance(x, Tracer):
             x.data = value
-            return
-        self.payload(x)
-        self._values[id(x)] = value
+        else:
+            self._values[id(x)] = value
 
     def get_grad(self, x: TensorBase) -> Any:
         """`.grad` as the program sees it."""
@@ -213,14 +236,8 @@ class Trace:
 
     def guard_number(self, x: Tracer) -> Any:
         """A number argument used as a Python number: the trace holds for this number only."""
-        self.fixed[self._numbers[x.data.node.id]] = x.number
+        self.fixed[self._leaf_of[x.data.node.id]] = x.number
         return x.number
-
-    def number_argument(self, position: int, value: Any, source: Source) -> Tracer:
-        """A weak number argument."""
-        node_value = self._input(number_spec(value), source)
-        self._numbers[node_value.node.id] = position
-        return Tracer(node_value, self, value)
 
     def refuse_value(self, x: TensorBase) -> None:
         """Explain that a traced value has no elements yet."""
@@ -235,19 +252,21 @@ class Trace:
             "and decide outside, or pass what decides as a bool argument, which is static."
         )
 
-    def finish(self, outputs: list[Value]) -> tuple[Graph, list[TensorBase]]:
-        """The graph, with final gradients appended to the outputs, and the tensors they belong to."""
-        targets = []
+    def finish(self, outputs: list[Value]) -> tuple[Graph, list[TensorBase], list[TensorBase]]:
+        """The graph with final gradients after the outputs; the tensors they belong to; those whose grad is None."""
+        targets, cleared = [], []
         for x, grad in self.grads.values():
-            if grad is not None:
+            if grad is None:
+                cleared.append(x)
+            else:
                 targets.append(x)
                 outputs = [*outputs, grad.data]
-        effects = []
+        effects = [Effect(old, tracer.data) for tracer, old in self._arguments if tracer.data is not old]
         for key, value in self._values.items():
             original = self._original[key]
             if value.key != original.key:
                 effects.append(Effect(original, value))
-        return Graph(self.inputs, self.nodes, outputs, effects), targets
+        return Graph(self.inputs, self.nodes, outputs, effects), targets, cleared
 
     @property
     def guards(self) -> list[Guard]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from common.dim import same
 from common.errors import DTypeError, ShapeError
-from common.op import NativeCall
+from common.op import NativeCall, Op
 from common.ops._define import kernel
 from common.spec import Spec, numel
 
@@ -67,7 +67,7 @@ def _scatter_oracle(g: np.ndarray, index: np.ndarray, extent: int, dim: int) -> 
     return out
 
 
-scatter_zeros = kernel(
+scatter_zeros: Op = kernel(
     "scatter_zeros", ("g", "index"),
     lambda g, index, *, extent, dim: Spec((*g.shape[:dim], extent, *g.shape[dim + 1 :]), g.dtype), _scatter_native,
     _scatter_oracle, (lambda g, index, dim: gather_(g, index, dim=dim),),
@@ -160,7 +160,7 @@ def _put_oracle(g: np.ndarray, index: np.ndarray, extent: int, dim: int) -> np.n
     return out
 
 
-put_zeros = kernel(
+put_zeros: Op = kernel(
     "put_zeros", ("g", "index"),
     lambda g, index, *, extent, dim: Spec((*g.shape[:dim], extent, *g.shape[dim + index.ndim :]), g.dtype),
     _put_native, _put_oracle, (lambda g, index, dim: take_(g, index, dim=dim),),
@@ -232,7 +232,7 @@ def _spread_oracle(g: np.ndarray, index: np.ndarray, extent: int) -> np.ndarray:
     return out
 
 
-spread = kernel(
+spread: Op = kernel(
     "spread", ("g", "index"), lambda g, index, *, extent: Spec((*g.shape, extent), g.dtype), _spread_native,
     _spread_oracle, (lambda g, index: pick(g, index),),
     doc="Rows of zeros with g at index: the transpose of `pick`.", attrs=("extent",), node_name="Scatter",

@@ -33,15 +33,13 @@ def _mm_native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str, Any
     batch = a.shape[0] if a.ndim == 3 else 1
     k = a.shape[-2] if attrs["trans_a"] else a.shape[-1]
     m, n = out.shape[-2:]
-    ints = (batch, m, n, k, int(attrs["trans_a"]), int(attrs["trans_b"]), m * k, k * n)
-    errors = {gemm.TOO_LARGE: "a size does not fit into the 32-bit integers of BLAS"}
-    return [NativeCall(gemm.gemm_source(out.dtype), "gemm", ints, errors=errors)]
+    return [gemm.call(out.dtype, batch, m, n, k, attrs["trans_a"], attrs["trans_b"])]
 
 
 def _mm_oracle(a: np.ndarray, b: np.ndarray, trans_a: bool, trans_b: bool) -> np.ndarray:
     from common.kernels import gemm
 
-    return gemm.gemm_oracle(np.swapaxes(a, -1, -2) if trans_a else a, np.swapaxes(b, -1, -2) if trans_b else b)
+    return gemm.oracle(a, b, trans_a, trans_b)
 
 
 def _grad_a(g: Any, b: Any, trans_a: bool, trans_b: bool) -> Any:
@@ -83,7 +81,8 @@ def mm(a: Any, b: Any) -> Any:
     ShapeError : an operand is not a matrix, or the inner sizes differ.
     DTypeError : the dtypes differ.
     """
-    _require("mm", a, 2), _require("mm", b, 2)
+    _require("mm", a, 2)
+    _require("mm", b, 2)
     return mm_(a, b, trans_a=False, trans_b=False)
 
 
@@ -95,7 +94,8 @@ def bmm(a: Any, b: Any) -> Any:
     ShapeError : an operand is not 3-D, or sizes differ.
     DTypeError : the dtypes differ.
     """
-    _require("bmm", a, 3), _require("bmm", b, 3)
+    _require("bmm", a, 3)
+    _require("bmm", b, 3)
     return bmm_(a, b, trans_a=False, trans_b=False)
 
 

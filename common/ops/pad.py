@@ -110,7 +110,7 @@ def _cat_op(count: int) -> Any:
 def _cat_rule(position: int) -> Any:
     names = [f"x{i}_shape" for i in range(position + 1)]
     scope = {"part": _cat_part}
-    return eval(f"lambda g, dim, {', '.join(names)}: part(g, dim, ({', '.join(names)},))", scope)  # noqa: S307
+    return eval(f"lambda g, dim, {', '.join(names)}: part(g, dim, ({', '.join(names)},))", scope)
 
 
 def _cat_part(g: Any, dim: int, shapes: tuple[Any, ...]) -> Any:

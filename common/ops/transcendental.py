@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from common.kernels import elementary as e
+from common.op import Op
 from common.ops._define import elementwise
 
 exp = elementwise("exp", e.exp, (lambda g, y: g * y,), doc="e ** x. d/dx = y.", domain="float")
@@ -16,7 +17,7 @@ log = elementwise(
 log1p = elementwise("log1p", e.log1p, (lambda g, x: g / (x + 1),), doc="log(1 + x). d/dx = 1 / (1 + x).",
                     domain="float")  # fmt: skip
 sin = elementwise("sin", e.sin, (lambda g, x: g * cos(x),), doc="Sine. d/dx = cos(x).", domain="float")
-cos = elementwise("cos", e.cos, (lambda g, x: g * -sin(x),), doc="Cosine. d/dx = -sin(x).", domain="float")
+cos: Op = elementwise("cos", e.cos, (lambda g, x: g * -sin(x),), doc="Cosine. d/dx = -sin(x).", domain="float")
 tanh = elementwise("tanh", e.tanh, (lambda g, y: g * (1 - y * y),), doc="Hyperbolic tangent. d/dx = 1 - y^2.",
                    domain="float")  # fmt: skip
 sigmoid = elementwise("sigmoid", e.sigmoid, (lambda g, y: g * ((1 - y) * y),),

@@ -8,6 +8,7 @@ import numpy as np
 
 from common.dim import same
 from common.errors import ArgumentError, ShapeError
+from common.op import Op
 from common.ops._define import broadcast_shapes, contiguous_strides, view
 from common.ops.pad import unslice
 from common.spec import numel
@@ -33,14 +34,14 @@ def _reshape(offset: Any, shape: Any, strides: Any, new_shape: tuple[Any, ...]) 
     return offset, new_shape, tuple(0 if isinstance(n, int) and n == 1 else next(steps) for n in new_shape)
 
 
-reshape_ = view(
+reshape_: Op = view(
     "reshape", _reshape, lambda x, new_shape: x.reshape(new_shape),
     (lambda g, x_shape: reshape_(g, new_shape=x_shape),),
     doc="The same elements in C order under another shape; a copy only if strides do not allow a view.",
     node_name="View",
 )  # fmt: skip
 
-permute_ = view(
+permute_: Op = view(
     "permute",
     lambda offset, shape, strides, dims: (offset, tuple(shape[d] for d in dims), tuple(strides[d] for d in dims)),
     lambda x, dims: x.transpose(dims),
@@ -280,6 +281,12 @@ def getitem(x: Any, key: Any) -> Any:
     steps: list[Any] = []
     shape: list[Any] = []
     seen = False
+
+    def take(start: Any, size: Any, step: Any) -> None:
+        starts.append(start)
+        sizes.append(size)
+        steps.append(step)
+
     for k in keys:
         if k is None:
             shape.append(1)
@@ -290,23 +297,26 @@ def getitem(x: Any, key: Any) -> Any:
             seen = True
             for _ in range(x.ndim - used):
                 n = x.shape[len(starts)]
-                starts.append(0), sizes.append(n), steps.append(1), shape.append(n)
+                take(0, n, 1)
+                shape.append(n)
             continue
         extent = x.shape[len(starts)]
         if isinstance(k, slice):
             start, size, step = _slice_range(k, extent)
-            starts.append(start), sizes.append(size), steps.append(step), shape.append(size)
+            take(start, size, step)
+            shape.append(size)
         elif isinstance(k, (int, np.integer)) and not isinstance(k, bool):
             if k < -extent or k >= extent:
                 raise IndexRangeError(f"index {k} is out of bounds for dimension {len(starts)} with size {extent}")
-            starts.append(k + extent if k < 0 else k), sizes.append(1), steps.append(1)
+            take(k + extent if k < 0 else k, 1, 1)
         else:
             raise ArgumentError(
                 f"tensors are indexed with ints, slices, None and Ellipsis, not {type(k).__name__}; use index_select, "
                 "gather or where for indices that are data"
             )
     for n in x.shape[len(starts) :]:
-        starts.append(0), sizes.append(n), steps.append(1), shape.append(n)
+        take(0, n, 1)
+        shape.append(n)
     part = slice_(x, starts=tuple(starts), sizes=tuple(sizes), steps=tuple(steps))
     plain = all(isinstance(k, slice) or k is Ellipsis for k in keys)
     return part if plain else reshape(part, tuple(shape))

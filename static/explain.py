@@ -1,0 +1,56 @@
+"""What a compiled function did: data that prints well."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from static.passes import PassReport
+
+if TYPE_CHECKING:
+    from static.graph import Value
+    from static.jit import Function
+    from static.trace import Captured
+
+
+class Explanation:
+    """Facts about a `Function`; all but `retraces` and `plans` concern its newest trace.
+
+    Attributes
+    ----------
+    seconds : phase -> seconds.
+    passes : per pass its name, nodes before and after, and seconds.
+    captures : tensors and arrays that the program reads by reference.
+    guards : facts on which the trace relies.
+    groups : kernels, and why neighbours were not fused.
+    retraces : why each trace after the first was made.
+    plans : how many sizes have been planned.
+    """
+
+    def __init__(self, function: Function) -> None:
+        newest = function.newest
+        self.name, self.traces = function.__name__, len(function.traces)
+        self.seconds = dict(newest.seconds)
+        self.passes: list[PassReport] = newest.passes
+        self.captures = [_describe(source, value) for value, source in newest.captured]
+        self.guards = [str(guard) for guard in newest.trace.guards]
+        self.guards += [f"argument {i} == {value!r}" for i, value in newest.trace.fixed.items()]
+        self.groups: list[str] = [] if newest.program is None else list(newest.program.explain_lines())
+        self.retraces = list(function.retraces)
+        self.plans = function.plans_made
+
+    def __str__(self) -> str:
+        lines = [f"{self.name}: {self.traces} trace(s), {self.plans} plan(s)"]
+        lines += [f"  {phase}: {seconds * 1e3:.1f} ms" for phase, seconds in self.seconds.items()]
+        lines += [f"  pass {p.name}: {p.before} -> {p.after} nodes" for p in self.passes]
+        for title in ("captures", "guards", "groups", "retraces"):
+            entries = getattr(self, title)
+            lines += [f"{title}:" if entries else f"{title}: none", *(f"  {entry}" for entry in entries)]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def _describe(source: Captured, value: Value) -> str:
+    name = getattr(source.owner, "name", None) or type(source.owner).__name__
+    file, line, _ = value.node.source
+    return f"{source.kind} {name} {value.spec}, first used at {file}:{line}"

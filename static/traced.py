@@ -1,0 +1,143 @@
+"""One trace of a function, compiled, with everything that decides whether it serves a call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from common import mode, mutation, tape
+from common import tensor as tensors
+from common.tensor import TensorBase
+from common.tree import LEAF, flatten, unflatten
+from static.interpreter import interpret
+from static.passes import run_passes
+from static.trace import Trace
+from static.verify import verify
+
+if TYPE_CHECKING:
+    from static.graph import Graph
+    from static.jit import Function
+
+
+class Traced:
+    """One trace, compiled.
+
+    Attributes
+    ----------
+    trace : guards, captured inputs, assumptions.
+    raw, graph : before and after the passes.
+    program : the compiled program, None when interpreted.
+    positions : which of the call's leaves are inputs of the graph.
+    seconds : phase -> seconds that it took.
+    """
+
+    def __init__(self, owner: Function, leaves: Sequence[Any], structure: Any) -> None:
+        start = perf_counter()
+        self.positions = [i for i, x in enumerate(leaves) if is_data(x)]
+        self.arrays = [(p, i) for p, i in enumerate(self.positions) if isinstance(leaves[i], np.ndarray)]
+        self.trace = trace = Trace(owner.__name__)
+        with mode.activate_trace(trace):
+            arguments = list(leaves)
+            for i in self.positions:
+                arguments[i] = trace.argument(i, leaves[i], owner.home)
+            args, kwargs = unflatten(structure, arguments)
+            result, self.out_structure = flatten(owner.target(*args, **kwargs))
+            # what is not traced, such as a string, is returned as it was when traced
+            self.results = [None if _is_traced(x) else x for x in result]
+            outputs = [trace.payload(x) for x in result if _is_traced(x)]
+        self.returned = len(outputs)
+        self.raw, self.grad_targets, self.cleared = trace.finish(outputs)
+        verify(self.raw, "tracing")
+        self.seconds = {"trace": perf_counter() - start}
+        start = perf_counter()
+        self.graph, self.passes = run_passes(self.raw)
+        self.seconds["passes"] = perf_counter() - start
+        start = perf_counter()
+        self.program = None if owner.options["interpret"] else _compile(self.graph, owner.options["fuse"])
+        self.seconds["compile"] = perf_counter() - start
+        inputs = self.raw.inputs[len(self.positions) :]
+        written = {effect.state.key for effect in self.raw.effects}
+        self.captured = list(zip(inputs, trace.captured, strict=True))
+        self.name, self.written_at = owner.__name__, -1
+        self.writes = [source for value, source in self.captured if value.key in written]
+        if self.writes:
+            mutation.programs.add(self)
+
+    def written_arrays(self) -> list[np.ndarray]:
+        """The memory of the state that the program writes; for `common.mutation`."""
+        return [source.array() for source in self.writes]
+
+    def env(self, leaves: Sequence[Any]) -> dict[Any, int]:
+        """Values of the dimension atoms for the arrays of a call."""
+        return {("in", p, axis): n for p, i in self.arrays for axis, n in enumerate(leaves[i].shape)}
+
+    def objection(self, leaves: Sequence[Any], env: Mapping[Any, int]) -> str | None:
+        """Why this trace does not serve a call; None if it does."""
+        for i, value in self.trace.fixed.items():
+            if leaves[i] != value or type(leaves[i]) is not type(value):
+                return f"argument {i} is {leaves[i]}, the trace used it as the Python number {value}"
+        for guard in self.trace.guards:
+            if not guard.check(env):
+                return f"sizes do not fulfil {guard}"
+        return self.state_objection()
+
+    def state_objection(self) -> str | None:
+        """Why captured state does not fit the trace any more; None if it does."""
+        for x, was_none in self.trace.assumed.values():
+            if (x._grad is None) is not was_none:
+                return f"the gradient of a tensor of shape {tuple(x.shape)} {'is set' if was_none else 'is None'} now"
+        for value, source in self.captured:
+            array = source.array()
+            if array.shape != value.shape or array.dtype != value.dtype:
+                return f"captured state has become {array.dtype}{list(array.shape)}, it was {value.spec}"
+        return None
+
+    def plan(self, env: Mapping[Any, int]) -> Callable[..., Any]:
+        """The program for concrete sizes."""
+        if self.program is None:
+            return lambda *arrays: interpret(self.graph, [np.asarray(x) for x in arrays], env)
+        return self.program.plan(env)
+
+    def run(self, plan: Callable[..., Any], arrays: Sequence[Any], as_tensors: bool) -> Any:
+        """Run a plan on the arguments' arrays; gradients become attributes only if it succeeds."""
+        outputs = plan(*arrays, *[source.array() for source in self.trace.captured])
+        if self.writes:
+            self.written_at = tape.last_write = tape.next_number()
+        for x in self.cleared:
+            x._grad = None
+        returned = self.returned
+        for x, array in zip(self.grad_targets, outputs[returned:]):
+            x._grad = state_tensor(array)
+        if self.out_structure == LEAF and returned == 1:
+            return state_tensor(outputs[0]) if as_tensors else outputs[0]
+        values = iter(map(state_tensor, outputs[:returned]) if as_tensors else outputs)
+        return unflatten(self.out_structure, [next(values) if x is None else x for x in self.results])
+
+
+def is_data(x: Any) -> bool:
+    """Whether a leaf of the arguments is data: an array, or a number; anything else is static."""
+    return isinstance(x, np.ndarray) or type(x) in (int, float)
+
+
+def _is_traced(x: Any) -> bool:
+    return isinstance(x, TensorBase)
+
+
+def state_tensor(array: np.ndarray) -> TensorBase:
+    """A tensor over an array: of the eager engine where it is imported."""
+    if tensors.eager_class is not None:
+        return tensors.wrap(array)
+    from common.leaf import Buffer
+
+    return Buffer(array)
+
+
+def _compile(graph: Graph, fuse: bool) -> Any:
+    from static.compile import compile_graph
+
+    return compile_graph(graph, fuse=fuse)
+
+
