@@ -19,6 +19,11 @@ from common.ops import create as fills
 #: Parameters that are operands in every function that has them, and those that are sequences of operands.
 OPERANDS = frozenset("a b bias condition high index input low mat1 mat2 src target weight x".split())
 SEQUENCES = frozenset(["tensors"])
+#: PyTorch's names of the operands; by function where they differ from the usual ones.
+RENAMED = {"x": "input", "a": "input", "b": "other"}
+RENAMED_IN = {
+    "pow": {"b": "exponent"}, "mm": {"b": "mat2"}, "bmm": {"b": "mat2"}, "embedding": {"index": "input"},
+}  # fmt: skip
 
 FUNCTIONS: dict[str, Any] = {
     **{name: getattr(functional, name) for name in functional.__all__ if name != "getitem"},
@@ -78,35 +83,38 @@ def bind(name: str, function: Any, template: Callable[..., str], home: str, **sc
     fastest ops themselves (benchmarks/test_chain.py).
     """
     signature = signature_of(function)
+    renamed = {**RENAMED, **RENAMED_IN.get(name, {})}
+    public = {p: renamed.get(p, p) for p in signature.parameters}
     defaults: dict[str, Any] = {}
     heads: list[str] = []
     passed: list[str] = []
     starred = False
     for p in signature.parameters.values():
+        shown = public[p.name]
         if p.kind is p.VAR_POSITIONAL:
             starred = True
-            heads.append(f"*{p.name}")
-            passed.append(f"*{p.name}")
+            heads.append(f"*{shown}")
+            passed.append(f"*{shown}")
             continue
-        if p.kind is p.KEYWORD_ONLY and not starred:
+        keyword = p.kind is p.KEYWORD_ONLY
+        if keyword and not starred:
             starred = True
             heads.append("*")
-        keyword = p.kind is p.KEYWORD_ONLY
-        passed.append(f"{p.name}={p.name}" if keyword else p.name)
-        if p.default is p.empty:
-            heads.append(p.name)
-        else:
-            defaults[f"_{p.name}"] = p.default
-            heads.append(f"{p.name}=_{p.name}")
-    names = list(signature.parameters)
+        passed.append(f"{p.name}={shown}" if keyword else shown)
+        if p.default is not p.empty:
+            defaults[f"_{shown}"] = p.default
+        heads.append(shown if p.default is p.empty else f"{shown}=_{shown}")
     body = template(
-        [n for n in names if n in OPERANDS], [n for n in names if n in SEQUENCES], f"_function({', '.join(passed)})"
+        [public[n] for n in public if n in OPERANDS],
+        [public[n] for n in public if n in SEQUENCES],
+        f"_function({', '.join(passed)})",
     )
     source = f"def {name}({', '.join(heads)}):\n" + "".join(f"    {line}\n" for line in body)
     space: dict[str, Any] = {**scope, **defaults, "_function": function}
     exec(compile(source, str(Path(home).parent / f"<{name}>"), "exec"), space)
     bound: Callable[..., Any] = space[name]
     bound.__doc__ = function.doc if isinstance(function, Op) else function.__doc__
-    bound.__signature__ = signature  # type: ignore[attr-defined]
-    bound.__wrapped__ = function  # type: ignore[attr-defined]
+    bound.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=[p.replace(name=public[p.name]) for p in signature.parameters.values()]
+    )
     return bound
