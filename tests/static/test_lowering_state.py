@@ -7,7 +7,6 @@ import pytest
 
 from common.errors import ArgumentError, CompileError, IndexRangeError, ShapeError
 from common.ops import index, reduce, transcendental, view
-from common.spec import Spec
 from static import compile as static_compile
 from static.graph import Effect, Graph, Node
 from static.jit import function
@@ -27,7 +26,7 @@ def plan_of(program, arrays, states):
 
     trace = Trace("program")
     with mode.activate_trace(trace):
-        values = [trace.argument(Spec(x.shape, x.dtype), ("test.py", 7, "program")) for x in arrays]
+        values = [trace.argument(i, x, ("test.py", 7, "program")).data for i, x in enumerate(arrays)]
         outputs, new = program(*values)
     effects = [Effect(s, v) for s, v in zip(values[len(values) - states :], new, strict=True)]
     env = {("in", i, axis): n for i, x in enumerate(arrays) for axis, n in enumerate(x.shape)}
@@ -154,7 +153,7 @@ def test_new_sizes_compile_nothing(monkeypatch):
 
 def test_a_node_without_a_kernel_is_named():
     trace = Trace("program")
-    x = trace.argument(Spec((3,), np.dtype(np.float32)), ("here.py", 3, "program"))
+    x = trace.argument(0, floats(3), ("here.py", 3, "program")).data
     node = Node(1, _NoKernel, (x,), {}, (x.spec,), ("here.py", 12, "program"))
     with pytest.raises(CompileError, match=r"mystery at here\.py:12"):
         static_compile.compile_graph(Graph([x], [x.node, node], [node.outputs[0]], []))
