@@ -49,6 +49,7 @@ class Traced:
             self.results = [None if _is_traced(x) else x for x in result]
             outputs = [trace.payload(x) for x in result if _is_traced(x)]
         self.returned = len(outputs)
+        self.shape_of_result = _common_case(self.out_structure, self.returned)
         self.raw, self.grad_targets, self.cleared = trace.finish(outputs)
         verify(self.raw, "tracing")
         self.seconds = {"trace": perf_counter() - start}
@@ -111,10 +112,20 @@ class Traced:
         returned = self.returned
         for x, array in zip(self.grad_targets, outputs[returned:]):
             x._grad = state_tensor(array)
-        if self.out_structure == LEAF and returned == 1:
-            return state_tensor(outputs[0]) if as_tensors else outputs[0]
-        values = iter(map(state_tensor, outputs[:returned]) if as_tensors else outputs)
-        return unflatten(self.out_structure, [next(values) if x is None else x for x in self.results])
+        values = list(map(state_tensor, outputs[:returned])) if as_tensors else outputs
+        if self.shape_of_result == "one":
+            return values[0]
+        if self.shape_of_result == "tuple":
+            return tuple(values[:returned])
+        place = iter(values)
+        return unflatten(self.out_structure, [next(place) if x is None else x for x in self.results])
+
+
+def _common_case(structure: Any, count: int) -> str:
+    """ "one" or "tuple" for a result that is a tensor or a flat tuple of tensors, "" for any other."""
+    if structure == LEAF and count == 1:
+        return "one"
+    return "tuple" if structure == (tuple, (LEAF,) * count) else ""
 
 
 def is_data(x: Any) -> bool:
