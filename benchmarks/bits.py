@@ -43,18 +43,18 @@ def show(value: np.generic) -> str:
 def mismatches(workload: Workload, first: ModuleType, second: ModuleType) -> Iterator[str]:
     """Run 20 calls in both engines and yield a line per result whose bits differ, of the first such step.
 
-    Compared are what the call returns and every gradient after each step, and the parameters before the first
-    step and after the last.
+    Compared are what the call returns and every gradient after each step, and parameters and optimizer state
+    before the first step and after the last.
     """
     programs = [workload.make(engine) for engine in (first, second)]
-    yield from unequal("before step 1", *(p.parameters() for p in programs))
+    yield from unequal("before step 1", *(p.state() for p in programs))
     for number, arguments in enumerate(islice(cycle(workload.inputs()), STEPS), start=1):
         found = [results(workload, program, arguments) for program in programs]
         lines = list(unequal(f"step {number}", *found))
         if lines:
             yield from lines
             return  # everything after the first difference differs because of it
-    yield from unequal(f"after step {STEPS}", *(p.parameters() for p in programs))
+    yield from unequal(f"after step {STEPS}", *(p.state() for p in programs))
 
 
 def results(workload: Workload, program: Program, arguments: tuple[Array, ...]) -> dict[str, Array]:

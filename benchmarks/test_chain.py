@@ -41,10 +41,11 @@ def test_chain(benchmark: Any, name: str) -> None:
         theirs = [torch.tensor(array, requires_grad=True) for array in sets[0][:3]]
         cotangents = [(torch.tensor(arrays[3]),) for arrays in sets]
         calls["torch"] = (eager(torch, workload.body, theirs), cotangents)
-        results = [calls[name][0](*calls[name][1][0]) for name in calls]
-        np.testing.assert_allclose(results[0].numpy(), results[1].detach().numpy(), rtol=1e-4)
+        results = [calls[name][0](*calls[name][1][0]).detach().numpy() for name in calls]
+        np.testing.assert_allclose(*results, rtol=1e-4)
         for mine, other in zip(leaves, theirs, strict=True):
-            np.testing.assert_allclose(mine.grad.numpy(), other.grad.numpy(), rtol=2e-3, atol=1e-5)
+            size = np.abs(mine.grad.numpy()).max()  # sums of large terms that cancel
+            np.testing.assert_allclose(mine.grad.numpy(), other.grad.numpy(), atol=1e-4 * size)
     samples = compare(benchmark, calls)
     if "torch" in samples:
         assert_ratio(samples, "dynamic", "torch", BOUND)

@@ -28,14 +28,26 @@ class Program:
         One step on the arrays of one input set; returns the loss, or outputs and gradients.
     named_parameters : list of (str, Parameter)
         The state that a call changes, in a fixed order; empty for a pure function.
+    optimizer : Optimizer, optional
+        Its buffers, such as momentum, are state too.
     """
 
     call: Callable[..., Any]
     named_parameters: list[tuple[str, Any]] = field(default_factory=list)
+    optimizer: Any = None
 
     def parameters(self) -> dict[str, Array]:
         """Return a copy of every parameter by name."""
         return {name: to_array(p).copy() for name, p in self.named_parameters}
+
+    def state(self) -> dict[str, Array]:
+        """Return a copy of every parameter and of the optimizer's buffers by name."""
+        state = self.parameters()
+        if self.optimizer is not None:
+            buffers = self.optimizer.state_dict()["state"]
+            for (name, _), arrays in zip(self.named_parameters, buffers, strict=True):
+                state |= {f"{kind}({name})": array for kind, array in arrays.items()}
+        return state
 
     def gradients(self) -> dict[str, Array]:
         """Return a copy of every gradient by the name of its parameter; a missing one is an empty array."""
@@ -86,7 +98,7 @@ def training(tw: ModuleType, model: Any, optimizer: Any, loss_of: Callable[[Any,
         optimizer.step()
         return loss
 
-    return Program(step, list(model.named_parameters()))
+    return Program(step, list(model.named_parameters()), optimizer)
 
 
 def discover(select: Iterable[str] = ()) -> list[Workload]:
