@@ -76,8 +76,8 @@ def gradcheck(
         scale = max(sum(float(np.sum(np.abs(p))) for p in side) for side in (terms, parts))
         if not abs(measured - claimed) <= atol + rtol * scale:
             raise GradientError(
-                f"the gradient along a random direction is {claimed!r}, finite differences give {measured!r} (difference "
-                f"{abs(measured - claimed):.3g}, allowed {atol + rtol * scale:.3g}); shares of the inputs: "
+                f"the gradient along a random direction is {claimed!r}, finite differences give {measured!r} "
+                f"(difference {abs(measured - claimed):.3g}, allowed {atol + rtol * scale:.3g}); shares of the inputs: "
                 f"{[float(np.sum(p)) for p in parts]}"
             )
     return True

@@ -17,7 +17,9 @@ from common.op import Op
 from common.ops import create as fills
 
 #: Parameters that are operands in every function that has them, and those that are sequences of operands.
-OPERANDS = frozenset("a b bias condition high index input low mat1 mat2 src target weight x".split())
+OPERANDS = frozenset(
+    ("a", "b", "bias", "condition", "high", "index", "input", "low", "mat1", "mat2", "src", "target", "weight", "x")
+)
 SEQUENCES = frozenset(["tensors"])
 #: PyTorch's names of the operands; by function where they differ from the usual ones.
 RENAMED = {"x": "input", "a": "input", "b": "other"}
@@ -70,7 +72,7 @@ def signature_of(function: Any) -> inspect.Signature:
     return inspect.signature(function)
 
 
-def bind(name: str, function: Any, template: Callable[..., str], home: str, **scope: Any) -> Callable[..., Any]:
+def bind(name: str, function: Any, template: Callable[..., list[str]], home: str, **scope: Any) -> Callable[..., Any]:
     """An engine's version of a public function, with the same signature.
 
     Parameters

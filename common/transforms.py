@@ -167,7 +167,9 @@ class _Linearised:
                 f"the cotangents' structure {structure} differs from that of the outputs, {self.out_structure}"
             )
         given = [lift(c) for c in given]
-        pairs = [(y, c) for y, c in zip(self.flat, given, strict=True) if isinstance(y, TensorBase) and y.edge is not None]
+        pairs = [
+            (y, c) for y, c in zip(self.flat, given, strict=True) if isinstance(y, TensorBase) and y.edge is not None
+        ]
         create_graph = mode.is_grad_enabled() and (
             self.nested or any(isinstance(c, TensorBase) and c.requires_grad for c in given)
         )

@@ -7,15 +7,17 @@
 tensor([2., 4.])
 """
 
-import os
+# ruff: noqa: E402  the package is checked before anything is imported from it
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import common
 
-if os.path.dirname(common.__path__[0]) != os.path.dirname(__path__[0]):
+_HOME = Path(__path__[0]).parent
+if Path(common.__path__[0]).parent != _HOME:
     raise ImportError(
-        f"dynamic needs Twingrad's own package 'common', next to it in {os.path.dirname(__path__[0])}, but Python found "
-        f"another one at {common.__path__[0]}: rename that, or put it later in sys.path"
+        f"dynamic needs Twingrad's own package 'common', next to it in {_HOME}, but Python found another one at "
+        f"{common.__path__[0]}: rename that, or put it later in sys.path"
     )
 
 from common import surface
@@ -29,7 +31,7 @@ globals().update(bind(surface.FUNCTIONS))
 globals().update(bind_creation(surface.CREATION))
 globals().update({**surface.TRANSFORMS, **surface.MODES, **surface.DTYPES, **surface.RANDOM})
 
-__all__ = [*surface.NAMES, *surface.ENGINE_NAMES, "__version__"]
+__all__ = list(surface.NAMES + surface.ENGINE_NAMES)
 
 if TYPE_CHECKING:  # the names above are bound from one list, which type checkers cannot follow
 

@@ -66,7 +66,7 @@ def function(target: Callable[..., Any] | None = None, *, fuse: bool = True, int
 def _run(target: Callable[..., Any], leaves: list[Any], structure: Any) -> Any:
     """Call `target` on views of the arguments that require grad, and put one node on the tape."""
     recording = mode.is_grad_enabled()
-    arguments = [Number(x) if type(x) is float else x for x in leaves]
+    arguments: list[Any] = [Number(x) if type(x) is float else x for x in leaves]
     viewed: list[tuple[Edge, Edge]] = []
     for i, x in enumerate(leaves):
         if recording and isinstance(x, TensorBase) and x.requires_grad:

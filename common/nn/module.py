@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from common.create import lift
 from common.errors import ArgumentError, ShapeError, TwingradError
 from common.leaf import Buffer, Leaf, Parameter
-from common.create import lift
 
 M = TypeVar("M", bound="Module")
 
@@ -108,7 +108,7 @@ class Module:
         return iter(self._modules.items())
 
     def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
-        """This module and all below it with qualified names, each once, parents first."""
+        """Iterate over this module and all below it with qualified names, each once, parents first."""
         seen: set[int] = set()
         stack: list[tuple[str, Module]] = [(prefix, self)]
         while stack:
@@ -121,7 +121,7 @@ class Module:
             stack.extend(reversed(below))
 
     def modules(self) -> Iterator[Module]:
-        """This module and all below it, each once."""
+        """Iterate over this module and all below it, each once."""
         return (module for _, module in self.named_modules())
 
     def named_parameters(self, prefix: str = "") -> Iterator[tuple[str, Parameter]]:

@@ -30,7 +30,7 @@ class Group(dict[str, Any]):
     def __init__(self, options: dict[str, Any]) -> None:
         super().__init__(options)
         lr = options["lr"]
-        if not isinstance(lr, TensorBase) and not (isinstance(lr, (int, float, np.generic)) and lr >= 0):
+        if not isinstance(lr, TensorBase) and not (isinstance(lr, (int, float, np.number)) and float(lr) >= 0):
             raise ArgumentError(f"Invalid learning rate: {lr}")
         self.rate: TensorBase = lr if isinstance(lr, TensorBase) else Buffer(np.float64(lr))
         if isinstance(self.rate, Buffer):

@@ -7,7 +7,7 @@ from static.binding import bind
 
 globals().update(bind({name: surface.FUNCTIONS[name] for name in surface.NN_FUNCTIONS}))
 
-__all__ = [*surface.NN_FUNCTIONS]
+__all__ = list(surface.NN_FUNCTIONS)
 
 if TYPE_CHECKING:  # bound from one list, which type checkers cannot follow
 
