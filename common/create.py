@@ -51,7 +51,7 @@ def to_array(data: Any, dtype: Any = None, *, copy: bool = True) -> np.ndarray:
     ArgumentError : nested lists of unequal lengths, or no numbers at all.
     """
     if isinstance(data, TensorBase):
-        data = data.detach().numpy()  # type: ignore[attr-defined]
+        data = data.detach().numpy()
     try:
         array: np.ndarray = np.array(data) if copy or not isinstance(data, np.ndarray) else data
     except ValueError as error:
@@ -100,7 +100,7 @@ def tensor(data: Any, dtype: Any = None, requires_grad: bool = False) -> Any:
 def as_tensor(data: Any, dtype: Any = None) -> Any:
     """`data` as a tensor; shares memory with an array or tensor that has the dtype already."""
     if isinstance(data, TensorBase):
-        return data if dtype is None else data.to(dtype)  # type: ignore[attr-defined]
+        return data if dtype is None else data.to(dtype)
     return lift(to_array(data, dtype, copy=False))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from common.aliases import accept_numpy_names
 from common.errors import ArgumentError
 from common.ops.arithmetic import (
     abs,
@@ -76,10 +75,6 @@ from common.ops.view import (
 )
 from common.ops.view import view_ as view
 
-amax, amin, mean, sum, cat, stack, squeeze, unsqueeze, softmax, log_softmax, logsumexp = map(
-    accept_numpy_names,
-    (amax, amin, mean, sum, cat, stack, squeeze, unsqueeze, softmax, log_softmax, logsumexp),
-)
 max = amax
 min = amin
 

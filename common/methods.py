@@ -13,14 +13,16 @@ from common.op import REGISTRY, Op
 from common.operators import install
 from common.spec import numel
 from common.tape import user_frame
-from common.tensor import NUMBERS, TensorBase, wrap
+from common.tensor import TensorBase, wrap
 
-FUNCTIONS = (
-    "abs add amax amin bmm clamp cos div eq exp expand expm1 flatten gather ge gt index_select isnan le log log1p "
-    "log_softmax logical_and logical_not logical_or logical_xor logsumexp lt matmul max maximum mean min minimum mm "
-    "mul narrow ne neg permute pow reciprocal relu reshape rsqrt scatter_add select sigmoid sign sin softmax sqrt "
-    "square squeeze sub sum tanh transpose unsqueeze where"
-).split()
+FUNCTIONS = [
+    "abs", "add", "amax", "amin", "bmm", "clamp", "cos", "div", "eq", "exp", "expand", "expm1", "flatten",
+    "gather", "ge", "gt", "index_select", "isnan", "le", "log", "log1p", "log_softmax", "logical_and",
+    "logical_not", "logical_or", "logical_xor", "logsumexp", "lt", "matmul", "max", "maximum", "mean", "min",
+    "minimum", "mm", "mul", "narrow", "ne", "neg", "permute", "pow", "reciprocal", "relu", "reshape", "rsqrt",
+    "scatter_add", "select", "sigmoid", "sign", "sin", "softmax", "sqrt", "square", "squeeze", "sub", "sum",
+    "tanh", "transpose", "unsqueeze", "where",
+]  # fmt: skip
 
 
 def install_methods(cls: type[TensorBase]) -> None:
@@ -165,7 +167,7 @@ def concrete(self: TensorBase) -> np.ndarray:
     if trace is not None:
         trace.refuse_value(self)
     if not isinstance(self.data, np.ndarray):
-        raise self.describe_escape()  # type: ignore[attr-defined]
+        raise self.describe_escape()
     return self.data
 
 
@@ -255,7 +257,7 @@ _METHODS = {
     "bool": lambda self: to(self, dtypes.bool_),
     "view": lambda self, *shape: _functional("view")(self, *shape),
     "type_as": lambda self, other: to(self, other.dtype),
-    "broadcast_to": lambda self, *shape: _functional("broadcast_to")(self, *shape),
+    "broadcast_to": lambda self, *shape: _functional("expand")(self, *shape),
     "__matmul__": lambda self, other: _functional("matmul")(self, other),
     "__rmatmul__": lambda self, other: _functional("matmul")(wrap(np.asarray(other)), self),
     "T": property(lambda self: _functional("permute")(self, *range(self.ndim)[::-1])),

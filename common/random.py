@@ -81,7 +81,7 @@ class Generator:
             return y
         with mode.set_grad_enabled(False):
             y = op(self.seed, self.offset, shape=shape, dtype=dtype)
-            self.offset.add_(count)  # type: ignore[attr-defined]
+            self.offset.add_(count)
         return y
 
 

@@ -16,6 +16,7 @@ import itertools
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from types import CodeType
 from typing import Any
 
@@ -26,10 +27,10 @@ from common.errors import GraphFreedError
 from common.mode import current_trace
 from common.op import Op
 
-_HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_HOME = Path(__file__).absolute().parent.parent
 
 #: Folders whose frames are not the user's.
-PACKAGES = tuple(os.path.join(_HOME, name, "") for name in ("common", "dynamic", "static"))
+PACKAGES = tuple(f"{_HOME / name}{os.sep}" for name in ("common", "dynamic", "static"))
 
 _counter = itertools.count()
 next_number: Callable[[], int] = _counter.__next__

@@ -46,6 +46,18 @@ class TensorBase:
     _grad: Any
     _sink: Any
 
+    if TYPE_CHECKING:  # the methods of `common.methods` and the operators of `common.operators`
+
+        def __getattr__(self, name: str) -> Any: ...
+
+        def __getitem__(self, key: Any) -> Any: ...
+
+        def __add__(self, other: Any) -> Any: ...
+
+        def __mul__(self, other: Any) -> Any: ...
+
+        def __neg__(self) -> Any: ...
+
     @property
     def shape(self) -> tuple[Any, ...]:
         """Sizes of all dimensions."""
@@ -197,7 +209,7 @@ def _attach(op: Op, attrs: Any, payloads: Any, outputs: Any, tensors: list[Tenso
 def _eager_payload(x: Any) -> Any:
     if isinstance(x, TensorBase):
         if not isinstance(x.data, np.ndarray):
-            raise EscapedTracerError(x.describe_escape())  # type: ignore[attr-defined]
+            raise EscapedTracerError(x.describe_escape())
         return x.data
     return x
 

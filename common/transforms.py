@@ -189,7 +189,7 @@ def _fresh(x: Any, outer: bool) -> TensorBase:
         raise DTypeError(f"grad requires floating point inputs, but got {x.dtype}")
     if outer and x.requires_grad:
         return view_of(x)
-    return _detached(x).requires_grad_()  # type: ignore[attr-defined, no-any-return]
+    return _detached(x).requires_grad_()
 
 
 def _detached(x: Any) -> Any:

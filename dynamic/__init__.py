@@ -21,11 +21,14 @@ if Path(common.__path__[0]).parent != _HOME:
     )
 
 from common import surface
-from common.version import __version__
-from dynamic import autograd, nn, optim, random
+from common.version import __version__ as __version__
+from dynamic import autograd as autograd
+from dynamic import nn as nn
+from dynamic import optim as optim
+from dynamic import random as random
 from dynamic.binding import bind, bind_creation
-from dynamic.region import function
-from dynamic.tensors import Tensor
+from dynamic.region import function as function
+from dynamic.tensors import Tensor as Tensor
 
 globals().update(bind(surface.FUNCTIONS))
 globals().update(bind_creation(surface.CREATION))

@@ -24,10 +24,13 @@ if Path(common.__path__[0]).parent != _HOME:
 
 from common import surface
 from common.tensor import TensorBase as Tensor
-from common.version import __version__
-from static import autograd, nn, optim, random
+from common.version import __version__ as __version__
+from static import autograd as autograd
+from static import nn as nn
+from static import optim as optim
+from static import random as random
 from static.binding import TRANSFORMS, bind, bind_creation
-from static.jit import function
+from static.jit import function as function
 
 globals().update(bind(surface.FUNCTIONS))
 globals().update(bind_creation(surface.CREATION))

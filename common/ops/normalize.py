@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from common.aliases import accept_numpy_names
 from common.ops._define import composite
 from common.ops.arithmetic import abs, rsqrt
 from common.ops.compare import eq, where
@@ -85,16 +86,19 @@ normalize_ = composite(
 )  # fmt: skip
 
 
+@accept_numpy_names
 def softmax(x: Any, dim: int) -> Any:
     """e^x along `dim`, divided by its sum."""
     return softmax_(x, dim=normalize_dim(dim, x.ndim, "softmax"))
 
 
+@accept_numpy_names
 def log_softmax(x: Any, dim: int) -> Any:
     """The logarithm of `softmax`, without its rounding."""
     return log_softmax_(x, dim=normalize_dim(dim, x.ndim, "log_softmax"))
 
 
+@accept_numpy_names
 def logsumexp(x: Any, dim: Any, keepdim: bool = False) -> Any:
     """log(sum(e^x)) over `dim`."""
     return logsumexp_(x, dim=normalize_dims(dim, x.ndim, "logsumexp"), keepdim=keepdim)

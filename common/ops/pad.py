@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from common.aliases import accept_numpy_names
 from common.dim import same
 from common.dtypes import promote
 from common.errors import ArgumentError, ShapeError
@@ -122,6 +123,7 @@ def _cat_part(g: Any, dim: int, shapes: tuple[Any, ...]) -> Any:
     return narrow(g, dim, start, shapes[-1][dim])
 
 
+@accept_numpy_names
 def cat(tensors: Sequence[Any], dim: int = 0) -> Any:
     """Tensors one after the other along `dim`.
 
@@ -149,6 +151,7 @@ def cat(tensors: Sequence[Any], dim: int = 0) -> Any:
     return _cat_op(len(parts))(*parts, dim=axis)
 
 
+@accept_numpy_names
 def stack(tensors: Sequence[Any], dim: int = 0) -> Any:
     """Tensors of one shape along a new dimension `dim`.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from common.aliases import accept_numpy_names
 from common.dtypes import bool_
 from common.errors import DTypeError, ShapeError
 from common.ops._define import composite, reduction
@@ -85,11 +86,13 @@ mean_ = composite(
 )  # fmt: skip
 
 
+@accept_numpy_names
 def sum(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     """Sum over `dim` (all dimensions by default); ints and bools sum as int64."""
     return sum_(x, dim=normalize_dims(dim, x.ndim, "sum"), keepdim=keepdim)
 
 
+@accept_numpy_names
 def mean(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     """Sum over `dim` divided by the number of elements.
 
@@ -102,6 +105,7 @@ def mean(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     return mean_(x, dim=normalize_dims(dim, x.ndim, "mean"), keepdim=keepdim)
 
 
+@accept_numpy_names
 def amax(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     """Maximum over `dim`; nan if any element is nan.
 
@@ -112,6 +116,7 @@ def amax(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     return amax_(x, dim=normalize_dims(dim, x.ndim, "amax"), keepdim=keepdim)
 
 
+@accept_numpy_names
 def amin(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     """Minimum over `dim`; nan if any element is nan.
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from common.aliases import accept_numpy_names
 from common.dim import same
 from common.errors import ArgumentError, ShapeError
 from common.op import Op
@@ -165,6 +166,7 @@ def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
     return reshape(x, (*x.shape[:a], numel(x.shape[a : b + 1]), *x.shape[b + 1 :]))
 
 
+@accept_numpy_names
 def squeeze(x: Any, dim: Any = None) -> Any:
     """`x` without the dimensions of size 1 among `dim` (all by default)."""
     from common.ops.reduce import normalize_dims
@@ -173,6 +175,7 @@ def squeeze(x: Any, dim: Any = None) -> Any:
     return reshape(x, tuple(n for i, n in enumerate(x.shape) if not (i in dims and n == 1)))
 
 
+@accept_numpy_names
 def unsqueeze(x: Any, dim: int) -> Any:
     """`x` with a dimension of size 1 inserted at `dim`."""
     if not -x.ndim - 1 <= dim <= x.ndim:

@@ -47,13 +47,13 @@ class Group(dict[str, Any]):
                 f"option {key!r} is part of the program and fixed when the optimiser is made; make a new optimiser"
             )
         if isinstance(value, TensorBase):
-            self.rate.copy_(value)  # type: ignore[attr-defined]
+            self.rate.copy_(value)
         else:
             self.rate.data[...] = value
 
     def rates(self, dtypes: Iterable[np.dtype]) -> dict[np.dtype, Any]:
         """The learning rate in each dtype, converted once."""
-        return {dtype: self.rate.to(dtype) for dtype in dict.fromkeys(dtypes)}  # type: ignore[attr-defined]
+        return {dtype: self.rate.to(dtype) for dtype in dict.fromkeys(dtypes)}
 
 
 class Optimizer:

@@ -68,8 +68,8 @@ class SGD(Optimizer):
                 fresh = g
                 if dampening:
                     fresh = g * where(eq(state["step"], 0), 1.0, 1.0 - dampening).to(p.dtype)
-                    state["step"].add_(1)  # type: ignore[attr-defined]
+                    state["step"].add_(1)
                 v_new = momentum * v + fresh
-                v.copy_(v_new)  # type: ignore[attr-defined]
+                v.copy_(v_new)
                 g = g + momentum * v_new if group["nesterov"] else v_new
             p.copy_(sub(p, rates[p.dtype] * g))
