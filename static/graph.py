@@ -6,7 +6,10 @@ Grammar::
     node   ::= id op operand* attrs spec+ source scope          # results are (node, index)
     operand::= value | number                                   # a number is weak: rounded once by its consumer
     effect ::= write(state input, value)                        # ordered; carried out if the call succeeds
-    attrs  ::= plain data: numbers, strings, dtypes, tuples, Dims, graphs (regions)
+    attrs  ::= plain data: numbers, strings, dtypes, tuples, Dims, graphs (the regions of control flow)
+
+An input has the name of what it reads, "arg0" or that of a parameter. Because attributes are plain data, a graph
+can be saved: `static.serialize`.
 
 Nodes are numbered in program order, which is a topological order; ids never change meaning inside a graph.
 Passes are pure functions ``Graph -> Graph`` that rebuild the node list. `Graph.dag` is the same program as a
@@ -98,14 +101,22 @@ class Node:
         return "input" if self.op is None else self.op.name
 
     @property
+    def regions(self) -> list[tuple[str, Graph]]:
+        """The sub-graphs among the attributes, by name."""
+        return [(name, x) for name, x in self.attrs.items() if isinstance(x, Graph)]
+
+    @property
     def values(self) -> Iterator[Value]:
         """The operands that are values."""
         return (x for x in self.operands if type(x) is Value)
 
     def __str__(self) -> str:
         results = ", ".join(f"{v!r}: {v.spec}" for v in self.outputs)
-        attrs = "".join(f", {k}={v}" for k, v in self.attrs.items())
-        return f"{results} = {self.name}({', '.join(map(str, self.operands))}{attrs})"
+        operands = [*map(str, self.operands), *(f"{k}={v}" for k, v in self.attrs.items() if not isinstance(v, Graph))]
+        text = f"{results} = {self.name}({', '.join(operands)})"
+        for name, region in self.regions:
+            text += f"\n  {name}:\n    " + str(region).replace("\n", "\n    ")
+        return text
 
 
 class Effect:

@@ -88,17 +88,17 @@ class Trace:
         leaf : position among the leaves of the call's arguments.
         """
         if isinstance(x, NUMBERS):
-            value = self._input(number_spec(x), source)
+            value = self._input(number_spec(x), source, f"arg{len(self.inputs)}")
             self._leaf_of[value.node.id] = leaf
             return Tracer(value, self, x)
         position = len(self.inputs)
         shape = tuple(n if n == 1 else self.dims.input(position, axis, n) for axis, n in enumerate(x.shape))
-        tracer = Tracer(self._input(Spec(shape, x.dtype), source), self)
+        tracer = Tracer(self._input(Spec(shape, x.dtype), source, f"arg{position}"), self)
         self._arguments.append((tracer, tracer.data))
         return tracer
 
-    def _input(self, spec: Spec, source: Source) -> Value:
-        node = Node(len(self.nodes), None, (), {"position": len(self.inputs)}, (spec,), source)
+    def _input(self, spec: Spec, source: Source, name: str) -> Value:
+        node = Node(len(self.nodes), None, (), {"name": name}, (spec,), source)
         self.nodes.append(node)
         self.inputs.append(node.outputs[0])
         return node.outputs[0]
@@ -180,7 +180,8 @@ class Trace:
         if array.dtype not in SUPPORTED:
             raise DTypeError(f"an array of dtype {array.dtype} is used in {self.name}; supported are "
                              f"{[d.name for d in SUPPORTED]}")  # fmt: skip
-        value = self._input(Spec(array.shape, array.dtype), self._source())
+        name = f"{getattr(source.owner, 'name', None) or source.kind}.{len(self.captured)}"
+        value = self._input(Spec(array.shape, array.dtype), self._source(), name)
         self.captured.append(source)
         self._values[id(owner)] = self._original[id(owner)] = value
         self._owners[id(owner)] = owner

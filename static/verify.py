@@ -8,7 +8,7 @@ from static.graph import Graph, Value
 
 
 def verify(graph: Graph, stage: str) -> None:
-    """Check that `graph` is well formed.
+    """Check that `graph` is well formed, the regions of its nodes included.
 
     Raises
     ------
@@ -26,6 +26,8 @@ def verify(graph: Graph, stage: str) -> None:
                 raise CompileError(f"after {stage}: {node} uses {value!r}, which is not defined before it")
         for value in node.outputs:
             defined[value.key] = value
+        for name, region in node.regions:
+            verify(region, f"{stage}, in {name} of %{node.id}")
     for value in (*graph.inputs, *graph.results, *(e.state for e in graph.effects)):
         if defined.get(value.key) is not value:
             raise CompileError(f"after {stage}: the graph's {value!r} is not defined by a node")
