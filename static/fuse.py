@@ -70,7 +70,7 @@ class _Fuser:
 
     def join_siblings(self, users: list[Item]) -> None:
         """Join groups that read one array element by element over the same space."""
-        full = [i for i in users if i.kind != "native" and any(a.prefix == len(i.dims) > 0 for a in i.accesses)]
+        full = [i for i in users if i.kind != "native" and any(a.prefix == len(i.dims) for a in i.accesses)]
         for first, second in pairwise(full):
             a, b = self.slot_of[first.id], self.slot_of[second.id]
             if a != b and self.groups[a].name == self.groups[b].name:

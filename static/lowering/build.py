@@ -9,17 +9,14 @@ from typing import Any
 import numpy as np
 
 from common.dim import Dim
-from common.numerics import BLOCK, LANES
-from static.loopir import Call, Constant, If, Kernel, Let, Loop, Place, Return, Run, Store, dtype_name
+from common.numerics import BLOCK
+from static.loopir import Call, Constant, If, Kernel, Let, Loop, Place, Return, Store, dtype_name
+from static.lowering.columns import Columns
 from static.lowering.groups import Group
 from static.lowering.items import Access, Const, Item, Operand, is_literal
-from static.lowering.memory import ColumnScratch, Scratch
+from static.lowering.memory import Scratch
 from static.lowering.nest import Nest
 from static.lowering.stages import Stages, source_item
-
-COLUMN_TILE = 1024
-"""Columns summed together where nothing else needs whole rows: their accumulators stay in the cache."""
-
 
 OUT_OF_RANGE = 1
 """Status of an index outside its row, as in the kernels of `common.ops.index`."""
@@ -53,38 +50,37 @@ class _Builder:
         self.escaping = escaping
         self.prologue: list[Any] = []
         self.rows: list[Any] = []
-        self.epilogue: list[Any] = []
+        # What is stored over its old value is stored last, when every read of the old value is behind.
+        self.late: list[Any] = []
+        self.late_rows: list[Any] = []
+        self.late_scalars: list[Any] = []
         self.scalars: dict[Any, Any] = {}
         self.row_values: dict[Any, Any] = {}
         self.values: dict[Any, Any] = {}
         self.kept: dict[Any, Scratch] = {}
-        self.accumulators: dict[int, str] = {}
         self.count = 0
         self.column = "c"
-        self.columns = [i for i in group.items if i.kind == "cols"]
-        reduces_rows = any(i.kind == "rows" for i in group.items)
-        stores_rows = any(i.id in stored and not self.stages.is_full(i) for i in group.items)
-        self.tiled = bool(self.columns) and not reduces_rows and not stores_rows
+        self.columns = self._columns()
+
+    def _columns(self) -> Columns | None:
+        items = [item for item in self.group.items if item.kind == "cols"]
+        whole_rows = any(item.kind == "rows" for item in self.group.items)
+        whole_rows = whole_rows or any(i.id in self.stored and not self.stages.is_full(i) for i in self.group.items)
+        return Columns(self.nest, items, not whole_rows) if items else None
 
     # ---------------------------------------------------------------- the whole kernel
     def run(self) -> Built:
-        for item in self.columns:
-            self.start_columns(item)
         for stage in range(self.stages.count):
             self.stage(stage)
-        for item in self.columns:
-            self.finish_columns(item)
-        body = self.rows
+        body = [*self.rows, *self.late_rows]
+        if self.columns is not None:
+            body = [*self.columns.row(), *body]
         for i in reversed(range(len(self.nest.rows))):
-            if i == 0 and self.columns:
-                self.carry_columns(body)
             body = [Loop(f"r{i}", self.nest.size(self.nest.rows[i]), body)]
-        body = [*self.accumulate_start, *body, *self.epilogue] if self.columns else body
-        if self.tiled:
-            size = self.nest.size(self.nest.inner)
-            head = [Let("c1", f"min(c0 + {COLUMN_TILE}, {size})")]
-            body = [Loop("c0", size, [*head, *body], step=str(COLUMN_TILE))]
-        kernel = Kernel(self.nest.dtypes, len(self.nest.ints), [*self.prologue, *body])
+        if self.columns is not None:
+            body = [*self.columns.start(), *body, *self.columns.finish()]
+            body = self.columns.tiles(body) if self.columns.tiled else body
+        kernel = Kernel(self.nest.dtypes, len(self.nest.ints), [*self.prologue, *self.late_scalars, *body])
         return Built(kernel, self.nest)
 
     def stage(self, stage: int) -> None:
@@ -94,8 +90,11 @@ class _Builder:
             if self.stages.of[item.id] == stage:
                 value = self.value(item, stage)
                 if item.id in self.stored:
-                    where = self.rows if self.is_row(item) else self.prologue
-                    where.append(Store(self.nest.own_place(item.out, item.level, where, ""), value))
+                    body, late = self.rows, self.late_rows
+                    if not self.is_row(item):
+                        body, late = self.prologue, self.late_scalars
+                    place = self.nest.own_place(item.out, item.level, body, "")
+                    (late if _in_place(item) else body).append(Store(place, value))
         if self.nest.inner is None:
             return
         self.values.clear()
@@ -107,7 +106,10 @@ class _Builder:
             self.full(item, stage, loop)
         for item in sinks:
             if item.kind == "cols":
-                self.accumulate(item, stage, loop)
+                assert self.columns is not None
+                loop.append(self.columns.add(item, self.operand(item.operands[0], stage, loop)))
+        loop += self.late
+        self.late = []
         chunked = not self.nest.rows and bool(reductions)
         chunked = chunked and (bool(loop) or any(self.direct(i.operands[0], stage) is None for i in reductions))
         waiting = [(item, self.reduced_row(item.operands[0], stage, loop, chunked)) for item in reductions]
@@ -120,7 +122,7 @@ class _Builder:
             self.finish_row(item, Call(_REDUCERS[item.function], (place.buffer, place.base or "0", size)))
 
     def inner_loop(self, body: list[Any]) -> Loop:
-        if self.tiled:
+        if self.columns is not None and self.columns.tiled:
             return Loop("c", "c1", body, start="c0")
         return Loop("c", self.nest.size(self.nest.inner) if body else "", body)
 
@@ -200,70 +202,6 @@ class _Builder:
             self.kept[item.id] = self.nest.scratch(item.out.dtype, self.nest.inner)
         return self.kept[item.id]
 
-    # ---------------------------------------------------------------- sums of columns
-    def start_columns(self, item: Item) -> None:
-        rows, inner = self.nest.rows[0], self.nest.inner
-        tile = COLUMN_TILE if self.tiled else None
-        if item.function == "sum":
-            elements: Any = ColumnScratch(rows, inner, item.dtype.itemsize, tile)
-        else:
-            elements = COLUMN_TILE if self.tiled else inner
-        self.accumulators[item.id] = self.nest.slot(self.nest.scratch(item.dtype, elements))
-
-    @property
-    def width(self) -> str:
-        """The number of columns summed together."""
-        return "(c1 - c0)" if self.tiled else self.nest.size(self.nest.inner)
-
-    @property
-    def accumulate_start(self) -> list[Any]:
-        rows = self.nest.size(self.nest.rows[0])
-        out: list[Any] = []
-        for item in self.columns:
-            acc = self.accumulators[item.id]
-            if item.function == "sum":
-                out.append(Run(Call("start_columns", (acc, "0", self.width, rows))))
-            else:
-                worst = Constant(_worst(item.function, item.dtype), item.dtype)
-                out.append(Loop("i", self.width, [Store(Place(acc, "", "i"), worst)]))
-        return out
-
-    def carry_columns(self, body: list[Any]) -> None:
-        """Put what every row needs before what the row does: the lane, and the end of a block."""
-        sums = [item for item in self.columns if item.function == "sum"]
-        shift = BLOCK.bit_length() - 1
-        runs = [
-            Run(Call("carry_columns", (self.accumulators[i.id], "0", self.width, f"(r0 >> {shift}) - 1"))) for i in sums
-        ]
-        head: list[Any] = [If(f"r0 & {BLOCK - 1} == 0 and r0 > 0", runs)] if sums else []
-        minus = " - c0" if self.tiled else ""
-        head.append(Let("lane", f"(r0 & {LANES - 1}) * {self.width}{minus}"))
-        if self.tiled:
-            head.append(Let("first", "0 - c0"))
-        body[:0] = head
-
-    def accumulate(self, item: Item, stage: int, loop: list[Any]) -> None:
-        acc = self.accumulators[item.id]
-        value = self.operand(item.operands[0], stage, loop)
-        if item.function == "sum":
-            place, function = Place(acc, "lane", "c"), "add"
-        else:
-            place, function = Place(acc, "first" if self.tiled else "", "c"), f"{item.function}imum"
-        loop.append(Store(place, Call(function, (place, value))))
-
-    def finish_columns(self, item: Item) -> None:
-        out, acc = self.nest.slot(item.out), self.accumulators[item.id]
-        start = "c0" if self.tiled else "0"
-        if item.function == "sum":
-            rows = self.nest.size(self.nest.rows[0])
-            self.epilogue.append(Run(Call("finish_columns", (acc, "0", self.width, rows, out, start))))
-            return
-        value: Any = Place(acc, "", "i")
-        if item.dtype != item.out.dtype:
-            value = Call(f"to_{item.out.dtype.name}", (value,))
-        place = Place(out, "c0" if self.tiled else "", "i")
-        self.epilogue.append(Loop("i", self.width, [Store(place, value)]))
-
     # ---------------------------------------------------------------- values
     def name(self) -> str:
         self.count += 1
@@ -324,7 +262,8 @@ class _Builder:
         if self.column != "c":
             return value
         if item.id in self.stored and self.stages.first[item.id] == stage:
-            loop.append(Store(self.nest.own_place(item.out, item.level, self.rows, "c"), value))
+            target = self.late if _in_place(item) else loop
+            target.append(Store(self.nest.own_place(item.out, item.level, self.rows, "c"), value))
         elif item.id in self.stages.saved and self.stages.first[item.id] == stage:
             loop.append(Store(Place(self.nest.slot(self.keep(item)), "", "c"), value))
         return value
@@ -381,15 +320,12 @@ class _Builder:
         return name
 
 
+def _in_place(item: Item) -> bool:
+    """Whether the result goes into a state that the kernel may still read."""
+    return item.out.storage is not item.out
+
+
 _REDUCERS = {"sum": "block_sum", "max": "row_max", "min": "row_min"}
-
-
-def _worst(function: str, dtype: np.dtype[Any]) -> Any:
-    """What every element replaces in a maximum or minimum."""
-    if dtype.kind == "f":
-        return float("-inf") if function == "max" else float("inf")
-    info = np.iinfo(dtype)
-    return info.min if function == "max" else info.max
 
 
 __all__ = ["Built", "build", "dtype_name"]

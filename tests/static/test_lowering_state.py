@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from common.errors import ArgumentError, CompileError, IndexRangeError, ShapeError
-from common.ops import index, reduce, transcendental, view
+from common.ops import arithmetic, index, reduce, transcendental, view
 from static import compile as static_compile
 from static.graph import Effect, Graph, Node
 from static.jit import function
@@ -41,6 +41,22 @@ def test_state_is_updated_in_place():
     assert_same_bits(p, expected, "state")
     assert len(plan.program.steps) == 1
     assert plan.arena_bytes == 0
+
+
+def test_the_old_state_is_read_before_the_new_one_is_stored():
+    g, p, step = floats(40), floats(40), np.array(3, np.float32)
+    expected = p * 2 + g, g * 3
+
+    def program(g, p, s):
+        new_p, new_s = g * 3, arithmetic.add(1.0, 3.0 + 0 * s)
+        return [p * 2 + g, s * 5], [new_p, new_s]
+
+    plan = plan_of(program, [g, p, step], 2)
+    total, scaled = plan(g, p, step)
+    assert_same_bits(total, expected[0], "output")
+    assert_same_bits(p, expected[1], "state")
+    assert (float(scaled), float(step)) == (15, 4)
+    assert len(plan.program.groups) == 2
 
 
 def test_state_that_is_read_later_is_written_at_the_end():

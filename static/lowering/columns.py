@@ -1,0 +1,110 @@
+"""Reductions of columns inside a fused kernel: accumulators for all columns, one row added after the other.
+
+Sums keep LANES rows of accumulators per level of blocks, see `common.kernels.sums`, whose functions start, carry and
+finish them; so the summed elements themselves are never stored.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from common.numerics import BLOCK, LANES
+from static.loopir import Call, Constant, If, Let, Loop, Place, Run, Store
+from static.lowering.items import Item
+from static.lowering.memory import ColumnScratch
+from static.lowering.nest import Nest
+
+COLUMN_TILE = 1024
+"""Columns reduced together where nothing else needs whole rows: their accumulators stay in the cache."""
+
+_SHIFT = BLOCK.bit_length() - 1
+
+
+class Columns:
+    """The column reductions of one kernel.
+
+    Parameters
+    ----------
+    tiled : whether the kernel goes through tiles ``c0 <= c < c1`` of columns, else through whole rows.
+    """
+
+    def __init__(self, nest: Nest, items: list[Item], tiled: bool) -> None:
+        self.nest, self.items, self.tiled = nest, items, tiled
+        self.accumulators = {item.id: nest.slot(self._scratch(item)) for item in items}
+
+    def _scratch(self, item: Item) -> Any:
+        rows, inner = self.nest.rows[0], self.nest.inner
+        if item.function == "sum":
+            tile = COLUMN_TILE if self.tiled else None
+            return self.nest.scratch(item.dtype, ColumnScratch(rows, inner, item.dtype.itemsize, tile))
+        return self.nest.scratch(item.dtype, COLUMN_TILE if self.tiled else inner)
+
+    @property
+    def width(self) -> str:
+        """The number of columns reduced together."""
+        return "(c1 - c0)" if self.tiled else self.nest.size(self.nest.inner)
+
+    def start(self) -> list[Any]:
+        """Statements before the first row."""
+        rows = self.nest.size(self.nest.rows[0])
+        out: list[Any] = []
+        for item in self.items:
+            acc = self.accumulators[item.id]
+            if item.function == "sum":
+                out.append(Run(Call("start_columns", (acc, "0", self.width, rows))))
+            else:
+                worst = Constant(_worst(item.function, item.dtype), item.dtype)
+                out.append(Loop("i", self.width, [Store(Place(acc, "", "i"), worst)]))
+        return out
+
+    def row(self) -> list[Any]:
+        """Statements at the start of every row: the end of a block, and the row's lane."""
+        sums = [self.accumulators[item.id] for item in self.items if item.function == "sum"]
+        block = f"(r0 >> {_SHIFT}) - 1"
+        carry = [Run(Call("carry_columns", (acc, "0", self.width, block))) for acc in sums]
+        head: list[Any] = [If(f"r0 & {BLOCK - 1} == 0 and r0 > 0", carry)] if sums else []
+        head.append(Let("lane", f"(r0 & {LANES - 1}) * {self.width}{' - c0' if self.tiled else ''}"))
+        if self.tiled:
+            head.append(Let("first", "0 - c0"))
+        return head
+
+    def add(self, item: Item, value: Any) -> Store:
+        """The statement that takes in one element."""
+        acc = self.accumulators[item.id]
+        if item.function == "sum":
+            place, function = Place(acc, "lane", "c"), "add"
+        else:
+            place, function = Place(acc, "first" if self.tiled else "", "c"), f"{item.function}imum"
+        return Store(place, Call(function, (place, value)))
+
+    def finish(self) -> list[Any]:
+        """Statements after the last row."""
+        rows, start = self.nest.size(self.nest.rows[0]), "c0" if self.tiled else "0"
+        body: list[Any] = []
+        for item in self.items:
+            out, acc = self.nest.slot(item.out), self.accumulators[item.id]
+            if item.function == "sum":
+                body.append(Run(Call("finish_columns", (acc, "0", self.width, rows, out, start))))
+                continue
+            value: Any = Place(acc, "", "i")
+            if item.dtype != item.out.dtype:
+                value = Call(f"to_{item.out.dtype.name}", (value,))
+            place = Place(out, "c0" if self.tiled else "", "i")
+            body.append(Loop("i", self.width, [Store(place, value)]))
+        return body
+
+    def tiles(self, body: list[Any]) -> list[Any]:
+        """The kernel's loops for one tile after the other."""
+        size = self.nest.size(self.nest.inner)
+        head = Let("c1", f"min(c0 + {COLUMN_TILE}, {size})")
+        return [Loop("c0", size, [head, *body], step=str(COLUMN_TILE))]
+
+
+def _worst(function: str, dtype: np.dtype[Any]) -> Any:
+    """What every element replaces in a maximum or minimum."""
+    if dtype.kind == "f":
+        return float("-inf") if function == "max" else float("inf")
+    info = np.iinfo(dtype)
+    return info.min if function == "max" else info.max
