@@ -32,7 +32,11 @@ def run(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
 
 
 def _elementwise(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    arrays = [x if isinstance(x, (np.ndarray, bool, int, float)) else np.asarray(x) for x in operands]
+    # numpy's float64 scalars are Python floats too, but not weak: they are 0-d results of a rule's arithmetic
+    arrays = [
+        x if isinstance(x, (np.ndarray, bool, int, float)) and not isinstance(x, np.float64) else np.asarray(x)
+        for x in operands
+    ]
     forms = tuple((x.shape, x.dtype) if isinstance(x, np.ndarray) else type(x) for x in arrays)
     return elementwise_recipe(op, forms, attrs.get("dtype"))(*arrays)
 
@@ -138,7 +142,10 @@ def _view(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
 def _kernel(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     arrays = [_dense(x) if np.ndim(x) else np.asarray(x) for x in operands]
     forms = tuple((x.shape, x.dtype) for x in arrays)
-    return kernel_recipe(op, forms, tuple(attrs.items()))(*arrays)
+    items = tuple(attrs.items())
+    if 0 in attrs.values():  # a cache would take -0.0 for 0.0
+        return kernel_recipe.__wrapped__(op, forms, items)(*arrays)
+    return kernel_recipe(op, forms, items)(*arrays)
 
 
 @_recipes

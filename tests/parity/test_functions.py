@@ -1,0 +1,86 @@
+"""Every public function and every op's samples, compiled against eager, at several sizes of one program."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import common.functional as F
+from common import mode
+from common.create import lift
+from common.eager import run
+from common.op import REGISTRY
+from common.ops import create
+from common.samples import samples_of
+from dynamic.tensors import Tensor
+from tests.helpers.cases import CASES, PROGRAMS
+from tests.parity.arrays import strided
+from tests.parity.engines import Derivatives
+
+ALL = [case for cases in CASES.values() for case in cases] + PROGRAMS
+OPS = [op for op in REGISTRY.values() if op.kind != "elementwise" and op.name != "constant"]
+
+
+def test_every_public_function_has_cases():
+    assert set(F.__all__) - set(CASES) == set()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("case", ALL, ids=lambda case: case.label)
+def test_function(case, dtype):
+    rng = np.random.default_rng(10)
+    program = Derivatives(case.f)
+    for n in (4, 33, 1, 2, *([0] if case.empty else [])):
+        program.check(case.draw(rng, dtype, n), rng, case.label, interpreter=n == 4)
+
+
+@pytest.mark.parametrize("case", ALL, ids=lambda case: case.label)
+def test_memory_layouts(case):
+    rng = np.random.default_rng(11)
+    program = Derivatives(case.f, order=1)
+    dense = case.draw(rng, "float32", 4)
+    layouts = [list(strided(x)) if x.ndim else [x] * 4 for x in dense]
+    for position in range(4):
+        if case.label.startswith("view"):  # refuses what needs a copy, see test_errors.py
+            break
+        program.check([x[position] for x in layouts], rng, f"{case.label}, layout {position}")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
+def test_op(op, dtype):
+    rng = np.random.default_rng(12)
+    for operands, attrs in samples_of(op)(rng, dtype):
+        program = Derivatives(lambda *xs, a=attrs: op(*xs, **a) if xs else made(op, a))
+        program.check(operands, rng, f"{op.name} {attrs}", interpreter=True)
+
+
+def made(op, attrs):
+    """The result of an op without operands: of the trace if one is open."""
+    trace = mode.current_trace()
+    return Tensor(run(op, (), attrs)) if trace is None else trace.wrap(trace.record(op, (), attrs))
+
+
+def filled(name, *args, **options):
+    return lift(getattr(create, name)(*args, **options))
+
+
+CREATION = {
+    "zeros": lambda x: filled("zeros", x.shape[0], 3, dtype=x.dtype),
+    "ones": lambda x: filled("ones", (2, x.shape[0])),
+    "full": lambda x: filled("full", (x.shape[0],), 0.1),
+    "full of zeros of both signs": lambda x: filled("full", (2,), 0.0) / (1 / filled("full", (2,), -0.0)),
+    "full of a bool": lambda x: filled("full", (x.shape[0], 2), True),
+    "full of a size": lambda x: filled("full", (3,), 2) * x.shape[0],
+    "arange": lambda x: filled("arange", x.shape[0]),
+    "arange of floats": lambda x: filled("arange", 0.5, 7, 0.3),
+    "eye": lambda x: filled("eye", x.shape[0], 5),
+}
+
+
+@pytest.mark.parametrize("name", CREATION)
+def test_creation(name):
+    rng = np.random.default_rng(13)
+    program = Derivatives(lambda x: (F.sum(x), CREATION[name](x)), order=0)
+    for n in (4, 33, 1, 0):
+        program.check([rng.normal(size=n).astype(np.float32)], rng, name, interpreter=True)
