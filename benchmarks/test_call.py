@@ -16,7 +16,7 @@ from benchmarks.workloads.digits import Digits
 def test_call_with_eight_small_arrays(benchmark: Any) -> None:
     """At most 5 us in all: checks, computation, a fresh result."""
 
-    @static.function  # type: ignore[untyped-decorator]
+    @static.function
     def total(a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, h: Any) -> Any:
         return a * b + c * d + e * f + g * h
 

@@ -41,11 +41,11 @@ def test_chain(benchmark: Any, name: str) -> None:
         theirs = [torch.tensor(array, requires_grad=True) for array in sets[0][:3]]
         cotangents = [(torch.tensor(arrays[3]),) for arrays in sets]
         calls["torch"] = (eager(torch, workload.body, theirs), cotangents)
-        results = [calls[name][0](*calls[name][1][0]).detach().numpy() for name in calls]
-        np.testing.assert_allclose(*results, rtol=1e-4)
-        for mine, other in zip(leaves, theirs, strict=True):
-            size = np.abs(mine.grad.numpy()).max()  # sums of large terms that cancel
-            np.testing.assert_allclose(mine.grad.numpy(), other.grad.numpy(), atol=1e-4 * size)
+        mine, other = (calls[name][0](*calls[name][1][0]).detach().numpy() for name in ("dynamic", "torch"))
+        np.testing.assert_allclose(mine, other, rtol=1e-4)
+        for leaf, peer in zip(leaves, theirs, strict=True):
+            size = np.abs(leaf.grad.numpy()).max()  # sums of large terms that cancel
+            np.testing.assert_allclose(leaf.grad.numpy(), peer.grad.numpy(), atol=1e-4 * size)
     samples = compare(benchmark, calls)
     if "torch" in samples:
         assert_ratio(samples, "dynamic", "torch", BOUND)
@@ -53,7 +53,7 @@ def test_chain(benchmark: Any, name: str) -> None:
 
 def test_long_chain_differentiates(benchmark: Any) -> None:
     """A graph of 1e5 operations, one after the other, needs no recursion."""
-    x = dynamic.tensor(np.float32([0.5, -2.0]), requires_grad=True)
+    x = dynamic.tensor([0.5, -2.0], requires_grad=True)
 
     def run() -> None:
         x.grad = None

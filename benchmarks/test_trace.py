@@ -14,7 +14,7 @@ NODES = 1000
 def program() -> Any:
     """Return a new compiled function of more than a thousand operations, forward and backward."""
 
-    @static.function  # type: ignore[untyped-decorator]
+    @static.function
     def call(x: Any, w: Any, b: Any) -> Any:
         def loss(x: Any, w: Any, b: Any) -> Any:
             for _ in range(4):

@@ -11,7 +11,7 @@ from benchmarks.workload import to_array
 from benchmarks.workloads.digits import batches
 
 README = (Path(__file__).resolve().parent.parent / "README.md").read_text(encoding="utf-8")
-SCRIPT = re.search(r"```python\n(.*?)```", README, re.DOTALL).group(1)
+SCRIPT = re.findall(r"```python\n(.*?)```", README, re.DOTALL)[0]
 STEPS = 50
 
 

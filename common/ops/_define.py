@@ -83,6 +83,11 @@ def elementwise(
     inputs = tuple(n for n in inspect.signature(scalar).parameters if n not in attrs)
     op = Op(name, "elementwise", inputs, spec, rules, doc, node_name=node_name, scalar=scalar, domain=domain,
             result=result, attrs=attrs, samples=samples)  # fmt: skip
+    if not scalar.__module__.startswith("common."):
+        # keys of the compiler's cache cover the package's own files; a user's definition has to name itself
+        from common.native.compile import define_scalar
+
+        define_scalar(name, scalar)
     return op
 
 
