@@ -125,6 +125,7 @@ class _Legaliser(Values):
             dtype, function = specs[0].dtype, "" if specs[0].dtype == target else f"to_{target.name}"
         else:
             dtype, _, _ = compute_dtypes(node.op, specs)
+            function = "" if function == "clone" else function
             if node.op.attrs:
                 raise unsupported(node, "an elementwise op with attributes")
         operands = []

@@ -1,0 +1,28 @@
+"""Every op of the registry lowers, alone, for its sample operands."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from common.op import REGISTRY
+from common.samples import samples_of
+from tests.static.compare import assert_compiles
+
+OPS = sorted(name for name in REGISTRY if name != "constant")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", OPS)
+def test_every_op_lowers(name, dtype):
+    op = REGISTRY[name]
+    for operands, attrs in samples_of(op)(np.random.default_rng(1), np.dtype(dtype)):
+        assert_compiles(lambda *xs, attrs=attrs: op(*xs, **attrs), list(operands))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int8", "int16", "int32", "int64"])
+def test_reductions_of_integers(dtype):
+    x = np.random.default_rng(2).integers(0, 2, (5, 4, 3)).astype(dtype)
+    for name in ("sum", "amax", "amin"):
+        for dim in ((0,), (1,), (2,), (0, 2), (0, 1, 2)):
+            assert_compiles(lambda x, n=name, d=dim: REGISTRY[n](x, dim=d, keepdim=False), [x])
