@@ -75,8 +75,32 @@ from common.ops.view import (
 )
 from common.ops.view import view_ as view
 
-max = amax
-min = amin
+
+
+def max(x: Any, other: Any = None) -> Any:
+    """The largest element, or with `other` the larger of both elementwise.
+
+    Raises
+    ------
+    ArgumentError : `other` is a dimension: PyTorch's answer would be values and indices; `amax` gives the values.
+    """
+    return _extremum("max", amax, maximum, x, other)
+
+
+def min(x: Any, other: Any = None) -> Any:
+    """The smallest element, or with `other` the smaller of both elementwise.
+
+    Raises
+    ------
+    ArgumentError : `other` is a dimension: PyTorch's answer would be values and indices; `amin` gives the values.
+    """
+    return _extremum("min", amin, minimum, x, other)
+
+
+def _extremum(name: str, reduce: Any, elementwise: Any, x: Any, other: Any) -> Any:
+    if isinstance(other, (int, tuple)):
+        raise ArgumentError(f"{name}() over a dimension would have to return indices too; use a{name}() for the values")
+    return reduce(x) if other is None else elementwise(x, other)
 
 
 def clamp(x: Any, min: float | None = None, max: float | None = None) -> Any:

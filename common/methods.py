@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from common import autograd, dtypes, mode
+from common.aliasing import refuse_shared
 from common.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from common.mutation import log_write
 from common.op import REGISTRY, Op
@@ -61,7 +62,7 @@ def assign(self: TensorBase, value: Any, name: str) -> TensorBase:
 
     Raises
     ------
-    GradientError : a leaf that requires grad, outside `no_grad`.
+    GradientError : a leaf that requires grad, outside `no_grad`; or another tensor shows the same memory.
     ShapeError : the result does not have the tensor's shape.
     """
     if self.is_leaf and self.requires_grad and mode.is_grad_enabled():
@@ -81,10 +82,12 @@ def assign(self: TensorBase, value: Any, name: str) -> TensorBase:
     if trace is not None:
         trace.assign(self, value)
     else:
+        if mode.is_grad_enabled() and (value.requires_grad or self.requires_grad):
+            refuse_shared(self, name)
         log_write(self.data, *user_frame(2))
         np.copyto(self.data, value.data)
-    if mode.is_grad_enabled() and value.grad_fn is not None:
-        self.grad_fn, self.output_nr, self.requires_grad = value.grad_fn, value.output_nr, True
+    if mode.is_grad_enabled() and not (self.is_leaf and not value.requires_grad):
+        self.grad_fn, self.output_nr, self.requires_grad = value.grad_fn, value.output_nr, value.requires_grad
     return self
 
 
@@ -184,7 +187,7 @@ def to(self: TensorBase, dtype: Any) -> TensorBase:
 def _item(self: TensorBase) -> Any:
     array = concrete(self)
     if array.size != 1:
-        raise ArgumentError(f"a Tensor with {array.size} elements cannot be converted to Scalar")
+        raise ShapeError(f"a Tensor with {array.size} elements cannot be converted to Scalar")
     return array.item()
 
 
@@ -193,8 +196,8 @@ def _bool(self: TensorBase) -> bool:
         trace.refuse_value(self)
     array = concrete(self)
     if array.size != 1:
-        raise ArgumentError(
-            "Boolean value of Tensor with more than one value is ambiguous; use .any() or .all()"
+        raise ShapeError(
+            f"Boolean value of Tensor with {array.size} values is ambiguous; reduce it to one, for example with .sum()"
         )
     return bool(array.item())
 
@@ -226,8 +229,11 @@ def _array(self: TensorBase, dtype: Any = None, copy: Any = None) -> np.ndarray:
 def _repr(self: TensorBase) -> str:
     if not isinstance(self.data, np.ndarray):
         return f"Tracer({self.data.spec})"
-    body = np.array2string(self.data, separator=", ", prefix="tensor(", floatmode="maxprec", precision=4)
-    body = body.replace(". ", ".")
+    whole = self.dtype.kind != "f" or not np.any(np.isfinite(self.data) & (self.data % 1 != 0))
+    mode_of_floats: Any = "maxprec" if whole else "fixed"
+    body = np.array2string(self.data, separator=", ", prefix="tensor(", floatmode=mode_of_floats, precision=4)
+    if self.data.size == 0 and self.ndim != 1:
+        body += f", size={self.shape}"
     extra = (
         []
         if self.dtype in (dtypes.DEFAULT_FLOAT, dtypes.int64, dtypes.bool_)
@@ -256,6 +262,7 @@ _METHODS = {
     "long": lambda self: to(self, dtypes.int64),
     "bool": lambda self: to(self, dtypes.bool_),
     "view": lambda self, *shape: _functional("view")(self, *shape),
+    "t": lambda self: _functional("transpose")(self, 0, -1),
     "type_as": lambda self, other: to(self, other.dtype),
     "broadcast_to": lambda self, *shape: _functional("expand")(self, *shape),
     "__matmul__": lambda self, other: _functional("matmul")(self, other),

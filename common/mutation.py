@@ -17,6 +17,7 @@ from numpy.lib.array_utils import byte_bounds
 
 from common import tape
 from common.errors import GradientError
+from common.op import rule_parameters
 from common.tape import Node, locate, next_number
 
 
@@ -81,12 +82,22 @@ def check(nodes: list[Node]) -> None:
     """
     for node in nodes:
         if node.number < tape.last_write:
-            for saved in _arrays(node.saved):
+            for saved in _needed(node):
                 _check_array(node, saved)
 
 
-def _arrays(saved: Any) -> Iterator[np.ndarray]:
-    for x in saved or ():
+def _needed(node: Node) -> Iterator[np.ndarray]:
+    """The saved arrays that a rule will read: a rule whose operand gets no gradient does not run."""
+    op, saved = node.op, node.saved
+    if not saved or op.kind == "region":
+        return
+    named: set[str] = set()
+    for edge, rule in zip(node.edges, op.rules, strict=True):
+        if edge is not None and rule is not None:
+            named.update(rule_parameters(rule))
+    for name, x in zip(op.saves, saved, strict=True):
+        if name not in named:
+            continue
         if isinstance(x, np.ndarray):
             yield x
         elif isinstance(x, tuple):  # the outputs of an op with several; shapes hold no arrays

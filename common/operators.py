@@ -9,14 +9,16 @@ import numpy as np
 
 from common.apply import apply
 from common.dim import Dim
+from common.dtypes import bool_
+from common.errors import DTypeError
 from common.op import Op
 
 _BINARY = {
-    "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "pow": "pow", "and": "logical_and", "or": "logical_or",
-    "xor": "logical_xor",
+    "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "pow": "pow",
 }  # fmt: skip
+_LOGICAL = {"and": "logical_and", "or": "logical_or", "xor": "logical_xor"}
 _COMPARE = {"eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge"}
-_UNARY = {"neg": "neg", "abs": "abs", "invert": "logical_not"}
+_UNARY = {"neg": "neg", "abs": "abs"}
 
 
 def _accepts(x: Any) -> bool:
@@ -33,6 +35,22 @@ def _forward(op: Op) -> Callable[[Any, Any], Any]:
 def _reflected(op: Op) -> Callable[[Any, Any], Any]:
     def operator(self: Any, other: Any) -> Any:
         return apply(op, (as_operand(other), self)) if _accepts(other) else NotImplemented
+
+    return operator
+
+
+def _logical(op: Op, *, swapped: bool = False) -> Callable[..., Any]:
+    def operator(self: Any, *other: Any) -> Any:
+        if not all(_accepts(x) for x in other):
+            return NotImplemented
+        operands = (self, *map(as_operand, other))
+        for x in operands:
+            if getattr(x, "dtype", type(x)) not in (bool_, bool):
+                raise DTypeError(
+                    f"the operators & | ^ ~ are for bools; {op.name}() takes any dtype and means x != 0, and bits of "
+                    f"integers have no operators here (got {getattr(x, 'dtype', type(x).__name__)})"
+                )
+        return apply(op, operands[::-1] if swapped else operands)
 
     return operator
 
@@ -56,6 +74,10 @@ def install(cls: type, registry: dict[str, Op], *, comparisons: bool = True) -> 
     for name, op in _BINARY.items():
         setattr(cls, f"__{name}__", _forward(registry[op]))
         setattr(cls, f"__r{name}__", _reflected(registry[op]))
+    for name, op in _LOGICAL.items():
+        setattr(cls, f"__{name}__", _logical(registry[op]))
+        setattr(cls, f"__r{name}__", _logical(registry[op], swapped=True))
+    cls.__invert__ = _logical(registry["logical_not"])  # type: ignore[attr-defined]
     for name, op in _COMPARE.items() if comparisons else ():
         setattr(cls, f"__{name}__", _forward(registry[op]))
     for name, op in _UNARY.items():

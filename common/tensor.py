@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from common import mode
+from common.aliasing import note_view
 from common.dtypes import bool_, number_spec
-from common.errors import EscapedTracerError, TwingradError
+from common.errors import EscapedTracerError, ShapeError, TwingradError
 from common.op import REGISTRY, Op
 from common.ops._define import compute_dtypes
 from common.spec import Spec
@@ -34,7 +35,7 @@ class TensorBase:
     grad : the gradient accumulated by `backward`, None or a tensor of the same shape.
     """
 
-    __slots__ = ("data", "requires_grad", "grad_fn", "output_nr", "_grad", "_sink", "__weakref__")
+    __slots__ = ("data", "requires_grad", "grad_fn", "output_nr", "_grad", "_sink", "_family", "__weakref__")
     __op_priority__ = 2
     __array_priority__ = 1000
     __array_ufunc__ = None
@@ -95,9 +96,9 @@ class TensorBase:
     @grad.setter
     def grad(self, value: Any) -> None:
         if value is not None and (tuple(value.shape) != tuple(self.shape) or value.dtype != self.dtype):
-            raise TwingradError(
-                f"assigned grad has shape {tuple(value.shape)} and dtype {value.dtype}, the tensor has "
-                f"{tuple(self.shape)} and {self.dtype}"
+            raise ShapeError(
+                f"attempting to assign a gradient of size {tuple(value.shape)} and dtype {value.dtype} to a tensor of "
+                f"size {tuple(self.shape)} and dtype {self.dtype}; they must be the same"
             )
         trace = mode.current_trace()
         if trace is None:
@@ -184,6 +185,8 @@ def record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
             result = op.forward(*payloads, **attrs)
     outputs = result if type(result) is tuple else (result,)
     tensors = [wrap(y if trace is not None or type(y) is np.ndarray else np.asarray(y)) for y in outputs]
+    if trace is None and op.kind == "view":
+        note_view(operands[0], tensors[0])
     if op.differentiable and mode.grad_mode.get():
         edges = tuple([x.edge if isinstance(x, TensorBase) else None for x in operands])
         for edge in edges:

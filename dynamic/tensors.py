@@ -21,7 +21,14 @@ from common.tape import PACKAGES, Node, next_number, user_frame
 from common.tensor import TensorBase, record
 
 
-class Tensor(TensorBase):
+class _TensorType(type):
+    """Makes every tensor an instance: parameters, which belong to no engine, and tracers of the other one."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, TensorBase)
+
+
+class Tensor(TensorBase, metaclass=_TensorType):
     """A multi-dimensional array whose operations are recorded as they run.
 
     Parameters

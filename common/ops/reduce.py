@@ -6,7 +6,7 @@ from typing import Any
 
 from common.aliases import accept_numpy_names
 from common.dtypes import bool_
-from common.errors import DTypeError, ShapeError
+from common.errors import DTypeError, IndexRangeError, ShapeError
 from common.ops._define import composite, reduction
 from common.ops.cast import to
 from common.ops.compare import eq
@@ -19,7 +19,8 @@ def normalize_dims(dim: int | tuple[int, ...] | list[int] | None, ndim: int, op:
 
     Raises
     ------
-    ShapeError : a dimension that does not exist, or one named twice.
+    IndexRangeError : a dimension that does not exist.
+    ShapeError : one named twice.
     """
     if dim is None:
         return tuple(range(ndim))
@@ -37,11 +38,11 @@ def normalize_dim(dim: int, ndim: int, op: str) -> int:
 
     Raises
     ------
-    ShapeError : the dimension does not exist.
+    IndexRangeError : the dimension does not exist.
     """
     limit = max(ndim, 1)
     if not -limit <= dim < limit:
-        raise ShapeError(
+        raise IndexRangeError(
             f"{op}(): Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {dim})"
         )
     return dim % limit

@@ -8,7 +8,7 @@ import numpy as np
 
 from common.aliases import accept_numpy_names
 from common.dim import same
-from common.errors import ArgumentError, ShapeError
+from common.errors import ArgumentError, IndexRangeError, ShapeError
 from common.op import Op
 from common.ops._define import broadcast_shapes, contiguous_strides, view
 from common.ops.pad import unslice
@@ -179,7 +179,7 @@ def squeeze(x: Any, dim: Any = None) -> Any:
 def unsqueeze(x: Any, dim: int) -> Any:
     """`x` with a dimension of size 1 inserted at `dim`."""
     if not -x.ndim - 1 <= dim <= x.ndim:
-        raise ShapeError(
+        raise IndexRangeError(
             f"Dimension out of range (expected to be in range of [{-x.ndim - 1}, {x.ndim}], but got {dim})"
         )
     at = dim % (x.ndim + 1)
@@ -252,7 +252,6 @@ def select(x: Any, dim: int, index: int) -> Any:
     ------
     IndexRangeError : the index is outside the dimension.
     """
-    from common.errors import IndexRangeError
     from common.ops.reduce import normalize_dim
 
     axis = normalize_dim(dim, x.ndim, "select")
@@ -273,7 +272,6 @@ def getitem(x: Any, key: Any) -> Any:
     ArgumentError : another kind of index.
     IndexRangeError : an int outside its dimension, or too many indices.
     """
-    from common.errors import IndexRangeError
 
     keys = key if isinstance(key, tuple) else (key,)
     used = sum(1 for k in keys if k is not None and k is not Ellipsis)
