@@ -4,6 +4,7 @@ import gc
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from benchmarks.stats import Samples
 
 Call = Callable[..., Any]
+STAT = Path("/proc/stat")
 BATCH_SECONDS = 0.005  # far above the timer's resolution, far below a scheduler's slice on a shared machine
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
@@ -24,9 +26,26 @@ def single_core() -> int | None:
         os.environ.setdefault(name, "1")
     if not hasattr(os, "sched_setaffinity"):
         return None
-    core = max(os.sched_getaffinity(0))  # core 0 serves most interrupts
+    core = idlest_core(os.sched_getaffinity(0))
     os.sched_setaffinity(0, {core})
     return core
+
+
+def idlest_core(cores: set[int], seconds: float = 0.1) -> int:
+    """Return the core of `cores` that was idle for longest during some time; of equals the highest number.
+
+    On a shared machine another pinned process may own a core. Core 0 comes last: it serves most interrupts.
+    """
+
+    def idle() -> dict[int, int]:
+        rows = [line.split() for line in STAT.read_text().splitlines()] if STAT.is_file() else []
+        return {int(row[0][3:]): int(row[4]) for row in rows if row and row[0][:3] == "cpu" and row[0][3:]}
+
+    before = idle()
+    if len(cores) > 1 and before:
+        time.sleep(seconds)
+    after = idle()
+    return max(cores, key=lambda core: (after.get(core, 0) - before.get(core, 0), core))
 
 
 def batch(call: Call, inputs: Sequence[tuple[Any, ...]], repeats: int) -> float:

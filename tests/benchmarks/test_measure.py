@@ -56,6 +56,19 @@ def test_rounds_stay_between_their_bounds(seconds, expected):
     assert len(samples["a"]) == expected
 
 
+def test_the_idlest_core_is_taken(monkeypatch, tmp_path):
+    readings = iter(["cpu 9 9 9 9\ncpu0 0 0 0 50\ncpu1 0 0 0 90\n", "cpu 9 9 9 9\ncpu0 0 0 0 59\ncpu1 0 0 0 91\n"])
+
+    class Stat:
+        is_file = staticmethod(lambda: True)
+        read_text = staticmethod(lambda: next(readings))
+
+    monkeypatch.setattr(measure, "STAT", Stat)
+    assert measure.idlest_core({0, 1}, seconds=0) == 0
+    monkeypatch.setattr(measure, "STAT", tmp_path / "none")
+    assert measure.idlest_core({0, 1, 2}) == 2
+
+
 def test_one_core_and_one_thread():
     code = (
         "import os; from benchmarks.measure import single_core; core = single_core();"
