@@ -3,7 +3,8 @@
 A call's *signature* decides which traces may serve it: the nesting of the arguments; per array its dtype, number
 of dimensions and which sizes are 1; the type of each number; static values (bool, str and other hashables).
 Numbers are data. Sizes are not part of the signature: a trace has guards on them, and a new size that fulfils the
-guards only makes a new plan. Calls whose sizes were seen before find their plan in one dictionary.
+guards only makes a new plan. Calls whose sizes were seen before find their plan in one dictionary. The plan of the
+last call is tried first when all arguments are plain arrays and numbers: the native call checks each of them anyway.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ class Function:
         self.retraces: list[str] = []
         self.plans_made = 0
         self._by_signature: dict[Any, list[Traced]] = {}
-        self._by_call: dict[Any, tuple[Traced, Callable[..., Any]]] = {}
+        self._by_call: dict[Any, tuple[Traced, Any]] = {}
+        self._last: tuple[Traced, Any] | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the program on the arguments' present contents.
@@ -62,19 +64,12 @@ class Function:
         """
         if mode.tracing and mode.current_trace() is not None:
             return self.target(*args, **kwargs)
-        if not kwargs:
-            key = []
-            for x in args:
-                kind = type(x)
-                key.append(kind)
-                if kind is np.ndarray:
-                    key += (x.shape, x.dtype)
-                elif kind is not float and kind is not int:
-                    break
-            else:
-                hit = self._by_call.get(tuple(key))
-                if hit is not None and (not hit[0].trace.assumed or hit[0].state_objection() is None):
-                    return hit[0].run(hit[1], args, False)
+        if self._last is not None and not kwargs:
+            traced, plan = self._last
+            if not traced.trace.assumed or traced.state_objection() is None:
+                outputs = plan.attempt((*args, *[x.data for x in traced.state]))
+                if outputs is not None:
+                    return traced.finish(outputs, False)
         return self._general(args, kwargs)
 
     def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -94,17 +89,13 @@ class Function:
         if hit is None or hit[0].state_objection() is not None:
             hit = self._plan(leaves, structure)
             if not hit[0].trace.fixed:
-                self._keep(key, hit)
-                if not kwargs and all(type(x) in (np.ndarray, float, int) for x in args):
-                    forms = ((np.ndarray, x.shape, x.dtype) if type(x) is np.ndarray else (type(x),) for x in args)
-                    self._keep(tuple(part for form in forms for part in form), hit)
+                while len(self._by_call) >= KEPT_PLANS:
+                    self._by_call.pop(next(iter(self._by_call)), None)
+                self._by_call[key] = hit
         traced, plan = hit
+        if traced.program is not None and not traced.trace.fixed and not kwargs and all(map(_is_plain, args)):
+            self._last = hit
         return traced.run(plan, [leaves[i] for i in traced.positions], as_tensors)
-
-    def _keep(self, key: Any, hit: tuple[Traced, Callable[..., Any]]) -> None:
-        while len(self._by_call) >= KEPT_PLANS:
-            self._by_call.pop(next(iter(self._by_call)), None)
-        self._by_call[key] = hit
 
     def _array_of(self, x: TensorBase, position: int) -> np.ndarray:
         if isinstance(x, Tracer):
@@ -175,6 +166,10 @@ def _native_array(x: np.ndarray, position: int) -> np.ndarray:
     raise DTypeError(
         f"argument {position} has dtype {x.dtype}; supported are {[d.name for d in SUPPORTED]}: convert it first"
     )
+
+
+def _is_plain(x: Any) -> bool:
+    return type(x) in (np.ndarray, float, int)
 
 
 def _form(x: Any) -> Any:

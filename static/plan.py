@@ -97,6 +97,22 @@ class Plan:
             self._recover(list(arrays), outputs, explain_failure(code))
         return outputs
 
+    def attempt(self, arrays: tuple[Any, ...]) -> list[np.ndarray] | None:
+        """Run the program if the native call accepts the arrays as they are; None, with nothing done, if not.
+
+        Raises
+        ------
+        IndexRangeError, DivisionByZeroError : as the ops raise them, with the user's line.
+        """
+        outputs = [allocate() for allocate in self._allocate]
+        code = self._run(*arrays, *outputs)
+        if not code:
+            return outputs
+        failure = explain_failure(code)
+        if failure.kind == "status":
+            self._raise(self.program.steps[failure.position], failure.status)
+        return None
+
     def _recover(self, given: list[Any], outputs: list[np.ndarray], failure: RunFailure) -> None:
         """Copy arguments whose layout or overlap the native call refuses, and run again; or raise."""
         if failure.kind == "status":

@@ -40,7 +40,8 @@ class Captured(NamedTuple):
     kind: str
     owner: Any
 
-    def array(self) -> np.ndarray:
+    @property
+    def data(self) -> np.ndarray:
         """The array of this call."""
         if self.kind == "array":
             return self.owner

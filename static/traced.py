@@ -63,13 +63,15 @@ class Traced:
         written = {effect.state.key for effect in self.raw.effects}
         self.captured = list(zip(inputs, trace.captured, strict=True))
         self.name, self.written_at = owner.__name__, -1
+        # a captured tensor is asked for its data itself: one step less at each call
+        self.state = [source.owner if source.kind == "tensor" else source for source in trace.captured]
         self.writes = [source for value, source in self.captured if value.key in written]
         if self.writes:
             mutation.programs.add(self)
 
     def written_arrays(self) -> list[np.ndarray]:
         """The memory of the state that the program writes; for `common.mutation`."""
-        return [source.array() for source in self.writes]
+        return [source.data for source in self.writes]
 
     def env(self, leaves: Sequence[Any]) -> dict[Any, int]:
         """Values of the dimension atoms for the arrays of a call."""
@@ -91,7 +93,7 @@ class Traced:
             if (x._grad is None) is not was_none:
                 return f"the gradient of a tensor of shape {tuple(x.shape)} {'is set' if was_none else 'is None'} now"
         for value, source in self.captured:
-            array = source.array()
+            array = source.data
             if array.shape != value.shape or array.dtype != value.dtype:
                 return f"captured state has become {array.dtype}{list(array.shape)}, it was {value.spec}"
         return None
@@ -103,8 +105,11 @@ class Traced:
         return self.program.plan(env)
 
     def run(self, plan: Callable[..., Any], arrays: Sequence[Any], as_tensors: bool) -> Any:
-        """Run a plan on the arguments' arrays; gradients become attributes only if it succeeds."""
-        outputs = plan(*arrays, *[source.array() for source in self.trace.captured])
+        """Run a plan on the arguments' arrays."""
+        return self.finish(plan(*arrays, *[x.data for x in self.state]), as_tensors)
+
+    def finish(self, outputs: list[np.ndarray], as_tensors: bool) -> Any:
+        """Carry out what concerns Python objects after the program has run, and give its result its structure."""
         if self.writes:
             self.written_at = tape.last_write = tape.next_number()
         for x in self.cleared:
