@@ -10,7 +10,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterator
 from types import CodeType
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
@@ -120,6 +120,6 @@ def _overwritten(node: Node, saved: np.ndarray, how: str) -> GradientError:
     file, line, _ = node.source
     return GradientError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"a value of shape {saved.shape} saved by {node.name()} at {file}:{line} was overwritten {how}. Write to a copy "
-        "(.clone()) instead, or call backward before the write."
+        f"a value of shape {saved.shape} saved by {node.name()} at {file}:{line} was overwritten {how}. Write to a "
+        "copy (.clone()) instead, or call backward before the write."
     )
