@@ -1,0 +1,1 @@
+"""The eager engine: the semantics of PyTorch."""
