@@ -6,7 +6,7 @@ tensors (eager or traced) are recorded for gradients, values of a trace append a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -15,16 +15,30 @@ if TYPE_CHECKING:
 NO_ATTRS: dict[str, Any] = {}
 
 
+#: Per type of operand its priority and how it is applied to.
+_kinds: dict[type, tuple[int, Any]] = {}
+
+
 def apply(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any] = NO_ATTRS) -> Any:
     """Run `op` by the engine of its operands; a tensor's engine goes before a value's, that before arrays'."""
     handler, priority = None, 0
     for operand in operands:
-        kind = type(operand)
-        rank = getattr(kind, "__op_priority__", 0)
+        rank, found = _kinds.get(type(operand)) or _kind(type(operand))
         if rank > priority:
-            handler, priority = kind.__apply_op__, rank
-    if handler is not None:
-        return handler(op, operands, attrs)
-    from common.eager import run
+            handler, priority = found, rank
+    return (handler or run)(op, operands, attrs)
 
-    return run(op, operands, attrs)
+
+def _kind(kind: type) -> tuple[int, Any]:
+    entry = _kinds[kind] = (getattr(kind, "__op_priority__", 0), getattr(kind, "__apply_op__", None))
+    return entry
+
+
+def _load(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    from common import eager
+
+    return eager.run(op, operands, attrs)
+
+
+#: Runs ops on arrays; `common.eager` puts itself here.
+run: Callable[..., Any] = _load

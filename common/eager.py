@@ -1,101 +1,224 @@
 """Running ops on arrays at once: what the eager engine and the interpreter do.
 
-Elementwise ops run compiled loops, generated from the scalar expression (`common.eager_kernels`). No numpy ufunc
-does arithmetic, so numpy's floating-point warnings and error state play no part. What follows from shapes and
-dtypes alone (kernel, integer arguments, layout) is worked out once and kept as a *recipe*: a closure that takes
-the arrays.
+What follows from an op, its attributes and the shapes and dtypes of its operands (kernel, integer arguments, layout,
+conversions, rules of the gradient) is worked out once and kept as a `Recipe`. Elementwise ops run compiled loops
+(`common.eager_kernels`). No numpy ufunc does arithmetic, so numpy's warnings and error state play no part.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 
+from common import apply
 from common import eager_kernels as kernels
+from common import op as ops
 from common.errors import DivisionByZeroError, IndexRangeError
 from common.op import Op, out_specs
 from common.ops._define import broadcast_shapes, compute_dtypes
 from common.spec import Spec
+from common.tape import fit
 
-Recipe = Callable[..., Any]
-_recipes = lru_cache(maxsize=8192)
+Run = Callable[..., Any]
+NUMBERS = (bool, int, float)
 _empty = np.empty
 _dense = np.ascontiguousarray
+_ndarray = np.ndarray
+_LIMIT = 8192
+
+
+class Recipe:
+    """How an op runs, and is differentiated, for operands of given forms.
+
+    Attributes
+    ----------
+    forms : per operand (shape, dtype), or the type of a Python number.
+    run : the op on operands of these forms.
+    spec : of the result, or of each; None for a composite that has not run yet.
+    dtype : in which an elementwise op computes.
+    builtin : native code for operands of that dtype and of contiguous layout; gives None for others. Or None.
+    casts : whether operands are converted first.
+    backward : ``backward(saved, attrs, g, needs)``: contributions in the operands' shapes and dtypes.
+    """
+
+    __slots__ = ("op", "forms", "attrs", "run", "spec", "dtype", "builtin", "casts", "backward")
+
+    run: Run
+    spec: Any
+    dtype: Any
+    builtin: Run | None
+    backward: Callable[..., tuple[Any, ...]]
+
+    def __init__(self, op: Op, forms: tuple[Any, ...], attrs: Mapping[str, Any]) -> None:
+        self.op, self.forms, self.attrs = op, forms, dict(attrs)
+        self.builtin = self.dtype = self.spec = None
+        self.casts = False
+        self.backward = first_backward(self)
+        _PREPARE[op.kind](self)
+
+
+_recipes: dict[Any, Recipe] = {}
+
+
+def recipe(op: Op, forms: tuple[Any, ...], attrs: Mapping[str, Any]) -> Recipe:
+    """The recipe of an op for operands of these forms."""
+    items: Any = ()
+    if attrs:
+        # equality does not tell 0.0, -0.0 and False apart, which matters where an attribute is a value
+        items = tuple(attrs.items()) if forms and "value" not in attrs else repr(attrs)
+    key = (op, forms, items)
+    try:
+        found = _recipes.get(key)
+    except TypeError:  # an attribute that is a list
+        return Recipe(op, forms, attrs)
+    if found is None:
+        found = Recipe(op, forms, attrs)
+        if len(_recipes) >= _LIMIT:
+            del _recipes[next(iter(_recipes))]
+        _recipes[key] = found
+    return found
+
+
+def first_backward(self: Recipe) -> Run:
+    """The gradient of an op for operands of one form: its rules, and from the second call on as straight lines.
+
+    Writing lines is worth it only for forms that come again.
+    """
+    op, forms = self.op, self.forms
+    calls = 0
+
+    def backward(saved: Any, attrs: Any, g: Any, needs: Any) -> tuple[Any, ...]:
+        nonlocal calls
+        calls += 1
+        if calls == 2:
+            from common.straight import straight_backward
+
+            self.backward = straight_backward(self, general) or general
+        return general(saved, attrs, g, needs) if calls == 1 else self.backward(saved, attrs, g, needs)
+
+    def general(saved: Any, attrs: Any, g: Any, needs: Any) -> tuple[Any, ...]:
+        contributions = op.backward(saved, attrs, g, needs)
+        return tuple([c if c is None else fit(c, *form) for c, form in zip(contributions, forms, strict=True)])
+
+    return backward
+
+
+def _forget(op: Op) -> None:
+    for key in [key for key in _recipes if key[0] is op]:
+        del _recipes[key]
+
+
+ops.rules_changed.append(_forget)
 
 
 def run(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     """Run an op on arrays and Python numbers."""
-    return _RUN[op.kind](op, operands, attrs)
+    arrays, forms = [], []
+    for x in operands:
+        kind = type(x)
+        if kind is not _ndarray and (not isinstance(x, NUMBERS) or isinstance(x, np.generic)):
+            x = np.asarray(x)
+            kind = _ndarray
+        arrays.append(x)
+        forms.append((x.shape, x.dtype) if kind is _ndarray else kind)
+    return recipe(op, tuple(forms), attrs).run(*arrays)
 
 
-def _elementwise(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    # numpy's float64 scalars are Python floats too, but not weak: they are 0-d results of a rule's arithmetic
-    arrays = [
-        x if isinstance(x, (np.ndarray, bool, int, float)) and not isinstance(x, np.float64) else np.asarray(x)
-        for x in operands
-    ]
-    forms = tuple((x.shape, x.dtype) if isinstance(x, np.ndarray) else type(x) for x in arrays)
-    return elementwise_recipe(op, forms, attrs.get("dtype"))(*arrays)
+apply.run = run
 
 
-@_recipes
-def elementwise_recipe(op: Op, forms: tuple[Any, ...], target: Any) -> Recipe:
-    """How to run an elementwise op on operands of these shapes and dtypes; a bare type stands for a number."""
-    if target is not None:
-        return _convert(forms[0][0], forms[0][1], np.dtype(target))
+# ------------------------------------------------------------------ elementwise
+
+
+def _elementwise(self: Recipe) -> None:
+    op, forms = self.op, self.forms
     specs = [kernels.form_spec(form) for form in forms]
-    dtype, out_dtype, _ = compute_dtypes(op, specs)
-    wanted = [np.dtype(np.bool_) if op.name == "where" and i == 0 else dtype for i in range(len(forms))]
-    shape = broadcast_shapes(*(s.shape for s in specs), op=op.name)
-    loop = _loop(op.name, tuple(wanted), out_dtype, tuple(s.shape for s in specs), shape)
+    self.spec = op.spec(*specs, **self.attrs)
+    if "dtype" in self.attrs:
+        shape, dtype = forms[0]
+        self.builtin, self.run = _convert(shape, dtype, np.dtype(self.attrs["dtype"]))
+        self.dtype = dtype
+        return
+    self.dtype, out_dtype, _ = compute_dtypes(op, specs)
+    wanted = [np.dtype(np.bool_) if op.name == "where" and i == 0 else self.dtype for i in range(len(forms))]
+    shapes = tuple(s.shape for s in specs)
+    builtin, loop = _loop(op.name, tuple(wanted), out_dtype, shapes, broadcast_shapes(*shapes, op=op.name))
     changes = [
-        (i, _number_to(d) if isinstance(form, type) else _convert(form[0], form[1], d))
+        (i, partial(_number_to, d) if isinstance(form, type) else _convert(form[0], form[1], d)[1])
         for i, (form, d) in enumerate(zip(forms, wanted, strict=True))
         if isinstance(form, type) or form[1] != d
     ]
-    if not changes:
-        return loop
+    self.casts = any(not isinstance(forms[i], type) for i, _ in changes)
+    self.builtin = None if self.casts else builtin
+    self.run = _changed(changes, loop) if changes else loop
 
-    def recipe(*operands: Any) -> np.ndarray:
+
+def _changed(changes: list[tuple[int, Run]], loop: Run) -> Run:
+    """A loop whose operands are converted first."""
+
+    def run(*operands: Any) -> np.ndarray:
         arrays = list(operands)
         for i, change in changes:
             arrays[i] = change(arrays[i])
         return loop(*arrays)
 
-    return recipe
+    return run
 
 
-def _number_to(dtype: np.dtype) -> Recipe:
-    return lambda value: number(value, dtype)
+def _number_to(dtype: np.dtype, value: Any) -> np.ndarray:
+    return number(value, dtype)
 
 
-@_recipes
-def _convert(shape: tuple[int, ...], dtype: np.dtype, target: np.dtype) -> Recipe:
+def _convert(shape: tuple[int, ...], dtype: np.dtype, target: np.dtype) -> tuple[Run | None, Run]:
     return _loop(f"to_{target.name}", (dtype,), target, (shape,), shape)
 
 
-@_recipes
-def _loop(name: str, dtypes: Any, out_dtype: np.dtype, shapes: tuple[Any, ...], shape: tuple[int, ...]) -> Recipe:
-    """A loop over `shape`: the builtin where it accepts the arrays, else operands brought into a known layout."""
-    same = all(s == shape for s in shapes)
-    builtin = kernels.same_shape(name, dtypes, out_dtype) if same else None
+@lru_cache(maxsize=_LIMIT)
+def _loop(
+    name: str, dtypes: tuple[np.dtype, ...], out_dtype: np.dtype, shapes: tuple[Any, ...], shape: tuple[int, ...]
+) -> tuple[Run | None, Run]:
+    """A loop over `shape`: the builtin, which may decline, or None; and one that takes any layout."""
+    builtin = None
+    if all(s == shape for s in shapes):
+        builtin = kernels.same_shape(name, dtypes, out_dtype)
+    elif len(shapes) == 2 and () in shapes:
+        builtin = kernels.fast(name, dtypes, out_dtype)
     classes, rows, columns = kernels.arrange(shapes, shape)
-    general = kernels.general(name, dtypes, out_dtype, "".join(k or "f" for k in classes))
+    loop: list[Run] = []
 
-    def recipe(*arrays: np.ndarray) -> np.ndarray:
-        if builtin is not None:
-            y = builtin(*arrays)
-            if y is not None:
-                return y
+    def general(*arrays: np.ndarray) -> np.ndarray:
+        if not loop:
+            loop.append(kernels.general(name, dtypes, out_dtype, "".join(k or "f" for k in classes)))
         dense = [_dense(x if k else np.broadcast_to(x, shape)) for x, k in zip(arrays, classes, strict=True)]
         out = _empty(shape, out_dtype)
-        general(*dense, out, rows, columns)
+        loop[0](*dense, out, rows, columns)
         return out
 
-    return recipe
+    if builtin is not None:
+
+        def first(*arrays: np.ndarray) -> Any:
+            y = builtin(*arrays)
+            return general(*arrays) if y is None else y
+
+        return builtin, first
+    if len(classes) == 2 and None not in classes:
+        call = kernels.general(name, dtypes, out_dtype, "".join(map(str, classes)))
+
+        def two(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+            out = _empty(shape, out_dtype)
+            call(_dense(a), _dense(b), out, rows, columns)
+            return out
+
+        return None, two
+    return None, general
+
+
+def spread(shape: tuple[int, ...], dtype: np.dtype, target: tuple[int, ...]) -> Run:
+    """A copy of arrays of `shape` with sizes of 1 repeated to `target`."""
+    return _loop("clone", (dtype,), dtype, (shape,), target)[1]
 
 
 @lru_cache(maxsize=4096)
@@ -115,61 +238,62 @@ def number(value: bool | int | float, dtype: np.dtype) -> np.ndarray:
     return _cached_number(value, dtype) if value else _make_number(value, dtype)
 
 
-def _reduction(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    x = operands[0]
-    if not isinstance(x, np.ndarray):
-        x = np.asarray(x)
-    return reduction_recipe(op, x.shape, x.dtype, attrs["dim"], attrs["keepdim"])(x)
+# ------------------------------------------------------------------ other kinds
 
 
-@_recipes
-def reduction_recipe(op: Op, shape: Any, dtype: np.dtype, dim: tuple[int, ...], keepdim: bool) -> Recipe:
-    """How to reduce arrays of this shape and dtype."""
-    spec = op.spec(Spec(shape, dtype), dim=dim, keepdim=keepdim)
+def _reduction(self: Recipe) -> None:
+    shape, dtype = self.forms[0]
+    self.spec = spec = self.op.spec(Spec(shape, dtype), **self.attrs)
     inner = np.dtype(np.int64) if spec.dtype.kind in "biu" else spec.dtype
-    reduce = kernels.reduction(op.reduce, shape, inner, dim, spec.shape)
+    reduce = kernels.reduction(self.op.reduce, shape, inner, self.attrs["dim"], spec.shape)
     if dtype == inner:
-        return reduce
-    before = _convert(shape, dtype, inner)
-    after = None if spec.dtype == inner else _convert(spec.shape, inner, spec.dtype)
-    return lambda x: reduce(before(x)) if after is None else after(reduce(before(x)))
+        self.run = reduce
+        return
+    before = _convert(shape, dtype, inner)[1]
+    after = None if spec.dtype == inner else _convert(spec.shape, inner, spec.dtype)[1]
+    self.run = lambda x: reduce(before(x)) if after is None else after(reduce(before(x)))
 
 
-def _view(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    return op.array(operands[0], **attrs)
+def _view(self: Recipe) -> None:
+    shape, dtype = self.forms[0]
+    self.spec = self.op.spec(Spec(shape, dtype), **self.attrs)
+    self.run = partial(self.op.array, **self.attrs)
 
 
-def _kernel(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    arrays = [_dense(x) if np.ndim(x) else np.asarray(x) for x in operands]
-    forms = tuple((x.shape, x.dtype) for x in arrays)
-    items = tuple(attrs.items())
-    if 0 in attrs.values():  # a cache would take -0.0 for 0.0
-        return kernel_recipe.__wrapped__(op, forms, items)(*arrays)
-    return kernel_recipe(op, forms, items)(*arrays)
-
-
-@_recipes
-def kernel_recipe(op: Op, forms: tuple[Any, ...], items: tuple[Any, ...]) -> Recipe:
-    """How to run a kernel op on contiguous arrays of these shapes and dtypes."""
-    attrs = dict(items)
-    specs = [Spec(*form) for form in forms]
-    outs = out_specs(op.spec(*specs, **attrs))
+def _kernel(self: Recipe) -> None:
+    op, attrs = self.op, self.attrs
+    specs = [kernels.form_spec(form) for form in self.forms]
+    self.spec = op.spec(*specs, **attrs)
+    outs = out_specs(self.spec)
     steps = []
     for call in op.native(specs, outs, attrs):
         slots = range(len(specs) + len(outs)) if call.buffers is None else call.buffers
         scratch = (_empty(call.scratch, np.uint8),) if call.scratch else ()
         steps.append((kernels.compiled(call.source, call.name), tuple(slots), scratch, call.ints, call.errors))
 
-    def recipe(*arrays: np.ndarray) -> Any:
+    def general(*operands: Any) -> Any:
         results = [_empty(spec.shape, spec.dtype) for spec in outs]
-        buffers = [*arrays, *results]
+        buffers = [*map(_dense, operands), *results]
         for kernel, slots, scratch, ints, errors in steps:
             status = kernel(*[buffers[i] for i in slots], *scratch, *ints)
             if status:
                 raise_status(op, errors, status)
         return results[0] if len(results) == 1 else tuple(results)
 
-    return recipe
+    self.run = general
+    if len(steps) == 1 and steps[0][1] == (0, 1, 2) and len(outs) == 1:
+        kernel, _, scratch, ints, errors = steps[0]
+        shape, dtype, _ = outs[0]
+        numbers = (*scratch, *ints)
+
+        def two(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+            out = _empty(shape, dtype)
+            status = kernel(_dense(a), _dense(b), out, *numbers)
+            if status:
+                raise_status(op, errors, status)
+            return out
+
+        self.run = two
 
 
 def raise_status(op: Op, errors: Mapping[int, str], status: int) -> None:
@@ -184,12 +308,23 @@ def raise_status(op: Op, errors: Mapping[int, str], status: int) -> None:
     raise kind(f"{op.name}(): {text}")
 
 
-def _composite(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    with np.errstate(all="ignore"):
-        return op.forward(*operands, **attrs)
+def _composite(self: Recipe) -> None:
+    op, attrs = self.op, self.attrs
+
+    def first(*operands: Any) -> Any:
+        from common.straight import straight_forward
+
+        self.run = straight_forward(self) or general
+        return self.run(*operands)
+
+    def general(*operands: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return op.forward(*operands, **attrs)  # type: ignore[misc]
+
+    self.run = first
 
 
-_RUN: dict[str, Callable[[Op, Sequence[Any], Mapping[str, Any]], Any]] = {
+_PREPARE: dict[str, Callable[[Recipe], None]] = {
     "elementwise": _elementwise,
     "reduction": _reduction,
     "view": _view,

@@ -24,6 +24,9 @@ from common.spec import Spec
 
 REGISTRY: dict[str, Op] = {}
 
+#: Called with an op whose rules are replaced: what was made of them is dropped.
+rules_changed: list[Callable[[Op], None]] = []
+
 Rule = Callable[..., Any]
 
 
@@ -60,6 +63,8 @@ class Op:
     node_name : what ``grad_fn.name()`` shows, as in PyTorch.
     saves : names that the rules need, in the order in which a node holds them.
     backward : ``backward(saved, attrs, g, needs) -> tuple`` of contributions, generated from the rules.
+    save : ``save(payloads, y) -> tuple`` of what a node keeps, in the order of `saves`.
+    differentiable : whether any input has a gradient rule.
     oracle : the op on plain arrays, without a compiler, for the tests; kernel ops only.
     array : a view op on a numpy array.
     samples : ``samples(rng, dtype) -> list of (operands, attrs)`` for the generated tests.
@@ -68,7 +73,7 @@ class Op:
     __slots__ = (
         "name", "kind", "inputs", "spec", "rules", "node_name", "saves", "backward", "doc", "samples", "scalar", "result",
         "reduce", "strided", "native", "forward", "nout", "domain", "attrs", "saved_inputs", "saved_shapes",
-        "saves_output", "oracle", "array",
+        "saves_output", "oracle", "array", "differentiable", "save",
     )  # fmt: skip
 
     rules: tuple[Rule | None, ...]
@@ -77,6 +82,8 @@ class Op:
     saved_shapes: tuple[int, ...]
     saves_output: bool
     backward: Callable[..., tuple[Any, ...]]
+    save: Callable[[Sequence[Any], Any], tuple[Any, ...]]
+    differentiable: bool
     samples: Callable[..., Any]
     scalar: Callable[..., Any]
     result: str
@@ -131,11 +138,10 @@ class Op:
             *(("y",) if self.saves_output else ()),
         )
         self.backward = _generate_backward(self, named)
-
-    @property
-    def differentiable(self) -> bool:
-        """Whether any input has a gradient rule."""
-        return any(rule is not None for rule in self.rules)
+        self.save = _generate_save(self)
+        self.differentiable = any(rule is not None for rule in self.rules)
+        for notify in rules_changed:
+            notify(self)
 
     def __call__(self, *operands: Any, **attrs: Any) -> Any:
         """Run the op by the engine of its operands."""
@@ -162,6 +168,16 @@ def _generate_backward(op: Op, named: Sequence[tuple[str, ...]]) -> Callable[...
     scope: dict[str, Any] = {f"rule{i}": rule for i, rule in enumerate(op.rules)}
     exec(compile(source, f"{__file__}: backward of {op.name}", "exec"), scope)
     return scope["backward"]
+
+
+def _generate_save(op: Op) -> Callable[[Sequence[Any], Any], tuple[Any, ...]]:
+    parts = [
+        *(f"p[{i}], " for i in op.saved_inputs),
+        *(f"p[{i}].shape, " for i in op.saved_shapes),
+        *(["y, "] if op.saves_output else []),
+    ]
+    save: Callable[[Sequence[Any], Any], tuple[Any, ...]] = eval(f"lambda p, y: ({''.join(parts)})")
+    return save
 
 
 def first_line(function: Any, name: str) -> str:

@@ -16,6 +16,7 @@ import itertools
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -25,7 +26,7 @@ import numpy as np
 from common.dim import same
 from common.errors import GraphFreedError
 from common.mode import current_trace
-from common.op import Op
+from common.op import REGISTRY, Op
 
 _HOME = Path(__file__).absolute().parent.parent
 
@@ -117,10 +118,21 @@ def accumulate_grad(leaf: Any) -> AccumulateGrad:
     return leaf._sink
 
 
+class _Own(dict[str, bool]):
+    """Whether a file is the package's own."""
+
+    def __missing__(self, name: str) -> bool:
+        own = self[name] = name.startswith(PACKAGES)
+        return own
+
+
+own_files = _Own()
+
+
 def user_frame(depth: int) -> tuple[CodeType | None, int]:
     """Code and instruction of the nearest frame outside this package, from `depth` frames up."""
     frame = sys._getframe(depth)
-    while frame.f_code.co_filename.startswith(PACKAGES) and frame.f_back is not None:
+    while own_files[frame.f_code.co_filename] and frame.f_back is not None:
         frame = frame.f_back
     return frame.f_code, frame.f_lasti
 
@@ -156,8 +168,7 @@ def collect(roots: Iterable[Edge], first: int = -1) -> list[Node]:
     return sorted(seen, key=_number, reverse=True)
 
 
-def _number(node: Node) -> int:
-    return node.number
+_number = attrgetter("number")
 
 
 def backward_pass(
@@ -194,10 +205,10 @@ def backward_pass(
         old = totals.get(edge)
         totals[edge] = seed if old is None else old + seed
     trace = current_trace()
-    if wanted is None and unpack is None and trace is None:
-        _run_arrays(order, totals, retain, consumer)
-        return totals
     useful = None if wanted is None else _leading_to(order, wanted)
+    if unpack is None and trace is None:
+        _run_arrays(order, totals, retain, consumer, useful, wanted)
+        return totals
     for node in order:
         if useful is not None and node not in useful:
             continue
@@ -215,13 +226,13 @@ def backward_pass(
         contributions = node.op.backward(unpack(node) if unpack else saved, node.attrs, g, needs)
         if not retain and saved:
             node.saved, node.freed_by = None, consumer
-        fit = node.fit
+        fits = node.fit
         for position, edge in enumerate(needs):
             c = contributions[position]
             if edge is None or c is None:
                 continue
-            if fit is not None:
-                c = _fit(c, *fit[position])
+            if fits is not None:
+                c = fit(c, *fits[position])
             old = totals.get(edge)
             totals[edge] = c if old is None else old + c
     if trace is not None:
@@ -229,35 +240,34 @@ def backward_pass(
     return totals
 
 
-def _run_arrays(order: list[Node], totals: dict[Edge, Any], retain: bool, consumer: tuple[Any, int]) -> None:
-    """The loop of `backward_pass` for bare arrays and all leaves, with nothing in it that this case does not need."""
+def _run_arrays(
+    order: list[Node],
+    totals: dict[Edge, Any],
+    retain: bool,
+    consumer: tuple[Any, int],
+    useful: set[Any] | None,
+    wanted: set[Any] | None,
+) -> None:
+    """The loop of `backward_pass` for bare arrays: a node's `backward` gives contributions that fit already."""
     get, pop = totals.get, totals.pop
     for node in order:
-        g = pop(node, None) if node.op.nout == 1 else _take(totals, node, keep=False)
+        edges = node.edges
+        if useful is None:
+            g = pop(node, None) if node.op.nout == 1 else _take(totals, node, keep=False)
+        elif node in useful:
+            g = get(node) if node.op.nout == 1 else _take(totals, node, keep=True)
+            edges = tuple([e if e is not None and _is_useful(e, useful, wanted) else None for e in edges])
+        else:
+            continue
         if g is None:
             continue
         saved = node.saved
         if saved is None:
             raise _freed(node)
-        edges = node.edges
-        contributions = node.backward(saved, node.attrs, g, edges)
-        fit = node.fit
-        position = 0
-        for edge in edges:
-            if edge is not None:
-                c = contributions[position]
-                if c is None and fit is None:
-                    # a builtin declined: the layout is not its own
-                    contributions = node.op.backward(saved, node.attrs, g, edges)
-                    c = contributions[position]
-                if c is not None:
-                    if fit is not None:
-                        c = _fit(c, *fit[position])
-                    old = get(edge)
-                    if old is not None:
-                        c = _add(old, c)
-                    totals[edge] = c
-            position += 1
+        for edge, c in zip(edges, node.backward(saved, node.attrs, g, edges)):
+            if c is not None and edge is not None:
+                old = get(edge)
+                totals[edge] = c if old is None else _add(old, c)
         if saved and not retain:
             node.saved, node.freed_by = None, consumer
 
@@ -271,7 +281,7 @@ def _add(old: Any, c: Any) -> Any:
         total = add(old, c)
         if total is not None:
             return total
-    return old + c
+    return REGISTRY["add"](old, c)
 
 
 def _take(totals: dict[Edge, Any], node: Node, *, keep: bool) -> Any:
@@ -300,7 +310,7 @@ def _is_useful(edge: Edge, useful: set[Any], wanted: set[Any] | None) -> bool:
     return edge in wanted or (edge[0] if type(edge) is tuple else edge) in useful  # type: ignore[operator]
 
 
-def _fit(c: Any, shape: Any, dtype: Any) -> Any:
+def fit(c: Any, shape: Any, dtype: Any) -> Any:
     """`c` un-broadcast and cast to the slot it goes to."""
     if c.shape != shape if type(c) is np.ndarray else not _same_shape(c.shape, shape):
         from common.ops.view import sum_to

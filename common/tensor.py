@@ -15,13 +15,18 @@ import numpy as np
 from common import mode
 from common.aliasing import note_view
 from common.dtypes import bool_, number_spec
+from common.eager import Recipe, recipe
 from common.errors import EscapedTracerError, ShapeError, TwingradError
 from common.op import REGISTRY, Op
 from common.ops._define import compute_dtypes
 from common.spec import Spec
-from common.tape import Edge, Node, user_frame
+from common.tape import Edge, Node, next_number, user_frame
 
 NUMBERS = (bool, int, float)
+_new = object.__new__
+_ndarray = np.ndarray
+_grad_enabled = mode.grad_mode.get
+_next_number = next_number
 
 
 class TensorBase:
@@ -122,12 +127,16 @@ def wrap(payload: Any) -> TensorBase:
     trace = mode.current_trace()
     if trace is not None:
         return trace.wrap(payload)
-    if eager_class is None:
-        raise TwingradError(
-            "ops on Parameters outside a traced function need the eager engine: `import dynamic`, or call a "
-            "`static.function`"
-        )
-    return eager_class(payload)
+    make: Any = eager_class or _no_engine()
+    tensor: TensorBase = make(payload)
+    return tensor
+
+
+def _no_engine() -> Any:
+    raise TwingradError(
+        "ops on Parameters outside a traced function need the eager engine: `import dynamic`, or call a "
+        "`static.function`"
+    )
 
 
 def spec_of(x: Any) -> Spec:
@@ -171,50 +180,87 @@ def _cast_targets(op: Op, tiers: tuple[Any, ...]) -> tuple[Any, ...] | None:
 
 def record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     """Run an op on tensors and, where a gradient may be wanted, put a node on the tape."""
-    trace = mode.current_trace()
+    if mode.tracing and (trace := mode.current_trace()) is not None:
+        return _record_traced(trace, op, operands, attrs)
+    payloads: list[Any] = []
+    forms: list[Any] = []
+    edges: list[Edge] = []
+    wanted = False
+    for x in operands:
+        edge: Edge = None
+        if isinstance(x, TensorBase):
+            edge = x.grad_fn
+            if edge is None:
+                if x.requires_grad:
+                    edge, wanted = x, True
+            else:
+                wanted = True
+                if x.output_nr:
+                    edge = (edge, x.output_nr)
+            data = x.data
+            if not isinstance(data, _ndarray):
+                raise EscapedTracerError(x.describe_escape())
+            x = data
+        elif not isinstance(x, NUMBERS) or isinstance(x, np.generic):
+            x = np.asarray(x)
+        payloads.append(x)
+        forms.append((x.shape, x.dtype) if isinstance(x, _ndarray) else type(x))
+        edges.append(edge)
+    found = recipe(op, tuple(forms), attrs)
+    if found.casts:
+        return record(op, cast_operands(op, operands), attrs)
+    y = found.run(*payloads)
+    if type(y) is tuple:
+        tensors = [wrap(part) for part in y]
+        if wanted and op.differentiable and _grad_enabled():
+            _attach(op, attrs, payloads, y, tensors, edges, found)
+        return tuple(tensors)
+    t: Any = _new(eager_class or _no_engine())
+    t.data = y if type(y) is _ndarray else np.asarray(y)
+    t.output_nr = 0
+    t._grad = t._sink = None
+    if op.kind == "view" and isinstance(operands[0], TensorBase):
+        note_view(operands[0], t)
+    if wanted and op.differentiable and y.dtype.kind == "f" and _grad_enabled():
+        node = _new(Node)
+        node.number = _next_number()
+        node.op, node.attrs, node.backward, node.fit = op, attrs, found.backward, found.forms
+        node.edges = tuple(edges)
+        node.saved = op.save(payloads, y)
+        node.freed_by = None
+        node.code, node.lasti = user_frame(2)
+        t.grad_fn = node
+        t.requires_grad = True
+    else:
+        t.grad_fn = None
+        t.requires_grad = False
+    return t
+
+
+def _record_traced(trace: Any, op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     if op.kind == "elementwise":
         operands = cast_operands(op, operands)
-    if trace is None:
-        payloads = [_eager_payload(x) for x in operands]
-    else:
-        payloads = [trace.payload(x) for x in operands]
-    if op.forward is None:
-        result = op(*payloads, **attrs)
-    else:
-        with np.errstate(all="ignore"):
-            result = op.forward(*payloads, **attrs)
+    payloads = [trace.payload(x) for x in operands]
+    result = op(*payloads, **attrs) if op.forward is None else op.forward(*payloads, **attrs)
     outputs = result if type(result) is tuple else (result,)
-    tensors = [wrap(y if trace is not None or type(y) is np.ndarray else np.asarray(y)) for y in outputs]
-    if trace is None and op.kind == "view":
-        note_view(operands[0], tensors[0])
-    if op.differentiable and mode.grad_mode.get():
-        edges = tuple([x.edge if isinstance(x, TensorBase) else None for x in operands])
-        for edge in edges:
-            if edge is not None:
-                _attach(op, attrs, payloads, outputs, tensors, edges)
-                break
+    tensors = [trace.wrap(y) for y in outputs]
+    if op.differentiable and _grad_enabled():
+        edges = [x.edge if isinstance(x, TensorBase) else None for x in operands]
+        if any(edge is not None for edge in edges):
+            _attach(op, attrs, payloads, result, tensors, edges, None)
     return tuple(tensors) if type(result) is tuple else tensors[0]
 
 
-def _attach(op: Op, attrs: Any, payloads: Any, outputs: Any, tensors: list[TensorBase], edges: Any) -> None:
-    saved = (
-        *(payloads[i] for i in op.saved_inputs),
-        *(payloads[i].shape for i in op.saved_shapes),
-        *(((outputs if op.nout > 1 else outputs[0]),) if op.saves_output else ()),
-    )
+def _attach(
+    op: Op, attrs: Any, payloads: Any, result: Any, tensors: list[TensorBase], edges: Any, found: Recipe | None
+) -> None:
     fit = tuple([(x.shape, x.dtype) if e is not None else None for x, e in zip(payloads, edges)])
-    node = Node(op, attrs, edges, saved, fit, *user_frame(2))
+    node = Node(op, attrs, tuple(edges), op.save(payloads, result), fit, *user_frame(3))
+    if found is not None:
+        node.backward = found.backward
     for position, tensor in enumerate(tensors):
         if tensor.dtype.kind == "f":
             tensor.grad_fn, tensor.output_nr, tensor.requires_grad = node, position, True
-
-
-def _eager_payload(x: Any) -> Any:
-    if isinstance(x, TensorBase):
-        if not isinstance(x.data, np.ndarray):
-            raise EscapedTracerError(x.describe_escape())
-        return x.data
-    return x
 
 
 def saved_tensors(node: Node) -> tuple[Any, ...]:

@@ -14,11 +14,12 @@ import numpy as np
 
 from common import eager_kernels, mode, tape
 from common import tensor as base
-from common.array_rules import straight_rules
+from common.apply import NO_ATTRS
 from common.methods import install_methods
-from common.op import REGISTRY, Op
-from common.tape import PACKAGES, Node, next_number, user_frame
-from common.tensor import TensorBase, record
+from common.op import REGISTRY, Op, rules_changed
+from common.straight import straight_rules
+from common.tape import Edge, Node, next_number, own_files, user_frame
+from common.tensor import NUMBERS, TensorBase, record
 
 
 class _TensorType(type):
@@ -57,7 +58,7 @@ _new = object.__new__
 _getframe = sys._getframe
 _grad_enabled = mode.grad_mode.get
 _next_number = next_number
-FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+FLOATS: tuple[np.dtype, ...] = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 class _Short:
@@ -69,18 +70,23 @@ class _Short:
         self.op = op
         self.builtins: list[Callable[..., Any]] = [self._first(i, dtype) for i, dtype in enumerate(FLOATS)]
         self.rules: list[Any] = [None] * len(FLOATS)
+        rules_changed.append(self._derive)
 
     def _first(self, position: int, dtype: np.dtype) -> Callable[..., Any]:
         """Compiles at first use, then takes itself out of the way."""
 
-        def compile_and_run(*arrays: np.ndarray) -> Any:
-            if any(x.dtype != dtype for x in arrays):
+        def compile_and_run(*arrays: Any) -> Any:
+            if any(type(x) is not np.ndarray or x.dtype != dtype for x in arrays):
                 return None
             self.builtins[position] = eager_kernels.same_shape(self.op.name, (dtype,) * len(arrays), dtype)
-            self.rules[position] = straight_rules(self.op, self.op.rules, dtype)
+            self.rules[position] = straight_rules(self.op, dtype)
             return self.builtins[position](*arrays)
 
         return compile_and_run
+
+    def _derive(self, op: Op) -> None:
+        if op is self.op:
+            self.rules[:] = [rule and straight_rules(op, dtype) for rule, dtype in zip(self.rules, FLOATS, strict=True)]
 
 
 def _binary(op: Op) -> Callable[[Any, Any], Any]:
@@ -90,27 +96,32 @@ def _binary(op: Op) -> Callable[[Any, Any], Any]:
     left, right, output = 0 in op.saved_inputs, 1 in op.saved_inputs, op.saves_output
 
     def operator(a: Tensor, b: Any) -> Any:
-        if mode.tracing or not isinstance(b, TensorBase):
+        if mode.tracing:
             return general(a, b)
-        x, z = a.data, b.data
+        if isinstance(b, TensorBase):
+            x, z = a.data, b.data
+        elif type(b) in NUMBERS:
+            return record(op, (a, b), NO_ATTRS)
+        else:
+            return general(a, b)
         y = builtins[0](x, z)
         position = 0
         if y is None:
             y = builtins[1](x, z)
             if y is None:
-                return general(a, b)
+                return record(op, (a, b), NO_ATTRS)
             position = 1
         t = _new(Tensor)
         t.data = y
         t.output_nr = 0
         t._grad = t._sink = None
         if (a.requires_grad or b.requires_grad) and _grad_enabled():
-            e = a.grad_fn
+            e: Edge = a.grad_fn
             if e is None:
                 e = a if a.requires_grad else None
             elif a.output_nr:
                 e = a.edge
-            f = b.grad_fn
+            f: Edge = b.grad_fn
             if f is None:
                 f = b if b.requires_grad else None
             elif b.output_nr:
@@ -128,7 +139,7 @@ def _binary(op: Op) -> Callable[[Any, Any], Any]:
                 node.saved = (y,) if output else ()
             node.attrs = node.fit = node.freed_by = None
             frame = _getframe(1)
-            if frame.f_code.co_filename.startswith(PACKAGES):
+            if own_files[frame.f_code.co_filename]:
                 node.code, node.lasti = user_frame(2)
             else:
                 node.code, node.lasti = frame.f_code, frame.f_lasti
@@ -147,6 +158,16 @@ def _binary(op: Op) -> Callable[[Any, Any], Any]:
 _METHOD = {"div": "truediv"}
 
 
+def _reflected(op: Op) -> Callable[[Any, Any], Any]:
+    """The operator of a binary op whose left operand is not a tensor."""
+
+    def operator(a: Tensor, b: Any) -> Any:
+        return record(op, (b, a), NO_ATTRS) if type(b) in NUMBERS else general(a, b)
+
+    general = getattr(TensorBase, f"__r{_METHOD.get(op.name, op.name)}__")
+    return operator
+
+
 def _unary(op: Op) -> Callable[[Any], Any]:
     """The method of a unary op."""
     short = _Short(op)
@@ -155,28 +176,33 @@ def _unary(op: Op) -> Callable[[Any], Any]:
 
     def method(a: Tensor) -> Any:
         if mode.tracing:
-            return record(op, (a,), {})
+            return record(op, (a,), NO_ATTRS)
         x = a.data
         y = builtins[0](x)
         position = 0
         if y is None:
             y = builtins[1](x)
             if y is None:
-                return record(op, (a,), {})
+                return record(op, (a,), NO_ATTRS)
             position = 1
         t = _new(Tensor)
         t.data = y
         t.output_nr = 0
         t._grad = t._sink = None
         if a.requires_grad and _grad_enabled():
+            e: Edge = a.grad_fn
             node = _new(Node)
             node.number = _next_number()
             node.op = op
             node.backward = rules[position]
-            node.edges = (a.edge,)
+            node.edges = (a if e is None else (e, a.output_nr) if a.output_nr else e,)
             node.saved = ((x, y) if output else (x,)) if operand else ((y,) if output else ())
             node.attrs = node.fit = node.freed_by = None
-            node.code, node.lasti = user_frame(2)
+            frame = _getframe(1)
+            if own_files[frame.f_code.co_filename]:
+                node.code, node.lasti = user_frame(2)
+            else:
+                node.code, node.lasti = frame.f_code, frame.f_lasti
             t.grad_fn = node
             t.requires_grad = True
         else:
@@ -188,11 +214,19 @@ def _unary(op: Op) -> Callable[[Any], Any]:
     return method
 
 
+#: Functions of one tensor, of either engine, that take the short path.
+SHORT = {
+    name: _unary(REGISTRY[name])
+    for name in ("exp", "log", "tanh", "sigmoid", "relu", "sin", "cos", "sqrt", "square", "neg")
+}
+
 install_methods(TensorBase)
 tape.adders = _Short(REGISTRY["add"]).builtins
 for _name in ("add", "sub", "mul", "div"):
-    setattr(Tensor, f"__{_METHOD.get(_name, _name)}__", _binary(REGISTRY[_name]))
-for _name in ("exp", "log", "tanh", "sigmoid", "relu", "sin", "cos", "sqrt", "square"):
-    setattr(Tensor, _name, _unary(REGISTRY[_name]))
-Tensor.__neg__ = _unary(REGISTRY["neg"])  # type: ignore[attr-defined]
+    _dunder = _METHOD.get(_name, _name)
+    setattr(Tensor, f"__{_dunder}__", _binary(REGISTRY[_name]))
+    setattr(Tensor, f"__r{_dunder}__", _reflected(REGISTRY[_name]))
+for _name, _method in SHORT.items():
+    setattr(Tensor, _name, _method)
+Tensor.__neg__ = SHORT["neg"]  # type: ignore[method-assign]
 base.eager_class = Tensor

@@ -1,0 +1,229 @@
+"""Rules and composites as straight lines of calls, for the eager engine.
+
+A rule such as ``lambda g, y: g * (1 - y * y)`` is run once on terms that know shape and dtype and write down what is
+computed. The result is a function that calls the native builtins and recipes of `common.eager` one after the other:
+the same ops in the same order, hence the same bits, without dispatch, shape arithmetic and numpy's ufuncs
+(benchmarks/test_chain.py). Un-broadcasting and casts of contributions are part of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from common import functional  # fills the registry
+from common.eager import NUMBERS, Recipe, number, recipe, run, spread
+from common.eager_kernels import fast, form_spec
+from common.op import REGISTRY, Op, rule_parameters
+from common.operators import install
+from common.ops._define import compute_dtypes
+from common.spec import Spec
+from common.tape import fit
+
+Backward = Callable[..., tuple[Any, ...]]
+
+#: Terms are never seen by users, so expansions of up to this many elements are written out: views cost more.
+SMALL = 1 << 14
+
+
+class _NotStraightError(Exception):
+    """What a rule does depends on more than the forms of its operands."""
+
+
+class _Term:
+    """An expression over the names that a rule was given; `spec` has no shape on the short path."""
+
+    __op_priority__ = 1
+
+    def __init__(self, text: str, spec: Any, trail: _Trail) -> None:
+        self.text, self.spec, self.trail = text, spec, trail
+
+    @property
+    def shape(self) -> Any:
+        if self.spec.shape is None:
+            raise _NotStraightError
+        return self.spec.shape
+
+    dtype = property(lambda self: self.spec.dtype)
+    ndim = property(lambda self: len(self.shape))
+
+    def __bool__(self) -> bool:
+        raise _NotStraightError
+
+    @staticmethod
+    def __apply_op__(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        trail = next(x.trail for x in operands if isinstance(x, _Term))
+        return trail.call(op, operands, attrs)
+
+
+assert functional
+install(_Term, REGISTRY, comparisons=False)
+
+
+class _Trail:
+    """The lines written so far, and the functions and constants that they name."""
+
+    def __init__(self) -> None:
+        self.scope: dict[str, Any] = {}
+        self.lines: list[str] = []
+
+    def name(self, value: Any) -> str:
+        """A global name for a value."""
+        name = f"k{len(self.scope)}"
+        self.scope[name] = value
+        return name
+
+    def let(self, text: str, spec: Any) -> Any:
+        """A variable for a call's result."""
+        name = f"v{len(self.lines)}"
+        self.lines.append(f"{name} = {text}")
+        if isinstance(spec, tuple) and not isinstance(spec, Spec):
+            return tuple(_Term(f"{name}[{i}]", each, self) for i, each in enumerate(spec))
+        return _Term(name, spec, self)
+
+    def call(self, op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        """Write down the application of an op."""
+        if not all(isinstance(x, (_Term, *NUMBERS)) for x in operands):
+            raise _NotStraightError
+        if all(not isinstance(x, _Term) or isinstance(x.spec, type) for x in operands):
+            raise _NotStraightError  # arithmetic of numbers
+        if op.kind == "composite":
+            return op.forward(*operands, **attrs)  # type: ignore[misc]
+        if any(isinstance(x, _Term) and isinstance(x.spec, Spec) and x.spec.shape is None for x in operands):
+            return self._shapeless(op, operands, attrs)
+        forms = tuple(
+            (x.spec if isinstance(x.spec, type) else x.spec[:2]) if isinstance(x, _Term) else type(x) for x in operands
+        )
+        found: Any = recipe(op, forms, attrs)
+        if op.name == "expand" and prod(found.spec.shape) <= SMALL:
+            (shape, dtype), target = forms[0], found.spec
+            return self.let(f"{self.name(spread(shape, dtype, target.shape))}({operands[0].text})", target)
+        if found.builtin is None:
+            texts = [x.text if isinstance(x, _Term) else self.name(x) for x in operands]
+            return self.let(f"{self.name(found.run)}({', '.join(texts)})", found.spec)
+        return self._builtin(found.builtin, found.run, found.dtype, operands, found.spec)
+
+    def _shapeless(self, op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        """An elementwise op on operands of one shape, which is not known; and numbers."""
+        if op.kind != "elementwise" or attrs:
+            raise _NotStraightError
+        specs = [Spec((2,), x.dtype) if isinstance(x, _Term) else form_spec(type(x)) for x in operands]
+        dtype, out_dtype, _ = compute_dtypes(op, specs)
+        wanted = [np.dtype(np.bool_) if op.name == "where" and i == 0 else dtype for i in range(len(specs))]
+        if any(isinstance(x, _Term) and x.dtype != d for x, d in zip(operands, wanted, strict=True)):
+            raise _NotStraightError
+        builtin = fast(op.name, tuple(wanted), out_dtype)
+        return self._builtin(builtin, lambda *xs: run(op, xs, {}), dtype, operands, Spec(None, out_dtype))  # type: ignore[arg-type]
+
+    def _builtin(self, builtin: Any, otherwise: Any, dtype: np.dtype, operands: Sequence[Any], spec: Any) -> _Term:
+        texts, plain = [], []
+        for x in operands:
+            if not isinstance(x, _Term):
+                texts.append(self.name(number(x, dtype)))
+                plain.append(self.name(x))
+            else:
+                is_number = isinstance(x.spec, type)
+                texts.append(f"{self.name(number)}({x.text}, {self.name(dtype)})" if is_number else x.text)
+                plain.append(x.text)
+        term: _Term = self.let(f"{self.name(builtin)}({', '.join(texts)})", spec)
+        # a builtin declines what is not contiguous
+        self.lines.append(f"if {term.text} is None: {term.text} = {self.name(otherwise)}({', '.join(plain)})")
+        return term
+
+    def function(self, head: str, lines: Sequence[str]) -> Any:
+        """The function of a head and lines."""
+        exec(_compile("".join([f"def {head}:\n", *(f"    {line}\n" for line in lines)])), self.scope)
+        return self.scope[head.partition("(")[0]]
+
+
+@lru_cache(maxsize=1024)
+def _compile(source: str) -> Any:
+    return compile(source, f"{__file__}: straight lines", "exec")
+
+
+def straight_forward(self: Recipe) -> Callable[..., Any] | None:
+    """A composite as straight lines, None if its ops follow from more than forms; also sets the result's spec."""
+    trail = _Trail()
+    names = [f"x{i}" for i in range(len(self.forms))]
+    try:
+        terms = [_Term(n, _spec(form), trail) for n, form in zip(names, self.forms, strict=True)]
+        out = self.op.forward(*terms, **self.attrs)  # type: ignore[misc]
+        texts = ", ".join(term.text for term in out) if isinstance(out, tuple) else out.text
+        self.spec = tuple(term.spec for term in out) if isinstance(out, tuple) else out.spec
+    except Exception:  # what is not special to terms comes again from the arrays
+        return None
+    return trail.function(f"forward({', '.join(names)})", [*trail.lines, f"return {texts}"])
+
+
+def _spec(form: Any) -> Any:
+    return form if isinstance(form, type) else Spec(*form)
+
+
+def straight_backward(self: Recipe, otherwise: Backward) -> Backward | None:
+    """The rules of an op as straight lines for operands of these forms; None if they follow from more than forms."""
+    if self.spec is None:
+        return None
+    op, forms = self.op, self.forms
+    trail = _Trail()
+    known: dict[str, Any] = dict(self.attrs)
+    for place, i in enumerate(op.saved_inputs):
+        known[op.inputs[i]] = _Term(f"s{place}", _spec(forms[i]), trail)
+    for i in op.saved_shapes:
+        known[f"{op.inputs[i]}_shape"] = forms[i][0]
+    if op.nout == 1:
+        known["g"], known["y"] = _Term("g", self.spec, trail), _Term("y", self.spec, trail)
+    else:
+        known["g"] = tuple(_Term(f"g{i}", spec, trail) for i, spec in enumerate(self.spec))
+        known["y"] = tuple(_Term(f"y[{i}]", spec, trail) for i, spec in enumerate(self.spec))
+    lines = _unpack(op)
+    body = _rules(op, known, trail, forms)
+    if body is None:
+        return None
+    if op.nout > 1:
+        used = [i for i in range(op.nout) if any(f"g{i}" in line for line in body)]
+        lines.append(f"{''.join(f'g{i}, ' for i in range(op.nout))}= g")
+        absent = " or ".join(f"g{i} is None" for i in used)
+        lines.append(f"if {absent}: return {trail.name(otherwise)}(saved, attrs, g, needs)")
+    return trail.function("backward(saved, attrs, g, needs)", [*lines, *body])
+
+
+def straight_rules(op: Op, dtype: np.dtype) -> Backward:
+    """``backward(saved, attrs, g, needs)`` of an elementwise op for operands of one shape, whichever, and dtype."""
+    trail = _Trail()
+    spec: Any = Spec(None, dtype)  # type: ignore[arg-type]
+    known = {name: _Term(name, spec, trail) for name in ("g", "y")}
+    known |= {op.inputs[i]: _Term(f"s{place}", spec, trail) for place, i in enumerate(op.saved_inputs)}
+    body = None if op.saved_shapes else _rules(op, known, trail, None)
+    if body is None:
+        return op.backward
+    return trail.function("backward(saved, attrs, g, needs)", [*_unpack(op), *body])
+
+
+def _unpack(op: Op) -> list[str]:
+    names = [f"s{i}" for i in range(len(op.saves))]
+    if op.saves_output:
+        names[-1] = "y"
+    return [f"{''.join(f'{n}, ' for n in names)}= saved"] if names else []
+
+
+def _rules(op: Op, known: Mapping[str, Any], trail: _Trail, forms: Any) -> list[str] | None:
+    """The lines of all rules, each behind a test whether its contribution is needed."""
+    body: list[str] = []
+    for i, rule in enumerate(op.rules):
+        body.append(f"c{i} = None")
+        if rule is None or (forms is not None and isinstance(forms[i], type)):
+            continue
+        start = len(trail.lines)
+        try:
+            result = rule(*(known[name] for name in rule_parameters(rule)))
+            if result is not None:
+                result = fit(result, *forms[i]) if forms is not None else result
+                body.append(f"if needs[{i}] is not None:")
+                body += [f"    {line}" for line in [*trail.lines[start:], f"c{i} = {result.text}"]]
+        except Exception:  # what is not special to terms comes again from the arrays
+            return None
+    return [*body, f"return ({''.join(f'c{i}, ' for i in range(len(op.rules)))})"]
