@@ -9,12 +9,14 @@ from functools import cached_property
 from typing import Any
 
 from common.dim import Atom, Dim
+from common.kernels import sums
 from common.native.compile import compile_kernel
+from common.spec import numel
 from static.graph import Graph
 from static.lowering.build import build
 from static.lowering.frame import Frame, make_frame
 from static.lowering.groups import Group, single
-from static.lowering.items import Buffer
+from static.lowering.items import Access, Buffer
 from static.lowering.legalise import legalise
 from static.lowering.memory import ColumnScratch, Scratch
 from static.lowering.order import order_groups
@@ -79,6 +81,9 @@ class Program:
     def _steps(self, group: Group) -> list[Step]:
         if group.native:
             return _native_steps(group)
+        lone = _lone_column_sum(group)
+        if lone is not None:
+            return [lone]
         built = build(group, self.escaping)
         digest = hashlib.sha256(built.kernel.source("k").encode()).hexdigest()[:12]
         name = f"k_{digest}"
@@ -160,6 +165,20 @@ def _native_steps(group: Group) -> list[Step]:
             things = [*things, Scratch(item.dtype, call.scratch)]
         steps.append(Step(call.name, call.source, things, list(call.ints), group, call.errors))
     return steps
+
+
+def _lone_column_sum(group: Group) -> Step | None:
+    """Sums of columns of a whole array and nothing else: the hand-written kernel takes several rows at a time."""
+    item = group.items[0]
+    source = item.operands[0].source if len(group.items) == 1 and item.kind == "cols" else None
+    if not isinstance(source, Access) or item.function != "sum" or source.buffer.dtype != item.dtype:
+        return None
+    if source.prefix != len(item.dims):
+        return None
+    rows, columns = numel(item.dims[: item.split]), numel(item.dims[item.split :])
+    scratch = Scratch(item.dtype, ColumnScratch(rows, columns, item.dtype.itemsize, sums.TILE))
+    things: list[Buffer | Scratch] = [source.buffer, item.out, scratch]
+    return Step("sum_cols", sums.sum_cols_source(item.dtype), things, [1, rows, columns], group, {})
 
 
 def _buffer_name(buffer: Buffer) -> str:

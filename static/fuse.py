@@ -15,12 +15,15 @@ from itertools import pairwise
 
 from static.lowering.groups import Group, single
 from static.lowering.items import Access, Buffer, Item
+from static.lowering.refine import align
 from static.lowering.values import Work
 
 MAX_ITEMS = 48
 """Elementwise operations per kernel: compile time grows with them, and registers run out."""
 MAX_ARRAYS = 20
 """Arrays per kernel: beyond that the processor's prefetchers lose track."""
+
+DIFFERENT_SIZES = "they run over different sizes"
 
 
 def fuse_items(work: Work) -> list[Group]:
@@ -93,6 +96,8 @@ class _Fuser:
         if one.native or two.native:
             return "one of them is a kernel of its own"
         merged = _united(one, two, late)
+        if merged == DIFFERENT_SIZES and align(one, two):
+            merged = _united(one, two, late)
         if isinstance(merged, str):
             return merged
         if sum(item.kind == "map" for item in merged.items) > MAX_ITEMS:
@@ -165,7 +170,7 @@ def _united(one: Group, two: Group, late: bool) -> Group | str:
     small, large = (one, two) if len(one.dims) <= len(two.dims) else (two, one)
     count = len(small.dims)
     if small.name != large.name[:count]:
-        return "they run over different sizes"
+        return DIFFERENT_SIZES
     split = large.split
     if count == len(large.dims):
         if None not in (one.split, two.split) and one.split != two.split:

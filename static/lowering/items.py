@@ -143,6 +143,10 @@ class Item:
     reads: list[Buffer] = field(init=False)
 
     def __post_init__(self) -> None:
+        self.collect()
+
+    def collect(self) -> None:
+        """Gather accesses and reads again after operands have changed."""
         self.accesses = [o.source for o in self.operands if isinstance(o.source, Access)]
         self.reads = self.inputs or [access.buffer for access in self.accesses]
 

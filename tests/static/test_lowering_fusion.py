@@ -134,3 +134,20 @@ def test_a_thousand_nodes_are_lowered_quickly():
 def test_losses_of_one_row():
     assert_compiles(loss.cross_entropy, [floats(1, 5), np.array([3])])
     assert_compiles(loss.cross_entropy, [floats(4, 1), np.zeros(4, np.int64)])
+
+
+def test_reshapes_do_not_keep_rows_apart():
+    def program(x, weight, bias):
+        y = linalg.linear(x, weight, bias)
+        return normalize.layer_norm(transcendental.tanh(y) + x, (6,), bias, bias)
+
+    compiled = assert_compiles(program, [floats(4, 5, 6), floats(6, 6), floats(6)])
+    assert [group.native for group in program_of(compiled).groups] == [True, False]
+
+
+def test_flat_operations_take_any_shape():
+    def program(x):
+        y = view.flatten(transcendental.tanh(x)) * 2
+        return reduce.sum(view.reshape(y, (x.shape[1], x.shape[0])) + 1, 1)
+
+    assert len(program_of(assert_compiles(program, [floats(2, 12)])).groups) == 1
