@@ -41,6 +41,7 @@ from common.ops.compare import (
     relu,
     where,
 )
+from common.ops.extremes import argmax, argmin, max, min
 from common.ops.index import embedding, gather, index_select, scatter_add
 from common.ops.linalg import addmm, bmm, linear, matmul, mm
 from common.ops.loss import cross_entropy, mse_loss, nll_loss
@@ -76,33 +77,6 @@ from common.ops.view import (
 from common.ops.view import view_ as view
 
 
-
-def max(x: Any, other: Any = None) -> Any:
-    """The largest element, or with `other` the larger of both elementwise.
-
-    Raises
-    ------
-    ArgumentError : `other` is a dimension: PyTorch's answer would be values and indices; `amax` gives the values.
-    """
-    return _extremum("max", amax, maximum, x, other)
-
-
-def min(x: Any, other: Any = None) -> Any:
-    """The smallest element, or with `other` the smaller of both elementwise.
-
-    Raises
-    ------
-    ArgumentError : `other` is a dimension: PyTorch's answer would be values and indices; `amin` gives the values.
-    """
-    return _extremum("min", amin, minimum, x, other)
-
-
-def _extremum(name: str, reduce: Any, elementwise: Any, x: Any, other: Any) -> Any:
-    if isinstance(other, (int, tuple)):
-        raise ArgumentError(f"{name}() over a dimension would have to return indices too; use a{name}() for the values")
-    return reduce(x) if other is None else elementwise(x, other)
-
-
 def clamp(x: Any, min: float | None = None, max: float | None = None) -> Any:
     """`x` limited to [min, max]; where both bounds cross, `max` wins.
 
@@ -130,11 +104,11 @@ def gelu(x: Any, approximate: str = "none") -> Any:
 
 
 __all__ = [
-    "abs", "add", "addmm", "amax", "amin", "bmm", "broadcast_to", "cat", "clamp", "clone", "cos", "cross_entropy",
-    "div", "embedding", "eq", "erf", "exp", "expand", "expm1", "flatten", "gather", "ge", "gelu", "getitem", "gt",
-    "index_select", "isnan", "layer_norm", "le", "linear", "log", "log1p", "log_softmax", "logical_and",
-    "logical_not", "logical_or", "logical_xor", "logsumexp", "lt", "matmul", "max", "maximum", "mean", "min",
-    "minimum", "mm", "mse_loss", "mul", "narrow", "ne", "neg", "nll_loss", "ones_like", "permute", "pow",
+    "abs", "add", "addmm", "amax", "amin", "argmax", "argmin", "bmm", "broadcast_to", "cat", "clamp", "clone", "cos",
+    "cross_entropy", "div", "embedding", "eq", "erf", "exp", "expand", "expm1", "flatten", "gather", "ge", "gelu",
+    "getitem", "gt", "index_select", "isnan", "layer_norm", "le", "linear", "log", "log1p", "log_softmax",
+    "logical_and", "logical_not", "logical_or", "logical_xor", "logsumexp", "lt", "matmul", "max", "maximum", "mean",
+    "min", "minimum", "mm", "mse_loss", "mul", "narrow", "ne", "neg", "nll_loss", "ones_like", "permute", "pow",
     "reciprocal", "relu", "reshape", "rsqrt", "scatter_add", "select", "sigmoid", "sign", "sin", "softmax", "sqrt",
     "square", "squeeze", "stack", "sub", "sum", "tanh", "transpose", "unsqueeze", "view", "where", "zeros_like",
 ]  # fmt: skip

@@ -17,7 +17,8 @@ from common.tape import user_frame
 from common.tensor import TensorBase, wrap
 
 FUNCTIONS = [
-    "abs", "add", "amax", "amin", "bmm", "clamp", "cos", "div", "eq", "exp", "expand", "expm1", "flatten",
+    "abs", "add", "amax", "amin", "argmax", "argmin", "bmm",
+    "clamp", "cos", "div", "eq", "exp", "expand", "expm1", "flatten",
     "gather", "ge", "gt", "index_select", "isnan", "le", "log", "log1p", "log_softmax", "logical_and",
     "logical_not", "logical_or", "logical_xor", "logsumexp", "lt", "matmul", "max", "maximum", "mean", "min",
     "minimum", "mm", "mul", "narrow", "ne", "neg", "permute", "pow", "reciprocal", "relu", "reshape", "rsqrt",

@@ -126,6 +126,8 @@ _TABLE: dict[str, Samples] = {
     "put_zeros": _join(_indexed((7, 5), (7,), 4, dim=0, extent=4), _indexed((4, 2, 3), (2, 3), 5, dim=1, extent=5)),
     "pick": _join(_indexed((6, 5), (6,), 5), _indexed((5,), (), 5)),
     "spread": _join(_indexed((6,), (6,), 5, extent=5), _indexed((), (), 5, extent=5)),
+    "argmax": _join(_one(4, 5), _one(7)),
+    "argmin": _join(_one(4, 5), _one(7)),
     "mm": _products(),
     "bmm": _products(2),
     "full": _join(_none(shape=(3, 4), value=1.5), _none(shape=(), value=-0.0)),

@@ -1,0 +1,140 @@
+"""Positions of extremes, and `max` and `min` in PyTorch's three forms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from common.aliases import accept_numpy_names
+from common.errors import ShapeError
+from common.op import NativeCall, Op
+from common.ops._define import kernel
+from common.ops.cast import to
+from common.ops.compare import maximum, minimum
+from common.ops.index import gather_
+from common.ops.reduce import amax, amin, normalize_dim
+from common.ops.view import reshape, transpose
+from common.spec import Spec, numel
+
+
+class Extremum(NamedTuple):
+    """What `max` and `min` over a dimension return.
+
+    Attributes
+    ----------
+    values : the extremes.
+    indices : int64, the first position of each.
+    """
+
+    values: Any
+    indices: Any
+
+
+def _position_op(name: str) -> Op:
+    def spec(x: Spec) -> Spec:
+        if x.shape[-1] == 0:
+            raise ShapeError(f"arg{name}(): the dimension has size 0, which has no {name}imum")
+        return Spec(x.shape[:-1], np.dtype(np.int64))
+
+    def native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str, Any]) -> list[NativeCall]:
+        from common.kernels import positions
+
+        (x,) = specs
+        source = getattr(positions, f"arg{name}_source")(x.dtype)
+        return [NativeCall(source, f"arg{name}", (numel(x.shape[:-1]), x.shape[-1]))]
+
+    def oracle(x: np.ndarray) -> np.ndarray:
+        from common.kernels import positions
+
+        return positions.position_oracle(x, name)
+
+    return kernel(
+        f"arg{name}", ("x",), spec, native, oracle,
+        doc=f"First position of the {name}imum of each row; the first nan where there is one.",
+    )  # fmt: skip
+
+
+argmax_ = _position_op("max")
+argmin_ = _position_op("min")
+
+
+def _positions(op: Op, x: Any, dim: int | None, keepdim: bool) -> Any:
+    if x.dtype.kind in "biu" and x.dtype.itemsize < 8:
+        x = to(x, dtype=np.dtype(np.int64), x_dtype=x.dtype)
+    if dim is None:
+        found = op(reshape(x, -1))
+        return reshape(found, (1,) * x.ndim) if keepdim else found
+    axis = normalize_dim(dim, x.ndim, op.name)
+    if x.ndim == 0:
+        return op(reshape(x, 1))
+    found = op(transpose(x, axis, -1))
+    shape = tuple(1 if i == axis else n for i, n in enumerate(x.shape))
+    kept = transpose(reshape(found, (*found.shape, 1)), axis, -1)
+    return kept if keepdim else reshape(kept, tuple(n for i, n in enumerate(shape) if i != axis))
+
+
+@accept_numpy_names
+def argmax(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The first position of the maximum along `dim`, or in the flattened tensor; int64.
+
+    Raises
+    ------
+    ShapeError : the dimension has size 0 or does not exist.
+    """
+    return _positions(argmax_, x, dim, keepdim)
+
+
+@accept_numpy_names
+def argmin(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The first position of the minimum along `dim`, or in the flattened tensor; int64.
+
+    Raises
+    ------
+    ShapeError : the dimension has size 0 or does not exist.
+    """
+    return _positions(argmin_, x, dim, keepdim)
+
+
+@accept_numpy_names
+def max(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """The largest element; over a dimension, values and indices; with a tensor for `dim`, the larger of both.
+
+    The gradient of the values over a dimension goes to the element at the index; that of the largest element of all
+    is shared evenly by ties.
+
+    Raises
+    ------
+    ShapeError : a dimension of size 0, or one that does not exist.
+    """
+    return _extremum(amax, maximum, argmax, x, dim, keepdim)
+
+
+@accept_numpy_names
+def min(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """The smallest element; over a dimension, values and indices; with a tensor for `dim`, the smaller of both.
+
+    See `max`.
+
+    Raises
+    ------
+    ShapeError : a dimension of size 0, or one that does not exist.
+    """
+    return _extremum(amin, minimum, argmin, x, dim, keepdim)
+
+
+def _extremum(reduce: Any, elementwise: Any, position: Any, x: Any, dim: Any, keepdim: bool) -> Any:
+    if dim is None:
+        return reduce(x)
+    if not isinstance(dim, int):
+        return elementwise(x, dim)
+    axis = normalize_dim(dim, x.ndim, "max")
+    indices = position(x, axis, keepdim=True)
+    if x.ndim == 0:
+        return Extremum(reshape(x, ()), indices)
+    values = gather_(x, indices, dim=axis)
+    if not keepdim:
+        shape = tuple(n for i, n in enumerate(x.shape) if i != axis)
+        values, indices = reshape(values, shape), reshape(indices, shape)
+    return Extremum(values, indices)

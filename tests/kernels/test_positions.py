@@ -1,0 +1,55 @@
+"""argmax, argmin, and max and min over a dimension, against the definition in plain numpy."""
+
+import numpy as np
+import pytest
+
+import dynamic
+import static
+from common.errors import ShapeError
+from common.kernels.positions import position_oracle
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int8", "bool"])
+@pytest.mark.parametrize("columns", [1, 2, 31, 33, 1025])
+@pytest.mark.parametrize("name", ["max", "min"])
+def test_positions_are_those_of_the_definition(name, columns, dtype):
+    rng = np.random.default_rng(columns)
+    x = rng.integers(-3, 4, (40, columns)).astype(dtype)
+    if x.dtype.kind == "f":
+        x[::3][rng.random(x[::3].shape) < 0.1] = np.nan
+        x[::2][rng.random(x[::2].shape) < 0.5] = -0.0
+        x[rng.random(x.shape) < 0.02] = np.inf
+    expected = position_oracle(x, name)
+    assert np.array_equal(getattr(static, f"arg{name}")(x, 1), expected)
+    assert np.array_equal(getattr(dynamic, f"arg{name}")(x, -1).numpy(), expected)
+    compiled = static.function(lambda x: tuple(getattr(x, name)(1)))
+    values, indices = compiled(x)
+    assert np.array_equal(indices, expected)
+    rows = np.arange(len(x))
+    assert values.tobytes() == x[rows, expected].tobytes()
+    if x.dtype.kind == "f":  # amax and max(dim) give the same bits: +0 above -0
+        assert np.array_equal(getattr(static, f"a{name}")(x, 1).view(f"i{x.itemsize}") * (values == values),
+                              values.view(f"i{x.itemsize}") * (values == values))  # fmt: skip
+
+
+def test_gradient_of_max_goes_to_the_index():
+    x = dynamic.tensor([[1.0, 3.0, 3.0], [2.0, 2.0, 1.0]], requires_grad=True)
+    values, indices = x.max(dim=1)
+    (values * dynamic.tensor([5.0, 7.0])).sum().backward()
+    assert indices.tolist() == [1, 0]
+    assert x.grad.tolist() == [[0, 5, 0], [7, 0, 0]]
+
+
+def test_three_forms_of_max():
+    x, y = dynamic.tensor([1.0, 4.0]), dynamic.tensor([2.0, 3.0])
+    assert dynamic.max(x).item() == 4
+    assert dynamic.max(x, y).tolist() == [2, 4]
+    assert dynamic.min(x, 0).indices.item() == 0
+    assert x.argmax(keepdim=True).tolist() == [1]
+    assert dynamic.tensor(3.0).max(0).values.item() == 3
+
+
+def test_no_extreme_of_nothing():
+    with pytest.raises(ShapeError, match="size 0"):
+        dynamic.argmax(np.zeros((3, 0), np.float32), 1)
+    assert dynamic.argmax(np.zeros((0, 3), np.float32), 1).shape == (0,)
