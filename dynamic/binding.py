@@ -27,9 +27,22 @@ def _creation_body(tensors: list[str], sequences: list[str], call: str) -> list[
 
 
 def bind(names: dict[str, Any]) -> dict[str, Callable[..., Any]]:
-    """Functions of tensors."""
+    """Functions of tensors; those with a short path of their own take it at once."""
     scope = {"Tensor": Tensor, "operand": operand, "operands": operands}
-    return {name: surface.bind(name, f, _function_body, __file__, **scope) for name, f in names.items()}
+    bound = {}
+    for name, function in names.items():
+        operator = Tensor.__dict__.get(_OPERATORS.get(name, name))
+        template = _function_body if operator is None else _short_body
+        bound[name] = surface.bind(name, function, template, __file__, **scope, short=operator)
+    return bound
+
+
+_OPERATORS = {"add": "__add__", "sub": "__sub__", "mul": "__mul__", "div": "__truediv__", "neg": "__neg__"}
+
+
+def _short_body(tensors: list[str], sequences: list[str], call: str) -> list[str]:
+    exact = " and ".join(f"{x}.__class__ is Tensor" for x in tensors)
+    return [f"if {exact}: return short({', '.join(tensors)})", *_function_body(tensors, sequences, call)]
 
 
 def bind_creation(names: dict[str, Any]) -> dict[str, Callable[..., Any]]:
