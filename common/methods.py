@@ -53,7 +53,15 @@ def _method_of(op: Op) -> Any:
 
 def _in_place(op: Any) -> Any:
     def method(self: TensorBase, other: Any) -> TensorBase:
-        return assign(self, op(self, other), op.name)
+        value = op(self, other)
+        node = value.grad_fn
+        if node is not None and node.saved and isinstance(self.data, np.ndarray):
+            # the op's own rules need the operand as it was before this write
+            node.saved = tuple(
+                np.array(x) if isinstance(x, np.ndarray) and np.may_share_memory(x, self.data) else x
+                for x in node.saved
+            )
+        return assign(self, value, op.name)
 
     return method
 
@@ -266,11 +274,17 @@ _METHODS = {
     "t": lambda self: _functional("transpose")(self, 0, -1),
     "type_as": lambda self, other: to(self, other.dtype),
     "broadcast_to": lambda self, *shape: _functional("expand")(self, *shape),
-    "__matmul__": lambda self, other: _functional("matmul")(self, other),
-    "__rmatmul__": lambda self, other: _functional("matmul")(wrap(np.asarray(other)), self),
+    "__matmul__": lambda self, other: _matmul(self, other),
+    "__rmatmul__": lambda self, other: _matmul(other, self),
     "T": property(lambda self: _functional("permute")(self, *range(self.ndim)[::-1])),
     "mT": property(lambda self: _functional("transpose")(self, -1, -2)),
 }  # fmt: skip
+
+
+def _matmul(a: Any, b: Any) -> Any:
+    if not isinstance(a, (TensorBase, np.ndarray)) or not isinstance(b, (TensorBase, np.ndarray)):
+        return NotImplemented
+    return _functional("matmul")(a, b)
 
 
 def _functional(name: str) -> Any:
