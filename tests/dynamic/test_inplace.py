@@ -1,0 +1,155 @@
+"""In-place operations: what they may write, and what backward says about it."""
+
+import numpy as np
+import pytest
+
+import dynamic as tw
+from common.errors import DTypeError, GradientError, ShapeError
+
+
+def leaf(*values):
+    return tw.tensor(list(values), requires_grad=True)
+
+
+def test_in_place_forms_write_to_the_same_memory():
+    x = tw.tensor([1.0, 2.0])
+    array = x.numpy()
+    y = x.add_(1).mul_(tw.tensor([2.0, 3.0])).sub_(0.5).div_(2)
+    assert y is x
+    assert x.numpy() is array
+    assert array.tolist() == [1.75, 4.25]
+    x += 1
+    x *= 2
+    x -= tw.ones(2)
+    x /= 4
+    assert array.tolist() == [1.125, 2.375]
+    x.copy_(np.float32([7, 8]))
+    assert array.tolist() == [7.0, 8.0]
+    assert x.fill_(3).tolist() == [3.0, 3.0]
+    assert x.zero_().tolist() == [0.0, 0.0]
+
+
+def test_history_follows_in_place_operations():
+    x = leaf(1.0, 2.0)
+    y = x * 1
+    y.mul_(3.0)
+    y += x
+    assert y.grad_fn.name() == "AddBackward0"
+    y.sum().backward()
+    assert x.grad.tolist() == [4.0, 4.0]
+
+
+def test_overwriting_with_a_constant_ends_history():
+    x = leaf(1.0, 2.0)
+    y = x * 2
+    y.zero_()
+    y += x
+    y.sum().backward()
+    assert x.grad.tolist() == [1.0, 1.0]
+
+
+def test_copy_into_a_plain_tensor_brings_history():
+    x, buffer = leaf(1.0, 2.0), tw.zeros(3, 2)
+    buffer.copy_(x)
+    buffer.sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0]
+
+
+def test_leaves_that_require_grad_are_protected():
+    x = leaf(1.0)
+    with pytest.raises(GradientError, match="a leaf Variable that requires grad is being used in an in-place operation"):
+        x.add_(1)
+    with tw.no_grad():
+        x.add_(1)
+    assert (x.tolist(), x.requires_grad, x.is_leaf) == ([2.0], True, True)
+
+
+@pytest.mark.parametrize(
+    ("save", "write"),
+    [
+        (lambda y, w: (y * w, y), lambda y: y.add_(1)),  # an input
+        (lambda y, w: (y.exp() * 1, None), lambda y: None),
+        (lambda y, w: (w * y, y), lambda y: y.zero_()),
+    ],
+)
+def test_writes_into_saved_values(save, write):
+    x, w = leaf(1.0, 2.0), leaf(3.0, 4.0)
+    result, saved = save(x * 2, w)
+    if saved is None:
+        result.sum().backward()
+        return
+    with tw.no_grad():
+        write(saved)
+    with pytest.raises(GradientError, match="modified by an inplace operation"):
+        result.sum().backward()
+
+
+def test_a_saved_output_is_protected_and_both_lines_are_named():
+    x = leaf(1.0, 2.0)
+    y = x.exp()
+    y.add_(1)
+    with pytest.raises(GradientError) as caught:
+        y.sum().backward()
+    first = test_a_saved_output_is_protected_and_both_lines_are_named.__code__.co_firstlineno
+    assert f"saved by ExpBackward0 at {__file__}:{first + 2} was overwritten at {__file__}:{first + 3}" in str(caught.value)
+
+
+def test_values_that_no_rule_will_read_may_be_overwritten():
+    x = leaf(1.0, 2.0)
+    y = x * 1
+    z = y * tw.tensor([5.0, 6.0])  # the constant's gradient is not wanted, so y is not needed
+    with tw.no_grad():
+        y.zero_()
+    z.sum().backward()
+    assert x.grad.tolist() == [5.0, 6.0]
+
+
+def test_writes_to_other_parts_of_the_memory_do_not_matter():
+    memory = tw.zeros(4)
+    first, second = memory[:2], memory[2:]
+    x = leaf(1.0, 2.0)
+    y = first * x
+    second.fill_(9)
+    y.sum().backward()
+    z = first * x
+    first.fill_(9)
+    with pytest.raises(GradientError, match="inplace"):
+        z.sum().backward()
+
+
+def test_writes_before_saving_do_not_matter():
+    w = tw.ones(2)
+    w.mul_(3)
+    x = leaf(1.0, 2.0)
+    (x * w).sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0]
+
+
+def test_views_with_history_are_not_written_in_place():
+    x = leaf(1.0, 2.0)
+    y = x * 2
+    view = y[0:1]
+    for target in (y, view):
+        with pytest.raises(GradientError, match="is a view of, or is viewed by"):
+            target.mul_(3.0)
+    del view, target
+    y.mul_(3.0)
+    y.sum().backward()
+    assert x.grad.tolist() == [6.0, 6.0]
+
+
+def test_views_without_history_share_memory():
+    x = tw.zeros(2, 3)
+    x[1].fill_(5)
+    x.T.add_(1)
+    assert x.tolist() == [[1.0, 1.0, 1.0], [6.0, 6.0, 6.0]]
+
+
+def test_shapes_and_dtypes_stay():
+    x = tw.ones(2)
+    with pytest.raises(ShapeError, match="does not fit"):
+        x.add_(tw.ones(3, 2))
+    with pytest.raises(DTypeError, match="can't be cast"):
+        tw.tensor([1, 2]).add_(0.5)
+    assert tw.tensor([1, 2], dtype=tw.float64).add_(1).dtype == tw.float64
+    assert x.tolist() == [1.0, 1.0]
