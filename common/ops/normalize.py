@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from common.aliases import accept_numpy_names
+from common.dim import Dim
 from common.ops._define import composite
 from common.ops.arithmetic import abs, rsqrt
 from common.ops.compare import eq, where
@@ -118,7 +119,7 @@ def layer_norm(x: Any, normalized_shape: Any, weight: Any = None, bias: Any = No
     """
     from common.errors import ShapeError
 
-    sizes = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    sizes = (normalized_shape,) if isinstance(normalized_shape, (int, Dim)) else tuple(normalized_shape)
     if not sizes or len(sizes) > x.ndim or any(m != n for m, n in zip(x.shape[-len(sizes) :], sizes)):
         raise ShapeError(f"layer_norm(): normalized_shape {sizes} does not end the input's shape {tuple(x.shape)}")
     y = normalize_(x, dim=tuple(range(x.ndim - len(sizes), x.ndim)), eps=eps)[0]

@@ -87,8 +87,10 @@ for _name in F.__all__:
         continue
     _draw: Any = T if _op.domain == "bool" else _DOMAINS.get(_name, X)
     if _name == "log1p":
+
         def _draw(*shape):
             return lambda rng, dtype, n: above_minus_one(rng, _sizes(shape, n), dtype)
+
     _draws = [T if name == "condition" else _draw for name in _op.inputs]
     _smooth = _op.differentiable and _name not in _STEPS
     case(_name, _op, *(d("n", 3) for d in _draws), differentiable=_smooth)

@@ -1,0 +1,153 @@
+"""Random programs as data: instructions over values whose shapes are known symbolically.
+
+Shapes are tuples of names of sizes ("n", "m", "n*m", "n-1", 1), so that a program is drawn once and runs at any
+sizes. Nothing in a program depends on a size in Python, so one trace serves them all.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from hypothesis import strategies as st
+
+import common.functional as F
+
+UNARY = ("tanh", "sigmoid", "sin", "cos", "relu", "neg", "abs", "square", "erf", "gelu", "clone")
+BINARY = ("add", "sub", "mul", "maximum", "minimum")
+NUMBERS = (0.5, -1.25, 2, 0, 1, 1e-3)
+KINKS = ("cast", "where", "amax", "relu", "abs", "maximum", "minimum", "ratio")
+INPUTS: dict[str, tuple[Any, ...]] = {
+    "x": ("n", "m"), "y": ("n", "m"), "b": ("m",), "c": ("n", 1), "s": (), "w": ("m", "m"),
+}  # fmt: skip
+
+
+class Step(NamedTuple):
+    """One instruction: a function of earlier values, the shape of its result."""
+
+    name: str
+    operands: tuple[int, ...]
+    option: Any
+    shape: tuple[Any, ...]
+
+
+class Program(NamedTuple):
+    """Instructions, which values are returned, which inputs are differentiated."""
+
+    steps: tuple[Step, ...]
+    outputs: tuple[int, ...]
+    frozen: tuple[int, ...]
+
+    def __call__(self, *inputs: Any) -> tuple[Any, ...]:
+        """Run the program on tensors of either engine."""
+        values = [x.detach() if i in self.frozen else x for i, x in enumerate(inputs)]
+        for step in self.steps:
+            values.append(_RUN[step.name](step.option, *(values[i] for i in step.operands)))
+        return tuple(values[i] for i in self.outputs)
+
+
+def _in_place(option: str, x: Any, y: Any) -> Any:
+    z = F.clone(x)
+    getattr(z, option)(y)
+    return z
+
+
+_RUN: dict[str, Any] = {
+    "unary": lambda name, x: getattr(F, name)(x),
+    "binary": lambda name, x, y: getattr(F, name)(x, y),
+    "ratio": lambda _, x, y: x / (F.abs(y) + 0.5),
+    "number": lambda option, x: option[1] * x if option[0] else x - option[1],
+    "where": lambda _, x, y: F.where(x > y, y, x),
+    "sum": lambda option, x: F.sum(x, *option),
+    "mean": lambda option, x: F.mean(x, *option),
+    "amax": lambda option, x: F.amax(x, *option),
+    "transpose": lambda _, x: F.transpose(x, 0, 1),
+    "flatten": lambda _, x: F.reshape(x, -1),
+    "rows": lambda option, x: x[option],
+    "softmax": lambda _, x: F.softmax(x, -1),
+    "log_softmax": lambda _, x: F.log_softmax(x, -1),
+    "logsumexp": lambda _, x: F.logsumexp(x, -1, True),
+    "layer_norm": lambda _, x: F.layer_norm(x, x.shape[-1]),
+    "mm": lambda _, x, y: F.mm(x, y),
+    "cat": lambda dim, x, y: F.cat([x, y], dim),
+    "cast": lambda dtype, x: x.to(np.dtype(dtype)),
+    "in_place": _in_place,
+}
+
+
+def _broadcast(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    width = max(len(a), len(b))
+    pairs = zip((1,) * (width - len(a)) + a, (1,) * (width - len(b)) + b, strict=True)
+    out = [m if n == 1 else n if m == 1 or m == n else None for m, n in pairs]
+    return None if None in out else tuple(out)
+
+
+def _candidates(i: int, j: int, a: tuple[Any, ...], b: tuple[Any, ...], pick: int) -> list[Step]:
+    """Every instruction that fits two values, `pick` choosing among variants."""
+    steps = [Step("unary", (i,), UNARY[pick % len(UNARY)], a)] * 3
+    steps.append(Step("number", (i,), (pick % 2, NUMBERS[pick % len(NUMBERS)]), a))
+    steps.append(Step("cast", (i,), ("float32", "float64")[pick % 2], a))
+    both = _broadcast(a, b)
+    if both is not None:
+        steps += [Step("binary", (i, j), BINARY[pick % len(BINARY)], both)] * 3
+        steps += [Step("ratio", (i, j), None, both), Step("where", (i, j), None, both)]
+        if both == a:
+            steps.append(Step("in_place", (i, j), ("add_", "mul_")[pick % 2], a))
+    if a:
+        dim, keep = pick % len(a), bool(pick & 1)
+        kept = tuple(1 if d == dim else n for d, n in enumerate(a))
+        shape = kept if keep else tuple(n for d, n in enumerate(a) if d != dim)
+        steps += [Step(name, (i,), (dim, keep), shape) for name in ("sum", "mean", "amax")]
+        steps.append(Step("logsumexp", (i,), None, (*a[:-1], 1)))
+        steps += [Step(name, (i,), None, a) for name in ("softmax", "log_softmax")]
+        if a[-1] != 1:
+            steps.append(Step("layer_norm", (i,), None, a))
+    if len(a) == 2:
+        steps += [Step("transpose", (i,), None, a[::-1])] * 2
+        if 1 not in a:
+            steps.append(Step("flatten", (i,), None, (f"{a[0]}*{a[1]}",)))
+        if a[0] == "n":
+            steps.append(Step("rows", (i,), slice(1, None), ("n-1", a[1])))
+        if len(b) == 2 and a[1] == b[0]:
+            steps += [Step("mm", (i, j), None, (a[0], b[1]))] * 2
+    if a == b and a:
+        steps.append(Step("cat", (i, j), len(a) - 1, (*a[:-1], f"2*{a[-1]}")))
+    return steps
+
+
+@st.composite
+def programs(draw: Any, smooth: bool = False) -> Program:
+    """Programs of 3 to 14 instructions; later values are preferred as operands, so that they form a DAG, not a list.
+
+    Parameters
+    ----------
+    smooth : leave out what has kinks or rounds to float32, so that differences can be taken.
+    """
+    shapes = list(INPUTS.values())
+    steps: list[Step] = []
+    for _ in range(draw(st.integers(3, 14))):
+        last = len(shapes) - 1
+        i = last - draw(st.integers(0, min(last, 6)))
+        j = last - draw(st.integers(0, last))
+        candidates = _candidates(i, j, shapes[i], shapes[j], draw(st.integers(0, 59)))
+        if smooth:
+            candidates = [c for c in candidates if c.name not in KINKS and c.option not in KINKS]
+        if candidates:
+            steps.append(candidates[draw(st.integers(0, len(candidates) - 1))])
+            shapes.append(steps[-1].shape)
+    steps = steps or [Step("unary", (0,), "tanh", shapes[0])]
+    shapes = shapes if len(shapes) > len(INPUTS) else [*shapes, shapes[0]]
+    made = range(len(INPUTS), len(shapes))
+    outputs = draw(st.lists(st.sampled_from(made), min_size=1, max_size=3, unique=True))
+    frozen = draw(st.sets(st.integers(0, len(INPUTS) - 1), max_size=3))
+    return Program(tuple(steps), tuple(dict.fromkeys((*outputs, len(shapes) - 1))), tuple(sorted(frozen)))
+
+
+def inputs(rng: np.random.Generator, n: int, m: int, dtype: str) -> list[np.ndarray]:
+    """Arrays for the inputs of every program; dtypes differ where "mixed"."""
+    sizes = {"n": n, "m": m, 1: 1}
+    kinds = ["float32", "float64"] if dtype == "mixed" else [dtype, dtype]
+    return [
+        np.asarray(rng.normal(size=tuple(sizes[d] for d in shape)), kinds[i % 2])
+        for i, shape in enumerate(INPUTS.values())
+    ]
