@@ -62,7 +62,7 @@ def once_row(result: Result) -> list[str]:
     ]
 
 
-def insert(path: Path, results: str) -> None:
+def insert(path: Path, results: str, markers: tuple[str, str] = MARKERS) -> None:
     """Replace what stands between the two markers of a file.
 
     Raises
@@ -71,7 +71,7 @@ def insert(path: Path, results: str) -> None:
         If the file lacks the markers.
     """
     page = path.read_text(encoding="utf-8")
-    start, end = (page.find(marker) for marker in MARKERS)
+    start, end = (page.find(marker) for marker in markers)
     if start < 0 or end < start:
-        raise ValueError(f"{path} has no lines {MARKERS[0]!r} and {MARKERS[1]!r}")
-    path.write_text(f"{page[: start + len(MARKERS[0])]}\n{results}\n\n{page[end:]}", encoding="utf-8")
+        raise ValueError(f"{path} has no lines {markers[0]!r} and {markers[1]!r}")
+    path.write_text(f"{page[: start + len(markers[0])]}\n{results}\n\n{page[end:]}", encoding="utf-8")
