@@ -1,0 +1,131 @@
+"""The order in which gradients are added up (docs/numerics.md), written out by hand: what parity cannot show."""
+
+import numpy as np
+
+import common.functional as F
+from common import autograd
+from dynamic.tensors import Tensor
+from static.jit import Function
+from tests.bits import assert_same_bits
+from tests.oracle.test_kernels import ordered_sum
+
+RNG = np.random.default_rng(60)
+f4 = np.float32
+
+
+def normals(*shape):
+    return (RNG.normal(size=shape) * 10.0 ** RNG.integers(-3, 4, shape)).astype(f4)
+
+
+def both(f, *arrays):
+    """The gradients of ``f`` by both engines, which must be the same; f gives a list of tensors."""
+
+    def program(*tensors):
+        leaves = [x.detach().requires_grad_() for x in tensors]
+        return [x.detach() for x in f(*leaves)]
+
+    eager = [x.numpy() for x in program(*map(Tensor, arrays))]
+    for a, b in zip(eager, Function(program)(*arrays), strict=True):
+        assert_same_bits(b, a, "compiled")
+    return eager
+
+
+def test_contributions_are_added_from_the_last_consumer_to_the_first():
+    x, a, b, c, d = (normals(200) for _ in range(5))
+
+    def f(x):
+        first = x * Tensor(a)
+        left = first + x * Tensor(b)
+        right = x * Tensor(c) + x * Tensor(d)
+        return autograd.grad(F.sum(left + right), x)
+
+    (grad,) = both(f, x)
+    assert_same_bits(grad, ((d + c) + b) + a, "x.grad")
+    assert (grad != ((a + b) + c) + d).any(), "the order does not show with these numbers"
+
+
+def test_operands_of_one_node_are_taken_from_left_to_right():
+    x, a = normals(100), normals(100)
+
+    def f(x):
+        return autograd.grad(F.where(Tensor(a > 0), x * Tensor(a), x), x, Tensor(a))
+
+    (grad,) = both(f, x)
+    # where's contribution to its last operand comes before that of the older mul
+    assert_same_bits(grad, np.where(a > 0, f4(0), a) + np.where(a > 0, a, f4(0)) * a, "x.grad")
+
+
+def test_a_missing_contribution_is_no_zero():
+    x, seed = normals(5), np.full(5, -0.0, f4)
+    (grad,) = both(lambda x: autograd.grad(x * 1.0, x, Tensor(seed)), x)
+    assert_same_bits(grad, seed, "the gradient -0.0")
+
+
+def test_a_leaf_is_totalled_before_it_is_added_to_grad():
+    x, a, b, c = (normals(300) for _ in range(4))
+
+    def f(x):
+        F.sum(x * Tensor(a)).backward()
+        F.sum(x * Tensor(b) + x * Tensor(c)).backward()
+        return [x.grad]
+
+    (grad,) = both(f, x)
+    assert_same_bits(grad, a + (c + b), "x.grad")
+    assert (grad != (a + c) + b).any(), "the order does not show with these numbers"
+
+
+def test_undoing_a_broadcast_is_one_sum():
+    x, g = normals(1, 1), normals(40, 37)
+    (grad,) = both(lambda x: autograd.grad(x + Tensor(np.zeros((40, 37), f4)), x, Tensor(g)), x)
+    expected = ordered_sum(g.ravel())
+    assert_same_bits(grad, expected.reshape(1, 1), "x.grad")
+    by_axis = ordered_sum(np.array([ordered_sum(row) for row in g]))
+    assert by_axis != expected, "the order does not show with these numbers"
+
+
+def test_contributions_are_cast_before_they_are_added():
+    x, a, b = normals(100), RNG.normal(size=100), RNG.normal(size=100)
+
+    def f(x):
+        wide = x.double() * Tensor(a)
+        return autograd.grad(F.sum(wide) + F.sum(x.double() * Tensor(b)), x)
+
+    (grad,) = both(f, x)
+    assert_same_bits(grad, b.astype(f4) + a.astype(f4), "x.grad")
+
+
+def test_gradients_of_a_slice_are_placed_then_added():
+    x, a, b = normals(10), normals(4), normals(10)
+    (grad,) = both(lambda x: autograd.grad(F.sum(x[2:6] * Tensor(a)) + F.sum(x * Tensor(b)), x), x)
+    placed = np.zeros(10, f4)
+    placed[2:6] = a
+    assert_same_bits(grad, b + placed, "x.grad")
+
+
+def test_special_values_have_the_documented_results():
+    nan, inf = np.nan, np.inf
+    table = [
+        (F.maximum, (-0.0, 0.0), 0.0), (F.maximum, (0.0, -0.0), 0.0), (F.minimum, (0.0, -0.0), -0.0),
+        (F.maximum, (nan, 1.0), nan), (F.minimum, (1.0, nan), nan), (F.relu, (-0.0,), 0.0), (F.relu, (nan,), nan),
+        (F.relu, (-inf,), 0.0), (F.sign, (-0.0,), -0.0), (F.sign, (nan,), nan), (F.pow, (0.0, 0.0), 1.0),
+        (F.pow, (nan, 0.0), 1.0), (F.pow, (-8.0, 1 / 3), nan), (F.pow, (-2.0, 3.0), -8.0), (F.sqrt, (-0.0,), -0.0),
+        (F.rsqrt, (0.0,), inf), (F.log, (0.0,), -inf), (F.log, (-1.0,), nan), (F.exp, (-inf,), 0.0),
+        (F.sigmoid, (-inf,), 0.0), (F.tanh, (-0.0,), -0.0), (F.erf, (inf,), 1.0), (F.div, (1.0, -0.0), -inf),
+        (F.where, (nan, 1.0, 2.0), 1.0),
+    ]  # fmt: skip
+    for dtype in (np.float32, np.float64):
+        for f, operands, expected in table:
+            result = f(*[Tensor(np.array([v], dtype)) for v in operands]).numpy()
+            assert_same_bits(result, np.array([expected], dtype), f"{f.name}{operands}")
+
+
+def test_integers_follow_their_table():
+    low, big = np.iinfo(np.int32).min, np.iinfo(np.int32).max
+    x = Tensor(np.array([low, big], np.int32))
+    assert_same_bits((x + 1).numpy(), np.array([low + 1, low], np.int32), "sums wrap")
+    assert_same_bits((-x).numpy(), np.array([low, -big], np.int32), "negation wraps")
+    assert_same_bits(F.abs(x).numpy(), np.array([low, big], np.int32), "the magnitude wraps")
+    values = np.array([np.nan, np.inf, -np.inf, 1e30, -2.7, 2.7], f4)
+    limits = np.iinfo(np.int64)
+    expected = np.array([0, limits.max, limits.min, limits.max, -2, 2])
+    assert_same_bits(Tensor(values).to(np.int64).numpy(), expected, "float to int saturates")
