@@ -238,7 +238,7 @@ def _array(self: TensorBase, dtype: Any = None, copy: Any = None) -> np.ndarray:
 def _repr(self: TensorBase) -> str:
     if not isinstance(self.data, np.ndarray):
         return f"Tracer({self.data.spec})"
-    whole = self.dtype.kind != "f" or not np.any(np.isfinite(self.data) & (self.data % 1 != 0))
+    whole = self.dtype.kind != "f" or not np.any(np.isfinite(self.data) & (self.data != np.trunc(self.data)))
     mode_of_floats: Any = "maxprec" if whole else "fixed"
     body = np.array2string(self.data, separator=", ", prefix="tensor(", floatmode=mode_of_floats, precision=4)
     if self.data.size == 0 and self.ndim != 1:

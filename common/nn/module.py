@@ -10,6 +10,7 @@ import numpy as np
 from common.create import lift
 from common.errors import ArgumentError, ShapeError, TwingradError
 from common.leaf import Buffer, Leaf, Parameter
+from common.tensor import TensorBase
 
 M = TypeVar("M", bound="Module")
 
@@ -58,6 +59,11 @@ class Module:
         tables = self.__dict__
         if "_modules" not in tables:
             raise AttributeError(f"cannot assign {name!r} before Module.__init__() call")
+        if isinstance(value, TensorBase) and not isinstance(value, Leaf) and name in tables["_parameters"]:
+            raise ArgumentError(
+                f"cannot assign a {type(value).__name__} as parameter {name!r} (Parameter or None expected); write into it "
+                "with copy_() under no_grad()"
+            )
         for table in ("_parameters", "_buffers", "_modules"):
             tables[table].pop(name, None)
         for kind, table in ((Parameter, "_parameters"), (Buffer, "_buffers"), (Module, "_modules")):
@@ -152,11 +158,14 @@ class Module:
 
     def state_dict(self) -> dict[str, np.ndarray]:
         """A copy of every parameter's and buffer's array by qualified name."""
-        return {
-            _join(name, leaf_name): leaf.data.copy()
-            for name, module in self.named_modules()
-            for leaf_name, leaf in (*module._parameters.items(), *module._buffers.items())
-        }
+        return {name: leaf.data.copy() for name, leaf in self._state("")}
+
+    def _state(self, prefix: str) -> Iterator[tuple[str, Leaf]]:
+        """All parameters and buffers under every name that leads to them."""
+        for name, leaf in (*self._parameters.items(), *self._buffers.items()):
+            yield _join(prefix, name), leaf
+        for name, module in self._modules.items():
+            yield from module._state(_join(prefix, name))
 
     def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> None:
         """Copy arrays or tensors into the parameters and buffers of the same names.
@@ -171,11 +180,7 @@ class Module:
         TwingradError : names are missing or unexpected.
         ShapeError : an array has another shape than the state of its name.
         """
-        own = {
-            _join(name, leaf_name): leaf
-            for name, module in self.named_modules()
-            for leaf_name, leaf in (*module._parameters.items(), *module._buffers.items())
-        }
+        own = dict(self._state(""))
         missing, unexpected = [n for n in own if n not in state], [n for n in state if n not in own]
         if strict and (missing or unexpected):
             raise TwingradError(

@@ -1,0 +1,110 @@
+"""Reference counts alone free everything: no cycle is ever made, so nothing waits for the garbage collector."""
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+import dynamic as tw
+
+
+@pytest.fixture(autouse=True)
+def without_garbage_collector():
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def leaf(shape=(4,)):
+    return tw.ones(*shape).requires_grad_()
+
+
+def expression(x):
+    y = (x * x + x / 2).tanh()
+    return (y.softmax(0) * y.reshape(2, 2).T.reshape(4)).sum() + tw.cat([y, y]).mean()
+
+
+PROGRAMS = {
+    "forward": lambda x: expression(x),
+    "backward": lambda x: expression(x).backward(),
+    "retained": lambda x: expression(x).backward(retain_graph=True),
+    "create_graph": lambda x: tw.autograd.grad(expression(x), x, create_graph=True),
+    "function": lambda x: tw.function(expression)(x).backward(),
+    "value_and_grad": lambda x: tw.value_and_grad(expression)(x),
+    "vjp": lambda x: tw.vjp(expression, x)[1](tw.tensor(1.0)),
+    "in place": lambda x: (x * 2).add_(x).sum().backward(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_leave_nothing_behind(name):
+    x = leaf()
+    PROGRAMS[name](x)
+    alive = weakref.ref(x)
+    x.grad = None
+    del x
+    assert alive() is None
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_make_no_garbage(name):
+    x = leaf()
+    PROGRAMS[name](x)
+    gc.collect()
+    PROGRAMS[name](x)
+    x.grad = None
+    assert gc.collect() == 0
+
+
+def test_saved_values_go_with_the_result():
+    x = leaf()
+    y = x.exp()
+    z = y * y
+    node, memory = weakref.ref(y.grad_fn), weakref.ref(y.numpy() if not y.requires_grad else y.detach().numpy())
+    del y
+    assert node() is not None
+    assert memory() is not None  # saved by the product
+    del z
+    assert (node(), memory()) == (None, None)
+
+
+def test_backward_frees_saved_values():
+    x = leaf()
+    y = x.exp()
+    memory = weakref.ref(y.detach().numpy())
+    z = (y * y).sum()
+    del y
+    z.backward()
+    assert memory() is None
+    assert z.grad_fn is not None
+
+
+def test_graphs_keep_no_tensors_alive():
+    x = leaf()
+    y = x * 2
+    tensor = weakref.ref(y)
+    z = y * 3
+    del y
+    assert tensor() is None
+    z.sum().backward()
+    assert x.grad.tolist() == [6.0] * 4
+
+
+def test_modules_and_optimisers_are_freed():
+    model = tw.nn.Sequential(tw.nn.Linear(3, 4), tw.nn.Tanh(), tw.nn.Linear(4, 2))
+    optimizer = tw.optim.Adam(model.parameters())
+
+    @tw.function
+    def step(x):
+        optimizer.zero_grad()
+        loss = (model(x) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    step(np.ones((5, 3), np.float32))
+    held = [weakref.ref(p) for p in model.parameters()]
+    del model, optimizer, step
+    assert [r() for r in held] == [None] * 4

@@ -1,0 +1,236 @@
+"""Modules: registration, names, state, initial values."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import dynamic as tw
+from common.errors import ArgumentError, DTypeError, ShapeError, TraceError, TwingradError
+
+nn = tw.nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2, bias=False))
+        self.scale = nn.Parameter(np.ones(2, np.float32))
+        self.register_buffer("count", np.zeros((), np.int64))
+        self.note = "plain"
+
+    def forward(self, x):
+        return self.body(x) * self.scale
+
+
+def test_names_are_qualified_and_in_order():
+    net = Net()
+    assert [n for n, _ in net.named_parameters()] == ["scale", "body.0.weight", "body.0.bias", "body.2.weight"]
+    assert [n for n, _ in net.named_modules()] == ["", "body", "body.0", "body.1", "body.2"]
+    assert [n for n, _ in net.named_buffers()] == ["count"]
+    assert [type(m).__name__ for m in net.children()] == ["Sequential"]
+    assert len(list(net.modules())) == 5
+    assert net.body[0].weight.name == "body.0.weight"
+
+
+def test_shared_parameters_are_listed_once():
+    net = Net()
+    net.tied = net.body[0]
+    assert len(list(net.parameters())) == 4
+    assert "tied.weight" in net.state_dict()
+
+
+def test_attributes_behave():
+    net = Net()
+    net.scale = None
+    assert net.scale is None
+    assert "scale" not in dict(net.named_parameters())
+    net.scale = nn.Parameter([1.0])
+    del net.scale
+    with pytest.raises(AttributeError, match="'Net' object has no attribute 'scale'"):
+        _ = net.scale
+    with pytest.raises(TypeError, match="cannot assign"):
+        net.body[0].weight = tw.ones(2)
+
+    class Early(nn.Module):
+        def __init__(self):
+            self.layer = nn.Tanh()
+
+    with pytest.raises(AttributeError, match=r"before Module.__init__\(\) call"):
+        Early()
+    with pytest.raises(NotImplementedError, match='missing the required "forward"'):
+        nn.Module()(tw.ones(1))
+
+
+def test_training_mode():
+    net = Net()
+    assert net.eval() is net
+    assert not any(m.training for m in net.modules())
+    assert all(m.training for m in net.train().modules())
+
+
+def test_state_dict_round_trip():
+    tw.manual_seed(1)
+    a = Net()
+    tw.manual_seed(2)
+    b = Net()
+    x = np.ones((5, 3), np.float32)
+    assert a(x).tolist() != b(x).tolist()
+    b.load_state_dict(a.state_dict())
+    assert a(x).tolist() == b(x).tolist()
+    a.state_dict()["scale"][...] = 7  # a copy
+    assert a.scale.tolist() == [1.0, 1.0]
+
+
+def test_state_dict_is_strict_and_changes_nothing_on_error():
+    net = Net()
+    before = {n: a.copy() for n, a in net.state_dict().items()}
+    state = {n: a + 1 for n, a in before.items()}
+    missing = dict(state)
+    del missing["scale"]
+    with pytest.raises(TwingradError, match="missing key"):
+        net.load_state_dict(missing)
+    with pytest.raises(TwingradError, match="unexpected key"):
+        net.load_state_dict({**state, "other": np.zeros(1)})
+    with pytest.raises(ShapeError, match=r"size mismatch for scale"):
+        net.load_state_dict({**state, "scale": np.zeros(3)})
+    assert all((net.state_dict()[n] == a).all() for n, a in before.items())
+    net.load_state_dict(missing, strict=False)
+    assert (net.state_dict()["body.0.bias"] == state["body.0.bias"]).all()
+
+
+def test_zero_grad():
+    net = Net()
+    net(np.ones((2, 3), np.float32)).sum().backward()
+    assert all(p.grad is not None for p in net.parameters())
+    net.zero_grad(set_to_none=False)
+    assert all(not p.grad.numpy().any() for p in net.parameters())
+    net.zero_grad()
+    assert all(p.grad is None for p in net.parameters())
+
+
+def test_requires_grad_switches_all():
+    net = Net().requires_grad_(False)
+    assert not net(np.ones((2, 3), np.float32)).requires_grad
+
+
+def test_repr_is_pytorchs():
+    assert repr(nn.Sequential(nn.Linear(64, 10), nn.ReLU())) == (
+        "Sequential(\n  (0): Linear(in_features=64, out_features=10, bias=True)\n  (1): ReLU()\n)"
+    )
+    assert repr(nn.LayerNorm(3)) == "LayerNorm((3,), eps=1e-05, elementwise_affine=True)"
+
+
+def test_sequential():
+    net = nn.Sequential({"first": nn.Tanh(), "second": nn.ReLU()})
+    assert [n for n, _ in net.named_children()] == ["first", "second"]
+    assert len(net) == 2
+    assert [type(m) for m in net] == [nn.Tanh, nn.ReLU]
+    with pytest.raises(ArgumentError, match="not a Module"):
+        nn.Sequential(nn.Tanh(), tw.tanh)
+
+
+def test_initial_values_have_pytorchs_distributions():
+    tw.manual_seed(0)
+    linear, table = nn.Linear(100, 1000), nn.Embedding(1000, 50)
+    w, b, e = linear.weight.numpy(), linear.bias.numpy(), table.weight.numpy()
+    bound = 0.1  # 1 / sqrt(100)
+    assert -bound <= w.min() < -0.0999
+    assert 0.0999 < w.max() <= bound
+    assert abs(w.std() - bound / np.sqrt(3)) < 1e-4
+    assert np.abs(b).max() <= bound
+    assert abs(e.mean()) < 0.01
+    assert abs(e.std() - 1) < 0.01
+    assert all(p.dtype == np.float32 for p in (*linear.parameters(), *table.parameters()))
+
+
+def test_initial_values_repeat_with_the_seed():
+    def weights(seed):
+        tw.manual_seed(seed)
+        return [p.numpy().tobytes() for p in Net().parameters()]
+
+    assert weights(5) == weights(5)
+    assert weights(5) != weights(6)
+
+
+def test_layers_compute_what_they_say():
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((4, 6)).astype(np.float32)
+    linear, norm, table = nn.Linear(6, 3), nn.LayerNorm(6), nn.Embedding(7, 2)
+    expected = x.astype(np.float64) @ linear.weight.numpy().T.astype(np.float64) + linear.bias.numpy()
+    assert np.allclose(linear(x).detach().numpy(), expected, atol=1e-6)
+    assert np.allclose(linear(x.reshape(2, 2, 6)).detach().numpy(), expected.reshape(2, 2, 3), atol=1e-6)
+    centred = x - x.mean(1, keepdims=True)
+    wanted = centred / np.sqrt((centred**2).mean(1, keepdims=True) + 1e-5)
+    assert np.allclose(norm(x).detach().numpy(), wanted, atol=1e-5)
+    index = np.array([[6, 0], [0, 3]])
+    assert (table(index).detach().numpy() == table.weight.numpy()[index]).all()
+    assert nn.Flatten()(x.reshape(2, 2, 6)).shape == (2, 12)
+
+
+@pytest.mark.parametrize(
+    ("module", "function"),
+    [
+        (nn.Tanh(), tw.tanh), (nn.ReLU(), tw.relu), (nn.Sigmoid(), tw.sigmoid), (nn.GELU(), tw.gelu),
+        (nn.GELU("tanh"), lambda x: tw.gelu(x, "tanh")), (nn.Softmax(1), lambda x: tw.softmax(x, 1)),
+        (nn.LogSoftmax(0), lambda x: tw.log_softmax(x, 0)),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_activations(module, function):
+    x = np.random.default_rng(1).standard_normal((3, 5)).astype(np.float32)
+    assert module(x).numpy().tobytes() == function(x).numpy().tobytes()
+
+
+def test_losses():
+    x = np.random.default_rng(2).standard_normal((3, 5)).astype(np.float32)
+    target = np.array([4, 0, 2])
+    p = np.exp(x.astype(np.float64))
+    nll = -np.log(p / p.sum(1, keepdims=True))[np.arange(3), target]
+    assert np.allclose(nn.CrossEntropyLoss()(x, target).item(), nll.mean())
+    assert np.allclose(nn.CrossEntropyLoss("none")(x, target).numpy(), nll)
+    assert np.allclose(nn.NLLLoss("sum")(tw.log_softmax(x, 1), target).item(), nll.sum())
+    assert np.allclose(nn.MSELoss()(x, np.zeros_like(x)).item(), (x**2).mean())
+
+
+def test_dropout():
+    tw.manual_seed(0)
+    x = np.ones(10_000, np.float32)
+    drop = nn.Dropout(0.25)
+    y = drop(x).numpy()
+    assert set(np.unique(y)) == {np.float32(0), np.float32(1 / 0.75)}
+    assert abs((y == 0).mean() - 0.25) < 0.02
+    assert (drop.eval()(x).numpy() == x).all()
+    with pytest.raises(ArgumentError):
+        nn.Dropout(1.0)
+
+
+def test_parameters_copy_their_data():
+    array = np.ones(2, np.float32)
+    p = nn.Parameter(array)
+    array[0] = 5
+    assert p.tolist() == [1.0, 1.0]
+    assert nn.Parameter([1.0, 2.0]).dtype == np.float32
+    assert nn.Parameter(tw.ones(2)).is_leaf
+    assert not nn.Parameter(np.ones(1), requires_grad=False).requires_grad
+    with pytest.raises(DTypeError, match="not supported"):
+        nn.Parameter(np.ones(1, np.complex64))
+
+
+def test_parameters_are_not_made_in_a_trace():
+    import static
+
+    with pytest.raises(TraceError, match="make it before the traced function"):
+        static.function(lambda x: nn.Parameter(x))(np.ones(2, np.float32))
+
+
+def test_modules_can_be_copied_and_pickled():
+    net = Net()
+    x = np.ones((1, 3), np.float32)
+    for other in (copy.deepcopy(net), pickle.loads(pickle.dumps(net.state_dict())) and copy.deepcopy(net)):
+        assert other(x).tolist() == net(x).tolist()
+        assert other.scale is not net.scale
+        assert other.scale.name == "scale"
+    p = pickle.loads(pickle.dumps(net.scale))
+    assert (p.tolist(), p.requires_grad, p.name) == ([1.0, 1.0], True, "scale")

@@ -1,0 +1,179 @@
+"""Optimisers against PyTorch's formulas, written in float64 numpy with plain Python state."""
+
+import numpy as np
+import pytest
+
+import dynamic as tw
+from common.errors import ArgumentError
+
+SHAPES = ((3, 2), (4,), ())
+
+
+def sgd(p, g, state, t, *, lr, momentum=0, dampening=0, weight_decay=0, nesterov=False):
+    g = g + weight_decay * p
+    if momentum:
+        state["v"] = g if t == 1 else momentum * state["v"] + (1 - dampening) * g
+        g = g + momentum * state["v"] if nesterov else state["v"]
+    return p - lr * g
+
+
+def adam(p, g, state, t, *, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0):
+    g = g + weight_decay * p
+    state["m"] = betas[0] * state.get("m", 0) + (1 - betas[0]) * g
+    state["v"] = betas[1] * state.get("v", 0) + (1 - betas[1]) * g * g
+    m, v = state["m"] / (1 - betas[0] ** t), state["v"] / (1 - betas[1] ** t)
+    return p - lr * m / (np.sqrt(v) + eps)
+
+
+CASES = [
+    (tw.optim.SGD, sgd, {"lr": 0.1}),
+    (tw.optim.SGD, sgd, {"lr": 0.1, "weight_decay": 0.3}),
+    (tw.optim.SGD, sgd, {"lr": 0.1, "momentum": 0.9}),
+    (tw.optim.SGD, sgd, {"lr": 0.1, "momentum": 0.9, "dampening": 0.5}),
+    (tw.optim.SGD, sgd, {"lr": 0.1, "momentum": 0.9, "weight_decay": 0.1, "nesterov": True}),
+    (tw.optim.Adam, adam, {"lr": 0.01}),
+    (tw.optim.Adam, adam, {"lr": 0.1, "betas": (0.5, 0.9), "eps": 1e-3, "weight_decay": 0.2}),
+]  # fmt: skip
+
+
+def gradients(step, dtype):
+    rng = np.random.default_rng(step)
+    return [rng.standard_normal(shape).astype(dtype) for shape in SHAPES]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("kind", "formula", "options"), CASES)
+def test_formulas(kind, formula, options, dtype):
+    start = gradients(99, dtype)
+    parameters = [tw.nn.Parameter(x) for x in start]
+    expected, states = [x.astype(np.float64) for x in start], [{} for _ in SHAPES]
+    optimizer = kind(parameters, **options)
+    for t in range(1, 8):
+        for i, g in enumerate(gradients(t, dtype)):
+            parameters[i].grad = tw.tensor(g)
+            expected[i] = formula(expected[i], g.astype(np.float64), states[i], t, **options)
+        optimizer.step()
+    tolerance = 1e-5 if dtype is np.float32 else 1e-12
+    for p, want in zip(parameters, expected, strict=True):
+        assert p.dtype == dtype
+        assert np.allclose(p.numpy(), want, rtol=tolerance, atol=tolerance)
+
+
+def test_a_small_step_count_keeps_its_digits():
+    # 1 - 0.999 in float32 would be off by 5e-5
+    p = tw.nn.Parameter(np.zeros(1, np.float32))
+    optimizer = tw.optim.Adam([p], lr=1.0, eps=0.0)
+    p.grad = tw.tensor([1e-3])
+    optimizer.step()
+    assert abs(p.item() + 1) < 3e-7
+
+
+def test_parameters_without_gradient_are_left_alone():
+    a, b = tw.nn.Parameter([1.0]), tw.nn.Parameter([1.0])
+    optimizer = tw.optim.Adam([a, b], lr=0.1)
+    a.grad = tw.tensor([1.0])
+    optimizer.step()
+    assert b.tolist() == [1.0]
+    assert [optimizer.state[p]["step"].item() for p in (a, b)] == [1.0, 0.0]
+
+
+def test_groups_have_their_own_options():
+    a, b = tw.nn.Parameter([1.0]), tw.nn.Parameter([1.0])
+    optimizer = tw.optim.SGD([{"params": [a]}, {"params": b, "lr": 0.5}], lr=0.25)
+    a.grad = b.grad = tw.tensor([1.0])
+    optimizer.step()
+    assert (a.tolist(), b.tolist()) == ([0.75], [0.5])
+
+
+def test_the_learning_rate_can_change_between_steps():
+    p = tw.nn.Parameter([1.0])
+    optimizer = tw.optim.SGD([p], lr=0.5)
+    p.grad = tw.tensor([1.0])
+
+    @tw.function
+    def step():
+        optimizer.step()
+
+    step()
+    optimizer.param_groups[0]["lr"] *= 0.5
+    step()
+    assert optimizer.param_groups[0]["lr"] == 0.25
+    assert p.tolist() == [0.25]
+    rate = tw.tensor(0.125)
+    q = tw.nn.Parameter([1.0])
+    q.grad = tw.tensor([1.0])
+    other = tw.optim.SGD([q], lr=rate)
+    other.step()
+    rate.fill_(0.5)
+    other.step()
+    assert q.tolist() == [0.375]
+
+
+def test_other_options_are_fixed():
+    optimizer = tw.optim.SGD([tw.nn.Parameter([1.0])], lr=0.5, momentum=0.9)
+    with pytest.raises(ArgumentError, match="make a new optimiser"):
+        optimizer.param_groups[0]["momentum"] = 0.5
+
+
+def test_zero_grad():
+    p = tw.nn.Parameter([1.0])
+    optimizer = tw.optim.SGD([p], lr=0.5)
+    optimizer.zero_grad()
+    p.grad = tw.tensor([3.0])
+    optimizer.zero_grad(set_to_none=False)
+    assert p.grad.tolist() == [0.0]
+    optimizer.zero_grad()
+    assert p.grad is None
+
+
+def test_closures():
+    p = tw.nn.Parameter([1.0])
+    optimizer = tw.optim.SGD([p], lr=0.5)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = (p * p).sum()
+        loss.backward()
+        return loss
+
+    with tw.no_grad():
+        assert optimizer.step(closure).item() == 1.0
+    assert p.tolist() == [0.0]
+
+
+@pytest.mark.parametrize(("kind", "options"), [(tw.optim.SGD, {"lr": 0.1, "momentum": 0.9}), (tw.optim.Adam, {"lr": 0.1})])
+def test_state_can_be_saved_and_restored(kind, options):
+    def run(steps, state=None, values=(1.0, 2.0)):
+        p = tw.nn.Parameter(list(values))
+        optimizer = kind([p], **options)
+        if state is not None:
+            optimizer.load_state_dict(state)
+        for t in steps:
+            p.grad = tw.tensor(np.float32([t, -t]))
+            optimizer.step()
+        return p.tolist(), optimizer.state_dict()
+
+    whole, _ = run(range(6))
+    half, state = run(range(3))
+    assert run(range(3, 6), state, half)[0] == whole
+    with pytest.raises(ArgumentError, match="different number"):
+        kind([tw.nn.Parameter([1.0]), tw.nn.Parameter([1.0])], **options).load_state_dict(state)
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda p: tw.optim.SGD([], lr=0.1), "empty parameter list"),
+        (lambda p: tw.optim.SGD(p, lr=0.1), "iterable of Tensors"),
+        (lambda p: tw.optim.SGD([p * 2], lr=0.1), "non-leaf"),
+        (lambda p: tw.optim.SGD([p, p], lr=0.1), "more than one parameter group"),
+        (lambda p: tw.optim.SGD([p], lr=-1), "Invalid learning rate"),
+        (lambda p: tw.optim.SGD([p], lr=1, momentum=-1), "Invalid momentum"),
+        (lambda p: tw.optim.SGD([p], lr=1, nesterov=True), "Nesterov"),
+        (lambda p: tw.optim.Adam([p], betas=(0.9, 1.0)), "Invalid beta parameter at index 1"),
+        (lambda p: tw.optim.Adam([p], eps=-1.0), "Invalid epsilon"),
+    ],
+)
+def test_mistakes(make, text):
+    with pytest.raises(ValueError, match=text):
+        make(tw.nn.Parameter([1.0]))

@@ -1,0 +1,145 @@
+"""Making, converting, indexing and printing tensors; random state."""
+
+import numpy as np
+import pytest
+
+import dynamic as tw
+from common.errors import ArgumentError, DTypeError
+
+
+@pytest.mark.parametrize(
+    ("data", "dtype"),
+    [
+        (1.5, "float32"), (2, "int64"), (True, "bool"), ([1, 2.5], "float32"), ([[1], [2]], "int64"), ([], "float32"),
+        (np.float64(1), "float64"), ([np.float64(1)], "float64"), (np.ones(2, np.int8), "int8"),
+        (np.ones(2, ">f4"), "float32"), (np.ones(2, np.float64), "float64"),
+    ],
+)  # fmt: skip
+def test_dtypes_of_data(data, dtype):
+    t = tw.tensor(data)
+    assert t.dtype == np.dtype(dtype)
+    assert t.numpy().dtype.isnative
+    assert tw.tensor(data, dtype=tw.float64).dtype == np.float64
+
+
+def test_what_is_copied_and_what_is_shared():
+    array = np.ones(2, np.float32)
+    copied, shared, same = tw.tensor(array), tw.as_tensor(array), tw.from_numpy(array)
+    array[0] = 5
+    assert (copied.tolist(), shared.tolist(), same.tolist()) == ([1, 1], [5, 1], [5, 1])
+    assert tw.as_tensor(shared) is shared
+    assert tw.as_tensor(shared, dtype=tw.int64).tolist() == [5, 1]
+    x = tw.tensor([1.0], requires_grad=True)
+    assert tw.tensor(x).is_leaf
+    assert not tw.tensor(x).requires_grad
+    with pytest.raises(ArgumentError, match=r"expected np.ndarray"):
+        tw.from_numpy([1.0])
+
+
+def test_creation():
+    assert tw.zeros(2, 3).shape == tw.zeros((2, 3)).shape == tw.ones([2, 3]).shape == (2, 3)
+    assert tw.ones(2, dtype=tw.int8).dtype == np.int8
+    assert tw.full((2,), True).dtype == bool
+    assert tw.full((2,), 2.5, dtype=tw.float64).tolist() == [2.5, 2.5]
+    assert tw.eye(2, 3).tolist() == [[1, 0, 0], [0, 1, 0]]
+    assert tw.arange(4).tolist() == [0, 1, 2, 3]
+    assert tw.arange(5, -1, -2).tolist() == [5, 3, 1]
+    assert tw.arange(1, 2, 0.25).tolist() == [1, 1.25, 1.5, 1.75]
+    assert (tw.arange(3).dtype, tw.arange(3.0).dtype, tw.arange(3, dtype=tw.int32).dtype) == ("int64", "float32", "int32")
+    x = tw.tensor([1.0, np.nan])
+    assert (tw.zeros_like(x).tolist(), tw.ones_like(x).tolist()) == ([0, 0], [1, 1])
+
+
+def test_arange_rounds_once():
+    step = 0.1
+    assert (tw.arange(0, 1, step).numpy() == (np.arange(10) * step).astype(np.float32)).all()
+
+
+def test_conversions():
+    x = tw.tensor([[1.5, -2.5]])
+    assert (x.double().dtype, x.long().tolist(), x.bool().tolist()) == (np.float64, [[1, -2]], [[True, True]])
+    assert x.to(np.float32) is x
+    assert (float(tw.tensor(1.5)), int(tw.tensor(2)), bool(tw.tensor(0)), [5, 6][tw.tensor(1)]) == (1.5, 2, False, 6)
+    assert np.asarray(x).tolist() == x.tolist() == [[1.5, -2.5]]
+    assert (x.size(), x.size(1), x.dim(), x.numel(), len(x), x.ndim) == ((1, 2), 2, 2, 2, 1, 2)
+    assert [row.tolist() for row in tw.ones(2, 1)] == [[1.0], [1.0]]
+    assert tw.tensor([1, 2]).type_as(x).dtype == np.float32
+    with pytest.raises(DTypeError):
+        x.to(np.complex128)
+
+
+def test_numpy_shares_memory():
+    x = tw.zeros(2)
+    x.numpy()[0] = 3
+    assert x.tolist() == [3.0, 0.0]
+
+
+KEYS = [0, -1, slice(1, None), slice(None, None, 2), (slice(None), 1), (None, 0), (..., 2), (1, ..., None), (slice(0, 0),)]
+
+
+@pytest.mark.parametrize("key", KEYS, ids=str)
+def test_indexing(key):
+    array = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    x = tw.tensor(array, requires_grad=True)
+    y = x[key]
+    assert y.tolist() == array[key].tolist()
+    y.sum().backward()
+    expected = np.zeros_like(array)
+    expected[key] = 1
+    assert x.grad.tolist() == expected.tolist()
+
+
+def test_operators_with_numbers_and_arrays_on_both_sides():
+    x = tw.tensor([2.0, 4.0])
+    array = np.float32([1.0, 2.0])
+    assert [(1 - x).tolist(), (8 / x).tolist(), (2**x).tolist(), (x**2).tolist()] == [[-1, -3], [4, 2], [4, 16], [4, 16]]
+    assert [(array * x).tolist(), (x - array).tolist(), (array @ x).item()] == [[2, 8], [1, 2], 10.0]
+    assert type(array * x) is type(np.float64(2) * x) is tw.Tensor
+    assert [(-x).tolist(), abs(-x).tolist(), (x == 2).tolist(), (x != array).tolist()] == [[-2, -4], [2, 4], [True, False], [True, True]]
+    a, b = tw.tensor([True, False]), tw.tensor([True, True])
+    assert [(a & b).tolist(), (a | b).tolist(), (a ^ b).tolist(), (~a).tolist(), (True & a).tolist()] == [
+        [True, False], [True, True], [False, True], [False, True], [True, False]]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("tensor", "text"),
+    [
+        (tw.tensor(3.0), "tensor(3.)"),
+        (tw.tensor([[1.0, 2.5], [3, 4]]), "tensor([[1.0000, 2.5000],\n        [3.0000, 4.0000]])"),
+        (tw.tensor([1, 2]), "tensor([1, 2])"),
+        (tw.ones(2, dtype=tw.float64), "tensor([1., 1.], dtype=float64)"),
+        (tw.ones(1).requires_grad_(), "tensor([1.], requires_grad=True)"),
+        (tw.ones(1).requires_grad_() * 2, "tensor([2.], grad_fn=<MulBackward0>)"),
+        (tw.zeros(0, 3), "tensor([], size=(0, 3))"),
+        (tw.tensor([1e-8, 1.0]), "tensor([1.0000e-08, 1.0000e+00])"),
+        (tw.tensor([np.nan, np.inf]), "tensor([nan, inf])"),
+    ],
+)
+def test_repr_is_pytorchs(tensor, text):
+    assert repr(tensor) == text
+
+
+def test_random_streams():
+    tw.manual_seed(7)
+    a, state, b = tw.rand(3), tw.get_rng_state(), tw.randn(2, 2)
+    tw.set_rng_state(state)
+    assert tw.randn(2, 2).tolist() == b.tolist()
+    tw.manual_seed(7)
+    assert tw.rand(5)[:3].tolist() == a.tolist()  # element i depends on the seed and on i alone
+    own = tw.Generator(7)
+    before = tw.get_rng_state().tolist()
+    assert tw.rand(3, generator=own).tolist() == a.tolist()
+    assert tw.get_rng_state().tolist() == before
+    assert tw.rand(2, dtype=tw.float64).dtype == np.float64
+    assert tw.manual_seed(-1).get_state().tolist() == [-1, 0]
+    with pytest.raises(DTypeError):
+        tw.rand(2, dtype=tw.int64)
+
+
+def test_random_distributions():
+    tw.manual_seed(0)
+    u, z = tw.rand(100_000).numpy(), tw.randn(100_000).numpy()
+    assert 0 <= u.min() < 1e-3 < 0.999 < u.max() < 1
+    assert abs(u.mean() - 0.5) < 0.005
+    assert abs(z.mean()) < 0.02
+    assert abs(z.std() - 1) < 0.01
