@@ -74,6 +74,8 @@ def test_an_engine_loads_only_what_it_needs(engine):
 # to grow for a new op: what is not named takes the general path.
 NAMED_OPS = {
     "dynamic/tensors.py": "hot operators that skip the general path; benchmarks/test_chain.py shows the gain",
+    "dynamic/binding.py": "which operator method is the short path of a function",
+    "static/compile.py": "kinds of reductions, one of which is named like its op",
     "static/lowering": "what graphs are made of: casts, constants, indexing, sums, selection; costs of cheap ops",
     "static/passes": "a rewrite is a fact about particular ops",
     "static/unjitted.py": "names of kernel functions, which are those of their ops",
