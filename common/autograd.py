@@ -163,9 +163,7 @@ def _run(
     trace = mode.current_trace()
     for position, (root, cotangent) in enumerate(zip(roots, given)):
         if not isinstance(root, TensorBase) or root.edge is None:
-            raise GradientError(
-                f"element {position} of tensors does not require grad and does not have a grad_fn"
-            )
+            raise GradientError(f"element {position} of tensors does not require grad and does not have a grad_fn")
         seed = _seed(root, cotangent)
         payload = seed.data if isinstance(seed, TensorBase) and trace is None else seed
         if create_graph:

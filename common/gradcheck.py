@@ -68,9 +68,7 @@ def gradcheck(
             flatten(vjp(function, *(x + sign * eps * v for x, v in zip(points, steps, strict=True)))[0])[0]
             for sign in (1, -1)
         )
-        terms = [
-            c * (_array(a) - _array(b)) / (2 * eps) for c, a, b in zip(cotangents, ahead, behind, strict=True)
-        ]
+        terms = [c * (_array(a) - _array(b)) / (2 * eps) for c, a, b in zip(cotangents, ahead, behind, strict=True)]
         parts = [g * v for g, v in zip(gradients, steps, strict=True)]
         measured, claimed = (sum(float(np.sum(p)) for p in terms), sum(float(np.sum(p)) for p in parts))
         scale = max(sum(float(np.sum(np.abs(p))) for p in side) for side in (terms, parts))

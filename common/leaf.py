@@ -41,8 +41,7 @@ class Leaf(TensorBase):
         if requires_grad:
             if self.data.dtype.kind != "f":
                 raise DTypeError(
-                    "only Tensors of floating point dtype can require gradients; this one is "
-                    f"{self.data.dtype}"
+                    f"only Tensors of floating point dtype can require gradients; this one is {self.data.dtype}"
                 )
             self.requires_grad = True
 

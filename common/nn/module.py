@@ -61,8 +61,8 @@ class Module:
             raise AttributeError(f"cannot assign {name!r} before Module.__init__() call")
         if isinstance(value, TensorBase) and not isinstance(value, Leaf) and name in tables["_parameters"]:
             raise ArgumentError(
-                f"cannot assign a {type(value).__name__} as parameter {name!r} (Parameter or None expected); write into it "
-                "with copy_() under no_grad()"
+                f"cannot assign a {type(value).__name__} as parameter {name!r} (Parameter or None expected); to "
+                "change its elements, use copy_() under no_grad()"
             )
         for table in ("_parameters", "_buffers", "_modules"):
             tables[table].pop(name, None)

@@ -16,7 +16,7 @@ def leaf(*values):
 CASES = [
     (lambda: leaf(1.0, 2.0).mul(2).backward(), RuntimeError, "grad can be implicitly created only for scalar outputs"),
     (lambda: tw.tensor(1.0).backward(), RuntimeError, "element 0 of tensors does not require grad"),
-    (lambda: tw.tensor([1], requires_grad=True), RuntimeError, "only Tensors of floating point dtype can require grad"),
+    (lambda: tw.tensor([1], requires_grad=True), RuntimeError, "only Tensors of floating point dtype"),
     (lambda: tw.tensor([1]).requires_grad_(), TypeError, "only Tensors of floating point dtype can require grad"),
     (lambda: tw.nn.Parameter(np.array([1])), RuntimeError, "only Tensors of floating point dtype can require grad"),
     (lambda: leaf(1.0).numpy(), RuntimeError, "Can't call numpy() on Tensor that requires grad"),
@@ -24,7 +24,7 @@ CASES = [
     (lambda: bool(tw.ones(2)), RuntimeError, "Boolean value of Tensor with 2 values is ambiguous"),
     (lambda: tw.ones(2, 3) @ tw.ones(2, 3), RuntimeError, "mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)"),
     (lambda: tw.ones(2, 2) @ tw.ones(2, 2, dtype=tw.float64), RuntimeError, "to have the same dtype"),
-    (lambda: tw.ones(2, 3).sum(5), IndexError, "Dimension out of range (expected to be in range of [-2, 1], but got 5)"),
+    (lambda: tw.ones(2, 3).sum(5), IndexError, "Dimension out of range (expected to be in range of [-2, 1]"),
     (lambda: tw.ones(2).mean(dim=(0, 0)), ValueError, "names a dimension twice"),
     (lambda: tw.tensor([1]).mean(), TypeError, "should be floating point"),
     (lambda: tw.zeros(0).amax(), RuntimeError, "has size 0 and the op has no identity"),

@@ -92,7 +92,7 @@ def test_graphs_keep_no_tensors_alive():
     assert x.grad.tolist() == [6.0] * 4
 
 
-def test_modules_and_optimisers_are_freed():
+def train_once():
     model = tw.nn.Sequential(tw.nn.Linear(3, 4), tw.nn.Tanh(), tw.nn.Linear(4, 2))
     optimizer = tw.optim.Adam(model.parameters())
 
@@ -105,6 +105,8 @@ def test_modules_and_optimisers_are_freed():
         return loss
 
     step(np.ones((5, 3), np.float32))
-    held = [weakref.ref(p) for p in model.parameters()]
-    del model, optimizer, step
-    assert [r() for r in held] == [None] * 4
+    return [weakref.ref(p) for p in model.parameters()]
+
+
+def test_modules_and_optimisers_are_freed():
+    assert [held() for held in train_once()] == [None] * 4

@@ -141,7 +141,9 @@ def test_closures():
     assert p.tolist() == [0.0]
 
 
-@pytest.mark.parametrize(("kind", "options"), [(tw.optim.SGD, {"lr": 0.1, "momentum": 0.9}), (tw.optim.Adam, {"lr": 0.1})])
+@pytest.mark.parametrize(
+    ("kind", "options"), [(tw.optim.SGD, {"lr": 0.1, "momentum": 0.9}), (tw.optim.Adam, {"lr": 0.1})]
+)
 def test_state_can_be_saved_and_restored(kind, options):
     def run(steps, state=None, values=(1.0, 2.0)):
         p = tw.nn.Parameter(list(values))

@@ -91,7 +91,8 @@ def test_numbers_are_rounded_once_to_the_computing_dtype():
 
 
 @pytest.mark.parametrize(
-    ("a", "b"), [((2, 3), (3,)), ((2, 1), (1, 3)), ((), (2,)), ((4, 1, 3), (2, 1)), ((0, 3), (1, 3)), ((1,), (0,)), ((), ())]
+    ("a", "b"),
+    [((2, 3), (3,)), ((2, 1), (1, 3)), ((), (2,)), ((4, 1, 3), (2, 1)), ((0, 3), (1, 3)), ((1,), (0,)), ((), ())],
 )
 def test_broadcasting(a, b):
     x, y = np.full(a, 2, np.float32), np.full(b, 3, np.float32)

@@ -45,7 +45,11 @@ def test_creation():
     assert tw.arange(4).tolist() == [0, 1, 2, 3]
     assert tw.arange(5, -1, -2).tolist() == [5, 3, 1]
     assert tw.arange(1, 2, 0.25).tolist() == [1, 1.25, 1.5, 1.75]
-    assert (tw.arange(3).dtype, tw.arange(3.0).dtype, tw.arange(3, dtype=tw.int32).dtype) == ("int64", "float32", "int32")
+    assert (tw.arange(3).dtype, tw.arange(3.0).dtype, tw.arange(3, dtype=tw.int32).dtype) == (
+        "int64",
+        "float32",
+        "int32",
+    )
     x = tw.tensor([1.0, np.nan])
     assert (tw.zeros_like(x).tolist(), tw.ones_like(x).tolist()) == ([0, 0], [1, 1])
 
@@ -74,7 +78,17 @@ def test_numpy_shares_memory():
     assert x.tolist() == [3.0, 0.0]
 
 
-KEYS = [0, -1, slice(1, None), slice(None, None, 2), (slice(None), 1), (None, 0), (..., 2), (1, ..., None), (slice(0, 0),)]
+KEYS = [
+    0,
+    -1,
+    slice(1, None),
+    slice(None, None, 2),
+    (slice(None), 1),
+    (None, 0),
+    (..., 2),
+    (1, ..., None),
+    (slice(0, 0),),
+]
 
 
 @pytest.mark.parametrize("key", KEYS, ids=str)
@@ -92,10 +106,20 @@ def test_indexing(key):
 def test_operators_with_numbers_and_arrays_on_both_sides():
     x = tw.tensor([2.0, 4.0])
     array = np.float32([1.0, 2.0])
-    assert [(1 - x).tolist(), (8 / x).tolist(), (2**x).tolist(), (x**2).tolist()] == [[-1, -3], [4, 2], [4, 16], [4, 16]]
+    assert [(1 - x).tolist(), (8 / x).tolist(), (2**x).tolist(), (x**2).tolist()] == [
+        [-1, -3],
+        [4, 2],
+        [4, 16],
+        [4, 16],
+    ]
     assert [(array * x).tolist(), (x - array).tolist(), (array @ x).item()] == [[2, 8], [1, 2], 10.0]
     assert type(array * x) is type(np.float64(2) * x) is tw.Tensor
-    assert [(-x).tolist(), abs(-x).tolist(), (x == 2).tolist(), (x != array).tolist()] == [[-2, -4], [2, 4], [True, False], [True, True]]
+    assert [(-x).tolist(), abs(-x).tolist(), (x == 2).tolist(), (x != array).tolist()] == [
+        [-2, -4],
+        [2, 4],
+        [True, False],
+        [True, True],
+    ]
     a, b = tw.tensor([True, False]), tw.tensor([True, True])
     assert [(a & b).tolist(), (a | b).tolist(), (a ^ b).tolist(), (~a).tolist(), (True & a).tolist()] == [
         [True, False], [True, True], [False, True], [False, True], [True, False]]  # fmt: skip
