@@ -7,11 +7,15 @@ numbers). Inside a tier dtypes promote as usual; a lower tier changes the result
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from common.spec import Spec
+
+if TYPE_CHECKING:
+    from common.op import Op
 
 float32 = np.dtype(np.float32)
 float64 = np.dtype(np.float64)
@@ -71,6 +75,24 @@ def result_dtype(specs: Iterable[Spec]) -> tuple[np.dtype, bool]:
             result = promote(result, tier_dtype)
     assert result is not None
     return result, False
+
+
+def compute_dtypes(op: Op, specs: Sequence[Spec]) -> tuple[np.dtype, np.dtype, bool]:
+    """Dtype in which an elementwise op computes, dtype of its result, and whether that is weak."""
+    dtype, weak = result_dtype(spec for name, spec in zip(op.inputs, specs) if name != "condition")
+    if op.domain == "float" and dtype.kind != "f":
+        dtype = float64 if weak else DEFAULT_FLOAT
+    elif op.domain == "bool":
+        dtype = bool_
+    elif op.domain == "number" and dtype == bool_:
+        dtype = int64
+    return dtype, (bool_ if op.result == "bool" else dtype), weak
+
+
+def operand_dtypes(op: Op, specs: Sequence[Spec]) -> tuple[np.dtype, ...]:
+    """The dtype to which each operand of an elementwise op is brought."""
+    dtype = compute_dtypes(op, specs)[0]
+    return tuple(bool_ if name == "condition" else dtype for name in op.inputs)
 
 
 def number_spec(value: bool | int | float) -> Spec:

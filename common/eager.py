@@ -16,9 +16,10 @@ import numpy as np
 from common import apply
 from common import eager_kernels as kernels
 from common import op as ops
+from common.dtypes import compute_dtypes, operand_dtypes
 from common.errors import DivisionByZeroError, IndexRangeError
 from common.op import Op, out_specs
-from common.ops._define import broadcast_shapes, compute_dtypes
+from common.shapes import broadcast_shapes
 from common.spec import Spec
 from common.tape import fit
 
@@ -143,9 +144,9 @@ def _elementwise(self: Recipe) -> None:
         self.dtype = dtype
         return
     self.dtype, out_dtype, _ = compute_dtypes(op, specs)
-    wanted = [np.dtype(np.bool_) if op.name == "where" and i == 0 else self.dtype for i in range(len(forms))]
+    wanted = operand_dtypes(op, specs)
     shapes = tuple(s.shape for s in specs)
-    builtin, loop = _loop(op.name, tuple(wanted), out_dtype, shapes, broadcast_shapes(*shapes, op=op.name))
+    builtin, loop = _loop(op.name, wanted, out_dtype, shapes, broadcast_shapes(*shapes, op=op.name))
     changes = [
         (i, partial(_number_to, d) if isinstance(form, type) else _convert(form[0], form[1], d)[1])
         for i, (form, d) in enumerate(zip(forms, wanted, strict=True))

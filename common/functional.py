@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from common.errors import ArgumentError
+from common.ops import constant as _constant  # noqa: F401  registers what only graphs hold
 from common.ops.arithmetic import (
     abs,
     add,

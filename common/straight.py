@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from common import functional  # fills the registry
+from common.dtypes import compute_dtypes, operand_dtypes
 from common.eager import NUMBERS, Recipe, number, recipe, run, spread
 from common.eager_kernels import fast, form_spec
 from common.op import REGISTRY, Op, rule_parameters
 from common.operators import install
-from common.ops._define import compute_dtypes
 from common.spec import Spec
 from common.tape import fit
 
@@ -113,7 +113,7 @@ class _Trail:
             raise _NotStraightError
         specs = [Spec((2,), x.dtype) if isinstance(x, _Term) else form_spec(type(x)) for x in operands]
         dtype, out_dtype, _ = compute_dtypes(op, specs)
-        wanted = [np.dtype(np.bool_) if op.name == "where" and i == 0 else dtype for i in range(len(specs))]
+        wanted = operand_dtypes(op, specs)
         if any(isinstance(x, _Term) and x.dtype != d for x, d in zip(operands, wanted, strict=True)):
             raise _NotStraightError
         builtin = fast(op.name, tuple(wanted), out_dtype)

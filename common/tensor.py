@@ -14,11 +14,10 @@ import numpy as np
 
 from common import mode
 from common.aliasing import note_view
-from common.dtypes import bool_, number_spec
+from common.dtypes import number_spec, operand_dtypes
 from common.eager import Recipe, recipe
 from common.errors import EscapedTracerError, ShapeError, TwingradError
 from common.op import REGISTRY, Op
-from common.ops._define import compute_dtypes
 from common.spec import Spec
 from common.tape import Edge, Node, next_number, user_frame
 
@@ -172,8 +171,7 @@ def _tier(x: Any) -> Any:
 def _cast_targets(op: Op, tiers: tuple[Any, ...]) -> tuple[Any, ...] | None:
     """Per operand the dtype to convert to, or None; None altogether if nothing is converted."""
     specs = [number_spec(t(0)) if isinstance(t, type) else Spec((2,) * t[1], t[0], t[2]) for t in tiers]
-    dtype = compute_dtypes(op, specs)[0]
-    wanted = [bool_ if op.name == "where" and i == 0 else dtype for i in range(len(tiers))]
+    wanted = operand_dtypes(op, specs)
     targets = tuple(None if isinstance(t, type) or t[0] == w else w for t, w in zip(tiers, wanted))
     return targets if any(t is not None for t in targets) else None
 

@@ -51,6 +51,8 @@ class _Fuser:
             self.join_only_user(item)
         for users in self.users.values():
             self.join_siblings(users)
+        for item in reversed(self.work.items):
+            self.join_only_user(item)
         return sorted(self.groups.values(), key=lambda group: group.id)
 
     def producers(self, item: Item) -> list[Item]:

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from common.dim import resolve
+from common.dtypes import number_spec, operand_dtypes
 from common.eager import number, run
 from common.op import Op
-from common.ops._define import compute_dtypes
-from common.spec import Spec
 from static.graph import Graph, Node, Value
 
 
@@ -59,12 +58,5 @@ def _operand(op: Op, node: Node, position: int, x: Any, values: Mapping[tuple[in
         return values[x.key]
     if op.kind != "elementwise":
         return x
-    specs = [y.spec if type(y) is Value else _number_spec(y) for y in node.operands]
-    wanted = np.dtype(np.bool_) if op.name == "where" and position == 0 else compute_dtypes(op, specs)[0]
-    return number(x, wanted)
-
-
-def _number_spec(x: Any) -> Spec:
-    from common.dtypes import number_spec
-
-    return number_spec(x)
+    specs = [y.spec if type(y) is Value else number_spec(y) for y in node.operands]
+    return number(x, operand_dtypes(op, specs)[position])

@@ -146,6 +146,8 @@ class Plan:
             raise ShapeError(f"array {position} has shape {np.shape(x)}, the program was planned for {shape}")
         if self.program.graph.inputs[position].spec.weak and buffer.dtype.itemsize == 8:
             return buffer.dtype.type(x).item()
+        if not isinstance(x, (np.ndarray, np.generic)):
+            raise ArgumentError(f"argument {position} is a {type(x).__name__}, the program takes arrays")
         if x.dtype != buffer.dtype:
             raise ArgumentError(f"array {position} has dtype {x.dtype}, the program takes {buffer.dtype}")
         return np.require(np.asarray(x), buffer.dtype.newbyteorder("="), ["C", "A"])

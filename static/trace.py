@@ -17,12 +17,11 @@ import numpy as np
 
 from common import mode
 from common.dim import Dim, DimScope, Guard, hint
-from common.dtypes import SUPPORTED, bool_, number_spec
+from common.dtypes import SUPPORTED, number_spec, operand_dtypes
 from common.errors import DTypeError, TraceError
 from common.op import REGISTRY, Op, out_specs
-from common.ops._define import compute_dtypes
 from common.spec import Spec
-from common.tape import user_frame, locate
+from common.tape import locate, user_frame
 from common.tensor import NUMBERS, TensorBase, spec_of
 from static.graph import Effect, Graph, Node, Source, Value
 from static.tracer import Tracer
@@ -106,10 +105,8 @@ class Trace:
 
     def constant(self, value: Any) -> Value:
         """A weak 0-d constant: a number or a symbolic size."""
-        from common.ops.constant import constant
-
         spec = number_spec(hint(value))
-        node = Node(len(self.nodes), constant, (), {"value": value}, (spec,), self._source())
+        node = Node(len(self.nodes), REGISTRY["constant"], (), {"value": value}, (spec,), self._source())
         self.nodes.append(node)
         return node.outputs[0]
 
@@ -134,10 +131,8 @@ class Trace:
 
     def _cast(self, op: Op, values: tuple[Any, ...]) -> tuple[Any, ...]:
         """Operands in the dtype in which `op` computes; numbers stay numbers."""
-        dtype = compute_dtypes(op, [spec_of(x) for x in values])[0]
         out = []
-        for position, x in enumerate(values):
-            wanted = bool_ if op.name == "where" and position == 0 else dtype
+        for x, wanted in zip(values, operand_dtypes(op, [spec_of(x) for x in values]), strict=True):
             if type(x) is Value and x.dtype != wanted:
                 x = self.record(REGISTRY["to"], (x,), {"dtype": wanted, "x_dtype": x.dtype})
             out.append(x)

@@ -8,49 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from common.dtypes import DEFAULT_FLOAT, bool_, result_dtype
+from common.dtypes import compute_dtypes
 from common.errors import ShapeError
 from common.op import Op
+from common.shapes import broadcast_shapes, contiguous_strides
 from common.spec import Spec
 
 Rules = Sequence[Callable[..., Any] | None]
-
-
-def broadcast_shapes(*shapes: tuple[Any, ...], op: str = "broadcast") -> tuple[Any, ...]:
-    """The common shape under NumPy's and PyTorch's broadcasting; works on symbolic sizes.
-
-    Raises
-    ------
-    ShapeError : two sizes differ and neither is 1.
-    """
-    ndim = max(map(len, shapes), default=0)
-    out: list[Any] = [1] * ndim
-    for shape in shapes:
-        for axis, extent in enumerate(shape, ndim - len(shape)):
-            known = out[axis]
-            if extent is known or (isinstance(extent, int) and extent == 1):
-                continue
-            if isinstance(known, int) and known == 1:
-                out[axis] = extent
-            elif known != extent:
-                raise ShapeError(
-                    f"{op}: shapes {' and '.join(map(str, shapes))} do not broadcast: sizes {known} and {extent} "
-                    f"at dimension {axis} of the result differ and neither is 1"
-                )
-    return tuple(out)
-
-
-def compute_dtypes(op: Op, specs: Sequence[Spec]) -> tuple[np.dtype, np.dtype, bool]:
-    """Dtype in which an elementwise op computes, dtype of its result, and whether that is weak."""
-    operands = specs[1:] if op.name == "where" else specs
-    dtype, weak = result_dtype(operands)
-    if op.domain == "float" and dtype.kind != "f":
-        dtype = np.dtype(np.float64) if weak else DEFAULT_FLOAT
-    elif op.domain == "bool":
-        dtype = bool_
-    elif op.domain == "number" and dtype == bool_:
-        dtype = np.dtype(np.int64)
-    return dtype, (bool_ if op.result == "bool" else dtype), weak
 
 
 def elementwise(
@@ -69,7 +33,8 @@ def elementwise(
 
     Parameters
     ----------
-    scalar : the expression; its parameter names are the names of the operands.
+    scalar : the expression; its parameter names are the names of the operands. A parameter `condition` is a truth
+        value and takes no part in promotion.
     domain : "any", "number" (bools become int64), "float" (ints become float32) or "bool".
     result : "same" as the computing dtype, or "bool".
     """
@@ -167,13 +132,3 @@ def composite(
     attrs = tuple(p for p in inspect.signature(forward).parameters if p not in inputs)
     return Op(name, "composite", inputs, lambda *a, **k: None, rules, doc, node_name=node_name, nout=nout,
               attrs=attrs, forward=forward, samples=samples)  # fmt: skip
-
-
-def contiguous_strides(shape: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Strides in elements of a C-contiguous array of `shape`."""
-    strides: list[Any] = []
-    step: Any = 1
-    for extent in reversed(shape):
-        strides.append(step)
-        step = step * extent
-    return tuple(reversed(strides))

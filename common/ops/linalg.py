@@ -10,7 +10,8 @@ import numpy as np
 from common.dim import same
 from common.errors import DTypeError, ShapeError
 from common.op import NativeCall
-from common.ops._define import broadcast_shapes, kernel
+from common.ops._define import kernel
+from common.shapes import broadcast_shapes
 from common.spec import Spec, numel
 
 

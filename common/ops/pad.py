@@ -12,7 +12,8 @@ from common.dim import same
 from common.dtypes import promote
 from common.errors import ArgumentError, ShapeError
 from common.op import NativeCall
-from common.ops._define import contiguous_strides, kernel
+from common.ops._define import kernel
+from common.shapes import contiguous_strides
 from common.spec import Spec, numel
 
 

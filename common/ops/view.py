@@ -10,8 +10,9 @@ from common.aliases import accept_numpy_names
 from common.dim import same
 from common.errors import ArgumentError, IndexRangeError, ShapeError
 from common.op import Op
-from common.ops._define import broadcast_shapes, contiguous_strides, view
+from common.ops._define import view
 from common.ops.pad import unslice
+from common.shapes import broadcast_shapes, contiguous_strides
 from common.spec import numel
 
 Placed = tuple[Any, tuple[Any, ...], tuple[Any, ...]]
@@ -272,7 +273,6 @@ def getitem(x: Any, key: Any) -> Any:
     ArgumentError : another kind of index.
     IndexRangeError : an int outside its dimension, or too many indices.
     """
-
     keys = key if isinstance(key, tuple) else (key,)
     used = sum(1 for k in keys if k is not None and k is not Ellipsis)
     if used > x.ndim:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from common.dim import key, same
-from common.ops._define import contiguous_strides
+from common.shapes import contiguous_strides
 from static.graph import Node
 
 Sizes = tuple[Any, ...]

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from common.dim import Dim, hint
-from common.dtypes import bool_, number_spec
-from common.ops._define import compute_dtypes
+from common.dtypes import number_spec, operand_dtypes
 from common.spec import Spec
 from static.graph import Graph, Node, Value
 from static.lowering.items import (
@@ -122,18 +121,19 @@ class _Legaliser(Values):
         function = node.op.name
         if function == "to":
             target = np.dtype(node.attrs["dtype"])
-            dtype, function = specs[0].dtype, "" if specs[0].dtype == target else f"to_{target.name}"
+            wanted: tuple[np.dtype, ...] = (specs[0].dtype,)
+            function = "" if specs[0].dtype == target else f"to_{target.name}"
         else:
-            dtype, _, _ = compute_dtypes(node.op, specs)
+            wanted = operand_dtypes(node.op, specs)
             function = "" if function == "clone" else function
             if node.op.attrs:
                 raise unsupported(node, "an elementwise op with attributes")
-        operands = []
-        for i, x in enumerate(node.operands):
-            wanted = bool_ if function == "where" and i == 0 else dtype
-            operands.append(Operand(self.operand(self.layout(x), value.spec.shape), wanted))
+        operands = [
+            Operand(self.operand(self.layout(x), value.spec.shape), dtype)
+            for x, dtype in zip(node.operands, wanted, strict=True)
+        ]
         dims = strip_ones(value.spec.shape)
-        self.item(node, "map", dims, function=function, dtype=dtype, operands=operands, results=[self.result(value)])
+        self.item(node, "map", dims, function=function, dtype=wanted[-1], operands=operands, results=[self.result(value)])
 
     def by_index(self, node: Node) -> None:
         """`pick` and `spread`: one element per row, which lies at an index that is data."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from common.ops._define import contiguous_strides
+from common.shapes import contiguous_strides
 from common.spec import numel
 from static.loopir import Let, Place
 from static.lowering.groups import Group

@@ -93,6 +93,6 @@ def _copy(work: Work, state: Buffer, value: Buffer) -> Group:
 
 
 def _strides(state: Buffer) -> tuple[object, ...]:
-    from common.ops._define import contiguous_strides
+    from common.shapes import contiguous_strides
 
     return contiguous_strides(strip_ones(state.shape))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from common.op import NativeCall
-from common.ops._define import contiguous_strides
+from common.shapes import contiguous_strides
 from common.spec import numel
 from static.graph import Node
 from static.lowering.items import (

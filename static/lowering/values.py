@@ -9,7 +9,7 @@ import numpy as np
 
 from common.dim import same
 from common.errors import CompileError
-from common.ops._define import contiguous_strides
+from common.shapes import contiguous_strides
 from common.spec import numel
 from static.graph import Graph, Node, Value
 from static.lowering.items import (
