@@ -133,7 +133,9 @@ class _Legaliser(Values):
             for x, dtype in zip(node.operands, wanted, strict=True)
         ]
         dims = strip_ones(value.spec.shape)
-        self.item(node, "map", dims, function=function, dtype=wanted[-1], operands=operands, results=[self.result(value)])
+        self.item(
+            node, "map", dims, function=function, dtype=wanted[-1], operands=operands, results=[self.result(value)]
+        )
 
     def by_index(self, node: Node) -> None:
         """`pick` and `spread`: one element per row, which lies at an index that is data."""

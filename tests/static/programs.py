@@ -175,3 +175,18 @@ def draw_program(choose, length=10, returned=3):
 
     program.steps = []
     return program
+
+
+def draw_writes(choose, values, states):
+    """New values for states: each some value of the same shape and dtype, the old value of another one included."""
+    new = []
+    for state in states:
+        same = [
+            v
+            for v in values
+            if v.dtype == state.dtype and len(v.shape) == len(state.shape)
+            and all(known(m) == known(n) and literal_one(m) == literal_one(n) for m, n in zip(v.shape, state.shape))
+        ]  # fmt: skip
+        recent = same[-6:]
+        new.append(recent[choose(len(recent))])
+    return new
