@@ -18,7 +18,9 @@ def main() -> int:
         print("tests: pytest is missing here; python3 -m pip install -e '.[test]'", file=sys.stderr)
         return 2
     # Only the plain command runs in parallel: with arguments, -x, --pdb, -s and durations mean what they say.
-    arguments = sys.argv[1:] or ["-n", str(os.cpu_count() or 1), "--dist", "worksteal"]
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    # At most 8 workers, of about 300 MB each: the compiler is loaded in every one.
+    arguments = sys.argv[1:] or ["-n", str(min(cores, 8)), "--dist", "worksteal"]
     return int(pytest.main(["--rootdir", str(ROOT), "-c", str(ROOT / "pyproject.toml"), *arguments]))
 
 
