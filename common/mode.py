@@ -64,6 +64,7 @@ class set_grad_enabled:
         grad_mode.reset(self._tokens.pop())
 
     def __call__(self, function: F) -> F:
+        """Decorate: every call of `function` runs in a context of its own."""
         mode = self.mode
 
         @functools.wraps(function)

@@ -8,9 +8,9 @@ view         an index map on (offset, shape, strides)
 kernel       one compiled function which both engines call, e.g. gemm, gather
 composite    written with ops; a rule of its own only where that is measurably better
 
-A gradient rule is a small function of the cotangent `g`, the output `y`, inputs by their names, and
-attributes by theirs; ``x_shape`` is the shape of input x without its value. What a node saves for backward is what its rules name. The same rule runs on arrays
-(eager engine), on recorded tensors (higher order) and on traced values (compiler).
+A gradient rule is a small function of the cotangent `g`, the output `y`, inputs by their names, and attributes by
+theirs; ``x_shape`` is the shape of input x without its value. What a node saves for backward is what its rules name.
+The same rule runs on arrays (eager engine), on recorded tensors (higher order) and on traced values (compiler).
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ class Op:
     """
 
     __slots__ = (
-        "name", "kind", "inputs", "spec", "rules", "node_name", "saves", "backward", "doc", "samples", "scalar", "result",
-        "reduce", "strided", "native", "forward", "nout", "domain", "attrs", "saved_inputs", "saved_shapes",
+        "name", "kind", "inputs", "spec", "rules", "node_name", "saves", "backward", "doc", "samples", "scalar",
+        "result", "reduce", "strided", "native", "forward", "nout", "domain", "attrs", "saved_inputs", "saved_shapes",
         "saves_output", "oracle", "array", "differentiable", "save",
     )  # fmt: skip
 

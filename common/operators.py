@@ -77,7 +77,7 @@ def install(cls: type, registry: dict[str, Op], *, comparisons: bool = True) -> 
     for name, op in _LOGICAL.items():
         setattr(cls, f"__{name}__", _logical(registry[op]))
         setattr(cls, f"__r{name}__", _logical(registry[op], swapped=True))
-    cls.__invert__ = _logical(registry["logical_not"])  # type: ignore[attr-defined]
+    setattr(cls, "__invert__", _logical(registry["logical_not"]))  # noqa: B010  the class has no such attribute yet
     for name, op in _COMPARE.items() if comparisons else ():
         setattr(cls, f"__{name}__", _forward(registry[op]))
     for name, op in _UNARY.items():

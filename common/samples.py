@@ -158,7 +158,7 @@ def samples_of(op: Op) -> Samples:
     KeyError : an op that brings none and needs some; `constant`, which has neither operands nor a kernel.
     """
     if op.samples is not None:
-        return op.samples  # type: ignore[no-any-return]
+        return op.samples
     if op.name in _TABLE:
         return _TABLE[op.name]
     if op.node_name == "CatBackward0":

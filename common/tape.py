@@ -64,7 +64,8 @@ class Node:
         self.number = next_number()
         self.op, self.attrs, self.edges, self.saved = op, attrs, edges, saved
         self.backward = op.backward
-        self.fit, self.code, self.lasti, self.freed_by = fit, code, lasti, None
+        self.fit, self.code, self.lasti = fit, code, lasti
+        self.freed_by: tuple[Any, int] | None = None
 
     def name(self) -> str:
         """PyTorch's name of the node, e.g. ``MulBackward0``."""

@@ -264,7 +264,8 @@ def _attach(
 def saved_tensors(node: Node) -> tuple[Any, ...]:
     """The saved payloads of a node as tensors with their history, for recording the backward pass itself."""
     assert node.saved is not None
-    op, out = node.op, []
+    op = node.op
+    out: list[Any] = []
     if op.kind == "region":
         return node.saved
     for position, index in enumerate(op.saved_inputs):

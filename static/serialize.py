@@ -111,7 +111,9 @@ class _Reader:
         name = record["op"]
         if name is not None and name not in REGISTRY:
             raise ArgumentError(f"the graph uses the op {name!r}, which is not registered")
-        operands = tuple(values[tuple(x["value"])] if "value" in x else self._read(x["number"]) for x in record["operands"])
+        operands = tuple(
+            values[tuple(x["value"])] if "value" in x else self._read(x["number"]) for x in record["operands"]
+        )
         attrs = {key: self._read(x) for key, x in record["attrs"].items()}
         specs = [Spec(self._read(shape), np.dtype(dtype), weak) for shape, dtype, weak in record["specs"]]
         op = None if name is None else REGISTRY[name]

@@ -127,7 +127,7 @@ class Traced:
 
 
 def _common_case(structure: Any, count: int) -> str:
-    """Name the result's form: "one" or "tuple" for a result that is a tensor or a flat tuple of tensors, "" for any other."""
+    """Which form the result has: "one" tensor, a flat "tuple" of tensors, or "" for any other."""
     if structure == LEAF and count == 1:
         return "one"
     return "tuple" if structure == (tuple, (LEAF,) * count) else ""

@@ -35,9 +35,9 @@ class Tracer(TensorBase):
         """The error for a tracer that is used after its trace."""
         file, line, function = self.data.node.source
         return EscapedTracerError(
-            f"a traced value ({self.data.spec} from {self.data.node.name} at {file}:{line} in {function}) is used after "
-            f"its trace of {self.trace.name} has ended. It has no elements. Return it from the traced function instead "
-            "of storing it in a global, an attribute or a list."
+            f"a traced value ({self.data.spec} from {self.data.node.name} at {file}:{line} in {function}) is used "
+            f"after its trace of {self.trace.name} has ended. It has no elements. Return it from the traced function "
+            "instead of storing it in a global, an attribute or a list."
         )
 
 

@@ -122,7 +122,7 @@ def _method(symbol: str) -> tuple[Any, _MethodDef]:
 def _builtin(symbol: str, table: np.ndarray, *keep: Any) -> Callable[..., Any]:
     make, definition = _method(symbol)
     # The builtin owns `self`, and with it everything that the table points to.
-    return make(ctypes.addressof(definition), (table.tobytes(), *keep), None)  # type: ignore[no-any-return]
+    return make(ctypes.addressof(definition), (table.tobytes(), *keep), None)
 
 
 @cache

@@ -113,8 +113,8 @@ def scatter_add(x: Any, dim: int, index: Any, src: Any) -> Any:
     sizes = zip(*shapes, strict=True) if len({len(s) for s in shapes}) == 1 else [(0, 1, 2)]
     if any(a != b or b != c for a, b, c in sizes) or index.shape[axis] != src.shape[axis]:
         raise ShapeError(
-            f"scatter_add(): index {tuple(index.shape)} and src {tuple(src.shape)} must have one shape, equal to that of "
-            f"the input {tuple(x.shape)} except in dimension {axis}"
+            f"scatter_add(): index {tuple(index.shape)} and src {tuple(src.shape)} must have one shape, equal to that "
+            f"of the input {tuple(x.shape)} except in dimension {axis}"
         )
     return x + scatter_zeros(src, index, extent=x.shape[axis], dim=axis)
 
@@ -154,7 +154,7 @@ def _put_native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str, An
 def _put_oracle(g: np.ndarray, index: np.ndarray, extent: int, dim: int) -> np.ndarray:
     out = np.zeros((*g.shape[:dim], extent, *g.shape[dim + index.ndim :]), g.dtype)
     parts = g.reshape(*g.shape[:dim], -1, *g.shape[dim + index.ndim :])
-    lead = (slice(None),) * dim
+    lead: tuple[Any, ...] = (slice(None),) * dim
     for j, i in enumerate(index.ravel()):
         out[(*lead, i)] += parts[(*lead, j)]
     return out

@@ -25,11 +25,10 @@ def _unslice_native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str
     offset = sum_products(attrs["starts"], strides)
     steps = tuple(a * b for a, b in zip(attrs["steps"], strides, strict=True))
     zero = copying.value_bits(0, out.dtype)
+    place = copying.copy_args(g.shape, out_offset=offset, out_strides=steps)
     return [
         NativeCall(copying.fill_source(out.dtype), "fill", (numel(out.shape), zero), (1,)),
-        NativeCall(
-            copying.copy_source(g.dtype), "copy", copying.copy_args(g.shape, out_offset=offset, out_strides=steps), (0, 1)
-        ),
+        NativeCall(copying.copy_source(g.dtype), "copy", place, (0, 1)),
     ]
 
 
