@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from common import mode
+from common.dim import Dim
 from common.dtypes import DEFAULT_FLOAT, SUPPORTED, int64
 from common.errors import ArgumentError, DTypeError
+from common.operators import as_operand
 from common.tensor import NUMBERS, TensorBase, wrap
 
 CONVERTED = (np.ndarray, np.generic, list, tuple)
@@ -28,6 +30,8 @@ def operand(x: Any, *others: Any) -> Any:
         return x
     if isinstance(x, CONVERTED):
         return lift(to_array(x, copy=False))
+    if isinstance(x, Dim):
+        return as_operand(x)
     if isinstance(x, NUMBERS) and all(isinstance(o, NUMBERS) for o in others):
         return lift(to_array(x))
     return x

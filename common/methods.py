@@ -11,7 +11,7 @@ from common.aliasing import refuse_shared
 from common.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from common.mutation import log_write
 from common.op import REGISTRY, Op
-from common.operators import install
+from common.operators import as_operand, install
 from common.spec import numel
 from common.tape import user_frame
 from common.tensor import TensorBase, wrap
@@ -45,7 +45,7 @@ def install_methods(cls: type[TensorBase]) -> None:
 
 def _method_of(op: Op) -> Any:
     def method(self: Any, *others: Any) -> Any:
-        return op(self, *others)
+        return op(self, *map(as_operand, others))
 
     method.__name__, method.__doc__ = op.name, op.doc
     return method
@@ -53,7 +53,7 @@ def _method_of(op: Op) -> Any:
 
 def _in_place(op: Any) -> Any:
     def method(self: TensorBase, other: Any) -> TensorBase:
-        value = op(self, other)
+        value = op(self, as_operand(other))
         node = value.grad_fn
         if node is not None and node.saved and isinstance(self.data, np.ndarray):
             # the op's own rules need the operand as it was before this write

@@ -10,12 +10,14 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from common import mode
 from common.autograd import cotangent_like, differentiate, view_of
-from common.create import lift, to_array
+from common.create import lift
 from common.errors import ArgumentError, DTypeError, GradientError
 from common.tape import Node, collect, next_number
-from common.tensor import TensorBase
+from common.tensor import NUMBERS, TensorBase
 from common.tree import flatten, unflatten
 
 Function = Callable[..., Any]
@@ -182,7 +184,8 @@ class _Linearised:
 
 def _fresh(x: Any, outer: bool) -> TensorBase:
     """A primal as a leaf of its own, or, where something outside differentiates it too, as a view with history."""
-    x = lift(to_array(x)) if isinstance(x, (float, int)) else lift(x)
+    # a number is weak: float64, which gives way to the dtype of tensors with dimensions
+    x = lift(np.array(x, np.float64 if isinstance(x, float) else None)) if isinstance(x, NUMBERS) else lift(x)
     if not isinstance(x, TensorBase):
         raise ArgumentError(f"a differentiated argument must be made of tensors, got {type(x).__name__}")
     if x.dtype.kind != "f":
