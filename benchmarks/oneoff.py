@@ -32,16 +32,25 @@ def fresh_process(engine: str, workload: str, cache: str, steps: int = STEPS) ->
     ChildError
         If the process fails.
     """
-    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.child", engine, workload, str(steps)],
-        env={**os.environ, "TWINGRAD_CACHE": cache, "PYTHONPATH": path},
+        env={**child_environment(), "TWINGRAD_CACHE": cache},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     if done.returncode:
         lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
         raise ChildError("\n".join([*lines[-20:-1], f"{engine} failed in a new process: {lines[-1]}"]))
     return dict(json.loads(done.stdout.splitlines()[-1]))
+
+
+def child_environment() -> dict[str, str]:
+    """The environment of a measuring process: it finds this checkout, and keeps bytecode as an installed package does.
+
+    An environment that forbids bytecode files would make every import compile every module again.
+    """
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, "PYTHONPATH": path}
 
 
 def cold_and_disk(engine: str, workload: str, cold: int, disk: int) -> dict[str, list[Report]]:

@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 
 from benchmarks.bootstrap import ROOT
-from benchmarks.oneoff import cold_and_disk
+from benchmarks.oneoff import child_environment, cold_and_disk
 
 
 def seconds_in_new_process(code: str) -> float:
     """Run code that prints a number in a new process and return the number."""
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=child_environment(), cwd=ROOT, capture_output=True, text=True, check=True
+    )
     return float(done.stdout)
 
 
