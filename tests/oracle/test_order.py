@@ -9,12 +9,13 @@ from static.jit import Function
 from tests.bits import assert_same_bits
 from tests.oracle.test_kernels import ordered_sum
 
-RNG = np.random.default_rng(60)
 f4 = np.float32
 
 
-def normals(*shape):
-    return (RNG.normal(size=shape) * 10.0 ** RNG.integers(-3, 4, shape)).astype(f4)
+def normals(seed, *shapes):
+    """Arrays of values of many magnitudes, so that every order of addition shows."""
+    rng = np.random.default_rng(seed)
+    return [(rng.normal(size=s) * 10.0 ** rng.integers(-3, 4, s)).astype(f4) for s in shapes]
 
 
 def both(f, *arrays):
@@ -31,7 +32,7 @@ def both(f, *arrays):
 
 
 def test_contributions_are_added_from_the_last_consumer_to_the_first():
-    x, a, b, c, d = (normals(200) for _ in range(5))
+    x, a, b, c, d = normals(1, *[200] * 5)
 
     def f(x):
         first = x * Tensor(a)
@@ -45,7 +46,7 @@ def test_contributions_are_added_from_the_last_consumer_to_the_first():
 
 
 def test_operands_of_one_node_are_taken_from_left_to_right():
-    x, a = normals(100), normals(100)
+    x, a = normals(2, 100, 100)
 
     def f(x):
         return autograd.grad(F.where(Tensor(a > 0), x * Tensor(a), x), x, Tensor(a))
@@ -56,13 +57,13 @@ def test_operands_of_one_node_are_taken_from_left_to_right():
 
 
 def test_a_missing_contribution_is_no_zero():
-    x, seed = normals(5), np.full(5, -0.0, f4)
+    (x,), seed = normals(3, 5), np.full(5, -0.0, f4)
     (grad,) = both(lambda x: autograd.grad(x * 1.0, x, Tensor(seed)), x)
     assert_same_bits(grad, seed, "the gradient -0.0")
 
 
 def test_a_leaf_is_totalled_before_it_is_added_to_grad():
-    x, a, b, c = (normals(300) for _ in range(4))
+    x, a, b, c = normals(4, *[300] * 4)
 
     def f(x):
         F.sum(x * Tensor(a)).backward()
@@ -75,7 +76,7 @@ def test_a_leaf_is_totalled_before_it_is_added_to_grad():
 
 
 def test_undoing_a_broadcast_is_one_sum():
-    x, g = normals(1, 1), normals(40, 37)
+    x, g = normals(5, (1, 1), (40, 37))
     (grad,) = both(lambda x: autograd.grad(x + Tensor(np.zeros((40, 37), f4)), x, Tensor(g)), x)
     expected = ordered_sum(g.ravel())
     assert_same_bits(grad, expected.reshape(1, 1), "x.grad")
@@ -84,7 +85,7 @@ def test_undoing_a_broadcast_is_one_sum():
 
 
 def test_contributions_are_cast_before_they_are_added():
-    x, a, b = normals(100), RNG.normal(size=100), RNG.normal(size=100)
+    (x,), (a, b) = normals(6, 100), np.random.default_rng(6).normal(size=(2, 100))
 
     def f(x):
         wide = x.double() * Tensor(a)
@@ -95,7 +96,7 @@ def test_contributions_are_cast_before_they_are_added():
 
 
 def test_gradients_of_a_slice_are_placed_then_added():
-    x, a, b = normals(10), normals(4), normals(10)
+    x, a, b = normals(7, 10, 4, 10)
     (grad,) = both(lambda x: autograd.grad(F.sum(x[2:6] * Tensor(a)) + F.sum(x * Tensor(b)), x), x)
     placed = np.zeros(10, f4)
     placed[2:6] = a

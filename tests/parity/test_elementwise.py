@@ -7,7 +7,7 @@ import pytest
 
 import common.functional
 from common.op import REGISTRY, Op
-from tests.parity.arrays import SIZES, mixed, normal, pairs, strided
+from tests.parity.arrays import SIZES, mixed, normal, pairs, special, strided
 from tests.parity.engines import Derivatives
 
 assert common.functional  # defines the ops
@@ -90,4 +90,4 @@ def test_numbers(op):
     reflected = Derivatives(lambda x: tuple(op(n, x) for n in numbers), order=1)
     for dtype in FLOATS:
         for p in (program, reflected):
-            p.check([mixed(rng, (33,), dtype)], rng, op.name)
+            p.check([np.concatenate([special(dtype), normal(rng, (33,), dtype)])], rng, op.name)

@@ -84,3 +84,16 @@ def test_creation(name):
     program = Derivatives(lambda x: (F.sum(x), CREATION[name](x)), order=0)
     for n in (4, 33, 1, 0):
         program.check([rng.normal(size=n).astype(np.float32)], rng, name, interpreter=True)
+
+
+def test_constants_are_folded_by_the_programs_own_kernels():
+    program = Derivatives(lambda x: x * (F.exp(filled("full", (), 0.3)) + 1 / filled("full", (), 3.0)))
+    program.check([np.linspace(-2, 2, 40).astype(np.float32)], np.random.default_rng(14), "folded constants")
+
+
+def test_guards_separate_sizes():
+    """A program whose result depends on a comparison of sizes: each branch is a trace of its own."""
+    program = Derivatives(lambda x: x * 2 if x.shape[0] > 10 else x * 3)
+    for n in (4, 20, 5, 33, 10, 11):
+        program.check([np.ones(n, np.float32)], np.random.default_rng(15), "a branch on a size")
+    assert len(program.compiled[True].traces) == 2

@@ -1,0 +1,317 @@
+"""One defect at a time, and the test that must notice it: ``python -m tests.helpers.mutations NAME``.
+
+Each runs in a process of its own with an empty cache, because a defect may get into compiled code.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from common import functional as F
+from common import tape
+from common.op import REGISTRY
+
+NOTICED = 7
+
+
+class Mutation(NamedTuple):
+    """A defect.
+
+    Attributes
+    ----------
+    apply : puts it in.
+    test : ``module:function`` of the test that notices.
+    arguments : its arguments; names of ops and cases are resolved by `arguments_of`.
+    """
+
+    apply: Callable[[], None]
+    test: str
+    arguments: dict[str, Any] = {}
+
+
+def rule(name: str, position: int, new: Callable[..., Any]) -> Callable[[], None]:
+    """Replace one gradient rule."""
+
+    def apply() -> None:
+        rules = list(REGISTRY[name].rules)
+        rules[position] = new
+        REGISTRY[name].set_rules(rules)
+
+    return apply
+
+
+def attribute(target: str, name: str, change: Callable[[Any], Any]) -> Callable[[], None]:
+    """Replace an attribute of a module or a class by a function of the old one."""
+
+    def apply() -> None:
+        module, _, inner = target.partition(":")
+        owner = importlib.import_module(module)
+        owner = getattr(owner, inner) if inner else owner
+        setattr(owner, name, change(getattr(owner, name)))
+
+    return apply
+
+
+def text(module: str, function: str, old: str, new: str) -> Callable[[], None]:
+    """Change the source text that a function returns."""
+
+    def change(original: Callable[..., str]) -> Callable[..., str]:
+        def changed(*args: Any, **kwargs: Any) -> str:
+            source = original(*args, **kwargs)
+            assert old in source, f"{function} no longer contains {old!r}"
+            return source.replace(old, new)
+
+        return changed
+
+    return attribute(module, function, change)
+
+
+def _collect_depth_first(original: Any) -> Any:
+    """Another topological order than by number."""
+
+    def collect(roots: Any) -> list[Any]:
+        order: list[Any] = []
+        seen: set[int] = set()
+
+        def visit(edge: Any) -> None:
+            node = edge[0] if type(edge) is tuple else edge
+            if type(node) is tape.Node and id(node) not in seen:
+                seen.add(id(node))
+                for following in reversed(node.edges):
+                    visit(following)
+                order.append(node)
+
+        for root in list(roots):
+            visit(root)
+        return order[::-1]
+
+    return collect
+
+
+def _sum_axis_by_axis(original: Any) -> Any:
+    def sum_to(x: Any, shape: tuple[Any, ...]) -> Any:
+        while x.ndim > len(shape):
+            x = F.sum(x, 0)
+        for axis in reversed(range(x.ndim)):
+            if isinstance(shape[axis], int) and shape[axis] == 1:
+                x = F.sum(x, axis, True)
+        return x
+
+    return sum_to
+
+
+def _without_effect_of_sign(original: Any) -> Any:
+    return lambda x: ("float",) if isinstance(x, float) and x == 0 else original(x)
+
+
+def _adds_zero(original: Any) -> Any:
+    def same_as(node: Any, replace: Any) -> Any:
+        if node.name == "add" and len(node.operands) == 2 and node.operands[1] == 0:
+            x = node.operands[0]
+            return replace.get(x.key, x)
+        return original(node, replace)
+
+    return same_as
+
+
+def _swapped_select(original: Any) -> Any:
+    return lambda self, x, y: original(self, y, x)
+
+
+def _contracted(original: Any) -> Any:
+    def binary(self: Any, other: Any, float_op: Any, integer_op: Any, swap: bool = False) -> Any:
+        result = original(self, other, float_op, integer_op, swap)
+        if float_op in ("fadd", "fmul", "fsub") and hasattr(result.ir, "flags"):
+            result.ir.flags = ("contract",)
+        return result
+
+    return binary
+
+
+def _one_lane_early(original: Any) -> Any:
+    def fold(builder: Any, lanes: Any, combine: Any = None) -> Any:
+        """Lane j with its neighbour instead of the one half a vector away."""
+        from llvmlite import ir
+
+        from common.kernels.blocks import INDEX, add
+
+        width = lanes.type.count
+        while width > 1:
+            nothing = ir.Constant(lanes.type, ir.Undefined)
+            kind = ir.VectorType(INDEX, width // 2)
+            even, odd = (
+                builder.shuffle_vector(lanes, nothing, ir.Constant(kind, list(range(a, width, 2)))) for a in (0, 1)
+            )
+            lanes, width = (combine or add)(builder, even, odd), width // 2
+        return builder.extract_element(lanes, INDEX(0))
+
+    return fold
+
+
+def _everything_at_the_start(original: Any) -> Any:
+    def place(intervals: Any) -> tuple[list[int], int]:
+        offsets, total = original(intervals)
+        return [0] * len(offsets), total
+
+    return place
+
+
+def _nothing_changes(original: Any) -> Any:
+    return lambda *args, **kwargs: ""
+
+
+def _scaled(factor: float) -> Callable[[Any], Any]:
+    return lambda original: lambda *xs: original(*xs) * factor
+
+
+ORACLE, ELEMENTWISE = "tests.oracle.test_gradients", "tests.parity.test_elementwise"
+FUNCTIONS, KERNELS = "tests.parity.test_functions", "tests.oracle.test_kernels"
+ORDER, FORMULAS = "tests.oracle.test_order", "tests.oracle.test_formulas"
+
+
+def gradient_of(name: str, order: int = 1) -> dict[str, Any]:
+    """Arguments of the finite-difference test of an op."""
+    return {"op": name, "order": order}
+
+
+MUTATIONS: dict[str, Mutation] = {
+    # gradient rules: shared by both engines, so only an oracle can notice
+    "mul: own factor": Mutation(rule("mul", 0, lambda g, a: g * a), f"{ORACLE}:test_op", gradient_of("mul")),
+    "div: sign": Mutation(rule("div", 1, lambda g, y, b: g * (y / b)), f"{ORACLE}:test_op", gradient_of("div")),
+    "tanh: 1 - y": Mutation(rule("tanh", 0, lambda g, y: g * (1 - y)), f"{ORACLE}:test_op", gradient_of("tanh")),
+    "exp: 1": Mutation(rule("exp", 0, lambda g: g), f"{ORACLE}:test_op", gradient_of("exp")),
+    "pow: exponent not lowered": Mutation(
+        rule("pow", 0, lambda g, a, b: g * (b * F.pow(a, b))), f"{ORACLE}:test_op", gradient_of("pow")
+    ),
+    "where: both branches": Mutation(rule("where", 2, lambda g: g), f"{ORACLE}:test_op", gradient_of("where")),
+    "relu: gradient everywhere": Mutation(rule("relu", 0, lambda g: g), f"{ORACLE}:test_op", gradient_of("relu")),
+    "softmax: no sum": Mutation(rule("softmax", 0, lambda g, y: y * g), f"{ORACLE}:test_op", gradient_of("softmax")),
+    "normalize: scale forgotten, second order": Mutation(
+        rule("normalize", 0, lambda g, y, x_shape, dim: F.zeros_like(y[0]) if g[0] is None else y[2] * (
+            g[0] - F.mean(g[0], dim, True) - y[0] * F.mean(g[0] * y[0], dim, True))),
+        f"{ORACLE}:test_op", gradient_of("normalize", 2),
+    ),
+    "mm: sign of the second": Mutation(
+        rule("mm", 1, lambda g, a, trans_a, trans_b: -F.mm(F.transpose(a, 0, 1), g)),
+        f"{ORACLE}:test_function", {"case": "mm-0", "order": 1},
+    ),
+    "mean: not divided": Mutation(
+        rule("mean", 0, lambda g, x_shape, dim, keepdim: REGISTRY["sum"].rules[0](g, x_shape, dim, keepdim)),
+        f"{ORACLE}:test_op", gradient_of("mean"),
+    ),
+    "amax: every tie gets all": Mutation(
+        rule("amax", 0, lambda g, x, y, dim, keepdim: F.eq(x, F.amax(x, dim, True)) * F.reshape(g, -1, 1)),
+        f"{FORMULAS}:test_ties_share_the_gradient",
+    ),
+    # accumulation
+    "tape: depth first": Mutation(
+        attribute("common.tape", "collect", _collect_depth_first),
+        f"{ORDER}:test_contributions_are_added_from_the_last_consumer_to_the_first",
+    ),
+    "tape: zeros materialised": Mutation(
+        attribute("common.tape", "_take", lambda old: lambda *a, **k: None if (g := old(*a, **k)) is None else g + 0.0),
+        f"{ORDER}:test_a_missing_contribution_is_no_zero",
+    ),
+    "tape: axis by axis": Mutation(
+        attribute("common.ops.view", "sum_to", _sum_axis_by_axis), f"{ORDER}:test_undoing_a_broadcast_is_one_sum"
+    ),
+    # scalar expressions and kernels
+    "relu: -0 stays": Mutation(
+        attribute("common.ops.compare:relu", "scalar", lambda old: lambda x: x * 1.0),
+        f"{ORDER}:test_special_values_have_the_documented_results",
+    ),
+    "tanh: last place": Mutation(
+        attribute("common.ops.transcendental:tanh", "scalar", _scaled(1 + 2**-49)),
+        f"{FORMULAS}:test_elementary_function_is_the_one_of_mathematics", {"name": "tanh"},
+    ),
+    "llvm: select swapped": Mutation(
+        attribute("common.native.llvm:LlvmValue", "select", _swapped_select),
+        f"{KERNELS}:test_scalar_expressions_run_by_numpy", {"op": "maximum", "dtype": "float32"},
+    ),
+    "llvm: fused multiply-add": Mutation(
+        attribute("common.native.llvm:LlvmValue", "_binary", _contracted),
+        f"{KERNELS}:test_scalar_expressions_run_by_numpy", {"op": "gelu_tanh", "dtype": "float64"},
+    ),
+    "sum: lanes folded as neighbours": Mutation(
+        attribute("common.kernels.lanes", "fold_vector", _one_lane_early),
+        f"{KERNELS}:test_sum_follows_the_definition", {"n": 1024, "dtype": "float32"},
+    ),
+    "scatter: overwrites": Mutation(
+        text("common.kernels.indexing", "scatter_zeros_source", "out[at] + x[i]", "x[i]"),
+        f"{KERNELS}:test_kernels_against_their_oracles", {"op": "scatter_zeros", "dtype": "float32"},
+    ),
+    "gather: neighbour": Mutation(
+        text("common.kernels.indexing", "pick_source", "x[r * columns + index[r]]", "x[r * columns]"),
+        f"{KERNELS}:test_kernels_against_their_oracles", {"op": "pick", "dtype": "float64"},
+    ),
+    # passes
+    "merge_equal: -0 is 0": Mutation(
+        attribute("static.passes.merge_equal", "_plain", _without_effect_of_sign),
+        f"{FUNCTIONS}:test_creation", {"name": "full of zeros of both signs"},
+    ),
+    "simplify: x + 0": Mutation(
+        attribute("static.passes.simplify", "_same_as", _adds_zero), f"{ELEMENTWISE}:test_numbers", {"op": "add"}
+    ),
+    "remove_dead: effects": Mutation(
+        attribute("static.graph:Graph", "results", lambda old: property(lambda self: self.outputs)),
+        "tests.test_same_script:test_same_bits_after_every_step", {"optimizer": "sgd", "fuse": True},
+    ),
+    "fold_constants: another sign": Mutation(
+        attribute("static.passes.fold_constants", "run", lambda old: lambda *args: -old(*args)),
+        f"{FUNCTIONS}:test_constants_are_folded_by_the_programs_own_kernels",
+    ),
+    # lowering
+    "fuse: rows in another order": Mutation(
+        attribute("static.fuse", "_edge_obstacle", _nothing_changes),
+        f"{FUNCTIONS}:test_function", {"case": "views in between", "dtype": "float32"},
+    ),
+    "arena: everything at one place": Mutation(
+        attribute("static.plan", "place", _everything_at_the_start),
+        f"{FUNCTIONS}:test_function", {"case": "tanh mlp", "dtype": "float32"},
+    ),
+    "guards: never checked": Mutation(
+        attribute("common.dim:Guard", "check", lambda old: lambda self, env: True),
+        f"{FUNCTIONS}:test_guards_separate_sizes",
+    ),
+}  # fmt: skip
+
+
+def arguments_of(mutation: Mutation) -> dict[str, Any]:
+    """The arguments of the test, with names replaced by the ops and cases that they name."""
+    from tests.helpers.cases import CASES, PROGRAMS
+
+    cases = {c.label: c for group in (*CASES.values(), PROGRAMS) for c in group}
+    found = dict(mutation.arguments)
+    if "op" in found:
+        found["op"] = REGISTRY[found["op"]]
+    if "case" in found:
+        found["case"] = cases[found["case"]]
+    return found
+
+
+def run_test(mutation: Mutation) -> None:
+    """Run the test that must notice; it passes when the mutation has not been applied."""
+    module, _, function = mutation.test.partition(":")
+    getattr(importlib.import_module(module), function)(**arguments_of(mutation))
+
+
+def main(name: str) -> int:
+    """Apply one mutation, run its test; `NOTICED` if the test fails."""
+    mutation = MUTATIONS[name]
+    mutation.apply()
+    try:
+        run_test(mutation)
+    except AssertionError as failure:
+        print(f"noticed: {failure}")
+        return NOTICED
+    except Exception as failure:
+        print(f"noticed: {type(failure).__name__}: {failure}")
+        return NOTICED
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))
