@@ -13,9 +13,11 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from common.native.calls_ir import MAX_BUFFERS
 from static.lowering.groups import Group, single
 from static.lowering.items import Access, Buffer, Item
 from static.lowering.refine import align
+from static.lowering.stages import RECOMPUTED_ITEMS, is_cheap
 from static.lowering.values import Work
 
 MAX_ITEMS = 48
@@ -36,6 +38,7 @@ class _Fuser:
         self.work = work
         self.groups: dict[int, Group] = {item.id: single(item) for item in work.items}
         self.slot_of = [item.id for item in work.items]
+        self.floor = list(self.slot_of)
         self.users: dict[int, list[Item]] = {}
         for item in work.items:
             for buffer in item.reads:
@@ -104,8 +107,11 @@ class _Fuser:
             return merged
         if sum(item.kind == "map" for item in merged.items) > MAX_ITEMS:
             return f"more than {MAX_ITEMS} elementwise operations"
-        if len(self.arrays(merged)) > MAX_ARRAYS:
+        arrays = len(self.arrays(merged))
+        if arrays > MAX_ARRAYS:
             return f"more than {MAX_ARRAYS} arrays"
+        if arrays + _most_scratch(merged) > MAX_BUFFERS:
+            return "too much is kept between the loops over a row"
         own = {item.id for item in one.items}, {item.id for item in two.items}
         for consumers, makers in ((two.items, own[0]), (one.items, own[1])):
             for item in consumers:
@@ -140,10 +146,13 @@ class _Fuser:
     def leads(self, start: int, end: int) -> bool:
         """Whether a path of at least two edges leads from one group to another.
 
-        The search goes back from `end` and no further than the first item of `start`, so it stays short: most
-        merges are between neighbours.
+        The search goes back from `end`, no further than to items that can depend on `start`, so it stays short: most
+        merges are between neighbours. A group that stretches across the first item of `start` may lead to earlier
+        items; `floor` says how far back such groups reach.
         """
-        first = self.groups[start].items[0].id
+        lowest = self.groups[start].items[0].id
+        while self.floor[lowest] < lowest:
+            lowest = self.floor[lowest]
         seen = {start, end}
         waiting = [end]
         while waiting:
@@ -152,7 +161,7 @@ class _Fuser:
                 previous = self.slot_of[maker]
                 if previous == start and slot != end:
                     return True
-                if previous not in seen and self.groups[previous].items[-1].id > first:
+                if previous not in seen and self.groups[previous].items[-1].id > lowest:
                     seen.add(previous)
                     waiting.append(previous)
         return False
@@ -162,9 +171,19 @@ class _Fuser:
         merged = _united(one, two, True)
         assert isinstance(merged, Group)
         self.groups[a] = merged
+        first = merged.items[0].id
+        for i in range(first + 1, merged.items[-1].id + 1):
+            self.floor[i] = min(self.floor[i], first)
         for item in two.items:
             self.slot_of[item.id] = a
         self.makers[a] |= self.makers.pop(b)
+
+
+def _most_scratch(group: Group) -> int:
+    """An upper bound of the temporaries that the kernel keeps: see `static.lowering.stages` for what they are."""
+    reductions = sum(item.kind != "map" for item in group.items)
+    kept = sum(not is_cheap(item) for item in group.items if item.kind == "map")
+    return 2 * reductions + (kept + len(group.items) // RECOMPUTED_ITEMS if reductions else 0)
 
 
 def _united(one: Group, two: Group, late: bool) -> Group | str:

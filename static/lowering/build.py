@@ -10,7 +10,7 @@ import numpy as np
 
 from common.dim import Dim
 from common.numerics import BLOCK
-from static.loopir import Call, Constant, If, Kernel, Let, Loop, Place, Return, Store, dtype_name
+from static.loopir import Call, Constant, If, Kernel, Let, Loop, Place, Return, Store
 from static.lowering.columns import Columns
 from static.lowering.groups import Group
 from static.lowering.items import Access, Const, Item, Operand, is_literal
@@ -326,6 +326,3 @@ def _in_place(item: Item) -> bool:
 
 
 _REDUCERS = {"sum": "block_sum", "max": "row_max", "min": "row_min"}
-
-
-__all__ = ["Built", "build", "dtype_name"]

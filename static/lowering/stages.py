@@ -108,6 +108,3 @@ def source_item(access: Access, own: dict[int, Item]) -> Item | None:
     """The item of the group that makes what an access reads."""
     maker = access.buffer.maker
     return own.get(maker.id) if maker is not None else None
-
-
-__all__ = ["CHEAP", "Stages", "is_cheap", "source_item"]

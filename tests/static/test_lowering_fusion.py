@@ -7,6 +7,7 @@ import time
 import numpy as np
 import pytest
 
+from common.native.calls_ir import MAX_BUFFERS
 from common.ops import arithmetic, index, linalg, loss, normalize, reduce, transcendental, view
 from static.compile import compile_graph
 from static.jit import function
@@ -151,3 +152,16 @@ def test_flat_operations_take_any_shape():
         return reduce.sum(view.reshape(y, (x.shape[1], x.shape[0])) + 1, 1)
 
     assert len(program_of(assert_compiles(program, [floats(2, 12)])).groups) == 1
+
+
+def test_a_kernel_never_takes_more_buffers_than_a_call_can_pass():
+    def program(x):
+        totals = [reduce.sum(transcendental.exp(x * float(i)), 1, True) for i in range(40)]
+        y = x
+        for total in totals:
+            y = y + transcendental.tanh(x / total)
+        return y
+
+    compiled = assert_compiles(program, [floats(3, 5)])
+    assert max(len(step.things) for step in program_of(compiled).steps) <= MAX_BUFFERS
+    assert len(program_of(compiled).groups) > 1
