@@ -302,6 +302,11 @@ def same(a: Any, b: Any) -> bool:
     return bool(a == b) if isinstance(a, int) and isinstance(b, int) else key(a) == key(b)
 
 
+def same_shape(a: Any, b: Any) -> bool:
+    """Whether two shapes are equal for every call, without adding a guard."""
+    return a is b or (len(a) == len(b) and all(map(same, a, b)))
+
+
 def key(value: Any) -> Any:
     """A hashable name of a size: equal names are equal sizes in every call."""
     if isinstance(value, Dim):

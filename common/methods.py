@@ -8,6 +8,8 @@ import numpy as np
 
 from common import autograd, dtypes, mode
 from common.aliasing import refuse_shared
+from common.create import lift
+from common.dim import same_shape
 from common.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from common.mutation import log_write
 from common.op import REGISTRY, Op
@@ -74,12 +76,13 @@ def assign(self: TensorBase, value: Any, name: str) -> TensorBase:
     GradientError : a leaf that requires grad, outside `no_grad`; or another tensor shows the same memory.
     ShapeError : the result does not have the tensor's shape.
     """
-    if self.is_leaf and self.requires_grad and mode.is_grad_enabled():
+    recording = mode.is_grad_enabled()
+    if recording and self.requires_grad and self.is_leaf:
         raise GradientError(
             f"a leaf Variable that requires grad is being used in an in-place operation ({name}_). Use no_grad() for "
             "an update of a parameter, or the functional form."
         )
-    if len(value.shape) != self.ndim or any(m != n for m, n in zip(value.shape, self.shape)):
+    if not same_shape(value.shape, self.shape) and tuple(value.shape) != tuple(self.shape):
         raise ShapeError(
             f"{name}_(): the result has shape {tuple(value.shape)}, which does not fit the tensor's {tuple(self.shape)}"
         )
@@ -91,11 +94,11 @@ def assign(self: TensorBase, value: Any, name: str) -> TensorBase:
     if trace is not None:
         trace.assign(self, value)
     else:
-        if mode.is_grad_enabled() and (value.requires_grad or self.requires_grad):
+        if recording and (value.requires_grad or self.requires_grad):
             refuse_shared(self, name)
         log_write(self.data, *user_frame(2))
         np.copyto(self.data, value.data)
-    if mode.is_grad_enabled() and not (self.is_leaf and not value.requires_grad):
+    if recording and not (self.is_leaf and not value.requires_grad):
         self.grad_fn, self.output_nr, self.requires_grad = value.grad_fn, value.output_nr, value.requires_grad
     return self
 
@@ -104,8 +107,12 @@ def copy_(self: TensorBase, other: Any) -> TensorBase:
     """Take over the elements of `other`, broadcast and cast."""
     from common.ops.view import expand
 
-    source = other if isinstance(other, TensorBase) else wrap(np.asarray(other))
-    return assign(self, expand(source.to(self.dtype), self.shape), "copy")
+    source = other if isinstance(other, TensorBase) else lift(np.asarray(other))
+    if source.dtype != self.dtype:
+        source = source.to(self.dtype)
+    if not same_shape(source.shape, self.shape) or (source.requires_grad and mode.is_grad_enabled()):
+        source = expand(source, self.shape)
+    return assign(self, source, "copy")
 
 
 def zero_(self: TensorBase) -> TensorBase:

@@ -31,6 +31,7 @@ class Write(NamedTuple):
     lasti: int
 
 
+_EVERYTHING = (0, 1 << 64)
 _log: dict[int, dict[tuple[int, int], Write]] = {}
 
 
@@ -43,7 +44,7 @@ def log_write(array: np.ndarray, code: CodeType | None, lasti: int) -> None:
         writes = _log[key] = {}
         weakref.finalize(base, _log.pop, key, None).atexit = False
     tape.last_write = next_number()
-    low, high = byte_bounds(array)
+    low, high = _EVERYTHING if array is base else byte_bounds(array)
     writes[low, high] = Write(tape.last_write, low, high, code, lasti)
 
 

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from common.dim import same
+from common.dim import same_shape
 from common.errors import GraphFreedError
 from common.mode import current_trace
 from common.op import REGISTRY, Op
@@ -313,7 +313,7 @@ def _is_useful(edge: Edge, useful: set[Any], wanted: set[Any] | None) -> bool:
 
 def fit(c: Any, shape: Any, dtype: Any) -> Any:
     """`c` un-broadcast and cast to the slot it goes to."""
-    if c.shape != shape if type(c) is np.ndarray else not _same_shape(c.shape, shape):
+    if c.shape != shape if type(c) is np.ndarray else not same_shape(c.shape, shape):
         from common.ops.view import sum_to
 
         c = sum_to(c, shape)
@@ -322,10 +322,6 @@ def fit(c: Any, shape: Any, dtype: Any) -> Any:
 
         c = to(c, dtype=dtype, x_dtype=c.dtype)
     return c
-
-
-def _same_shape(a: Any, b: Any) -> bool:
-    return len(a) == len(b) and all(same(m, n) for m, n in zip(a, b))
 
 
 def _freed(node: Node) -> GraphFreedError:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from common.aliases import accept_numpy_names
-from common.dim import same
+from common.dim import same, same_shape
 from common.errors import ArgumentError, IndexRangeError, ShapeError
 from common.op import Op
 from common.ops._define import view
@@ -100,15 +100,11 @@ def reshape(x: Any, *shape: Any) -> Any:
         target = tuple(total // known if isinstance(n, int) and n == -1 else n for n in target)
     if not same(numel(target), numel(x.shape)) and numel(target) != numel(x.shape):
         raise ShapeError(f"shape '{list(target)}' is invalid for input of size {numel(x.shape)}")
-    return x if _same_shape(target, x.shape) and not _recorded(x) else reshape_(x, new_shape=target)
+    return x if same_shape(target, x.shape) and not _recorded(x) else reshape_(x, new_shape=target)
 
 
 def _recorded(x: Any) -> bool:
     return getattr(type(x), "__op_priority__", 0) > 1
-
-
-def _same_shape(a: Any, b: Any) -> bool:
-    return len(a) == len(b) and all(same(m, n) for m, n in zip(a, b, strict=True))
 
 
 def _sizes(shape: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -206,7 +202,7 @@ def expand(x: Any, *shape: Any) -> Any:
     for have, want in zip(x.shape, target[lead:], strict=True):
         if not (isinstance(have, int) and have == 1) and not same(have, want) and have != want:
             raise ShapeError(f"expand(): size {have} cannot become {want}: only sizes of 1 expand")
-    return x if _same_shape(target, x.shape) and not _recorded(x) else expand_(x, new_shape=tuple(target))
+    return x if same_shape(target, x.shape) and not _recorded(x) else expand_(x, new_shape=tuple(target))
 
 
 def broadcast_to(x: Any, shape: Any) -> Any:
@@ -219,7 +215,7 @@ def sum_to(x: Any, shape: tuple[Any, ...]) -> Any:
     """The transpose of broadcasting: one sum over all dimensions in which `shape` was repeated."""
     from common.ops.reduce import sum_
 
-    if _same_shape(x.shape, shape):
+    if same_shape(x.shape, shape):
         return x
     lead = x.ndim - len(shape)
     ones = [i for i in range(x.ndim) if i < lead or (same(shape[i - lead], 1) and not same(x.shape[i], 1))]
