@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -71,6 +72,10 @@ class Function:
                 if outputs is not None:
                     return traced.finish(outputs, False)
         return self._general(args, kwargs)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        """As an attribute of a class: a method, whose object is a static argument."""
+        return self if instance is None else MethodType(self, instance)
 
     def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         leaves, structure = flatten((args, kwargs))

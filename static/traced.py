@@ -10,6 +10,7 @@ import numpy as np
 
 from common import mode, mutation, tape
 from common import tensor as tensors
+from common.dim import Dim
 from common.tensor import TensorBase
 from common.tree import LEAF, flatten, unflatten
 from static.interpreter import interpret
@@ -45,7 +46,8 @@ class Traced:
                 arguments[i] = trace.argument(i, leaves[i], owner.home)
             args, kwargs = unflatten(structure, arguments)
             result, self.out_structure = flatten(owner.target(*args, **kwargs))
-            # what is not traced, such as a string, is returned as it was when traced
+            # what is not traced, such as a string, is returned as it was when traced; a size by guard
+            result = [int(x) if isinstance(x, Dim) else x for x in result]
             self.results = [None if _is_traced(x) else x for x in result]
             outputs = [trace.payload(x) for x in result if _is_traced(x)]
         self.returned = len(outputs)

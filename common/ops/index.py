@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from common.dim import same
+from common.dim import Dim, render, same
 from common.errors import DTypeError, ShapeError
 from common.op import NativeCall, Op
 from common.ops._define import kernel
@@ -25,7 +25,8 @@ def _split(shape: tuple[Any, ...], dim: int) -> tuple[Any, Any, Any]:
 
 
 def _out_of_range(extent: Any) -> dict[int, str]:
-    return {1: f"index out of range: indices must lie in [0, {extent})"}
+    limit = render(extent.terms) if isinstance(extent, Dim) else extent  # its hint is the size of one call only
+    return {1: f"index out of range: indices must lie in [0, {limit})"}
 
 
 # ------------------------------------------------------------------ gather: index has the operand's rank

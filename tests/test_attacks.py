@@ -1,0 +1,58 @@
+"""What hostile use has broken once: each test is a program that crashed, answered wrongly or misled."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dynamic
+import static
+from common.errors import IndexRangeError
+from tests.bits import assert_all_same_bits
+
+RNG = np.random.default_rng(7)
+X = RNG.normal(size=(5, 4)).astype(np.float32)
+T = np.array([0, 1, 2, 3, 3])
+
+
+def losses(tw, x, t):
+    """Three cross-entropies of one input, with first and second derivatives."""
+    x = x.detach().requires_grad_()
+    outputs = [tw.nn.functional.cross_entropy(x, t, reduction=how) for how in ("mean", "sum", "none")]
+    loss = sum((y * tw.cos(y.detach() * 3 + 0.3)).sum().to(tw.float64) for y in outputs)
+    (g,) = tw.autograd.grad(loss, x, create_graph=True)
+    return *(y.detach() for y in outputs), g.detach(), tw.autograd.grad((g * tw.sin(g.detach())).sum(), x)[0]
+
+
+def test_groups_that_stretch_across_others_form_no_cycle():
+    compiled = static.function(lambda x, t: losses(static, x, t))(X, T)
+    eager = losses(dynamic, dynamic.tensor(X), dynamic.tensor(T))
+    assert_all_same_bits(compiled, [y.data for y in eager], "compiled against eager")
+
+
+def test_a_failing_index_names_its_own_op_and_no_size_of_another_call():
+    f = static.function(lambda x, t: static.nn.functional.cross_entropy(static.tanh(x), t))
+    f(X, T)
+    with pytest.raises(IndexRangeError, match=r"pick.*\[0, arg0.shape\[1\]\)"):
+        f(np.ones((5, 6), np.float32), T + 4)
+
+
+def test_sizes_among_results_are_those_of_the_call():
+    f = static.function(lambda x: (x * 2, x.shape[0], x.shape))
+    assert f(X)[1:] == (5, (5, 4))
+    assert f(X[:3])[1:] == (3, (3, 4))
+
+
+class Scale:
+    """An object with a compiled method."""
+
+    def __init__(self, factor):
+        self.factor = factor
+
+    @static.function
+    def apply(self, x):
+        return x * self.factor
+
+
+def test_a_compiled_method_belongs_to_its_object():
+    assert_all_same_bits([Scale(2).apply(X), Scale(3).apply(X)], [X * 2, X * np.float32(3)], "methods")
