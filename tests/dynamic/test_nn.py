@@ -176,7 +176,7 @@ def test_layers_compute_what_they_say():
         (nn.GELU("tanh"), lambda x: tw.gelu(x, "tanh")), (nn.Softmax(1), lambda x: tw.softmax(x, 1)),
         (nn.LogSoftmax(0), lambda x: tw.log_softmax(x, 0)),
     ],
-    ids=repr,
+    ids=lambda x: getattr(x, "__name__", repr(x)),
 )  # fmt: skip
 def test_activations(module, function):
     x = np.random.default_rng(1).standard_normal((3, 5)).astype(np.float32)
