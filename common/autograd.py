@@ -9,7 +9,7 @@ import numpy as np
 
 from common import mode
 from common.errors import GradientError, ShapeError
-from common.tape import backward_pass, user_frame
+from common.tape import Node, backward_pass, user_frame
 from common.tensor import TensorBase, saved_tensors, wrap
 
 
@@ -114,14 +114,14 @@ def differentiate(
     *,
     create_graph: bool,
     retain: bool,
-    first: int,
+    order: list[Node],
     only: bool,
 ) -> list[Any]:
     """Cotangents of `inputs`, zeros where the outputs do not depend on one: the pullback of the transforms.
 
     Parameters
     ----------
-    first : number of the earliest node to handle.
+    order : the nodes to handle, in descending number.
     only : whether the outputs depend on more than the inputs; then paths that lead elsewhere are left out.
     """
     from common.ops.arithmetic import zeros_like
@@ -129,7 +129,7 @@ def differentiate(
     totals: dict[Any, Any] = {}
     if outputs:
         wanted = {x.edge for x in inputs} if only else None
-        totals = _run(tuple(outputs), tuple(cotangents), create_graph, retain, wanted, first)
+        totals = _run(tuple(outputs), tuple(cotangents), create_graph, retain, wanted, order)
     found = []
     for x in inputs:
         total = totals.get(x.edge)
@@ -154,7 +154,7 @@ def cotangent_like(root: TensorBase) -> Any:
 
 
 def _run(
-    roots: tuple[Any, ...], cotangents: Any, create_graph: bool, retain: bool, wanted: Any, first: int = -1
+    roots: tuple[Any, ...], cotangents: Any, create_graph: bool, retain: bool, wanted: Any, order: Any = None
 ) -> dict[Any, Any]:
     seeds = []
     given = _as_tuple(cotangents) if cotangents is not None else (None,) * len(roots)
@@ -178,7 +178,7 @@ def _run(
             retain=retain,
             wanted=wanted,
             consumer=user_frame(3),
-            first=first,
+            order=order,
         )
 
 

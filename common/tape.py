@@ -152,20 +152,32 @@ def locate(code: CodeType | None, lasti: int) -> tuple[str, int, str]:
 last_write = -1
 
 
-def collect(roots: Iterable[Edge], first: int = -1) -> list[Node]:
-    """All nodes from number `first` on that the roots reach, in descending number; iterative: depth does not matter."""
+def collect(roots: Iterable[Edge], first: int = -1, outside: dict[int, Any] | None = None) -> list[Node]:
+    """All nodes from number `first` on that the roots reach, in descending number; iterative: depth does not matter.
+
+    Parameters
+    ----------
+    outside : takes up by id the leaves and earlier nodes that are met.
+    """
     seen: set[Node] = set()
     stack = [e[0] if type(e) is tuple else e for e in roots]
     while stack:
         node = stack.pop()
-        if type(node) is not Node or node in seen or node.number < first:
+        if type(node) is not Node or node.number < first:
+            if outside is not None and node is not None:
+                outside[id(node)] = node
+            continue
+        if node in seen:
             continue
         seen.add(node)
         for edge in node.edges:
             if type(edge) is tuple:
                 edge = edge[0]
-            if type(edge) is Node and edge not in seen:
-                stack.append(edge)
+            if type(edge) is Node:
+                if edge not in seen:
+                    stack.append(edge)
+            elif outside is not None and edge is not None:
+                outside[id(edge)] = edge
     return sorted(seen, key=_number, reverse=True)
 
 
@@ -179,6 +191,7 @@ def backward_pass(
     retain: bool,
     wanted: set[Any] | None = None,
     consumer: tuple[Any, int] = (None, 0),
+    order: list[Node] | None = None,
     first: int = -1,
 ) -> dict[Edge, Any]:
     """Propagate cotangents; return the total of each leaf, and of each slot in `wanted`.
@@ -190,13 +203,15 @@ def backward_pass(
     retain : keep the saved values for another pass.
     wanted : edges whose total is asked for; then only nodes on a path to them are handled.
     consumer : the user's frame, kept to explain a second backward.
+    order : the nodes that the roots reach, where they are known.
     first : number of the earliest node to handle; totals of earlier ones are returned.
 
     Raises
     ------
     GraphFreedError : a node's saved values are gone.
     """
-    order = collect((edge for edge, _ in seeds), first)
+    if order is None:
+        order = collect((edge for edge, _ in seeds), first)
     if order and last_write > order[-1].number:
         from common.mutation import check
 

@@ -16,7 +16,7 @@ from common import mode
 from common.autograd import cotangent_like, differentiate, view_of
 from common.create import lift
 from common.errors import ArgumentError, DTypeError, GradientError
-from common.tape import Node, collect, next_number
+from common.tape import collect, next_number
 from common.tensor import NUMBERS, TensorBase
 from common.tree import flatten, unflatten
 
@@ -133,6 +133,7 @@ class _Linearised:
     Attributes
     ----------
     outputs : what the function returned, with its history.
+    order : the nodes between them and the primals.
     others : whether the outputs depend on other tensors that require grad.
     nested : whether something outside is being differentiated too.
     result : the same for the caller: without history unless `nested`.
@@ -143,7 +144,7 @@ class _Linearised:
         outer = mode.is_grad_enabled()
         with mode.enable_grad():
             self.inner = [_fresh(x, outer) for x in leaves]
-            self.first = next_number()
+            first = next_number()
             returned = function(*unflatten(self.structure, list(self.inner)))
         self.aux = None
         if has_aux:
@@ -153,7 +154,9 @@ class _Linearised:
         self.outputs = returned
         self.flat, self.out_structure = flatten(returned)
         roots = [x.edge for x in self.flat if isinstance(x, TensorBase) and x.edge is not None]
-        self.others = _reaches_others(roots, {id(x.edge) for x in self.inner}, self.first)
+        outside: dict[int, Any] = {}
+        self.order = collect(roots, first, outside)
+        self.others = not outside.keys() <= {id(x.edge) for x in self.inner}
         self.nested = outer and (self.others or any(x.grad_fn is not None for x in self.inner))
         self.result = returned
         if not self.nested:
@@ -177,7 +180,7 @@ class _Linearised:
         )
         gradients = differentiate(
             [y for y, _ in pairs], [c for _, c in pairs], self.inner,
-            create_graph=create_graph, retain=retain or self.nested, first=self.first, only=self.others,
+            create_graph=create_graph, retain=retain or self.nested, order=self.order, only=self.others,
         )  # fmt: skip
         return tuple(unflatten(self.structure, gradients))
 
@@ -192,24 +195,11 @@ def _fresh(x: Any, outer: bool) -> TensorBase:
         raise DTypeError(f"grad requires floating point inputs, but got {x.dtype}")
     if outer and x.requires_grad:
         return view_of(x)
-    return _detached(x).requires_grad_()
+    return x.detach().requires_grad_()
 
 
 def _detached(x: Any) -> Any:
     return x.detach() if isinstance(x, TensorBase) and x.requires_grad else x
-
-
-def _reaches_others(roots: list[Any], targets: set[int], first: int) -> bool:
-    """Whether what was recorded from number `first` on depends on a slot that is not one of the targets."""
-    for node in collect(roots, first):
-        for edge in node.edges:
-            if edge is None or (type(edge) is Node and edge.number >= first) or id(edge) in targets:
-                continue
-            if type(edge) is not tuple or edge[0].number < first:
-                return True
-    return any(
-        id(edge) not in targets and (edge[0] if type(edge) is tuple else edge).__class__ is not Node for edge in roots
-    )
 
 
 def _scalar(value: Any) -> TensorBase:

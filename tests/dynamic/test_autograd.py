@@ -150,6 +150,11 @@ def test_transforms_leave_no_traces_on_their_arguments():
     assert g.tolist() == [27.0]
     assert x.grad is None
     assert not g.requires_grad
+    y = tw.tensor([3.0])
+    tw.grad(cube)(y)
+    assert not y.requires_grad
+    gx, gy = tw.grad(lambda a, b: (a * a * b).sum(), (0, 1))(y, y)
+    assert (gx.tolist(), gy.tolist()) == ([18.0], [9.0])
 
 
 def test_an_outer_derivative_sees_through_a_transform():
