@@ -102,7 +102,17 @@ def tensor(data: Any, dtype: Any = None, requires_grad: bool = False) -> Any:
 
 
 def as_tensor(data: Any, dtype: Any = None) -> Any:
-    """`data` as a tensor; shares memory with an array or tensor that has the dtype already."""
+    """`data` as a tensor; shares memory with an array or tensor that has the dtype already.
+
+    Parameters
+    ----------
+    data : numbers, nested lists, an array or a tensor.
+    dtype : by default as for `tensor`.
+
+    Raises
+    ------
+    DTypeError : a dtype without ops.
+    """
     if isinstance(data, TensorBase):
         return data if dtype is None else data.to(dtype)
     return lift(to_array(data, dtype, copy=False))
@@ -110,6 +120,10 @@ def as_tensor(data: Any, dtype: Any = None) -> Any:
 
 def from_numpy(array: np.ndarray) -> Any:
     """A tensor that shares an array's memory.
+
+    Parameters
+    ----------
+    array : (...) ndarray.
 
     Raises
     ------

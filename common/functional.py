@@ -43,6 +43,7 @@ from common.ops.compare import (
     where,
 )
 from common.ops.extremes import argmax, argmin, max, min
+from common.ops.getitem import getitem
 from common.ops.index import embedding, gather, index_select, scatter_add
 from common.ops.linalg import addmm, bmm, linear, matmul, mm
 from common.ops.loss import cross_entropy, mse_loss, nll_loss
@@ -66,7 +67,6 @@ from common.ops.view import (
     broadcast_to,
     expand,
     flatten,
-    getitem,
     narrow,
     permute,
     reshape,
@@ -81,6 +81,11 @@ from common.ops.view import view_ as view
 def clamp(x: Any, min: float | None = None, max: float | None = None) -> Any:
     """`x` limited to [min, max]; where both bounds cross, `max` wins.
 
+    Parameters
+    ----------
+    x : (...)
+    min, max : bounds; None for none.
+
     Raises
     ------
     ArgumentError : neither bound is given.
@@ -94,6 +99,11 @@ def clamp(x: Any, min: float | None = None, max: float | None = None) -> Any:
 
 def gelu(x: Any, approximate: str = "none") -> Any:
     """Gaussian error linear unit; `approximate` is "none" (erf) or "tanh".
+
+    Parameters
+    ----------
+    x : (...), floating point.
+    approximate : "none" or "tanh".
 
     Raises
     ------

@@ -7,6 +7,7 @@ compiled program continues the stream where the last call left it, and both engi
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ class Generator:
 
     def __init__(self, seed: int = 0) -> None:
         self.seed, self.offset = Buffer(np.int64(0)), Buffer(np.int64(0))
+        self._lock = threading.Lock()
         self.seed.name, self.offset.name = "generator.seed", "generator.offset"
         self.manual_seed(seed)
 
@@ -76,8 +78,9 @@ class Generator:
             raise DTypeError(f"{name}(): dtype must be floating point, got {dtype}")
         op, count = REGISTRY[name], numel(shape)
         if mode.current_trace() is None:
-            y = op(self.seed.data, self.offset.data, shape=shape, dtype=dtype)
-            self.offset.data[...] += count
+            with self._lock:  # two threads never draw the same numbers
+                y = op(self.seed.data, self.offset.data, shape=shape, dtype=dtype)
+                self.offset.data[...] += count
             return y
         with mode.set_grad_enabled(False):
             y = op(self.seed, self.offset, shape=shape, dtype=dtype)
@@ -145,6 +148,12 @@ def _draw(name: str, size: tuple[Any, ...], dtype: Any, generator: Generator | N
 
 def dropout(x: Any, p: float = 0.5, training: bool = True) -> Any:
     """`x` with elements set to 0 with probability `p`, the others scaled by 1 / (1 - p); `x` if not training.
+
+    Parameters
+    ----------
+    x : (...), floating point.
+    p : probability, 0 <= p < 1.
+    training : whether anything is dropped.
 
     Raises
     ------

@@ -100,6 +100,7 @@ def vjp(function: Function, *primals: Any, has_aux: bool = False) -> Any:
     ----------
     function : of `primals`; returns tensors in any structure, or ``(outputs, aux)`` with `has_aux`.
     primals : differentiated arguments, in any structure.
+    has_aux : the function returns a pair, whose second part is handed through.
 
     Returns
     -------

@@ -55,12 +55,12 @@ sign: Op = elementwise(
 
 zeros_like: Op = elementwise(
     "zeros_like", lambda x: select(x == x, constant(0, x), constant(0, x)), (lambda g: zeros_like(g),),
-    doc="+0 in the shape and dtype of x.",
+    doc="+0 in the shape and dtype of x. d/dx = 0.",
 )  # fmt: skip
 
 ones_like = elementwise(
     "ones_like", lambda x: select(x == x, constant(1, x), constant(1, x)), (lambda g: zeros_like(g),),
-    doc="1 in the shape and dtype of x.",
+    doc="1 in the shape and dtype of x. d/dx = 0.",
 )  # fmt: skip
 
 square = elementwise("square", lambda x: x * x, (lambda g, x: g * (2 * x),), doc="x * x. d/dx = 2 x.",

@@ -91,17 +91,45 @@ def dtype_or(dtype: Any, default: Any) -> np.dtype:
 
 
 def zeros(*size: Any, dtype: Any = None) -> Any:
-    """Zeros; `size` is one tuple or several ints, dtype float32 by default."""
+    """Zeros; `size` is one tuple or several ints, dtype float32 by default.
+
+    Parameters
+    ----------
+    size : sizes, or one tuple of them.
+    dtype : float32 by default.
+
+    Raises
+    ------
+    ShapeError, ArgumentError : a negative size, or something that is not a size.
+    DTypeError : a dtype without ops.
+    """
     return _make(full_, shape=sizes(size), value=0, dtype=dtype_or(dtype, DEFAULT_FLOAT))
 
 
 def ones(*size: Any, dtype: Any = None) -> Any:
-    """Ones; `size` is one tuple or several ints, dtype float32 by default."""
+    """Ones; `size` is one tuple or several ints, dtype float32 by default.
+
+    Parameters
+    ----------
+    size : sizes, or one tuple of them.
+    dtype : float32 by default.
+
+    Raises
+    ------
+    ShapeError, ArgumentError : a negative size, or something that is not a size.
+    DTypeError : a dtype without ops.
+    """
     return _make(full_, shape=sizes(size), value=1, dtype=dtype_or(dtype, DEFAULT_FLOAT))
 
 
 def full(size: Any, fill_value: Any, dtype: Any = None) -> Any:
     """A number everywhere; the dtype follows the number: bool, int64 or float32.
+
+    Parameters
+    ----------
+    size : a tuple of sizes, or one.
+    fill_value : bool, int or float.
+    dtype : by default as the number.
 
     Raises
     ------
@@ -120,6 +148,11 @@ def arange(start: Any, end: Any = None, step: Any = 1, dtype: Any = None) -> Any
 
     Floats are computed in float64 as start + i step and rounded once. The dtype is int64, or float32 if any
     argument is a float.
+
+    Parameters
+    ----------
+    start, end, step : ints or floats.
+    dtype : int64 or float32 by default.
 
     Raises
     ------
@@ -142,6 +175,16 @@ def arange(start: Any, end: Any = None, step: Any = 1, dtype: Any = None) -> Any
 
 
 def eye(n: Any, m: Any = None, dtype: Any = None) -> Any:
-    """The identity matrix, (n, n) or (n, m), float32 by default."""
+    """The identity matrix, (n, n) or (n, m), float32 by default.
+
+    Parameters
+    ----------
+    n, m : rows and columns; as many by default.
+    dtype : float32 by default.
+
+    Raises
+    ------
+    ShapeError, ArgumentError : a negative size, or something that is not a size.
+    """
     rows, columns = sizes((n, n if m is None else m))
     return _make(eye_, rows=rows, columns=columns, dtype=dtype_or(dtype, DEFAULT_FLOAT))

@@ -79,9 +79,16 @@ def _positions(op: Op, x: Any, dim: int | None, keepdim: bool) -> Any:
 def argmax(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
     """The first position of the maximum along `dim`, or in the flattened tensor; int64.
 
+    Parameters
+    ----------
+    x : (...)
+    dim : the dimension; None takes the elements in C order.
+    keepdim : leave reduced dimensions with size 1.
+
     Raises
     ------
-    ShapeError : the dimension has size 0 or does not exist.
+    ShapeError : the dimension has size 0.
+    IndexRangeError : it does not exist.
     """
     return _positions(argmax_, x, dim, keepdim)
 
@@ -90,9 +97,16 @@ def argmax(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
 def argmin(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
     """The first position of the minimum along `dim`, or in the flattened tensor; int64.
 
+    Parameters
+    ----------
+    x : (...)
+    dim : the dimension; None takes the elements in C order.
+    keepdim : leave reduced dimensions with size 1.
+
     Raises
     ------
-    ShapeError : the dimension has size 0 or does not exist.
+    ShapeError : the dimension has size 0.
+    IndexRangeError : it does not exist.
     """
     return _positions(argmin_, x, dim, keepdim)
 
@@ -104,9 +118,16 @@ def max(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     The gradient of the values over a dimension goes to the element at the index; that of the largest element of all
     is shared evenly by ties.
 
+    Parameters
+    ----------
+    x : (...)
+    dim : the dimension, or a tensor to compare with; None takes all elements.
+    keepdim : leave reduced dimensions with size 1.
+
     Raises
     ------
-    ShapeError : a dimension of size 0, or one that does not exist.
+    ShapeError : a dimension of size 0.
+    IndexRangeError : one that does not exist.
     """
     return _extremum(amax, maximum, argmax, x, dim, keepdim)
 
@@ -117,9 +138,16 @@ def min(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
 
     See `max`.
 
+    Parameters
+    ----------
+    x : (...)
+    dim : the dimension, or a tensor to compare with; None takes all elements.
+    keepdim : leave reduced dimensions with size 1.
+
     Raises
     ------
-    ShapeError : a dimension of size 0, or one that does not exist.
+    ShapeError : a dimension of size 0.
+    IndexRangeError : one that does not exist.
     """
     return _extremum(amin, minimum, argmin, x, dim, keepdim)
 

@@ -80,6 +80,16 @@ scatter_zeros: Op = kernel(
 def gather(x: Any, dim: int, index: Any) -> Any:
     """``out[i][j] = x[index[i][j]][j]`` for dim 0, and so on.
 
+    Parameters
+    ----------
+    x : (...)
+    dim : the dimension that `index` selects from.
+    index : (...) int64 or int32, of the rank of `x`; in other dimensions not larger.
+
+    Returns
+    -------
+    tensor : of the shape of `index`.
+
     Raises
     ------
     IndexRangeError : an index outside the dimension; negative indices are outside.
@@ -100,6 +110,13 @@ def gather(x: Any, dim: int, index: Any) -> Any:
 
 def scatter_add(x: Any, dim: int, index: Any, src: Any) -> Any:
     """`x` with the elements of `src` added at `index` along `dim`; sums of equal indices are taken first.
+
+    Parameters
+    ----------
+    x : (...)
+    dim : the dimension that `index` selects from.
+    index : (...) int64 or int32, of the shape of `src`.
+    src : (...), of the shape of `x` except in `dim`.
 
     Raises
     ------
@@ -173,6 +190,16 @@ put_zeros: Op = kernel(
 def index_select(x: Any, dim: int, index: Any) -> Any:
     """Slices of `x` along `dim` at a 1-D `index`.
 
+    Parameters
+    ----------
+    x : (..., n, ...)
+    dim : the dimension.
+    index : (k,) int64 or int32.
+
+    Returns
+    -------
+    tensor : (..., k, ...).
+
     Raises
     ------
     IndexRangeError : an index outside the dimension; negative indices are outside.
@@ -188,6 +215,11 @@ def index_select(x: Any, dim: int, index: Any) -> Any:
 
 def embedding(index: Any, weight: Any) -> Any:
     """Rows of `weight` (entries, width) at `index` (...): (..., width).
+
+    Parameters
+    ----------
+    index : (...) int64 or int32.
+    weight : (entries, width)
 
     Raises
     ------

@@ -77,6 +77,15 @@ def _require(name: str, x: Any, ndim: int) -> None:
 def mm(a: Any, b: Any) -> Any:
     """Product of a (m, k) and b (k, n).
 
+    Parameters
+    ----------
+    a : (m, k)
+    b : (k, n)
+
+    Returns
+    -------
+    tensor : (m, n).
+
     Raises
     ------
     ShapeError : an operand is not a matrix, or the inner sizes differ.
@@ -90,6 +99,15 @@ def mm(a: Any, b: Any) -> Any:
 def bmm(a: Any, b: Any) -> Any:
     """Products of a (batch, m, k) and b (batch, k, n), item by item.
 
+    Parameters
+    ----------
+    a : (batch, m, k)
+    b : (batch, k, n)
+
+    Returns
+    -------
+    tensor : (batch, m, n).
+
     Raises
     ------
     ShapeError : an operand is not 3-D, or sizes differ.
@@ -102,6 +120,15 @@ def bmm(a: Any, b: Any) -> Any:
 
 def matmul(a: Any, b: Any) -> Any:
     """Matrix product with PyTorch's rules for 1-D operands and batch dimensions.
+
+    Parameters
+    ----------
+    a : (..., m, k) or (k,)
+    b : (..., k, n) or (k,)
+
+    Returns
+    -------
+    tensor : (..., m, n), without the dimensions that a 1-D operand does not have.
 
     Raises
     ------
@@ -133,6 +160,16 @@ def matmul(a: Any, b: Any) -> Any:
 def linear(x: Any, weight: Any, bias: Any = None) -> Any:
     """x (..., in) @ weight (out, in)^T + bias (out,).
 
+    Parameters
+    ----------
+    x : (..., in)
+    weight : (out, in)
+    bias : (out,), or None.
+
+    Returns
+    -------
+    tensor : (..., out).
+
     Raises
     ------
     ShapeError : the last size of `x` is not that of `weight`.
@@ -147,7 +184,19 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Any:
 
 
 def addmm(input: Any, mat1: Any, mat2: Any, *, beta: float = 1, alpha: float = 1) -> Any:
-    """beta * input + alpha * (mat1 @ mat2); accumulation is a separate, exactly rounded add."""
+    """beta * input + alpha * (mat1 @ mat2); accumulation is a separate, exactly rounded add.
+
+    Parameters
+    ----------
+    input : broadcasts to (m, n).
+    mat1 : (m, k)
+    mat2 : (k, n)
+    beta, alpha : numbers.
+
+    Raises
+    ------
+    ShapeError, DTypeError : see `mm`.
+    """
     product = mm(mat1, mat2)
     if alpha != 1:
         product = product * alpha

@@ -50,11 +50,33 @@ def nll_loss(input: Any, target: Any, reduction: str = "mean") -> Any:
 
 
 def cross_entropy(input: Any, target: Any, reduction: str = "mean") -> Any:
-    """``nll_loss(log_softmax(input), target)``: see there."""
+    """``nll_loss(log_softmax(input), target)``: see there.
+
+    Parameters
+    ----------
+    input : (batch, classes) or (classes,), logits.
+    target : (batch,) or () int64 or int32, in [0, classes).
+    reduction : "mean", "sum" or "none".
+
+    Raises
+    ------
+    IndexRangeError, ShapeError, DTypeError : see `nll_loss`.
+    """
     return nll_loss(log_softmax(input, -1), target, reduction)
 
 
 def mse_loss(input: Any, target: Any, reduction: str = "mean") -> Any:
-    """The squared difference, elementwise over broadcast operands, then reduced."""
+    """The squared difference, elementwise over broadcast operands, then reduced.
+
+    Parameters
+    ----------
+    input, target : (...)
+    reduction : "mean", "sum" or "none".
+
+    Raises
+    ------
+    ShapeError : the shapes do not broadcast.
+    ArgumentError : another value of `reduction`.
+    """
     difference = input - target
     return _reduce(difference * difference, reduction)

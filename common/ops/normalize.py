@@ -89,19 +89,50 @@ normalize_ = composite(
 
 @accept_numpy_names
 def softmax(x: Any, dim: int) -> Any:
-    """e^x along `dim`, divided by its sum."""
+    """e^x along `dim`, divided by its sum.
+
+    Parameters
+    ----------
+    x : (...), floating point.
+    dim : the dimension.
+
+    Raises
+    ------
+    IndexRangeError : a dimension that does not exist.
+    """
     return softmax_(x, dim=normalize_dim(dim, x.ndim, "softmax"))
 
 
 @accept_numpy_names
 def log_softmax(x: Any, dim: int) -> Any:
-    """The logarithm of `softmax`, without its rounding."""
+    """The logarithm of `softmax`, without its rounding.
+
+    Parameters
+    ----------
+    x : (...), floating point.
+    dim : the dimension.
+
+    Raises
+    ------
+    IndexRangeError : a dimension that does not exist.
+    """
     return log_softmax_(x, dim=normalize_dim(dim, x.ndim, "log_softmax"))
 
 
 @accept_numpy_names
 def logsumexp(x: Any, dim: Any, keepdim: bool = False) -> Any:
-    """log(sum(e^x)) over `dim`."""
+    """log(sum(e^x)) over `dim`.
+
+    Parameters
+    ----------
+    x : (...), floating point.
+    dim : the dimension, or several.
+    keepdim : leave reduced dimensions with size 1.
+
+    Raises
+    ------
+    IndexRangeError, ShapeError : a dimension that does not exist, or is named twice.
+    """
     return logsumexp_(x, dim=normalize_dims(dim, x.ndim, "logsumexp"), keepdim=keepdim)
 
 
@@ -111,7 +142,9 @@ def layer_norm(x: Any, normalized_shape: Any, weight: Any = None, bias: Any = No
     Parameters
     ----------
     x : (..., *normalized_shape)
-    weight, bias : (*normalized_shape)
+    normalized_shape : sizes of the last dimensions, or one.
+    weight, bias : (*normalized_shape), or None.
+    eps : added to the variance.
 
     Raises
     ------

@@ -127,6 +127,11 @@ def _cat_part(g: Any, dim: int, shapes: tuple[Any, ...]) -> Any:
 def cat(tensors: Sequence[Any], dim: int = 0) -> Any:
     """Tensors one after the other along `dim`.
 
+    Parameters
+    ----------
+    tensors : sequence of (..., n_i, ...), equal in the other sizes; dtypes are promoted.
+    dim : the dimension.
+
     Raises
     ------
     ArgumentError : no tensors.
@@ -154,6 +159,11 @@ def cat(tensors: Sequence[Any], dim: int = 0) -> Any:
 @accept_numpy_names
 def stack(tensors: Sequence[Any], dim: int = 0) -> Any:
     """Tensors of one shape along a new dimension `dim`.
+
+    Parameters
+    ----------
+    tensors : sequence of (...), of one shape; dtypes are promoted.
+    dim : where the new dimension will stand.
 
     Raises
     ------

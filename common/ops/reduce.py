@@ -1,4 +1,4 @@
-"""Reductions, in the order that NUMERICS.md defines; means and losses are compositions of `sum`."""
+"""Reductions, in the order that docs/numerics.md defines; means and losses are compositions of `sum`."""
 
 from __future__ import annotations
 
@@ -89,13 +89,30 @@ mean_ = composite(
 
 @accept_numpy_names
 def sum(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    """Sum over `dim` (all dimensions by default); ints and bools sum as int64."""
+    """Sum over `dim` (all dimensions by default); ints and bools sum as int64.
+
+    Parameters
+    ----------
+    x : (...)
+    dim : the dimension, or several; all by default.
+    keepdim : leave reduced dimensions with size 1.
+
+    Raises
+    ------
+    IndexRangeError, ShapeError : a dimension that does not exist, or is named twice.
+    """
     return sum_(x, dim=normalize_dims(dim, x.ndim, "sum"), keepdim=keepdim)
 
 
 @accept_numpy_names
 def mean(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     """Sum over `dim` divided by the number of elements.
+
+    Parameters
+    ----------
+    x : (...), floating point.
+    dim : the dimension, or several; all by default.
+    keepdim : leave reduced dimensions with size 1.
 
     Raises
     ------
@@ -110,6 +127,12 @@ def mean(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
 def amax(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     """Maximum over `dim`; nan if any element is nan.
 
+    Parameters
+    ----------
+    x : (...)
+    dim : the dimension, or several; all by default.
+    keepdim : leave reduced dimensions with size 1.
+
     Raises
     ------
     ShapeError : a reduced dimension has size 0.
@@ -120,6 +143,12 @@ def amax(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
 @accept_numpy_names
 def amin(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     """Minimum over `dim`; nan if any element is nan.
+
+    Parameters
+    ----------
+    x : (...)
+    dim : the dimension, or several; all by default.
+    keepdim : leave reduced dimensions with size 1.
 
     Raises
     ------

@@ -48,14 +48,15 @@ def _gelu_tanh_rule(g: Any, x: Any) -> Any:
 
 gelu_erf = elementwise(
     "gelu_erf", lambda x: 0.5 * x * (1.0 + e.erf(x * _SQRT_HALF)), (_gelu_rule,),
-    doc="x Phi(x), Phi the normal distribution function. d/dx = Phi(x) + x phi(x).", domain="float",
+    doc="x Phi(x), Phi the normal distribution function, phi its density. d/dx = Phi(x) + x phi(x).", domain="float",
     node_name="Gelu",
 )  # fmt: skip
 
 gelu_tanh = elementwise(
     "gelu_tanh", lambda x: 0.5 * x * (1.0 + e.tanh(_TANH_SCALE * (x + _TANH_CUBIC * (x * x * x)))),
     (_gelu_tanh_rule,),
-    doc="x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2. Source: Hendrycks and Gimpel, GELUs, 2016.",
+    doc="x (1 + t) / 2, t = tanh(c (x + 0.044715 x^3)), c = sqrt(2 / pi). "
+        "d/dx = (1 + t) / 2 + x (1 - t^2) c (1 + 0.134145 x^2) / 2. Source: Hendrycks and Gimpel, GELUs, 2016.",
     domain="float", node_name="Gelu",
 )  # fmt: skip
 

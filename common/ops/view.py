@@ -8,7 +8,7 @@ import numpy as np
 
 from common.aliases import accept_numpy_names
 from common.dim import same, same_shape
-from common.errors import ArgumentError, IndexRangeError, ShapeError
+from common.errors import IndexRangeError, ShapeError
 from common.op import Op
 from common.ops._define import view
 from common.ops.pad import unslice
@@ -87,6 +87,11 @@ slice_ = view(
 def reshape(x: Any, *shape: Any) -> Any:
     """`x` under another shape with as many elements; one size may be -1.
 
+    Parameters
+    ----------
+    x : (...)
+    shape : sizes, or one tuple of them.
+
     Raises
     ------
     ShapeError : the sizes do not multiply to the number of elements.
@@ -116,6 +121,11 @@ def _sizes(shape: tuple[Any, ...]) -> tuple[Any, ...]:
 def view_(x: Any, *shape: Any) -> Any:
     """Like `reshape`, but refuses to copy.
 
+    Parameters
+    ----------
+    x : (...)
+    shape : sizes, or one tuple of them.
+
     Raises
     ------
     ShapeError : the tensor's strides do not allow a view of this shape.
@@ -132,18 +142,36 @@ def view_(x: Any, *shape: Any) -> Any:
 def permute(x: Any, *dims: Any) -> Any:
     """Dimensions in the order `dims`.
 
+    Parameters
+    ----------
+    x : (...)
+    dims : all dimensions, in their new order.
+
     Raises
     ------
     ShapeError : `dims` is not a permutation of the dimensions.
+    IndexRangeError : a dimension that does not exist.
     """
-    order = tuple(d % max(x.ndim, 1) for d in _sizes(dims))
+    from common.ops.reduce import normalize_dim
+
+    order = tuple(normalize_dim(d, x.ndim, "permute") for d in _sizes(dims))
     if sorted(order) != list(range(x.ndim)):
         raise ShapeError(f"permute(): dims {_sizes(dims)} is not a permutation of {x.ndim} dimensions")
     return permute_(x, dims=order)
 
 
 def transpose(x: Any, dim0: int, dim1: int) -> Any:
-    """`x` with two dimensions exchanged."""
+    """`x` with two dimensions exchanged.
+
+    Parameters
+    ----------
+    x : (...)
+    dim0, dim1 : dimensions.
+
+    Raises
+    ------
+    IndexRangeError : a dimension that does not exist.
+    """
     from common.ops.reduce import normalize_dim
 
     order = list(range(x.ndim))
@@ -154,10 +182,23 @@ def transpose(x: Any, dim0: int, dim1: int) -> Any:
 
 
 def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
-    """Dimensions `start_dim` to `end_dim`, both included, as one."""
+    """Dimensions `start_dim` to `end_dim`, both included, as one.
+
+    Parameters
+    ----------
+    x : (...)
+    start_dim, end_dim : first and last of the dimensions.
+
+    Raises
+    ------
+    ShapeError : `start_dim` comes after `end_dim`.
+    IndexRangeError : a dimension that does not exist.
+    """
+    from common.ops.reduce import normalize_dim
+
+    a, b = (normalize_dim(d, x.ndim, "flatten") for d in (start_dim, end_dim))
     if x.ndim == 0:
         return reshape(x, 1)
-    a, b = start_dim % x.ndim, end_dim % x.ndim
     if a > b:
         raise ShapeError("flatten() has invalid args: start_dim cannot come after end_dim")
     return reshape(x, (*x.shape[:a], numel(x.shape[a : b + 1]), *x.shape[b + 1 :]))
@@ -165,7 +206,17 @@ def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
 
 @accept_numpy_names
 def squeeze(x: Any, dim: Any = None) -> Any:
-    """`x` without the dimensions of size 1 among `dim` (all by default)."""
+    """`x` without the dimensions of size 1 among `dim` (all by default).
+
+    Parameters
+    ----------
+    x : (...)
+    dim : the dimension, or several; all by default.
+
+    Raises
+    ------
+    IndexRangeError : a dimension that does not exist.
+    """
     from common.ops.reduce import normalize_dims
 
     dims = normalize_dims(dim, x.ndim, "squeeze")
@@ -174,7 +225,17 @@ def squeeze(x: Any, dim: Any = None) -> Any:
 
 @accept_numpy_names
 def unsqueeze(x: Any, dim: int) -> Any:
-    """`x` with a dimension of size 1 inserted at `dim`."""
+    """`x` with a dimension of size 1 inserted at `dim`.
+
+    Parameters
+    ----------
+    x : (...)
+    dim : where the new dimension will stand.
+
+    Raises
+    ------
+    IndexRangeError : `dim` is outside [-ndim - 1, ndim].
+    """
     if not -x.ndim - 1 <= dim <= x.ndim:
         raise IndexRangeError(
             f"Dimension out of range (expected to be in range of [{-x.ndim - 1}, {x.ndim}], but got {dim})"
@@ -185,6 +246,11 @@ def unsqueeze(x: Any, dim: int) -> Any:
 
 def expand(x: Any, *shape: Any) -> Any:
     """`x` with sizes of 1 repeated to `shape`; -1 keeps a size.
+
+    Parameters
+    ----------
+    x : (...)
+    shape : sizes, or one tuple of them.
 
     Raises
     ------
@@ -206,7 +272,17 @@ def expand(x: Any, *shape: Any) -> Any:
 
 
 def broadcast_to(x: Any, shape: Any) -> Any:
-    """`x` broadcast to `shape`; the same as `expand`."""
+    """`x` broadcast to `shape`; the same as `expand`.
+
+    Parameters
+    ----------
+    x : (...)
+    shape : tuple of sizes.
+
+    Raises
+    ------
+    ShapeError : `x` does not broadcast to it.
+    """
     broadcast_shapes(x.shape, tuple(shape), op="broadcast_to")
     return expand(x, shape)
 
@@ -224,6 +300,12 @@ def sum_to(x: Any, shape: tuple[Any, ...]) -> Any:
 
 def narrow(x: Any, dim: int, start: int, length: int) -> Any:
     """`length` elements along `dim` from `start` on.
+
+    Parameters
+    ----------
+    x : (...)
+    dim : the dimension.
+    start, length : ints; a negative `start` counts from the end.
 
     Raises
     ------
@@ -245,6 +327,12 @@ def narrow(x: Any, dim: int, start: int, length: int) -> Any:
 def select(x: Any, dim: int, index: int) -> Any:
     """The slice at `index` of `dim`, without that dimension.
 
+    Parameters
+    ----------
+    x : (...)
+    dim : the dimension.
+    index : int; a negative one counts from the end.
+
     Raises
     ------
     IndexRangeError : the index is outside the dimension.
@@ -259,82 +347,3 @@ def select(x: Any, dim: int, index: int) -> Any:
         )
     part = narrow(x, axis, index + extent if index < 0 else index, 1)
     return reshape(part, tuple(n for i, n in enumerate(part.shape) if i != axis))
-
-
-def getitem(x: Any, key: Any) -> Any:
-    """Basic indexing: ints, slices with positive steps, None and Ellipsis.
-
-    Raises
-    ------
-    ArgumentError : another kind of index.
-    IndexRangeError : an int outside its dimension, or too many indices.
-    """
-    keys = key if isinstance(key, tuple) else (key,)
-    used = sum(1 for k in keys if k is not None and k is not Ellipsis)
-    if used > x.ndim:
-        raise IndexRangeError(f"too many indices for tensor of dimension {x.ndim}")
-    starts: list[Any] = []
-    sizes: list[Any] = []
-    steps: list[Any] = []
-    shape: list[Any] = []
-    seen = False
-
-    def take(start: Any, size: Any, step: Any) -> None:
-        starts.append(start)
-        sizes.append(size)
-        steps.append(step)
-
-    for k in keys:
-        if k is None:
-            shape.append(1)
-            continue
-        if k is Ellipsis:
-            if seen:
-                raise IndexRangeError("an index can only have a single ellipsis ('...')")
-            seen = True
-            for _ in range(x.ndim - used):
-                n = x.shape[len(starts)]
-                take(0, n, 1)
-                shape.append(n)
-            continue
-        extent = x.shape[len(starts)]
-        if isinstance(k, slice):
-            start, size, step = _slice_range(k, extent)
-            take(start, size, step)
-            shape.append(size)
-        elif isinstance(k, (int, np.integer)) and not isinstance(k, bool):
-            if k < -extent or k >= extent:
-                raise IndexRangeError(f"index {k} is out of bounds for dimension {len(starts)} with size {extent}")
-            take(k + extent if k < 0 else k, 1, 1)
-        else:
-            raise ArgumentError(
-                f"tensors are indexed with ints, slices, None and Ellipsis, not {type(k).__name__}; use index_select, "
-                "gather or where for indices that are data"
-            )
-    for n in x.shape[len(starts) :]:
-        take(0, n, 1)
-        shape.append(n)
-    part = slice_(x, starts=tuple(starts), sizes=tuple(sizes), steps=tuple(steps))
-    plain = all(isinstance(k, slice) or k is Ellipsis for k in keys)
-    return part if plain else reshape(part, tuple(shape))
-
-
-def _slice_range(k: slice, extent: Any) -> tuple[Any, Any, Any]:
-    """Start, size and step of a slice over a dimension."""
-    step = 1 if k.step is None else k.step
-    if step <= 0:
-        raise ArgumentError("step must be greater than zero")
-    if k.start is None and k.stop is None and step == 1:
-        return 0, extent, 1
-    start = 0 if k.start is None else k.start
-    stop = extent if k.stop is None else k.stop
-    start = _clip(start + extent if start < 0 else start, extent)
-    stop = _clip(stop + extent if stop < 0 else stop, extent)
-    size = (stop - start + step - 1) // step if stop > start else 0
-    return start, size, step
-
-
-def _clip(index: Any, extent: Any) -> Any:
-    if index < 0:
-        return 0
-    return extent if index > extent else index

@@ -1,0 +1,89 @@
+"""Basic indexing: a key of ints, slices, None and Ellipsis as one slice and one reshape."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from common.errors import ArgumentError, IndexRangeError
+from common.ops.view import reshape, slice_
+
+
+def getitem(x: Any, key: Any) -> Any:
+    """Basic indexing: ints, slices with positive steps, None and Ellipsis.
+
+    Raises
+    ------
+    ArgumentError : another kind of index.
+    IndexRangeError : an int outside its dimension, or too many indices.
+    """
+    keys = key if isinstance(key, tuple) else (key,)
+    used = sum(1 for k in keys if k is not None and k is not Ellipsis)
+    if used > x.ndim:
+        raise IndexRangeError(f"too many indices for tensor of dimension {x.ndim}")
+    starts: list[Any] = []
+    sizes: list[Any] = []
+    steps: list[Any] = []
+    shape: list[Any] = []
+    seen = False
+
+    def take(start: Any, size: Any, step: Any) -> None:
+        starts.append(start)
+        sizes.append(size)
+        steps.append(step)
+
+    for k in keys:
+        if k is None:
+            shape.append(1)
+            continue
+        if k is Ellipsis:
+            if seen:
+                raise IndexRangeError("an index can only have a single ellipsis ('...')")
+            seen = True
+            for _ in range(x.ndim - used):
+                n = x.shape[len(starts)]
+                take(0, n, 1)
+                shape.append(n)
+            continue
+        extent = x.shape[len(starts)]
+        if isinstance(k, slice):
+            start, size, step = _slice_range(k, extent)
+            take(start, size, step)
+            shape.append(size)
+        elif isinstance(k, (int, np.integer)) and not isinstance(k, bool):
+            if k < -extent or k >= extent:
+                raise IndexRangeError(f"index {k} is out of bounds for dimension {len(starts)} with size {extent}")
+            take(k + extent if k < 0 else k, 1, 1)
+        else:
+            raise ArgumentError(
+                f"tensors are indexed with ints, slices, None and Ellipsis, not {type(k).__name__}; use index_select, "
+                "gather or where for indices that are data"
+            )
+    for n in x.shape[len(starts) :]:
+        take(0, n, 1)
+        shape.append(n)
+    part = slice_(x, starts=tuple(starts), sizes=tuple(sizes), steps=tuple(steps))
+    plain = all(isinstance(k, slice) or k is Ellipsis for k in keys)
+    return part if plain else reshape(part, tuple(shape))
+
+
+def _slice_range(k: slice, extent: Any) -> tuple[Any, Any, Any]:
+    """Start, size and step of a slice over a dimension."""
+    step = 1 if k.step is None else k.step
+    if step <= 0:
+        raise ArgumentError("step must be greater than zero")
+    if k.start is None and k.stop is None and step == 1:
+        return 0, extent, 1
+    start = 0 if k.start is None else k.start
+    stop = extent if k.stop is None else k.stop
+    start = _clip(start + extent if start < 0 else start, extent)
+    stop = _clip(stop + extent if stop < 0 else stop, extent)
+    size = (stop - start + step - 1) // step if stop > start else 0
+    return start, size, step
+
+
+def _clip(index: Any, extent: Any) -> Any:
+    if index < 0:
+        return 0
+    return extent if index > extent else index
