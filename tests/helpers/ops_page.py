@@ -1,0 +1,70 @@
+"""Write docs/ops.md from the registry and the public functions: ``python -m tests.helpers.ops_page``."""
+
+import inspect
+import re
+from pathlib import Path
+
+import dynamic
+from common import surface
+from common.op import REGISTRY
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "ops.md"
+
+HEAD = """# Ops and functions
+
+*Written by `python -m tests.helpers.ops_page` from the records of the ops and the docstrings of the functions.* Shapes
+broadcast as in NumPy and PyTorch unless the text says otherwise; g is the cotangent, y the result. Which bits a result
+has is said in [numerics.md](numerics.md); what the kinds mean in [architecture.md](architecture.md#the-op-record).
+"""
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def _table(*rows: list[str]) -> str:
+    lines = [f"| {' | '.join(map(_cell, row))} |" for row in rows]
+    return "\n".join([lines[0], f"|{'---|' * len(rows[0])}", *lines[1:]]) + "\n"
+
+
+def _summary(doc: str) -> str:
+    """The first paragraph of a docstring."""
+    return inspect.cleandoc(doc).partition("\n\n")[0]
+
+
+def _signature(name: str) -> str:
+    parts, starred = [], False
+    for p in inspect.signature(getattr(dynamic, name)).parameters.values():
+        if p.name in ("axis", "keepdims"):  # numpy's names of dim and keepdim
+            continue
+        if p.kind is p.KEYWORD_ONLY and not starred:
+            parts.append("*")
+        starred = starred or p.kind in (p.KEYWORD_ONLY, p.VAR_POSITIONAL)
+        parts.append(str(p.replace(annotation=p.empty, default=p.empty if p.default is ... else p.default)))
+    return f"`{name}({', '.join(parts)})`"
+
+
+def page() -> str:
+    """The page's text; ops of which there is one per number of operands are left out."""
+    ops = [REGISTRY[n] for n in sorted(REGISTRY) if not re.fullmatch(r"cat\d+", n)]
+    records = [[f"`{op.name}`", op.kind, ", ".join(op.inputs), ", ".join(op.attrs), op.doc] for op in ops]
+    offered = sorted({**surface.FUNCTIONS, **surface.CREATION})
+    functions = [[_signature(name), _summary(getattr(dynamic, name).__doc__)] for name in offered]
+    return "\n".join([
+        HEAD,
+        "## Functions",
+        "",
+        "Names of both engines, at the top level, and most of them also methods of tensors. In formulas x and a stand for",
+        "the operand `input`, b for `other`. `axis` and `keepdims` may be written for `dim` and `keepdim`.",
+        "",
+        _table(["function", "what it gives"], *functions),
+        "## Ops",
+        "",
+        "What graphs and tapes are made of. `cat` is one op per number of operands: `cat2`, `cat3`, ...",
+        "",
+        _table(["op", "kind", "operands", "attributes", "formula and derivative"], *records),
+    ])  # fmt: skip
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

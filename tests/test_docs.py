@@ -1,0 +1,159 @@
+"""Documentation is true: examples run, links lead somewhere, public names say what they do."""
+
+import doctest
+import importlib
+import inspect
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import common
+import dynamic
+import static
+from benchmarks import accuracy, elementary_reference
+from common import op, surface
+from common.kernels import elementary
+from common.nn.module import Module
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+FLAGS = doctest.ELLIPSIS
+LINK = re.compile(r"\]\((?!https?:)([^)\s]+)\)")
+
+
+def modules_with_examples():
+    """Names of the modules of all packages whose source holds an example."""
+    for package in (common, dynamic, static, importlib.import_module("benchmarks")):
+        yield package.__name__
+        for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            place = ROOT.joinpath(*info.name.split("."))
+            file = place / "__init__.py" if info.ispkg else place.with_suffix(".py")
+            if ">>> " in file.read_text(encoding="utf-8") and not file.name.startswith(("test_", "conftest")):
+                yield info.name
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors that a Markdown page's headings make."""
+    heads = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_examples_on_pages(page):
+    assert doctest.testfile(str(page), module_relative=False, optionflags=FLAGS, encoding="utf-8").failed == 0
+
+
+@pytest.mark.parametrize("name", sorted(set(modules_with_examples())))
+def test_examples_in_docstrings(name):
+    assert doctest.testmod(importlib.import_module(name), optionflags=FLAGS).failed == 0
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_links_lead_somewhere(page):
+    broken = []
+    for link in LINK.findall(page.read_text(encoding="utf-8")):
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path) if path else page
+        if not target.exists() or (anchor and target.suffix == ".md" and anchor not in anchors(target)):
+            broken.append(link)
+    assert broken == []
+
+
+def test_no_page_names_a_place_of_one_machine():
+    assert [page.name for page in PAGES if re.search(r"/(work|home|root|tmp|opt|Users)/", page.read_text())] == []
+
+
+# ------------------------------------------------------------------ public names
+
+MODULES = [n for n in surface.ENGINE_NAMES if n[0].islower() and n != "function"]
+
+
+@pytest.mark.parametrize("engine", [dynamic, static], ids=lambda e: e.__name__)
+def test_public_names_are_documented(engine):
+    public = {f"{engine.__name__}.{name}": getattr(engine, name) for name in engine.__all__}
+    for name in MODULES:
+        module = getattr(engine, name)
+        public |= {f"{engine.__name__}.{name}.{n}": getattr(module, n) for n in module.__all__}
+    assert [name for name, x in public.items() if (callable(x) or inspect.ismodule(x)) and not inspect.getdoc(x)] == []
+
+
+WRITTEN = {
+    **{name: f for name, f in {**surface.FUNCTIONS, **surface.CREATION}.items() if not isinstance(f, op.Op)},
+    **surface.TRANSFORMS,
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_every_parameter_of_a_function_is_explained(name):
+    text = inspect.getdoc(WRITTEN[name]) or ""
+    named = text.partition("Parameters\n----------\n")[2].partition("\n\n")[0]
+    heads = {part.strip(" *") for line in named.splitlines() if " : " in line and line[0] != " "
+             for part in line.partition(" : ")[0].split(",")}  # fmt: skip
+    wanted = set(inspect.signature(WRITTEN[name]).parameters) - {"axis", "keepdims"}  # numpy's names of the same
+    assert wanted <= heads, f"{name}: not explained: {sorted(wanted - heads)}"
+
+
+@pytest.mark.parametrize("name", sorted(op.REGISTRY))
+def test_ops_state_what_they_compute(name):
+    record = op.REGISTRY[name]
+    assert record.doc
+    if record.kind == "elementwise" and any(record.rules) and name not in ("clone", "to", "where"):
+        assert "d/d" in record.doc or "gradient" in record.doc, record.doc
+
+
+def test_modules_document_their_parameters():
+    for name in dynamic.nn.__all__:
+        kind = getattr(dynamic.nn, name)
+        parameters = set(inspect.signature(kind).parameters) - {"args", "kwargs"}
+        if issubclass(kind, Module):
+            missing = [p for p in parameters if not re.search(rf"\b{p}\b[\w, ]* : ", kind.__doc__ or "")]
+            assert missing == [], f"{name}: {missing}"
+
+
+# ------------------------------------------------------------------ pages that are written by commands
+
+
+def test_the_page_of_ops_is_current():
+    """If not: ``python -m tests.helpers.ops_page`` writes it."""
+    # in a process of its own: other tests register ops
+    command = [sys.executable, "-c", "from tests.helpers.ops_page import page; print(page(), end='')"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
+    assert done.stdout.decode("utf-8") == (ROOT / "docs" / "ops.md").read_text(encoding="utf-8")
+
+
+def accuracy_rows() -> dict[tuple[str, str], float]:
+    page = (ROOT / "docs" / "numerics.md").read_text(encoding="utf-8")
+    table = page.partition(accuracy.MARKERS[0])[2].partition(accuracy.MARKERS[1])[0]
+    found = re.findall(r"^\| (\w+) \| (float\d\d) \| ([\d.]+) \|", table, re.MULTILINE)
+    return {(name, dtype): float(worst) for name, dtype, worst in found}
+
+
+def test_the_accuracy_table_has_all_functions():
+    assert list(accuracy_rows()) == [(n, d) for n in elementary_reference.FUNCTIONS for d in ("float64", "float32")]
+
+
+@pytest.mark.parametrize("name", elementary_reference.FUNCTIONS)
+def test_the_accuracy_table_keeps_within_the_docstrings(name):
+    stated = re.search(r"float64 ([\d.]+) ulp, float32 ([\d.]+) ulp", getattr(elementary, name).__doc__ or "")
+    assert stated
+    for dtype, bound in zip(("float64", "float32"), stated.groups(), strict=True):
+        assert accuracy_rows()[name, dtype] <= float(bound)
+
+
+def test_the_accuracy_table_can_be_written(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(accuracy, "POINTS", 3000)
+    monkeypatch.setattr(accuracy, "CHECKED", 20)
+    monkeypatch.setattr(accuracy, "SIZE", 100)
+    monkeypatch.setattr("benchmarks.measure.single_core", lambda: None)
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{accuracy.MARKERS[0]}\nold\n{accuracy.MARKERS[1]}\nafter\n")
+    for _ in range(2):
+        accuracy.main(["rsqrt", "--write", str(page)])
+    text = page.read_text()
+    assert text.startswith("before\n") and text.endswith("after\n") and "old" not in text
+    assert text.count("| rsqrt |") == 2 and text.count("ns/element") == 1
+    assert capsys.readouterr().out.count("| rsqrt |") == 4
