@@ -3,29 +3,36 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
+from common.dtypes import DEFAULT_FLOAT
 from common.leaf import Parameter
 from common.random import Generator, default_generator
 
 
-def uniform(shape: tuple[int, ...], bound: float, generator: Generator | None = None) -> Parameter:
-    """A float32 parameter drawn uniformly from [-bound, bound).
+def uniform(
+    shape: tuple[int, ...], bound: float, dtype: Any = None, generator: Generator | None = None
+) -> Parameter:
+    """A parameter drawn uniformly from [-bound, bound).
 
     Parameters
     ----------
     shape : sizes
     bound : half the width of the interval.
+    dtype : float32 (default) or float64.
     """
-    u = (generator or default_generator).draw("rand", shape, np.dtype(np.float32))
-    # exact but for one rounding per operation, which both engines share because this runs before either
-    return Parameter(u * np.float32(2 * bound) - np.float32(bound))
+    wanted = np.dtype(DEFAULT_FLOAT if dtype is None else dtype)
+    u = (generator or default_generator).draw("rand", shape, wanted)
+    # one rounding per operation, and the same for both engines, because this runs before either
+    return Parameter(u * wanted.type(2 * bound) - wanted.type(bound))
 
 
-def normal(shape: tuple[int, ...], generator: Generator | None = None) -> Parameter:
-    """A float32 parameter drawn from N(0, 1)."""
-    return Parameter((generator or default_generator).draw("randn", shape, np.dtype(np.float32)))
+def normal(shape: tuple[int, ...], dtype: Any = None, generator: Generator | None = None) -> Parameter:
+    """A parameter drawn from N(0, 1), float32 by default."""
+    wanted = np.dtype(DEFAULT_FLOAT if dtype is None else dtype)
+    return Parameter((generator or default_generator).draw("randn", shape, wanted))
 
 
 def linear_bound(fan_in: int) -> float:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from common import functional as F
+from common.dtypes import DEFAULT_FLOAT
 from common.errors import ArgumentError
 from common.leaf import Parameter
 from common.nn import init
@@ -21,6 +22,7 @@ class Linear(Module):
     ----------
     in_features, out_features : sizes of the last dimension of input and output.
     bias : whether there is one.
+    dtype : of the parameters, float32 by default.
 
     Attributes
     ----------
@@ -28,12 +30,12 @@ class Linear(Module):
     bias : (out_features,), drawn likewise, or None.
     """
 
-    def __init__(self, in_features: int, out_features: int, bias: bool = True) -> None:
+    def __init__(self, in_features: int, out_features: int, bias: bool = True, *, dtype: Any = None) -> None:
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
         bound = init.linear_bound(in_features)
-        self.weight = init.uniform((out_features, in_features), bound)
-        self.bias = init.uniform((out_features,), bound) if bias else None
+        self.weight = init.uniform((out_features, in_features), bound, dtype)
+        self.bias = init.uniform((out_features,), bound, dtype) if bias else None
 
     def forward(self, x: Any) -> Any:
         """Map x (..., in_features) to (..., out_features)."""
@@ -50,16 +52,17 @@ class Embedding(Module):
     Parameters
     ----------
     num_embeddings, embedding_dim : rows and columns of the table.
+    dtype : of the table, float32 by default.
 
     Attributes
     ----------
     weight : (num_embeddings, embedding_dim), drawn from N(0, 1).
     """
 
-    def __init__(self, num_embeddings: int, embedding_dim: int) -> None:
+    def __init__(self, num_embeddings: int, embedding_dim: int, *, dtype: Any = None) -> None:
         super().__init__()
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
-        self.weight = init.normal((num_embeddings, embedding_dim))
+        self.weight = init.normal((num_embeddings, embedding_dim), dtype)
 
     def forward(self, index: Any) -> Any:
         """Map index (...), int64 or int32, to (..., embedding_dim)."""
@@ -79,6 +82,7 @@ class LayerNorm(Module):
     eps : added to the variance.
     elementwise_affine : whether there are weight and bias.
     bias : whether there is a bias.
+    dtype : of the parameters, float32 by default.
 
     Attributes
     ----------
@@ -87,13 +91,19 @@ class LayerNorm(Module):
     """
 
     def __init__(
-        self, normalized_shape: Any, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True
+        self,
+        normalized_shape: Any,
+        eps: float = 1e-5,
+        elementwise_affine: bool = True,
+        bias: bool = True,
+        *,
+        dtype: Any = None,
     ) -> None:
         super().__init__()
         shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
         self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, elementwise_affine
-        self.weight = Parameter(np.ones(shape, np.float32)) if elementwise_affine else None
-        self.bias = Parameter(np.zeros(shape, np.float32)) if elementwise_affine and bias else None
+        self.weight = Parameter(np.ones(shape, dtype or DEFAULT_FLOAT)) if elementwise_affine else None
+        self.bias = Parameter(np.zeros(shape, dtype or DEFAULT_FLOAT)) if elementwise_affine and bias else None
 
     def forward(self, x: Any) -> Any:
         """Normalise x (..., *normalized_shape)."""

@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from common.create import lift
-from common.errors import ArgumentError, ShapeError, TwingradError
+from common.create import lift, to_array
+from common.errors import ArgumentError, DTypeError, ShapeError, TwingradError
 from common.leaf import Buffer, Leaf, Parameter
 from common.tensor import TensorBase
 
@@ -210,6 +210,29 @@ class Module:
         for p in self.parameters():
             p.requires_grad = bool(requires_grad)
         return self
+
+    def to(self: M, dtype: Any) -> M:
+        """Convert all floating-point parameters and buffers, in place; gradients are forgotten.
+
+        Raises
+        ------
+        DTypeError : `dtype` is not float32 or float64.
+        """
+        wanted = np.dtype(dtype)
+        if wanted.kind != "f":
+            raise DTypeError(f"Module.to only accepts floating point dtypes, but got {wanted}")
+        for _, leaf in self._leaves(""):
+            if leaf.dtype.kind == "f" and leaf.dtype != wanted:
+                leaf.data, leaf.grad = to_array(leaf.data, wanted), None
+        return self
+
+    def double(self: M) -> M:
+        """``to(float64)``."""
+        return self.to(np.float64)
+
+    def float(self: M) -> M:
+        """``to(float32)``."""
+        return self.to(np.float32)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients of all parameters; or set them to 0."""

@@ -206,6 +206,19 @@ def test_dropout():
         nn.Dropout(1.0)
 
 
+def test_dtypes():
+    x = np.random.default_rng(0).standard_normal((2, 3))
+    for net in (nn.Linear(3, 4, dtype=tw.float64), nn.Linear(3, 4).double(), nn.LayerNorm(3, dtype=tw.float64)):
+        assert net(x).dtype == np.float64
+        assert all(p.dtype == np.float64 for p in net.parameters())
+    assert nn.Embedding(3, 2, dtype=tw.float64).weight.dtype == np.float64
+    net = Net().double()
+    assert (net.count.dtype, net.scale.dtype) == (np.int64, np.float64)
+    assert net.float().scale.dtype == np.float32
+    with pytest.raises(DTypeError, match="floating point"):
+        net.to(tw.int64)
+
+
 def test_parameters_copy_their_data():
     array = np.ones(2, np.float32)
     p = nn.Parameter(array)
