@@ -42,8 +42,10 @@ def main() -> int:
 
     try:
         workloads = discover(options.select)
-    except LookupError as problem:
-        print(f"benchmarks: {problem.args[0]}", file=sys.stderr)
+        if options.readme:
+            report.around(options.readme)  # now, not after minutes of measuring
+    except (LookupError, ValueError, OSError) as problem:
+        print(f"benchmarks: {problem if isinstance(problem, OSError) else problem.args[0]}", file=sys.stderr)
         return 2
     if options.list:
         for workload in workloads:
@@ -56,14 +58,19 @@ def main() -> int:
     results = [measure(w, engines, QUICK if options.quick else FULL, peers) for w in workloads]
     text = report.text(results, about, peers)
     print(text)
+    record = {"machine": about, "quick": options.quick, "core": core}
+    passed = all(result.passed for result in results)
     path = options.json or store.default_path()
-    store.save(path, {"machine": about, "quick": options.quick, "core": core,
-                      "workloads": [result.as_json() for result in results]})  # fmt: skip
-    progress(f"results written to {path}")
-    if options.readme:
-        report.insert(options.readme, text)
-        progress(f"table written to {options.readme}")
-    return 0 if all(result.passed for result in results) else 1
+    try:
+        store.save(path, {**record, "workloads": [result.as_json() for result in results]})
+        progress(f"results written to {path}")
+        if options.readme:
+            report.insert(options.readme, text)
+            progress(f"table written to {options.readme}")
+    except OSError as problem:
+        print(f"benchmarks: the results could not be written: {problem}", file=sys.stderr)
+        return 1
+    return 0 if passed else 1
 
 
 if __name__ == "__main__":

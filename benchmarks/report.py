@@ -62,16 +62,24 @@ def once_row(result: Result) -> list[str]:
     ]
 
 
-def insert(path: Path, results: str, markers: tuple[str, str] = MARKERS) -> None:
-    """Replace what stands between the two markers of a file.
+def around(path: Path, markers: tuple[str, str] = MARKERS) -> tuple[str, str]:
+    """Return what stands before and after the results in a file, markers included.
 
     Raises
     ------
     ValueError
         If the file lacks the markers.
+    OSError
+        If it can't be read.
     """
     page = path.read_text(encoding="utf-8")
     start, end = (page.find(marker) for marker in markers)
     if start < 0 or end < start:
         raise ValueError(f"{path} has no lines {markers[0]!r} and {markers[1]!r}")
-    path.write_text(f"{page[: start + len(markers[0])]}\n{results}\n\n{page[end:]}", encoding="utf-8")
+    return page[: start + len(markers[0])], page[end:]
+
+
+def insert(path: Path, results: str, markers: tuple[str, str] = MARKERS) -> None:
+    """Replace what stands between the two markers of a file; raises as `around` does."""
+    before, after = around(path, markers)
+    path.write_text(f"{before}\n{results}\n\n{after}", encoding="utf-8")

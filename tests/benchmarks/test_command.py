@@ -68,3 +68,22 @@ def test_one_wrong_bit_ends_with_1_and_no_timing(in_process, monkeypatch, capsys
     (workload,) = json.loads(in_process.read_text())["workloads"]
     assert workload["bits_equal"] is False
     assert workload["seconds_per_call"] == {}
+
+
+def test_results_that_cannot_be_written_are_still_shown(in_process, capsys):
+    in_process.parent.rmdir()
+    in_process.parent.write_text("a file where a folder should be")
+    assert command.main() == 1
+    output = capsys.readouterr()
+    assert "| e-tiny-mlp | equal |" in output.out
+    assert "could not be written" in output.err
+
+
+def test_a_page_without_markers_is_refused_at_once(in_process, monkeypatch, capsys, tmp_path_factory):
+    page = tmp_path_factory.mktemp("page") / "page.md"
+    page.write_text("no markers")
+    monkeypatch.setattr(sys, "argv", [*sys.argv, "--readme", str(page)])
+    assert command.main() == 2
+    output = capsys.readouterr()
+    assert "has no lines" in output.err
+    assert output.out == ""
