@@ -1,0 +1,88 @@
+"""Every op's record is complete and tells the truth."""
+
+import dis
+import re
+
+import numpy as np
+import pytest
+
+from common import eager, samples
+from common.op import REGISTRY, out_specs
+from common.spec import Spec
+
+assert samples
+OPS = [op for op in REGISTRY.values() if op.name != "constant"]
+PRIMITIVE = [op for op in OPS if op.forward is None]
+KINDS = {"elementwise", "reduction", "view", "kernel", "composite"}
+
+
+@pytest.mark.parametrize("op", REGISTRY.values(), ids=lambda op: op.name)
+def test_record_is_complete(op):
+    assert op.kind in KINDS
+    assert op.doc
+    assert re.search(r"[.)]$", op.doc)
+    assert len(op.rules) == len(op.inputs)
+    assert op.node_name.endswith("Backward0")
+    needed = {
+        "elementwise": "scalar",
+        "reduction": "reduce",
+        "view": "strided",
+        "kernel": "native",
+        "composite": "forward",
+    }
+    assert getattr(op, needed[op.kind]) is not None
+    assert op.kind != "kernel" or op.oracle is not None
+    assert op.kind != "view" or op.array is not None
+
+
+@pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
+def test_op_has_samples(op):
+    assert op.samples(np.random.default_rng(0), "float32")
+
+
+@pytest.mark.parametrize(
+    "op", [op for op in OPS if op.kind == "elementwise" and op.differentiable], ids=lambda o: o.name
+)
+def test_doc_of_a_differentiable_op_states_the_derivative(op):
+    assert "d/d" in op.doc or op.name in ("where", "relu", "to", "clone", "zeros_like", "ones_like", "maximum", "minimum",
+                                          "gelu_tanh"), op.doc  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("op", PRIMITIVE, ids=lambda op: op.name)
+def test_spec_says_what_comes_out(op, dtype):
+    for operands, attrs in op.samples(np.random.default_rng(1), dtype):
+        results = eager.run(op, operands, attrs)
+        results = results if isinstance(results, tuple) else (results,)
+        specs = out_specs(op.spec(*(Spec(x.shape, x.dtype) for x in operands), **attrs))
+        assert [(x.shape, x.dtype) for x in results] == [(s.shape, s.dtype) for s in specs]
+
+
+@pytest.mark.parametrize("op", [op for op in OPS if op.kind == "view"], ids=lambda op: op.name)
+def test_index_maps_and_arrays_agree(op):
+    """A view is defined twice, as strides and as a numpy view: they name the same elements."""
+    for (x,), attrs in op.samples(np.random.default_rng(2), "float32"):
+        strides = tuple(s // x.itemsize for s in x.strides)
+        offset, shape, steps = op.strided(0, x.shape, strides, **attrs)
+        flat = np.ascontiguousarray(x).ravel()
+        places = np.full(shape, offset)
+        for axis, step in enumerate(steps):
+            places = places + np.arange(shape[axis]).reshape([-1 if i == axis else 1 for i in range(len(shape))]) * step
+        np.testing.assert_array_equal(
+            flat[places] if flat.size and places.size else np.zeros(shape), op.array(x, **attrs)
+        )
+
+
+FORBIDDEN = {"**", "@", "//", "%"}
+
+
+@pytest.mark.parametrize("op", [op for op in OPS if op.differentiable], ids=lambda op: op.name)
+def test_rules_use_ops_only(op):
+    """Operators that numpy and the registry define differently have no place in a rule."""
+    for rule in op.rules:
+        if rule is None:
+            continue
+        used = {i.argrepr.rstrip("=") for i in dis.get_instructions(rule) if i.opname == "BINARY_OP"}
+        assert not used & FORBIDDEN, f"{op.name}: {used & FORBIDDEN}"
+        functions = set(rule.__code__.co_names) & {"np", "numpy"}
+        assert not functions or op.name == "permute", f"{op.name}: {functions}"  # permute sorts its attribute
