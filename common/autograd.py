@@ -40,9 +40,20 @@ def backward(
     retain = create_graph if retain_graph is None else retain_graph
     wanted = None if inputs is None else {x.edge for x in _as_tuple(inputs)}
     totals = _run(roots, grad_tensors, create_graph, retain, wanted)
+    seen = {id(x.data) for x in _as_tuple(grad_tensors) if isinstance(x, TensorBase)}
     for edge, total in totals.items():
         if isinstance(edge, TensorBase) and (wanted is None or edge in wanted):
+            if type(total) is np.ndarray:
+                total = wrap(_own(total, seen))
             accumulate(edge, total if isinstance(total, TensorBase) else wrap(_array(total)), create_graph)
+
+
+def _own(total: np.ndarray, seen: set[int]) -> np.ndarray:
+    """A total that no other gradient shares memory with: rules may hand on what they were given."""
+    if total.base is not None or id(total) in seen:
+        total = np.array(total, order="C")
+    seen.add(id(total))
+    return total
 
 
 def accumulate(leaf: TensorBase, total: TensorBase, create_graph: bool) -> None:
@@ -200,10 +211,16 @@ def _seed(root: TensorBase, cotangent: Any) -> Any:
             f"Mismatch in shape: grad_output[0] has a shape of {tuple(cotangent.shape)} and output[0] has a shape of "
             f"{tuple(root.shape)}."
         )
+    if cotangent.dtype != root.dtype:
+        from common.ops.cast import to
+
+        cotangent = to(cotangent, dtype=root.dtype, x_dtype=cotangent.dtype)
     return cotangent
 
 
 def _as_tuple(x: Any) -> tuple[Any, ...]:
+    if type(x) is tuple:
+        return x
     return tuple(x) if isinstance(x, Sequence) and not isinstance(x, TensorBase) else (x,)
 
 

@@ -42,10 +42,11 @@ class Recipe:
     dtype : in which an elementwise op computes.
     builtin : native code for operands of that dtype and of contiguous layout; gives None for others. Or None.
     casts : whether operands are converted first.
+    recorded : whether the result may have a gradient.
     backward : ``backward(saved, attrs, g, needs)``: contributions in the operands' shapes and dtypes.
     """
 
-    __slots__ = ("op", "forms", "attrs", "run", "spec", "dtype", "builtin", "casts", "backward")
+    __slots__ = ("op", "forms", "attrs", "run", "spec", "dtype", "builtin", "casts", "recorded", "backward")
 
     run: Run
     spec: Any
@@ -59,27 +60,29 @@ class Recipe:
         self.casts = False
         self.backward = first_backward(self)
         _PREPARE[op.kind](self)
+        specs = () if self.spec is None else out_specs(self.spec)
+        self.recorded = op.differentiable and all(spec.dtype.kind == "f" for spec in specs[:1])
 
 
-_recipes: dict[Any, Recipe] = {}
+recipes: dict[Any, Recipe] = {}
 
 
 def recipe(op: Op, forms: tuple[Any, ...], attrs: Mapping[str, Any]) -> Recipe:
     """The recipe of an op for operands of these forms."""
     items: Any = ()
     if attrs:
-        # equality does not tell 0.0, -0.0 and False apart, which matters where an attribute is a value
-        items = tuple(attrs.items()) if forms and "value" not in attrs else repr(attrs)
+        # equality does not tell 0.0, -0.0 and False apart; without operands, attributes are such values
+        items = tuple(attrs.items()) if forms else repr(attrs)
     key = (op, forms, items)
     try:
-        found = _recipes.get(key)
+        found = recipes.get(key)
     except TypeError:  # an attribute that is a list
         return Recipe(op, forms, attrs)
     if found is None:
         found = Recipe(op, forms, attrs)
-        if len(_recipes) >= _LIMIT:
-            del _recipes[next(iter(_recipes))]
-        _recipes[key] = found
+        if len(recipes) >= _LIMIT:
+            del recipes[next(iter(recipes))]
+        recipes[key] = found
     return found
 
 
@@ -108,8 +111,8 @@ def first_backward(self: Recipe) -> Run:
 
 
 def _forget(op: Op) -> None:
-    for key in [key for key in _recipes if key[0] is op]:
-        del _recipes[key]
+    for key in [key for key in recipes if key[0] is op]:
+        del recipes[key]
 
 
 ops.rules_changed.append(_forget)
@@ -154,7 +157,20 @@ def _elementwise(self: Recipe) -> None:
     ]
     self.casts = any(not isinstance(forms[i], type) for i, _ in changes)
     self.builtin = None if self.casts else builtin
-    self.run = _changed(changes, loop) if changes else loop
+    if not changes:
+        self.run = loop
+    elif builtin is not None and len(forms) == 2 and isinstance(forms[1], type) and len(changes) == 1:
+        self.run = partial(_with_number, builtin, loop, self.dtype)
+    else:
+        self.run = _changed(changes, loop)
+
+
+def _with_number(builtin: Run, loop: Run, dtype: np.dtype, a: np.ndarray, b: Any) -> np.ndarray:
+    """A binary loop whose right operand is a number."""
+    number_b = number(b, dtype)
+    y = builtin(a, number_b)
+    result: np.ndarray = loop(a, number_b) if y is None else y
+    return result
 
 
 def _changed(changes: list[tuple[int, Run]], loop: Run) -> Run:

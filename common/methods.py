@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -262,6 +263,13 @@ def _repr(self: TensorBase) -> str:
     return f"tensor({', '.join([body, *extra])})"
 
 
+@cache
+def _functional(name: str) -> Any:
+    from common import functional
+
+    return getattr(functional, name)
+
+
 _METHODS = {
     "copy_": copy_, "zero_": zero_, "fill_": fill_, "detach": detach, "clone": clone, "backward": backward,
     "requires_grad_": requires_grad_, "numpy": numpy, "to": to, "item": _item, "__bool__": _bool, "__len__": _len,
@@ -292,9 +300,3 @@ def _matmul(a: Any, b: Any) -> Any:
     if not isinstance(a, (TensorBase, np.ndarray)) or not isinstance(b, (TensorBase, np.ndarray)):
         return NotImplemented
     return _functional("matmul")(a, b)
-
-
-def _functional(name: str) -> Any:
-    from common import functional
-
-    return getattr(functional, name)

@@ -95,7 +95,7 @@ class _Trail:
             return op.forward(*operands, **attrs)  # type: ignore[misc]
         if any(isinstance(x, _Term) and isinstance(x.spec, Spec) and x.spec.shape is None for x in operands):
             return self._shapeless(op, operands, attrs)
-        forms = tuple(
+        forms: Any = tuple(
             (x.spec if isinstance(x.spec, type) else x.spec[:2]) if isinstance(x, _Term) else type(x) for x in operands
         )
         found: Any = recipe(op, forms, attrs)

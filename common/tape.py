@@ -160,24 +160,21 @@ def collect(roots: Iterable[Edge], first: int = -1, outside: dict[int, Any] | No
     outside : takes up by id the leaves and earlier nodes that are met.
     """
     seen: set[Node] = set()
-    stack = [e[0] if type(e) is tuple else e for e in roots]
-    while stack:
-        node = stack.pop()
-        if type(node) is not Node or node.number < first:
-            if outside is not None and node is not None:
-                outside[id(node)] = node
-            continue
-        if node in seen:
-            continue
-        seen.add(node)
-        for edge in node.edges:
+    stack: list[Node] = []
+    edges: Iterable[Edge] = roots
+    while True:
+        for edge in edges:
             if type(edge) is tuple:
                 edge = edge[0]
-            if type(edge) is Node:
+            if type(edge) is Node and edge.number >= first:
                 if edge not in seen:
+                    seen.add(edge)
                     stack.append(edge)
             elif outside is not None and edge is not None:
                 outside[id(edge)] = edge
+        if not stack:
+            break
+        edges = stack.pop().edges
     return sorted(seen, key=_number, reverse=True)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from common import mode
 from common.aliasing import note_view
 from common.dtypes import number_spec, operand_dtypes
-from common.eager import Recipe, recipe
+from common.eager import Recipe, recipe, recipes
 from common.errors import EscapedTracerError, ShapeError, TwingradError
 from common.op import REGISTRY, Op
 from common.spec import Spec
@@ -185,26 +185,30 @@ def record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     edges: list[Edge] = []
     wanted = False
     for x in operands:
-        edge: Edge = None
         if isinstance(x, TensorBase):
-            edge = x.grad_fn
-            if edge is None:
-                if x.requires_grad:
-                    edge, wanted = x, True
-            else:
-                wanted = True
-                if x.output_nr:
-                    edge = (edge, x.output_nr)
             data = x.data
             if not isinstance(data, _ndarray):
                 raise EscapedTracerError(x.describe_escape())
-            x = data
-        elif not isinstance(x, NUMBERS) or isinstance(x, np.generic):
+            payloads.append(data)
+            forms.append((data.shape, data.dtype))
+            if not x.requires_grad:
+                edges.append(None)
+                continue
+            wanted = True
+            node = x.grad_fn
+            edges.append(x if node is None else (node, x.output_nr) if x.output_nr else node)
+            continue
+        if not isinstance(x, NUMBERS) or isinstance(x, np.generic):
             x = np.asarray(x)
         payloads.append(x)
         forms.append((x.shape, x.dtype) if isinstance(x, _ndarray) else type(x))
-        edges.append(edge)
-    found = recipe(op, tuple(forms), attrs)
+        edges.append(None)
+    try:
+        found = recipes.get((op, tuple(forms), tuple(attrs.items()) if attrs else ()))
+    except TypeError:  # an attribute that is a list
+        found = None
+    if found is None:
+        found = recipe(op, tuple(forms), attrs)
     if found.casts:
         return record(op, cast_operands(op, operands), attrs)
     y = found.run(*payloads)
@@ -219,10 +223,13 @@ def record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     t._grad = t._sink = None
     if op.kind == "view" and isinstance(operands[0], TensorBase):
         note_view(operands[0], t)
-    if wanted and op.differentiable and y.dtype.kind == "f" and _grad_enabled():
+    if wanted and found.recorded and _grad_enabled():
         node = _new(Node)
         node.number = _next_number()
-        node.op, node.attrs, node.backward, node.fit = op, attrs, found.backward, found.forms
+        node.op = op
+        node.attrs = attrs
+        node.backward = found.backward
+        node.fit = found.forms
         node.edges = tuple(edges)
         node.saved = op.save(payloads, y)
         node.freed_by = None
@@ -233,6 +240,9 @@ def record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         t.grad_fn = None
         t.requires_grad = False
     return t
+
+
+TensorBase.__apply_op__ = staticmethod(record)  # type: ignore[method-assign]
 
 
 def _record_traced(trace: Any, op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from common import mode
 from common.errors import ArgumentError, IndexRangeError
 from common.ops.view import reshape, slice_
 
@@ -19,9 +21,29 @@ def getitem(x: Any, key: Any) -> Any:
     IndexRangeError : an int outside its dimension, or too many indices.
     """
     keys = key if isinstance(key, tuple) else (key,)
+    if not mode.tracing and _PLAIN_KEYS.issuperset(map(type, keys)):
+        hashable = tuple([(k.start, k.stop, k.step) if type(k) is slice else k for k in keys])
+        starts, sizes, steps, shape = _known_place(x.shape, hashable)
+    else:
+        starts, sizes, steps, shape = _place(x.shape, keys)
+    part = slice_(x, starts=starts, sizes=sizes, steps=steps)
+    return part if shape is None else reshape(part, shape)
+
+
+_PLAIN_KEYS = frozenset((int, slice, type(None), type(Ellipsis)))
+
+
+@lru_cache(maxsize=4096)
+def _known_place(extents: tuple[int, ...], keys: tuple[Any, ...]) -> tuple[Any, ...]:
+    """`_place` for sizes that are numbers; slices, which have no hash in Python 3.11, come as tuples."""
+    return _place(extents, tuple(slice(*k) if type(k) is tuple else k for k in keys))
+
+
+def _place(extents: tuple[Any, ...], keys: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Starts, sizes and steps of an index, and the result's shape where that is not the sizes."""
     used = sum(1 for k in keys if k is not None and k is not Ellipsis)
-    if used > x.ndim:
-        raise IndexRangeError(f"too many indices for tensor of dimension {x.ndim}")
+    if used > len(extents):
+        raise IndexRangeError(f"too many indices for tensor of dimension {len(extents)}")
     starts: list[Any] = []
     sizes: list[Any] = []
     steps: list[Any] = []
@@ -41,12 +63,12 @@ def getitem(x: Any, key: Any) -> Any:
             if seen:
                 raise IndexRangeError("an index can only have a single ellipsis ('...')")
             seen = True
-            for _ in range(x.ndim - used):
-                n = x.shape[len(starts)]
+            for _ in range(len(extents) - used):
+                n = extents[len(starts)]
                 take(0, n, 1)
                 shape.append(n)
             continue
-        extent = x.shape[len(starts)]
+        extent = extents[len(starts)]
         if isinstance(k, slice):
             start, size, step = _slice_range(k, extent)
             take(start, size, step)
@@ -60,12 +82,11 @@ def getitem(x: Any, key: Any) -> Any:
                 f"tensors are indexed with ints, slices, None and Ellipsis, not {type(k).__name__}; use index_select, "
                 "gather or where for indices that are data"
             )
-    for n in x.shape[len(starts) :]:
+    for n in extents[len(starts) :]:
         take(0, n, 1)
         shape.append(n)
-    part = slice_(x, starts=tuple(starts), sizes=tuple(sizes), steps=tuple(steps))
     plain = all(isinstance(k, slice) or k is Ellipsis for k in keys)
-    return part if plain else reshape(part, tuple(shape))
+    return tuple(starts), tuple(sizes), tuple(steps), None if plain else tuple(shape)
 
 
 def _slice_range(k: slice, extent: Any) -> tuple[Any, Any, Any]:

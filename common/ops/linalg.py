@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from common.apply import apply
 from common.dim import same
 from common.errors import DTypeError, ShapeError
 from common.op import NativeCall
@@ -16,6 +17,17 @@ from common.spec import Spec, numel
 
 
 def _mm_spec(a: Spec, b: Spec, *, trans_a: bool, trans_b: bool) -> Spec:
+    return _product_spec("mm", 2, a, b, trans_a, trans_b)
+
+
+def _bmm_spec(a: Spec, b: Spec, *, trans_a: bool, trans_b: bool) -> Spec:
+    return _product_spec("bmm", 3, a, b, trans_a, trans_b)
+
+
+def _product_spec(name: str, ndim: int, a: Spec, b: Spec, trans_a: bool, trans_b: bool) -> Spec:
+    for x in (a, b):
+        if x.ndim != ndim:
+            raise ShapeError(f"{name}: expected a {ndim}-D tensor, got {x.ndim}-D of shape {tuple(x.shape)}")
     if a.dtype != b.dtype:
         raise DTypeError(f"expected mat1 and mat2 to have the same dtype, but got: {a.dtype} != {b.dtype}")
     m, k = a.shape[-2:][::-1] if trans_a else a.shape[-2:]
@@ -64,14 +76,12 @@ mm_ = kernel(
 )  # fmt: skip
 
 bmm_ = kernel(
-    "bmm", ("a", "b"), _mm_spec, _mm_native, _mm_oracle, _RULES, attrs=("trans_a", "trans_b"),
+    "bmm", ("a", "b"), _bmm_spec, _mm_native, _mm_oracle, _RULES, attrs=("trans_a", "trans_b"),
     doc="A matrix product per batch item, slice by slice.",
 )  # fmt: skip
 
 
-def _require(name: str, x: Any, ndim: int) -> None:
-    if x.ndim != ndim:
-        raise ShapeError(f"{name}: expected a {ndim}-D tensor, got {x.ndim}-D of shape {tuple(x.shape)}")
+_PLAIN = {"trans_a": False, "trans_b": False}
 
 
 def mm(a: Any, b: Any) -> Any:
@@ -91,9 +101,7 @@ def mm(a: Any, b: Any) -> Any:
     ShapeError : an operand is not a matrix, or the inner sizes differ.
     DTypeError : the dtypes differ.
     """
-    _require("mm", a, 2)
-    _require("mm", b, 2)
-    return mm_(a, b, trans_a=False, trans_b=False)
+    return apply(mm_, (a, b), _PLAIN)
 
 
 def bmm(a: Any, b: Any) -> Any:
@@ -113,9 +121,7 @@ def bmm(a: Any, b: Any) -> Any:
     ShapeError : an operand is not 3-D, or sizes differ.
     DTypeError : the dtypes differ.
     """
-    _require("bmm", a, 3)
-    _require("bmm", b, 3)
-    return bmm_(a, b, trans_a=False, trans_b=False)
+    return apply(bmm_, (a, b), _PLAIN)
 
 
 def matmul(a: Any, b: Any) -> Any:
@@ -135,6 +141,8 @@ def matmul(a: Any, b: Any) -> Any:
     ShapeError : an operand is 0-d, or sizes do not fit.
     DTypeError : the dtypes differ.
     """
+    if a.ndim == 2 and b.ndim == 2:
+        return apply(mm_, (a, b), _PLAIN)
     from common.ops.view import expand, reshape, unsqueeze
 
     if a.ndim == 0 or b.ndim == 0:

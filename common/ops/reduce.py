@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from common.aliases import accept_numpy_names
+from common.apply import apply
 from common.dtypes import bool_
 from common.errors import DTypeError, IndexRangeError, ShapeError
 from common.ops._define import composite, reduction
@@ -24,6 +25,8 @@ def normalize_dims(dim: int | tuple[int, ...] | list[int] | None, ndim: int, op:
     """
     if dim is None:
         return tuple(range(ndim))
+    if type(dim) is int and 0 <= dim < ndim:
+        return (dim,)
     dims = (dim,) if isinstance(dim, int) else tuple(dim)
     if not dims:
         return tuple(range(ndim))
@@ -101,7 +104,7 @@ def sum(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     ------
     IndexRangeError, ShapeError : a dimension that does not exist, or is named twice.
     """
-    return sum_(x, dim=normalize_dims(dim, x.ndim, "sum"), keepdim=keepdim)
+    return apply(sum_, (x,), {"dim": normalize_dims(dim, x.ndim, "sum"), "keepdim": keepdim})
 
 
 @accept_numpy_names

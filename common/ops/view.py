@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from common import mode
 from common.aliases import accept_numpy_names
 from common.dim import same, same_shape
 from common.errors import IndexRangeError, ShapeError
@@ -74,7 +76,9 @@ def _slice(offset: Any, shape: Any, strides: Any, starts: Any, sizes: Any, steps
 
 
 def _slice_array(x: np.ndarray, starts: Any, sizes: Any, steps: Any) -> np.ndarray:
-    return x[tuple(slice(a, a + n * s if n else a, s) for a, n, s in zip(starts, sizes, steps, strict=True))]
+    index: Any = [slice(a, a + n * s if n else a, s) for a, n, s in zip(starts, sizes, steps, strict=True)]
+    part: np.ndarray = x[(*index, ...)]  # the ellipsis keeps a 0-d array an array
+    return part
 
 
 slice_ = view(
@@ -96,16 +100,29 @@ def reshape(x: Any, *shape: Any) -> Any:
     ------
     ShapeError : the sizes do not multiply to the number of elements.
     """
+    if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
+        shape = tuple(shape[0])
+    plain = not mode.tracing and _INTS.issuperset(map(type, shape))
+    target = (_known_target if plain else _target)(x.shape, shape)
+    return x if not _recorded(x) and same_shape(target, x.shape) else reshape_(x, new_shape=target)
+
+
+def _target(old: tuple[Any, ...], shape: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The sizes that `reshape` is asked for."""
     target = _sizes(shape)
     if -1 in [n for n in target if isinstance(n, int)]:
         known = numel(tuple(n for n in target if not (isinstance(n, int) and n == -1)))
-        total = numel(x.shape)
+        total = numel(old)
         if target.count(-1) > 1 or (isinstance(known, int) and known == 0) or total % known != 0:
             raise ShapeError(f"shape '{list(target)}' is invalid for input of size {total}")
         target = tuple(total // known if isinstance(n, int) and n == -1 else n for n in target)
-    if not same(numel(target), numel(x.shape)) and numel(target) != numel(x.shape):
-        raise ShapeError(f"shape '{list(target)}' is invalid for input of size {numel(x.shape)}")
-    return x if same_shape(target, x.shape) and not _recorded(x) else reshape_(x, new_shape=target)
+    if not same(numel(target), numel(old)) and numel(target) != numel(old):
+        raise ShapeError(f"shape '{list(target)}' is invalid for input of size {numel(old)}")
+    return target
+
+
+_INTS = frozenset((int,))
+_known_target = lru_cache(maxsize=4096)(_target)
 
 
 def _recorded(x: Any) -> bool:
