@@ -19,7 +19,7 @@ assert functional, random  # they define the ops
 Rng = np.random.Generator
 Samples = Callable[[Rng, Any], list[tuple[tuple[np.ndarray, ...], dict[str, Any]]]]
 
-_SHAPES = {
+_SHAPES: dict[int, list[tuple[tuple[int, ...], ...]]] = {
     1: [((4, 3),), ((),), ((1, 5),)],
     2: [((4, 3), (4, 3)), ((4, 3), (3,)), ((4, 1), (1, 3)), ((), (5,))],
     3: [((4, 3), (4, 3), (4, 3)), ((4, 3), (3,), (4, 1))],
@@ -157,8 +157,9 @@ def samples_of(op: Op) -> Samples:
     ------
     KeyError : an op that brings none and needs some; `constant`, which has neither operands nor a kernel.
     """
-    if op.samples is not None:
-        return op.samples
+    given: Samples | None = getattr(op, "samples", None)
+    if given is not None:
+        return given
     if op.name in _TABLE:
         return _TABLE[op.name]
     if op.node_name == "CatBackward0":

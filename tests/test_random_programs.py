@@ -15,25 +15,25 @@ few = settings(
 )
 
 
-@settings(few, max_examples=30)
+@settings(few, max_examples=50)
 @given(programs(), st.sampled_from(["float32", "float64", "mixed"]))
 def test_both_engines_agree_at_every_size(program: Program, dtype: str):
     rng = np.random.default_rng(50)
-    both = Derivatives(program)
+    both = Derivatives(program.run)
     for n, m in ((4, 3), (5, 33), (34, 2)):
         both.check(inputs(rng, n, m, dtype), rng, f"{program}", interpreter=n == 4)
     assert len(both.compiled[True].traces) == 1, "a new size compiles nothing"
 
 
-@settings(few, max_examples=10)
+@settings(few, max_examples=20)
 @given(programs(), st.sampled_from([(1, 3), (4, 1), (1, 1), (3, 3)]))
 def test_sizes_of_one_and_squares(program: Program, sizes: tuple[int, int]):
     rng = np.random.default_rng(51)
-    Derivatives(program, order=1).check(inputs(rng, *sizes, "float32"), rng, f"{program}")
+    Derivatives(program.run, order=1).check(inputs(rng, *sizes, "float32"), rng, f"{program}")
 
 
 @settings(few, max_examples=60)
 @given(programs(smooth=True))
 def test_gradients_are_derivatives(program: Program):
     program = program._replace(frozen=())  # differences see what detach() hides
-    check_gradient(program, inputs(np.random.default_rng(52), 4, 3, "float64"), f"{program}")
+    check_gradient(program.run, inputs(np.random.default_rng(52), 4, 3, "float64"), f"{program}")

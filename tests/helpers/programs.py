@@ -38,7 +38,7 @@ class Program(NamedTuple):
     outputs: tuple[int, ...]
     frozen: tuple[int, ...]
 
-    def __call__(self, *inputs: Any) -> tuple[Any, ...]:
+    def run(self, *inputs: Any) -> tuple[Any, ...]:
         """Run the program on tensors of either engine."""
         values = [x.detach() if i in self.frozen else x for i, x in enumerate(inputs)]
         for step in self.steps:

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from common import eager
+from common.dtypes import compute_dtypes
 from common.native.primitives import evaluate
 from common.op import REGISTRY
-from common.dtypes import compute_dtypes
 from common.samples import samples_of
 from common.spec import Spec
 from tests.bits import assert_all_same_bits, assert_same_bits

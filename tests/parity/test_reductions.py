@@ -92,7 +92,7 @@ def test_dimensions(name, dim, keepdim):
     program.check([normal(rng, (3, 4, 5), "float32").transpose(2, 0, 1)], rng, f"{name} over {dim}, transposed")
 
 
-@pytest.mark.parametrize("dtype", ["bool", "uint8", "int8", "int32", "int64"])
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int32", "int64"])
 def test_integers(dtype):
     rng = np.random.default_rng(86)
     program = Derivatives(lambda x: (F.sum(x, 0), F.sum(x, 1), F.amax(x, 1), F.amin(x, 0)), order=0)
