@@ -91,6 +91,9 @@ class Parameter(Leaf):
     def __init__(self, data: Any, requires_grad: bool = True) -> None:
         super().__init__(data, requires_grad)
 
+    def __repr__(self) -> str:
+        return f"Parameter containing:\n{super().__repr__()}"
+
 
 class Buffer(Leaf):
     """State without gradient: running sums, step counts, the state of a random generator.

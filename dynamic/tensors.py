@@ -16,6 +16,7 @@ from common import eager_kernels, mode, tape
 from common import tensor as base
 from common.apply import NO_ATTRS
 from common.methods import install_methods
+from common.leaf import Leaf
 from common.op import REGISTRY, Op, rules_changed
 from common.straight import straight_rules
 from common.tape import Edge, Node, next_number, own_files, user_frame
@@ -224,9 +225,11 @@ install_methods(TensorBase)
 tape.adders = _Short(REGISTRY["add"]).builtins
 for _name in ("add", "sub", "mul", "div"):
     _dunder = _METHOD.get(_name, _name)
-    setattr(Tensor, f"__{_dunder}__", _binary(REGISTRY[_name]))
-    setattr(Tensor, f"__r{_dunder}__", _reflected(REGISTRY[_name]))
-for _name, _method in SHORT.items():
-    setattr(Tensor, _name, _method)
+    _operators = {f"__{_dunder}__": _binary(REGISTRY[_name]), f"__r{_dunder}__": _reflected(REGISTRY[_name])}
+    for _method, _operator in _operators.items():
+        setattr(Tensor, _method, _operator)
+        setattr(Leaf, _method, _operator)  # outside a trace, operators on parameters are this engine's
+for _name, _function in SHORT.items():
+    setattr(Tensor, _name, _function)
 Tensor.__neg__ = SHORT["neg"]  # type: ignore[method-assign]
 base.eager_class = Tensor
