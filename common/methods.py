@@ -106,12 +106,12 @@ def assign(self: TensorBase, value: Any, name: str) -> TensorBase:
 
 def copy_(self: TensorBase, other: Any) -> TensorBase:
     """Take over the elements of `other`, broadcast and cast."""
-    from common.ops.view import expand
-
     source = other if isinstance(other, TensorBase) else lift(np.asarray(other))
     if source.dtype != self.dtype:
         source = source.to(self.dtype)
     if not same_shape(source.shape, self.shape) or (source.requires_grad and mode.is_grad_enabled()):
+        from common.ops.view import expand
+
         source = expand(source, self.shape)
     return assign(self, source, "copy")
 

@@ -15,8 +15,8 @@ import numpy as np
 from common import eager_kernels, mode, tape
 from common import tensor as base
 from common.apply import NO_ATTRS
-from common.methods import install_methods
 from common.leaf import Leaf
+from common.methods import install_methods
 from common.op import REGISTRY, Op, rules_changed
 from common.straight import straight_rules
 from common.tape import Edge, Node, next_number, own_files, user_frame
