@@ -3,8 +3,10 @@
 import doctest
 import importlib
 import inspect
+import os
 import pkgutil
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -42,7 +44,7 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+@pytest.mark.parametrize("page", [p for p in PAGES if p.name != "contributing.md"], ids=lambda p: p.name)
 def test_examples_on_pages(page):
     assert doctest.testfile(str(page), module_relative=False, optionflags=FLAGS, encoding="utf-8").failed == 0
 
@@ -65,6 +67,46 @@ def test_links_lead_somewhere(page):
 
 def test_no_page_names_a_place_of_one_machine():
     assert [page.name for page in PAGES if re.search(r"/(work|home|root|tmp|opt|Users)/", page.read_text())] == []
+
+
+# ------------------------------------------------------------------ a contributor's first op, pass and workload
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """The packages in a folder of their own, with the files and lines of docs/contributing.md."""
+    for package in ("common", "dynamic", "static", "benchmarks"):
+        shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__", "test_*"))
+    page = (ROOT / "docs" / "contributing.md").read_text(encoding="utf-8")
+    new = re.findall(r"```python\n# (\S+\.py)\n(.*?)```", page, re.DOTALL)
+    for path, text in new:
+        assert not (tmp_path / path).exists()
+        (tmp_path / path).write_text(text, encoding="utf-8")
+    edits = re.findall(r"In `(\S+\.py)`, .*?```diff\n\+(.*?)\n-(.*?)\n\+(.*?)\n```", page, re.DOTALL)
+    for path, added, old, line in edits:
+        text = (tmp_path / path).read_text(encoding="utf-8")
+        assert text.count(old) == 1, (path, old)
+        first = text.index("\nfrom ", text.index("from __future__") + 1) + 1
+        changed = text.replace(old, line)
+        (tmp_path / path).write_text(f"{changed[:first]}{added}\n{changed[first:]}", encoding="utf-8")
+    assert (len(new), len(edits)) == (3, 2)
+    return tmp_path
+
+
+def test_what_contributors_are_told_works(copy):
+    page = ROOT / "docs" / "contributing.md"
+    environment = {**os.environ, "PYTHONPATH": str(copy), "TWINGRAD_CACHE": str(copy / "cache")}
+    command = [sys.executable, "-m", "doctest", str(page)]
+    done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("tool", [["ruff", "check", "--no-cache"], ["ruff", "format", "--no-cache", "--check"]])
+def test_what_contributors_are_shown_is_clean(copy, tool):
+    paths = ["common/ops/softsign.py", "static/passes/merge_abs.py", "benchmarks/workloads/cubic.py"]
+    command = [sys.executable, "-m", *tool, "--config", str(ROOT / "pyproject.toml"), *paths]
+    done = subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
 
 
 # ------------------------------------------------------------------ public names
