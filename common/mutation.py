@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator
+from functools import cache
 from types import CodeType
 from typing import NamedTuple, Protocol
 
@@ -17,7 +18,7 @@ from numpy.lib.array_utils import byte_bounds
 
 from common import tape
 from common.errors import GradientError
-from common.op import rule_parameters
+from common.op import Op, rule_parameters
 from common.tape import Node, locate, next_number
 
 
@@ -92,22 +93,34 @@ def _needed(node: Node) -> Iterator[np.ndarray]:
     op, saved = node.op, node.saved
     if not saved or op.kind == "region":
         return
-    named: set[str] = set()
-    for edge, rule in zip(node.edges, op.rules, strict=True):
-        if edge is not None and rule is not None:
-            named.update(rule_parameters(rule))
-    for name, x in zip(op.saves, saved, strict=True):
-        if name not in named:
-            continue
+    needed = _positions_read(op, op.rules, tuple([edge is not None for edge in node.edges]))
+    for position in needed:
+        x = saved[position]
         if isinstance(x, np.ndarray):
             yield x
         elif isinstance(x, tuple):  # the outputs of an op with several; shapes hold no arrays
             yield from (y for y in x if isinstance(y, np.ndarray))
 
 
+@cache
+def _positions_read(op: Op, rules: tuple[Any, ...], wanted: tuple[bool, ...]) -> tuple[int, ...]:
+    """Positions among the saved values that the rules of the wanted operands name.
+
+    Parameters
+    ----------
+    rules : the op's present rules: part of the key, so that a changed rule is seen.
+    """
+    named: set[str] = set()
+    for want, rule in zip(wanted, rules, strict=True):
+        if want and rule is not None:
+            named.update(rule_parameters(rule))
+    return tuple(i for i, name in enumerate(op.saves) if name in named)
+
+
 def _check_array(node: Node, saved: np.ndarray) -> None:
-    low, high = byte_bounds(saved)
-    for write in _log.get(id(_base(saved)), {}).values():
+    writes = _log.get(id(_base(saved)))
+    low, high = byte_bounds(saved) if writes else (0, 0)
+    for write in writes.values() if writes else ():
         if write.number > node.number and write.low < high and low < write.high:
             file, line, _ = locate(write.code, write.lasti)
             raise _overwritten(node, saved, f"at {file}:{line}")
