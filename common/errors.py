@@ -10,6 +10,7 @@
     |-- DivisionByZeroError   ZeroDivisionError          integer division by zero
     |-- GradientError         RuntimeError               differentiation cannot go on
     |   `-- GraphFreedError                              backward through a freed graph
+    |-- StateError            RuntimeError               parameters that do not fit, or have no engine
     |-- TraceError            TypeError                  a traced program asks for what only a run knows
     |   `-- EscapedTracerError                           a tracer outlived its trace
     `-- CompileError          RuntimeError               a kernel could not be made
@@ -51,6 +52,10 @@ class GradientError(TwingradError, RuntimeError):
 
 class GraphFreedError(GradientError):
     """Backward ran through a graph whose saved values are gone."""
+
+
+class StateError(TwingradError, RuntimeError):
+    """Parameters or buffers that do not fit what is loaded into them, or that no engine can compute with."""
 
 
 class TraceError(TwingradError, TypeError):

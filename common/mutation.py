@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Iterator
 from functools import cache
 from types import CodeType
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds

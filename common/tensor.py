@@ -16,7 +16,7 @@ from common import mode
 from common.aliasing import note_view
 from common.dtypes import number_spec, operand_dtypes
 from common.eager import Recipe, recipe, recipes
-from common.errors import EscapedTracerError, ShapeError, TwingradError
+from common.errors import EscapedTracerError, ShapeError, StateError
 from common.op import REGISTRY, Op
 from common.spec import Spec
 from common.tape import Edge, Node, next_number, user_frame
@@ -132,7 +132,7 @@ def wrap(payload: Any) -> TensorBase:
 
 
 def _no_engine() -> Any:
-    raise TwingradError(
+    raise StateError(
         "ops on Parameters outside a traced function need the eager engine: `import dynamic`, or call a "
         "`static.function`"
     )

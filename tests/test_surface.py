@@ -2,6 +2,9 @@
 
 import importlib
 import inspect
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +17,7 @@ from common.tensor import TensorBase
 
 MODULES = ("", ".nn", ".nn.functional", ".optim", ".autograd", ".random")
 ENGINES = (dynamic, static)
+ROOT = Path(__file__).resolve().parent.parent
 
 
 def public(module: str) -> tuple[dict[str, object], dict[str, object]]:
@@ -152,3 +156,35 @@ def test_every_kind_of_tensor_is_a_tensor():
 def test_arrays_cannot_require_grad():
     with pytest.raises(ArgumentError, match="arrays, which cannot require grad"):
         static.tensor([1.0], requires_grad=True)
+
+
+ALONE = """
+import sys, numpy as np, static as tw
+model = tw.nn.Linear(3, 2)
+try:
+    model(np.ones((1, 3), np.float32))
+except RuntimeError as error:
+    assert "need the eager engine" in str(error), error
+else:
+    raise SystemExit("an op on a Parameter ran without any engine")
+optimizer = tw.optim.Adam(model.parameters())
+
+@tw.function
+def step(x):
+    optimizer.zero_grad()
+    loss = (model(x) ** 2).mean()
+    loss.backward()
+    optimizer.step()
+    return loss
+
+before = model.weight.numpy().copy()
+losses = [float(step(np.ones((4, 3), np.float32))) for _ in range(3)]
+assert losses[2] < losses[0]
+assert model.weight.grad.numpy().any() and (model.weight.numpy() != before).all()
+assert "dynamic" not in sys.modules
+"""
+
+
+def test_the_compiling_engine_trains_alone():
+    # in a process of its own: here the eager engine has been imported
+    subprocess.run([sys.executable, "-W", "error", "-c", ALONE], cwd=ROOT, check=True)

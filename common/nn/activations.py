@@ -12,7 +12,7 @@ class Tanh(Module):
     """Hyperbolic tangent."""
 
     def forward(self, x: Any) -> Any:
-        """tanh(x)."""
+        """tanh(x), x (...)."""
         return F.tanh(x)
 
 
@@ -20,7 +20,7 @@ class ReLU(Module):
     """max(x, 0)."""
 
     def forward(self, x: Any) -> Any:
-        """relu(x)."""
+        """relu(x), x (...)."""
         return F.relu(x)
 
 
@@ -28,7 +28,7 @@ class Sigmoid(Module):
     """Logistic function."""
 
     def forward(self, x: Any) -> Any:
-        """1 / (1 + e^-x)."""
+        """1 / (1 + e^-x), x (...)."""
         return F.sigmoid(x)
 
 
@@ -45,7 +45,7 @@ class GELU(Module):
         self.approximate = approximate
 
     def forward(self, x: Any) -> Any:
-        """gelu(x)."""
+        """gelu(x), x (...)."""
         return F.gelu(x, self.approximate)
 
     def extra_repr(self) -> str:
@@ -66,7 +66,7 @@ class Softmax(Module):
         self.dim = dim
 
     def forward(self, x: Any) -> Any:
-        """softmax(x)."""
+        """softmax(x), x (...)."""
         return F.softmax(x, self.dim)
 
     def extra_repr(self) -> str:
@@ -83,7 +83,7 @@ class LogSoftmax(Softmax):
     """
 
     def forward(self, x: Any) -> Any:
-        """log_softmax(x)."""
+        """log_softmax(x), x (...)."""
         return F.log_softmax(x, self.dim)
 
 
@@ -106,7 +106,7 @@ class CrossEntropyLoss(_Loss):
     """
 
     def forward(self, input: Any, target: Any) -> Any:
-        """Loss of input (batch, classes) for target (batch,)."""
+        """Loss of input (batch, classes) for target (batch,), int64 or int32: () or, unreduced, (batch,)."""
         return F.cross_entropy(input, target, self.reduction)
 
 
@@ -119,7 +119,7 @@ class NLLLoss(_Loss):
     """
 
     def forward(self, input: Any, target: Any) -> Any:
-        """Loss of input (batch, classes) for target (batch,)."""
+        """Loss of input (batch, classes) for target (batch,), int64 or int32: () or, unreduced, (batch,)."""
         return F.nll_loss(input, target, self.reduction)
 
 
@@ -132,5 +132,5 @@ class MSELoss(_Loss):
     """
 
     def forward(self, input: Any, target: Any) -> Any:
-        """Loss of input and target (...)."""
+        """Loss of input and target (...): () or, unreduced, (...)."""
         return F.mse_loss(input, target, self.reduction)

@@ -28,6 +28,13 @@ class Linear(Module):
     ----------
     weight : (out_features, in_features), drawn from U(-k, k), k = 1 / sqrt(in_features).
     bias : (out_features,), drawn likewise, or None.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> import numpy as np
+    >>> tw.nn.Linear(3, 2)(np.ones((5, 3), np.float32)).shape
+    (5, 2)
     """
 
     def __init__(self, in_features: int, out_features: int, bias: bool = True, *, dtype: Any = None) -> None:
@@ -38,7 +45,13 @@ class Linear(Module):
         self.bias = init.uniform((out_features,), bound, dtype) if bias else None
 
     def forward(self, x: Any) -> Any:
-        """Map x (..., in_features) to (..., out_features)."""
+        """Map x (..., in_features) to (..., out_features).
+
+        Raises
+        ------
+        ShapeError : the last size is not `in_features`.
+        DTypeError : `x` has another dtype than the weight.
+        """
         return F.linear(x, self.weight, self.bias)
 
     def extra_repr(self) -> str:
@@ -65,7 +78,13 @@ class Embedding(Module):
         self.weight = init.normal((num_embeddings, embedding_dim), dtype)
 
     def forward(self, index: Any) -> Any:
-        """Map index (...), int64 or int32, to (..., embedding_dim)."""
+        """Map index (...), int64 or int32, to (..., embedding_dim).
+
+        Raises
+        ------
+        IndexRangeError : an index outside [0, num_embeddings).
+        DTypeError : another dtype.
+        """
         return F.embedding(index, self.weight)
 
     def extra_repr(self) -> str:
@@ -106,7 +125,12 @@ class LayerNorm(Module):
         self.bias = Parameter(np.zeros(shape, dtype or DEFAULT_FLOAT)) if elementwise_affine and bias else None
 
     def forward(self, x: Any) -> Any:
-        """Normalise x (..., *normalized_shape)."""
+        """Normalise x (..., *normalized_shape).
+
+        Raises
+        ------
+        ShapeError : `x` does not end in `normalized_shape`.
+        """
         return F.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
@@ -127,7 +151,7 @@ class Flatten(Module):
         self.start_dim, self.end_dim = start_dim, end_dim
 
     def forward(self, x: Any) -> Any:
-        """Flatten x."""
+        """Flatten x (batch, ...) to (batch, n), by default."""
         return F.flatten(x, self.start_dim, self.end_dim)
 
     def extra_repr(self) -> str:
@@ -154,7 +178,7 @@ class Dropout(Module):
         self.p = p
 
     def forward(self, x: Any) -> Any:
-        """Drop elements of x if `training`."""
+        """Drop elements of x (...) if `training`."""
         from common.random import dropout
 
         return dropout(x, self.p, self.training)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from common.create import lift, to_array
-from common.errors import ArgumentError, DTypeError, ShapeError, TwingradError
+from common.errors import ArgumentError, DTypeError, ShapeError, StateError
 from common.leaf import Buffer, Leaf, Parameter
 from common.tensor import TensorBase
 
@@ -177,13 +177,13 @@ class Module:
 
         Raises
         ------
-        TwingradError : names are missing or unexpected.
+        StateError : names are missing or unexpected.
         ShapeError : an array has another shape than the state of its name.
         """
         own = dict(self._state(""))
         missing, unexpected = [n for n in own if n not in state], [n for n in state if n not in own]
         if strict and (missing or unexpected):
-            raise TwingradError(
+            raise StateError(
                 f"Error(s) in loading state_dict for {type(self).__name__}: missing key(s): {missing}, unexpected "
                 f"key(s): {unexpected}"
             )
@@ -264,6 +264,13 @@ class Sequential(Module):
     Raises
     ------
     ArgumentError : something that is not a Module.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> model = tw.nn.Sequential(tw.nn.Linear(3, 4), tw.nn.ReLU(), tw.nn.Linear(4, 2))
+    >>> [name for name, _ in model.named_parameters()]
+    ['0.weight', '0.bias', '2.weight', '2.bias']
     """
 
     def __init__(self, *modules: Any) -> None:
