@@ -89,6 +89,12 @@ def clamp(x: Any, min: float | None = None, max: float | None = None) -> Any:
     Raises
     ------
     ArgumentError : neither bound is given.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.clamp(tw.tensor([-2.0, 0.5, 2.0]), -1, 1)
+    tensor([-1.0000,  0.5000,  1.0000])
     """
     if min is None and max is None:
         raise ArgumentError("clamp(): at least one of 'min' or 'max' must not be None")
@@ -102,7 +108,7 @@ def gelu(x: Any, approximate: str = "none") -> Any:
 
     Parameters
     ----------
-    x : (...), floating point.
+    x : (...); ints become float32.
     approximate : "none" or "tanh".
 
     Raises

@@ -32,6 +32,15 @@ class Generator:
     Attributes
     ----------
     seed, offset : 0-d int64 buffers, the whole state.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> generator = tw.Generator(7)
+    >>> tw.rand(2, generator=generator)
+    tensor([0.9546, 0.4070])
+    >>> generator.get_state()
+    array([7, 2])
     """
 
     def __init__(self, seed: int = 0) -> None:
@@ -158,6 +167,7 @@ def dropout(x: Any, p: float = 0.5, training: bool = True) -> Any:
     Raises
     ------
     ArgumentError : `p` is not in [0, 1).
+    DTypeError : `x` is not floating point.
     """
     if not 0 <= p < 1:
         raise ArgumentError(f"dropout probability has to be at least 0 and less than 1, but got {p}")

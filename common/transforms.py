@@ -67,6 +67,12 @@ def value_and_grad(function: Function, argnums: int | Sequence[int] = 0, has_aux
     Raises
     ------
     GradientError, DTypeError : see `grad`.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.value_and_grad(lambda x: (x * x).sum())(tw.tensor([1.0, 3.0]))
+    (tensor(10.), tensor([2., 6.]))
     """
 
     @functools.wraps(function)

@@ -157,6 +157,12 @@ def arange(start: Any, end: Any = None, step: Any = 1, dtype: Any = None) -> Any
     Raises
     ------
     ArgumentError : `step` is 0, or its sign leads away from `end`.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.arange(0, 1, 0.25)
+    tensor([0.0000, 0.2500, 0.5000, 0.7500])
     """
     from common.ops.cast import to
 

@@ -128,6 +128,14 @@ def max(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     ------
     ShapeError : a dimension of size 0.
     IndexRangeError : one that does not exist.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.max(tw.tensor([[1.0, 3.0], [2.0, 0.0]]), dim=1)
+    Extremum(values=tensor([3., 2.]), indices=tensor([1, 0]))
+    >>> tw.max(tw.tensor([1.0, 3.0]))
+    tensor(3.)
     """
     return _extremum(amax, maximum, argmax, x, dim, keepdim)
 

@@ -93,7 +93,15 @@ def gather(x: Any, dim: int, index: Any) -> Any:
     Raises
     ------
     IndexRangeError : an index outside the dimension; negative indices are outside.
+    DTypeError : `index` is not int64 or int32.
     ShapeError : the ranks differ, or index is larger than x in another dimension.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.gather(tw.tensor([[1.0, 2.0], [3.0, 4.0]]), 1, tw.tensor([[1], [0]]))
+    tensor([[2.],
+            [3.]])
     """
     from common.ops.reduce import normalize_dim
     from common.ops.view import narrow
@@ -121,7 +129,14 @@ def scatter_add(x: Any, dim: int, index: Any, src: Any) -> Any:
     Raises
     ------
     IndexRangeError : an index outside the dimension.
+    DTypeError : `index` is not int64 or int32.
     ShapeError : the shapes of index and src differ, or from that of x in another dimension.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.scatter_add(tw.zeros(3), 0, tw.tensor([0, 2, 2]), tw.ones(3))
+    tensor([1., 0., 2.])
     """
     from common.ops.reduce import normalize_dim
 
@@ -203,6 +218,7 @@ def index_select(x: Any, dim: int, index: Any) -> Any:
     Raises
     ------
     IndexRangeError : an index outside the dimension; negative indices are outside.
+    DTypeError : `index` is not int64 or int32.
     ShapeError : index is not 1-D.
     """
     from common.ops.reduce import normalize_dim
@@ -224,6 +240,14 @@ def embedding(index: Any, weight: Any) -> Any:
     Raises
     ------
     IndexRangeError : an index outside [0, entries).
+    DTypeError : `index` is not int64 or int32.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.embedding(tw.tensor([1, 0]), tw.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    tensor([[3., 4.],
+            [1., 2.]])
     """
     _require_index("embedding", index)
     return take_(weight, index, dim=0)

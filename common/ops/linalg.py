@@ -140,6 +140,12 @@ def matmul(a: Any, b: Any) -> Any:
     ------
     ShapeError : an operand is 0-d, or sizes do not fit.
     DTypeError : the dtypes differ.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.matmul(tw.ones(2, 3), tw.ones(3))
+    tensor([3., 3.])
     """
     if a.ndim == 2 and b.ndim == 2:
         return apply(mm_, (a, b), _PLAIN)
@@ -181,6 +187,7 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Any:
     Raises
     ------
     ShapeError : the last size of `x` is not that of `weight`.
+    DTypeError : the dtypes differ.
     """
     from common.ops.view import reshape
 

@@ -33,7 +33,8 @@ def nll_loss(input: Any, target: Any, reduction: str = "mean") -> Any:
     ------
     IndexRangeError : a target outside [0, classes).
     ShapeError : target does not have one class per row.
-    DTypeError : target is not integer.
+    DTypeError : target is not int64 or int32.
+    ArgumentError : another value of `reduction`.
     """
     if target.dtype.kind not in "iu" or target.dtype.itemsize < 4:
         raise DTypeError(f"nll_loss(): expected a target of dtype int64 or int32, got {target.dtype}")
@@ -60,7 +61,13 @@ def cross_entropy(input: Any, target: Any, reduction: str = "mean") -> Any:
 
     Raises
     ------
-    IndexRangeError, ShapeError, DTypeError : see `nll_loss`.
+    IndexRangeError, ShapeError, DTypeError, ArgumentError : see `nll_loss`.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.cross_entropy(tw.zeros(2, 4), tw.tensor([0, 3]))
+    tensor(1.3863)
     """
     return nll_loss(log_softmax(input, -1), target, reduction)
 

@@ -93,12 +93,18 @@ def softmax(x: Any, dim: int) -> Any:
 
     Parameters
     ----------
-    x : (...), floating point.
+    x : (...); ints become float32.
     dim : the dimension.
 
     Raises
     ------
     IndexRangeError : a dimension that does not exist.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.softmax(tw.tensor([0.0, 0.0]), dim=0)
+    tensor([0.5000, 0.5000])
     """
     return softmax_(x, dim=normalize_dim(dim, x.ndim, "softmax"))
 
@@ -109,7 +115,7 @@ def log_softmax(x: Any, dim: int) -> Any:
 
     Parameters
     ----------
-    x : (...), floating point.
+    x : (...); ints become float32.
     dim : the dimension.
 
     Raises
@@ -125,7 +131,7 @@ def logsumexp(x: Any, dim: Any, keepdim: bool = False) -> Any:
 
     Parameters
     ----------
-    x : (...), floating point.
+    x : (...); ints become float32.
     dim : the dimension, or several.
     keepdim : leave reduced dimensions with size 1.
 
@@ -141,7 +147,7 @@ def layer_norm(x: Any, normalized_shape: Any, weight: Any = None, bias: Any = No
 
     Parameters
     ----------
-    x : (..., *normalized_shape)
+    x : (..., *normalized_shape); ints become float32.
     normalized_shape : sizes of the last dimensions, or one.
     weight, bias : (*normalized_shape), or None.
     eps : added to the variance.
@@ -149,6 +155,12 @@ def layer_norm(x: Any, normalized_shape: Any, weight: Any = None, bias: Any = No
     Raises
     ------
     ShapeError : `x` does not end in `normalized_shape`.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.layer_norm(tw.tensor([1.0, 3.0]), 2)
+    tensor([-1.0000,  1.0000])
     """
     from common.errors import ShapeError
 

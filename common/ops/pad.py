@@ -168,6 +168,13 @@ def stack(tensors: Sequence[Any], dim: int = 0) -> Any:
     Raises
     ------
     ShapeError : shapes differ.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.stack([tw.zeros(2), tw.ones(2)])
+    tensor([[0., 0.],
+            [1., 1.]])
     """
     from common.ops.view import unsqueeze
 

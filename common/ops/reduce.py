@@ -103,6 +103,12 @@ def sum(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     Raises
     ------
     IndexRangeError, ShapeError : a dimension that does not exist, or is named twice.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.sum(tw.tensor([[1, 2], [3, 4]]), dim=0)
+    tensor([4, 6])
     """
     return apply(sum_, (x,), {"dim": normalize_dims(dim, x.ndim, "sum"), "keepdim": keepdim})
 

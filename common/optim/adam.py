@@ -30,6 +30,16 @@ class Adam(Optimizer):
     References
     ----------
     Kingma and Ba, Adam: a method for stochastic optimization, 2015.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> w = tw.nn.Parameter([1.0, 2.0])
+    >>> optimizer = tw.optim.Adam([w], lr=0.5)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> w.detach()
+    tensor([0.5000, 1.5000])
     """
 
     def __init__(

@@ -31,6 +31,16 @@ class SGD(Optimizer):
     References
     ----------
     Sutskever et al., On the importance of initialization and momentum in deep learning, 2013.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> w = tw.nn.Parameter([1.0, 2.0])
+    >>> optimizer = tw.optim.SGD([w], lr=0.25)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> w.detach()
+    tensor([0.5000, 1.0000])
     """
 
     def __init__(
