@@ -82,6 +82,28 @@ def test_state_normalised_by_its_own_sum():
     assert_same_bits(p, oracle, "state")
 
 
+def test_state_that_a_later_loop_reads_is_written_at_the_end():
+    p = floats(30)
+    expected = function(lambda p: p / reduce.sum(p), interpret=True)(p), p + p * p
+
+    def program(p):
+        new = p + p * p
+        return [p / reduce.sum(p)], [new]
+
+    (scaled,) = plan_of(program, [p], 1)(p)
+    assert_same_bits(scaled, expected[0], "output")
+    assert_same_bits(p, expected[1], "state")
+
+
+def test_a_kernel_that_may_fail_writes_no_state_in_place():
+    x, g, i, p = floats(4, 3), floats(4), np.array([0, 1, 2, 3]), floats(4, 3)
+    before = p.copy()
+    plan = plan_of(lambda x, g, i, p: ([index.spread(g, i, extent=x.shape[1]) + x], [p + x]), [x, g, i, p], 1)
+    with pytest.raises(IndexRangeError, match="spread"):
+        plan(x, g, i, p)
+    assert_same_bits(p, before, "state")
+
+
 def test_an_index_out_of_range_leaves_state_unchanged_and_names_the_line():
     x, i, p = floats(4, 3), np.array([0, 1, 2, 3]), floats(4, 3)
     before = p.copy()
