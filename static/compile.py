@@ -24,6 +24,9 @@ from static.lowering.values import Work
 from static.plan import Plan
 
 
+SHOWN_REASONS = 6
+
+
 @dataclass(eq=False, slots=True)
 class Step:
     """One kernel call of a program.
@@ -130,8 +133,11 @@ class Program:
         lines = [f"{len(self.groups)} kernels for {len(self.work.items)} operations, {distinct} distinct"]
         for group in self.groups:
             lines.append(f"  {describe(group)}")
-            for here, there, reason in group.why_not[:4]:
-                lines.append(f"    not with {there.node.name} (%{there.node.id}) for {here.node.name}: {reason}")
+            refused = [
+                f"    not with {there.node.name} (%{there.node.id}) for {here.node.name}: {reason}"
+                for here, there, reason in group.why_not
+            ]
+            lines += list(dict.fromkeys(refused))[:SHOWN_REASONS]
         return lines
 
 
