@@ -23,7 +23,6 @@ from static.lowering.order import order_groups
 from static.lowering.values import Work
 from static.plan import Plan
 
-
 SHOWN_REASONS = 6
 
 
