@@ -29,10 +29,11 @@ from dynamic import random as random
 from dynamic.binding import bind, bind_creation
 from dynamic.region import function as function
 from dynamic.tensors import Tensor as Tensor
+from dynamic.transforms import TRANSFORMS
 
 globals().update(bind(surface.FUNCTIONS))
 globals().update(bind_creation(surface.CREATION))
-globals().update({**surface.TRANSFORMS, **surface.MODES, **surface.DTYPES, **surface.RANDOM})
+globals().update({**TRANSFORMS, **surface.MODES, **surface.DTYPES, **surface.RANDOM})
 
 __all__ = list(surface.NAMES + surface.ENGINE_NAMES)
 

@@ -7,8 +7,9 @@ inside, then contributed once (docs/numerics.md, point 5). What is recorded insi
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
@@ -54,13 +55,20 @@ def function(target: Callable[..., Any] | None = None, *, fuse: bool = True, int
         if _inside.get() or mode.current_trace() is not None:
             args, kwargs = unflatten(structure, leaves)
             return target(*args, **kwargs)
-        token = _inside.set(True)
-        try:
+        with inlining():
             return _run(target, leaves, structure)
-        finally:
-            _inside.reset(token)
 
     return call
+
+
+@contextlib.contextmanager
+def inlining() -> Iterator[None]:
+    """A context in which a `function` is a plain call, because something around it is one."""
+    token = _inside.set(True)
+    try:
+        yield
+    finally:
+        _inside.reset(token)
 
 
 def _run(target: Callable[..., Any], leaves: list[Any], structure: Any) -> Any:

@@ -230,3 +230,21 @@ def test_an_exception_ends_the_region():
     y = tw.function(lambda x: x * x)(leaf(3.0))
     assert y.grad_fn.name().endswith("Backward")
     assert y.grad_fn.name() != "MulBackward0"
+
+
+def test_transforms_inline_functions_and_take_weak_numbers():
+    # as in the other engine, where a transform outside a trace is compiled as a whole
+    names, numbers = [], []
+    inner = tw.function(lambda x: x * x)
+
+    def loss(x, scale):
+        y = inner(x)
+        names.append(y.grad_fn.name())
+        numbers.append(type(scale))
+        return y.sum() * scale
+
+    tw.grad(loss)(tw.ones(2), 0.5)
+    tw.value_and_grad(loss)(tw.ones(2), 0.5)
+    tw.vjp(lambda x: loss(x, 0.5), tw.ones(2))
+    assert names == ["MulBackward0"] * 3
+    assert numbers == [Number, Number, float]

@@ -1,0 +1,36 @@
+"""The functional transforms outside a trace: run like a `function`, as the other engine compiles them like one."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from common import transforms
+from dynamic.region import function, inlining
+
+Function = Callable[..., Any]
+
+
+def _as_function(transform: Function) -> Function:
+    """A transform whose result is a `function`: numbers are weak, inner functions are inlined."""
+
+    @functools.wraps(transform)
+    def bound(target: Function, *args: Any, **kwargs: Any) -> Function:
+        transformed: Function = function(transform(target, *args, **kwargs))
+        return transformed
+
+    return bound
+
+
+@functools.wraps(transforms.vjp)
+def _vjp(target: Function, *primals: Any, has_aux: bool = False) -> Any:
+    with inlining():
+        return transforms.vjp(target, *primals, has_aux=has_aux)
+
+
+TRANSFORMS: dict[str, Function] = {
+    "grad": _as_function(transforms.grad),
+    "value_and_grad": _as_function(transforms.value_and_grad),
+    "vjp": _vjp,
+}
