@@ -26,15 +26,33 @@ def lift(x: Any) -> Any:
 
 def operand(x: Any, *others: Any) -> Any:
     """An argument as an operand: arrays and lists become tensors, and a number does if all of `others` are numbers."""
-    if isinstance(x, TensorBase) or x is None:
+    if isinstance(x, TensorBase):
+        return _as_tensor(x) if _is_number(x) and all(map(_is_number, others)) else x
+    if x is None:
         return x
     if isinstance(x, CONVERTED):
         return lift(to_array(x, copy=False))
     if isinstance(x, Dim):
         return as_operand(x)
-    if isinstance(x, NUMBERS) and all(isinstance(o, NUMBERS) for o in others):
+    if isinstance(x, NUMBERS) and all(map(_is_number, others)):
         return lift(to_array(x))
     return x
+
+
+def _is_number(x: Any) -> bool:
+    """Whether `x` is a number, or in a trace stands for a number of the call that is not differentiated."""
+    if isinstance(x, TensorBase):
+        return getattr(getattr(x.data, "spec", None), "weak", False) and not x.requires_grad
+    return isinstance(x, NUMBERS)
+
+
+def _as_tensor(x: Any, dtype: Any = None) -> Any:
+    """A traced number in the dtype that `to_array` gives the number, no longer weak."""
+    from common.ops.cast import to
+    from common.ops.view import reshape_
+
+    target = {"f": DEFAULT_FLOAT, "i": int64}.get(x.dtype.kind, x.dtype) if dtype is None else np.dtype(dtype)
+    return reshape_(x if x.dtype == target else to(x, dtype=target, x_dtype=x.dtype), new_shape=())
 
 
 def operands(tensors: Any) -> list[Any]:
@@ -97,7 +115,7 @@ def tensor(data: Any, dtype: Any = None, requires_grad: bool = False) -> Any:
     ------
     DTypeError : a dtype without ops, or `requires_grad` for one that is not floating point.
     """
-    t = lift(to_array(data, dtype))
+    t = _as_tensor(data, dtype) if isinstance(data, TensorBase) and _is_number(data) else lift(to_array(data, dtype))
     return t.requires_grad_() if requires_grad else t
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from common import mode
 from common.dim import Dim, DimScope, Guard, hint
 from common.dtypes import SUPPORTED, number_spec, operand_dtypes
+from common.eager import run
 from common.errors import DTypeError, TraceError
 from common.op import REGISTRY, Op, out_specs
 from common.spec import Spec
@@ -72,7 +73,9 @@ class Trace:
         self._values: dict[int, Value] = {}
         self._original: dict[int, Value] = {}
         self._owners: dict[int, Any] = {}
-        self._leaf_of: dict[int, int] = {}
+        self._leaf_of: dict[int, tuple[int, Any]] = {}
+        self._numbers: dict[int, Any] = {}
+        self._from_float: dict[int, bool] = {}
         self._arguments: list[tuple[Tracer, Value]] = []
         self._views: list[tuple[weakref.ref[Tracer], tuple[int, int]]] = []
         self._scope: list[str] = []
@@ -89,7 +92,7 @@ class Trace:
         """
         if isinstance(x, NUMBERS):
             value = self._input(number_spec(x), source, f"arg{len(self.inputs)}")
-            self._leaf_of[value.node.id] = leaf
+            self._leaf_of[value.node.id] = leaf, x
             return Tracer(value, self, x)
         position = len(self.inputs)
         shape = tuple(n if n == 1 else self.dims.input(position, axis, n) for axis, n in enumerate(x.shape))
@@ -231,10 +234,36 @@ class Trace:
 
     # ------------------------------------------------------------------ leaving the trace
 
-    def guard_number(self, x: Tracer) -> Any:
-        """A number argument used as a Python number: the trace holds for this number only."""
-        self.fixed[self._leaf_of[x.data.node.id]] = x.number
-        return x.number
+    def known_number(self, value: Any) -> Any:
+        """The Python number that `value` is in this call, None if it depends on arrays; the trace then relies on it."""
+        if type(value) is not Value:
+            return value
+        node = value.node
+        if node.id in self._leaf_of:
+            leaf, number = self._leaf_of[node.id]
+            self.fixed[leaf] = number
+            return number
+        if node.op is REGISTRY["constant"]:
+            number = node.attrs["value"]
+            return int(number) if isinstance(number, Dim) else number
+        if node.op is None or node.op.kind != "elementwise" or not value.spec.weak:
+            return None
+        if node.id not in self._numbers:
+            numbers = [self.known_number(x) for x in node.operands]
+            arrays = [np.asarray(n, x.dtype) if type(x) is Value else n for n, x in zip(numbers, node.operands)]
+            self._numbers[node.id] = None if None in numbers else run(node.op, arrays, node.attrs).item()
+        return self._numbers[node.id]
+
+    def comes_from_float(self, value: Any) -> bool:
+        """Whether a number depends on a float argument, so that the eager engine computes with ops, not in Python."""
+        if type(value) is not Value:
+            return False
+        if value.node.id in self._leaf_of:
+            return type(self._leaf_of[value.node.id][1]) is float
+        node = value.node
+        if node.id not in self._from_float:
+            self._from_float[node.id] = any(self.comes_from_float(x) for x in node.operands)
+        return self._from_float[node.id]
 
     def refuse_value(self, x: TensorBase) -> None:
         """Explain that a traced value has no elements yet."""

@@ -82,7 +82,7 @@ class Traced:
     def objection(self, leaves: Sequence[Any], env: Mapping[Any, int]) -> str | None:
         """Why this trace does not serve a call; None if it does."""
         for i, value in self.trace.fixed.items():
-            if leaves[i] != value or type(leaves[i]) is not type(value):
+            if repr(leaves[i]) != repr(value):  # tells -0.0 from 0.0
                 return f"argument {i} is {leaves[i]}, the trace used it as the Python number {value}"
         for guard in self.trace.guards:
             if not guard.check(env):

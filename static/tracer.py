@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
+import operator
+from collections.abc import Callable
 from typing import Any
 
+from common import mode
+from common.dim import Dim
 from common.errors import EscapedTracerError
 from common.methods import install_methods
 from common.op import REGISTRY
 from common.operators import install
-from common.tensor import TensorBase
+from common.tensor import NUMBERS, TensorBase
 from static.graph import Value
 
 
@@ -40,6 +45,50 @@ class Tracer(TensorBase):
             "instead of storing it in a global, an attribute or a list."
         )
 
+    def known_number(self, x: Any) -> Any:
+        """The Python number that an operand is in this call, None if it is not a number or depends on arrays."""
+        if isinstance(x, (Tracer, Dim)):
+            if mode.current_trace() is not self.trace:
+                return None
+            return int(x) if isinstance(x, Dim) else self.trace.known_number(x.data)
+        return x if isinstance(x, NUMBERS) else None
+
+
+def _in_python(name: str, function: Callable[..., Any]) -> None:
+    """Let numbers among the arguments be used as Python numbers: then the trace serves calls with these only."""
+    general = getattr(TensorBase, name, lambda *operands: NotImplemented)
+
+    def method(self: Tracer, *others: Any) -> Any:
+        numbers = [self.known_number(x) for x in (self, *others)] if self.data.spec.weak else [None]
+        return general(self, *others) if any(x is None for x in numbers) else function(*numbers)
+
+    method.__name__ = name
+    setattr(Tracer, name, method)
+
+
+def _power_in_python(name: str, function: Callable[..., Any]) -> None:
+    """Powers that the eager engine leaves to Python, because no float argument takes part."""
+    general = getattr(TensorBase, name)
+
+    def method(self: Tracer, other: Any) -> Any:
+        values = [x.data if isinstance(x, Tracer) else x for x in (self, other)]
+        if not self.data.spec.weak or any(map(self.trace.comes_from_float, values)):
+            return general(self, other)
+        numbers = [self.known_number(x) for x in (self, other)]
+        return general(self, other) if any(x is None for x in numbers) else function(*numbers)
+
+    method.__name__ = name
+    setattr(Tracer, name, method)
+
 
 install_methods(TensorBase)
+_PYTHON: dict[str, Callable[..., Any]] = {
+    "bool": bool, "int": int, "float": float, "index": operator.index, "round": round, "trunc": math.trunc,
+    "floor": math.floor, "ceil": math.ceil, "floordiv": operator.floordiv, "mod": operator.mod, "divmod": divmod,
+    "rfloordiv": lambda a, b: b // a, "rmod": lambda a, b: b % a, "rdivmod": lambda a, b: divmod(b, a),
+}  # fmt: skip
+for _name, _function in _PYTHON.items():
+    _in_python(f"__{_name}__", _function)
+_power_in_python("__pow__", operator.pow)
+_power_in_python("__rpow__", lambda a, b: b**a)
 install(Value, REGISTRY, comparisons=False)

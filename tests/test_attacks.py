@@ -56,3 +56,51 @@ class Scale:
 
 def test_a_compiled_method_belongs_to_its_object():
     assert_all_same_bits([Scale(2).apply(X), Scale(3).apply(X)], [X * 2, X * np.float32(3)], "methods")
+
+
+def number_programs():
+    """Programs of an array and a number, by what they do with the number."""
+    return {
+        "an int divided": lambda tw, x, n: x * (n / 3),
+        "a function of a number": lambda tw, x, n: x * tw.tanh(n * 0.1) + tw.exp(n * 0.01),
+        "a tensor of a number": lambda tw, x, n: x + tw.tensor(n),
+        "a branch": lambda tw, x, n: x * 2 if n * 0.5 > 1 else -x,
+        "truth": lambda tw, x, n: x if n else -x,
+        "a range": lambda tw, x, n: sum((x * i for i in range(int(n))), x),
+        "floor and remainder": lambda tw, x, n: x * (n // 2) + n % 3,
+        "rounding": lambda tw, x, n: x * round(n) + float(n) + max(n, 2),
+        "a negative power": lambda tw, x, n: x * (n + 1) ** -1,
+        "a power of a literal": lambda tw, x, n: x * 0.9**n,
+        "a number times a size": lambda tw, x, n: x * (n * x.shape[0]),
+    }
+
+
+@pytest.mark.parametrize("name", number_programs())
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
+def test_number_arguments(name, dtype):
+    program = number_programs()[name]
+    eager = dynamic.function(lambda x, n: program(dynamic, x, n))
+    x = np.arange(-3, 4).astype(dtype)
+    compiled = static.function(lambda x, n: program(static, x, n))
+    for n in (3, 0, 5, 2.5, 0.1, 3, -0.0, 0.0, 7):
+        assert_all_same_bits([compiled(x, n)], [eager(x, n).data], f"{name} with {n!r}")
+
+
+def test_a_number_used_as_a_python_number_is_explained():
+    f = static.function(lambda x, n: sum((x * i for i in range(n)), x))
+    f(X, 3)
+    f(X[:2], 3)
+    assert "argument 1 == 3" in str(f.explain())
+    f(X, 4)
+    assert len(f.traces) == 2
+
+
+def test_numbers_that_are_used_twice_over_and_over():
+    def doubled(x, n):
+        for _ in range(60):
+            n = n * 0.5 + n * 0.5
+        return x * n**2 if n > 1 else x
+
+    x = np.ones(3, np.float32)
+    compiled = static.function(doubled)(x, 3.5)
+    assert_all_same_bits([compiled], [dynamic.function(doubled)(x, 3.5).data], "doubled")

@@ -41,7 +41,7 @@ def elementwise(
 
     def spec(*specs: Spec, **attrs: Any) -> Spec:
         if "dtype" in attrs:
-            return Spec(specs[0].shape, np.dtype(attrs["dtype"]))
+            return Spec(specs[0].shape, np.dtype(attrs["dtype"]), specs[0].weak)  # a number stays one
         _, dtype, weak = compute_dtypes(op, specs)
         return Spec(broadcast_shapes(*(s.shape for s in specs), op=name), dtype, weak)
 
