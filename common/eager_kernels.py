@@ -17,6 +17,8 @@ from common.op import REGISTRY
 from common.spec import Spec
 
 Call = Callable[..., Any]
+_dense = np.ascontiguousarray
+_empty = np.empty
 
 
 def scalar_expression(name: str) -> Any:
@@ -149,12 +151,14 @@ def reduction(kind: str, shape: Any, dtype: np.dtype, dims: tuple[int, ...], out
     if kind == "sum" and not by_rows:
         scratch = (np.empty(sums.sum_cols_scratch(rows, columns), dtype),)
 
+    numbers = (*scratch, *ints)
+
     def run(x: np.ndarray) -> np.ndarray:
         if order is not None:
             x = x.transpose(order)
-        out = np.empty(out_shape, dtype)
+        out = _empty(out_shape, dtype)
         # scratch is shared: the builtin holds the GIL while the kernel runs
-        kernel(np.ascontiguousarray(x), out, *scratch, *ints)
+        kernel(_dense(x), out, *numbers)
         return out
 
     return run

@@ -227,7 +227,7 @@ def record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         node = _new(Node)
         node.number = _next_number()
         node.op = op
-        node.attrs = attrs
+        node.attrs = found.attrs
         node.backward = found.backward
         node.fit = found.forms
         node.edges = tuple(edges)

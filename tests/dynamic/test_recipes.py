@@ -1,0 +1,133 @@
+"""The eager engine's short ways give the bits of its general way: straight-line rules, recipes, native builtins."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import common.functional as F
+import dynamic as tw
+from common import eager
+from common.op import REGISTRY
+from dynamic.tensors import Tensor
+
+rng = np.random.default_rng(30)
+
+
+def draw(*shape, dtype=np.float32):
+    return Tensor(rng.normal(size=shape).astype(dtype))
+
+
+OPERANDS = {
+    "strided": Tensor(draw(6, 8).data[::2, ::2]),
+    "transposed": Tensor(draw(4, 3).data.T),
+    "row": draw(4),
+    "column": draw(3, 1),
+    "0-d": Tensor(np.array(1.5, np.float32)),
+    "float64": draw(3, 4, dtype=np.float64),
+    "0-d float64": Tensor(np.array(2.5)),
+    "parameter": tw.nn.Parameter(draw(3, 4).data),
+}
+PROGRAMS = {
+    "arithmetic": lambda a, b: (a + b) * (a - b) / (b * b + 1.5),
+    "numbers": lambda a, b: 2 * a - b * 0.1 + (1 - a) / 3 + True,
+    "elementary": lambda a, b: (a * b).tanh() + (b * 0.5).exp() + a.sigmoid(),
+    "choices": lambda a, b: F.where(a > b, a, b * 2) + F.maximum(a, b) + (a - b).relu(),
+    "reductions": lambda a, b: (a * b).sum() + (a + b).mean(),
+    "squares": lambda a, b: a**2 + (a * a + 1) ** 0.5 + b.square(),
+}
+MATRICES = {
+    "matrix products": lambda a, b: a @ b.T + F.linear(a, b),
+    "reductions": lambda a, b: (a * b).sum(0, keepdim=True) * a + b.mean(-1, keepdim=True),
+    "softmax": lambda a, b: (a + b).softmax(-1) * F.log_softmax(a * b, 0),
+    "views": lambda a, b: a.reshape(2, 6)[:, 1:5:2].sum() + b.T[1] * a[:, 1] + b[None, 0, 1:3].sum(),
+    "layer_norm": lambda a, b: F.layer_norm(a * b, 4),
+}
+
+
+def results(operands, program, dense=False):
+    """The bits of value and gradients."""
+    leaves = []
+    for x in operands:
+        array = np.ascontiguousarray(x.data).reshape(x.data.shape) if dense else x.data
+        leaves.append(Tensor(array, requires_grad=True))
+    y = program(*leaves)
+    y.sum().backward()
+    grads = [leaf.grad for leaf in leaves]
+    assert [(g.shape, g.dtype) for g in grads] == [(leaf.shape, leaf.dtype) for leaf in leaves]
+    return [x.data.tobytes() for x in (y, *grads)]
+
+
+def check(operands, program):
+    eager.recipes.clear()
+    first = results(operands, program)  # the rules run on arrays
+    for _ in range(3):  # from the second time on they are straight lines
+        assert results(operands, program) == first
+    assert results(operands, program, dense=True) == first
+
+
+@pytest.mark.parametrize("second", OPERANDS)
+@pytest.mark.parametrize("first", OPERANDS)
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_elementwise_programs(program, first, second):
+    check((OPERANDS[first], OPERANDS[second]), PROGRAMS[program])
+
+
+@pytest.mark.parametrize("second", ["transposed", "parameter"])
+@pytest.mark.parametrize("first", ["strided", "parameter"])
+@pytest.mark.parametrize("program", MATRICES)
+def test_matrix_programs(program, first, second):
+    check((OPERANDS[first], OPERANDS[second]), MATRICES[program])
+
+
+def test_numpys_error_state_and_warnings_play_no_part():
+    extremes = np.float32([0, -1, np.inf, np.nan, 3e38])
+    before = np.seterr(all="raise")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for _ in range(3):
+                x = Tensor(extremes, requires_grad=True)
+                b = Tensor(np.float32([[1], [0], [-2]]), requires_grad=True)
+                for y in (x / b, x.log(), (x * x * x).exp(), x.sqrt(), x.softmax(0), x**b, F.maximum(x, b)):
+                    y.mean().backward()
+        assert np.geterr()["over"] == "raise"
+    finally:
+        np.seterr(**before)
+
+
+def test_gradients_own_their_memory():
+    a, b = (Tensor(np.float32([1, 2]), requires_grad=True) for _ in range(2))
+    g = Tensor(np.float32([3, 4]))
+    (a + b).backward(g)
+    a.grad.mul_(2)
+    assert b.grad.tolist() == g.tolist() == [3, 4]
+
+
+def test_a_cotangent_takes_the_dtype_of_its_root():
+    x = Tensor(np.float32([1, 2]), requires_grad=True)
+    (x * x).backward(Tensor(np.float64([1, 1])))
+    assert x.grad.dtype == np.float32
+    assert x.grad.tolist() == [2, 4]
+
+
+def test_a_new_rule_replaces_what_was_made_of_the_old_one():
+    op, x = REGISTRY["mul"], Tensor(np.float32([[3.0]]), requires_grad=True)
+    row = Tensor(np.float32([2.0]))
+    old = op.rules
+
+    def gradients():
+        x.grad = None
+        (x * x).sum().backward()
+        (x * row).sum().backward()
+        return x.grad.tolist()
+
+    assert [gradients() for _ in range(3)] == [[[8.0]]] * 3
+    op.set_rules([lambda g: g, lambda g: g])
+    try:
+        assert gradients() == [[3.0]]
+    finally:
+        op.set_rules(old)
+    assert gradients() == [[8.0]]
