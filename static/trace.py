@@ -274,7 +274,7 @@ class Trace:
         raise TraceError(
             f"{file}:{line} in {function}: `{code}` needs the elements of {what}, but {self.name} is being traced and "
             "they exist only when the compiled program runs. A Python `if`, `while`, int(), float() or .item() on a "
-            "traced value cannot be recorded: use where(condition, a, b) (static.cond for branches), return the value "
+            "traced value cannot be recorded: use where(condition, a, b), return the value "
             "and decide outside, or pass what decides as a bool argument, which is static."
         )
 
