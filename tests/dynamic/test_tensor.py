@@ -143,6 +143,16 @@ def test_repr_is_pytorchs(tensor, text):
     assert repr(tensor) == text
 
 
+def continued(first):
+    """Two more numbers of the stream of seed 7."""
+    state = tw.get_rng_state()
+    tw.manual_seed(7)
+    assert tw.rand(len(first)).tolist() == first.tolist()
+    more = tw.rand(2).tolist()
+    tw.set_rng_state(state)
+    return more
+
+
 def test_random_streams():
     tw.manual_seed(7)
     a, state, b = tw.rand(3), tw.get_rng_state(), tw.randn(2, 2)
@@ -150,6 +160,8 @@ def test_random_streams():
     assert tw.randn(2, 2).tolist() == b.tolist()
     tw.manual_seed(7)
     assert tw.rand(5)[:3].tolist() == a.tolist()  # element i depends on the seed and on i alone
+    tw.manual_seed(7)
+    assert tw.rand(5).tolist() == a.tolist() + continued(a)
     own = tw.Generator(7)
     before = tw.get_rng_state().tolist()
     assert tw.rand(3, generator=own).tolist() == a.tolist()
