@@ -12,8 +12,9 @@ from common.nn.activations import (
     Softmax,
     Tanh,
 )
+from common.nn.containers import Sequential
 from common.nn.layers import Dropout, Embedding, Flatten, LayerNorm, Linear
-from common.nn.module import Module, Sequential
+from common.nn.module import Module
 
 __all__ = [
     "GELU", "Buffer", "CrossEntropyLoss", "Dropout", "Embedding", "Flatten", "LayerNorm", "Linear", "LogSoftmax",
