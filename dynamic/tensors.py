@@ -15,6 +15,8 @@ import numpy as np
 from common import eager_kernels, mode, tape
 from common import tensor as base
 from common.apply import NO_ATTRS
+from common.create import to_array
+from common.errors import GradientError
 from common.leaf import Leaf
 from common.methods import install_methods
 from common.op import REGISTRY, Op, rules_changed
@@ -35,7 +37,7 @@ class Tensor(TensorBase, metaclass=_TensorType):
 
     Parameters
     ----------
-    data : (...) ndarray; used as it is, not copied.
+    data : (...) ndarray, used as it is, not copied; or what `tensor` takes.
     requires_grad : record operations on it.
 
     Raises
@@ -45,14 +47,30 @@ class Tensor(TensorBase, metaclass=_TensorType):
 
     __slots__ = ()
 
-    def __init__(self, data: np.ndarray, requires_grad: bool = False) -> None:
-        self.data = data
+    def __init__(self, data: Any, requires_grad: bool = False) -> None:
+        self.data = data if type(data) is np.ndarray else to_array(data)
         self.requires_grad = False
         self.grad_fn = None
         self.output_nr = 0
         self._grad = self._sink = None
         if requires_grad:
             self.requires_grad_()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        copy = memo[id(self)] = Tensor(self._own_data("deepcopied").copy(), self.requires_grad)
+        if self._grad is not None:
+            copy._grad = Tensor(self._grad.data.copy())
+        return copy
+
+    def __reduce__(self) -> Any:
+        return Tensor, (self._own_data("pickled"), self.requires_grad)
+
+    def _own_data(self, action: str) -> np.ndarray:
+        if self.grad_fn is not None:
+            raise GradientError(
+                f"Only Tensors created explicitly by the user (graph leaves) can be {action}; use .detach() or .clone()"
+            )
+        return self.data
 
 
 _new = object.__new__

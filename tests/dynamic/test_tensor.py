@@ -1,5 +1,8 @@
 """Making, converting, indexing and printing tensors; random state."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -76,6 +79,21 @@ def test_numpy_shares_memory():
     x = tw.zeros(2)
     x.numpy()[0] = 3
     assert x.tolist() == [3.0, 0.0]
+
+
+def test_leaves_can_be_copied_and_pickled():
+    x = tw.tensor([1.0, 2.0], requires_grad=True)
+    (x * x).sum().backward()
+    view = x.detach()[0:1]
+    for y in (copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
+        assert (y.tolist(), y.requires_grad) == ([1.0, 2.0], True)
+        assert not np.shares_memory(y.detach().numpy(), x.detach().numpy())
+    assert copy.deepcopy(x).grad.tolist() == [2.0, 4.0]
+    assert pickle.loads(pickle.dumps(view)).tolist() == [1.0]
+    for action in (copy.deepcopy, pickle.dumps):
+        with pytest.raises(RuntimeError, match="Only Tensors created explicitly by the user"):
+            action(x * 2)
+    assert tw.Tensor([1.5, 2.0]).dtype == np.float32
 
 
 KEYS = [
