@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -104,3 +107,21 @@ def test_numbers_that_are_used_twice_over_and_over():
     x = np.ones(3, np.float32)
     compiled = static.function(doubled)(x, 3.5)
     assert_all_same_bits([compiled], [dynamic.function(doubled)(x, 3.5).data], "doubled")
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+def test_an_optimiser_is_copied_with_its_parameters_and_state(copied):
+    p = dynamic.nn.Parameter(X)
+    pair = [dynamic.optim.Adam([p], lr=0.1)]
+    pair[0].param_groups[0]["lr"] = 0.01
+    for step in range(3):
+        if step == 1:
+            pair.append(copied(pair[0]))
+        for optimiser in pair:
+            (q,) = optimiser.param_groups[0]["params"]
+            optimiser.zero_grad()
+            (q * q * q).sum().backward()
+            optimiser.step()
+    first, second = (optimiser.param_groups[0]["params"][0] for optimiser in pair)
+    assert first is not second
+    assert_all_same_bits([second.data], [first.data], "copied optimiser")

@@ -51,6 +51,9 @@ class Group(dict[str, Any]):
         else:
             self.rate.data[...] = value
 
+    def __reduce__(self) -> Any:
+        return type(self), (dict(self.items()),), {"rate": self.rate}
+
     def rates(self, dtypes: Iterable[np.dtype]) -> dict[np.dtype, Any]:
         """The learning rate in each dtype, converted once."""
         return {dtype: self.rate.to(dtype) for dtype in dict.fromkeys(dtypes)}
