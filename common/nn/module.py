@@ -10,6 +10,8 @@ import numpy as np
 from common.create import lift, to_array
 from common.errors import ArgumentError, DTypeError, ShapeError, StateError
 from common.leaf import Buffer, Leaf, Parameter
+from common.mutation import log_write
+from common.tape import user_frame
 from common.tensor import TensorBase
 
 M = TypeVar("M", bound="Module")
@@ -193,6 +195,7 @@ class Module:
             if array.shape != own[name].shape:
                 raise ShapeError(f"size mismatch for {name}: copying {array.shape} into {own[name].shape}")
         for name, array in arrays.items():
+            log_write(own[name].data, *user_frame(1))
             np.copyto(own[name].data, array, casting="same_kind")
 
     def train(self: M, mode: bool = True) -> M:

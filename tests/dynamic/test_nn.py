@@ -83,6 +83,14 @@ def test_state_dict_round_trip():
     assert a.scale.tolist() == [1.0, 1.0]
 
 
+def test_loading_is_a_write():
+    net = Net()
+    loss = net(np.ones((1, 3), np.float32)).sum()
+    net.load_state_dict(net.state_dict())
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()
+
+
 def test_state_dict_is_strict_and_changes_nothing_on_error():
     net = Net()
     before = {n: a.copy() for n, a in net.state_dict().items()}
