@@ -53,9 +53,7 @@ class Checkout:
         )  # fmt: skip
 
     def pip_calls(self):
-        return (
-            [json.loads(line) for line in self.notes.read_text().splitlines()] if self.notes.exists() else []
-        )
+        return [json.loads(line) for line in self.notes.read_text().splitlines()] if self.notes.exists() else []
 
     @property
     def python(self):
@@ -79,15 +77,20 @@ def test_first_run_installs_and_re_executes(checkout):
 
 def test_second_run_is_silent_and_quick(checkout):
     checkout.run()
-    start = time.perf_counter()
     done = checkout.run()
-    spent = time.perf_counter() - start
     assert (done.stdout, done.stderr) == ("ran True []\n", "")
     assert len(checkout.pip_calls()) == 1
-    start = time.perf_counter()
-    subprocess.run([str(BASE), "-c", "pass"], check=True)
-    # two starts of Python and at most 0.1 s of our own; a busy machine gets as much again
-    assert spent - 2 * (time.perf_counter() - start) <= 0.2
+
+    def quickest(run):
+        spent = []
+        for _ in range(5):
+            start = time.perf_counter()
+            run()
+            spent.append(time.perf_counter() - start)
+        return min(spent)  # a busy machine only adds
+
+    bare = quickest(lambda: subprocess.run([str(BASE), "-c", "pass"], check=True))
+    assert quickest(checkout.run) - 2 * bare <= 0.1  # two starts of Python, the rest is ours
 
 
 def test_interrupted_first_run_starts_over(checkout):
