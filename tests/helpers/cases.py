@@ -116,10 +116,16 @@ for _name in ("sum", "mean", "amax", "amin", "max", "min"):
     case(_name, _f, X("n"), empty=_empty)
     case(_name, lambda x, f=_f: f(x, 0), X("n", 3), empty=_empty)
     case(_name, lambda x, f=_f: f(x, -1), X("n", 5))
-    case(_name, lambda x, f=_f: f(x, (0, 2), True), X("n", 3, 4), empty=_empty)
+    if _name not in ("max", "min"):  # with indices: over one dimension
+        case(_name, lambda x, f=_f: f(x, (0, 2), True), X("n", 3, 4), empty=_empty)
     case(_name, lambda x, f=_f: f(x, 1), X("n", 3, 4))
     if not _empty:
         case(_name, lambda x, f=_f: f(x, -1), Tied("n", 6), differentiable=False)
+for _name in ("argmax", "argmin"):
+    _f = getattr(F, _name)
+    case(_name, _f, Tied("n", 3), differentiable=False, empty=False)
+    case(_name, lambda x, f=_f: f(x, 0), Tied("n", 3), differentiable=False, empty=False)
+    case(_name, lambda x, f=_f: f(x, -1, True), X("n", 5), differentiable=False)
 case("sum", F.sum, Index("n", 3), differentiable=False)
 case("sum", F.sum, T("n", 3), differentiable=False)
 
