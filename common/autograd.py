@@ -182,7 +182,7 @@ def _run(
         elif trace is not None:
             payload = trace.payload(seed)
         seeds.append((root.edge, payload))
-    with mode.set_grad_enabled(create_graph), np.errstate(all="ignore"):
+    with mode.set_grad_enabled(create_graph):
         return backward_pass(
             seeds,
             saved_tensors if create_graph else None,
@@ -195,7 +195,7 @@ def _run(
 
 def _seed(root: TensorBase, cotangent: Any) -> Any:
     if cotangent is None:
-        if any(n != 1 for n in root.shape):
+        if root.shape and any(n != 1 for n in root.shape):
             raise GradientError(
                 f"grad can be implicitly created only for scalar outputs; this one has shape {tuple(root.shape)}: pass "
                 "a gradient of that shape, or reduce it first, for example with .sum()"

@@ -86,6 +86,12 @@ def recipe(op: Op, forms: tuple[Any, ...], attrs: Mapping[str, Any]) -> Recipe:
     return found
 
 
+def run_rules(op: Op, saved: Any, attrs: Any, g: Any, needs: Any) -> tuple[Any, ...]:
+    """The rules of an op on arrays; operators on arrays are numpy's, which would warn."""
+    with np.errstate(all="ignore"):
+        return op.backward(saved, attrs, g, needs)
+
+
 def first_backward(self: Recipe) -> Run:
     """The gradient of an op for operands of one form: its rules, and from the second call on as straight lines.
 
@@ -104,7 +110,7 @@ def first_backward(self: Recipe) -> Run:
         return general(saved, attrs, g, needs) if calls == 1 else self.backward(saved, attrs, g, needs)
 
     def general(saved: Any, attrs: Any, g: Any, needs: Any) -> tuple[Any, ...]:
-        contributions = op.backward(saved, attrs, g, needs)
+        contributions = run_rules(op, saved, attrs, g, needs)
         return tuple([c if c is None else fit(c, *form) for c, form in zip(contributions, forms, strict=True)])
 
     return backward

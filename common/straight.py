@@ -9,7 +9,7 @@ the same ops in the same order, hence the same bits, without dispatch, shape ari
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import prod
 from typing import Any
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from common import functional  # fills the registry
 from common.dtypes import compute_dtypes, operand_dtypes
-from common.eager import NUMBERS, Recipe, number, recipe, run, spread
+from common.eager import NUMBERS, Recipe, number, recipe, run, run_rules, spread
 from common.eager_kernels import fast, form_spec
 from common.op import REGISTRY, Op, rule_parameters
 from common.operators import install
@@ -199,7 +199,7 @@ def straight_rules(op: Op, dtype: np.dtype) -> Backward:
     known |= {op.inputs[i]: _Term(f"s{place}", spec, trail) for place, i in enumerate(op.saved_inputs)}
     body = None if op.saved_shapes else _rules(op, known, trail, None)
     if body is None:
-        return op.backward
+        return partial(run_rules, op)
     return trail.function("backward(saved, attrs, g, needs)", [*_unpack(op), *body])
 
 

@@ -216,7 +216,7 @@ def backward_pass(
     totals: dict[Edge, Any] = {}
     for edge, seed in seeds:
         old = totals.get(edge)
-        totals[edge] = seed if old is None else old + seed
+        totals[edge] = seed if old is None else REGISTRY["add"](old, seed)
     trace = current_trace()
     useful = None if wanted is None else _leading_to(order, wanted)
     if unpack is None and trace is None:

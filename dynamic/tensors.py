@@ -16,6 +16,7 @@ from common import eager_kernels, mode, tape
 from common import tensor as base
 from common.apply import NO_ATTRS
 from common.create import to_array
+from common.dtypes import float32, float64
 from common.errors import GradientError
 from common.leaf import Leaf
 from common.methods import install_methods
@@ -77,7 +78,7 @@ _new = object.__new__
 _getframe = sys._getframe
 _grad_enabled = mode.grad_mode.get
 _next_number = next_number
-FLOATS: tuple[np.dtype, ...] = (np.dtype(np.float32), np.dtype(np.float64))
+FLOATS: tuple[np.dtype, ...] = (float32, float64)
 
 
 class _Short:
@@ -126,8 +127,7 @@ def _binary(op: Op) -> Callable[[Any, Any], Any]:
         y = builtins[0](x, z)
         position = 0
         if y is None:
-            y = builtins[1](x, z)
-            if y is None:
+            if x.dtype is not float64 or (y := builtins[1](x, z)) is None:
                 return record(op, (a, b), NO_ATTRS)
             position = 1
         t = _new(Tensor)
@@ -200,8 +200,7 @@ def _unary(op: Op) -> Callable[[Any], Any]:
         y = builtins[0](x)
         position = 0
         if y is None:
-            y = builtins[1](x)
-            if y is None:
+            if x.dtype is not float64 or (y := builtins[1](x)) is None:
                 return record(op, (a,), NO_ATTRS)
             position = 1
         t = _new(Tensor)

@@ -75,14 +75,14 @@ def _slice(offset: Any, shape: Any, strides: Any, starts: Any, sizes: Any, steps
     return offset, tuple(sizes), tuple(stride * step for stride, step in zip(strides, steps, strict=True))
 
 
-def _slice_array(x: np.ndarray, starts: Any, sizes: Any, steps: Any) -> np.ndarray:
-    index: Any = [slice(a, a + n * s if n else a, s) for a, n, s in zip(starts, sizes, steps, strict=True)]
-    part: np.ndarray = x[(*index, ...)]  # the ellipsis keeps a 0-d array an array
-    return part
+@lru_cache(maxsize=4096)
+def _index(starts: tuple[int, ...], sizes: tuple[int, ...], steps: tuple[int, ...]) -> tuple[Any, ...]:
+    """The index of a slice; its ellipsis keeps a 0-d array an array."""
+    return (*(slice(a, a + n * s if n else a, s) for a, n, s in zip(starts, sizes, steps, strict=True)), ...)
 
 
 slice_ = view(
-    "slice", _slice, _slice_array,
+    "slice", _slice, lambda x, starts, sizes, steps: x[_index(starts, sizes, steps)],
     (lambda g, x_shape, starts, sizes, steps: unslice(g, shape=x_shape, starts=starts, steps=steps),),
     doc="start, start + step, ... along each dimension; positive steps.",
 )  # fmt: skip
