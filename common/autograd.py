@@ -9,6 +9,8 @@ import numpy as np
 
 from common import mode
 from common.errors import GradientError, ShapeError
+from common.ops.arithmetic import ones_like, zeros_like
+from common.ops.cast import to
 from common.tape import Node, backward_pass, user_frame
 from common.tensor import TensorBase, saved_tensors, wrap
 
@@ -40,7 +42,7 @@ def backward(
     retain = create_graph if retain_graph is None else retain_graph
     wanted = None if inputs is None else {x.edge for x in _as_tuple(inputs)}
     totals = _run(roots, grad_tensors, create_graph, retain, wanted)
-    seen = {id(x.data) for x in _as_tuple(grad_tensors) if isinstance(x, TensorBase)}
+    seen = {id(x.data if isinstance(x, TensorBase) else x) for x in _as_tuple(grad_tensors)}
     for edge, total in totals.items():
         if isinstance(edge, TensorBase) and (wanted is None or edge in wanted):
             if type(total) is np.ndarray:
@@ -105,8 +107,6 @@ def grad(
     for position, x in enumerate(targets):
         total = totals.get(x.edge)
         if total is None and materialize_grads:
-            from common.ops.arithmetic import zeros_like
-
             with mode.no_grad():
                 total = zeros_like(x)
         if total is None and not allow_unused:
@@ -135,8 +135,6 @@ def differentiate(
     order : the nodes to handle, in descending number.
     only : whether the outputs depend on more than the inputs; then paths that lead elsewhere are left out.
     """
-    from common.ops.arithmetic import zeros_like
-
     totals: dict[Any, Any] = {}
     if outputs:
         wanted = {x.edge for x in inputs} if only else None
@@ -200,8 +198,6 @@ def _seed(root: TensorBase, cotangent: Any) -> Any:
                 f"grad can be implicitly created only for scalar outputs; this one has shape {tuple(root.shape)}: pass "
                 "a gradient of that shape, or reduce it first, for example with .sum()"
             )
-        from common.ops.arithmetic import ones_like
-
         with mode.no_grad():
             return ones_like(root)
     if not isinstance(cotangent, TensorBase):
@@ -212,8 +208,6 @@ def _seed(root: TensorBase, cotangent: Any) -> Any:
             f"{tuple(root.shape)}."
         )
     if cotangent.dtype != root.dtype:
-        from common.ops.cast import to
-
         cotangent = to(cotangent, dtype=root.dtype, x_dtype=cotangent.dtype)
     return cotangent
 

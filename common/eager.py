@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,7 @@ class Recipe:
 
 
 recipes: dict[Any, Recipe] = {}
+_lock = Lock()
 
 
 def recipe(op: Op, forms: tuple[Any, ...], attrs: Mapping[str, Any]) -> Recipe:
@@ -80,9 +82,10 @@ def recipe(op: Op, forms: tuple[Any, ...], attrs: Mapping[str, Any]) -> Recipe:
         return Recipe(op, forms, attrs)
     if found is None:
         found = Recipe(op, forms, attrs)
-        if len(recipes) >= _LIMIT:
-            del recipes[next(iter(recipes))]
-        recipes[key] = found
+        with _lock:
+            if len(recipes) >= _LIMIT:
+                del recipes[next(iter(recipes))]
+            recipes[key] = found
     return found
 
 
@@ -117,8 +120,9 @@ def first_backward(self: Recipe) -> Run:
 
 
 def _forget(op: Op) -> None:
-    for key in [key for key in recipes if key[0] is op]:
-        del recipes[key]
+    with _lock:
+        for key in [key for key in recipes if key[0] is op]:
+            del recipes[key]
 
 
 ops.rules_changed.append(_forget)

@@ -12,6 +12,7 @@ from common.dim import same
 from common.errors import DTypeError, ShapeError
 from common.op import NativeCall
 from common.ops._define import kernel
+from common.ops.view import expand, reshape, unsqueeze
 from common.shapes import broadcast_shapes
 from common.spec import Spec, numel
 
@@ -82,6 +83,7 @@ bmm_ = kernel(
 
 
 _PLAIN = {"trans_a": False, "trans_b": False}
+_TRANSPOSED = {"trans_a": False, "trans_b": True}
 
 
 def mm(a: Any, b: Any) -> Any:
@@ -149,8 +151,6 @@ def matmul(a: Any, b: Any) -> Any:
     """
     if a.ndim == 2 and b.ndim == 2:
         return apply(mm_, (a, b), _PLAIN)
-    from common.ops.view import expand, reshape, unsqueeze
-
     if a.ndim == 0 or b.ndim == 0:
         raise ShapeError("both arguments to matmul need to be at least 1D")
     left = unsqueeze(a, 0) if a.ndim == 1 else a
@@ -189,10 +189,8 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Any:
     ShapeError : the last size of `x` is not that of `weight`.
     DTypeError : the dtypes differ.
     """
-    from common.ops.view import reshape
-
     rows = x if x.ndim == 2 else reshape(x, -1, x.shape[-1])
-    out = mm_(rows, weight, trans_a=False, trans_b=True)
+    out = apply(mm_, (rows, weight), _TRANSPOSED)
     if bias is not None:
         out = out + bias
     return out if x.ndim == 2 else reshape(out, (*x.shape[:-1], weight.shape[0]))

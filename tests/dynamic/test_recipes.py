@@ -100,10 +100,11 @@ def test_numpys_error_state_and_warnings_play_no_part():
 
 def test_gradients_own_their_memory():
     a, b = (Tensor(np.float32([1, 2]), requires_grad=True) for _ in range(2))
-    g = Tensor(np.float32([3, 4]))
-    (a + b).backward(g)
-    a.grad.mul_(2)
-    assert b.grad.tolist() == g.tolist() == [3, 4]
+    for g in (Tensor(np.float32([3, 4])), np.float32([3, 4])):
+        a.grad = b.grad = None
+        (a + b).backward(g)
+        a.grad.mul_(2)
+        assert b.grad.tolist() == g.tolist() == [3, 4]
 
 
 def test_a_cotangent_takes_the_dtype_of_its_root():
@@ -111,6 +112,18 @@ def test_a_cotangent_takes_the_dtype_of_its_root():
     (x * x).backward(Tensor(np.float64([1, 1])))
     assert x.grad.dtype == np.float32
     assert x.grad.tolist() == [2, 4]
+
+
+def test_recipes_are_bounded_and_slices_of_every_place_work(monkeypatch):
+    monkeypatch.setattr(eager, "_LIMIT", 50)
+    eager.recipes.clear()
+    x = Tensor(np.arange(200, dtype=np.float32), requires_grad=True)
+    for _ in range(2):
+        for i in range(200):
+            (x[i] * x[i : i + 2]).sum().backward()
+    assert len(eager.recipes) <= 50
+    steps = 2 * (np.arange(200) + np.arange(200) + np.append(np.arange(1, 200), 0) + np.append(0, np.arange(199)))
+    assert x.grad.tolist() == steps.tolist()
 
 
 def test_a_new_rule_replaces_what_was_made_of_the_old_one():
