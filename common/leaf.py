@@ -10,9 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from common import mode
 from common.dtypes import SUPPORTED
 from common.errors import DTypeError, TraceError
 from common.tensor import TensorBase
+
+_write_data = TensorBase.__dict__["data"].__set__
 
 
 class Leaf(TensorBase):
@@ -30,6 +33,15 @@ class Leaf(TensorBase):
     """
 
     __slots__ = ("name",)
+
+    def _assign_data(self, value: Any) -> None:
+        trace = mode.current_trace()
+        if trace is not None:
+            trace.refuse_data(self)
+        _write_data(self, value)
+
+    #: The array; reading it costs no more than a slot, and a trace refuses to have it replaced.
+    data = property(TensorBase.__dict__["data"].__get__, _assign_data)
 
     def __init__(self, data: Any, requires_grad: bool) -> None:
         self.data = _owned(data)

@@ -55,6 +55,9 @@ class AtOnce:
     def refuse_value(self, x: TensorBase) -> None:
         """Nothing: arrays have elements."""
 
+    def refuse_data(self, x: TensorBase) -> None:
+        """Nothing: what runs at once may replace arrays."""
+
 
 def run_at_once(call: Callable[[], Any]) -> Any:
     """Run a call of one function whose operands are arrays; what it returns comes back as arrays.

@@ -145,9 +145,7 @@ class Graph:
     effects : writes to state, in order, at most one per state.
     """
 
-    def __init__(
-        self, inputs: list[Value], nodes: list[Node], outputs: list[Value], effects: list[Effect]
-    ) -> None:
+    def __init__(self, inputs: list[Value], nodes: list[Node], outputs: list[Value], effects: list[Effect]) -> None:
         self.inputs, self.nodes, self.outputs, self.effects = inputs, nodes, outputs, effects
 
     @property
@@ -206,9 +204,7 @@ def rebuild(graph: Graph, nodes: Iterable[Node], replace: dict[tuple[int, int], 
     kept = []
     for node in nodes:
         operands = tuple(new(x) for x in node.operands)
-        copy = Node(
-            node.id, node.op, operands, node.attrs, (v.spec for v in node.outputs), node.source, node.scope
-        )
+        copy = Node(node.id, node.op, operands, node.attrs, (v.spec for v in node.outputs), node.source, node.scope)
         for old, value in zip(node.outputs, copy.outputs, strict=True):
             moved[old.key] = value
         kept.append(copy)

@@ -54,6 +54,7 @@ class Function:
         self._by_signature: dict[Any, list[Traced]] = {}
         self._by_call: dict[Any, tuple[Traced, Any]] = {}
         self._last: tuple[Traced, Any] | None = None
+        self._fixed: list[int] = []
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the program on the arguments' present contents.
@@ -79,25 +80,36 @@ class Function:
 
     def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         leaves, structure = flatten((args, kwargs))
-        as_tensors = False
+        as_tensors, copied = False, []
         for i, x in enumerate(leaves):
             if isinstance(x, TensorBase):
                 leaves[i] = self._array_of(x, i)
                 as_tensors = True
             elif isinstance(x, (np.generic, np.ndarray)):
                 leaves[i] = _native_array(np.asarray(x), i)
-        key = (structure, *map(_form, leaves))
+                if leaves[i] is not x:
+                    copied.append(i)
+        fixed = [repr(leaves[i]) for i in self._fixed if i < len(leaves)]
+        key = (structure, *map(_form, leaves), *fixed)
         try:
             hit = self._by_call.get(key)
         except TypeError as error:
             raise ArgumentError(f"{self.__name__}: a static argument must be hashable: {error}") from None
         if hit is None or hit[0].state_objection() is not None:
             hit = self._plan(leaves, structure)
-            if not hit[0].trace.fixed:
-                while len(self._by_call) >= KEPT_PLANS:
-                    self._by_call.pop(next(iter(self._by_call)), None)
-                self._by_call[key] = hit
+            unseen = [i for i in hit[0].trace.fixed if i not in self._fixed]
+            if unseen:  # from now on these numbers are part of the key
+                self._fixed += unseen
+                key = (*key, *(repr(leaves[i]) for i in unseen))
+            while len(self._by_call) >= KEPT_PLANS:
+                self._by_call.pop(next(iter(self._by_call)), None)
+            self._by_call[key] = hit
         traced, plan = hit
+        if any(i in traced.written_leaves for i in copied):
+            raise ArgumentError(
+                f"{self.__name__} writes to an argument that is not an array in native byte order: the "
+                "write would be lost"
+            )
         if traced.program is not None and not traced.trace.fixed and not kwargs and all(map(_is_plain, args)):
             self._last = hit
         return traced.run(plan, [leaves[i] for i in traced.positions], as_tensors)

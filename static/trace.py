@@ -71,6 +71,7 @@ class Trace:
         self.assumed: dict[int, tuple[TensorBase, bool]] = {}
         self.fixed: dict[int, Any] = {}
         self._values: dict[int, Value] = {}
+        self._arrays: list[tuple[Captured, np.ndarray]] = []
         self._original: dict[int, Value] = {}
         self._owners: dict[int, Any] = {}
         self._leaf_of: dict[int, tuple[int, Any]] = {}
@@ -182,6 +183,7 @@ class Trace:
         name = f"{getattr(source.owner, 'name', None) or source.kind}.{len(self.captured)}"
         value = self._input(Spec(array.shape, array.dtype), self._source(), name)
         self.captured.append(source)
+        self._arrays.append((source, array))
         self._values[id(owner)] = self._original[id(owner)] = value
         self._owners[id(owner)] = owner
         return value
@@ -277,6 +279,37 @@ class Trace:
             "traced value cannot be recorded: use where(condition, a, b), return the value "
             "and decide outside, or pass what decides as a bool argument, which is static."
         )
+
+    def refuse_data(self, x: TensorBase) -> None:
+        """Explain how state is written inside a traced function.
+
+        Raises
+        ------
+        TraceError : always.
+        """
+        file, line, function = self._source()
+        code = linecache.getline(file, line).strip()
+        raise TraceError(
+            f"{file}:{line} in {function}: `{code}` replaces the array of a tensor while {self.name} is being traced, "
+            "which the compiled program cannot repeat. Write to the tensor instead: `with no_grad(): "
+            "p.copy_(value)`, `p.sub_(...)`, `p.add_(...)`."
+        )
+
+    def check_state(self) -> None:
+        """Put back the arrays of captured tensors that the program has replaced.
+
+        Raises
+        ------
+        TraceError : there was one.
+        """
+        changed = [(s.owner, array) for s, array in self._arrays if s.kind == "tensor" and s.owner.data is not array]
+        for owner, array in changed:
+            owner.data = array
+        if changed:
+            raise TraceError(
+                f"{self.name} replaced `.data` of a tensor of shape {changed[0][1].shape} while it was traced, which "
+                "the compiled program cannot repeat. Write to the tensor instead: `with no_grad(): p.copy_(value)`."
+            )
 
     def finish(self, outputs: list[Value]) -> tuple[Graph, list[TensorBase], list[TensorBase]]:
         """The graph with final gradients after the outputs; the tensors they belong to; those whose grad is None."""

@@ -40,16 +40,19 @@ class Traced:
         self.positions = [i for i, x in enumerate(leaves) if is_data(x)]
         self.arrays = [(p, i) for p, i in enumerate(self.positions) if isinstance(leaves[i], np.ndarray)]
         self.trace = trace = Trace(owner.__name__)
-        with mode.activate_trace(trace):
-            arguments = list(leaves)
-            for i in self.positions:
-                arguments[i] = trace.argument(i, leaves[i], owner.home)
-            args, kwargs = unflatten(structure, arguments)
-            result, self.out_structure = flatten(owner.target(*args, **kwargs))
-            # what is not traced, such as a string, is returned as it was when traced; a size by guard
-            result = [int(x) if isinstance(x, Dim) else x for x in result]
-            self.results = [None if _is_traced(x) else x for x in result]
-            outputs = [trace.payload(x) for x in result if _is_traced(x)]
+        try:
+            with mode.activate_trace(trace):
+                arguments = list(leaves)
+                for i in self.positions:
+                    arguments[i] = trace.argument(i, leaves[i], owner.home)
+                args, kwargs = unflatten(structure, arguments)
+                result, self.out_structure = flatten(owner.target(*args, **kwargs))
+                # what is not traced, such as a string, is returned as it was when traced; a size by guard
+                result = [int(x) if isinstance(x, Dim) else x for x in result]
+                self.results = [None if _is_traced(x) else x for x in result]
+                outputs = [trace.payload(x) for x in result if _is_traced(x)]
+        finally:
+            trace.check_state()
         self.returned = len(outputs)
         self.shape_of_result = _common_case(self.out_structure, self.returned)
         self.raw, self.grad_targets, self.cleared = trace.finish(outputs)
@@ -68,6 +71,8 @@ class Traced:
         # a captured tensor is asked for its data itself: one step less at each call
         self.state = [source.owner if source.kind == "tensor" else source for source in trace.captured]
         self.writes = [source for value, source in self.captured if value.key in written]
+        arguments_of = zip(self.raw.inputs, self.positions)
+        self.written_leaves = [i for value, i in arguments_of if value.key in written]
         if self.writes:
             mutation.programs.add(self)
 
@@ -157,5 +162,3 @@ def _compile(graph: Graph, fuse: bool) -> Any:
     from static.compile import compile_graph
 
     return compile_graph(graph, fuse=fuse)
-
-

@@ -10,7 +10,7 @@ import pytest
 
 import dynamic
 import static
-from common.errors import IndexRangeError
+from common.errors import ArgumentError, IndexRangeError, TraceError
 from tests.bits import assert_all_same_bits
 
 RNG = np.random.default_rng(7)
@@ -125,3 +125,52 @@ def test_an_optimiser_is_copied_with_its_parameters_and_state(copied):
     first, second = (optimiser.param_groups[0]["params"][0] for optimiser in pair)
     assert first is not second
     assert_all_same_bits([second.data], [first.data], "copied optimiser")
+
+
+def test_replacing_a_parameters_array_inside_a_trace_is_refused():
+    p = dynamic.nn.Parameter(np.ones(4, np.float32))
+    t = dynamic.tensor(np.ones(4, np.float32), requires_grad=True)
+
+    def assign_parameter(x):
+        p.data = p.data - 0.1 * x
+        return x * 1
+
+    def assign_tensor(x):
+        y = (t * x).sum()
+        t.data = t.data - x
+        return y
+
+    for function, owner in ((assign_parameter, p), (assign_tensor, t)):
+        before = owner.data
+        with pytest.raises(TraceError, match=r"copy_\(value\)"):
+            static.function(function)(X)
+        assert owner.data is before
+    p.data = np.full(4, 2, np.float32)  # outside it is allowed
+    assert (p * 1).tolist() == [2, 2, 2, 2]
+
+
+def test_numbers_that_specialise_keep_their_plans():
+    f = static.function(lambda x, n: x * n if n > 2 else x)
+    for _ in range(5):
+        assert f(X, 3).tobytes() == (X * np.float32(3)).tobytes()
+        assert f(X, 1).tobytes() == X.tobytes()
+    assert f.plans_made == 2
+    assert len(f.traces) == 2
+
+
+def test_joining_many_tensors_is_linear():
+    parts = [dynamic.tensor(np.full(3, i, np.float32), requires_grad=True) for i in range(300)]
+    joined = dynamic.stack(parts)
+    (joined * joined).sum().backward()
+    assert joined.shape == (300, 3)
+    assert all(part.grad.tolist() == [2.0 * i] * 3 for i, part in enumerate(parts))
+    assert static.cat([np.full(2, i) for i in range(70)]).tolist() == np.repeat(np.arange(70), 2).tolist()
+
+
+def test_a_write_that_would_be_lost_is_refused():
+    add = static.function(lambda x, y: (x.add_(y), x * 1)[1])
+    with pytest.raises(ArgumentError, match="write would be lost"):
+        add(X.astype(">f4"), X)
+    z = X.copy()
+    add(z, X)
+    assert z.tobytes() == (X + X).tobytes()

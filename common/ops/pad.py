@@ -62,6 +62,10 @@ unslice = kernel(
 )  # fmt: skip
 
 
+MOST_OPERANDS = 32
+"""Operands of one `cat` op; more are joined in groups first."""
+
+
 class _Cat:
     """`cat` for one number of operands; ops have a fixed number of operands, so there is one op per number."""
 
@@ -153,6 +157,9 @@ def cat(tensors: Sequence[Any], dim: int = 0) -> Any:
     for part in parts:
         dtype = promote(dtype, part.dtype)
     parts = [p if p.dtype == dtype else to(p, dtype=dtype, x_dtype=p.dtype) for p in parts]
+    while len(parts) > MOST_OPERANDS:  # an op's rule of operand i names i shapes
+        groups = [parts[i : i + MOST_OPERANDS] for i in range(0, len(parts), MOST_OPERANDS)]
+        parts = [group[0] if len(group) == 1 else _cat_op(len(group))(*group, dim=axis) for group in groups]
     return _cat_op(len(parts))(*parts, dim=axis)
 
 
