@@ -16,8 +16,15 @@ from common.ops.view import expand, reshape
 _INF = float("inf")
 
 
+def _top(x: Any, dim: tuple[int, ...]) -> Any:
+    """The maximum over `dim`; 0 over no elements, which have none."""
+    if any(x.shape[d] == 0 for d in dim):
+        return sum_(x, dim=dim, keepdim=True)
+    return amax_(x, dim=dim, keepdim=True)
+
+
 def _softmax(x: Any, *, dim: int) -> Any:
-    e = exp(x - amax_(x, dim=(dim,), keepdim=True))
+    e = exp(x - _top(x, (dim,)))
     return e / sum_(e, dim=(dim,), keepdim=True)
 
 
@@ -28,7 +35,7 @@ softmax_ = composite(
 
 
 def _log_softmax(x: Any, *, dim: int) -> Any:
-    shifted = x - amax_(x, dim=(dim,), keepdim=True)
+    shifted = x - _top(x, (dim,))
     return shifted - log(sum_(exp(shifted), dim=(dim,), keepdim=True))
 
 
@@ -39,7 +46,7 @@ log_softmax_ = composite(
 
 
 def _logsumexp(x: Any, *, dim: tuple[int, ...], keepdim: bool) -> Any:
-    top = amax_(x, dim=dim, keepdim=True)
+    top = _top(x, dim)
     top = where(eq(abs(top), _INF), 0, top)
     y = log(sum_(exp(x - top), dim=dim, keepdim=True)) + top
     return y if keepdim else reshape(y, tuple(n for i, n in enumerate(x.shape) if i not in dim))
