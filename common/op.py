@@ -73,7 +73,7 @@ class Op:
     __slots__ = (
         "name", "kind", "inputs", "spec", "rules", "node_name", "saves", "backward", "doc", "samples", "scalar",
         "result", "reduce", "strided", "native", "forward", "nout", "domain", "attrs", "saved_inputs", "saved_shapes",
-        "saves_output", "oracle", "array", "differentiable", "save",
+        "saves_output", "oracle", "array", "costly", "differentiable", "save",
     )  # fmt: skip
 
     rules: tuple[Rule | None, ...]
@@ -88,6 +88,7 @@ class Op:
     scalar: Callable[..., Any]
     result: str
     domain: str
+    costly: bool
     reduce: str
     strided: Callable[..., Any]
     native: Callable[..., Sequence[NativeCall]]
@@ -113,6 +114,7 @@ class Op:
         self.rules = tuple(rules) + (None,) * (len(inputs) - len(rules))
         self.node_name = (node_name or "".join(w.capitalize() for w in name.split("_"))) + "Backward0"
         self.nout, self.attrs = nout, attrs
+        self.costly = fields.pop("costly", False)
         for field in ("samples", "scalar", "result", "reduce", "strided", "native", "forward", "domain", "oracle",
                       "array"):  # fmt: skip
             setattr(self, field, fields.pop(field, None))

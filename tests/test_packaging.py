@@ -44,9 +44,7 @@ def test_every_needed_module_is_in_the_test_extra():
         "importlinter": "import-linter",
     }
     extras = PROJECT["project"]["optional-dependencies"]
-    listed = {
-        r.partition(">=")[0] for r in (*PROJECT["project"]["dependencies"], *extras["test"], *extras["bench"])
-    }
+    listed = {r.partition(">=")[0] for r in (*PROJECT["project"]["dependencies"], *extras["test"], *extras["bench"])}
     assert {distributions.get(name, name) for name in NEEDS} <= listed
 
 

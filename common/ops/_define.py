@@ -11,6 +11,7 @@ import numpy as np
 from common.dtypes import compute_dtypes
 from common.errors import ShapeError
 from common.op import Op
+from common.ops._samples import Draw, Samples, away_from_zero, of_elementwise, of_reduction, truth
 from common.shapes import broadcast_shapes, contiguous_strides
 from common.spec import Spec
 
@@ -27,7 +28,9 @@ def elementwise(
     result: str = "same",
     attrs: tuple[str, ...] = (),
     node_name: str | None = None,
-    samples: Callable[..., Any] | None = None,
+    costly: bool = False,
+    draw: Draw | None = None,
+    samples: Samples | None = None,
 ) -> Op:
     """Define an elementwise op by its scalar expression.
 
@@ -37,6 +40,9 @@ def elementwise(
         value and takes no part in promotion.
     domain : "any", "number" (bools become int64), "float" (ints become float32) or "bool".
     result : "same" as the computing dtype, or "bool".
+    costly : whether computing it costs clearly more than loading its result.
+    draw : makes an operand inside the domain for the generated tests, by default values of both signs.
+    samples : makes all operands instead.
     """
 
     def spec(*specs: Spec, **attrs: Any) -> Spec:
@@ -46,8 +52,10 @@ def elementwise(
         return Spec(broadcast_shapes(*(s.shape for s in specs), op=name), dtype, weak)
 
     inputs = tuple(n for n in inspect.signature(scalar).parameters if n not in attrs)
+    if samples is None:
+        samples = of_elementwise(inputs, draw or (truth if domain == "bool" else away_from_zero))
     op = Op(name, "elementwise", inputs, spec, rules, doc, node_name=node_name, scalar=scalar, domain=domain,
-            result=result, attrs=attrs, samples=samples)  # fmt: skip
+            result=result, costly=costly, attrs=attrs, samples=samples)  # fmt: skip
     if not scalar.__module__.startswith("common."):
         # keys of the compiler's cache cover the package's own files; a user's definition has to name itself
         from common.native.compile import define_scalar
@@ -72,7 +80,7 @@ def reduction(name: str, reduce: str, rules: Rules, *, doc: str, node_name: str 
         return Spec(shape, dtype)
 
     return Op(name, "reduction", ("x",), spec, rules, doc, node_name=node_name, reduce=reduce,
-              attrs=("dim", "keepdim"))  # fmt: skip
+              attrs=("dim", "keepdim"), samples=of_reduction)  # fmt: skip
 
 
 def view(
@@ -82,6 +90,7 @@ def view(
     rules: Rules,
     *,
     doc: str,
+    samples: Samples,
     node_name: str | None = None,
 ) -> Op:
     """Define a view by its map ``strided(offset, shape, strides, **attrs) -> (offset, shape, strides) | None``.
@@ -95,7 +104,7 @@ def view(
 
     attrs = tuple(inspect.signature(strided).parameters)[3:]
     return Op(name, "view", ("x",), spec, rules, doc, node_name=node_name, strided=strided, array=array,
-              attrs=attrs)  # fmt: skip
+              attrs=attrs, samples=samples)  # fmt: skip
 
 
 def kernel(
@@ -110,7 +119,7 @@ def kernel(
     node_name: str | None = None,
     nout: int = 1,
     attrs: tuple[str, ...] = (),
-    samples: Callable[..., Any] | None = None,
+    samples: Samples,
 ) -> Op:
     """Define an op by compiled kernels: ``native(in_specs, out_specs, attrs) -> [NativeCall, ...]``."""
     return Op(name, "kernel", inputs, spec, rules, doc, node_name=node_name, nout=nout, attrs=attrs, native=native,
@@ -126,7 +135,7 @@ def composite(
     doc: str,
     node_name: str | None = None,
     nout: int = 1,
-    samples: Callable[..., Any] | None = None,
+    samples: Samples,
 ) -> Op:
     """Define an op whose forward is written with ops but which has a gradient rule of its own."""
     attrs = tuple(p for p in inspect.signature(forward).parameters if p not in inputs)

@@ -8,6 +8,7 @@ from common.kernels import elementary as e
 from common.native.primitives import absolute, constant, dtype_of, select
 from common.op import Op
 from common.ops._define import elementwise
+from common.ops._samples import positive
 
 
 def _is_bool(x: Any) -> bool:
@@ -39,7 +40,7 @@ div = elementwise(
     "div", lambda a, b: a / b,
     (lambda g, b: g / b,
      lambda g, y, b: -g * (y / b)),
-    doc="a / b, true division; ints become float32. d/da = 1 / b, d/db = -(a / b) / b.", domain="float",
+    costly=True, doc="a / b, true division; ints become float32. d/da = 1 / b, d/db = -(a / b) / b.", domain="float",
 )  # fmt: skip
 
 neg = elementwise("neg", lambda x: -x, (lambda g: -g,), doc="-x. d/dx = -1.", domain="number")
@@ -68,16 +69,18 @@ square = elementwise("square", lambda x: x * x, (lambda g, x: g * (2 * x),), doc
 
 sqrt = elementwise(
     "sqrt", e.sqrt, (lambda g, y: g / (2 * y),),
-    doc="Square root, correctly rounded; nan below 0. d/dx = 1 / (2 y), so inf at 0.", domain="float",
+    draw=positive,
+    costly=True, doc="Square root, correctly rounded; nan below 0. d/dx = 1 / (2 y), so inf at 0.", domain="float",
 )  # fmt: skip
 
 rsqrt = elementwise(
     "rsqrt", e.rsqrt, (lambda g, y: g * (-0.5 * (y * y * y)),),
-    doc="1 / sqrt(x): two roundings. d/dx = -y^3 / 2.", domain="float",
+    draw=positive,
+    costly=True, doc="1 / sqrt(x): two roundings. d/dx = -y^3 / 2.", domain="float",
 )  # fmt: skip
 
 reciprocal = elementwise(
-    "reciprocal", e.reciprocal, (lambda g, y: -g * (y * y),), doc="1 / x. d/dx = -y^2.", domain="float"
+    "reciprocal", e.reciprocal, (lambda g, y: -g * (y * y),), costly=True, doc="1 / x. d/dx = -y^2.", domain="float"
 )
 
 
@@ -100,6 +103,7 @@ def _pow_exponent(g: Any, y: Any, a: Any, b: Any) -> Any:
 
 pow = elementwise(
     "pow", lambda a, b: e.pow(a, b), (_pow_base, _pow_exponent),
-    doc="a ** b. Exponents 2, 3, 0.5, 1, 0, -1 are x*x, x*x*x, sqrt(x), x, 1, 1/x, decided by value. "
+    draw=positive,
+    costly=True, doc="a ** b. Exponents 2, 3, 0.5, 1, 0, -1 are x*x, x*x*x, sqrt(x), x, 1, 1/x, decided by value. "
         "d/da = b a^(b-1), 0 where b = 0; d/db = y log(a), 0 where a = 0 and b >= 0.", domain="number",
 )  # fmt: skip

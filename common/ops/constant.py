@@ -8,6 +8,7 @@ from typing import Any
 from common.dtypes import number_spec
 from common.op import NativeCall
 from common.ops._define import kernel
+from common.ops._samples import fixed
 from common.spec import Spec
 
 
@@ -18,5 +19,5 @@ def _native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str, Any]) 
 constant = kernel(
     "constant", (), lambda *, value: number_spec(value), _native, lambda value: value,
     doc="A number written in a program, or a symbolic size used as a number; placed when a plan is made.",
-    attrs=("value",),
+    attrs=("value",), samples=fixed({"value": 1.5}),
 )  # fmt: skip

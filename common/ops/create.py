@@ -13,6 +13,7 @@ from common.dtypes import DEFAULT_FLOAT, SUPPORTED, bool_, int64
 from common.errors import ArgumentError, DTypeError, ShapeError
 from common.op import NativeCall, Op
 from common.ops._define import kernel
+from common.ops._samples import fixed, join, nothing
 from common.spec import Spec, numel
 
 
@@ -37,19 +38,23 @@ def _eye_native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str, An
 
 full_ = kernel(
     "full", (), lambda *, shape, value, dtype: Spec(tuple(shape), np.dtype(dtype)), _full_native,
-    lambda shape, value, dtype: np.full(shape, value, dtype), doc="A number everywhere.",
+    lambda shape, value, dtype: np.full(shape, value, dtype),
+    samples=join(nothing(shape=(3, 4), value=1.5), nothing(shape=(), value=-0.0)),
+    doc="A number everywhere.",
     attrs=("shape", "value", "dtype"),
 )  # fmt: skip
 
 arange_ = kernel(
     "arange", (), lambda *, start, step, count: Spec((count,), int64), _arange_native,
     lambda start, step, count: start + np.arange(count, dtype=np.int64) * step,
+    samples=fixed({"start": 2, "step": 3, "count": 7}, {"start": 5, "step": -2, "count": 0}),
     doc="start + i step in int64, for i below count.", attrs=("start", "step", "count"),
 )  # fmt: skip
 
 eye_ = kernel(
     "eye", (), lambda *, rows, columns, dtype: Spec((rows, columns), np.dtype(dtype)), _eye_native,
-    lambda rows, columns, dtype: np.eye(rows, columns, dtype=dtype), doc="The identity matrix.",
+    lambda rows, columns, dtype: np.eye(rows, columns, dtype=dtype), samples=nothing(rows=3, columns=5),
+    doc="The identity matrix.",
     attrs=("rows", "columns", "dtype"),
 )  # fmt: skip
 

@@ -11,6 +11,7 @@ from common.aliases import accept_numpy_names
 from common.errors import ShapeError
 from common.op import NativeCall, Op
 from common.ops._define import kernel
+from common.ops._samples import join, one
 from common.ops.cast import to
 from common.ops.compare import maximum, minimum
 from common.ops.index import gather_
@@ -52,6 +53,7 @@ def _position_op(name: str) -> Op:
 
     return kernel(
         f"arg{name}", ("x",), spec, native, oracle,
+        samples=join(one(4, 5), one(7)),
         doc=f"First position of the {name}imum of each row; the first nan where there is one.",
     )  # fmt: skip
 

@@ -11,6 +11,7 @@ from common.dim import Dim, render, same
 from common.errors import DTypeError, ShapeError
 from common.op import NativeCall, Op
 from common.ops._define import kernel
+from common.ops._samples import indexed, join
 from common.spec import Spec, numel
 
 
@@ -45,6 +46,7 @@ gather_ = kernel(
     "gather", ("x", "index"), lambda x, index, *, dim: Spec(index.shape, x.dtype), _gather_native,
     lambda x, index, dim: np.take_along_axis(x, index, dim),
     (lambda g, x_shape, index, dim: scatter_zeros(g, index, extent=x_shape[dim], dim=dim),),
+    samples=join(indexed((4, 5), (4, 3), 5, dim=1), indexed((4, 5, 2), (6, 5, 2), 4, dim=0)),
     doc="x at index along one dimension; other sizes agree. The gradient is added up in C order of index.",
     attrs=("dim",),
 )  # fmt: skip
@@ -72,6 +74,7 @@ scatter_zeros: Op = kernel(
     "scatter_zeros", ("g", "index"),
     lambda g, index, *, extent, dim: Spec((*g.shape[:dim], extent, *g.shape[dim + 1 :]), g.dtype), _scatter_native,
     _scatter_oracle, (lambda g, index, dim: gather_(g, index, dim=dim),),
+    samples=join(indexed((4, 3), (4, 3), 5, dim=1, extent=5), indexed((6, 5, 2), (6, 5, 2), 4, dim=0, extent=4)),
     doc="Zeros with g added at index along one dimension, in C order of index: the transpose of gather.",
     attrs=("extent", "dim"), node_name="ScatterAdd",
 )  # fmt: skip
@@ -170,6 +173,7 @@ take_ = kernel(
     lambda x, index, *, dim: Spec((*x.shape[:dim], *index.shape, *x.shape[dim + 1 :]), x.dtype), _take_native,
     lambda x, index, dim: np.take(x, index, dim),
     (lambda g, x_shape, index, dim: put_zeros(g, index, extent=x_shape[dim], dim=dim),),
+    samples=join(indexed((4, 5), (7,), 4, dim=0), indexed((4, 5), (2, 3), 5, dim=1)),
     doc="Slices of x at index along one dimension. The gradient is added up in the order of index.", attrs=("dim",),
 )  # fmt: skip
 
@@ -197,6 +201,7 @@ put_zeros: Op = kernel(
     "put_zeros", ("g", "index"),
     lambda g, index, *, extent, dim: Spec((*g.shape[:dim], extent, *g.shape[dim + index.ndim :]), g.dtype),
     _put_native, _put_oracle, (lambda g, index, dim: take_(g, index, dim=dim),),
+    samples=join(indexed((7, 5), (7,), 4, dim=0, extent=4), indexed((4, 2, 3), (2, 3), 5, dim=1, extent=5)),
     doc="Zeros with slices of g added at index along one dimension, in the order of index.", attrs=("extent", "dim"),
     node_name="IndexAdd",
 )  # fmt: skip
@@ -270,6 +275,7 @@ pick = kernel(
     "pick", ("x", "index"), lambda x, index: Spec(index.shape, x.dtype), _pick_native,
     lambda x, index: np.take_along_axis(x, index[..., None], -1)[..., 0],
     (lambda g, x_shape, index: spread(g, index, extent=x_shape[-1]),),
+    samples=join(indexed((6, 5), (6,), 5), indexed((5,), (), 5)),
     doc="The element at index of each row of x (..., n). The gradient is `spread`.", node_name="Gather",
 )  # fmt: skip
 
@@ -292,5 +298,6 @@ def _spread_oracle(g: np.ndarray, index: np.ndarray, extent: int) -> np.ndarray:
 spread: Op = kernel(
     "spread", ("g", "index"), lambda g, index, *, extent: Spec((*g.shape, extent), g.dtype), _spread_native,
     _spread_oracle, (lambda g, index: pick(g, index),),
+    samples=join(indexed((6,), (6,), 5, extent=5), indexed((), (), 5, extent=5)),
     doc="Rows of zeros with g at index: the transpose of `pick`.", attrs=("extent",), node_name="Scatter",
 )  # fmt: skip

@@ -12,6 +12,7 @@ from common.dim import same
 from common.errors import DTypeError, ShapeError
 from common.op import NativeCall
 from common.ops._define import kernel
+from common.ops._samples import products
 from common.ops.view import expand, reshape, unsqueeze
 from common.shapes import broadcast_shapes
 from common.spec import Spec, numel
@@ -73,11 +74,13 @@ _RULES = (
 
 mm_ = kernel(
     "mm", ("a", "b"), _mm_spec, _mm_native, _mm_oracle, _RULES, attrs=("trans_a", "trans_b"),
+    samples=products(),
     doc="op(a) @ op(b) of matrices. d/da = g @ op(b)^T, d/db = op(a)^T @ g.",
 )  # fmt: skip
 
 bmm_ = kernel(
     "bmm", ("a", "b"), _bmm_spec, _mm_native, _mm_oracle, _RULES, attrs=("trans_a", "trans_b"),
+    samples=products(2),
     doc="A matrix product per batch item, slice by slice.",
 )  # fmt: skip
 

@@ -7,6 +7,7 @@ from typing import Any
 from common.aliases import accept_numpy_names
 from common.dim import Dim
 from common.ops._define import composite
+from common.ops._samples import join, one
 from common.ops.arithmetic import abs, rsqrt
 from common.ops.compare import eq, where
 from common.ops.reduce import amax_, mean_, normalize_dim, normalize_dims, reduced_size, sum_
@@ -30,6 +31,7 @@ def _softmax(x: Any, *, dim: int) -> Any:
 
 softmax_ = composite(
     "softmax", _softmax, (lambda g, y, dim: y * (g - sum_(g * y, dim=(dim,), keepdim=True)),), inputs=("x",),
+    samples=join(one(4, 5, dim=1), one(4, 5, dim=0)),
     doc="e^(x - max) / sum. d/dx = y (g - sum(g y)).",
 )  # fmt: skip
 
@@ -41,6 +43,7 @@ def _log_softmax(x: Any, *, dim: int) -> Any:
 
 log_softmax_ = composite(
     "log_softmax", _log_softmax, (lambda g, y, dim: g - exp(y) * sum_(g, dim=(dim,), keepdim=True),), inputs=("x",),
+    samples=join(one(4, 5, dim=1), one(4, 5, dim=0)),
     doc="x - max - log(sum(e^(x - max))). d/dx = g - e^y sum(g).",
 )  # fmt: skip
 
@@ -59,6 +62,7 @@ def _logsumexp_rule(g: Any, y: Any, x: Any, dim: tuple[int, ...]) -> Any:
 
 logsumexp_ = composite(
     "logsumexp", _logsumexp, (_logsumexp_rule,), inputs=("x",),
+    samples=join(one(4, 5, dim=(1,), keepdim=False), one(4, 5, dim=(0, 1), keepdim=True)),
     doc="log(sum(e^x)) without overflow. d/dx = e^(x - y).",
 )  # fmt: skip
 
@@ -88,6 +92,7 @@ def _layer_norm_rule(g: Any, y: Any, x_shape: Any, dim: tuple[int, ...]) -> Any:
 
 normalize_ = composite(
     "normalize", _layer_norm, (_layer_norm_rule,), inputs=("x",), nout=3,
+    samples=join(one(4, 5, dim=(1,), eps=1e-5), one(2, 3, 4, dim=(1, 2), eps=1e-3)),
     doc="(x - mean) / sqrt(variance + eps), mean, 1 / sqrt(variance + eps). d/dx = r (g - mean(g) - y mean(g y)), "
         "1 / n and -r^2 y / n.",
     node_name="NativeLayerNorm",

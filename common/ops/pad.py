@@ -13,6 +13,7 @@ from common.dtypes import promote
 from common.errors import ArgumentError, ShapeError
 from common.op import NativeCall
 from common.ops._define import kernel
+from common.ops._samples import join, one, parts
 from common.shapes import contiguous_strides
 from common.spec import Spec, numel
 
@@ -57,6 +58,7 @@ unslice = kernel(
     "unslice", ("x",), lambda x, *, shape, starts, steps: Spec(tuple(shape), x.dtype), _unslice_native,
     _unslice_oracle,
     (lambda g, x_shape, starts, steps: _unslice_rule(g, x_shape, starts, steps),),
+    samples=join(one(3, 4, shape=(5, 8), starts=(1, 0), steps=(1, 2)), one(2, shape=(2,), starts=(0,), steps=(1,))),
     doc="x placed at start, start + step, ... of zeros of a shape; the transpose of slice.",
     attrs=("shape", "starts", "steps"), node_name="SliceScatter",
 )  # fmt: skip
@@ -107,7 +109,7 @@ def _cat_op(count: int) -> Any:
         _Cat.made[count] = kernel(
             f"cat{count}", names, _cat_spec, _cat_native, lambda *xs, dim: np.concatenate(xs, dim), rules,
             doc="Operands one after the other along a dimension. The gradient is sliced apart.", attrs=("dim",),
-            node_name="Cat",
+            samples=parts(count), node_name="Cat",
         )  # fmt: skip
     return _Cat.made[count]
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from common.op import NativeCall
 from common.ops._define import kernel
+from common.ops._samples import draws
 from common.spec import Spec, numel
 
 
@@ -40,11 +41,11 @@ def _oracle(distribution: str) -> Callable[..., np.ndarray]:
 rand_ = kernel(
     "rand", ("seed", "offset"), _spec, _native("uniform"), _oracle("uniform"),
     doc="Uniform on [0, 1); element i is a function of (seed, offset + i), see `common.kernels.random`.",
-    attrs=("shape", "dtype"),
+    attrs=("shape", "dtype"), samples=draws,
 )  # fmt: skip
 
 randn_ = kernel(
     "randn", ("seed", "offset"), _spec, _native("normal"), _oracle("normal"),
     doc="Normal with mean 0 and variance 1, by Box and Muller; element i is a function of (seed, offset + i).",
-    attrs=("shape", "dtype"),
+    attrs=("shape", "dtype"), samples=draws,
 )  # fmt: skip

@@ -9,6 +9,7 @@ from common.apply import apply
 from common.dtypes import bool_
 from common.errors import DTypeError, IndexRangeError, ShapeError
 from common.ops._define import composite, reduction
+from common.ops._samples import of_reduction
 from common.ops.cast import to
 from common.ops.compare import eq
 from common.ops.view import expand, reshape
@@ -86,7 +87,8 @@ def reduced_size(shape: Any, dim: tuple[int, ...]) -> Any:
 mean_ = composite(
     "mean", lambda x, *, dim, keepdim: sum_(x, dim=dim, keepdim=keepdim) / reduced_size(x.shape, dim),
     (lambda g, x_shape, dim, keepdim: expand(reshape(g / reduced_size(x_shape, dim), _kept(x_shape, dim)), x_shape),),
-    inputs=("x",), doc="Sum over dims divided by the number of elements. d/dx = 1 / n.",
+    inputs=("x",), samples=of_reduction,
+    doc="Sum over dims divided by the number of elements. d/dx = 1 / n.",
 )  # fmt: skip
 
 

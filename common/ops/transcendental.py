@@ -8,23 +8,39 @@ from typing import Any
 from common.kernels import elementary as e
 from common.op import Op
 from common.ops._define import elementwise
+from common.ops._samples import above_minus_one, positive
 
-exp = elementwise("exp", e.exp, (lambda g, y: g * y,), doc="e ** x. d/dx = y.", domain="float")
-expm1 = elementwise("expm1", e.expm1, (lambda g, y: g * (y + 1),), doc="e ** x - 1. d/dx = y + 1.", domain="float")
+exp = elementwise(
+    "exp", e.exp, (lambda g, y: g * y,), doc="e ** x. d/dx = y.", domain="float", costly=True
+)  # fmt: skip
+expm1 = elementwise(
+    "expm1", e.expm1, (lambda g, y: g * (y + 1),), doc="e ** x - 1. d/dx = y + 1.", domain="float", costly=True
+)  # fmt: skip
 log = elementwise(
-    "log", e.log, (lambda g, x: g / x,), doc="Natural logarithm; nan below 0. d/dx = 1 / x.", domain="float"
-)
-log1p = elementwise("log1p", e.log1p, (lambda g, x: g / (x + 1),), doc="log(1 + x). d/dx = 1 / (1 + x).",
-                    domain="float")  # fmt: skip
-sin = elementwise("sin", e.sin, (lambda g, x: g * cos(x),), doc="Sine. d/dx = cos(x).", domain="float")
-cos: Op = elementwise("cos", e.cos, (lambda g, x: g * -sin(x),), doc="Cosine. d/dx = -sin(x).", domain="float")
-tanh = elementwise("tanh", e.tanh, (lambda g, y: g * (1 - y * y),), doc="Hyperbolic tangent. d/dx = 1 - y^2.",
-                   domain="float")  # fmt: skip
-sigmoid = elementwise("sigmoid", e.sigmoid, (lambda g, y: g * ((1 - y) * y),),
-                      doc="1 / (1 + e^-x). d/dx = y (1 - y).", domain="float")  # fmt: skip
+    "log", e.log, (lambda g, x: g / x,), doc="Natural logarithm; nan below 0. d/dx = 1 / x.", domain="float",
+    costly=True, draw=positive,
+)  # fmt: skip
+log1p = elementwise(
+    "log1p", e.log1p, (lambda g, x: g / (x + 1),), doc="log(1 + x). d/dx = 1 / (1 + x).", domain="float",
+    costly=True, draw=above_minus_one,
+)  # fmt: skip
+sin = elementwise(
+    "sin", e.sin, (lambda g, x: g * cos(x),), doc="Sine. d/dx = cos(x).", domain="float", costly=True
+)  # fmt: skip
+cos: Op = elementwise(
+    "cos", e.cos, (lambda g, x: g * -sin(x),), doc="Cosine. d/dx = -sin(x).", domain="float", costly=True
+)  # fmt: skip
+tanh = elementwise(
+    "tanh", e.tanh, (lambda g, y: g * (1 - y * y),), doc="Hyperbolic tangent. d/dx = 1 - y^2.", domain="float",
+    costly=True,
+)  # fmt: skip
+sigmoid = elementwise(
+    "sigmoid", e.sigmoid, (lambda g, y: g * ((1 - y) * y),), doc="1 / (1 + e^-x). d/dx = y (1 - y).",
+    domain="float", costly=True,
+)  # fmt: skip
 erf = elementwise(
     "erf", e.erf, (lambda g, x: g * (2 / math.sqrt(math.pi) * exp(-(x * x))),),
-    doc="Error function. d/dx = 2 / sqrt(pi) e^(-x^2).", domain="float",
+    doc="Error function. d/dx = 2 / sqrt(pi) e^(-x^2).", domain="float", costly=True,
 )  # fmt: skip
 
 _SQRT_HALF = math.sqrt(0.5)
@@ -49,13 +65,13 @@ def _gelu_tanh_rule(g: Any, x: Any) -> Any:
 gelu_erf = elementwise(
     "gelu_erf", lambda x: 0.5 * x * (1.0 + e.erf(x * _SQRT_HALF)), (_gelu_rule,),
     doc="x Phi(x), Phi the normal distribution function, phi its density. d/dx = Phi(x) + x phi(x).", domain="float",
-    node_name="Gelu",
+    node_name="Gelu", costly=True,
 )  # fmt: skip
 
 gelu_tanh = elementwise(
     "gelu_tanh", lambda x: 0.5 * x * (1.0 + e.tanh(_TANH_SCALE * (x + _TANH_CUBIC * (x * x * x)))),
     (_gelu_tanh_rule,),
-    doc="x (1 + t) / 2, t = tanh(c (x + 0.044715 x^3)), c = sqrt(2 / pi). "
+    costly=True, doc="x (1 + t) / 2, t = tanh(c (x + 0.044715 x^3)), c = sqrt(2 / pi). "
         "d/dx = (1 + t) / 2 + x (1 - t^2) c (1 + 0.134145 x^2) / 2. Source: Hendrycks and Gimpel, GELUs, 2016.",
     domain="float", node_name="Gelu",
 )  # fmt: skip

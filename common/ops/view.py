@@ -13,6 +13,7 @@ from common.dim import same, same_shape
 from common.errors import IndexRangeError, ShapeError
 from common.op import Op
 from common.ops._define import view
+from common.ops._samples import join, one
 from common.ops.pad import unslice
 from common.shapes import broadcast_shapes, contiguous_strides
 from common.spec import numel
@@ -41,6 +42,7 @@ def _reshape(offset: Any, shape: Any, strides: Any, new_shape: tuple[Any, ...]) 
 reshape_: Op = view(
     "reshape", _reshape, lambda x, new_shape: x.reshape(new_shape),
     (lambda g, x_shape: reshape_(g, new_shape=x_shape),),
+    samples=join(one(3, 4, new_shape=(2, 6)), one(3, 4, new_shape=(12,)), one(new_shape=(1, 1))),
     doc="The same elements in C order under another shape; a copy only if strides do not allow a view.",
     node_name="View",
 )  # fmt: skip
@@ -50,6 +52,7 @@ permute_: Op = view(
     lambda offset, shape, strides, dims: (offset, tuple(shape[d] for d in dims), tuple(strides[d] for d in dims)),
     lambda x, dims: x.transpose(dims),
     (lambda g, dims: permute_(g, dims=tuple(int(i) for i in np.argsort(dims))),),
+    samples=join(one(2, 3, 4, dims=(2, 0, 1)), one(2, 3, dims=(1, 0))),
     doc="Dimensions in another order.",
 )
 
@@ -65,6 +68,7 @@ def _expand(offset: Any, shape: Any, strides: Any, new_shape: tuple[Any, ...]) -
 expand_ = view(
     "expand", _expand, lambda x, new_shape: np.broadcast_to(x, new_shape),
     (lambda g, x_shape: sum_to(g, x_shape),),
+    samples=join(one(3, 1, new_shape=(2, 3, 4)), one(new_shape=(3,))),
     doc="Sizes of 1 repeated without copying.",
 )  # fmt: skip
 
@@ -84,6 +88,7 @@ def _index(starts: tuple[int, ...], sizes: tuple[int, ...], steps: tuple[int, ..
 slice_ = view(
     "slice", _slice, lambda x, starts, sizes, steps: x[_index(starts, sizes, steps)],
     (lambda g, x_shape, starts, sizes, steps: unslice(g, shape=x_shape, starts=starts, steps=steps),),
+    samples=join(one(5, 7, starts=(1, 0), sizes=(3, 4), steps=(1, 2)), one(5, starts=(4,), sizes=(0,), steps=(1,))),
     doc="start, start + step, ... along each dimension; positive steps.",
 )  # fmt: skip
 

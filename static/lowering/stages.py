@@ -6,20 +6,17 @@ a later loop. What two loops need is computed twice if that is cheap, else kept 
 
 from __future__ import annotations
 
+from common.op import REGISTRY
 from static.lowering.groups import Group
 from static.lowering.items import Access, Item
 
-CHEAP = frozenset(
-    {"", "add", "sub", "mul", "neg", "abs", "sign", "where", "square", "relu", "maximum", "minimum", "clamp_min",
-     "clamp_max", "zeros_like", "ones_like", "eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or",
-     "logical_not", "logical_xor", "spread"}
-)  # fmt: skip
 RECOMPUTED_ITEMS = 8
 
 
 def is_cheap(item: Item) -> bool:
     """Whether computing it again costs about as much as loading it."""
-    return item.function in CHEAP or item.function.startswith("to_")
+    op = REGISTRY.get(item.function)
+    return op is None or not op.costly  # moves and conversions are no ops of their own
 
 
 class Stages:

@@ -65,9 +65,7 @@ def test_leaves_that_require_grad_are_protected():
 
 
 @pytest.mark.parametrize("use", [lambda y, w: y * w, lambda y, w: w * y, lambda y, w: w / y, lambda y, w: y.log()])
-@pytest.mark.parametrize(
-    "write", [lambda y: y.add_(1), lambda y: y.zero_(), lambda y: y[1:].fill_(3)]
-)
+@pytest.mark.parametrize("write", [lambda y: y.add_(1), lambda y: y.zero_(), lambda y: y[1:].fill_(3)])
 def test_writes_into_saved_values(use, write):
     x, w = leaf(1.0, 2.0), leaf(3.0, 4.0)
     y = x * 2

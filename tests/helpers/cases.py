@@ -12,7 +12,7 @@ import numpy as np
 
 import common.functional as F
 from common.op import Op
-from common.samples import above_minus_one, away_from_zero, indices, positive, truth
+from common.ops._samples import above_minus_one, away_from_zero, indices, positive, truth
 
 Draw = Callable[[np.random.Generator, str, int], np.ndarray]
 

@@ -19,7 +19,9 @@ NUMBERS = (0.5, -1.25, 2, 0, 1, 1e-3)
 KINKS = ("cast", "where", "amax", "relu", "abs", "maximum", "minimum", "ratio")
 INPUTS: dict[str, tuple[Any, ...]] = {
     "x": ("n", "m"), "y": ("n", "m"), "b": ("m",), "c": ("n", 1), "s": (), "w": ("m", "m"),
+    "i": ("n",),
 }  # fmt: skip
+INDEX = list(INPUTS).index("i")
 
 
 class Step(NamedTuple):
@@ -70,6 +72,10 @@ _RUN: dict[str, Any] = {
     "layer_norm": lambda _, x: F.layer_norm(x, x.shape[-1]),
     "mm": lambda _, x, y: F.mm(x, y),
     "cat": lambda dim, x, y: F.cat([x, y], dim),
+    "cross_entropy": lambda how, x, i: F.cross_entropy(x, i, how),
+    "index_select": lambda _, x, i: F.index_select(x, 0, i),
+    "gather": lambda _, x, i: F.gather(x, 1, F.unsqueeze(i, 1)),
+    "scatter_add": lambda _, x, i: F.scatter_add(F.zeros_like(x[0]), 0, i, F.sum(x, 1)),
     "cast": lambda dtype, x: x.to(np.dtype(dtype)),
     "in_place": _in_place,
 }
@@ -108,8 +114,15 @@ def _candidates(i: int, j: int, a: tuple[Any, ...], b: tuple[Any, ...], pick: in
             steps.append(Step("flatten", (i,), None, (f"{a[0]}*{a[1]}",)))
         if a[0] == "n":
             steps.append(Step("rows", (i,), slice(1, None), ("n-1", a[1])))
+        if a == ("n", "m"):
+            how = ("mean", "sum", "none")[pick % 3]
+            steps.append(Step("cross_entropy", (i, INDEX), how, ("n",) if how == "none" else ()))
+            steps.append(Step("gather", (i, INDEX), None, ("n", 1)))
+            steps.append(Step("scatter_add", (i, INDEX), None, ("m",)))
         if len(b) == 2 and a[1] == b[0]:
             steps += [Step("mm", (i, j), None, (a[0], b[1]))] * 2
+    if a and a[0] == "m":
+        steps.append(Step("index_select", (i, INDEX), None, ("n", *a[1:])))
     if a == b and a:
         steps.append(Step("cat", (i, j), len(a) - 1, (*a[:-1], f"2*{a[-1]}")))
     return steps
@@ -129,6 +142,7 @@ def programs(draw: Any, smooth: bool = False) -> Program:
         last = len(shapes) - 1
         i = last - draw(st.integers(0, min(last, 6)))
         j = last - draw(st.integers(0, last))
+        i, j = (0 if k == INDEX else k for k in (i, j))
         candidates = _candidates(i, j, shapes[i], shapes[j], draw(st.integers(0, 59)))
         if smooth:
             candidates = [c for c in candidates if c.name not in KINKS and c.option not in KINKS]
@@ -139,7 +153,7 @@ def programs(draw: Any, smooth: bool = False) -> Program:
     shapes = shapes if len(shapes) > len(INPUTS) else [*shapes, shapes[0]]
     made = range(len(INPUTS), len(shapes))
     outputs = draw(st.lists(st.sampled_from(made), min_size=1, max_size=3, unique=True))
-    frozen = draw(st.sets(st.integers(0, len(INPUTS) - 1), max_size=3))
+    frozen = draw(st.sets(st.integers(0, INDEX - 1), max_size=3))
     return Program(tuple(steps), tuple(dict.fromkeys((*outputs, len(shapes) - 1))), tuple(sorted(frozen)))
 
 
@@ -148,6 +162,8 @@ def inputs(rng: np.random.Generator, n: int, m: int, dtype: str) -> list[np.ndar
     sizes = {"n": n, "m": m, 1: 1}
     kinds = ["float32", "float64"] if dtype == "mixed" else [dtype, dtype]
     return [
-        np.asarray(rng.normal(size=tuple(sizes[d] for d in shape)), kinds[i % 2])
-        for i, shape in enumerate(INPUTS.values())
+        rng.integers(0, m, n)
+        if name == "i"
+        else np.asarray(rng.normal(size=tuple(sizes[d] for d in shape)), kinds[i % 2])
+        for i, (name, shape) in enumerate(INPUTS.items())
     ]

@@ -39,9 +39,7 @@ def assert_same_bits(result: np.ndarray, expected: np.ndarray) -> None:
         )
 
 
-def special_values(
-    rng: np.random.Generator, shape: tuple[int, ...], dtype: str, nan: bool = True
-) -> np.ndarray:
+def special_values(rng: np.random.Generator, shape: tuple[int, ...], dtype: str, nan: bool = True) -> np.ndarray:
     """Return normal numbers, rarely zeros of both signs, subnormals, huge ones, infinities or NaN."""
     if np.dtype(dtype).kind != "f":
         return rng.integers(np.iinfo(dtype).min, np.iinfo(dtype).max, size=shape, dtype=dtype, endpoint=True)

@@ -39,9 +39,7 @@ def test_known_answers(counter, key, answer):
 @pytest.mark.parametrize("n", [0, 1, 7, 8, 33, 1025])
 @pytest.mark.parametrize(("seed", "offset"), STATES)
 def test_kernel_is_the_oracle(name, dtype, n, seed, offset):
-    assert_same_bits(
-        draw(name, seed, offset, n, dtype), getattr(random, f"{name}_oracle")(seed, offset, n, dtype)
-    )
+    assert_same_bits(draw(name, seed, offset, n, dtype), getattr(random, f"{name}_oracle")(seed, offset, n, dtype))
 
 
 @pytest.mark.parametrize("name", NAMES)

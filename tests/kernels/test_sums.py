@@ -47,11 +47,7 @@ def test_oracle_is_the_definition(dtype, n):
 def test_sum_rows(dtype, n, special):
     rng = np.random.default_rng(n)
     rows = 3 if n < 10**6 else 1
-    x = (
-        special_values(rng, (rows, n), dtype)
-        if special
-        else rng.normal(size=(rows, n), scale=100).astype(dtype)
-    )
+    x = special_values(rng, (rows, n), dtype) if special else rng.normal(size=(rows, n), scale=100).astype(dtype)
     out = np.full(rows, 7, dtype)
     assert run(sums.sum_rows_source(dtype), [x, out], [rows, n]) == 0
     assert_same_bits(out, sums.sum_oracle(x))
@@ -87,9 +83,7 @@ def test_sum_is_accurate(dtype):
     out = np.empty(1, dtype)
     run(sums.sum_rows_source(dtype), [x, out], [1, x.size])
     exact = math.fsum(x.astype(float).tolist())
-    assert (
-        abs(float(out[0]) - exact) <= 32 * np.finfo(dtype).eps * exact
-    )  # (64 + 4 + 64 + 4) / 2 roundings at worst
+    assert abs(float(out[0]) - exact) <= 32 * np.finfo(dtype).eps * exact  # (64 + 4 + 64 + 4) / 2 roundings at worst
 
 
 def extreme_oracle(x, name):

@@ -29,9 +29,7 @@ ADD_RIGHT = """def test_add_right(bufs, args):
     return 0
 """
 
-ADD_LEFT = ADD_RIGHT.replace("test_add_right", "test_add_left").replace(
-    "plus(x[i], y[0])", "plus(x[0], y[i])"
-)
+ADD_LEFT = ADD_RIGHT.replace("test_add_right", "test_add_left").replace("plus(x[i], y[0])", "plus(x[0], y[i])")
 
 FAIL = """def test_fail(bufs, args):
     return args[0]

@@ -113,9 +113,7 @@ def test_loops_are_vectorised_without_overlap_checks(read, written):
     from common.native.frontend import lower_kernel
 
     lines = [f"    b{i} = buffer(bufs, {i}, float64)" for i in range(read + written)]
-    body = [
-        f"        b{read + i}[i] = plus(b{i % read}[i], b{(3 * i + 1) % read}[i])" for i in range(written)
-    ]
+    body = [f"        b{read + i}[i] = plus(b{i % read}[i], b{(3 * i + 1) % read}[i])" for i in range(written)]
     text = ["def vectors(bufs, args):", *lines, "    for i in range(args[0]):", *body, "    return 0"]
     namespace = compile_module._native_names() | {"plus": compile_module._resolve("plus", "test")}
     exec("\n".join(text), namespace)
@@ -239,8 +237,7 @@ def test_threads_compile_a_kernel_once(monkeypatch, fresh_cache):
     original = compile_module._compile
     monkeypatch.setattr(compile_module, "_compile", lambda *args: (compiled.append(args), original(*args))[1])
     threads = [
-        threading.Thread(target=lambda: addresses.append(compile_kernel(source, "test_threads")))
-        for _ in range(8)
+        threading.Thread(target=lambda: addresses.append(compile_kernel(source, "test_threads"))) for _ in range(8)
     ]
     for thread in threads:
         thread.start()

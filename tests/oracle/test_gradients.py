@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from common.op import REGISTRY
-from common.samples import samples_of
 from tests.helpers.cases import CASES, PROGRAMS
 from tests.helpers.differences import check_gradient
 
@@ -22,7 +21,7 @@ def test_function(case, order):
 @pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
 def test_op(op, order):
-    for operands, attrs in samples_of(op)(np.random.default_rng(2), "float64"):
+    for operands, attrs in op.samples(np.random.default_rng(2), "float64"):
         if attrs.get("dtype") == np.float32:
             continue  # differences need the digits of float64
         check_gradient(lambda *xs, a=attrs: op(*xs, **a), operands, f"{op.name} {attrs}", order=order)

@@ -9,7 +9,6 @@ from common import eager
 from common.dtypes import compute_dtypes
 from common.native.primitives import evaluate
 from common.op import REGISTRY
-from common.samples import samples_of
 from common.spec import Spec
 from tests.bits import assert_all_same_bits, assert_same_bits
 from tests.parity.arrays import BIG, SIZES, mixed, pairs
@@ -46,7 +45,7 @@ def test_casts_run_by_numpy(source, target):
 @pytest.mark.parametrize("op", KERNELS, ids=lambda op: op.name)
 def test_kernels_against_their_oracles(op, dtype):
     rng = np.random.default_rng(32)
-    for operands, attrs in samples_of(op)(rng, dtype):
+    for operands, attrs in op.samples(rng, dtype):
         results = eager.run(op, operands, attrs)
         expected = op.oracle(*operands, **attrs)
         pack = (lambda x: x) if op.nout > 1 else (lambda x: (x,))

@@ -11,7 +11,6 @@ from common.create import lift
 from common.eager import run
 from common.op import REGISTRY
 from common.ops import create
-from common.samples import samples_of
 from dynamic.tensors import Tensor
 from tests.helpers.cases import CASES, PROGRAMS
 from tests.parity.arrays import strided
@@ -50,7 +49,7 @@ def test_memory_layouts(case):
 @pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
 def test_op(op, dtype):
     rng = np.random.default_rng(12)
-    for operands, attrs in samples_of(op)(rng, dtype):
+    for operands, attrs in op.samples(rng, dtype):
         program = Derivatives(lambda *xs, a=attrs: op(*xs, **a) if xs else made(op, a))
         program.check(operands, rng, f"{op.name} {attrs}", interpreter=True)
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from common.op import REGISTRY
-from common.samples import samples_of
 from tests.static.compare import assert_compiles
 
 OPS = sorted(name for name in REGISTRY if name != "constant")
@@ -16,7 +15,7 @@ OPS = sorted(name for name in REGISTRY if name != "constant")
 @pytest.mark.parametrize("name", OPS)
 def test_every_op_lowers(name, dtype):
     op = REGISTRY[name]
-    for operands, attrs in samples_of(op)(np.random.default_rng(1), np.dtype(dtype)):
+    for operands, attrs in op.samples(np.random.default_rng(1), np.dtype(dtype)):
         assert_compiles(lambda *xs, attrs=attrs: op(*xs, **attrs), list(operands))
 
 
