@@ -64,9 +64,11 @@ def main() -> int:
     try:
         store.save(path, {**record, "workloads": [result.as_json() for result in results]})
         progress(f"results written to {path}")
-        if options.readme:
+        if options.readme and passed:
             report.insert(options.readme, text)
             progress(f"table written to {options.readme}")
+        elif options.readme:
+            progress(f"{options.readme} is left as it was: a workload failed")
     except OSError as problem:
         print(f"benchmarks: the results could not be written: {problem}", file=sys.stderr)
         return 1

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import bits, measure, run, store
+from benchmarks import bits, measure, report, run, store
 from benchmarks.bootstrap import ROOT
 
 
@@ -87,3 +87,16 @@ def test_a_page_without_markers_is_refused_at_once(in_process, monkeypatch, caps
     output = capsys.readouterr()
     assert "has no lines" in output.err
     assert output.out == ""
+
+
+def test_a_failed_run_does_not_replace_the_published_table(in_process, monkeypatch, capsys, tmp_path_factory):
+    page = tmp_path_factory.mktemp("page") / "page.md"
+    published = "\n".join([report.MARKERS[0], "old", report.MARKERS[1]])
+    page.write_text(published)
+    monkeypatch.setattr(sys, "argv", [*sys.argv, "--readme", str(page)])
+    monkeypatch.setattr(bits, "mismatches", lambda *_: ["step 3: loss: 1 of 1 elements"])
+    assert command.main() == 1
+    assert page.read_text() == published
+    monkeypatch.setattr(bits, "mismatches", lambda *_: [])
+    assert command.main() == 0
+    assert "| e-tiny-mlp | equal |" in page.read_text()
