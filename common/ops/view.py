@@ -316,8 +316,10 @@ def sum_to(x: Any, shape: tuple[Any, ...]) -> Any:
     if same_shape(x.shape, shape):
         return x
     lead = x.ndim - len(shape)
-    ones = [i for i in range(x.ndim) if i < lead or (same(shape[i - lead], 1) and not same(x.shape[i], 1))]
-    return reshape(sum_(x, dim=tuple(ones), keepdim=True), shape)
+    # Only what is repeated is summed: a sum over one element, or over none of the dimensions, would still turn -0
+    # into +0. In a trace `!=` therefore becomes a guard on a size that is 1 in some calls.
+    ones = [i for i in range(x.ndim) if i < lead or (same(shape[i - lead], 1) and x.shape[i] != 1)]
+    return reshape(sum_(x, dim=tuple(ones), keepdim=True) if ones else x, shape)
 
 
 def narrow(x: Any, dim: int, start: int, length: int) -> Any:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from common import functional as F
 from common import tape
+from common.dim import same, same_shape
 from common.op import REGISTRY
 
 NOTICED = 7
@@ -99,6 +100,17 @@ def _sum_axis_by_axis(original: Any) -> Any:
             if isinstance(shape[axis], int) and shape[axis] == 1:
                 x = F.sum(x, axis, True)
         return x
+
+    return sum_to
+
+
+def _sum_what_may_be_one(original: Any) -> Any:
+    def sum_to(x: Any, shape: tuple[Any, ...]) -> Any:
+        if same_shape(x.shape, shape):
+            return x
+        lead = x.ndim - len(shape)
+        ones = [i for i in range(x.ndim) if i < lead or (same(shape[i - lead], 1) and not same(x.shape[i], 1))]
+        return F.reshape(REGISTRY["sum"](x, dim=tuple(ones), keepdim=True), shape)
 
     return sum_to
 
@@ -221,6 +233,10 @@ MUTATIONS: dict[str, Mutation] = {
     ),
     "tape: axis by axis": Mutation(
         attribute("common.ops.view", "sum_to", _sum_axis_by_axis), f"{ORDER}:test_undoing_a_broadcast_is_one_sum"
+    ),
+    "tape: sums over what may be one": Mutation(
+        attribute("common.ops.view", "sum_to", _sum_what_may_be_one),
+        f"{ORDER}:test_sizes_that_happen_to_be_one_or_equal_are_not_summed",
     ),
     # scalar expressions and kernels
     "relu: -0 stays": Mutation(

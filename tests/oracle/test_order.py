@@ -84,6 +84,23 @@ def test_undoing_a_broadcast_is_one_sum():
     assert by_axis != expected, "the order does not show with these numbers"
 
 
+def test_sizes_that_happen_to_be_one_or_equal_are_not_summed():
+    """A sum over one element turns -0 into +0: neither engine does it where nothing was repeated."""
+    seed = np.full((1, 3), -0.0, f4)
+
+    def f(x, b, seed):
+        # in a trace x[1:] has the size n - 1, which is 1 here and which nothing says to be that of the seed
+        return autograd.grad(x[1:] + b, b, seed)
+
+    x, b = normals(8, (2, 3), (1, 3))
+    for operand in (b, np.concatenate([b, b])[:1]):
+        (grad,) = both(f, x, operand, seed)
+        assert_same_bits(grad, seed, "b.grad")
+    x, c = normals(9, (3, 3), (2, 3))
+    (grad,) = both(f, x, c, np.full((2, 3), -0.0, f4))
+    assert_same_bits(grad, np.full((2, 3), -0.0, f4), "c.grad")
+
+
 def test_contributions_are_cast_before_they_are_added():
     (x,), (a, b) = normals(6, 100), np.random.default_rng(6).normal(size=(2, 100))
 
