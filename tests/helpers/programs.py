@@ -70,7 +70,7 @@ _RUN: dict[str, Any] = {
     "log_softmax": lambda _, x: F.log_softmax(x, -1),
     "logsumexp": lambda _, x: F.logsumexp(x, -1, True),
     "layer_norm": lambda _, x: F.layer_norm(x, x.shape[-1]),
-    "mm": lambda _, x, y: F.mm(x, y),
+    "mm": lambda _, x, y: F.mm(x, y.to(x.dtype)),
     "cat": lambda dim, x, y: F.cat([x, y], dim),
     "cross_entropy": lambda how, x, i: F.cross_entropy(x, i, how),
     "index_select": lambda _, x, i: F.index_select(x, 0, i),
@@ -103,7 +103,8 @@ def _candidates(i: int, j: int, a: tuple[Any, ...], b: tuple[Any, ...], pick: in
         dim, keep = pick % len(a), bool(pick & 1)
         kept = tuple(1 if d == dim else n for d, n in enumerate(a))
         shape = kept if keep else tuple(n for d, n in enumerate(a) if d != dim)
-        steps += [Step(name, (i,), (dim, keep), shape) for name in ("sum", "mean", "amax")]
+        reducers = ("sum", "mean") if "n-1" in str(a[dim]) else ("sum", "mean", "amax")  # of nothing: no maximum
+        steps += [Step(name, (i,), (dim, keep), shape) for name in reducers]
         steps.append(Step("logsumexp", (i,), None, (*a[:-1], 1)))
         steps += [Step(name, (i,), None, a) for name in ("softmax", "log_softmax")]
         if a[-1] != 1:
