@@ -19,6 +19,7 @@ class Explanation:
     ----------
     seconds : phase -> seconds.
     passes : per pass its name, nodes before and after, and seconds.
+    nodes, edges, depth : of the graph after the passes; `depth` is the number of nodes on its longest path.
     captures : tensors and arrays that the program reads by reference.
     guards : facts on which the trace relies.
     groups : kernels, and why neighbours were not fused.
@@ -27,7 +28,12 @@ class Explanation:
     """
 
     def __init__(self, function: Function) -> None:
+        import networkx as nx
+
         newest = function.newest
+        dag = newest.graph.dag
+        self.nodes, self.edges = dag.number_of_nodes(), dag.number_of_edges()
+        self.depth = len(nx.dag_longest_path(dag, default_weight=1))
         self.name, self.traces = function.__name__, len(function.traces)
         self.seconds = dict(newest.seconds)
         self.passes: list[PassReport] = newest.passes
@@ -42,6 +48,7 @@ class Explanation:
         lines = [f"{self.name}: {self.traces} trace(s), {self.plans} plan(s)"]
         lines += [f"  {phase}: {seconds * 1e3:.1f} ms" for phase, seconds in self.seconds.items()]
         lines += [f"  pass {p.name}: {p.before} -> {p.after} nodes" for p in self.passes]
+        lines.append(f"  graph: {self.nodes} nodes, {self.edges} edges, longest path of {self.depth} nodes")
         for title in ("captures", "guards", "groups", "retraces"):
             entries = getattr(self, title)
             lines += [f"{title}:" if entries else f"{title}: none", *(f"  {entry}" for entry in entries)]

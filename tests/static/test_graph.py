@@ -94,6 +94,14 @@ def test_dag_is_the_program():
     assert dag.nodes[1]["node"].source[0] == __file__
 
 
+def test_explanation_measures_the_graph():
+    f = static.function(lambda x: ((x * x).exp() + x.tanh()).sum())
+    f(np.ones(3, np.float32))
+    facts = f.explain()
+    assert (facts.nodes, facts.edges, facts.depth) == (6, 6, 5)
+    assert "graph: 6 nodes, 6 edges, longest path of 5 nodes" in str(facts)
+
+
 def names(graph):
     return [node.name for node in graph.nodes if node.op is not None]
 
