@@ -45,9 +45,9 @@ def test_new_batch_size_compiles_nothing(
     spent = []
     for size in range(65, 85):
         arguments = batch(size)
-        start = time.process_time()
+        start = time.perf_counter()
         step(*arguments)
-        spent.append(time.process_time() - start)
+        spent.append(time.perf_counter() - start)
     assert sorted(tmp_path.rglob("*")) == before
     assert np.median(spent) <= 5e-3
     benchmark.extra_info["new_size_seconds"] = float(np.median(spent))

@@ -31,11 +31,6 @@ DEFAULT_FLOAT = float32
 _CATEGORY = {"b": 0, "i": 1, "u": 1, "f": 2}
 
 
-def is_floating(dtype: np.dtype) -> bool:
-    """Whether `dtype` is float32 or float64: the dtypes that have gradients."""
-    return dtype.kind == "f"
-
-
 def promote(a: np.dtype, b: np.dtype) -> np.dtype:
     """The dtype of one tier that holds both; int64 with float32 is float32, as in PyTorch."""
     if a is b:

@@ -182,13 +182,6 @@ def _generate_save(op: Op) -> Callable[[Sequence[Any], Any], tuple[Any, ...]]:
     return save
 
 
-def first_line(function: Any, name: str) -> str:
-    """The docstring of an op's definition; every op has one."""
-    doc = inspect.getdoc(function)
-    assert doc, f"op {name} has no doc"
-    return doc
-
-
 def out_specs(result: Spec | tuple[Spec, ...]) -> tuple[Spec, ...]:
     """Specs of all outputs as a tuple."""
     return (result,) if isinstance(result, Spec) else result

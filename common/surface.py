@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from common import autograd, create, dtypes, functional, mode, random, transforms
+from common import create, dtypes, functional, mode, random, transforms
 from common.op import Op
 from common.ops import create as fills
 
@@ -56,7 +56,6 @@ RANDOM: dict[str, Any] = {
     "Generator": random.Generator, "manual_seed": random.manual_seed, "get_rng_state": random.get_rng_state,
     "set_rng_state": random.set_rng_state,
 }  # fmt: skip
-AUTOGRAD: dict[str, Any] = {"backward": autograd.backward, "grad": autograd.grad, **MODES}
 
 #: Everything at the top level of an engine that this module provides; the engines add `function`, `Tensor`, and
 #: the modules `nn`, `optim`, `autograd` and `random`.

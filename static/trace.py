@@ -94,7 +94,7 @@ class Trace:
         if isinstance(x, NUMBERS):
             value = self._input(number_spec(x), source, f"arg{len(self.inputs)}")
             self._leaf_of[value.node.id] = leaf, x
-            return Tracer(value, self, x)
+            return Tracer(value, self)
         position = len(self.inputs)
         shape = tuple(n if n == 1 else self.dims.input(position, axis, n) for axis, n in enumerate(x.shape))
         tracer = Tracer(self._input(Spec(shape, x.dtype), source, f"arg{position}"), self)

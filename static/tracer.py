@@ -23,14 +23,13 @@ class Tracer(TensorBase):
     Attributes
     ----------
     trace : the trace that made it.
-    number : the Python number in the call that is being traced, for a number argument; else None.
     """
 
-    __slots__ = ("trace", "number")
+    __slots__ = ("trace",)
     __op_priority__ = 3
 
-    def __init__(self, data: Value, trace: Any, number: Any = None) -> None:
-        self.data, self.trace, self.number = data, trace, number
+    def __init__(self, data: Value, trace: Any) -> None:
+        self.data, self.trace = data, trace
         self.requires_grad = False
         self.grad_fn = None
         self.output_nr = 0
