@@ -12,7 +12,6 @@ import numpy as np
 from benchmarks.stats import Samples
 
 Call = Callable[..., Any]
-Clock = Callable[[], float]
 STAT = Path("/proc/stat")
 BATCH_SECONDS = 0.005  # far above the timer's resolution, far below a scheduler's slice on a shared machine
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
@@ -49,13 +48,13 @@ def idlest_core(cores: set[int], seconds: float = 0.1) -> int:
     return max(cores, key=lambda core: (after.get(core, 0) - before.get(core, 0), core))
 
 
-def batch(call: Call, inputs: Sequence[tuple[Any, ...]], repeats: int, clock: Clock = time.perf_counter) -> float:
+def batch(call: Call, inputs: Sequence[tuple[Any, ...]], repeats: int) -> float:
     """Return the seconds per call of `repeats` passes over all input sets, results dropped as they come."""
-    start = clock()
+    start = time.perf_counter()
     for _ in range(repeats):
         for arguments in inputs:
             call(*arguments)
-    return (clock() - start) / (repeats * len(inputs))
+    return (time.perf_counter() - start) / (repeats * len(inputs))
 
 
 def calibrate(call: Call, inputs: Sequence[tuple[Any, ...]], seconds: float = BATCH_SECONDS) -> int:
@@ -78,7 +77,6 @@ def interleave(
     minimum: int = 7,
     maximum: int = 301,
     batch_seconds: float = BATCH_SECONDS,
-    clock: Clock = time.perf_counter,
 ) -> dict[str, Samples]:
     """Measure several programs in rounds: one batch of each, the order reversed in every other round.
 
@@ -92,9 +90,6 @@ def interleave(
         Bounds on the number of rounds.
     batch_seconds : float
         How long one batch lasts at least.
-    clock : callable
-        Elapsed time, or `time.process_time`: what the process has computed. On one core without waiting they are
-        the same, except for what a busy machine gives to others.
 
     Returns
     -------
@@ -108,6 +103,6 @@ def interleave(
     end = time.perf_counter() + seconds
     while (made := len(rounds[order[0]])) < minimum or (made < maximum and time.perf_counter() < end):
         for name in order:
-            rounds[name].append(batch(*calls[name], repeats[name], clock))
+            rounds[name].append(batch(*calls[name], repeats[name]))
         order.reverse()
     return {name: np.array(samples) for name, samples in rounds.items()}
