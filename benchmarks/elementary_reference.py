@@ -118,9 +118,7 @@ def special_values(dtype: Any) -> np.ndarray:
     return np.concatenate([neighbours, -neighbours])
 
 
-def worst_error(
-    name: str, values: np.ndarray, points: tuple[np.ndarray, ...], checked: int
-) -> tuple[float, Any]:
+def worst_error(name: str, values: np.ndarray, points: tuple[np.ndarray, ...], checked: int) -> tuple[float, Any]:
     """Return the largest error found, in ulp, and the point it was found at.
 
     Every value is compared in extended precision where numpy has it; the ``checked`` worst of those and as
@@ -135,8 +133,6 @@ def worst_error(
         unit = np.ldexp(np.longdouble(1), np.maximum(np.frexp(exact)[1] - digits, lowest))
         error = np.abs(values - exact) / unit
         candidates += [int(i) for i in np.argsort(np.where(np.isfinite(error), error, 0))[-checked:]]
-    errors = [
-        (ulp_error(values[i], reference(name, *(float(p[i]) for p in points)), dtype), i) for i in candidates
-    ]
+    errors = [(ulp_error(values[i], reference(name, *(float(p[i]) for p in points)), dtype), i) for i in candidates]
     worst, index = max(errors)
     return worst, tuple(p[index] for p in points)

@@ -42,9 +42,7 @@ def compile_loop(name: str, definition: Callable[..., Value], *dtypes: Any) -> C
     define_scalar(f"loop_{name}", definition)
     kernel = f"k_{name}"
     types = [*map(np.dtype, dtypes), out_dtype]
-    buffers = "".join(
-        f"    x{i} = buffer(bufs, {i}, {_source_name(dtype)})\n" for i, dtype in enumerate(types)
-    )
+    buffers = "".join(f"    x{i} = buffer(bufs, {i}, {_source_name(dtype)})\n" for i, dtype in enumerate(types))
     operands = ", ".join(f"x{i}[i]" for i in range(len(dtypes)))
     source = (
         f"def {kernel}(bufs, args):\n    wide()\n{buffers}    for i in range(args[0]):\n"

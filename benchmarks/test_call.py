@@ -28,9 +28,7 @@ def test_call_with_eight_small_arrays(benchmark: Any) -> None:
     assert np.median(samples) <= 5e-6
 
 
-def test_new_batch_size_compiles_nothing(
-    benchmark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_new_batch_size_compiles_nothing(benchmark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """At most 5 ms for the first call with a size never seen, and no new file in the compiler's cache."""
     monkeypatch.setenv("TWINGRAD_CACHE", str(tmp_path))
     workload = Digits()

@@ -19,15 +19,11 @@ from common.spec import numel
 from common.tape import user_frame
 from common.tensor import TensorBase, wrap
 
-FUNCTIONS = [
-    "abs", "add", "amax", "amin", "argmax", "argmin", "bmm",
-    "clamp", "cos", "div", "eq", "exp", "expand", "expm1", "flatten",
-    "gather", "ge", "gt", "index_select", "isnan", "le", "log", "log1p", "log_softmax", "logical_and",
-    "logical_not", "logical_or", "logical_xor", "logsumexp", "lt", "matmul", "max", "maximum", "mean", "min",
-    "minimum", "mm", "mul", "narrow", "ne", "neg", "permute", "pow", "reciprocal", "relu", "reshape", "rsqrt",
-    "scatter_add", "select", "sigmoid", "sign", "sin", "softmax", "sqrt", "square", "squeeze", "sub", "sum",
-    "tanh", "transpose", "unsqueeze", "where",
-]  # fmt: skip
+#: Public functions that are no methods, as in PyTorch.
+NOT_METHODS = frozenset(
+    ("addmm", "broadcast_to", "cat", "clone", "cross_entropy", "embedding", "gelu", "getitem", "layer_norm", "linear",
+     "mse_loss", "nll_loss", "ones_like", "stack", "view", "zeros_like")
+)  # fmt: skip
 
 
 def install_methods(cls: type[TensorBase]) -> None:
@@ -35,7 +31,9 @@ def install_methods(cls: type[TensorBase]) -> None:
     from common import functional
 
     install(cls, REGISTRY)
-    for name in FUNCTIONS:
+    for name in functional.__all__:
+        if name in NOT_METHODS:
+            continue
         function = getattr(functional, name)
         setattr(cls, name, _method_of(function) if isinstance(function, Op) else function)
     for name, method in _METHODS.items():
@@ -146,9 +144,7 @@ def requires_grad_(self: TensorBase, requires_grad: bool = True) -> TensorBase:
     GradientError : switching off for a tensor with history.
     """
     if requires_grad and self.dtype.kind != "f":
-        raise DTypeError(
-            f"only Tensors of floating point dtype can require gradients; this one is {self.dtype}"
-        )
+        raise DTypeError(f"only Tensors of floating point dtype can require gradients; this one is {self.dtype}")
     if not requires_grad and self.grad_fn is not None:
         raise GradientError("you can only change requires_grad flags of leaf variables; use .detach() here")
     self.requires_grad = requires_grad
@@ -175,9 +171,7 @@ def numpy(self: TensorBase) -> np.ndarray:
     GradientError : the tensor requires grad: use ``.detach().numpy()``.
     """
     if self.requires_grad:
-        raise GradientError(
-            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
-        )
+        raise GradientError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     return concrete(self)
 
 
@@ -195,9 +189,7 @@ def to(self: TensorBase, dtype: Any) -> TensorBase:
     """The tensor in another dtype; itself where it has it already."""
     target = np.dtype(dtype)
     if target not in dtypes.SUPPORTED:
-        raise DTypeError(
-            f"to(): dtype {target} is not supported; supported are {[d.name for d in dtypes.SUPPORTED]}"
-        )
+        raise DTypeError(f"to(): dtype {target} is not supported; supported are {[d.name for d in dtypes.SUPPORTED]}")
     return self if self.dtype == target else REGISTRY["to"](self, dtype=target, x_dtype=self.dtype)
 
 
@@ -251,11 +243,7 @@ def _repr(self: TensorBase) -> str:
     body = np.array2string(self.data, separator=", ", prefix="tensor(", floatmode=mode_of_floats, precision=4)
     if self.data.size == 0 and self.ndim != 1:
         body += f", size={self.shape}"
-    extra = (
-        []
-        if self.dtype in (dtypes.DEFAULT_FLOAT, dtypes.int64, dtypes.bool_)
-        else [f"dtype={self.dtype.name}"]
-    )
+    extra = [] if self.dtype in (dtypes.DEFAULT_FLOAT, dtypes.int64, dtypes.bool_) else [f"dtype={self.dtype.name}"]
     if self.grad_fn is not None:
         extra.append(f"grad_fn=<{self.grad_fn.name()}>")
     elif self.requires_grad:

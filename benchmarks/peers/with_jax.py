@@ -22,9 +22,7 @@ def build(peer: str, workload: Workload, initial: dict[str, Array]) -> Built | N
         return waiting(jax.jit(pullback(PULLBACKS[workload.name]))), inputs
     if workload.name in TRAININGS:
         loss, start, update = TRAININGS[workload.name]
-        return training(
-            loss, start, update, {name: jnp.array(value) for name, value in initial.items()}
-        ), inputs
+        return training(loss, start, update, {name: jnp.array(value) for name, value in initial.items()}), inputs
     if workload.name == "b-cross-entropy":
         return waiting(jax.jit(jax.value_and_grad(cross_entropy))), inputs
     return None
@@ -71,9 +69,7 @@ def cross_entropy(logits: Any, classes: Any) -> Any:
 def layer_norm(x: Any, w: Any, b: Any) -> Any:
     """Return the rows of x normalised, scaled and shifted."""
     centred = x - x.mean(axis=-1, keepdims=True)
-    return (
-        centred * jax.lax.rsqrt((centred * centred).mean(axis=-1, keepdims=True) + np.float32(1e-5)) * w + b
-    )
+    return centred * jax.lax.rsqrt((centred * centred).mean(axis=-1, keepdims=True) + np.float32(1e-5)) * w + b
 
 
 def mul_add(x: Any, w: Any, b: Any) -> Any:

@@ -18,8 +18,7 @@ class CrossEntropy(Workload):
         """Return two sets of logits (256, 1000) and classes (256,)."""
         rng = np.random.default_rng(2)
         return [
-            ((3 * rng.standard_normal((256, 1000))).astype(np.float32), rng.integers(0, 1000, 256))
-            for _ in range(2)
+            ((3 * rng.standard_normal((256, 1000))).astype(np.float32), rng.integers(0, 1000, 256)) for _ in range(2)
         ]
 
     def make(self, tw: ModuleType) -> Program:

@@ -132,9 +132,7 @@ def _store(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value
     address, index, value = args
     if buffer_type.dtype == types.boolean:
         value = builder.zext(value, ir.IntType(8))
-    store = builder.store(
-        value, builder.gep(address, [index], inbounds=True), align=_alignment(buffer_type.dtype)
-    )
+    store = builder.store(value, builder.gep(address, [index], inbounds=True), align=_alignment(buffer_type.dtype))
     _set_alias_scopes(context, builder.module, store, buffer_type)
     return context.get_dummy_value()
 

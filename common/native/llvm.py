@@ -86,9 +86,7 @@ class LlvmValue:
     __slots__ = ("_builder", "_module", "dtype", "ir")
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(
-        self, builder: ir.IRBuilder, module: ir.Module, value: ir.Value, dtype: np.dtype[Any]
-    ) -> None:
+    def __init__(self, builder: ir.IRBuilder, module: ir.Module, value: ir.Value, dtype: np.dtype[Any]) -> None:
         self._builder, self._module, self.ir, self.dtype = builder, module, value, dtype
 
     def __repr__(self) -> str:
@@ -112,9 +110,7 @@ class LlvmValue:
     def _coerce(self, other: Any) -> LlvmValue:
         if isinstance(other, LlvmValue):
             if other.dtype != self.dtype:
-                raise TypeError(
-                    f"operands of one operation must have one dtype: {self.dtype} and {other.dtype}"
-                )
+                raise TypeError(f"operands of one operation must have one dtype: {self.dtype} and {other.dtype}")
             return other
         if type(other) in (int, float, bool) or (isinstance(other, np.generic) and other.dtype == self.dtype):
             if type(other) is float and self.dtype.kind != "f":
@@ -126,9 +122,7 @@ class LlvmValue:
     def _float(self) -> bool:
         return self.dtype.kind == "f"
 
-    def _binary(
-        self, other: Any, float_op: str | None, integer_op: str | None, swap: bool = False
-    ) -> LlvmValue:
+    def _binary(self, other: Any, float_op: str | None, integer_op: str | None, swap: bool = False) -> LlvmValue:
         op = float_op if self._float else integer_op
         if op is None or (self.dtype == _BOOL and op not in ("and_", "or_", "xor")):
             raise TypeError(f"operation {float_op or integer_op} is not defined for {self.dtype}")

@@ -67,9 +67,7 @@ class ProgramPlan:
 
         A written argument must overlap no other argument; the call is refused otherwise.
         """
-        return self._argument(
-            Argument(ARRAY, np.dtype(dtype), tuple(map(int, shape)), writes, len(self.frame))
-        )
+        return self._argument(Argument(ARRAY, np.dtype(dtype), tuple(map(int, shape)), writes, len(self.frame)))
 
     def add_float(self) -> int:
         """Declare the next argument: a Python float, for kernels a float64 buffer of one element."""

@@ -12,9 +12,7 @@ from common.leaf import Parameter
 from common.random import Generator, default_generator
 
 
-def uniform(
-    shape: tuple[int, ...], bound: float, dtype: Any = None, generator: Generator | None = None
-) -> Parameter:
+def uniform(shape: tuple[int, ...], bound: float, dtype: Any = None, generator: Generator | None = None) -> Parameter:
     """A parameter drawn uniformly from [-bound, bound).
 
     Parameters

@@ -107,3 +107,9 @@ pow = elementwise(
     costly=True, doc="a ** b. Exponents 2, 3, 0.5, 1, 0, -1 are x*x, x*x*x, sqrt(x), x, 1, 1/x, decided by value. "
         "d/da = b a^(b-1), 0 where b = 0; d/db = y log(a), 0 where a = 0 and b >= 0.", domain="number",
 )  # fmt: skip
+
+
+__all__ = [
+    "abs", "add", "div", "mul", "neg", "ones_like", "pow", "reciprocal", "rsqrt", "sign", "sqrt", "square", "sub",
+    "zeros_like",
+]  # fmt: skip

@@ -15,3 +15,6 @@ to: Op = elementwise(
 )  # fmt: skip
 
 clone = elementwise("clone", lambda x: x, (lambda g: g,), doc="The same elements in new memory.")
+
+
+__all__ = ["clone"]

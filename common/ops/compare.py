@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from common.errors import ArgumentError
 from common.kernels import elementary as e
 from common.native.primitives import constant, select
 from common.op import Op
@@ -60,3 +63,34 @@ relu = elementwise(
     "relu", lambda x: select(x <= 0, constant(0, x), x), (lambda g, y: where(gt(y, 0), g, 0),),
     doc="x where x > 0, nan where x is nan, else +0. d/dx = 1 where y > 0, so 0 at 0.",
 )  # fmt: skip
+
+
+def clamp(x: Any, min: float | None = None, max: float | None = None) -> Any:
+    """`x` limited to [min, max]; where both bounds cross, `max` wins.
+
+    Parameters
+    ----------
+    x : (...)
+    min, max : bounds; None for none.
+
+    Raises
+    ------
+    ArgumentError : neither bound is given.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.clamp(tw.tensor([-2.0, 0.5, 2.0]), -1, 1)
+    tensor([-1.0000,  0.5000,  1.0000])
+    """
+    if min is None and max is None:
+        raise ArgumentError("clamp(): at least one of 'min' or 'max' must not be None")
+    if min is not None:
+        x = clamp_min(x, min)
+    return x if max is None else clamp_max(x, max)
+
+
+__all__ = [
+    "clamp", "eq", "ge", "gt", "isnan", "le", "logical_and", "logical_not", "logical_or", "logical_xor", "lt",
+    "maximum", "minimum", "ne", "relu", "where",
+]  # fmt: skip

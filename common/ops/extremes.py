@@ -176,3 +176,6 @@ def _extremum(reduce: Any, elementwise: Any, position: Any, x: Any, dim: Any, ke
         shape = tuple(n for i, n in enumerate(x.shape) if i != axis)
         values, indices = reshape(values, shape), reshape(indices, shape)
     return Extremum(values, indices)
+
+
+__all__ = ["argmax", "argmin", "max", "min"]

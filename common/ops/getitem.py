@@ -108,3 +108,6 @@ def _clip(index: Any, extent: Any) -> Any:
     if index < 0:
         return 0
     return extent if index > extent else index
+
+
+__all__ = ["getitem"]

@@ -301,3 +301,6 @@ spread: Op = kernel(
     samples=join(indexed((6,), (6,), 5, extent=5), indexed((), (), 5, extent=5)),
     doc="Rows of zeros with g at index: the transpose of `pick`.", attrs=("extent",), node_name="Scatter",
 )  # fmt: skip
+
+
+__all__ = ["embedding", "gather", "index_select", "scatter_add"]

@@ -87,3 +87,6 @@ def mse_loss(input: Any, target: Any, reduction: str = "mean") -> Any:
     """
     difference = input - target
     return _reduce(difference * difference, reduction)
+
+
+__all__ = ["cross_entropy", "mse_loss", "nll_loss"]

@@ -183,3 +183,6 @@ def layer_norm(x: Any, normalized_shape: Any, weight: Any = None, bias: Any = No
     if weight is not None:
         y = y * weight
     return y if bias is None else y + bias
+
+
+__all__ = ["layer_norm", "log_softmax", "logsumexp", "softmax"]

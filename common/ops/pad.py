@@ -188,3 +188,6 @@ def stack(tensors: Sequence[Any], dim: int = 0) -> Any:
     from common.ops.view import unsqueeze
 
     return cat([unsqueeze(x, dim) for x in tensors], dim if dim >= 0 else dim % (tensors[0].ndim + 1))
+
+
+__all__ = ["cat", "stack"]

@@ -166,3 +166,6 @@ def amin(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     ShapeError : a reduced dimension has size 0.
     """
     return amin_(x, dim=normalize_dims(dim, x.ndim, "amin"), keepdim=keepdim)
+
+
+__all__ = ["amax", "amin", "mean", "sum"]

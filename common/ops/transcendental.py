@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from common.errors import ArgumentError
 from common.kernels import elementary as e
 from common.op import Op
 from common.ops._define import elementwise
@@ -76,3 +77,21 @@ gelu_tanh = elementwise(
     domain="float", node_name="Gelu",
 )  # fmt: skip
 
+def gelu(x: Any, approximate: str = "none") -> Any:
+    """Gaussian error linear unit; `approximate` is "none" (erf) or "tanh".
+
+    Parameters
+    ----------
+    x : (...); ints become float32.
+    approximate : "none" or "tanh".
+
+    Raises
+    ------
+    ArgumentError : another value of `approximate`.
+    """
+    if approximate not in ("none", "tanh"):
+        raise ArgumentError(f"approximate argument must be either none or tanh, got {approximate!r}")
+    return gelu_erf(x) if approximate == "none" else gelu_tanh(x)
+
+
+__all__ = ["cos", "erf", "exp", "expm1", "gelu", "log", "log1p", "sigmoid", "sin", "tanh"]

@@ -12,7 +12,7 @@ from common.aliases import accept_numpy_names
 from common.dim import same, same_shape
 from common.errors import IndexRangeError, ShapeError
 from common.op import Op
-from common.ops._define import view
+from common.ops._define import view as define_view
 from common.ops._samples import join, one
 from common.ops.pad import unslice
 from common.shapes import broadcast_shapes, contiguous_strides
@@ -39,7 +39,7 @@ def _reshape(offset: Any, shape: Any, strides: Any, new_shape: tuple[Any, ...]) 
     return offset, new_shape, tuple(0 if isinstance(n, int) and n == 1 else next(steps) for n in new_shape)
 
 
-reshape_: Op = view(
+reshape_: Op = define_view(
     "reshape", _reshape, lambda x, new_shape: x.reshape(new_shape),
     (lambda g, x_shape: reshape_(g, new_shape=x_shape),),
     samples=join(one(3, 4, new_shape=(2, 6)), one(3, 4, new_shape=(12,)), one(new_shape=(1, 1))),
@@ -47,7 +47,7 @@ reshape_: Op = view(
     node_name="View",
 )  # fmt: skip
 
-permute_: Op = view(
+permute_: Op = define_view(
     "permute",
     lambda offset, shape, strides, dims: (offset, tuple(shape[d] for d in dims), tuple(strides[d] for d in dims)),
     lambda x, dims: x.transpose(dims),
@@ -65,7 +65,7 @@ def _expand(offset: Any, shape: Any, strides: Any, new_shape: tuple[Any, ...]) -
     return offset, new_shape, tuple(steps)
 
 
-expand_ = view(
+expand_ = define_view(
     "expand", _expand, lambda x, new_shape: np.broadcast_to(x, new_shape),
     (lambda g, x_shape: sum_to(g, x_shape),),
     samples=join(one(3, 1, new_shape=(2, 3, 4)), one(new_shape=(3,))),
@@ -85,7 +85,7 @@ def _index(starts: tuple[int, ...], sizes: tuple[int, ...], steps: tuple[int, ..
     return (*(slice(a, a + n * s if n else a, s) for a, n, s in zip(starts, sizes, steps, strict=True)), ...)
 
 
-slice_ = view(
+slice_ = define_view(
     "slice", _slice, lambda x, starts, sizes, steps: x[_index(starts, sizes, steps)],
     (lambda g, x_shape, starts, sizes, steps: unslice(g, shape=x_shape, starts=starts, steps=steps),),
     samples=join(one(5, 7, starts=(1, 0), sizes=(3, 4), steps=(1, 2)), one(5, starts=(4,), sizes=(0,), steps=(1,))),
@@ -140,7 +140,7 @@ def _sizes(shape: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(int(n) if isinstance(n, np.integer) else n for n in shape)
 
 
-def view_(x: Any, *shape: Any) -> Any:
+def view(x: Any, *shape: Any) -> Any:
     """Like `reshape`, but refuses to copy.
 
     Parameters
@@ -371,3 +371,9 @@ def select(x: Any, dim: int, index: int) -> Any:
         )
     part = narrow(x, axis, index + extent if index < 0 else index, 1)
     return reshape(part, tuple(n for i, n in enumerate(part.shape) if i != axis))
+
+
+__all__ = [
+    "broadcast_to", "expand", "flatten", "narrow", "permute", "reshape", "select", "squeeze", "transpose",
+    "unsqueeze", "view",
+]  # fmt: skip
