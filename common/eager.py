@@ -295,23 +295,22 @@ def _kernel(self: Recipe) -> None:
     steps = []
     for call in op.native(specs, outs, attrs):
         slots = range(len(specs) + len(outs)) if call.buffers is None else call.buffers
-        scratch = (_empty(call.scratch, np.uint8),) if call.scratch else ()
-        steps.append((kernels.compiled(call.source, call.name), tuple(slots), scratch, call.ints, call.errors))
+        steps.append((kernels.compiled(call.source, call.name), tuple(slots), call.scratch, call.ints, call.errors))
 
     def general(*operands: Any) -> Any:
         results = [_empty(spec.shape, spec.dtype) for spec in outs]
         buffers = [*map(_dense, operands), *results]
         for kernel, slots, scratch, ints, errors in steps:
-            status = kernel(*[buffers[i] for i in slots], *scratch, *ints)
+            held = (kernels.scratch(scratch),) if scratch else ()
+            status = kernel(*[buffers[i] for i in slots], *held, *ints)
             if status:
                 raise_status(op, errors, status)
         return results[0] if len(results) == 1 else tuple(results)
 
     self.run = general
-    if len(steps) == 1 and steps[0][1] == (0, 1, 2) and len(outs) == 1:
-        kernel, _, scratch, ints, errors = steps[0]
+    if len(steps) == 1 and steps[0][1] == (0, 1, 2) and len(outs) == 1 and not steps[0][2]:
+        kernel, _, _, numbers, errors = steps[0]
         shape, dtype, _ = outs[0]
-        numbers = (*scratch, *ints)
 
         def two(a: np.ndarray, b: np.ndarray) -> np.ndarray:
             out = _empty(shape, dtype)

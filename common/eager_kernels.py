@@ -41,6 +41,21 @@ def compiled(source: str, name: str) -> Call:
     return make_call(compile_kernel(source, name))
 
 
+_HELD = 64 << 20
+"""Bytes of scratch that stay allocated: touching fresh pages costs as much as many a kernel."""
+_scratch = _empty(0, np.uint8)
+
+
+def scratch(size: int) -> np.ndarray:
+    """Scratch memory for one native call; all share it, as the builtin holds the GIL while a kernel runs."""
+    global _scratch
+    if size > _HELD:
+        return _empty(size, np.uint8)
+    if _scratch.size < size:
+        _scratch = _empty(size, np.uint8)
+    return _scratch
+
+
 @cache
 def fast(name: str, dtypes: tuple[np.dtype, ...], out_dtype: np.dtype) -> Call:
     """The builtin for operands of one shape, or of which one is 0-d; None as result means: take the general path."""
@@ -147,18 +162,16 @@ def reduction(kind: str, shape: Any, dtype: np.dtype, dims: tuple[int, ...], out
     name = f"{kind}_rows" if by_rows else f"{kind}_cols"
     kernel = compiled(getattr(sums, f"{name}_source")(dtype), name)
     ints = (batch * columns, rows) if by_rows else (batch, rows, columns)
-    scratch: tuple[np.ndarray, ...] = ()
+    lanes = 0
     if kind == "sum" and not by_rows:
-        scratch = (np.empty(sums.sum_cols_scratch(rows, columns), dtype),)
-
-    numbers = (*scratch, *ints)
+        lanes = dtype.itemsize * sums.sum_cols_scratch(rows, columns)
 
     def run(x: np.ndarray) -> np.ndarray:
         if order is not None:
             x = x.transpose(order)
         out = _empty(out_shape, dtype)
-        # scratch is shared: the builtin holds the GIL while the kernel runs
-        kernel(_dense(x), out, *numbers)
+        held = (scratch(lanes),) if lanes else ()
+        kernel(_dense(x), out, *held, *ints)
         return out
 
     return run
@@ -169,4 +182,4 @@ def _unreduced(kind: str, x: np.ndarray, out_shape: Any, dtype: np.dtype) -> np.
     return np.array((x + dtype.type(0) if kind == "sum" else x), dtype).reshape(out_shape)
 
 
-__all__ = ["arrange", "compiled", "fast", "form_spec", "general", "reduction", "same_shape"]
+__all__ = ["arrange", "compiled", "fast", "form_spec", "general", "reduction", "same_shape", "scratch"]

@@ -21,9 +21,27 @@ from common.tensor import TensorBase, wrap
 
 #: Public functions that are no methods, as in PyTorch.
 NOT_METHODS = frozenset(
-    ("addmm", "broadcast_to", "cat", "clone", "cross_entropy", "embedding", "gelu", "getitem", "layer_norm", "linear",
-     "mse_loss", "nll_loss", "ones_like", "stack", "view", "zeros_like")
-)  # fmt: skip
+    [
+        "addmm",
+        "broadcast_to",
+        "bucketize",
+        "cat",
+        "clone",
+        "cross_entropy",
+        "embedding",
+        "gelu",
+        "getitem",
+        "layer_norm",
+        "linear",
+        "mse_loss",
+        "nll_loss",
+        "ones_like",
+        "searchsorted",
+        "stack",
+        "view",
+        "zeros_like",
+    ]
+)
 
 
 def install_methods(cls: type[TensorBase]) -> None:

@@ -18,7 +18,25 @@ from common.ops import create as fills
 
 #: Parameters that are operands in every function that has them, and those that are sequences of operands.
 OPERANDS = frozenset(
-    ("a", "b", "bias", "condition", "high", "index", "input", "low", "mat1", "mat2", "src", "target", "weight", "x")
+    [
+        "a",
+        "b",
+        "bias",
+        "boundaries",
+        "condition",
+        "high",
+        "index",
+        "input",
+        "low",
+        "mat1",
+        "mat2",
+        "sorted_sequence",
+        "sorter",
+        "src",
+        "target",
+        "weight",
+        "x",
+    ]
 )
 SEQUENCES = frozenset(["tensors"])
 #: PyTorch's names of the operands; by function where they differ from the usual ones.

@@ -19,6 +19,7 @@ call                                      meaning
 ``release_threads(count)``                give them back
 ``uniform_float32(seed, index)``, ...     see `common.kernels.random`
 ``float_of_bits(word)``                    the float64 whose bit pattern is an int64 arg
+``sort_key(x)``                            see `common.kernels.sorting`
 ``blas_gemm(a, i, b, j, c, l, ...)``      one product, see `common.kernels.product.call_gemm`
 ========================================  ==========================================================
 """
@@ -33,6 +34,7 @@ from numba import types
 
 from common.kernels import extremes, lanes, product, random
 from common.kernels.blocks import word
+from common.kernels.sorting import sort_key
 from common.native.intrinsics import BufferType, KernelFunction, storage_type
 from common.native.primitives import from_bits
 from common.numerics import LANES
@@ -113,4 +115,4 @@ NAMESPACE: dict[str, Any] = {
         _threads("release_threads", product.release_threads, types.none, types.int64),
     )
 }
-NAMESPACE |= {"float_of_bits": from_bits, **random.SCALARS}
+NAMESPACE |= {"float_of_bits": from_bits, "sort_key": sort_key, **random.SCALARS}

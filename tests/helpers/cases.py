@@ -210,3 +210,6 @@ PROGRAMS = [
     Case("masked mean", lambda x, m: F.sum(F.where(m, x, 0)) / (F.sum(m) + 1), (X("n", 3), T("n", 3))),
     Case("mixed dtypes", lambda x, i: F.sum(x * i) + F.sum((x > 0) * x), (X("n", 3), Index("n", 3))),
 ]  # fmt: skip
+
+# cases of a theme have a file of their own
+from tests.helpers import cases_sorting  # noqa: E402, F401
