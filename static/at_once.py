@@ -55,6 +55,9 @@ class AtOnce:
     def refuse_value(self, x: TensorBase) -> None:
         """Nothing: arrays have elements."""
 
+    def refuse_size(self, function: str, instead: str) -> None:
+        """Nothing: sizes follow from the elements."""
+
     def refuse_data(self, x: TensorBase) -> None:
         """Nothing: what runs at once may replace arrays."""
 

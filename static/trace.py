@@ -280,6 +280,19 @@ class Trace:
             "and decide outside, or pass what decides as a bool argument, which is static."
         )
 
+    def refuse_size(self, function: str, instead: str) -> None:
+        """Explain that the size of a result would depend on the elements.
+
+        Raises
+        ------
+        TraceError : always.
+        """
+        file, line, place = self._source()
+        raise TraceError(
+            f"{file}:{line} in {place}: {function}(): the size of the result depends on the data, but {self.name} is "
+            f"being traced, where sizes are fixed before there are elements: {instead}"
+        )
+
     def refuse_data(self, x: TensorBase) -> None:
         """Explain how state is written inside a traced function.
 

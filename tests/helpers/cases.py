@@ -195,6 +195,12 @@ case("cross_entropy", lambda x, t: F.cross_entropy(x, t, "sum"), X("n", 5), Inde
 case("mse_loss", F.mse_loss, X("n", 3), X("n", 3))
 case("mse_loss", lambda x, y: F.mse_loss(x, y, "none"), X("n", 3), X("n", 3))
 
+#: Functions whose results have sizes that depend on the data: no trace holds them. Operands as for a case.
+DATA_DEPENDENT: dict[str, tuple[Callable[..., Any], tuple[Draw, ...]]] = {
+    "unique": (lambda f, x: f(x, return_inverse=True), (Tied(7, 3),)),
+    "unique_consecutive": (lambda f, x: f(x, return_counts=True), (Tied(7, 3),)),
+}
+
 #: Compositions in which several kernels meet: what fusion, layouts and repeated operands act on.
 PROGRAMS = [
     Case("tanh mlp", lambda x, w, b, v: F.mm(F.tanh(F.linear(x, w, b)), v), (X("n", 4), X(6, 4), X(6), X(6, 2))),

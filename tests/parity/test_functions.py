@@ -6,13 +6,17 @@ import numpy as np
 import pytest
 
 import common.functional as F
+import dynamic
+import static
 from common import mode
 from common.create import lift
 from common.eager import run
+from common.errors import TraceError
 from common.op import REGISTRY
 from common.ops import create
+from common.tree import flatten
 from dynamic.tensors import Tensor
-from tests.helpers.cases import CASES, PROGRAMS
+from tests.helpers.cases import CASES, DATA_DEPENDENT, PROGRAMS
 from tests.parity.arrays import strided
 from tests.parity.engines import Derivatives
 
@@ -21,7 +25,7 @@ OPS = [op for op in REGISTRY.values() if op.kind != "elementwise" and op.name !=
 
 
 def test_every_public_function_has_cases():
-    assert set(F.__all__) - set(CASES) == set()
+    assert set(F.__all__) - set(CASES) == set(DATA_DEPENDENT)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -43,6 +47,18 @@ def test_memory_layouts(case):
         if case.label.startswith("view"):  # refuses what needs a copy, see test_errors.py
             break
         program.check([x[position] for x in layouts], rng, f"{case.label}, layout {position}")
+
+
+@pytest.mark.parametrize("name", DATA_DEPENDENT)
+def test_sizes_that_depend_on_the_data(name):
+    """Equal bits outside a trace; in one, an error that names the user's line and what to do."""
+    call, draws = DATA_DEPENDENT[name]
+    operands = [draw(np.random.default_rng(13), "float32", 4) for draw in draws]
+    eager, _ = flatten(call(getattr(dynamic, name), *operands))
+    at_once, _ = flatten(call(getattr(static, name), *operands))
+    assert [(x.numpy().dtype, x.numpy().tobytes()) for x in eager] == [(x.dtype, x.tobytes()) for x in at_once]
+    with pytest.raises(TraceError, match=rf"cases.*\.py:\d+ .*{name}\(\): the size .* depends on the data"):
+        static.function(lambda *xs: call(getattr(static, name), *xs))(*operands)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -1,0 +1,28 @@
+"""Elements for functions whose results have sizes that depend on the data, and which no trace can hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from common import mode
+from common.tensor import TensorBase
+
+
+def elements(x: Any, function: str, instead: str) -> np.ndarray:
+    """The array behind an operand.
+
+    Parameters
+    ----------
+    function : name of the function that needs it.
+    instead : what to do in a traced program, as the end of a sentence.
+
+    Raises
+    ------
+    TraceError : a program is being traced, in which sizes are fixed before there are elements.
+    """
+    trace = mode.current_trace()
+    if trace is not None:
+        trace.refuse_size(function, instead)
+    return x.data if isinstance(x, TensorBase) else x

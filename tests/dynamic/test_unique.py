@@ -1,0 +1,58 @@
+"""Distinct elements against numpy, in the eager engine and outside traces."""
+
+import numpy as np
+import pytest
+
+import dynamic
+import static
+from common.errors import IndexRangeError, TraceError
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "bool"])
+@pytest.mark.parametrize("shape", [(0,), (1,), (200,), (5, 40), ()])
+def test_distinct_elements_are_numpys(shape, dtype):
+    x = np.asarray(np.random.default_rng(0).integers(-3, 4, shape)).astype(dtype)
+    expected = np.unique(x, return_inverse=True, return_counts=True)
+    for found in (static.unique(x, True, True, True), dynamic.unique(x, return_inverse=True, return_counts=True)):
+        for ours, theirs in zip(found, expected, strict=True):
+            assert np.array_equal(np.asarray(ours), theirs.reshape(np.asarray(ours).shape))
+        assert found[1].shape == x.shape
+
+
+@pytest.mark.parametrize("dim", [0, 1, -1])
+def test_distinct_slices_are_numpys(dim):
+    x = np.random.default_rng(1).integers(0, 2, (7, 3, 2)).astype(np.float32)
+    ours = dynamic.unique(x, return_inverse=True, return_counts=True, dim=dim)
+    expected = np.unique(x, return_inverse=True, return_counts=True, axis=dim)
+    for a, b in zip(ours, expected, strict=True):
+        assert np.array_equal(a.numpy(), b.reshape(a.shape))
+
+
+def test_nan_and_zeros():
+    x = np.array([np.nan, -0.0, 1.0, 0.0, np.nan], np.float32)
+    values, counts = static.unique(x, return_counts=True)
+    assert [str(v) for v in values] == ["-0.0", "1.0", "nan", "nan"]
+    assert counts.tolist() == [2, 1, 1, 1]
+
+
+def test_runs():
+    x = dynamic.tensor([[1, 1, 2, 2, 2, 1], [1, 1, 2, 2, 0, 1]])
+    values, inverse, counts = dynamic.unique_consecutive(x, True, True, dim=1)
+    assert values.tolist() == [[1, 2, 2, 1], [1, 2, 0, 1]]
+    assert inverse.tolist() == [0, 0, 1, 1, 2, 3]
+    assert counts.tolist() == [2, 2, 1, 1]
+    assert dynamic.unique_consecutive(x).tolist() == [1, 2, 1, 2, 0, 1]
+
+
+def test_gradient_goes_to_the_first_of_equals():
+    x = dynamic.tensor([2.0, 1.0, 2.0], requires_grad=True)
+    (x.unique() * dynamic.tensor([3.0, 5.0])).sum().backward()
+    assert x.grad.tolist() == [5, 3, 0]
+
+
+@pytest.mark.parametrize("name", ["unique", "unique_consecutive"])
+def test_a_trace_has_fixed_sizes(name):
+    with pytest.raises(TraceError, match=rf"{name}\(\): the size of the result depends on the data"):
+        static.function(lambda x: getattr(static, name)(x))(np.ones(3, np.float32))
+    with pytest.raises(IndexRangeError, match=rf"{name}\(\)"):
+        getattr(dynamic, name)(np.ones(3, np.float32), dim=2)
