@@ -214,6 +214,9 @@ def record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     y = found.run(*payloads)
     if type(y) is tuple:
         tensors = [wrap(part) for part in y]
+        if y[0].base is not None and isinstance(operands[0], TensorBase):  # such as the parts of a split
+            for part in tensors:
+                note_view(operands[0], part)
         if wanted and op.differentiable and _grad_enabled():
             _attach(op, attrs, payloads, y, tensors, edges, found)
         return tuple(tensors)

@@ -6,6 +6,7 @@ from typing import Any
 
 from common.aliases import accept_numpy_names
 from common.apply import apply
+from common.arguments import integer, integers
 from common.dtypes import bool_
 from common.errors import DTypeError, IndexRangeError, ShapeError
 from common.ops._define import composite, reduction
@@ -28,7 +29,7 @@ def normalize_dims(dim: int | tuple[int, ...] | list[int] | None, ndim: int, op:
         return tuple(range(ndim))
     if type(dim) is int and 0 <= dim < ndim:
         return (dim,)
-    dims = (dim,) if isinstance(dim, int) else tuple(dim)
+    dims = integers(dim, op, "dim")
     if not dims:
         return tuple(range(ndim))
     out = sorted(normalize_dim(d, ndim, op) for d in dims)
@@ -43,7 +44,10 @@ def normalize_dim(dim: int, ndim: int, op: str) -> int:
     Raises
     ------
     IndexRangeError : the dimension does not exist.
+    ArgumentError : it is no int.
     """
+    if type(dim) is not int:
+        dim = integer(dim, op, "dim")
     limit = max(ndim, 1)
     if not -limit <= dim < limit:
         raise IndexRangeError(

@@ -6,6 +6,8 @@ A case draws its operands at a size n, so that one compiled program meets severa
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -217,5 +219,6 @@ PROGRAMS = [
     Case("mixed dtypes", lambda x, i: F.sum(x * i) + F.sum((x > 0) * x), (X("n", 3), Index("n", 3))),
 ]  # fmt: skip
 
-# cases of a theme have a file of their own
-from tests.helpers import cases_sorting  # noqa: E402, F401
+# cases of a theme have a file of their own, `cases_<theme>.py`, found by its name
+for _file in sorted(Path(__file__).parent.glob("cases_*.py")):
+    import_module(f"{__package__}.{_file.stem}")

@@ -1,0 +1,52 @@
+"""Arguments that are ints: dimensions, sizes, offsets. What else is given is refused by name and value."""
+
+from __future__ import annotations
+
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from common.dim import Dim
+from common.errors import ArgumentError, TwingradError
+
+
+def integer(value: Any, op: str, name: str) -> Any:
+    """`value` as an int, or as the symbolic size that it is.
+
+    Parameters
+    ----------
+    value : int, numpy integer, Dim, or an integer tensor of one element.
+    op, name : function and argument, for the message.
+
+    Raises
+    ------
+    ArgumentError : something else, a bool included.
+    """
+    if type(value) is int or isinstance(value, Dim):
+        return value
+    if not isinstance(value, (bool, np.bool_)) and hasattr(value, "__index__"):
+        try:
+            return index(value)
+        except TwingradError:
+            raise
+        except TypeError:
+            pass
+    raise ArgumentError(f"{op}(): argument '{name}' must be int, not {type(value).__name__} ({_short(value)})")
+
+
+def integers(values: Any, op: str, name: str) -> tuple[Any, ...]:
+    """One int, or a sequence of them, as a tuple.
+
+    Raises
+    ------
+    ArgumentError : something else.
+    """
+    if isinstance(values, (tuple, list)):
+        return tuple([value if type(value) is int else integer(value, op, name) for value in values])
+    return (integer(values, op, name),)
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."
