@@ -22,22 +22,26 @@ from common.tensor import TensorBase, wrap
 #: Public functions that are no methods, as in PyTorch.
 NOT_METHODS = frozenset(
     [
-        "addmm",
+        "bilinear",
         "broadcast_to",
         "bucketize",
         "cat",
+        "chain_matmul",
         "clone",
         "cross_entropy",
+        "einsum",
         "embedding",
         "gelu",
         "getitem",
         "layer_norm",
         "linear",
         "mse_loss",
+        "multi_dot",
         "nll_loss",
         "ones_like",
         "searchsorted",
         "stack",
+        "tensordot",
         "view",
         "zeros_like",
     ]

@@ -21,19 +21,27 @@ OPERANDS = frozenset(
     [
         "a",
         "b",
+        "batch1",
+        "batch2",
         "bias",
         "boundaries",
         "condition",
         "high",
         "index",
         "input",
+        "input1",
+        "input2",
         "low",
+        "mat",
         "mat1",
         "mat2",
         "sorted_sequence",
         "sorter",
         "src",
         "target",
+        "vec",
+        "vec1",
+        "vec2",
         "weight",
         "x",
     ]
@@ -43,6 +51,7 @@ SEQUENCES = frozenset(["tensors"])
 RENAMED = {"x": "input", "a": "input", "b": "other"}
 RENAMED_IN = {
     "pow": {"b": "exponent"}, "mm": {"b": "mat2"}, "bmm": {"b": "mat2"}, "embedding": {"index": "input"},
+    "mv": {"b": "vec"}, "dot": {"b": "tensor"}, "outer": {"b": "vec2"}, "tensordot": {"a": "a", "b": "b"},
 }  # fmt: skip
 
 FUNCTIONS: dict[str, Any] = {
@@ -55,6 +64,7 @@ CREATION: dict[str, Any] = {
     "from_numpy": create.from_numpy,
 }  # fmt: skip
 NN_FUNCTIONS = (
+    "bilinear",
     "cross_entropy", "dropout", "embedding", "gelu", "layer_norm", "linear", "log_softmax", "mse_loss", "nll_loss",
     "relu", "sigmoid", "softmax", "tanh",
 )  # fmt: skip

@@ -31,7 +31,9 @@ def _product_spec(name: str, ndim: int, a: Spec, b: Spec, trans_a: bool, trans_b
         if x.ndim != ndim:
             raise ShapeError(f"{name}: expected a {ndim}-D tensor, got {x.ndim}-D of shape {tuple(x.shape)}")
     if a.dtype != b.dtype:
-        raise DTypeError(f"expected mat1 and mat2 to have the same dtype, but got: {a.dtype} != {b.dtype}")
+        raise DTypeError(f"{name}: expected m1 and m2 to have the same dtype, but got: {a.dtype} != {b.dtype}")
+    if a.dtype.kind == "b":
+        raise DTypeError(f'"{name}" not implemented for bool; convert with .to(...), or use logical ops')
     m, k = a.shape[-2:][::-1] if trans_a else a.shape[-2:]
     k2, n = b.shape[-2:][::-1] if trans_b else b.shape[-2:]
     if not same(k, k2) and k != k2:
@@ -155,23 +157,83 @@ def matmul(a: Any, b: Any) -> Any:
     if a.ndim == 2 and b.ndim == 2:
         return apply(mm_, (a, b), _PLAIN)
     if a.ndim == 0 or b.ndim == 0:
-        raise ShapeError("both arguments to matmul need to be at least 1D")
-    left = unsqueeze(a, 0) if a.ndim == 1 else a
-    right = unsqueeze(b, 1) if b.ndim == 1 else b
-    if left.ndim == 2 and right.ndim == 2:
-        out = mm(left, right)
-    elif right.ndim == 2:
-        out = reshape(mm(reshape(left, -1, left.shape[-1]), right), (*left.shape[:-1], right.shape[-1]))
-    else:
-        lead = broadcast_shapes(left.shape[:-2], right.shape[:-2], op="matmul")
-        flat = [reshape(expand(x, (*lead, *x.shape[-2:])), (numel(lead), *x.shape[-2:])) for x in (left, right)]
-        out = reshape(bmm(*flat), (*lead, left.shape[-2], right.shape[-1]))
-    shape = list(out.shape)
+        raise ShapeError(f"both arguments to matmul need to be at least 1D, but they are {a.ndim}D and {b.ndim}D")
     if b.ndim == 1:
-        del shape[-1]
+        return dot(a, b) if a.ndim == 1 else _folded(mv, a, b)
     if a.ndim == 1:
-        del shape[-1 if b.ndim == 1 else -2]
-    return out if len(shape) == out.ndim else reshape(out, tuple(shape))
+        out = matmul(unsqueeze(a, 0), b)
+        return reshape(out, (*out.shape[:-2], out.shape[-1]))
+    if b.ndim == 2:
+        return _folded(mm, a, b)
+    lead = broadcast_shapes(a.shape[:-2], b.shape[:-2], op="matmul")
+    flat = [reshape(expand(x, (*lead, *x.shape[-2:])), (numel(lead), *x.shape[-2:])) for x in (a, b)]
+    return reshape(bmm(*flat), (*lead, a.shape[-2], b.shape[-1]))
+
+
+def _folded(product: Any, a: Any, b: Any) -> Any:
+    """A product whose left operand's leading dimensions are rows of one matrix."""
+    if a.ndim == 2:
+        return product(a, b)
+    out = product(reshape(a, (numel(a.shape[:-1]), a.shape[-1])), b)
+    return reshape(out, (*a.shape[:-1], *out.shape[1:]))
+
+
+def dot(a: Any, b: Any) -> Any:
+    """The sum of the products of two vectors' elements: a gemm of one row and one column.
+
+    Parameters
+    ----------
+    a, b : (k,)
+
+    Returns
+    -------
+    tensor : ()
+
+    Raises
+    ------
+    ShapeError : an operand is not 1-D, or the sizes differ.
+    DTypeError : the dtypes differ.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.dot(tw.tensor([2, 3]), tw.tensor([2, 1]))
+    tensor(7)
+    """
+    if a.ndim != 1 or b.ndim != 1:
+        raise ShapeError(f"1D tensors expected, but got {a.ndim}D and {b.ndim}D tensors")
+    (k,), (other,) = a.shape, b.shape
+    if not same(k, other) and k != other:
+        raise ShapeError(
+            f"inconsistent tensor size, expected tensor [{k}] and src [{other}] to have the same number of elements, "
+            f"but got {k} and {other} elements respectively"
+        )
+    return reshape(mm(reshape(a, (1, k)), reshape(b, (other, 1))), ())
+
+
+def mv(a: Any, b: Any) -> Any:
+    """The matrix a (m, k) times the vector b (k,).
+
+    Parameters
+    ----------
+    a : (m, k)
+    b : (k,)
+
+    Returns
+    -------
+    tensor : (m,)
+
+    Raises
+    ------
+    ShapeError : `a` is not 2-D, `b` not 1-D, or the sizes do not fit.
+    DTypeError : the dtypes differ.
+    """
+    if a.ndim != 2 or b.ndim != 1:
+        raise ShapeError(f"vector + matrix @ vector expected, got {b.ndim}, {a.ndim}")
+    (m, k), (size,) = a.shape, b.shape
+    if not same(k, size) and k != size:
+        raise ShapeError(f"size mismatch, got input ({m}), mat ({m}x{k}), vec ({size})")
+    return reshape(mm(a, reshape(b, (size, 1))), (m,))
 
 
 def linear(x: Any, weight: Any, bias: Any = None) -> Any:
@@ -192,31 +254,11 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Any:
     ShapeError : the last size of `x` is not that of `weight`.
     DTypeError : the dtypes differ.
     """
-    rows = x if x.ndim == 2 else reshape(x, -1, x.shape[-1])
+    rows = x if x.ndim == 2 else reshape(x, (numel(x.shape[:-1]), x.shape[-1]))
     out = apply(mm_, (rows, weight), _TRANSPOSED)
     if bias is not None:
         out = out + bias
     return out if x.ndim == 2 else reshape(out, (*x.shape[:-1], weight.shape[0]))
 
 
-def addmm(input: Any, mat1: Any, mat2: Any, *, beta: float = 1, alpha: float = 1) -> Any:
-    """beta * input + alpha * (mat1 @ mat2); accumulation is a separate, exactly rounded add.
-
-    Parameters
-    ----------
-    input : broadcasts to (m, n).
-    mat1 : (m, k)
-    mat2 : (k, n)
-    beta, alpha : numbers.
-
-    Raises
-    ------
-    ShapeError, DTypeError : see `mm`.
-    """
-    product = mm(mat1, mat2)
-    if alpha != 1:
-        product = product * alpha
-    return (input if beta == 1 else input * beta) + product
-
-
-__all__ = ["addmm", "bmm", "linear", "matmul", "mm"]
+__all__ = ["bmm", "dot", "linear", "matmul", "mm", "mv"]

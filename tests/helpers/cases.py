@@ -15,6 +15,7 @@ import numpy as np
 import common.functional as F
 from common.op import Op
 from common.ops._samples import above_minus_one, away_from_zero, indices, positive, truth
+from tests.helpers import cases_linalg
 
 Draw = Callable[[np.random.Generator, str, int], np.ndarray]
 
@@ -155,6 +156,7 @@ case("linear", F.linear, X("n", 4), X(3, 4), X(3))
 case("linear", F.linear, X(2, "n", 4), X(3, 4))
 case("addmm", F.addmm, X(3), X("n", 4), X(4, 3))
 case("addmm", lambda c, a, b: F.addmm(c, a, b, beta=0.5, alpha=-2), X("n", 3), X("n", 4), X(4, 3))
+cases_linalg.add(case, X)
 
 case("reshape", lambda x: F.reshape(x, -1), X("n", 4))
 case("reshape", lambda x: F.reshape(x, 2, x.shape[0] * 2), X("n", 4))
