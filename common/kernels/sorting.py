@@ -16,8 +16,9 @@ kernel             buffers                     args                     result
 out is int64, scratch as large as `argsort_scratch` and `top_scratch` say.
 
 Short rows are sorted by insertion, others digit by digit from the lowest (least significant digit radix sort, Knuth,
-The Art of Computer Programming 3, 5.2.5), 8 bits at a time; digits that all elements share are passed over. The k first
-are found from the highest digit down: counting finds the digit of the k-th, and only its bearers are looked at again.
+The Art of Computer Programming 3, 5.2.5), 8 bits at a time; digits that all elements share are passed over. A few first
+elements are held in order while the row goes by; many are found from the highest digit down: counting finds the digit
+of the k-th, and only its bearers are looked at again.
 """
 
 from __future__ import annotations
@@ -32,6 +33,10 @@ __all__ = ["argsort_scratch", "argsort_source", "searchsorted_source", "sort_key
 
 SHORT = 64
 """Rows below this size are sorted by insertion: counting digits costs as much as about 64 elements."""
+
+
+FEW = 16
+"""Up to this many first elements are kept in order while the row goes by."""
 
 
 def sort_key(x: Value) -> Value:
@@ -155,6 +160,30 @@ def top_source(dtype: Any) -> str:
         for i in range(n):
             keys[first + i] = to_{key}(sort_key(x[base + i]) ^ flip)
         left = args[3]
+        if left <= {FEW}:
+            held = 0
+            for i in range(n):
+                k = keys[first + i]
+                if held < left or k < keys[second + held - 1]:
+                    j = held
+                    if held == left:
+                        j -= 1
+                    else:
+                        held += 1
+                    while j > 0 and keys[second + j - 1] > k:
+                        keys[second + j] = keys[second + j - 1]
+                        counts[j] = counts[j - 1]
+                        j -= 1
+                    keys[second + j] = k
+                    counts[j] = i
+            for i in range(left):
+                place = counts[i]
+                j = r * left + i
+                while j > r * left and out[j - 1] > place:
+                    out[j] = out[j - 1]
+                    j -= 1
+                out[j] = place
+            continue
         size = n
         source = first
 {narrow}
@@ -194,28 +223,38 @@ def _narrow(digit: int, size: int) -> str:
 
 
 def searchsorted_source(dtype: Any) -> str:
-    """Return the kernel of binary search; rows that are not sorted give some place within them."""
+    """Return the kernel of binary search; rows that are not sorted give some place within them.
+
+    The search has no branch: which half is next cannot be foretold, and a wrong guess costs more than the step.
+    """
+    if np.dtype(dtype).kind == "f":
+        below = "(x[low + half - 1] < wanted) | (unordered & (x[low + half - 1] == x[low + half - 1]))"
+        not_above = "(x[low + half - 1] <= wanted) | unordered"
+    else:
+        below, not_above = "x[low + half - 1] < wanted", "x[low + half - 1] <= wanted"
+
+    def search(before: str) -> str:
+        return f"""                while size > 0:
+                    half = (size + 1) >> 1
+                    low = where({before}, low + half, low)
+                    size -= half
+"""
+
     return f"""def searchsorted(bufs, args):
     x = buffer(bufs, 0, {_element(dtype)})
     v = buffer(bufs, 1, {_element(dtype)})
     out = buffer(bufs, 2, int64)
     n = args[1]
     m = args[2]
-    right = args[4]
     for r in range(args[0]):
         base = r * args[3] * n
         for j in range(m):
-            wanted = sort_key(v[r * m + j])
+            wanted = v[r * m + j]
+            unordered = wanted != wanted
             low = base
             size = n
-            while size > 0:
-                half = size >> 1
-                here = sort_key(x[low + half])
-                if here < wanted or (right != 0 and here == wanted):
-                    low += half + 1
-                    size -= half + 1
-                else:
-                    size = half
-            out[r * m + j] = low - base
+            if args[4] == 0:
+{search(below)}            else:
+{search(not_above)}            out[r * m + j] = low - base
     return 0
 """

@@ -130,7 +130,12 @@ def _along(x: Any, dim: int, name: str) -> tuple[Any, int]:
     axis = normalize_dim(dim, x.ndim, name)
     if x.ndim == 0:
         x = reshape(x, 1)
-    return transpose(x, axis, -1), axis
+    return _swapped(x, axis), axis
+
+
+def _swapped(x: Any, axis: int) -> Any:
+    """`axis` and the last dimension exchanged."""
+    return x if axis >= x.ndim - 1 else transpose(x, axis, -1)
 
 
 @accept_numpy_names
@@ -157,7 +162,7 @@ def argsort(x: Any, dim: int = -1, descending: bool = False, stable: bool = Fals
 
 def _order(x: Any, dim: int, descending: bool, name: str) -> tuple[Any, int]:
     rows, axis = _along(x, dim, name)
-    order = transpose(argsort_(rows, descending=bool(descending)), axis, -1)
+    order = _swapped(argsort_(rows, descending=bool(descending)), axis)
     return order if x.ndim else reshape(order, ()), axis
 
 
@@ -235,7 +240,7 @@ def topk(x: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = Tru
         raise ShapeError(f"topk(): selected index k out of range: k = {k}, dimension {dim} has size {rows.shape[-1]}")
     chosen = top_(rows, k=k, largest=bool(largest))
     order = argsort_(gather_(rows, chosen, dim=rows.ndim - 1), descending=bool(largest))
-    places = transpose(gather_(chosen, order, dim=rows.ndim - 1), axis, -1)
+    places = _swapped(gather_(chosen, order, dim=rows.ndim - 1), axis)
     if x.ndim == 0 and k == 1:
         return Sorted(x, reshape(places, ()))
     return _taken(x if x.ndim else reshape(x, 1), places, axis)
