@@ -271,7 +271,7 @@ def number(value: bool | int | float, dtype: np.dtype) -> np.ndarray:
 def _reduction(self: Recipe) -> None:
     shape, dtype = self.forms[0]
     self.spec = spec = self.op.spec(Spec(shape, dtype), **self.attrs)
-    inner = np.dtype(np.int64) if spec.dtype.kind in "biu" else spec.dtype
+    inner = kernels.reduced_dtype(self.op.reduce, spec.dtype)
     reduce = kernels.reduction(self.op.reduce, shape, inner, self.attrs["dim"], spec.shape)
     if dtype == inner:
         self.run = reduce

@@ -147,6 +147,11 @@ def _class_of(have: tuple[int, ...], shape: tuple[int, ...], split: int) -> str 
     return None
 
 
+def reduced_dtype(kind: str, dtype: np.dtype) -> np.dtype:
+    """The dtype in which a reduction with a result of `dtype` computes."""
+    return dtype if kind == "sum" else sums.extreme_dtype(dtype)
+
+
 def reduction(kind: str, shape: Any, dtype: np.dtype, dims: tuple[int, ...], out_shape: Any) -> Call:
     """Sum, maximum or minimum over `dims` of arrays of one shape and dtype; several dims are flattened in C order."""
     if not dims or 0 in out_shape:
@@ -182,4 +187,6 @@ def _unreduced(kind: str, x: np.ndarray, out_shape: Any, dtype: np.dtype) -> np.
     return np.array((x + dtype.type(0) if kind == "sum" else x), dtype).reshape(out_shape)
 
 
-__all__ = ["arrange", "compiled", "fast", "form_spec", "general", "reduction", "same_shape", "scratch"]
+__all__ = [
+    "arrange", "compiled", "fast", "form_spec", "general", "reduced_dtype", "reduction", "same_shape", "scratch",
+]  # fmt: skip

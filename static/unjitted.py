@@ -95,6 +95,8 @@ def _block_sum(x: np.ndarray, offset: int, n: int) -> Any:
 
 def _extreme(name: str) -> Callable[[np.ndarray, int, int], Any]:
     def row(x: np.ndarray, offset: int, n: int) -> Any:
+        if n == 0:
+            return np.bool_(name == "minimum")  # only truth values have an extreme of none
         best = x[offset]
         for i in range(1, n):
             best = _scalar(scalar_expression(name), best, x[offset + i])

@@ -1,6 +1,7 @@
 """Machine code of the maximum and minimum of contiguous elements. Needs llvmlite.
 
-NaN propagates (the result is the canonical NaN), +0 is above -0; n >= 1. The order of a maximum does not
+NaN propagates (the result is the canonical NaN), +0 is above -0; n >= 1. Integers are signed; bools are bytes of 0
+and 1, of which none have the maximum 0 and the minimum 1. The order of a maximum does not
 matter then, so four vectors run side by side. Comparing is enough for every element but zeros and NaN: NaNs
 are noticed on the way, and only when the extreme is a zero its sign is searched in a second pass, which ends
 at the first zero of the winning sign.
@@ -14,6 +15,7 @@ from common.kernels.blocks import (
     WORD,
     Loop,
     While,
+    align,
     fold_vector,
     internal,
     load_lanes,
@@ -27,22 +29,30 @@ _CHAINS = 4
 _NAMES = {">": "max", "<": "min"}
 
 
-def maximum_all(module: ir.Module, kind: ir.Type) -> ir.Function:
-    """``kind (kind* x, i64 n)``: the maximum of n >= 1 elements."""
-    return _extreme(module, kind, ">")
+def maximum_all(module: ir.Module, kind: ir.Type, truth: bool = False) -> ir.Function:
+    """``kind (kind* x, i64 n)``: the maximum of n >= 1 elements; of n >= 0 truth values."""
+    return _extreme(module, kind, ">", truth)
 
 
-def minimum_all(module: ir.Module, kind: ir.Type) -> ir.Function:
-    """``kind (kind* x, i64 n)``: the minimum of n >= 1 elements."""
-    return _extreme(module, kind, "<")
+def minimum_all(module: ir.Module, kind: ir.Type, truth: bool = False) -> ir.Function:
+    """``kind (kind* x, i64 n)``: the minimum of n >= 1 elements; of n >= 0 truth values."""
+    return _extreme(module, kind, "<", truth)
 
 
-def _extreme(module: ir.Module, kind: ir.Type, order: str) -> ir.Function:
+def _worst(kind: ir.Type, order: str, truth: bool) -> float:
+    """What every element is at least as good as."""
+    if truth:
+        return 0 if order == ">" else 1
+    if not isinstance(kind, ir.IntType):
+        return float("-inf") if order == ">" else float("inf")
+    return -(2 ** (kind.width - 1)) if order == ">" else 2 ** (kind.width - 1) - 1
+
+
+def _extreme(module: ir.Module, kind: ir.Type, order: str, truth: bool) -> ir.Function:
     floating = not isinstance(kind, ir.IntType)
-    width = _BYTES // {"float": 4, "double": 8, "i64": 8}[str(kind)]
+    width = _BYTES // align(kind)
     vector, flags = ir.VectorType(kind, width), ir.VectorType(ir.IntType(1), width)
-    worst = {">": (-(2**63), float("-inf")), "<": (2**63 - 1, float("inf"))}[order][floating]
-    worse = ir.Constant(vector, [worst] * width)
+    worse = ir.Constant(vector, [_worst(kind, order, truth)] * width)
 
     def better(b: ir.IRBuilder, x: ir.Value, y: ir.Value) -> ir.Value:
         first = b.fcmp_ordered(order, x, y) if floating else b.icmp_signed(order, x, y)
@@ -82,7 +92,8 @@ def _extreme(module: ir.Module, kind: ir.Type, order: str) -> ir.Function:
             b.ret(b.call(_signed_zero(module, kind, order), [x, n]))
         b.ret(result)
 
-    return internal(module, f"{_NAMES[order]}.{kind}", kind, [kind.as_pointer(), WORD], define)
+    name = f"{_NAMES[order]}.{'truth' if truth else kind}"
+    return internal(module, name, kind, [kind.as_pointer(), WORD], define)
 
 
 def _any(b: ir.IRBuilder, flags: ir.Value) -> ir.Value:
@@ -117,12 +128,12 @@ def _signed_zero(module: ir.Module, kind: ir.Type, order: str) -> ir.Function:
     return internal(module, f"signed_zero.{_NAMES[order]}.{kind}", kind, [kind.as_pointer(), WORD], define)
 
 
-def maximum_into(module: ir.Module, kind: ir.Type) -> ir.Function:
+def maximum_into(module: ir.Module, kind: ir.Type, truth: bool = False) -> ir.Function:
     """``void (kind* to, kind* from, i64 n)``: to[i] = maximum(to[i], from[i]); the two do not overlap."""
     return _into(module, kind, ">")
 
 
-def minimum_into(module: ir.Module, kind: ir.Type) -> ir.Function:
+def minimum_into(module: ir.Module, kind: ir.Type, truth: bool = False) -> ir.Function:
     """``void (kind* to, kind* from, i64 n)``: to[i] = minimum(to[i], from[i]); the two do not overlap."""
     return _into(module, kind, "<")
 

@@ -1,13 +1,14 @@
 """What kernel source may call beyond scalar operations: sums, extremes and sums of columns.
 
-Needs numba; loaded when a kernel names one of these. Buffers are of float32, float64 or int64,
-offsets and sizes int64; the meaning of each is stated in `common.kernels.sums`. ``R`` rows, ``C`` columns.
+Needs numba; loaded when a kernel names one of these. Buffers are of float32, float64 or int64, those of extremes also
+of bool and the smaller signed ints; offsets and sizes int64. The meaning of each is stated in `common.kernels.sums`.
+``R`` rows, ``C`` columns.
 
 ========================================  ==========================================================
 call                                      meaning
 ========================================  ==========================================================
 ``block_sum(buf, offset, n)``             S of ``buf[offset : offset + n]``, any n >= 0
-``row_max(buf, offset, n)``               maximum of n >= 1 elements; NaN if any is, +0 above -0
+``row_max(buf, offset, n)``               maximum of n >= 1 elements (n >= 0 bools); NaN if any is
 ``row_min(buf, offset, n)``               minimum, likewise
 ``max_into(to, t, x, o, n)``              to[t + i] = max(to[t + i], x[o + i]); two distinct buffers
 ``min_into(to, t, x, o, n)``              minimum, likewise
@@ -40,6 +41,7 @@ from common.native.primitives import from_bits
 from common.numerics import LANES
 
 _SUMMED = (types.float32, types.float64, types.int64)
+_ORDERED = (*_SUMMED, types.int32, types.int16, types.int8, types.boolean)
 
 
 def _whole(*operands: Any) -> bool:
@@ -49,13 +51,15 @@ def _whole(*operands: Any) -> bool:
 def _define(
     name: str,
     pattern: str,
-    make: Callable[[ir.Module, ir.Type], ir.Function],
+    make: Callable[..., ir.Function],
     result: bool = False,
     extra: tuple[int, ...] = (),
+    ordered: bool = False,
 ) -> KernelFunction:
     """Make a function of buffers (``b``, each followed by its offset) and integers (``i``).
 
-    It calls the machine code ``make(module, kind)`` with an address for each ``bi``, then `extra`.
+    It calls the machine code ``make(module, kind)`` with an address for each ``bi``, then `extra`. An `ordered` one
+    takes more dtypes, and ``make`` is told whether the elements are truth values.
     """
 
     def define(*operands: Any) -> Any:
@@ -64,7 +68,7 @@ def _define(
         if shape != pattern or not _whole(*(o for o in operands if not isinstance(o, BufferType))):
             return None
         dtype = buffers[0].dtype
-        if dtype not in _SUMMED or any(buffer.dtype != dtype for buffer in buffers):
+        if dtype not in (_ORDERED if ordered else _SUMMED) or any(buffer.dtype != dtype for buffer in buffers):
             return None
         signature = (dtype if result else types.none)(
             *(operand if isinstance(operand, BufferType) else types.int64 for operand in operands)
@@ -76,9 +80,13 @@ def _define(
         for kind in pattern.replace("bi", "p"):
             first = waiting.pop(0)
             passed.append(builder.gep(first, [waiting.pop(0)]) if kind == "p" else first)
-        element = storage_type(signature.args[0].dtype)
-        value = builder.call(make(builder.module, element), [*passed, *(word(e) for e in extra)])
-        return value if result else context.get_dummy_value()
+        dtype = signature.args[0].dtype
+        options = {"truth": True} if dtype == types.boolean else {}
+        function = make(builder.module, storage_type(dtype), **options)
+        value = builder.call(function, [*passed, *(word(e) for e in extra)])
+        if not result:
+            return context.get_dummy_value()
+        return builder.trunc(value, ir.IntType(1)) if options else value
 
     return KernelFunction(name, define)
 
@@ -102,10 +110,10 @@ NAMESPACE: dict[str, Any] = {
     function.name: function
     for function in (
         _define("block_sum", "bii", lanes.sum_all, result=True),
-        _define("row_max", "bii", extremes.maximum_all, result=True),
-        _define("row_min", "bii", extremes.minimum_all, result=True),
-        _define("max_into", "bibii", extremes.maximum_into),
-        _define("min_into", "bibii", extremes.minimum_into),
+        _define("row_max", "bii", extremes.maximum_all, result=True, ordered=True),
+        _define("row_min", "bii", extremes.minimum_all, result=True, ordered=True),
+        _define("max_into", "bibii", extremes.maximum_into, ordered=True),
+        _define("min_into", "bibii", extremes.minimum_into, ordered=True),
         _define("start_columns", "biii", lanes.start_columns),
         _define("carry_columns", "biii", lanes.carry_columns),
         _define("finish_columns", "biiibi", lanes.finish_columns),

@@ -7,8 +7,8 @@ kernel       buffers  args           result
 ``argmin``   x, out   rows, columns  out[r] = first c with x[r, c] = min(x[r, :])
 ===========  =======  =============  ======================================================================
 
-The extreme is that of `common.kernels.sums`: the first NaN where there is one, +0 above -0. x is float32, float64 or
-int64, out int64. Status: 0, or `EMPTY` for rows of no elements (nothing is written then).
+The extreme is that of `common.kernels.sums`: the first NaN where there is one, +0 above -0. x is float32, float64, a
+signed int or bool, out int64. Status: 0, or `EMPTY` for rows of no elements (nothing is written then).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _source(name: str, dtype: np.dtype[Any]) -> str:
             c += 1
 """
     return f"""def arg{name}(bufs, args):
-    x = buffer(bufs, 0, {dtype})
+    x = buffer(bufs, 0, {"bool_" if dtype == np.bool_ else dtype})
     out = buffer(bufs, 1, int64)
     columns = args[1]
     last = columns - 1

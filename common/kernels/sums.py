@@ -2,7 +2,8 @@
 
 Definition: `common.numerics`; in numpy: `sum_oracle`. A kernel here is source text for
 `common.native.compile.compile_kernel`; its name is that of the function, `sum_rows` for `sum_rows_source`.
-Buffers are C-contiguous, of the kernel's dtype: float32, float64 or int64 (other dtypes are converted first).
+Buffers are C-contiguous, of the kernel's dtype: float32, float64 or int64, for extremes also bool and the smaller
+signed ints (other dtypes are converted first).
 
 ============  ===============  =======  ===========================  ==================
 kernel        buffers          args     result                       scratch
@@ -15,7 +16,8 @@ kernel        buffers          args     result                       scratch
 ``min_cols``  x, out           B, R, C  out[b, c] = min(x[b, :, c])  none
 ============  ===============  =======  ===========================  ==================
 
-Status: 0, or `EMPTY` from a maximum or minimum over no elements (nothing is written then).
+Status: 0, or `EMPTY` from a maximum or minimum over no elements (nothing is written then), unless they are bools:
+the maximum of no bools is False, the minimum True.
 
 A fused kernel sums columns without storing the summed elements; with scratch of ``sum_cols_scratch(R, C)``
 elements, allocated for C <= `TILE` or its own tiles of that width, and the functions of
@@ -64,7 +66,7 @@ import numpy as np
 from common.numerics import BLOCK, LANES
 
 __all__ = [
-    "EMPTY", "TILE", "max_cols_source", "max_rows_source", "min_cols_source", "min_rows_source",
+    "EMPTY", "TILE", "extreme_dtype", "max_cols_source", "max_rows_source", "min_cols_source", "min_rows_source",
     "sum_cols_scratch", "sum_cols_source", "sum_oracle", "sum_rows_source",
 ]  # fmt: skip
 
@@ -123,18 +125,27 @@ def sum_rows_source(dtype: Any) -> str:
 
 def max_rows_source(dtype: Any) -> str:
     """Return the kernel ``out[r] = max(x[r, :])``; NaN if any is NaN, +0 above -0."""
-    return _rows_source("max_rows", "row_max", np.dtype(dtype), least=1)
+    return _rows_source("max_rows", "row_max", np.dtype(dtype), least=int(dtype != np.bool_))
 
 
 def min_rows_source(dtype: Any) -> str:
     """Return the kernel ``out[r] = min(x[r, :])``; NaN if any is NaN, -0 below +0."""
-    return _rows_source("min_rows", "row_min", np.dtype(dtype), least=1)
+    return _rows_source("min_rows", "row_min", np.dtype(dtype), least=int(dtype != np.bool_))
+
+
+def extreme_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype in which the extreme of elements is found: their own, but for unsigned ones."""
+    return np.dtype(np.int16) if dtype == np.uint8 else dtype
+
+
+def _word(dtype: np.dtype[Any]) -> str:
+    return "bool_" if dtype == np.bool_ else dtype.name
 
 
 def _rows_source(name: str, function: str, dtype: np.dtype[Any], least: int) -> str:
     return f"""def {name}(bufs, args):
-    x = buffer(bufs, 0, {dtype})
-    out = buffer(bufs, 1, {dtype})
+    x = buffer(bufs, 0, {_word(dtype)})
+    out = buffer(bufs, 1, {_word(dtype)})
     rows = args[0]
     columns = args[1]
     if rows > 0 and columns < {least}:
@@ -207,14 +218,19 @@ def min_cols_source(dtype: Any) -> str:
 
 
 def _extreme_cols_source(name: str, dtype: np.dtype[Any]) -> str:
+    empty = f"return {EMPTY}"
+    if dtype == np.bool_:
+        empty = f"""for i in range(batch * columns):
+            out[i] = bool_({int(name == "min")})
+        return 0"""
     return f"""def {name}_cols(bufs, args):
-    x = buffer(bufs, 0, {dtype})
-    out = buffer(bufs, 1, {dtype})
+    x = buffer(bufs, 0, {_word(dtype)})
+    out = buffer(bufs, 1, {_word(dtype)})
     batch = args[0]
     rows = args[1]
     columns = args[2]
     if rows < 1 and batch * columns > 0:
-        return {EMPTY}
+        {empty}
     if columns == 1:
         for b in range(batch):
             out[b] = row_{name}(x, b * rows, rows)

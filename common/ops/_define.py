@@ -64,11 +64,26 @@ def elementwise(
     return op
 
 
-def reduction(name: str, reduce: str, rules: Rules, *, doc: str, node_name: str | None = None) -> Op:
-    """Define a reduction over ``dim`` (a sorted tuple of non-negative ints), with ``keepdim``."""
+def reduction(
+    name: str,
+    reduce: str,
+    rules: Rules,
+    *,
+    doc: str,
+    node_name: str | None = None,
+    identity: bool = True,
+    samples: Samples = of_reduction,
+) -> Op:
+    """Define a reduction over ``dim`` (a sorted tuple of non-negative ints), with ``keepdim``.
+
+    Parameters
+    ----------
+    reduce : "sum", "prod", "max" or "min".
+    identity : whether it has a value over no elements.
+    """
 
     def spec(x: Spec, *, dim: tuple[int, ...], keepdim: bool) -> Spec:
-        if reduce != "sum":
+        if not identity:
             for axis in dim:
                 if x.shape[axis] == 0:
                     raise ShapeError(f"{name}(): dimension {axis} has size 0 and the op has no identity")
@@ -76,11 +91,11 @@ def reduction(name: str, reduce: str, rules: Rules, *, doc: str, node_name: str 
             shape = tuple(1 if i in dim else n for i, n in enumerate(x.shape))
         else:
             shape = tuple(n for i, n in enumerate(x.shape) if i not in dim)
-        dtype = np.dtype(np.int64) if reduce == "sum" and x.dtype.kind in "biu" else x.dtype
+        dtype = np.dtype(np.int64) if reduce in ("sum", "prod") and x.dtype.kind in "biu" else x.dtype
         return Spec(shape, dtype)
 
     return Op(name, "reduction", ("x",), spec, rules, doc, node_name=node_name, reduce=reduce,
-              attrs=("dim", "keepdim"), samples=of_reduction)  # fmt: skip
+              attrs=("dim", "keepdim"), samples=samples)  # fmt: skip
 
 
 def view(

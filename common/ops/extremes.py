@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from common.aliases import accept_numpy_names
+from common.dtypes import int16, uint8
 from common.errors import ShapeError
 from common.op import NativeCall, Op
 from common.ops._define import kernel
@@ -63,8 +64,8 @@ argmin_ = _position_op("min")
 
 
 def _positions(op: Op, x: Any, dim: int | None, keepdim: bool) -> Any:
-    if x.dtype.kind in "biu" and x.dtype.itemsize < 8:
-        x = to(x, dtype=np.dtype(np.int64), x_dtype=x.dtype)
+    if x.dtype == uint8:
+        x = to(x, dtype=int16, x_dtype=uint8)
     if dim is None:
         found = op(reshape(x, -1))
         return reshape(found, (1,) * x.ndim) if keepdim else found

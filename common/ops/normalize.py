@@ -6,6 +6,7 @@ from typing import Any
 
 from common.aliases import accept_numpy_names
 from common.dim import Dim
+from common.op import Op
 from common.ops._define import composite
 from common.ops._samples import join, one
 from common.ops.arithmetic import abs, rsqrt
@@ -99,6 +100,12 @@ normalize_ = composite(
 )  # fmt: skip
 
 
+def _over(op: Op, x: Any, dim: int) -> Any:
+    """An op over one dimension; a 0-d tensor is a row of one element."""
+    axis = normalize_dim(dim, x.ndim, op.name)
+    return op(x, dim=axis) if x.ndim else reshape(op(reshape(x, 1), dim=0), ())
+
+
 @accept_numpy_names
 def softmax(x: Any, dim: int) -> Any:
     """e^x along `dim`, divided by its sum.
@@ -118,7 +125,7 @@ def softmax(x: Any, dim: int) -> Any:
     >>> tw.softmax(tw.tensor([0.0, 0.0]), dim=0)
     tensor([0.5000, 0.5000])
     """
-    return softmax_(x, dim=normalize_dim(dim, x.ndim, "softmax"))
+    return _over(softmax_, x, dim)
 
 
 @accept_numpy_names
@@ -134,7 +141,7 @@ def log_softmax(x: Any, dim: int) -> Any:
     ------
     IndexRangeError : a dimension that does not exist.
     """
-    return log_softmax_(x, dim=normalize_dim(dim, x.ndim, "log_softmax"))
+    return _over(log_softmax_, x, dim)
 
 
 @accept_numpy_names

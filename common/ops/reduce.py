@@ -18,7 +18,7 @@ from common.spec import numel
 
 
 def normalize_dims(dim: int | tuple[int, ...] | list[int] | None, ndim: int, op: str) -> tuple[int, ...]:
-    """Sorted non-negative dimensions; None means all.
+    """Sorted non-negative dimensions; None means all. A 0-d tensor has none, though 0 and -1 name one, as in PyTorch.
 
     Raises
     ------
@@ -35,7 +35,7 @@ def normalize_dims(dim: int | tuple[int, ...] | list[int] | None, ndim: int, op:
     out = sorted(normalize_dim(d, ndim, op) for d in dims)
     if len(set(out)) != len(out):
         raise ShapeError(f"{op}(): dim {dim} names a dimension twice")
-    return tuple(out)
+    return tuple(out) if ndim else ()
 
 
 def normalize_dim(dim: int, ndim: int, op: str) -> int:
@@ -56,29 +56,45 @@ def normalize_dim(dim: int, ndim: int, op: str) -> int:
     return dim % limit
 
 
-def _kept(shape: Any, dim: tuple[int, ...]) -> tuple[Any, ...]:
+def kept(shape: Any, dim: tuple[int, ...]) -> tuple[Any, ...]:
     """`shape` with the reduced dimensions as 1: what broadcasts against the operand."""
     return tuple(1 if i in dim else n for i, n in enumerate(shape))
 
 
+def spread(g: Any, shape: Any, dim: tuple[int, ...]) -> Any:
+    """What was reduced over `dim`, with or without the dimensions, repeated to `shape`."""
+    return expand(reshape(g, kept(shape, dim)), shape)
+
+
+def require_float(op: str, x: Any) -> None:
+    """Refuse what is not floating point.
+
+    Raises
+    ------
+    DTypeError : always for ints and bools.
+    """
+    if x.dtype.kind != "f":
+        raise DTypeError(f"{op}(): input dtype should be floating point, got {x.dtype}; convert with .to(float32)")
+
+
 sum_ = reduction(
-    "sum", "sum", (lambda g, x_shape, dim, keepdim: expand(reshape(g, _kept(x_shape, dim)), x_shape),),
+    "sum", "sum", (lambda g, x_shape, dim: spread(g, x_shape, dim),),
     doc="Sum over dims, in the order of docs/numerics.md: 16 lanes per block of 1024. d/dx = 1.",
 )  # fmt: skip
 
 
-def _extremum_rule(g: Any, y: Any, x: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
-    shape = _kept(x.shape, dim)
+def _extremum_rule(g: Any, y: Any, x: Any, dim: tuple[int, ...]) -> Any:
+    shape = kept(x.shape, dim)
     ties = to(eq(x, reshape(y, shape)), dtype=x.dtype, x_dtype=bool_)
     return ties * (reshape(g, shape) / sum_(ties, dim=dim, keepdim=True))
 
 
 amax_ = reduction(
-    "amax", "max", (_extremum_rule,),
+    "amax", "max", (_extremum_rule,), identity=False,
     doc="Maximum over dims; nan if any is nan, +0 above -0. Ties share the gradient evenly.",
 )  # fmt: skip
 amin_ = reduction(
-    "amin", "min", (_extremum_rule,),
+    "amin", "min", (_extremum_rule,), identity=False,
     doc="Minimum over dims; nan if any is nan, -0 below +0. Ties share the gradient evenly.",
 )  # fmt: skip
 
@@ -90,7 +106,7 @@ def reduced_size(shape: Any, dim: tuple[int, ...]) -> Any:
 
 mean_ = composite(
     "mean", lambda x, *, dim, keepdim: sum_(x, dim=dim, keepdim=keepdim) / reduced_size(x.shape, dim),
-    (lambda g, x_shape, dim, keepdim: expand(reshape(g / reduced_size(x_shape, dim), _kept(x_shape, dim)), x_shape),),
+    (lambda g, x_shape, dim: spread(g / reduced_size(x_shape, dim), x_shape, dim),),
     inputs=("x",), samples=of_reduction,
     doc="Sum over dims divided by the number of elements. d/dx = 1 / n.",
 )  # fmt: skip
@@ -133,8 +149,7 @@ def mean(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     ------
     DTypeError : `x` is not floating point.
     """
-    if x.dtype.kind != "f":
-        raise DTypeError(f"mean(): input dtype should be floating point, got {x.dtype}; convert with .to(float32)")
+    require_float("mean", x)
     return mean_(x, dim=normalize_dims(dim, x.ndim, "mean"), keepdim=keepdim)
 
 

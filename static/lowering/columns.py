@@ -106,5 +106,7 @@ def _worst(function: str, dtype: np.dtype[Any]) -> Any:
     """What every element replaces in a maximum or minimum."""
     if dtype.kind == "f":
         return float("-inf") if function == "max" else float("inf")
+    if dtype == np.bool_:
+        return function == "min"
     info = np.iinfo(dtype)
     return info.min if function == "max" else info.max

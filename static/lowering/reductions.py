@@ -5,8 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
-
+from common.eager_kernels import reduced_dtype
 from common.op import NativeCall
 from common.shapes import contiguous_strides
 from common.spec import numel
@@ -48,7 +47,7 @@ def add_reduction(values: Values, node: Node) -> None:
     order = axes if by_columns else kept + summed
     split = len(summed) if by_columns else len(kept)
     source = _ordered(values, node, layout, order, split, by_columns)
-    dtype = value.spec.dtype if how == "sum" or value.spec.dtype.kind == "f" else np.dtype(np.int64)
+    dtype = reduced_dtype(how, value.spec.dtype)
     values.item(
         node,
         "cols" if by_columns else "rows",
@@ -141,7 +140,7 @@ def _reduce_between(values: Values, node: Node, layout: Layout, flags: list[bool
     sizes = [layout.shape[i] for i in axes]
     ints = (numel(tuple(sizes[:first])), numel(tuple(sizes[first:last])), numel(tuple(sizes[last:])))
     source, dtype = layout.root, value.spec.dtype
-    work = dtype if how == "sum" or dtype.kind == "f" else np.dtype(np.int64)
+    work = reduced_dtype(how, dtype)
     if source.dtype != work:
         source = values.fresh_copy(node, layout, work)
     out = values.result(value) if dtype == work else values.buffer(work, value.spec.shape)

@@ -16,6 +16,7 @@ import common.functional as F
 from common.op import Op
 from common.ops._samples import above_minus_one, away_from_zero, indices, positive, truth
 from tests.helpers import cases_linalg
+from tests.helpers.cases_reductions import add_cases as add_reductions
 
 Draw = Callable[[np.random.Generator, str, int], np.ndarray]
 
@@ -198,6 +199,8 @@ case("cross_entropy", F.cross_entropy, X("n", 5), Index("n"))
 case("cross_entropy", lambda x, t: F.cross_entropy(x, t, "sum"), X("n", 5), Index("n"))
 case("mse_loss", F.mse_loss, X("n", 3), X("n", 3))
 case("mse_loss", lambda x, y: F.mse_loss(x, y, "none"), X("n", 3), X("n", 3))
+
+add_reductions(case, X, T, Tied, Index)
 
 #: Functions whose results have sizes that depend on the data: no trace holds them. Operands as for a case.
 DATA_DEPENDENT: dict[str, tuple[Callable[..., Any], tuple[Draw, ...]]] = {
