@@ -1,4 +1,4 @@
-"""Gate: rows a, b, c, e, f: bits as in `dynamic`, and `static` not slower than jax.jit and torch.compile."""
+"""Gate: rows a to f, deep: bits as in `dynamic`, and `static` not slower than jax.jit and torch.compile."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from benchmarks.run import programs
 from benchmarks.workload import Workload, discover
 
 BOUND = 1.05  # of the upper end of the 95 % interval: two equal programs measure apart by a few percent
-ROWS = [workload for workload in discover() if workload.name.partition("-")[0] in set("abcef")]
+ROWS = [workload for workload in discover() if workload.name.partition("-")[0] in {*"abcdef", "deep"}]
 COMPILED = [peer for peer in installed() if peer in ("jax.jit", "torch.compile")]
 
 

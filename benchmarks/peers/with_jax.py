@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.peers import Built
 from benchmarks.workload import Array, Workload
-from benchmarks.workloads import charlm
+from benchmarks.workloads import charlm, deep
 
 jax.config.update("jax_enable_x64", True)  # for the float64 row and the int64 classes; float32 stays float32
 Params = dict[str, Any]
@@ -103,6 +103,20 @@ def regress(params: Params, x: Any, target: Any) -> Any:
     return jnp.mean((mlp(params, x) - target) ** 2)
 
 
+def three_layers(params: Params, x: Any, target: Any) -> Any:
+    """Return the loss of a classifier of three layers with relu between, named as in a Sequential."""
+    x = jax.nn.relu(x @ params["0.weight"].T + params["0.bias"])
+    x = jax.nn.relu(x @ params["2.weight"].T + params["2.bias"])
+    return cross_entropy(x @ params["4.weight"].T + params["4.bias"], target)
+
+
+def residual(params: Params, x: Any, target: Any) -> Any:
+    """Return the mean squared error of the deep network."""
+    for i in range(deep.LAYERS):
+        x = x + jnp.tanh(x @ params[f"layers.{i}.weight"].T + params[f"layers.{i}.bias"])
+    return jnp.mean((x - target) ** 2)
+
+
 def character_model(params: Params, codes: Any, target: Any) -> Any:
     """Return the loss of the character model."""
     x = params["embedding.weight"][codes].reshape(-1, charlm.CONTEXT * charlm.WIDTH)
@@ -151,5 +165,7 @@ TRAININGS: dict[str, tuple[Any, Any, Any]] = {
     "digits": (classify, *sgd(0.1, 0.9)),
     "f-mlp": (classify, *sgd(0.1)),
     "e-tiny-mlp": (regress, *sgd(0.05)),
+    "d-mlp-adam": (three_layers, *adam(0.001)),
+    "deep": (residual, *adam(0.001)),
     "charlm": (character_model, *adam(0.003)),
 }

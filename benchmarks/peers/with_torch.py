@@ -9,7 +9,7 @@ from torch import nn
 
 from benchmarks.peers import Built
 from benchmarks.workload import Array, Workload
-from benchmarks.workloads import chain, charlm, row_c
+from benchmarks.workloads import chain, charlm, deep, row_c, row_d
 
 torch.set_num_threads(1)
 Loss = Callable[[Any, Any], Any]
@@ -81,6 +81,26 @@ class CharacterModel(nn.Module):  # type: ignore[misc]
         return self.output(torch.tanh(self.hidden(torch.flatten(self.embedding(codes), 1))))
 
 
+class Residual(nn.Module):  # type: ignore[misc]
+    """The same layers under the same names."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(*(nn.Linear(deep.WIDTH, deep.WIDTH) for _ in range(deep.LAYERS)))
+
+    def forward(self, x: Any) -> Any:
+        """Return x (n, 64) after all layers."""
+        for layer in self.layers:
+            x = x + torch.tanh(layer(x))
+        return x
+
+
+def classifier() -> Any:
+    """Return a Sequential of three layers with relu between."""
+    a, b, c, d = row_d.WIDTHS
+    return nn.Sequential(nn.Linear(a, b), nn.ReLU(), nn.Linear(b, c), nn.ReLU(), nn.Linear(c, d))
+
+
 def mlp(*widths: int) -> Any:
     """Return a Sequential of two layers with a tanh between."""
     first, hidden, last = widths
@@ -98,5 +118,7 @@ TRAININGS: dict[str, tuple[Any, Loss, Any]] = {
     "digits": (lambda: mlp(64, 128, 10), F.cross_entropy, lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9)),
     "f-mlp": (lambda: mlp(64, 128, 10), F.cross_entropy, lambda p: torch.optim.SGD(p, lr=0.1)),
     "e-tiny-mlp": (lambda: mlp(2, 16, 1), F.mse_loss, lambda p: torch.optim.SGD(p, lr=0.05)),
+    "d-mlp-adam": (classifier, F.cross_entropy, lambda p: torch.optim.Adam(p, lr=0.001)),
+    "deep": (Residual, F.mse_loss, lambda p: torch.optim.Adam(p, lr=0.001)),
     "charlm": (CharacterModel, F.cross_entropy, lambda p: torch.optim.Adam(p, lr=0.003)),
 }
