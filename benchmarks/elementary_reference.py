@@ -1,4 +1,8 @@
-"""Reference values, sample points and error in ulp for the elementary functions."""
+"""Reference values, sample points and error in ulp for the elementary functions.
+
+The functions are those of the registry: every elementwise op that is `costly`, but for those in `NOT_MEASURED`. Each
+needs an entry in `REFERENCES`; a test says so.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +11,39 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["FUNCTIONS", "reference", "sample", "special_values", "ulp_error", "worst_error"]
+import common.functional
+from benchmarks.references import REFERENCES, Reference
+from common.kernels import elementary
+from common.op import REGISTRY
 
-FUNCTIONS = ("exp", "expm1", "log", "log1p", "sin", "cos", "tan", "tanh", "sigmoid", "erf", "pow", "rsqrt")
-"""The functions that are not exact; `pow` is the only one of two arguments."""
+__all__ = [
+    "FUNCTIONS", "NOT_MEASURED", "definition", "operands", "reference", "sample", "special_values", "ulp_error",
+    "worst_error",
+]  # fmt: skip
 
-_PREFILTER: dict[str, Callable[..., Any]] = {
-    name: getattr(np, name) for name in ("exp", "expm1", "log", "log1p", "sin", "cos", "tan", "tanh")
-}
-_PREFILTER |= {
-    "pow": np.power,
-    "rsqrt": lambda x: 1 / np.sqrt(x),
-    "sigmoid": lambda x: np.where(x < 0, np.exp(-np.abs(x)), 1) / (1 + np.exp(-np.abs(x))),
-}
+assert common.functional  # defines the ops
+
+NOT_MEASURED = frozenset(("div", "reciprocal", "sqrt", "gelu_erf", "gelu_tanh"))
+"""Costly ops without a row: correctly rounded by IEEE 754, or sums of measured functions that may cancel."""
+
+FUNCTIONS = tuple(
+    name
+    for name in REFERENCES
+    if name.partition("(")[0] in REGISTRY or hasattr(elementary, name)
+)  # fmt: skip
+"""Names of the functions that are not exact."""
+
+
+def definition(name: str) -> Callable[..., Any]:
+    """Return the scalar definition of a function."""
+    op = REGISTRY.get(name)
+    scalar: Callable[..., Any] = op.scalar if op is not None else getattr(elementary, name)
+    return scalar
+
+
+def operands(name: str) -> int:
+    """Return the number of arguments of a function."""
+    return REFERENCES[name].operands
 
 
 def _precision(dtype: Any) -> tuple[int, int]:
@@ -32,73 +56,52 @@ def reference(name: str, *arguments: float) -> Any:
     import mpmath as mp
 
     with mp.workprec(160):
-        x = mp.mpf(arguments[0])
-        if name == "pow":
-            return mp.power(x, mp.mpf(arguments[1]))
-        if name == "sigmoid":
-            return 1 / (1 + mp.exp(-x))
-        if name == "rsqrt":
-            return 1 / mp.sqrt(x)
-        return getattr(mp, name)(x)
+        return REFERENCES[name].exact(mp, *map(mp.mpf, arguments))
 
 
-def ulp_error(value: float, exact: Any, dtype: Any) -> float:
+def ulp_error(value: float, exact: Any, dtype: Any, floor: float = 0.0) -> float:
     """Return ``|value - exact|`` in units in the last place of ``exact`` in ``dtype``.
 
-    A result that is infinite counts as the first power of two beyond the range.
+    A result that is infinite counts as the first power of two beyond the range. The unit is at least that of `floor`.
     """
     import mpmath as mp
 
     digits, lowest = _precision(dtype)
     with mp.workprec(160):
-        if exact == 0:
-            return abs(float(value)) / 2.0**lowest
         top = 1024 if digits == 53 else 128
         got = mp.mpf(float(value)) if np.isfinite(value) else mp.sign(float(value)) * mp.ldexp(1, top)
         if np.isnan(value):
             return float("inf")
         if abs(exact) > mp.ldexp(1, top):
             exact = mp.sign(exact) * mp.ldexp(1, top)
-        unit = mp.ldexp(1, min(max(mp.frexp(exact)[1], lowest + digits), top) - digits)
+        size = max(abs(exact), mp.mpf(floor))
+        exponent = mp.frexp(size)[1] if size else lowest + digits
+        unit = mp.ldexp(1, min(max(exponent, lowest + digits), top) - digits)
         return float(abs(got - exact) / unit)
 
 
 def sample(name: str, dtype: Any, count: int, seed: int = 0) -> tuple[np.ndarray, ...]:
-    """Return points of the function's domain: some uniform where it bends, some over its whole range."""
+    """Return points of the function's domain: uniform where it bends, over all exponents, and random bit patterns."""
     rng = np.random.default_rng(seed)
+    entry, third = REFERENCES[name], count // 3
     wide = np.dtype(dtype).itemsize == 8
-    third = count // 3
-
-    def powers(low: float, high: float, signed: bool = True) -> np.ndarray:
-        return 2.0 ** rng.uniform(low, high, third) * (rng.choice([-1.0, 1.0], third) if signed else 1.0)
-
-    uniform = rng.uniform
-    bottom, top = (-1074, 1024) if wide else (-149, 128)
-    overflow, underflow = (709.78, -745.1) if wide else (88.72, -103.9)
-    if name == "pow":
-        x = np.concatenate([powers(bottom, top, False), powers(-2, 2, False), 1 + powers(-30, -1)])
-        exponent = uniform(underflow, overflow, 3 * third) / np.log(x)
-        y = np.concatenate([exponent[:third], uniform(-9, 9, third), exponent[2 * third :]])
-        x, y = x.astype(dtype), y.astype(dtype)
-        usable = (x > 0) & np.isfinite(x) & np.isfinite(y)
-        return x[usable], y[usable]
-    if name in ("exp", "expm1"):
-        parts = [uniform(underflow, overflow, third), uniform(-2, 2, third), powers(-60, 9)]
-    elif name in ("log", "rsqrt"):
-        parts = [powers(bottom, top, False), uniform(0.4, 2.2, third), 1 + powers(-50, -1)]
-    elif name == "log1p":
-        parts = [powers(-80, top, False), uniform(-0.999999, 3, third), powers(-60, -1.001)]
-    elif name in ("sin", "cos", "tan"):
-        limit = 47 if wide else 27
-        near = np.rint(powers(0, limit - 1)) * (np.pi / 2)  # where the reduced argument is smallest
-        parts = [powers(-60, limit), uniform(-10, 10, third), near]
-    elif name == "sigmoid":
-        parts = [uniform(underflow, 40, third), uniform(-3, 3, third), powers(-60, 6)]
-    else:
-        bend = 22.0 if name == "tanh" else 6.2
-        parts = [uniform(-bend, bend, third), uniform(-1.5, 1.5, third), powers(-60, 5)]
-    x = np.concatenate(parts).astype(dtype)
-    return (x[np.isfinite(x) & (x > 0)] if name in ("log", "rsqrt") else x[np.isfinite(x)],)
+    columns = []
+    for _ in range(entry.operands):
+        bottom, top = (-1074, 1024) if wide else (-149, 128)
+        bend = rng.uniform(*entry.bends(wide), third)
+        powers = 2.0 ** rng.uniform(bottom, top, third) * rng.choice([-1.0, 1.0], third)
+        noise = np.frombuffer(rng.bytes(third * np.dtype(dtype).itemsize), dtype)
+        columns.append([bend, powers, noise])
+    if entry.points is not None:  # where the function is hard
+        for column, points in zip(columns, entry.points(rng, third, wide), strict=True):
+            column.append(points)
+    if entry.operands == 2:  # all kinds meet
+        columns[1] = [column[rng.permutation(third)] if len(column) == third else column for column in columns[1]]
+        columns = [c + [c[0], c[1]] if i == 0 else c + [c[1], c[0]] for i, c in enumerate(columns)]
+    with np.errstate(over="ignore"):
+        x = [np.concatenate([part.astype(dtype) for part in column]) for column in columns]
+    usable = np.all([np.isfinite(each) for each in x], axis=0) & entry.inside(*x)
+    return tuple(each[usable] for each in x)
 
 
 def special_values(dtype: Any) -> np.ndarray:
@@ -109,7 +112,7 @@ def special_values(dtype: Any) -> np.ndarray:
         7, 10, 20, 22, 40, 4097, 5.93, 3.95, 0.921875, 0.126, 709.782712893384, 709.7827128933841,
         745.1332191019412, 88.72283, 88.722839, 103.97207, 103.9721, 2.0**27, 2.0**47, 2.0**53, 2.0**54,
         2.0**60, 2.0**-13, 2.0**-28, 1e9, 1e22, 1e30, 3e38, np.pi, np.pi / 2, np.pi / 4, np.sqrt(0.5),
-        np.sqrt(2.0),
+        np.sqrt(2.0), 0.75, 1.4616321449683622, 26.543, 27.226, 10.05, 9.19,
     ]  # fmt: skip
     with np.errstate(all="ignore"):
         positive = np.array(values, dtype)
@@ -118,21 +121,34 @@ def special_values(dtype: Any) -> np.ndarray:
     return np.concatenate([neighbours, -neighbours])
 
 
+def _suspects(entry: Reference, values: np.ndarray, points: tuple[np.ndarray, ...], count: int) -> list[int]:
+    """Return where the error seems largest, by a quick function in more digits or, for float64, in as many."""
+    wide = values.dtype.itemsize == 8
+    quick = entry.quick
+    if quick is None or (wide and np.finfo(np.longdouble).nmant < 60):
+        return []
+    kind = np.float64 if entry.only_double or not wide else np.longdouble
+    with np.errstate(all="ignore"):
+        exact = quick(*(p.astype(kind) for p in points))
+        digits, lowest = _precision(values.dtype)
+        size = np.maximum(np.abs(exact), entry.floor)
+        unit = np.ldexp(kind(1), np.maximum(np.frexp(size)[1] - digits, lowest))
+        error = np.abs(values - exact) / unit
+    return [int(i) for i in np.argsort(np.where(np.isfinite(error), error, 0))[-count:]]
+
+
 def worst_error(name: str, values: np.ndarray, points: tuple[np.ndarray, ...], checked: int) -> tuple[float, Any]:
     """Return the largest error found, in ulp, and the point it was found at.
 
-    Every value is compared in extended precision where numpy has it; the ``checked`` worst of those and as
-    many others are compared with mpmath, and only those count.
+    Every value is compared with a quick function, in extended precision where numpy has it; the ``checked`` worst of
+    those and as many others are compared with mpmath, and only those count.
     """
-    dtype = values.dtype
+    entry, dtype = REFERENCES[name], values.dtype
     stride = max(1, len(values) // checked)
-    candidates = list(range(0, len(values), stride))
-    if name in _PREFILTER and np.finfo(np.longdouble).nmant > 60:
-        exact = _PREFILTER[name](*(p.astype(np.longdouble) for p in points))
-        digits, lowest = _precision(dtype)
-        unit = np.ldexp(np.longdouble(1), np.maximum(np.frexp(exact)[1] - digits, lowest))
-        error = np.abs(values - exact) / unit
-        candidates += [int(i) for i in np.argsort(np.where(np.isfinite(error), error, 0))[-checked:]]
-    errors = [(ulp_error(values[i], reference(name, *(float(p[i]) for p in points)), dtype), i) for i in candidates]
+    candidates = [*range(0, len(values), stride), *_suspects(entry, values, points, checked)]
+    errors = [
+        (ulp_error(values[i], reference(name, *(float(p[i]) for p in points)), dtype, entry.floor), i)
+        for i in candidates
+    ]
     worst, index = max(errors)
     return worst, tuple(p[index] for p in points)

@@ -1,4 +1,7 @@
-"""The elementary functions of numpy, PyTorch and JAX, as calls to time; JAX's under jax.jit, and waited for."""
+"""The elementary functions of both engines, numpy (or scipy), PyTorch and JAX, as calls to time.
+
+JAX's are under jax.jit, and waited for. numpy and PyTorch write to memory made once; the others make their results.
+"""
 
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -13,7 +16,7 @@ Call = Callable[[], Any]
 
 def libraries() -> list[str]:
     """Return the libraries that are installed, without importing them."""
-    return [name for name in LIBRARIES if find_spec(name) is not None]
+    return [name for name in ("numpy", "torch", "jax") if find_spec(name) is not None]
 
 
 def call(library: str, name: str, arguments: tuple[Array, ...]) -> Call | None:
@@ -22,11 +25,11 @@ def call(library: str, name: str, arguments: tuple[Array, ...]) -> Call | None:
     Parameters
     ----------
     library : str
-        "numpy", "torch" or "jax".
+        "dynamic", "static", "numpy", "torch" or "jax".
     name : str
         A name in `benchmarks.elementary_reference.FUNCTIONS`.
     arguments : arrays
-        (n,) each; numpy and PyTorch write the result to memory made once, JAX makes its own.
+        (n,) each.
     """
     return LIBRARIES[library](name, arguments)
 
@@ -42,7 +45,13 @@ def _numpy(name: str, arguments: tuple[Array, ...]) -> Call | None:
         return np.reciprocal(np.add(e, 1, out=out), out=out)
 
     composed: dict[str, Any] = {"rsqrt": rsqrt, "sigmoid": sigmoid, "pow": np.power}
-    function = composed.get(name) or getattr(np, name, None)
+    renamed = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "atan2": "arctan2", "asinh": "arcsinh",
+               "acosh": "arccosh", "atanh": "arctanh"}  # fmt: skip
+    function = composed.get(name) or getattr(np, renamed.get(name, name), None)
+    if function is None and find_spec("scipy") is not None:
+        from scipy import special
+
+        function = getattr(special, {"lgamma": "gammaln", "digamma": "psi"}.get(name, name), None)
     return None if function is None else lambda: function(*arguments, out=out)
 
 
@@ -52,6 +61,10 @@ def _torch(name: str, arguments: tuple[Array, ...]) -> Call | None:
     torch.set_num_threads(1)
     tensors = [torch.from_numpy(x) for x in arguments]
     out = torch.empty_like(tensors[0])
+    if name == "softplus":
+        return lambda: torch.nn.functional.softplus(*tensors)
+    if order := _order(name):
+        return lambda: torch.polygamma(order, *tensors, out=out)
     function = getattr(torch, name)
     return lambda: function(*tensors, out=out)
 
@@ -61,13 +74,44 @@ def _jax(name: str, arguments: tuple[Array, ...]) -> Call | None:
     import jax.numpy as jnp
 
     jax.config.update("jax_enable_x64", True)
-    elsewhere = {"erf": jax.lax.erf, "rsqrt": jax.lax.rsqrt, "sigmoid": jax.nn.sigmoid}
-    function = jax.jit(elsewhere.get(name) or getattr(jnp, name))
+    if order := _order(name):
+        function = jax.jit(lambda x: jax.lax.polygamma(jnp.full_like(x, order), x))
+    else:
+        elsewhere = {"erfinv": "erf_inv", "asin": "asin", "acos": "acos", "atan": "atan"}
+        places = (getattr(space, elsewhere.get(name, name), None) for space in (jax.nn, jnp, jax.lax))
+        function = jax.jit(next(place for place in places if place is not None))
     own = [jnp.asarray(x) for x in arguments]
     return lambda: jax.block_until_ready(function(*own))
 
 
+def _order(name: str) -> int:
+    """The order in a name such as polygamma(2); 0 without one."""
+    return int(name.partition("(")[2].rstrip(")") or 0)
+
+
+def _dynamic(name: str, arguments: tuple[Array, ...]) -> Call | None:
+    import dynamic
+
+    return _engine(dynamic, name, [dynamic.from_numpy(x) for x in arguments])
+
+
+def _static(name: str, arguments: tuple[Array, ...]) -> Call | None:
+    import static
+
+    program = static.function(lambda *operands: _engine(static, name, operands)())
+    return _engine(static, name, arguments) and (lambda: program(*arguments))
+
+
+def _engine(engine: Any, name: str, operands: Any) -> Any:
+    if order := _order(name):
+        return lambda: engine.polygamma(order, *operands)
+    function = getattr(engine, name, None)
+    return None if function is None else lambda: function(*operands)
+
+
 LIBRARIES: dict[str, Callable[[str, tuple[Array, ...]], Call | None]] = {
+    "dynamic": _dynamic,
+    "static": _static,
     "numpy": _numpy,
     "torch": _torch,
     "jax": _jax,

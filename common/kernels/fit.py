@@ -18,6 +18,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from common.kernels import fit_inverse
+
 __all__ = ["fit", "main"]
 
 GRID = 600
@@ -180,7 +182,7 @@ def main() -> None:
     # Their float32 functions compute in float64
     in_double = {"LOG2_32", "EXP2_32", "SIN_32", "COS_32"}
     with mp.workdps(60):
-        for name, what, *target in _targets():
+        for name, what, *target in [*_targets(), *fit_inverse.targets()]:
             coefficients, error = fit(*target)
             single = name.endswith("32") and name not in in_double
             numbers = ", ".join(repr(float(np.float32(c) if single else float(c))) for c in coefficients)

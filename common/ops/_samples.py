@@ -121,3 +121,8 @@ def conversions(rng: Rng, dtype: Any) -> list[Any]:
     """An array and a dtype to convert to."""
     targets = [np.dtype(d) for d in ("float32", "float64")]
     return [((away_from_zero(rng, (5,), dtype),), {"dtype": d, "x_dtype": np.dtype(dtype)}) for d in targets]
+
+
+def inside_unit(rng: Rng, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """Values of both signs between 0.1 and 0.9 in magnitude."""
+    return np.asarray(rng.uniform(0.1, 0.9, shape) * rng.choice([-1.0, 1.0], shape), dtype)

@@ -14,7 +14,7 @@ import numpy as np
 
 import common.functional as F
 from common.op import Op
-from common.ops._samples import above_minus_one, away_from_zero, indices, positive, truth
+from common.ops._samples import above_minus_one, away_from_zero, indices, inside_unit, positive, truth
 from tests.helpers import cases_linalg
 from tests.helpers.cases_reductions import add_cases as add_reductions
 
@@ -58,6 +58,11 @@ def P(*shape: Any) -> Draw:
     return lambda rng, dtype, n: positive(rng, _sizes(shape, n), dtype)
 
 
+def U(*shape: Any) -> Draw:
+    """Floats of both signs inside (-1, 1)."""
+    return lambda rng, dtype, n: inside_unit(rng, _sizes(shape, n), dtype)
+
+
 def Index(*shape: Any, limit: Any = 5) -> Draw:
     """Indices below a limit, which may be "n"."""
     return lambda rng, dtype, n: indices(rng, _sizes(shape, n), max(_sizes((limit,), n)[0], 1))
@@ -82,7 +87,7 @@ def case(name: str, f: Callable[..., Any], *operands: Draw, **options: Any) -> N
     known.append(Case(f"{name}-{len(known)}", f, operands, **options))
 
 
-_DOMAINS = {"log": P, "sqrt": P, "rsqrt": P, "pow": P}
+_DOMAINS = {"log": P, "sqrt": P, "rsqrt": P, "pow": P, "asin": U, "acos": U}
 _STEPS = {"sign", "zeros_like", "ones_like"}
 
 for _name in F.__all__:

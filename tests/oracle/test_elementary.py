@@ -14,72 +14,101 @@ from benchmarks.accuracy import inputs
 from benchmarks.bits import difference
 from benchmarks.elementary_reference import (
     FUNCTIONS,
+    NOT_MEASURED,
+    definition,
+    operands,
     reference,
     sample,
     special_values,
     ulp_error,
     worst_error,
 )
+from benchmarks.references import REFERENCES
 from benchmarks.scalar_loop import compile_loop
 from common.kernels import elementary, trigonometric
 from common.native.primitives import evaluate
+from common.op import REGISTRY
 
 DTYPES = [np.float64, np.float32]
-EXACT = ("abs", "sign", "signbit", "reciprocal", "sqrt", "square", "maximum", "minimum")
+# and their number of operands
+EXACT = {"abs": 1, "sign": 1, "signbit": 1, "reciprocal": 1, "sqrt": 1, "square": 1, "maximum": 2, "minimum": 2}
 # What the docstrings promise, in ulp (float64, float32)
 BOUNDS = {
     "exp": (1.0, 1.0), "expm1": (1.3, 1.3), "log": (1.0, 1.2), "log1p": (1.0, 1.3), "sin": (1.0, 0.51),
     "cos": (1.0, 0.51), "tan": (2.3, 0.51), "tanh": (2.2, 2.1), "sigmoid": (2.4, 2.4), "erf": (1.2, 1.4),
     "pow": (1.4, 0.6), "rsqrt": (1.51, 1.51),
+    "asin": (1.2, 1.2), "acos": (1.2, 1.2), "atan": (1.5, 1.5), "atan2": (1.6, 1.6),
 }  # fmt: skip
 
 
+def scalar(name):
+    """The scalar definition of a function, also of an exact one that is no op."""
+    return getattr(elementary, name) if name in EXACT else definition(name)
+
+
 def compiled(name, dtype):
-    definition = getattr(elementary, name)
-    operands = 2 if name in ("pow", "maximum", "minimum") else 1
-    return compile_loop(f"{name}_{np.dtype(dtype).name}", definition, *[dtype] * operands)
+    count = EXACT.get(name) or operands(name)
+    return compile_loop(f"{name}_{np.dtype(dtype).name}", scalar(name), *[dtype] * count)
 
 
 def bit_inputs(name, dtype, count):
     """Arguments for the exact functions too: those of a function with as many operands."""
-    if name in FUNCTIONS:
-        return inputs(name, dtype, count)
-    return inputs("pow" if name in ("maximum", "minimum") else "tanh", dtype, count)
+    return inputs({1: "tanh", 2: "pow"}[EXACT[name]] if name in EXACT else name, dtype, count)
+
+
+def test_every_costly_op_is_measured_or_named():
+    costly = {op.name for op in REGISTRY.values() if op.kind == "elementwise" and op.costly}
+    assert costly - set(FUNCTIONS) == NOT_MEASURED
+    assert set(FUNCTIONS) == set(BOUNDS)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", FUNCTIONS + EXACT)
+@pytest.mark.parametrize("name", [*FUNCTIONS, *EXACT])
 def test_both_backends_give_the_same_bits(name, dtype):
     arguments = bit_inputs(name, dtype, 300_000)
     result = compiled(name, dtype)(*arguments)
-    assert difference(result, np.asarray(evaluate(getattr(elementary, name), *arguments))) is None
+    assert difference(result, np.asarray(evaluate(scalar(name), *arguments))) is None
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_the_last_bits_against_mpmath(name, dtype):
     points = sample(name, dtype, 200_000, seed=1)
-    values = evaluate(getattr(elementary, name), *points)
+    values = evaluate(scalar(name), *points)
     worst, where = worst_error(name, values, points, 800)
     assert worst <= BOUNDS[name][DTYPES.index(dtype)], f"{worst} ulp at {where}"
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", [n for n in FUNCTIONS if n != "pow"])
+@pytest.mark.parametrize("name", [n for n in FUNCTIONS if operands(n) == 1])
 def test_special_arguments_against_mpmath(name, dtype):
     x = special_values(dtype)
-    values = evaluate(getattr(elementary, name), x)
+    values = evaluate(scalar(name), x)
     assert values.dtype == dtype
-    limit = float(trigonometric.LIMIT[np.dtype(dtype)]) if name in ("sin", "cos", "tan") else math.inf
-    low = {"log": 0.0, "log1p": -1.0, "rsqrt": 0.0}.get(name, -math.inf)
-    for argument, value in zip(x.tolist(), values.tolist(), strict=True):
-        if not math.isfinite(argument) or argument < low:
-            continue
-        if argument == low:
-            assert abs(value) == math.inf
-        elif abs(argument) <= limit:
-            error = ulp_error(value, reference(name, argument), dtype)
+    inside = REFERENCES[name].inside(x)
+    for argument, value in zip(x[inside].tolist(), values[inside].tolist(), strict=True):
+        if math.isfinite(argument):
+            error = ulp_error(value, reference(name, argument), dtype, REFERENCES[name].floor)
             assert error <= BOUNDS[name][DTYPES.index(dtype)], (argument, value, error)
+
+
+POLES = {"log": [(0.0, -math.inf), (-0.0, -math.inf)], "log1p": [(-1.0, -math.inf)], "rsqrt": [(0.0, math.inf)]}
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", POLES)
+def test_poles(name, dtype):
+    for argument, value in POLES[name]:
+        assert evaluate(scalar(name), np.array([argument], dtype)).tolist() == [value]
+
+
+OUTSIDE = {"log": -0.5, "log1p": -1.5, "rsqrt": -1.0, "sqrt": -1.0, "asin": 1.0000001, "acos": -1.0000001}
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_nan_outside_the_domain(name, dtype):
+    assert np.isnan(evaluate(scalar(name), np.array([OUTSIDE[name], np.copysign(np.inf, OUTSIDE[name])], dtype))).all()
 
 
 LIMITS = {
@@ -87,7 +116,8 @@ LIMITS = {
     "log1p": (math.nan, math.inf), "sin": (math.nan, math.nan), "cos": (math.nan, math.nan),
     "tan": (math.nan, math.nan), "tanh": (-1.0, 1.0), "sigmoid": (0.0, 1.0), "erf": (-1.0, 1.0),
     "rsqrt": (math.nan, 0.0), "reciprocal": (-0.0, 0.0), "sign": (-1.0, 1.0), "abs": (math.inf, math.inf),
-    "sqrt": (math.nan, math.inf),
+    "sqrt": (math.nan, math.inf), "asin": (math.nan, math.nan), "acos": (math.nan, math.nan),
+    "atan": (-math.pi / 2, math.pi / 2),
 }  # fmt: skip
 
 
@@ -95,19 +125,19 @@ LIMITS = {
 @pytest.mark.parametrize("name", LIMITS)
 def test_infinities_and_nan(name, dtype):
     x = np.array([-np.inf, np.inf, np.nan], dtype)
-    values = evaluate(getattr(elementary, name), x)
+    values = evaluate(scalar(name), x)
     assert difference(values, np.array([*LIMITS[name], np.nan], dtype)) is None
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", ["expm1", "log1p", "sin", "tan", "tanh", "erf", "sqrt"])
+@pytest.mark.parametrize("name", ["expm1", "log1p", "sin", "tan", "tanh", "erf", "sqrt", "asin", "atan"])
 def test_zeros_keep_their_sign_and_odd_functions_are_odd(name, dtype):
     x = np.array([-0.0, 0.0], dtype)
-    assert difference(evaluate(getattr(elementary, name), x), x) is None
-    if name in ("sin", "tan", "tanh", "erf"):
+    assert difference(evaluate(scalar(name), x), x) is None
+    if name in ("sin", "tan", "tanh", "erf", "asin", "atan"):
         points = sample(name, dtype, 3_000)[0]
-        values = evaluate(getattr(elementary, name), points)
-        assert difference(evaluate(getattr(elementary, name), -points), -values) is None
+        values = evaluate(scalar(name), points)
+        assert difference(evaluate(scalar(name), -points), -values) is None
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -147,6 +177,22 @@ def test_pow_of_special_operands(dtype):
                 base,
                 exponent,
             )
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_atan2_of_special_operands(dtype):
+    y, x = (g.ravel() for g in np.meshgrid(special_values(dtype), special_values(dtype)))
+    values = evaluate(elementary.atan2, y, x)
+    for ordinate, abscissa, value in zip(y.tolist(), x.tolist(), values.tolist(), strict=True):
+        expected = math.atan2(ordinate, abscissa)  # C99's for zeros and infinities
+        if math.isnan(expected):
+            assert math.isnan(value), (ordinate, abscissa)
+            continue
+        assert math.copysign(1, value) == math.copysign(1, expected), (ordinate, abscissa)
+        if not 0 < abs(ordinate) < math.inf or not 0 < abs(abscissa) < math.inf:
+            assert value == dtype(expected), (ordinate, abscissa)
+        else:
+            assert ulp_error(value, reference("atan2", ordinate, abscissa), dtype) <= 1.6, (ordinate, abscissa)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
