@@ -41,13 +41,18 @@ def backward(
     roots = _as_tuple(tensors)
     retain = create_graph if retain_graph is None else retain_graph
     wanted = None if inputs is None else {x.edge for x in _as_tuple(inputs)}
-    totals = _run(roots, grad_tensors, create_graph, retain, wanted)
     seen = {id(x.data if isinstance(x, TensorBase) else x) for x in _as_tuple(grad_tensors)}
-    for edge, total in totals.items():
-        if isinstance(edge, TensorBase) and (wanted is None or edge in wanted):
-            if type(total) is np.ndarray:
-                total = wrap(_own(total, seen))
-            accumulate(edge, total if isinstance(total, TensorBase) else wrap(_array(total)), create_graph)
+
+    def deposit(leaf: Any, total: Any) -> bool:
+        if not isinstance(leaf, TensorBase) or (wanted is not None and leaf not in wanted):
+            return False
+        if type(total) is np.ndarray:
+            total = wrap(_own(total, seen))
+        accumulate(leaf, total if isinstance(total, TensorBase) else wrap(_array(total)), create_graph)
+        return True
+
+    for edge, total in _run(roots, grad_tensors, create_graph, retain, wanted, deposit=deposit).items():
+        deposit(edge, total)
 
 
 def _own(total: np.ndarray, seen: set[int]) -> np.ndarray:
@@ -163,7 +168,13 @@ def cotangent_like(root: TensorBase) -> Any:
 
 
 def _run(
-    roots: tuple[Any, ...], cotangents: Any, create_graph: bool, retain: bool, wanted: Any, order: Any = None
+    roots: tuple[Any, ...],
+    cotangents: Any,
+    create_graph: bool,
+    retain: bool,
+    wanted: Any,
+    order: Any = None,
+    deposit: Any = None,
 ) -> dict[Any, Any]:
     seeds = []
     given = _as_tuple(cotangents) if cotangents is not None else (None,) * len(roots)
@@ -188,6 +199,7 @@ def _run(
             wanted=wanted,
             consumer=user_frame(3),
             order=order,
+            deposit=deposit,
         )
 
 

@@ -49,7 +49,7 @@ class Leaf(TensorBase):
         self.requires_grad = False
         self.grad_fn = None
         self.output_nr = 0
-        self._grad = self._sink = None
+        self._grad = None
         if requires_grad:
             if self.data.dtype.kind != "f":
                 raise DTypeError(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from common import autograd, dtypes, mode
+from common import autograd, dtypes, hooks, mode
 from common.aliasing import refuse_shared
 from common.create import lift
 from common.dim import same_shape
@@ -284,6 +284,9 @@ _METHODS = {
     "copy_": copy_, "zero_": zero_, "fill_": fill_, "detach": detach, "clone": clone, "backward": backward,
     "requires_grad_": requires_grad_, "numpy": numpy, "to": to, "item": _item, "__bool__": _bool, "__len__": _len,
     "__iter__": _iter, "__array__": _array, "__repr__": _repr, "__index__": _index,
+    "register_hook": hooks.register_hook, "retain_grad": hooks.retain_grad,
+    "retains_grad": property(hooks.retains_grad),
+    "register_post_accumulate_grad_hook": hooks.register_post_accumulate_grad_hook,
     "tolist": lambda self: concrete(self).tolist(),
     "__float__": lambda self: float(_item(self)),
     "__int__": lambda self: int(_item(self)),

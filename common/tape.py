@@ -15,11 +15,12 @@ from __future__ import annotations
 import itertools
 import os
 import sys
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from pathlib import Path
 from types import CodeType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +28,9 @@ from common.dim import same_shape
 from common.errors import GraphFreedError
 from common.mode import current_trace
 from common.op import REGISTRY, Op
+
+if TYPE_CHECKING:
+    from common.hooks import HookedPass
 
 _HOME = Path(__file__).absolute().parent.parent
 
@@ -56,7 +60,7 @@ class Node:
     """
 
     __slots__ = ("op", "attrs", "backward", "number", "edges", "saved", "fit", "code", "lasti", "freed_by",
-                 "__weakref__")  # fmt: skip
+                 "_hooks", "_metadata", "__weakref__")  # fmt: skip
 
     def __init__(
         self, op: Op, attrs: Any, edges: tuple[Edge, ...], saved: Any, fit: Any, code: Any, lasti: int
@@ -91,6 +95,23 @@ class Node:
         """The user's file, line and function."""
         return locate(self.code, self.lasti)
 
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """A dictionary for the user's own purposes."""
+        try:
+            return self._metadata
+        except AttributeError:
+            self._metadata: dict[str, Any] = {}
+            return self._metadata
+
+    def register_hook(self, hook: Callable[..., Any]) -> Any:
+        """Call ``hook(grad_inputs, grad_outputs)`` after the node's rules; it returns None or new `grad_inputs`."""
+        return _register(self, "after", hook)
+
+    def register_prehook(self, hook: Callable[..., Any]) -> Any:
+        """Call ``hook(grad_outputs)`` before the node's rules; it returns None or new `grad_outputs`."""
+        return _register(self, "before", hook)
+
     def __repr__(self) -> str:
         return f"<{self.name()} object at {id(self):#x}>"
 
@@ -98,7 +119,7 @@ class Node:
 class AccumulateGrad:
     """The end of a path: the leaf into whose `.grad` the gradient goes."""
 
-    __slots__ = ("variable",)
+    __slots__ = ("__weakref__", "variable")
     next_functions: tuple[()] = ()
 
     def __init__(self, variable: Any) -> None:
@@ -108,15 +129,39 @@ class AccumulateGrad:
         """PyTorch's name."""
         return "AccumulateGrad"
 
+    def register_hook(self, hook: Callable[..., Any]) -> Any:
+        """Call ``hook((), grad_outputs)`` after a pass has added to the leaf's `.grad`."""
+        return _register(self.variable, "after", hook)
+
+    def register_prehook(self, hook: Callable[..., Any]) -> Any:
+        """Call ``hook(grad_outputs)`` before a pass adds to the leaf's `.grad`; it returns None or what to add."""
+        return _register(self.variable, "before", hook)
+
     def __repr__(self) -> str:
         return f"<AccumulateGrad object at {id(self):#x}>"
 
 
 def accumulate_grad(leaf: Any) -> AccumulateGrad:
-    """The AccumulateGrad of a leaf: one object as long as the leaf lives."""
-    if leaf._sink is None:
-        leaf._sink = AccumulateGrad(leaf)
-    return leaf._sink
+    """The AccumulateGrad of a leaf: one object as long as somebody holds it; the leaf does not, to avoid a cycle."""
+    sink: AccumulateGrad | None = getattr(leaf, "_sink", _nothing)()
+    if sink is None:
+        sink = AccumulateGrad(leaf)
+        leaf._sink = weakref.ref(sink)
+    return sink
+
+
+def _nothing() -> None:
+    """A reference to nothing."""
+
+
+def _register(owner: Any, kind: str, hook: Callable[..., Any]) -> Any:
+    from common.hooks import RemovableHandle, hooks_of
+
+    return RemovableHandle(getattr(hooks_of(owner), kind), hook)
+
+
+#: Whether anything has ever been given hooks: backward passes look for them only then.
+hooks_seen = False
 
 
 class _Own(dict[str, bool]):
@@ -190,6 +235,7 @@ def backward_pass(
     consumer: tuple[Any, int] = (None, 0),
     order: list[Node] | None = None,
     first: int = -1,
+    deposit: Callable[[Any, Any], bool] | None = None,
 ) -> dict[Edge, Any]:
     """Propagate cotangents; return the total of each leaf, and of each slot in `wanted`.
 
@@ -202,6 +248,8 @@ def backward_pass(
     consumer : the user's frame, kept to explain a second backward.
     order : the nodes that the roots reach, where they are known.
     first : number of the earliest node to handle; totals of earlier ones are returned.
+    deposit : ``deposit(leaf, total)`` adds to `.grad` and says whether the leaf is one to add to; called here for
+        leaves whose hooks have to run in between.
 
     Raises
     ------
@@ -219,14 +267,52 @@ def backward_pass(
         totals[edge] = seed if old is None else REGISTRY["add"](old, seed)
     trace = current_trace()
     useful = None if wanted is None else _leading_to(order, wanted)
-    if unpack is None and trace is None:
+    roots = [edge for edge, _ in seeds]
+    if hooks_seen and (handled := _hooked(order, useful, roots)) is not None:
+        from common.hooks import HookedPass
+
+        with HookedPass(handled, roots, unpack is None, deposit) as run:
+            _run_tensors(order, totals, unpack, retain, consumer, useful, wanted, run)
+    elif unpack is None and trace is None:
         _run_arrays(order, totals, retain, consumer, useful, wanted)
-        return totals
+    else:
+        _run_tensors(order, totals, unpack, retain, consumer, useful, wanted, None)
+    if trace is not None:
+        trace.origin = None
+    return totals
+
+
+def _hooked(order: list[Node], useful: set[Any] | None, roots: list[Edge]) -> list[Node] | None:
+    """The nodes to handle if any of them, or a leaf that they lead to, has hooks."""
+    from common.hooks import has_hooks
+
+    handled = order if useful is None else [node for node in order if node in useful]
+    return handled if has_hooks(order, roots) else None
+
+
+def _run_tensors(
+    order: list[Node],
+    totals: dict[Edge, Any],
+    unpack: Callable[[Node], Any] | None,
+    retain: bool,
+    consumer: tuple[Any, int],
+    useful: set[Any] | None,
+    wanted: set[Any] | None,
+    run: HookedPass | None,
+) -> None:
+    """The loop of `backward_pass` where rules are recorded, or hooks run."""
+    trace = current_trace()
+    if run is not None:
+        run.retire(None, totals)
     for node in order:
+        if run is not None:
+            run.arrive(node, totals)
         if useful is not None and node not in useful:
             continue
         g = _take(totals, node, keep=wanted is not None)
         if g is None:
+            if run is not None:
+                run.retire(node, totals)
             continue
         saved = node.saved
         if saved is None:
@@ -236,7 +322,11 @@ def backward_pass(
             needs = tuple(e if e is not None and _is_useful(e, useful, wanted) else None for e in needs)
         if trace is not None:
             trace.origin = node
+        if run is not None:
+            g = run.before(node, g)
         contributions = node.op.backward(unpack(node) if unpack else saved, node.attrs, g, needs)
+        if run is not None:
+            contributions = run.after(node, contributions, g)
         if not retain and saved:
             node.saved, node.freed_by = None, consumer
         fits = node.fit
@@ -247,10 +337,9 @@ def backward_pass(
             if fits is not None:
                 c = fit(c, *fits[position])
             old = totals.get(edge)
-            totals[edge] = c if old is None else old + c
-    if trace is not None:
-        trace.origin = None
-    return totals
+            totals[edge] = c if old is None else REGISTRY["add"](old, c)
+        if run is not None:
+            run.retire(node, totals)
 
 
 def _run_arrays(

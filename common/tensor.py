@@ -39,7 +39,7 @@ class TensorBase:
     grad : the gradient accumulated by `backward`, None or a tensor of the same shape.
     """
 
-    __slots__ = ("data", "requires_grad", "grad_fn", "output_nr", "_grad", "_sink", "_family", "__weakref__")
+    __slots__ = ("data", "requires_grad", "grad_fn", "output_nr", "_grad", "_sink", "_family", "_hooks", "__weakref__")
     __op_priority__ = 2
     __array_priority__ = 1000
     __array_ufunc__ = None
@@ -49,7 +49,6 @@ class TensorBase:
     grad_fn: Node | None
     output_nr: int
     _grad: Any
-    _sink: Any
 
     if TYPE_CHECKING:  # the methods of `common.methods` and the operators of `common.operators`
 
@@ -223,7 +222,7 @@ def record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     t: Any = _new(eager_class or _no_engine())
     t.data = y if type(y) is _ndarray else np.asarray(y)
     t.output_nr = 0
-    t._grad = t._sink = None
+    t._grad = None
     if op.kind == "view" and isinstance(operands[0], TensorBase):
         note_view(operands[0], t)
     if wanted and found.recorded and _grad_enabled():

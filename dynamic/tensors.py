@@ -53,7 +53,7 @@ class Tensor(TensorBase, metaclass=_TensorType):
         self.requires_grad = False
         self.grad_fn = None
         self.output_nr = 0
-        self._grad = self._sink = None
+        self._grad = None
         if requires_grad:
             self.requires_grad_()
 
@@ -133,7 +133,7 @@ def _binary(op: Op) -> Callable[[Any, Any], Any]:
         t = _new(Tensor)
         t.data = y
         t.output_nr = 0
-        t._grad = t._sink = None
+        t._grad = None
         if (a.requires_grad or b.requires_grad) and _grad_enabled():
             e: Edge = a.grad_fn
             if e is None:
@@ -206,7 +206,7 @@ def _unary(op: Op) -> Callable[[Any], Any]:
         t = _new(Tensor)
         t.data = y
         t.output_nr = 0
-        t._grad = t._sink = None
+        t._grad = None
         if a.requires_grad and _grad_enabled():
             e: Edge = a.grad_fn
             node = _new(Node)

@@ -30,7 +30,7 @@ class ArrayTensor(TensorBase):
         self.requires_grad = False
         self.grad_fn = None
         self.output_nr = 0
-        self._grad = self._sink = None
+        self._grad = None
 
 
 class AtOnce:

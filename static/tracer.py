@@ -33,7 +33,7 @@ class Tracer(TensorBase):
         self.requires_grad = False
         self.grad_fn = None
         self.output_nr = 0
-        self._grad = self._sink = None
+        self._grad = None
 
     def describe_escape(self) -> EscapedTracerError:
         """The error for a tracer that is used after its trace."""

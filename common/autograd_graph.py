@@ -1,0 +1,6 @@
+"""What programs do with the recorded graph: `autograd.graph` of both engines."""
+
+from common.hooks import RemovableHandle, register_multi_grad_hook
+from common.tape import Node
+
+__all__ = ["Node", "RemovableHandle", "register_multi_grad_hook"]

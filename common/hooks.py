@@ -1,0 +1,330 @@
+"""Functions that users hang into a backward pass, and the order in which they run.
+
+For a node: hooks of its result's tensors, each seeing the total once, in order of registration; `retain_grad`; the
+node's pre-hooks; the rules; its hooks. For a leaf, after the last node that contributes to it: hooks of the tensor,
+pre-hooks of its AccumulateGrad, the addition to `.grad`, post-accumulate hooks, hooks of the AccumulateGrad. A pass in
+which nothing has hooks does not come here.
+"""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+
+from common import mode, tape
+from common.errors import ArgumentError, GradientError, ShapeError
+from common.tape import Edge, Node
+from common.tensor import TensorBase, wrap
+
+Hook = Callable[..., Any]
+
+
+class RemovableHandle:
+    """What registering a hook returns; also a context manager that removes it at the end.
+
+    Parameters
+    ----------
+    hooks : where the hook stands.
+    hook : the function.
+    """
+
+    _ids = itertools.count()
+
+    def __init__(self, hooks: dict[int, Hook], hook: Hook) -> None:
+        self._hooks = hooks
+        self.id = next(self._ids)
+        hooks[self.id] = hook
+
+    def remove(self) -> None:
+        """Take the hook out; again does nothing."""
+        self._hooks.pop(self.id, None)
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.remove()
+
+
+class Hooks:
+    """The hooks of one node or leaf.
+
+    Attributes
+    ----------
+    tensor : per output, functions of the total gradient.
+    retained : per output, the tensor whose `.grad` keeps the total.
+    before, after : of the node itself.
+    accumulated : post-accumulate hooks of a leaf.
+    """
+
+    __slots__ = ("accumulated", "after", "before", "retained", "tensor")
+
+    def __init__(self) -> None:
+        self.tensor: dict[int, dict[int, Hook]] = {}
+        self.retained: dict[int, weakref.ref[Any]] = {}
+        self.before: dict[int, Hook] = {}
+        self.after: dict[int, Hook] = {}
+        self.accumulated: dict[int, Hook] = {}
+
+
+def hooks_of(owner: Any) -> Hooks:
+    """The hooks of a node or leaf, made at first use; from now on backward passes look for hooks."""
+    found = getattr(owner, "_hooks", None)
+    if found is None:
+        found = owner._hooks = Hooks()
+        tape.hooks_seen = True
+    return found
+
+
+# ------------------------------------------------------------------ registration
+
+
+def register_hook(x: TensorBase, hook: Hook) -> RemovableHandle:
+    """Call `hook` with the gradient of `x`, once it is complete, in every backward pass that computes it.
+
+    Parameters
+    ----------
+    hook : ``hook(grad)`` returns None, or a tensor of the same shape and dtype to go on with instead.
+
+    Returns
+    -------
+    RemovableHandle : its `remove` takes the hook out.
+
+    Raises
+    ------
+    GradientError : `x` does not require grad.
+    """
+    if not x.requires_grad:
+        raise GradientError("cannot register a hook on a tensor that doesn't require gradient")
+    owner = x if x.grad_fn is None else x.grad_fn
+    return RemovableHandle(hooks_of(owner).tensor.setdefault(x.output_nr, {}), hook)
+
+
+def register_post_accumulate_grad_hook(x: TensorBase, hook: Hook) -> RemovableHandle:
+    """Call ``hook(x)`` after a backward pass has added to ``x.grad``.
+
+    Raises
+    ------
+    GradientError : `x` does not require grad, or is not a leaf.
+    """
+    if not x.requires_grad:
+        raise GradientError("cannot register a hook on a tensor that doesn't require gradient")
+    if x.grad_fn is not None:
+        raise GradientError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+    return RemovableHandle(hooks_of(x).accumulated, hook)
+
+
+def retain_grad(x: TensorBase) -> None:
+    """Keep the gradient of a tensor that is no leaf in its `.grad`; nothing for leaves, which do anyway.
+
+    Raises
+    ------
+    GradientError : `x` does not require grad.
+    """
+    if not x.requires_grad:
+        raise GradientError("can't retain_grad on Tensor that has requires_grad=False")
+    if x.grad_fn is not None:
+        hooks_of(x.grad_fn).retained[x.output_nr] = weakref.ref(x)
+
+
+def retains_grad(x: TensorBase) -> bool:
+    """Whether `retain_grad` was called on a tensor that is no leaf."""
+    hooks = getattr(x.grad_fn, "_hooks", None)
+    kept = hooks.retained.get(x.output_nr) if hooks is not None else None
+    return kept is not None and kept() is x
+
+
+def register_multi_grad_hook(tensors: Sequence[TensorBase], hook: Hook, *, mode: str = "all") -> RemovableHandle:
+    """Call a hook for several tensors' gradients at once.
+
+    Parameters
+    ----------
+    tensors : they require grad.
+    hook : mode "all": ``hook(grads)`` with a list of gradients, None for tensors that the pass does not reach, once the
+        last of them is there. Mode "any": ``hook(grad)`` with the first.
+    mode : "all" or "any".
+
+    Raises
+    ------
+    ArgumentError : another mode.
+    GradientError : a tensor does not require grad.
+    """
+    if mode not in ("all", "any"):
+        raise ArgumentError(f"Expects mode to be one of ('all', 'any') but got {mode}")
+    seen: weakref.WeakKeyDictionary[Any, list[Any]] = weakref.WeakKeyDictionary()
+    edges = [x.edge for x in tensors]
+
+    def arrived(position: int) -> Hook:
+        def one(grad: Any) -> None:
+            run = _running.get()
+            if mode == "any":
+                if run not in seen:
+                    seen[run] = []
+                    hook(grad)
+                return
+            grads = seen.setdefault(run, [None] * len(edges))
+            grads[position] = grad
+            expected = sum(1 for edge in edges if run.reaches(edge))
+            if sum(1 for g in grads if g is not None) == expected:
+                hook(grads)
+
+        return one
+
+    return _Handles([register_hook(x, arrived(i)) for i, x in enumerate(tensors)])
+
+
+class _Handles(RemovableHandle):
+    """Several handles as one."""
+
+    def __init__(self, handles: Sequence[RemovableHandle]) -> None:
+        self._handles = handles
+
+    def remove(self) -> None:
+        """Take all hooks out."""
+        for handle in self._handles:
+            handle.remove()
+
+
+# ------------------------------------------------------------------ the pass
+
+_running: ContextVar[Any] = ContextVar("twingrad_hooked_pass")
+
+
+class HookedPass:
+    """The hooks that one backward pass meets.
+
+    Parameters
+    ----------
+    order : the nodes that it handles, in descending number.
+    roots : edges of the roots.
+    bare : whether gradients are arrays or values instead of tensors.
+    deposit : adds a leaf's total to its `.grad`; None if totals are returned.
+    """
+
+    def __init__(self, order: Sequence[Node], roots: Sequence[Edge], bare: bool, deposit: Any) -> None:
+        self.bare, self.deposit = bare, deposit
+        self._nodes = set(order)
+        last: dict[Any, Node | None] = {edge: None for edge in roots if isinstance(edge, TensorBase)}
+        for node in order:
+            for edge in node.edges:
+                if isinstance(edge, TensorBase):
+                    last[edge] = node
+        self._leaves: dict[Node | None, list[Any]] = {}
+        for leaf, latest in last.items():
+            self._leaves.setdefault(latest, []).append(leaf)
+        self._all = last
+
+    def reaches(self, edge: Edge) -> bool:
+        """Whether the pass computes the gradient of a slot."""
+        return edge in self._all or (edge[0] if type(edge) is tuple else edge) in self._nodes
+
+    def _tensor(self, g: Any) -> Any:
+        return wrap(g) if g is not None and not isinstance(g, TensorBase) else g
+
+    def _payload(self, g: Any) -> Any:
+        if not self.bare or not isinstance(g, TensorBase):
+            return g
+        trace = mode.current_trace()
+        return g.data if trace is None else trace.payload(g)
+
+    def _changed(self, hook: Hook, grad: Any) -> Any:
+        new = hook(grad)
+        if new is None:
+            return grad
+        if not isinstance(new, TensorBase):
+            raise ArgumentError(f"a hook must return None or a tensor, got {type(new).__name__}")
+        if tuple(new.shape) != tuple(grad.shape) or new.dtype != grad.dtype:
+            raise ShapeError(
+                f"hook {getattr(hook, '__name__', hook)!r} has changed the gradient from {grad.dtype} of shape "
+                f"{tuple(grad.shape)} to {new.dtype} of shape {tuple(new.shape)}"
+            )
+        return new
+
+    def arrive(self, owner: Any, totals: dict[Edge, Any]) -> None:
+        """Run the hooks of a node's, or leaf's, tensors on their totals."""
+        hooks = getattr(owner, "_hooks", None)
+        if hooks is None:
+            return
+        for output in sorted({*hooks.tensor, *hooks.retained}):
+            slot = (owner, output) if output else owner
+            total = totals.get(slot)
+            if total is None:
+                continue
+            grad = self._tensor(total)
+            for hook in list(hooks.tensor.get(output, {}).values()):
+                grad = self._changed(hook, grad)
+            totals[slot] = self._payload(grad)
+            kept = hooks.retained[output]() if output in hooks.retained else None
+            if kept is not None:
+                own = wrap(np.array(grad.data)) if isinstance(grad.data, np.ndarray) and self.bare else grad
+                kept._grad = own if kept._grad is None else kept._grad + own
+
+    def before(self, node: Node, g: Any) -> Any:
+        """Run a node's pre-hooks on the gradients of its outputs."""
+        hooks = getattr(node, "_hooks", None)
+        if hooks is None or not hooks.before:
+            return g
+        grads = tuple(self._tensor(x) for x in (g if node.op.nout > 1 else (g,)))
+        for hook in list(hooks.before.values()):
+            new = hook(grads)
+            grads = grads if new is None else tuple(new) if isinstance(new, (tuple, list)) else (new,)
+        bare = tuple(self._payload(x) for x in grads)
+        return bare if node.op.nout > 1 else bare[0]
+
+    def after(self, node: Node, contributions: tuple[Any, ...], g: Any) -> tuple[Any, ...]:
+        """Run a node's hooks on the gradients of its inputs and outputs."""
+        hooks = getattr(node, "_hooks", None)
+        if hooks is None or not hooks.after:
+            return contributions
+        outputs = tuple(self._tensor(x) for x in (g if node.op.nout > 1 else (g,)))
+        inputs = tuple(self._tensor(x) for x in contributions)
+        for hook in list(hooks.after.values()):
+            new = hook(inputs, outputs)
+            if new is not None:
+                inputs = tuple(new) if isinstance(new, (tuple, list)) else (new,)
+                if len(inputs) != len(contributions):
+                    raise ArgumentError(
+                        f"a hook of {node.name()} returned {len(inputs)} gradients for {len(contributions)} inputs"
+                    )
+        return tuple(self._payload(x) for x in inputs)
+
+    def retire(self, node: Node | None, totals: dict[Edge, Any]) -> None:
+        """Finish the leaves to which no later node contributes."""
+        for leaf in self._leaves.get(node, ()):
+            if totals.get(leaf) is None:
+                continue
+            self.arrive(leaf, totals)
+            hooks = getattr(leaf, "_hooks", None)
+            if self.deposit is None or hooks is None:
+                continue
+            total = totals[leaf]
+            for hook in list(hooks.before.values()):
+                new = hook((self._tensor(total),))
+                if new is not None:
+                    total = self._payload(new[0] if isinstance(new, (tuple, list)) else new)
+            if self.deposit(leaf, total):
+                totals.pop(leaf)
+                for hook in list(hooks.accumulated.values()):
+                    hook(leaf)
+                for hook in list(hooks.after.values()):
+                    hook((), (self._tensor(total),))
+
+    def __enter__(self) -> HookedPass:
+        self._token = _running.set(self)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        _running.reset(self._token)
+
+
+def has_hooks(order: Sequence[Node], roots: Sequence[Edge]) -> bool:
+    """Whether a node, or a leaf, that a pass meets has hooks."""
+    if any(hasattr(node, "_hooks") for node in order):
+        return True
+    edges = itertools.chain(roots, *(node.edges for node in order))
+    return any(hasattr(edge, "_hooks") for edge in edges if isinstance(edge, TensorBase))
