@@ -9,9 +9,10 @@ import numpy as np
 
 from common import mode
 from common.errors import GradientError, ShapeError
+from common.frames import user_frame
 from common.ops.arithmetic import ones_like, zeros_like
 from common.ops.cast import to
-from common.tape import Node, backward_pass, user_frame
+from common.tape import Node, backward_pass
 from common.tensor import TensorBase, saved_tensors, wrap
 
 

@@ -12,11 +12,11 @@ from common.aliasing import refuse_shared
 from common.create import lift
 from common.dim import same_shape
 from common.errors import ArgumentError, DTypeError, GradientError, ShapeError
+from common.frames import user_frame
 from common.mutation import log_write
 from common.op import REGISTRY, Op
 from common.operators import as_operand, install
 from common.spec import numel
-from common.tape import user_frame
 from common.tensor import TensorBase, wrap
 
 #: Public functions that are no methods, as in PyTorch.

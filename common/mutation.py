@@ -18,8 +18,9 @@ from numpy.lib.array_utils import byte_bounds
 
 from common import tape
 from common.errors import GradientError
+from common.frames import locate
 from common.op import Op, rule_parameters
-from common.tape import Node, locate, next_number
+from common.tape import Node, next_number
 
 
 class Write(NamedTuple):

@@ -13,29 +13,21 @@ with `backward_pass`. That is why their gradients agree to the bit. The order (d
 from __future__ import annotations
 
 import itertools
-import os
-import sys
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
-from pathlib import Path
-from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from common.dim import same_shape
 from common.errors import GraphFreedError
+from common.frames import locate
 from common.mode import current_trace
 from common.op import REGISTRY, Op
 
 if TYPE_CHECKING:
     from common.hooks import HookedPass
-
-_HOME = Path(__file__).absolute().parent.parent
-
-#: Folders whose frames are not the user's.
-PACKAGES = tuple(f"{_HOME / name}{os.sep}" for name in ("common", "dynamic", "static"))
 
 _counter = itertools.count()
 next_number: Callable[[], int] = _counter.__next__
@@ -162,35 +154,6 @@ def _register(owner: Any, kind: str, hook: Callable[..., Any]) -> Any:
 
 #: Whether anything has ever been given hooks: backward passes look for them only then.
 hooks_seen = False
-
-
-class _Own(dict[str, bool]):
-    """Whether a file is the package's own."""
-
-    def __missing__(self, name: str) -> bool:
-        own = self[name] = name.startswith(PACKAGES)
-        return own
-
-
-own_files = _Own()
-
-
-def user_frame(depth: int) -> tuple[CodeType | None, int]:
-    """Code and instruction of the nearest frame outside this package, from `depth` frames up."""
-    frame = sys._getframe(depth)
-    while own_files[frame.f_code.co_filename] and frame.f_back is not None:
-        frame = frame.f_back
-    return frame.f_code, frame.f_lasti
-
-
-def locate(code: CodeType | None, lasti: int) -> tuple[str, int, str]:
-    """File, line and function of a code object's instruction."""
-    if code is None:
-        return ("<unknown>", 0, "<unknown>")
-    for start, end, line in code.co_lines():
-        if start <= lasti < end and line is not None:
-            return (code.co_filename, line, code.co_name)
-    return (code.co_filename, code.co_firstlineno, code.co_name)
 
 
 #: Number of the newest in-place write, see `common.mutation`.

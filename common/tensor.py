@@ -17,9 +17,10 @@ from common.aliasing import note_view
 from common.dtypes import number_spec, operand_dtypes
 from common.eager import Recipe, recipe, recipes
 from common.errors import EscapedTracerError, ShapeError, StateError
+from common.frames import user_frame
 from common.op import REGISTRY, Op
 from common.spec import Spec
-from common.tape import Edge, Node, next_number, user_frame
+from common.tape import Edge, Node, next_number
 
 NUMBERS = (bool, int, float)
 _new = object.__new__

@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 from common import mode
 from common.autograd import view_of
 from common.create import lift
+from common.frames import user_frame
 from common.number import Number
-from common.tape import Edge, Node, backward_pass, collect, next_number, user_frame
+from common.tape import Edge, Node, backward_pass, collect, next_number
 from common.tensor import TensorBase, saved_tensors
 from common.tree import flatten, unflatten
 from dynamic.tensors import Tensor

@@ -18,11 +18,12 @@ from common.apply import NO_ATTRS
 from common.create import to_array
 from common.dtypes import float32, float64
 from common.errors import GradientError
+from common.frames import own_files, user_frame
 from common.leaf import Leaf
 from common.methods import install_methods
 from common.op import REGISTRY, Op, rules_changed
 from common.straight import straight_rules
-from common.tape import Edge, Node, next_number, own_files, user_frame
+from common.tape import Edge, Node, next_number
 from common.tensor import NUMBERS, TensorBase, record
 
 

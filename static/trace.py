@@ -20,9 +20,9 @@ from common.dim import Dim, DimScope, Guard, hint
 from common.dtypes import SUPPORTED, number_spec, operand_dtypes
 from common.eager import run
 from common.errors import DTypeError, TraceError
+from common.frames import locate, user_frame
 from common.op import REGISTRY, Op, out_specs
 from common.spec import Spec
-from common.tape import locate, user_frame
 from common.tensor import NUMBERS, TensorBase, spec_of
 from static.graph import Effect, Graph, Node, Source, Value
 from static.tracer import Tracer

@@ -9,9 +9,9 @@ import numpy as np
 
 from common.create import lift, to_array
 from common.errors import ArgumentError, DTypeError, ShapeError, StateError
+from common.frames import user_frame
 from common.leaf import Buffer, Leaf, Parameter
 from common.mutation import log_write
-from common.tape import user_frame
 from common.tensor import TensorBase
 
 M = TypeVar("M", bound="Module")

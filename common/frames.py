@@ -1,0 +1,42 @@
+"""Where in the user's program something happened: kept as code object and instruction, resolved when asked."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from types import CodeType
+
+_HOME = Path(__file__).absolute().parent.parent
+
+#: Folders whose frames are not the user's.
+PACKAGES = tuple(f"{_HOME / name}{os.sep}" for name in ("common", "dynamic", "static"))
+
+
+class _Own(dict[str, bool]):
+    """Whether a file is the package's own."""
+
+    def __missing__(self, name: str) -> bool:
+        own = self[name] = name.startswith(PACKAGES)
+        return own
+
+
+own_files = _Own()
+
+
+def user_frame(depth: int) -> tuple[CodeType | None, int]:
+    """Code and instruction of the nearest frame outside this package, from `depth` frames up."""
+    frame = sys._getframe(depth)
+    while own_files[frame.f_code.co_filename] and frame.f_back is not None:
+        frame = frame.f_back
+    return frame.f_code, frame.f_lasti
+
+
+def locate(code: CodeType | None, lasti: int) -> tuple[str, int, str]:
+    """File, line and function of a code object's instruction."""
+    if code is None:
+        return ("<unknown>", 0, "<unknown>")
+    for start, end, line in code.co_lines():
+        if start <= lasti < end and line is not None:
+            return (code.co_filename, line, code.co_name)
+    return (code.co_filename, code.co_firstlineno, code.co_name)
