@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 
 from common import mode
-from common.dtypes import DEFAULT_FLOAT
+from common.arguments import integer
+from common.create import lift
+from common.dtypes import DEFAULT_FLOAT, float64, int64
 from common.errors import ArgumentError, DTypeError
 from common.leaf import Buffer
 from common.op import REGISTRY
@@ -149,10 +151,115 @@ def randn(*size: Any, dtype: Any = None, generator: Generator | None = None) -> 
 
 
 def _draw(name: str, size: tuple[Any, ...], dtype: Any, generator: Generator | None) -> Any:
-    from common.ops.create import sizes
+    from common.ops.create import dtype_or, sizes
 
-    wanted = DEFAULT_FLOAT if dtype is None else np.dtype(dtype)
+    wanted = dtype_or(dtype, DEFAULT_FLOAT)
     return (generator or default_generator).draw(name, sizes(size), wanted)
+
+
+def rand_like(x: Any, dtype: Any = None, generator: Generator | None = None) -> Any:
+    """Draw from the uniform distribution on [0, 1), in the shape of a tensor.
+
+    Parameters
+    ----------
+    x : (...), whose shape is taken.
+    dtype : by default that of `x`.
+    generator : where from; the default generator if None.
+
+    Raises
+    ------
+    DTypeError : a dtype that is not floating point.
+    """
+    return lift(_draw("rand", tuple(x.shape), x.dtype if dtype is None else dtype, generator))
+
+
+def randn_like(x: Any, dtype: Any = None, generator: Generator | None = None) -> Any:
+    """Draw from the normal distribution with mean 0 and variance 1, in the shape of a tensor.
+
+    Parameters
+    ----------
+    x : (...), whose shape is taken.
+    dtype : by default that of `x`.
+    generator : where from; the default generator if None.
+
+    Raises
+    ------
+    DTypeError : a dtype that is not floating point.
+    """
+    return lift(_draw("randn", tuple(x.shape), x.dtype if dtype is None else dtype, generator))
+
+
+def randint(low: Any, high: Any, size: Any = None, dtype: Any = None, generator: Generator | None = None) -> Any:
+    """Draw integers from [low, high), all with the same probability up to (high - low) 2^-53.
+
+    An element is ``floor(u (high - low)) + low``, where u is the element of `rand` in float64.
+
+    Parameters
+    ----------
+    low, high, size : bounds, and a tuple of sizes; ``randint(high, size)`` begins at 0.
+    dtype : int64 by default.
+    generator : where from; the default generator if None.
+
+    Raises
+    ------
+    ArgumentError : no integers between the bounds, or more than 2^53.
+    ShapeError : a negative size.
+    """
+    from common.ops.create import dtype_or, sizes
+
+    if size is None:
+        low, high, size = 0, low, high
+    first, last = (int(integer(x, "randint", name)) for x, name in ((low, "low"), (high, "high")))
+    if not first < last <= first + 2**53:
+        raise ArgumentError(f"random_ expects 'from' to be less than 'to', by at most 2^53, but got {first} and {last}")
+    shape = sizes((size,) if not isinstance(size, (tuple, list)) else tuple(size))
+    wanted = dtype_or(dtype, int64)
+    u = lift(_draw("rand", shape, float64, generator))
+    y = _to(u * (last - first), int64) + first
+    return y if wanted == int64 else _to(y, wanted)
+
+
+def randperm(n: Any, dtype: Any = None, generator: Generator | None = None) -> Any:
+    """Draw an order of the ints from 0 to n - 1: that in which n numbers of `rand` in float64 are sorted.
+
+    Parameters
+    ----------
+    n : how many.
+    dtype : int64 by default.
+    generator : where from; the default generator if None.
+
+    Raises
+    ------
+    ShapeError, ArgumentError : a negative number, or something that is no int.
+    """
+    from common.functional import argsort
+    from common.ops.create import dtype_or, sizes
+
+    wanted = dtype_or(dtype, int64)
+    y = argsort(lift(_draw("rand", sizes((n,)), float64, generator)), stable=True)
+    return y if wanted == int64 else _to(y, wanted)
+
+
+def bernoulli(x: Any, generator: Generator | None = None) -> Any:
+    """Draw ones with the probabilities that a tensor holds, else zeros; in its shape and dtype.
+
+    Parameters
+    ----------
+    x : (...), floating point: probabilities. An element is 1 where that of `rand` is below it.
+    generator : where from; the default generator if None.
+
+    Raises
+    ------
+    DTypeError : `x` is not floating point.
+    """
+    if x.dtype.kind != "f":
+        raise DTypeError(f"bernoulli(): expected a floating point tensor of probabilities, got {x.dtype}")
+    u = lift(_draw("rand", tuple(x.shape), x.dtype, generator))
+    return _to(REGISTRY["lt"](u, x), x.dtype)
+
+
+def _to(x: Any, dtype: np.dtype) -> Any:
+    return REGISTRY["to"](x, dtype=dtype, x_dtype=x.dtype)
 
 
 def dropout(x: Any, p: float = 0.5, training: bool = True) -> Any:

@@ -15,6 +15,7 @@ from typing import Any
 from common import create, dtypes, functional, mode, random, transforms
 from common.op import Op
 from common.ops import create as fills
+from common.ops import spaced
 
 #: Parameters that are operands in every function that has them, and those that are sequences of operands.
 OPERANDS = frozenset(
@@ -57,16 +58,21 @@ RENAMED_IN = {
 FUNCTIONS: dict[str, Any] = {
     **{name: getattr(functional, name) for name in functional.__all__ if name != "getitem"},
     "dropout": random.dropout,
+    "rand_like": random.rand_like,
+    "randn_like": random.randn_like,
+    "bernoulli": random.bernoulli,
 }
 CREATION: dict[str, Any] = {
-    **{name: getattr(fills, name) for name in ("zeros", "ones", "full", "arange", "eye")},
-    "rand": random.rand, "randn": random.randn, "tensor": create.tensor, "as_tensor": create.as_tensor,
+    **{name: getattr(fills, name) for name in ("zeros", "ones", "empty", "full", "arange", "eye")},
+    **{name: getattr(spaced, name) for name in ("linspace", "logspace", "tril_indices", "triu_indices")},
+    **{name: getattr(random, name) for name in ("rand", "randn", "randint", "randperm")},
+    "tensor": create.tensor, "as_tensor": create.as_tensor,
     "from_numpy": create.from_numpy,
 }  # fmt: skip
 NN_FUNCTIONS = (
     "bilinear",
     "cross_entropy", "dropout", "embedding", "gelu", "layer_norm", "linear", "log_softmax", "mse_loss", "nll_loss",
-    "relu", "sigmoid", "softmax", "tanh",
+    "pad", "relu", "sigmoid", "softmax", "tanh",
 )  # fmt: skip
 TRANSFORMS: dict[str, Any] = {
     "grad": transforms.grad, "value_and_grad": transforms.value_and_grad, "vjp": transforms.vjp,
@@ -118,10 +124,12 @@ def bind(name: str, function: Any, template: Callable[..., list[str]], home: str
     heads: list[str] = []
     passed: list[str] = []
     starred = False
+    several = ""
     for p in signature.parameters.values():
         shown = public[p.name]
         if p.kind is p.VAR_POSITIONAL:
             starred = True
+            several = shown if p.name in SEQUENCES else ""
             heads.append(f"*{shown}")
             passed.append(f"*{shown}")
             continue
@@ -133,11 +141,17 @@ def bind(name: str, function: Any, template: Callable[..., list[str]], home: str
         if p.default is not p.empty:
             defaults[f"_{shown}"] = p.default
         heads.append(shown if p.default is p.empty else f"{shown}=_{shown}")
+    call = f"_function({', '.join(passed)})"
+    if several:  # operands one by one, or as one list
+        call = f"({call.replace(f'*{several}', several, 1)} if listed else {call})"
     body = template(
-        [public[n] for n in public if n in OPERANDS],
-        [public[n] for n in public if n in SEQUENCES],
-        f"_function({', '.join(passed)})",
-    )
+        [public[n] for n in public if n in OPERANDS], [public[n] for n in public if n in SEQUENCES], call
+    )  # fmt: skip
+    if several:
+        body[:0] = [
+            f"listed = len({several}) == 1 and isinstance({several}[0], (list, tuple))",
+            f"if listed: {several} = {several}[0]",
+        ]
     source = f"def {name}({', '.join(heads)}):\n" + "".join(f"    {line}\n" for line in body)
     space: dict[str, Any] = {**scope, **defaults, "_function": function}
     exec(compile(source, str(Path(home).parent / f"<{name}>"), "exec"), space)

@@ -110,6 +110,5 @@ pow = elementwise(
 
 
 __all__ = [
-    "abs", "add", "div", "mul", "neg", "ones_like", "pow", "reciprocal", "rsqrt", "sign", "sqrt", "square", "sub",
-    "zeros_like",
+    "abs", "add", "div", "mul", "neg", "pow", "reciprocal", "rsqrt", "sign", "sqrt", "square", "sub",
 ]  # fmt: skip

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from common import mode
+from common.dim import Dim
 from common.dtypes import DEFAULT_FLOAT, SUPPORTED, bool_, int64
 from common.errors import ArgumentError, DTypeError, ShapeError
 from common.op import NativeCall, Op
@@ -59,7 +60,8 @@ eye_ = kernel(
 )  # fmt: skip
 
 
-def _make(op: Op, **attrs: Any) -> Any:
+def made(op: Op, **attrs: Any) -> Any:
+    """The result of an op without operands: an array outside a trace, a traced tensor inside."""
     trace = mode.current_trace()
     return op.oracle(**attrs) if trace is None else trace.wrap(trace.record(op, (), attrs))
 
@@ -89,7 +91,10 @@ def dtype_or(dtype: Any, default: Any) -> np.dtype:
     ------
     DTypeError : a dtype without ops.
     """
-    wanted = np.dtype(default if dtype is None else dtype)
+    try:
+        wanted = np.dtype(default if dtype is None else dtype)
+    except TypeError:
+        raise DTypeError(f"dtype {dtype!r} is not a dtype; supported are {[d.name for d in SUPPORTED]}") from None
     if wanted not in SUPPORTED:
         raise DTypeError(f"dtype {wanted} is not supported; supported are {[d.name for d in SUPPORTED]}")
     return wanted
@@ -108,7 +113,7 @@ def zeros(*size: Any, dtype: Any = None) -> Any:
     ShapeError, ArgumentError : a negative size, or something that is not a size.
     DTypeError : a dtype without ops.
     """
-    return _make(full_, shape=sizes(size), value=0, dtype=dtype_or(dtype, DEFAULT_FLOAT))
+    return made(full_, shape=sizes(size), value=0, dtype=dtype_or(dtype, DEFAULT_FLOAT))
 
 
 def ones(*size: Any, dtype: Any = None) -> Any:
@@ -124,7 +129,7 @@ def ones(*size: Any, dtype: Any = None) -> Any:
     ShapeError, ArgumentError : a negative size, or something that is not a size.
     DTypeError : a dtype without ops.
     """
-    return _make(full_, shape=sizes(size), value=1, dtype=dtype_or(dtype, DEFAULT_FLOAT))
+    return made(full_, shape=sizes(size), value=1, dtype=dtype_or(dtype, DEFAULT_FLOAT))
 
 
 def full(size: Any, fill_value: Any, dtype: Any = None) -> Any:
@@ -133,19 +138,50 @@ def full(size: Any, fill_value: Any, dtype: Any = None) -> Any:
     Parameters
     ----------
     size : a tuple of sizes, or one.
-    fill_value : bool, int or float.
+    fill_value : bool, int or float, or a tensor of one element without dimensions.
     dtype : by default as the number.
 
     Raises
     ------
     ArgumentError : `fill_value` is not a number.
     """
+    if isinstance(fill_value, Dim):
+        fill_value = fill_value.scope.number(fill_value)
+    if getattr(fill_value, "ndim", None) == 0:
+        return _filled(fill_value, size, dtype)
     if not isinstance(fill_value, (bool, int, float)):
         raise ArgumentError(f"full(): fill_value must be a number, got {type(fill_value).__name__}")
     by_value = bool_ if isinstance(fill_value, bool) else int64 if isinstance(fill_value, int) else DEFAULT_FLOAT
     shape = sizes(tuple(size) if isinstance(size, (tuple, list)) else (size,))
     value: Any = float(fill_value) if isinstance(fill_value, float) else fill_value
-    return _make(full_, shape=shape, value=value, dtype=dtype_or(dtype, by_value))
+    return made(full_, shape=shape, value=value, dtype=dtype_or(dtype, by_value))
+
+
+def _filled(value: Any, size: Any, dtype: Any) -> Any:
+    """`full` of what a program computes: a 0-d tensor, or a number of a traced call."""
+    from common.create import _as_tensor, lift
+    from common.ops.cast import clone
+    from common.ops.view import expand_
+
+    number = _as_tensor(lift(value), None if dtype is None else dtype_or(dtype, None))
+    shape = sizes(tuple(size) if isinstance(size, (tuple, list)) else (size,))
+    return clone(expand_(number, new_shape=shape))
+
+
+def empty(*size: Any, dtype: Any = None) -> Any:
+    """A tensor to be written to. Its elements are zeros: what was in memory before is no result of a program.
+
+    Parameters
+    ----------
+    size : sizes, or one tuple of them.
+    dtype : float32 by default.
+
+    Raises
+    ------
+    ShapeError, ArgumentError : a negative size, or something that is not a size.
+    DTypeError : a dtype without ops.
+    """
+    return zeros(*size, dtype=dtype)
 
 
 def arange(start: Any, end: Any = None, step: Any = 1, dtype: Any = None) -> Any:
@@ -178,10 +214,10 @@ def arange(start: Any, end: Any = None, step: Any = 1, dtype: Any = None) -> Any
     fractional = any(isinstance(x, float) for x in (start, end, step))
     wanted = dtype_or(dtype, DEFAULT_FLOAT if fractional else int64)
     if fractional:
-        counted = _make(arange_, start=0, step=1, count=math.ceil((float(end) - float(start)) / float(step)))
+        counted = made(arange_, start=0, step=1, count=math.ceil((float(end) - float(start)) / float(step)))
         counted = to(counted, dtype=np.dtype(np.float64), x_dtype=int64) * float(step) + float(start)
     else:
-        counted = _make(arange_, start=start, step=step, count=-((start - end) // step))
+        counted = made(arange_, start=start, step=step, count=-((start - end) // step))
     return counted if counted.dtype == wanted else to(counted, dtype=wanted, x_dtype=counted.dtype)
 
 
@@ -198,4 +234,4 @@ def eye(n: Any, m: Any = None, dtype: Any = None) -> Any:
     ShapeError, ArgumentError : a negative size, or something that is not a size.
     """
     rows, columns = sizes((n, n if m is None else m))
-    return _make(eye_, rows=rows, columns=columns, dtype=dtype_or(dtype, DEFAULT_FLOAT))
+    return made(eye_, rows=rows, columns=columns, dtype=dtype_or(dtype, DEFAULT_FLOAT))

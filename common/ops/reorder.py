@@ -6,14 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from common.arguments import integers
+from common.arguments import integer, integers
 from common.errors import ShapeError
 from common.op import Op
 from common.ops._define import composite, view
 from common.ops._samples import join, one
 from common.ops.cast import clone
+from common.ops.pad import cat
 from common.ops.reduce import normalize_dim
-from common.ops.view import permute_, transpose
+from common.ops.view import narrow, permute_, reshape, transpose
 
 
 def _reverse(offset: Any, shape: Any, strides: Any, dims: tuple[int, ...]) -> Any:
@@ -115,6 +116,91 @@ def flipud(x: Any) -> Any:
     return flip_(x, dims=(0,))
 
 
+def _roll(x: Any, *, shifts: tuple[Any, ...], dims: tuple[int, ...]) -> Any:
+    for shift, dim in zip(shifts, dims, strict=True):
+        n = x.shape[dim]
+        if n != 0:
+            by = shift % n
+            x = cat((narrow(x, dim, n - by, by), narrow(x, dim, 0, n - by)), dim)
+    return x
+
+
+roll_: Op = composite(
+    "roll", _roll, (lambda g, shifts, dims: roll_(g, shifts=tuple(-s for s in shifts), dims=dims),), inputs=("x",),
+    samples=join(one(3, 4, shifts=(1,), dims=(1,)), one(2, 3, 4, shifts=(-1, 5), dims=(0, 2))),
+    doc="Dimensions turned by shifts: what leaves at one end comes in at the other.",
+)  # fmt: skip
+
+
+def roll(x: Any, shifts: Any, dims: Any = None) -> Any:
+    """`x` turned along dimensions: what leaves at the end comes in at the beginning; a copy.
+
+    Parameters
+    ----------
+    x : (...)
+    shifts : by how many places, one number or one per dimension; negative ones turn back.
+    dims : dimensions, as many as shifts; by default the flattened `x` is turned.
+
+    Raises
+    ------
+    ShapeError : not as many shifts as dimensions.
+    IndexRangeError : a dimension that does not exist.
+    ArgumentError : something that is no int.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.roll(tw.arange(4), 1)
+    tensor([3, 0, 1, 2])
+    """
+    by = integers(shifts, "roll", "shifts")
+    where = () if dims is None else integers(dims, "roll", "dims")
+    if not where and len(by) == 1:
+        return reshape(roll_(reshape(x, -1), shifts=by, dims=(0,)), x.shape)
+    if not by or len(by) != len(where):
+        raise ShapeError(f"roll(): shifts and dimensions must align. shifts: {len(by)}, dims:{len(where)}")
+    axes = tuple(normalize_dim(d, x.ndim, "roll") for d in where)
+    return roll_(x, shifts=by, dims=axes) if x.ndim else clone(x)
+
+
+def rot90(x: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
+    """`x` turned by k times 90 degrees in the plane of two dimensions, from the first towards the second.
+
+    Parameters
+    ----------
+    x : (..., m, ..., n, ...)
+    k : how often; negative turns the other way.
+    dims : two dimensions.
+
+    Raises
+    ------
+    ShapeError : not two different dimensions.
+    IndexRangeError : a dimension that does not exist.
+    ArgumentError : something that is no int.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.rot90(tw.arange(4).reshape(2, 2))
+    tensor([[1, 3],
+            [0, 2]])
+    """
+    plane = integers(dims, "rot90", "dims")
+    if len(plane) != 2:
+        raise ShapeError(f"expected total rotation dims == 2, but got dims = {len(plane)}")
+    if x.ndim < 2:
+        raise ShapeError(f"expected total dims >= 2, but got total dims = {x.ndim}")
+    a, b = (normalize_dim(d, x.ndim, "rot90") for d in plane)
+    if a == b:
+        raise ShapeError(f"expected rotation dims to be different, but got dim0 = {plane[0]} and dim1 = {plane[1]}")
+    turns = integer(k, "rot90", "k") % 4
+    if turns == 0:
+        return clone(x)
+    if turns == 2:
+        return flip_(x, dims=tuple(sorted((a, b))))
+    return transpose(flip_(x, dims=(b if turns == 1 else a,)), a, b)
+
+
 def movedim(x: Any, source: Any, destination: Any) -> Any:
     """Dimensions `source` at the places `destination`, the others in their order; a view.
 
@@ -182,4 +268,4 @@ def swapdims(x: Any, dim0: int, dim1: int) -> Any:
     return transpose(x, dim0, dim1)
 
 
-__all__ = ["flip", "fliplr", "flipud", "moveaxis", "movedim", "swapaxes", "swapdims"]
+__all__ = ["flip", "fliplr", "flipud", "moveaxis", "movedim", "roll", "rot90", "swapaxes", "swapdims"]

@@ -50,6 +50,92 @@ CALLS: dict[str, Any] = {
 }  # fmt: skip
 
 
+def padded(x, last, before, mode, **options):
+    """numpy's pad, whose pairs come in the order of the dimensions."""
+    return np.pad(x, [(0, 0), before, last], {"replicate": "edge", "circular": "wrap"}.get(mode, mode), **options)
+
+
+CALLS |= {
+    "roll": (lambda tw, x: tw.roll(x, 4), lambda x: np.roll(x, 4), True),
+    "roll, dims": (lambda tw, x: tw.roll(x, (-2, 7), (0, -1)), lambda x: np.roll(x, (-2, 7), (0, 2)), True),
+    "roll, far": (lambda tw, x: tw.roll(x, -100, 0), lambda x: np.roll(x, -100, 0), True),
+    "rot90": (lambda tw, x: tw.rot90(x), np.rot90, True),
+    "rot90, back": (lambda tw, x: tw.rot90(x, -1, (2, 0)), lambda x: np.rot90(x, -1, (2, 0)), True),
+    "rot90, twice": (lambda tw, x: tw.rot90(x, 6, (1, 2)), lambda x: np.rot90(x, 2, (1, 2)), True),
+    "rot90, not": (lambda tw, x: tw.rot90(x, 0), lambda x: x, True),
+    "tile": (lambda tw, x: tw.tile(x, (2, 1, 2, 3)), lambda x: np.tile(x, (2, 1, 2, 3)), True),
+    "tile, few": (lambda tw, x: tw.tile(x, dims=(3,)), lambda x: np.tile(x, 3), True),
+    "tile, none": (lambda tw, x: tw.tile(x, (0, 1)), lambda x: np.tile(x, (0, 1)), True),
+    "repeat_interleave": (lambda tw, x: tw.repeat_interleave(x, 3), lambda x: np.repeat(x, 3), True),
+    "repeat_interleave, dim": (lambda tw, x: tw.repeat_interleave(x, 2, 1), lambda x: np.repeat(x, 2, 1), True),
+    "pad": (lambda tw, x: tw.nn.functional.pad(x, (1, 2, 0, 3)), lambda x: padded(x, (1, 2), (0, 3), "constant"), True),
+    "pad, value": (
+        lambda tw, x: tw.nn.functional.pad(x, (2, 0), value=1),
+        lambda x: padded(x, (2, 0), (0, 0), "constant", constant_values=1), True,
+    ),
+    "pad, negative": (
+        lambda tw, x: tw.nn.functional.pad(x, (-2, 1, 0, -1)),
+        lambda x: padded(x[:, :-1, 2:], (0, 1), (0, 0), "constant"), True,
+    ),
+    "reflect": (
+        lambda tw, x: tw.nn.functional.pad(x, (4, 1, 2, 2), "reflect"),
+        lambda x: padded(x, (4, 1), (2, 2), "reflect"), True,
+    ),
+    "reflect, cropped": (
+        lambda tw, x: tw.nn.functional.pad(x, (4, -3), "reflect"),
+        lambda x: padded(x, (4, 0), (0, 0), "reflect")[..., :-3], True,
+    ),
+    "replicate": (
+        lambda tw, x: tw.nn.functional.pad(x, (9, 1, 0, 2), "replicate"),
+        lambda x: padded(x, (9, 1), (0, 2), "replicate"), True,
+    ),
+    "circular": (
+        lambda tw, x: tw.nn.functional.pad(x, (5, 1, 2, 0), "circular"),
+        lambda x: padded(x, (5, 1), (2, 0), "circular"), True,
+    ),
+    "meshgrid": (
+        lambda tw, x: tw.meshgrid(x[:, 0, 0], x[0, 0], x[0, :, 0]),
+        lambda x: np.meshgrid(x[:, 0, 0], x[0, 0], x[0, :, 0], indexing="ij"), True,
+    ),
+    "meshgrid, xy": (
+        lambda tw, x: tw.meshgrid([x[:, 0, 0], x[0, 0], x[0, :, 0]], indexing="xy"),
+        lambda x: np.meshgrid(x[:, 0, 0], x[0, 0], x[0, :, 0]), True,
+    ),
+    "broadcast_tensors": (
+        lambda tw, x: tw.broadcast_tensors(x, x[0, 0]), lambda x: np.broadcast_arrays(x, x[0, 0]), True,
+    ),
+    "atleast_1d": (
+        lambda tw, x: tw.atleast_1d(x[0, 0, 0], x), lambda x: np.atleast_1d(x[0, 0, 0], x), True,
+    ),
+    "atleast_2d": (lambda tw, x: tw.atleast_2d(x[0, 0]), lambda x: np.atleast_2d(x[0, 0]), True),
+    "atleast_3d": (
+        lambda tw, x: tw.atleast_3d([x[0, 0, 0], x[0, 0], x[0]]),
+        lambda x: np.atleast_3d(x[0, 0, 0], x[0, 0], x[0]), True,
+    ),
+    "hstack": (lambda tw, x: tw.hstack([x, x]), lambda x: np.hstack([x, x]), True),
+    "hstack, vectors": (lambda tw, x: tw.hstack([x[0, 0], x[0, 1]]), lambda x: np.hstack([x[0, 0], x[0, 1]]), True),
+    "vstack": (lambda tw, x: tw.vstack([x[0, 0], x[0]]), lambda x: np.vstack([x[0, 0], x[0]]), True),
+    "dstack": (lambda tw, x: tw.dstack([x[0], x[0]]), lambda x: np.dstack([x[0], x[0]]), True),
+    "column_stack": (
+        lambda tw, x: tw.column_stack([x[0, :, 0], x[0]]), lambda x: np.column_stack([x[0, :, 0], x[0]]), True,
+    ),
+    "ravel": (lambda tw, x: tw.ravel(x), np.ravel, True),
+    "unflatten": (lambda tw, x: tw.unflatten(x, -1, (5, -1)), lambda x: x[..., None], True),
+    "full_like": (lambda tw, x: tw.full_like(x, 1), np.ones_like, True),
+    "zeros_like": (lambda tw, x: tw.zeros_like(x, dtype="int32"), lambda x: np.zeros_like(x, "int32"), True),
+    "linspace": (lambda tw, x: tw.linspace(-1, 3, 9, "float64"), lambda x: np.linspace(-1, 3, 9), True),
+    "linspace of a size": (
+        lambda tw, x: tw.linspace(0, x.shape[0] - 1, x.shape[0], tw.int64), lambda x: np.arange(len(x)), True,
+    ),
+    "logspace": (lambda tw, x: tw.logspace(-1, 2, 4, 2.0), lambda x: np.array([0.5, 1, 2, 4], "float32"), True),
+    "tril_indices": (lambda tw, x: tw.tril_indices(3, 4, 1), lambda x: np.array(np.tril_indices(3, 1, 4)), True),
+    "triu_indices": (lambda tw, x: tw.triu_indices(3, 4), lambda x: np.array(np.triu_indices(3, 0, 4)), True),
+    "full of a size": (
+        lambda tw, x: tw.full((2,), x.shape[0]), lambda x: np.full(2, len(x)), True,
+    ),
+}  # fmt: skip
+
+
 def embedded(x):
     """The last dimension one place above the main diagonal."""
     n = x.shape[-1]
@@ -115,6 +201,34 @@ def test_writes_with_gradient_to_a_part_are_refused():
     whole.mul_(2)
 
 
+def test_repeats_as_data():
+    x = dynamic.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    y = dynamic.repeat_interleave(x, dynamic.tensor([2, 1]), 1, output_size=3)
+    assert y.tolist() == [[1, 1, 2], [3, 3, 4]]
+    y.sum().backward()
+    assert x.grad.tolist() == [[2, 1], [2, 1]]
+    assert static.repeat_interleave(np.array([5, 6]), np.array([0, 2])).tolist() == [6, 6]
+    with pytest.raises(errors.TraceError, match="depends on the data"):
+        static.function(lambda x, r: static.repeat_interleave(x, r))(np.ones(2), np.array([1, 2]))
+    for repeats, kind in (([1, 2, 3], errors.ShapeError), ([1, -1], errors.ShapeError), ([0.5, 1], errors.DTypeError)):
+        with pytest.raises(kind, match="repeat"):
+            dynamic.repeat_interleave(x, dynamic.tensor(repeats), 0)
+
+
+@pytest.mark.parametrize("value", [3, 2.5])
+def test_full_of_an_argument(value):
+    f = lambda tw: tw.function(lambda n: tw.full((2,), n))  # noqa: E731
+    ours, theirs = f(dynamic)(value).numpy(), f(static)(value)
+    assert_all_same_bits([theirs], [ours], "full")
+    assert theirs.dtype == np.full(2, value, np.float32 if value == 2.5 else np.int64).dtype
+    assert f(static)(value + 1).tolist() == [value + 1] * 2
+
+
+def test_like_functions_have_no_gradient():
+    x = dynamic.tensor([1.0], requires_grad=True)
+    assert not any(f(x).requires_grad for f in (dynamic.zeros_like, dynamic.ones_like, dynamic.rand_like))
+
+
 MISTAKES = {
     "split of a scalar": (lambda tw, x: tw.split(x[0, 0], 1), errors.ShapeError, "at least a 1-dimensional"),
     "split by 0": (lambda tw, x: tw.split(x, 0), errors.ShapeError, "can only be 0"),
@@ -131,6 +245,23 @@ MISTAKES = {
     "diagonal": (lambda tw, x: tw.diagonal(x, 0, 1, -1), errors.ShapeError, "identical 1, -1"),
     "diag": (lambda tw, x: tw.diag(x[0, 0]), errors.ShapeError, "Got 0D"),
     "tril": (lambda tw, x: tw.tril(x[0]), errors.ShapeError, "at least 2 dimensions"),
+    "roll": (lambda tw, x: tw.roll(x, (1, 2), 0), errors.ShapeError, "must align. shifts: 2, dims:1"),
+    "rot90": (lambda tw, x: tw.rot90(x, 1, (0, 0)), errors.ShapeError, "to be different"),
+    "repeat": (lambda tw, x: tw.repeat(x, 2), errors.ShapeError, "can not be smaller"),
+    "repeat -1": (lambda tw, x: tw.repeat(x, 2, -1), errors.ShapeError, "negative"),
+    "interleave": (lambda tw, x: tw.repeat_interleave(x, -1), errors.ShapeError, "non-negative"),
+    "odd pad": (lambda tw, x: tw.nn.functional.pad(x, (1,)), errors.ShapeError, "divisible by 2"),
+    "long pad": (lambda tw, x: tw.nn.functional.pad(x, (1,) * 6), errors.ShapeError, "two times the input dimension"),
+    "pad away": (lambda tw, x: tw.nn.functional.pad(x, (-3, -3)), errors.ShapeError, "negative output size"),
+    "reflect": (lambda tw, x: tw.nn.functional.pad(x, (4, 0), "reflect"), errors.ShapeError, "less than the corr"),
+    "circular": (lambda tw, x: tw.nn.functional.pad(x, (5, 0), "circular"), errors.ShapeError, "more than once"),
+    "pad mode": (lambda tw, x: tw.nn.functional.pad(x, (1, 0), "mirror"), errors.ArgumentError, "mode 'mirror'"),
+    "meshgrid": (lambda tw, x: tw.meshgrid(x, x), errors.ShapeError, "0D or 1D"),
+    "indexing": (lambda tw, x: tw.meshgrid(x[0], indexing="yx"), errors.ArgumentError, "'yx'"),
+    "hstack": (lambda tw, x: tw.hstack([]), errors.ArgumentError, "hstack.*non-empty"),
+    "unflatten": (lambda tw, x: tw.unflatten(x, 1, (3, -1)), errors.ShapeError, "multiply up to the size of dim 1"),
+    "linspace": (lambda tw, x: tw.linspace(0, 1, -1), errors.ShapeError, "steps must be non-negative"),
+    "randint": (lambda tw, x: tw.randint(3, 3, (2,)), errors.ArgumentError, "less than"),
     "triu by a string": (lambda tw, x: tw.triu(x, "1"), errors.ArgumentError, "'diagonal' must be int, not str"),
     "a bool as a dimension": (lambda tw, x: tw.sum(x, True), errors.ArgumentError, "must be int, not bool"),
 }  # fmt: skip

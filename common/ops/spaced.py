@@ -1,0 +1,139 @@
+"""Numbers at equal distances, and the indices of triangles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from common.arguments import integer
+from common.dim import Dim
+from common.dtypes import DEFAULT_FLOAT, float64, int64
+from common.errors import ArgumentError, ShapeError
+from common.ops.arithmetic import pow
+from common.ops.cast import to
+from common.ops.compare import where
+from common.ops.create import arange_, dtype_or, made, sizes
+
+
+def _number(x: Any, op: str, name: str) -> Any:
+    """A number in float64: of Python, or what stands for one in a trace."""
+    from common.create import _as_tensor
+    from common.tensor import TensorBase
+
+    if isinstance(x, Dim):
+        x = x.scope.number(x)
+    if isinstance(x, TensorBase) and x.ndim == 0:
+        return _as_tensor(x, float64)
+    if isinstance(x, bool) or not isinstance(x, (int, float, np.integer, np.floating)):
+        raise ArgumentError(f"{op}(): argument '{name}' must be a number, not {type(x).__name__}")
+    return float(x)
+
+
+def _spaced(start: Any, end: Any, steps: Any, op: str) -> Any:
+    """`steps` numbers from `start` to `end` in float64, each half counted from its own end."""
+    from common.create import lift
+
+    count = integer(steps, op, "steps")
+    if count < 0:
+        raise ShapeError(f"{op}(): number of steps must be non-negative, got {count}")
+    first, last = _number(start, op, "start"), _number(end, op, "end")
+    i = lift(made(arange_, start=0, step=1, count=count))
+    place = to(i, dtype=float64, x_dtype=int64)
+    if count < 2:
+        return place + first
+    most = _number(count - 1, op, "steps")
+    step = (last - first) / most
+    return where(i < count // 2, place * step + first, last - (most - place) * step)
+
+
+def linspace(start: Any, end: Any, steps: int, dtype: Any = None) -> Any:
+    """`steps` numbers from `start` to `end`, both included, at equal distances.
+
+    Computed in float64 and rounded once: ``start + i d`` in the first half, ``end - (steps - 1 - i) d`` in the second,
+    where ``d = (end - start) / (steps - 1)``.
+
+    Parameters
+    ----------
+    start, end : numbers.
+    steps : how many.
+    dtype : float32 by default.
+
+    Raises
+    ------
+    ShapeError : a negative number of steps.
+    ArgumentError : something that is no number.
+    DTypeError : a dtype without ops.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.linspace(0, 1, 5)
+    tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
+    """
+    return to(_spaced(start, end, steps, "linspace"), dtype=dtype_or(dtype, DEFAULT_FLOAT), x_dtype=float64)
+
+
+def logspace(start: Any, end: Any, steps: int, base: Any = 10.0, dtype: Any = None) -> Any:
+    """Powers of `base` whose exponents are those of `linspace`.
+
+    Computed in float64 and rounded once.
+
+    Parameters
+    ----------
+    start, end : the first and the last exponent.
+    steps : how many.
+    base : a number.
+    dtype : float32 by default.
+
+    Raises
+    ------
+    ShapeError : a negative number of steps.
+    ArgumentError : something that is no number.
+    DTypeError : a dtype without ops.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.logspace(0, 3, 4, base=2)
+    tensor([1., 2., 4., 8.])
+    """
+    exponents = _spaced(start, end, steps, "logspace")
+    return to(pow(base, exponents), dtype=dtype_or(dtype, DEFAULT_FLOAT), x_dtype=float64)
+
+
+def tril_indices(row: int, col: int, offset: int = 0) -> Any:
+    """Rows and columns of the elements that `tril` keeps of a (row, col) matrix; (2, n) int64.
+
+    Parameters
+    ----------
+    row, col : sizes of the matrix.
+    offset : the last diagonal that is kept.
+
+    Raises
+    ------
+    ShapeError, ArgumentError : a negative size, or something that is no int.
+    """
+    return _indices(np.tril_indices, row, col, offset, "tril_indices")
+
+
+def triu_indices(row: int, col: int, offset: int = 0) -> Any:
+    """Rows and columns of the elements that `triu` keeps of a (row, col) matrix; (2, n) int64.
+
+    Parameters
+    ----------
+    row, col : sizes of the matrix.
+    offset : the first diagonal that is kept.
+
+    Raises
+    ------
+    ShapeError, ArgumentError : a negative size, or something that is no int.
+    """
+    return _indices(np.triu_indices, row, col, offset, "triu_indices")
+
+
+def _indices(positions: Any, row: Any, col: Any, offset: Any, op: str) -> Any:
+    from common.create import lift
+
+    rows, columns = (int(n) for n in sizes((row, col)))
+    return lift(np.array(positions(rows, int(integer(offset, op, "offset")), columns), np.int64))
