@@ -94,6 +94,9 @@ def _needed(node: Node) -> Iterator[np.ndarray]:
     op, saved = node.op, node.saved
     if not saved or op.kind == "region":
         return
+    if op.kind == "function":
+        yield from (x.data for x in saved if x is not None and isinstance(x.data, np.ndarray))
+        return
     needed = _positions_read(op, op.rules, tuple([edge is not None for edge in node.edges]))
     for position in needed:
         x = saved[position]

@@ -279,7 +279,7 @@ def saved_tensors(node: Node) -> tuple[Any, ...]:
     assert node.saved is not None
     op = node.op
     out: list[Any] = []
-    if op.kind == "region":
+    if op.kind in ("region", "function"):
         return node.saved
     for position, index in enumerate(op.saved_inputs):
         payload = node.saved[position]

@@ -1,7 +1,11 @@
 """Derivatives inside a trace: `backward`, `grad`, and what switches recording."""
 
+from common import autograd_function as function
 from common import autograd_graph as graph
 from common.autograd import backward, grad
+from common.autograd_function import Function
 from common.mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 
-__all__ = ["backward", "enable_grad", "grad", "graph", "is_grad_enabled", "no_grad", "set_grad_enabled"]
+__all__ = [
+    "Function", "backward", "enable_grad", "function", "grad", "graph", "is_grad_enabled", "no_grad", "set_grad_enabled",
+]  # fmt: skip
