@@ -7,5 +7,13 @@ from common.autograd_function import Function
 from common.mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 
 __all__ = [
-    "Function", "backward", "enable_grad", "function", "grad", "graph", "is_grad_enabled", "no_grad", "set_grad_enabled",
-]  # fmt: skip
+    "Function",
+    "backward",
+    "enable_grad",
+    "function",
+    "grad",
+    "graph",
+    "is_grad_enabled",
+    "no_grad",
+    "set_grad_enabled",
+]
