@@ -147,13 +147,17 @@ def _class_of(have: tuple[int, ...], shape: tuple[int, ...], split: int) -> str 
     return None
 
 
+#: Reductions by lanes, which need scratch for columns.
+LANED = frozenset(("sum", "prod"))
+
+
 def reduced_dtype(kind: str, dtype: np.dtype) -> np.dtype:
     """The dtype in which a reduction with a result of `dtype` computes."""
-    return dtype if kind == "sum" else sums.extreme_dtype(dtype)
+    return dtype if kind in LANED else sums.extreme_dtype(dtype)
 
 
 def reduction(kind: str, shape: Any, dtype: np.dtype, dims: tuple[int, ...], out_shape: Any) -> Call:
-    """Sum, maximum or minimum over `dims` of arrays of one shape and dtype; several dims are flattened in C order."""
+    """A reduction over `dims` of arrays of one shape and dtype; several dims are flattened in C order."""
     if not dims or 0 in out_shape:
         return lambda x: _unreduced(kind, x, out_shape, dtype)
     first, last = dims[0], dims[-1]
@@ -168,7 +172,7 @@ def reduction(kind: str, shape: Any, dtype: np.dtype, dims: tuple[int, ...], out
     kernel = compiled(getattr(sums, f"{name}_source")(dtype), name)
     ints = (batch * columns, rows) if by_rows else (batch, rows, columns)
     lanes = 0
-    if kind == "sum" and not by_rows:
+    if kind in LANED and not by_rows:
         lanes = dtype.itemsize * sums.sum_cols_scratch(rows, columns)
 
     def run(x: np.ndarray) -> np.ndarray:
@@ -188,5 +192,6 @@ def _unreduced(kind: str, x: np.ndarray, out_shape: Any, dtype: np.dtype) -> np.
 
 
 __all__ = [
-    "arrange", "compiled", "fast", "form_spec", "general", "reduced_dtype", "reduction", "same_shape", "scratch",
+    "LANED", "arrange", "compiled", "fast", "form_spec", "general", "reduced_dtype", "reduction", "same_shape",
+    "scratch",
 ]  # fmt: skip

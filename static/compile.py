@@ -173,17 +173,18 @@ def _native_steps(group: Group) -> list[Step]:
 
 
 def _lone_column_sum(group: Group) -> Step | None:
-    """Sums of columns of a whole array and nothing else: the hand-written kernel takes several rows at a time."""
+    """Sums or products of columns of a whole array alone: the hand-written kernel takes several rows at a time."""
     item = group.items[0]
     source = item.operands[0].source if len(group.items) == 1 and item.kind == "cols" else None
-    if not isinstance(source, Access) or item.function != "sum" or source.buffer.dtype != item.dtype:
+    if not isinstance(source, Access) or item.function not in ("sum", "prod") or source.buffer.dtype != item.dtype:
         return None
     if source.prefix != len(item.dims):
         return None
     rows, columns = numel(item.dims[: item.split]), numel(item.dims[item.split :])
     scratch = Scratch(item.dtype, ColumnScratch(rows, columns, item.dtype.itemsize, sums.TILE))
     things: list[Buffer | Scratch] = [source.buffer, item.out, scratch]
-    return Step("sum_cols", sums.sum_cols_source(item.dtype), things, [1, rows, columns], group, {})
+    name = f"{item.function}_cols"
+    return Step(name, getattr(sums, f"{name}_source")(item.dtype), things, [1, rows, columns], group, {})
 
 
 def _buffer_name(buffer: Buffer) -> str:

@@ -93,6 +93,10 @@ def _block_sum(x: np.ndarray, offset: int, n: int) -> Any:
     return sum_oracle(x[offset : offset + n])
 
 
+def _block_product(x: np.ndarray, offset: int, n: int) -> Any:
+    return sum_oracle(x[offset : offset + n], product=True)
+
+
 def _extreme(name: str) -> Callable[[np.ndarray, int, int], Any]:
     def row(x: np.ndarray, offset: int, n: int) -> Any:
         if n == 0:
@@ -105,39 +109,46 @@ def _extreme(name: str) -> Callable[[np.ndarray, int, int], Any]:
     return row
 
 
-def _start_columns(acc: np.ndarray, offset: int, columns: int, rows: int) -> None:
-    acc[:] = 0
+class _Lanes:
+    """Accumulators of columns, for sums or for products."""
 
+    def __init__(self, product: bool) -> None:
+        self.product = product
+        self.combine = np.multiply if product else np.add
 
-def _fold(acc: np.ndarray, level: int, columns: int) -> np.ndarray:
-    size = LANES * columns
-    lanes = acc[level * size : (level + 1) * size].reshape(LANES, columns)
-    total = np.ascontiguousarray(sum_oracle(np.ascontiguousarray(lanes.T)))
-    lanes[:] = 0
-    return total
+    def start(self, acc: np.ndarray, offset: int, columns: int, rows: int) -> None:
+        acc[:] = self.product
 
+    def fold(self, acc: np.ndarray, level: int, columns: int) -> np.ndarray:
+        size = LANES * columns
+        lanes = acc[level * size : (level + 1) * size].reshape(LANES, columns)
+        total = np.ascontiguousarray(sum_oracle(np.ascontiguousarray(lanes.T), self.product))
+        lanes[:] = self.product
+        return total
 
-def _carry_columns(acc: np.ndarray, offset: int, columns: int, block: int) -> None:
-    level = 0
-    while True:
-        total = _fold(acc, level, columns)
-        lane = (level + 1) * LANES * columns + (block & (LANES - 1)) * columns
-        acc[lane : lane + columns] += total
-        if block & (BLOCK - 1) != BLOCK - 1:
-            return
-        level, block = level + 1, block // BLOCK
-
-
-def _finish_columns(acc: np.ndarray, offset: int, columns: int, rows: int, out: np.ndarray, start: int) -> None:
-    level, number = 0, (rows - 1) // BLOCK
-    while rows > BLOCK:
-        total = _fold(acc, level, columns)
+    def lift(self, acc: np.ndarray, level: int, columns: int, number: int) -> None:
+        """The fold of a level as one row of the next."""
+        total = self.fold(acc, level, columns)
         lane = (level + 1) * LANES * columns + (number & (LANES - 1)) * columns
-        acc[lane : lane + columns] += total
-        level, number, rows = level + 1, number // BLOCK, -(-rows // BLOCK)
-    out[start : start + columns] = _fold(acc, level, columns)
+        acc[lane : lane + columns] = self.combine(acc[lane : lane + columns], total)
+
+    def carry(self, acc: np.ndarray, offset: int, columns: int, block: int) -> None:
+        level = 0
+        while True:
+            self.lift(acc, level, columns, block)
+            if block & (BLOCK - 1) != BLOCK - 1:
+                return
+            level, block = level + 1, block // BLOCK
+
+    def finish(self, acc: np.ndarray, offset: int, columns: int, rows: int, out: np.ndarray, start: int) -> None:
+        level, number = 0, (rows - 1) // BLOCK
+        while rows > BLOCK:
+            self.lift(acc, level, columns, number)
+            level, number, rows = level + 1, number // BLOCK, -(-rows // BLOCK)
+        out[start : start + columns] = self.fold(acc, level, columns)
 
 
+_SUMS, _PRODUCTS = _Lanes(False), _Lanes(True)
 _FUNCTIONS: dict[str, Any] = {
     "wide": lambda: None,
     "buffer": _buffer,
@@ -147,7 +158,11 @@ _FUNCTIONS: dict[str, Any] = {
     "block_sum": _block_sum,
     "row_max": _extreme("maximum"),
     "row_min": _extreme("minimum"),
-    "start_columns": _start_columns,
-    "carry_columns": _carry_columns,
-    "finish_columns": _finish_columns,
+    "block_product": _block_product,
+    "start_columns": _SUMS.start,
+    "carry_columns": _SUMS.carry,
+    "finish_columns": _SUMS.finish,
+    "start_products": _PRODUCTS.start,
+    "carry_products": _PRODUCTS.carry,
+    "finish_products": _PRODUCTS.finish,
 }

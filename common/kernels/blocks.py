@@ -51,6 +51,12 @@ def add(builder: ir.IRBuilder, x: ir.Value, y: ir.Value) -> ir.Value:
     return builder.add(x, y) if isinstance(element, ir.IntType) else builder.fadd(x, y)
 
 
+def multiply(builder: ir.IRBuilder, x: ir.Value, y: ir.Value) -> ir.Value:
+    """Return x * y: IEEE 754 for floats, wrapping for integers."""
+    element = x.type.element if isinstance(x.type, ir.VectorType) else x.type
+    return builder.mul(x, y) if isinstance(element, ir.IntType) else builder.fmul(x, y)
+
+
 class While:
     """``while condition(*carried)``: values carried from one iteration to the next.
 

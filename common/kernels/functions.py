@@ -15,6 +15,9 @@ call                                      meaning
 ``start_columns(acc, a, C, R)``           zero the accumulators for R rows
 ``carry_columns(acc, a, C, block)``       close block number ``block`` when a row follows it
 ``finish_columns(acc, a, C, R, out, o)``  write the C sums to ``out[o:]``
+``block_product(buf, offset, n)``         the product, in the order of S
+``start_products``, ``carry_products``,   as for sums
+``finish_products``
 ``fold_rows(acc, a, C)``                  fold LANES rows of C accumulators into the first row
 ``hold_threads()``                        hold BLAS to one thread; returns how many it had
 ``release_threads(count)``                give them back
@@ -28,6 +31,7 @@ call                                      meaning
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from llvmlite import ir
@@ -106,10 +110,14 @@ def _threads(name: str, make: Callable[[ir.Module], ir.Function], *signature: An
     return KernelFunction(name, define)
 
 
+def _of_products(make: Callable[..., ir.Function]) -> Callable[..., ir.Function]:
+    return partial(make, how=lanes.PRODUCT)
+
+
 NAMESPACE: dict[str, Any] = {
     function.name: function
     for function in (
-        _define("block_sum", "bii", lanes.sum_all, result=True),
+        _define("block_sum", "bii", lanes.fold_all, result=True),
         _define("row_max", "bii", extremes.maximum_all, result=True, ordered=True),
         _define("row_min", "bii", extremes.minimum_all, result=True, ordered=True),
         _define("max_into", "bibii", extremes.maximum_into, ordered=True),
@@ -118,6 +126,10 @@ NAMESPACE: dict[str, Any] = {
         _define("carry_columns", "biii", lanes.carry_columns),
         _define("finish_columns", "biiibi", lanes.finish_columns),
         _define("fold_rows", "bii", lanes.fold_rows, extra=(LANES,)),
+        _define("block_product", "bii", _of_products(lanes.fold_all), result=True),
+        _define("start_products", "biii", _of_products(lanes.start_columns)),
+        _define("carry_products", "biii", _of_products(lanes.carry_columns)),
+        _define("finish_products", "biiibi", _of_products(lanes.finish_columns)),
         _define("blas_gemm", "bibibiiiiiiiii", product.call_gemm),
         _threads("hold_threads", product.hold_threads, types.int64),
         _threads("release_threads", product.release_threads, types.none, types.int64),

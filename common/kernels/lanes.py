@@ -1,11 +1,17 @@
-"""Machine code of sums in the defined order: over contiguous elements, and of whole rows of columns.
+"""Machine code of sums and products in the defined order: over contiguous elements, and of whole rows of columns.
 
 Each piece is one internal function of the kernel's module, written with explicit vectors of `LANES` elements:
 LLVM does not vectorise a sum whose order is fixed, and a short definition compiles in a few milliseconds.
 `common.kernels.sums` says in words and in numpy what is computed here. Needs llvmlite.
+
+A product is a sum with * for + and 1 for +0.0. Adding the +0.0 of a missing element to a lane, which is never -0.0,
+changes nothing, nor does multiplying by 1; so elements and rows that are missing are left out.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
 
 from llvmlite import ir
 
@@ -18,8 +24,8 @@ from common.kernels.blocks import (
     internal,
     load_lanes,
     load_some,
+    multiply,
     word,
-    zero,
 )
 from common.numerics import BLOCK, LANES
 
@@ -27,42 +33,57 @@ _SHIFT = BLOCK.bit_length() - 1
 _VOID = ir.VoidType()
 
 
-def sum_block(module: ir.Module, kind: ir.Type) -> ir.Function:
-    """``kind (kind* x, i64 n)``: S of n <= BLOCK contiguous elements."""
+class Fold(NamedTuple):
+    """What lanes do with elements: ``combine(builder, lane, element)``, from `start` on."""
+
+    name: str
+    combine: Callable[[ir.IRBuilder, ir.Value, ir.Value], ir.Value]
+    start: int
+
+    def identity(self, kind: ir.Type) -> ir.Constant:
+        """The first value of a lane, or of a vector of them."""
+        return ir.Constant(kind, [self.start] * kind.count if isinstance(kind, ir.VectorType) else self.start)
+
+
+SUM = Fold("sum", add, 0)
+PRODUCT = Fold("product", multiply, 1)
+
+
+def fold_block(module: ir.Module, kind: ir.Type, how: Fold = SUM) -> ir.Function:
+    """``kind (kind* x, i64 n)``: S, or the product, of n <= BLOCK contiguous elements."""
 
     def define(function: ir.Function, b: ir.IRBuilder) -> None:
         x, n = function.args
         vector = ir.VectorType(kind, LANES)
         whole = b.and_(n, word(-LANES))
-        with Loop(b, whole, LANES, zero(vector)) as loop:
-            loop.next = [add(b, loop.carried[0], load_lanes(b, b.gep(x, [loop.index]), LANES))]
+        with Loop(b, whole, LANES, how.identity(vector)) as loop:
+            loop.next = [how.combine(b, loop.carried[0], load_lanes(b, b.gep(x, [loop.index]), LANES))]
         (lanes,) = loop.carried
         before, rest = b.block, b.sub(n, whole)
         with b.if_then(b.icmp_signed(">", rest, word(0))):
-            # A lane is never -0.0, so adding the +0.0 of a missing element changes nothing.
-            tail = add(b, lanes, load_some(b, b.gep(x, [whole]), rest, zero(vector)))
+            tail = how.combine(b, lanes, load_some(b, b.gep(x, [whole]), rest, how.identity(vector)))
             inside = b.block
         total = b.phi(vector)
         total.add_incoming(lanes, before)
         total.add_incoming(tail, inside)
-        b.ret(fold_vector(b, total))
+        b.ret(fold_vector(b, total, how.combine))
 
-    return internal(module, f"sum_block.{kind}", kind, [kind.as_pointer(), WORD], define)
+    return internal(module, f"{how.name}_block.{kind}", kind, [kind.as_pointer(), WORD], define)
 
 
-def sum_all(module: ir.Module, kind: ir.Type) -> ir.Function:
-    """``kind (kind* x, i64 n)``: S of any number of contiguous elements; recursion 6 deep at most."""
+def fold_all(module: ir.Module, kind: ir.Type, how: Fold = SUM) -> ir.Function:
+    """``kind (kind* x, i64 n)``: S, or the product, of any number of contiguous elements; recursion 6 deep at most."""
 
     def define(function: ir.Function, b: ir.IRBuilder) -> None:
         x, n = function.args
         with b.if_then(b.icmp_signed("<=", n, word(BLOCK)), likely=True):
-            b.ret(b.call(sum_block(module, kind), [x, n]))
-        b.ret(b.call(_sum_long(module, kind, function), [x, n]))
+            b.ret(b.call(fold_block(module, kind, how), [x, n]))
+        b.ret(b.call(_fold_long(module, kind, how, function), [x, n]))
 
-    return internal(module, f"sum.{kind}", kind, [kind.as_pointer(), WORD], define)
+    return internal(module, f"{how.name}.{kind}", kind, [kind.as_pointer(), WORD], define)
 
 
-def _sum_long(module: ir.Module, kind: ir.Type, part: ir.Function) -> ir.Function:
+def _fold_long(module: ir.Module, kind: ir.Type, how: Fold, part: ir.Function) -> ir.Function:
     """``kind (kind* x, i64 n)`` for n > BLOCK: lanes of the sums of at most BLOCK parts of BLOCK**k elements.
 
     S of one number is that number, so the last, shorter part may have fewer levels than the others.
@@ -74,7 +95,7 @@ def _sum_long(module: ir.Module, kind: ir.Type, part: ir.Function) -> ir.Functio
         vector = ir.VectorType(kind, LANES)
         lanes = b.alloca(vector, name="lanes")
         lanes.align = 64
-        b.store(zero(vector), lanes)
+        b.store(how.identity(vector), lanes)
         lane = b.bitcast(lanes, kind.as_pointer())
         span = _grow_span(b, n)
         parts = b.sdiv(b.add(n, b.sub(span, word(1))), span)
@@ -83,10 +104,10 @@ def _sum_long(module: ir.Module, kind: ir.Type, part: ir.Function) -> ir.Functio
             rest = b.sub(n, start)
             length = b.select(b.icmp_signed("<", rest, span), rest, span)
             own = b.gep(lane, [b.and_(loop.index, word(LANES - 1))])
-            b.store(add(b, b.load(own), b.call(part, [b.gep(x, [start]), length])), own)
-        b.ret(fold_vector(b, b.load(lanes)))
+            b.store(how.combine(b, b.load(own), b.call(part, [b.gep(x, [start]), length])), own)
+        b.ret(fold_vector(b, b.load(lanes), how.combine))
 
-    return internal(module, f"sum_long.{kind}", kind, [kind.as_pointer(), WORD], define)
+    return internal(module, f"{how.name}_long.{kind}", kind, [kind.as_pointer(), WORD], define)
 
 
 def _grow_span(b: ir.IRBuilder, n: ir.Value) -> ir.Value:
@@ -97,8 +118,8 @@ def _grow_span(b: ir.IRBuilder, n: ir.Value) -> ir.Value:
 
 
 # ---------------------------------------------------------------- rows of accumulators, one per lane
-def add_into(module: ir.Module, kind: ir.Type) -> ir.Function:
-    """``void (kind* to, kind* from, i64 n)``: to[i] += from[i]; the two do not overlap."""
+def fold_into(module: ir.Module, kind: ir.Type, how: Fold = SUM) -> ir.Function:
+    """``void (kind* to, kind* from, i64 n)``: to[i] += from[i] or *= from[i]; the two do not overlap."""
 
     def define(function: ir.Function, b: ir.IRBuilder) -> None:
         function.attributes.add("noinline")  # one vectorised copy serves all folds
@@ -107,30 +128,27 @@ def add_into(module: ir.Module, kind: ir.Type) -> ir.Function:
         source.add_attribute("noalias")
         with Loop(b, n, 1) as loop:
             own = b.gep(to, [loop.index])
-            b.store(add(b, b.load(own), b.load(b.gep(source, [loop.index]))), own)
+            b.store(how.combine(b, b.load(own), b.load(b.gep(source, [loop.index]))), own)
         b.ret_void()
 
     pointer = kind.as_pointer()
-    return internal(module, f"add_into.{kind}", _VOID, [pointer, pointer, WORD], define)
+    return internal(module, f"{how.name}_into.{kind}", _VOID, [pointer, pointer, WORD], define)
 
 
-def fill_zero(module: ir.Module, kind: ir.Type) -> ir.Function:
-    """``void (kind* to, i64 n)``: to[i] = 0."""
+def fill_start(module: ir.Module, kind: ir.Type, how: Fold = SUM) -> ir.Function:
+    """``void (kind* to, i64 n)``: to[i] = 0, or 1."""
 
     def define(function: ir.Function, b: ir.IRBuilder) -> None:
         to, n = function.args
         with Loop(b, n, 1) as loop:
-            b.store(zero(kind), b.gep(to, [loop.index]))
+            b.store(how.identity(kind), b.gep(to, [loop.index]))
         b.ret_void()
 
-    return internal(module, f"fill_zero.{kind}", _VOID, [kind.as_pointer(), WORD], define)
+    return internal(module, f"{how.name}_start.{kind}", _VOID, [kind.as_pointer(), WORD], define)
 
 
-def fold_rows(module: ir.Module, kind: ir.Type) -> ir.Function:
-    """``void (kind* acc, i64 columns, i64 live)``: fold the rows into row 0; rows >= live are zero.
-
-    A row that is zero is not added: the accumulators are never -0.0.
-    """
+def fold_rows(module: ir.Module, kind: ir.Type, how: Fold = SUM) -> ir.Function:
+    """``void (kind* acc, i64 columns, i64 live)``: fold the rows into row 0; rows >= live are as they started."""
 
     def define(function: ir.Function, b: ir.IRBuilder) -> None:
         acc, columns, live = function.args
@@ -139,10 +157,10 @@ def fold_rows(module: ir.Module, kind: ir.Type) -> ir.Function:
                 above = b.sub(live, word(h))
                 rows = b.select(b.icmp_signed("<", above, word(h)), above, word(h))
                 upper = b.gep(acc, [b.mul(columns, word(h))])
-                b.call(add_into(module, kind), [acc, upper, b.mul(rows, columns)])
+                b.call(fold_into(module, kind, how), [acc, upper, b.mul(rows, columns)])
         b.ret_void()
 
-    return internal(module, f"fold_rows.{kind}", _VOID, [kind.as_pointer(), WORD, WORD], define)
+    return internal(module, f"{how.name}_rows.{kind}", _VOID, [kind.as_pointer(), WORD, WORD], define)
 
 
 # ---------------------------------------------------------------- sums of columns, row by row
@@ -157,18 +175,18 @@ def _levels(b: ir.IRBuilder, rows: ir.Value, *initial: ir.Value) -> While:
 
 
 def _add_to_next_level(
-    module: ir.Module, kind: ir.Type, b: ir.IRBuilder, own: ir.Value, columns: ir.Value, number: ir.Value
+    module: ir.Module, kind: ir.Type, how: Fold, b: ir.IRBuilder, own: ir.Value, columns: ir.Value, number: ir.Value
 ) -> ir.Value:
     """Add the fold of block `number` at `own` to its lane of the next level; return that level."""
-    b.call(fold_rows(module, kind), [own, columns, word(LANES)])
+    b.call(fold_rows(module, kind, how), [own, columns, word(LANES)])
     above = b.gep(own, [b.mul(columns, word(LANES))])
     lane = b.gep(above, [b.mul(columns, b.and_(number, word(LANES - 1)))])
-    b.call(add_into(module, kind), [lane, own, columns])
+    b.call(fold_into(module, kind, how), [lane, own, columns])
     return above
 
 
-def start_columns(module: ir.Module, kind: ir.Type) -> ir.Function:
-    """``void (kind* acc, i64 columns, i64 rows)``: zero the accumulators that a sum of `rows` rows uses."""
+def start_columns(module: ir.Module, kind: ir.Type, how: Fold = SUM) -> ir.Function:
+    """``void (kind* acc, i64 columns, i64 rows)``: start the accumulators that a sum of `rows` rows uses."""
 
     def define(function: ir.Function, b: ir.IRBuilder) -> None:
         acc, columns, rows = function.args
@@ -176,16 +194,16 @@ def start_columns(module: ir.Module, kind: ir.Type) -> ir.Function:
         lanes = b.select(few, rows, word(LANES))
         with _levels(b, rows, lanes) as walk:
             walk.next = [_blocks(b, walk.carried[0]), b.add(walk.carried[1], word(LANES))]
-        b.call(fill_zero(module, kind), [acc, b.mul(walk.carried[1], columns)])
+        b.call(fill_start(module, kind, how), [acc, b.mul(walk.carried[1], columns)])
         b.ret_void()
 
-    return internal(module, f"start_columns.{kind}", _VOID, [kind.as_pointer(), WORD, WORD], define)
+    return internal(module, f"{how.name}_start_columns.{kind}", _VOID, [kind.as_pointer(), WORD, WORD], define)
 
 
-def carry_columns(module: ir.Module, kind: ir.Type) -> ir.Function:
+def carry_columns(module: ir.Module, kind: ir.Type, how: Fold = SUM) -> ir.Function:
     """``void (kind* acc, i64 columns, i64 block)``: close block number `block` when another row follows it.
 
-    The block's sum becomes one row of the next level, and its accumulators start again at zero.
+    The block's sum becomes one row of the next level, and its accumulators start again.
     """
 
     def define(function: ir.Function, b: ir.IRBuilder) -> None:
@@ -196,8 +214,8 @@ def carry_columns(module: ir.Module, kind: ir.Type) -> ir.Function:
         b.branch(level)
         b.position_at_end(level)
         own, number = b.phi(acc.type), b.phi(WORD)
-        above = _add_to_next_level(module, kind, b, own, columns, number)
-        b.call(fill_zero(module, kind), [own, size])
+        above = _add_to_next_level(module, kind, how, b, own, columns, number)
+        b.call(fill_start(module, kind, how), [own, size])
         last = b.icmp_signed("==", b.and_(number, word(BLOCK - 1)), word(BLOCK - 1))
         for phi, first, then in ((own, acc, above), (number, block, b.lshr(number, word(_SHIFT)))):
             phi.add_incoming(first, start)
@@ -206,10 +224,10 @@ def carry_columns(module: ir.Module, kind: ir.Type) -> ir.Function:
         b.position_at_end(end)
         b.ret_void()
 
-    return internal(module, f"carry_columns.{kind}", _VOID, [kind.as_pointer(), WORD, WORD], define)
+    return internal(module, f"{how.name}_carry_columns.{kind}", _VOID, [kind.as_pointer(), WORD, WORD], define)
 
 
-def finish_columns(module: ir.Module, kind: ir.Type) -> ir.Function:
+def finish_columns(module: ir.Module, kind: ir.Type, how: Fold = SUM) -> ir.Function:
     """``void (kind* acc, i64 columns, i64 rows, kind* out)``: the sums, once all rows are in."""
 
     def define(function: ir.Function, b: ir.IRBuilder) -> None:
@@ -219,14 +237,14 @@ def finish_columns(module: ir.Module, kind: ir.Type) -> ir.Function:
         block = b.lshr(b.sub(rows, word(1)), word(_SHIFT))
         with _levels(b, rows, acc, block) as walk:
             size, own, number = walk.carried
-            above = _add_to_next_level(module, kind, b, own, columns, number)
+            above = _add_to_next_level(module, kind, how, b, own, columns, number)
             walk.next = [_blocks(b, size), above, b.lshr(number, word(_SHIFT))]
-        b.call(fold_rows(module, kind), [walk.carried[1], columns, live])
+        b.call(fold_rows(module, kind, how), [walk.carried[1], columns, live])
         with b.if_then(b.icmp_signed("==", rows, word(0))):
-            b.call(fill_zero(module, kind), [acc, columns])
+            b.call(fill_start(module, kind, how), [acc, columns])
         with Loop(b, columns, 1) as loop:
             b.store(b.load(b.gep(walk.carried[1], [loop.index])), b.gep(out, [loop.index]))
         b.ret_void()
 
     pointer = kind.as_pointer()
-    return internal(module, f"finish_columns.{kind}", _VOID, [pointer, WORD, WORD, pointer], define)
+    return internal(module, f"{how.name}_finish_columns.{kind}", _VOID, [pointer, WORD, WORD, pointer], define)

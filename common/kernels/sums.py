@@ -1,20 +1,25 @@
-"""Kernels that sum, and the maximum and minimum, over rows or columns; the order of a sum is defined once.
+"""Kernels that sum and multiply, and the maximum and minimum, over rows or columns; the order is defined once.
 
 Definition: `common.numerics`; in numpy: `sum_oracle`. A kernel here is source text for
 `common.native.compile.compile_kernel`; its name is that of the function, `sum_rows` for `sum_rows_source`.
 Buffers are C-contiguous, of the kernel's dtype: float32, float64 or int64, for extremes also bool and the smaller
 signed ints (other dtypes are converted first).
 
-============  ===============  =======  ===========================  ==================
-kernel        buffers          args     result                       scratch
-============  ===============  =======  ===========================  ==================
-``sum_rows``  x, out           R, C     out[r] = S(x[r, :])          none
-``sum_cols``  x, out, scratch  B, R, C  out[b, c] = S(x[b, :, c])    `sum_cols_scratch`
-``max_rows``  x, out           R, C     out[r] = max(x[r, :])        none
-``min_rows``  x, out           R, C     out[r] = min(x[r, :])        none
-``max_cols``  x, out           B, R, C  out[b, c] = max(x[b, :, c])  none
-``min_cols``  x, out           B, R, C  out[b, c] = min(x[b, :, c])  none
-============  ===============  =======  ===========================  ==================
+=============  ===============  =======  ===========================  ==================
+kernel         buffers          args     result                       scratch
+=============  ===============  =======  ===========================  ==================
+``sum_rows``   x, out           R, C     out[r] = S(x[r, :])          none
+``sum_cols``   x, out, scratch  B, R, C  out[b, c] = S(x[b, :, c])    `sum_cols_scratch`
+``prod_rows``  x, out           R, C     out[r] = P(x[r, :])          none
+``prod_cols``  x, out, scratch  B, R, C  out[b, c] = P(x[b, :, c])    `sum_cols_scratch`
+``max_rows``   x, out           R, C     out[r] = max(x[r, :])        none
+``min_rows``   x, out           R, C     out[r] = min(x[r, :])        none
+``max_cols``   x, out           B, R, C  out[b, c] = max(x[b, :, c])  none
+``min_cols``   x, out           B, R, C  out[b, c] = min(x[b, :, c])  none
+=============  ===============  =======  ===========================  ==================
+
+P is S with * for + and 1 for +0.0: 16 lanes start at 1, blocks of 1024, lanes and blocks are multiplied in the order
+in which S adds them.
 
 Status: 0, or `EMPTY` from a maximum or minimum over no elements (nothing is written then), unless they are bools:
 the maximum of no bools is False, the minimum True.
@@ -67,7 +72,7 @@ from common.numerics import BLOCK, LANES
 
 __all__ = [
     "EMPTY", "TILE", "extreme_dtype", "max_cols_source", "max_rows_source", "min_cols_source", "min_rows_source",
-    "sum_cols_scratch", "sum_cols_source", "sum_oracle", "sum_rows_source",
+    "prod_cols_source", "prod_rows_source", "sum_cols_scratch", "sum_cols_source", "sum_oracle", "sum_rows_source",
 ]  # fmt: skip
 
 EMPTY = 1
@@ -77,8 +82,8 @@ TILE = 1024
 """Columns that are summed together; wider arrays go tile by tile."""
 
 
-def sum_oracle(x: np.ndarray) -> np.ndarray:
-    """Return S over the last axis, in plain numpy, from the definition.
+def sum_oracle(x: np.ndarray, product: bool = False) -> np.ndarray:
+    """Return S over the last axis, or P, in plain numpy, from the definition.
 
     Parameters
     ----------
@@ -92,21 +97,22 @@ def sum_oracle(x: np.ndarray) -> np.ndarray:
     """
     n = x.shape[-1]
     if n > BLOCK:
-        return sum_oracle(sum_oracle(_pad(x, BLOCK)))
-    rows = _pad(x, LANES)
-    lanes = np.zeros((*x.shape[:-1], LANES), x.dtype)
+        return sum_oracle(sum_oracle(_pad(x, BLOCK, product), product), product)
+    combine = np.multiply if product else np.add
+    rows = _pad(x, LANES, product)
+    lanes = np.full((*x.shape[:-1], LANES), int(product), x.dtype)
     with np.errstate(all="ignore"):
         for j in range(rows.shape[-2]):
-            lanes = lanes + rows[..., j, :]
+            lanes = combine(lanes, rows[..., j, :])
         for h in (LANES >> k for k in range(1, LANES.bit_length())):
-            lanes = lanes[..., :h] + lanes[..., h : 2 * h]
+            lanes = combine(lanes[..., :h], lanes[..., h : 2 * h])
     return lanes[..., 0]
 
 
-def _pad(x: np.ndarray, width: int) -> np.ndarray:
-    """Split the last axis into rows of `width`, the last one filled up with +0.0."""
+def _pad(x: np.ndarray, width: int, product: bool) -> np.ndarray:
+    """Split the last axis into rows of `width`, the last one filled up with +0.0, or 1."""
     n = x.shape[-1]
-    missing = np.zeros((*x.shape[:-1], -n % width), x.dtype)
+    missing = np.full((*x.shape[:-1], -n % width), int(product), x.dtype)
     return np.concatenate([x, missing], axis=-1).reshape(*x.shape[:-1], -(-n // width), width)
 
 
@@ -121,6 +127,11 @@ def sum_cols_scratch(rows: Any, columns: Any) -> Any:
 def sum_rows_source(dtype: Any) -> str:
     """Return the kernel ``out[r] = S(x[r, :])``."""
     return _rows_source("sum_rows", "block_sum", np.dtype(dtype), least=0)
+
+
+def prod_rows_source(dtype: Any) -> str:
+    """Return the kernel ``out[r] = P(x[r, :])``."""
+    return _rows_source("prod_rows", "block_product", np.dtype(dtype), least=0)
 
 
 def max_rows_source(dtype: Any) -> str:
@@ -157,13 +168,22 @@ def _rows_source(name: str, function: str, dtype: np.dtype[Any], least: int) -> 
 
 
 def sum_cols_source(dtype: Any) -> str:
-    """Return the kernel ``out[b, c] = S(x[b, :, c])``.
+    """Return the kernel ``out[b, c] = S(x[b, :, c])``."""
+    return _cols_source("sum_cols", np.dtype(dtype), "block_sum", "columns", "+")
 
-    Four rows of equal lane are added per pass over the accumulators. Where a tile is whole rows, the LANES
-    rows of a group lie side by side in x and in the accumulators, and one loop runs over all of them.
+
+def prod_cols_source(dtype: Any) -> str:
+    """Return the kernel ``out[b, c] = P(x[b, :, c])``."""
+    return _cols_source("prod_cols", np.dtype(dtype), "block_product", "products", "*")
+
+
+def _cols_source(name: str, kind: np.dtype[Any], block: str, parts: str, sign: str) -> str:
+    """Four rows of equal lane are added per pass over the accumulators.
+
+    Where a tile is whole rows, the LANES rows of a group lie side by side in x and in the accumulators, and one loop
+    runs over all of them.
     """
-    kind = np.dtype(dtype)
-    return f"""def sum_cols(bufs, args):
+    return f"""def {name}(bufs, args):
     x = buffer(bufs, 0, {kind})
     out = buffer(bufs, 1, {kind})
     acc = buffer(bufs, 2, {kind})
@@ -172,17 +192,17 @@ def sum_cols_source(dtype: Any) -> str:
     columns = args[2]
     if columns == 1:
         for b in range(batch):
-            out[b] = block_sum(x, b * rows, rows)
+            out[b] = {block}(x, b * rows, rows)
         return 0
     together = {LANES} if columns <= {TILE} else 1
     group = {LANES} * columns
     for b in range(batch):
         for c0 in range(0, columns, {TILE}):
             width = min({TILE}, columns - c0)
-            start_columns(acc, 0, width, rows)
+            start_{parts}(acc, 0, width, rows)
             for r0 in range(0, rows, {BLOCK}):
                 if r0 > 0:
-                    carry_columns(acc, 0, width, (r0 >> {BLOCK.bit_length() - 1}) - 1)
+                    carry_{parts}(acc, 0, width, (r0 >> {BLOCK.bit_length() - 1}) - 1)
                 r1 = min(rows, r0 + {BLOCK})
                 r = r0
                 while r + {4 * LANES} <= r1:
@@ -193,16 +213,16 @@ def sum_cols_source(dtype: Any) -> str:
                         s = q + group
                         t = s + group
                         for c in range(together * width):
-                            acc[a + c] = acc[a + c] + x[p + c] + x[q + c] + x[s + c] + x[t + c]
+                            acc[a + c] = acc[a + c] {sign} x[p + c] {sign} x[q + c] {sign} x[s + c] {sign} x[t + c]
                     r += {4 * LANES}
                 while r < r1:
                     a = (r & {LANES - 1}) * width
                     p = (b * rows + r) * columns + c0
                     taken = min(together, r1 - r)
                     for c in range(taken * width):
-                        acc[a + c] = acc[a + c] + x[p + c]
+                        acc[a + c] = acc[a + c] {sign} x[p + c]
                     r += taken
-            finish_columns(acc, 0, width, rows, out, b * columns + c0)
+            finish_{parts}(acc, 0, width, rows, out, b * columns + c0)
     return 0
 """
 

@@ -325,4 +325,4 @@ def _in_place(item: Item) -> bool:
     return item.out.storage is not item.out
 
 
-_REDUCERS = {"sum": "block_sum", "max": "row_max", "min": "row_min"}
+_REDUCERS = {"sum": "block_sum", "prod": "block_product", "max": "row_max", "min": "row_min"}

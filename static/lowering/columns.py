@@ -1,7 +1,7 @@
 """Reductions of columns inside a fused kernel: accumulators for all columns, one row added after the other.
 
-Sums keep LANES rows of accumulators per level of blocks, see `common.kernels.sums`, whose functions start, carry and
-finish them; so the summed elements themselves are never stored.
+Sums and products keep LANES rows of accumulators per level of blocks, see `common.kernels.sums`, whose functions
+start, carry and finish them; so the summed elements themselves are never stored.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ COLUMN_TILE = 1024
 """Columns reduced together where nothing else needs whole rows: their accumulators stay in the cache."""
 
 _SHIFT = BLOCK.bit_length() - 1
+_LANED = {"sum": "columns", "prod": "products"}
+"""Reductions whose accumulators are lanes, and the ends of the names of their functions."""
 
 
 class Columns:
@@ -36,7 +38,7 @@ class Columns:
 
     def _scratch(self, item: Item) -> Any:
         rows, inner = self.nest.rows[0], self.nest.inner
-        if item.function == "sum":
+        if item.function in _LANED:
             tile = COLUMN_TILE if self.tiled else None
             return self.nest.scratch(item.dtype, ColumnScratch(rows, inner, item.dtype.itemsize, tile))
         return self.nest.scratch(item.dtype, COLUMN_TILE if self.tiled else inner)
@@ -52,8 +54,8 @@ class Columns:
         out: list[Any] = []
         for item in self.items:
             acc = self.accumulators[item.id]
-            if item.function == "sum":
-                out.append(Run(Call("start_columns", (acc, "0", self.width, rows))))
+            if item.function in _LANED:
+                out.append(Run(Call(f"start_{_LANED[item.function]}", (acc, "0", self.width, rows))))
             else:
                 worst = Constant(_worst(item.function, item.dtype), item.dtype)
                 out.append(Loop("i", self.width, [Store(Place(acc, "", "i"), worst)]))
@@ -61,10 +63,13 @@ class Columns:
 
     def row(self) -> list[Any]:
         """Statements at the start of every row: the end of a block, and the row's lane."""
-        sums = [self.accumulators[item.id] for item in self.items if item.function == "sum"]
         block = f"(r0 >> {_SHIFT}) - 1"
-        carry = [Run(Call("carry_columns", (acc, "0", self.width, block))) for acc in sums]
-        head: list[Any] = [If(f"r0 & {BLOCK - 1} == 0 and r0 > 0", carry)] if sums else []
+        carry = [
+            Run(Call(f"carry_{_LANED[item.function]}", (self.accumulators[item.id], "0", self.width, block)))
+            for item in self.items
+            if item.function in _LANED
+        ]
+        head: list[Any] = [If(f"r0 & {BLOCK - 1} == 0 and r0 > 0", carry)] if carry else []
         head.append(Let("lane", f"(r0 & {LANES - 1}) * {self.width}{' - c0' if self.tiled else ''}"))
         if self.tiled:
             head.append(Let("first", "0 - c0"))
@@ -73,8 +78,8 @@ class Columns:
     def add(self, item: Item, value: Any) -> Store:
         """The statement that takes in one element."""
         acc = self.accumulators[item.id]
-        if item.function == "sum":
-            place, function = Place(acc, "lane", "c"), "add"
+        if item.function in _LANED:
+            place, function = Place(acc, "lane", "c"), {"sum": "add", "prod": "mul"}[item.function]
         else:
             place, function = Place(acc, "first" if self.tiled else "", "c"), f"{item.function}imum"
         return Store(place, Call(function, (place, value)))
@@ -85,8 +90,8 @@ class Columns:
         body: list[Any] = []
         for item in self.items:
             out, acc = self.nest.slot(item.out), self.accumulators[item.id]
-            if item.function == "sum":
-                body.append(Run(Call("finish_columns", (acc, "0", self.width, rows, out, start))))
+            if item.function in _LANED:
+                body.append(Run(Call(f"finish_{_LANED[item.function]}", (acc, "0", self.width, rows, out, start))))
                 continue
             value: Any = Place(acc, "", "i")
             if item.dtype != item.out.dtype:

@@ -121,7 +121,7 @@ class Item:
         row), "native".
     dims : the space it iterates over, literal ones stripped.
     split : number of leading dimensions that are rows, where the item asks for it.
-    function : map: name of the scalar function, "" for a copy; reduction: "sum", "max" or "min".
+    function : map: name of the scalar function, "" for a copy; reduction: "sum", "prod", "max" or "min".
     dtype : in which it computes.
     inputs, results : buffers of a native item, in the order of the op.
     calls : the `NativeCall` sequence of a native item.

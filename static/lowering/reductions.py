@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-from common.eager_kernels import reduced_dtype
+from common.eager_kernels import LANED, reduced_dtype
 from common.op import NativeCall
 from common.shapes import contiguous_strides
 from common.spec import numel
@@ -145,7 +145,7 @@ def _reduce_between(values: Values, node: Node, layout: Layout, flags: list[bool
         source = values.fresh_copy(node, layout, work)
     out = values.result(value) if dtype == work else values.buffer(work, value.spec.shape)
     text = getattr(sums, f"{how}_cols_source")(work)
-    scratch = ColumnScratch(ints[1], ints[2], work.itemsize, sums.TILE) if how == "sum" else 0
+    scratch = ColumnScratch(ints[1], ints[2], work.itemsize, sums.TILE) if how in LANED else 0
     call = NativeCall(text, f"{how}_cols", ints, scratch=scratch)
     values.item(node, "native", (), function=how, dtype=work, operands=[], results=[out], inputs=[source], calls=[call])
     if dtype != work:
