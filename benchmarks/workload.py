@@ -45,8 +45,8 @@ class Program:
         state = self.parameters()
         if self.optimizer is not None:
             buffers = self.optimizer.state_dict()["state"]
-            for (name, _), arrays in zip(self.named_parameters, buffers, strict=True):
-                state |= {f"{kind}({name})": array for kind, array in arrays.items()}
+            for i, (name, _) in enumerate(self.named_parameters):
+                state |= {f"{kind}({name})": array for kind, array in buffers.get(i, {}).items()}
         return state
 
     def gradients(self) -> dict[str, Array]:

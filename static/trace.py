@@ -330,7 +330,7 @@ class Trace:
         for x, grad in self.grads.values():
             if grad is None:
                 cleared.append(x)
-            else:
+            elif x._grad is None or grad.data is not self._original.get(id(x._grad)):  # else: read, never set
                 targets.append(x)
                 outputs = [*outputs, grad.data]
         effects = [Effect(old, tracer.data) for tracer, old in self._arguments if tracer.data is not old]

@@ -12,6 +12,7 @@ from common.errors import ArgumentError, DTypeError, ShapeError, StateError
 from common.frames import user_frame
 from common.leaf import Buffer, Leaf, Parameter
 from common.mutation import log_write
+from common.op import REGISTRY
 from common.tensor import TensorBase
 
 M = TypeVar("M", bound="Module")
@@ -243,7 +244,7 @@ class Module:
             if set_to_none:
                 p.grad = None
             elif p.grad is not None:
-                p.grad = p.grad * 0
+                p.grad = REGISTRY["zeros_like"](p.grad.detach())
 
     # ------------------------------------------------------------------ as text
 

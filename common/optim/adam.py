@@ -1,4 +1,4 @@
-"""Adam."""
+"""Adam and AdamW."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import numpy as np
 
 from common.errors import ArgumentError
 from common.ops.arithmetic import pow, sqrt
-from common.optim.optimizer import Group, Optimizer
+from common.ops.compare import maximum
+from common.optim.optimizer import Group, Optimizer, Update, gradient, refuse_negative
 
 
 class Adam(Optimizer):
@@ -22,6 +23,9 @@ class Adam(Optimizer):
     params : parameters or groups of them.
     lr : learning rate, a number or a 0-d tensor.
     betas, eps, weight_decay : see the formula.
+    amsgrad : divide by the largest v so far.
+    maximize : ascend: g is negated first.
+    decoupled_weight_decay : instead of g', p = p (1 - lr weight_decay) first: `AdamW`.
 
     Raises
     ------
@@ -29,7 +33,8 @@ class Adam(Optimizer):
 
     References
     ----------
-    Kingma and Ba, Adam: a method for stochastic optimization, 2015.
+    Kingma and Ba, Adam: a method for stochastic optimization, 2015. Reddi, Kale and Kumar, On the convergence of Adam
+    and beyond, 2018 (amsgrad).
 
     Examples
     --------
@@ -42,6 +47,8 @@ class Adam(Optimizer):
     tensor([0.5000, 1.5000])
     """
 
+    optional = ("weight_decay",)
+
     def __init__(
         self,
         params: Any,
@@ -49,35 +56,74 @@ class Adam(Optimizer):
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
+        decoupled_weight_decay: bool = False,
     ) -> None:
-        for i, beta in enumerate(betas):
+        options = {"lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
+                   "maximize": maximize, "decoupled_weight_decay": decoupled_weight_decay}  # fmt: skip
+        super().__init__(params, options)
+
+    def check(self, group: Group) -> None:
+        """Betas in [0, 1), nothing negative."""
+        for i, beta in enumerate(group["betas"]):
             if not 0 <= beta < 1:
                 raise ArgumentError(f"Invalid beta parameter at index {i}: {beta}")
-        for name, value in (("epsilon", eps), ("weight_decay", weight_decay)):
-            if value < 0:
-                raise ArgumentError(f"Invalid {name} value: {value}")
-        super().__init__(params, {"lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay})
-        for group in self.param_groups:
-            for p in group["params"]:
-                self.add_state(p, "exp_avg")
-                self.add_state(p, "exp_avg_sq")
-                self.add_state(p, "step", np.zeros((), np.float64))
+        refuse_negative(group, "eps", "weight_decay")
 
-    def update(self, group: Group, active: list[tuple[Any, Any]]) -> None:
-        """One step of a group."""
-        beta1, beta2 = group["betas"]
-        eps, decay = group["eps"], group["weight_decay"]
-        for p, g in active:
-            state: Any = self.state[p]
-            m, v, step = state["exp_avg"], state["exp_avg_sq"], state["step"]
-            if decay:
-                g = g + decay * p
-            step.add_(1)
-            # 0-d float64: 1 - b^t loses too many digits in float32 while t is small
-            rate = (group.rate / (1 - pow(beta1, step))).to(p.dtype)
-            scale = sqrt(1 - pow(beta2, step)).to(p.dtype)
-            m_new = m + (1 - beta1) * (g - m)
-            v_new = beta2 * v + (1 - beta2) * (g * g)
-            m.copy_(m_new)
-            v.copy_(v_new)
-            p.copy_(p - rate * (m_new / (sqrt(v_new) / scale + eps)))
+    def initial_state(self, group: Group, p: Any) -> dict[str, np.ndarray]:
+        """Step count, first and second moment, and the second one's maximum."""
+        names = ("exp_avg", "exp_avg_sq", *(("max_exp_avg_sq",) if group["amsgrad"] else ()))
+        return {"step": np.zeros((), np.float64), **{name: np.zeros_like(p.data) for name in names}}
+
+    def update(self, options: dict[str, Any], p: Any, g: Any, state: dict[str, Any]) -> Update:
+        """One parameter."""
+        lr, decay, (beta1, beta2) = options["lr"], options["weight_decay"], options["betas"]
+        if options["decoupled_weight_decay"]:
+            if decay is not None:
+                p = p * (1 - lr * decay).to(p.dtype)
+            options = {**options, "weight_decay": None}
+        g = gradient(options, p, g)
+        step = state["step"] + 1
+        m = state["exp_avg"] + (1 - beta1).to(p.dtype) * (g - state["exp_avg"])
+        v = beta2.to(p.dtype) * state["exp_avg_sq"] + (1 - beta2).to(p.dtype) * (g * g)
+        new = {"step": step, "exp_avg": m, "exp_avg_sq": v}
+        if options["amsgrad"]:
+            v = new["max_exp_avg_sq"] = maximum(state["max_exp_avg_sq"], v)
+        # 0-d float64: 1 - b^t loses too many digits in float32 while t is small
+        rate = (lr / (1 - pow(beta1, step))).to(p.dtype)
+        scale = sqrt(1 - pow(beta2, step)).to(p.dtype)
+        return p - rate * (m / (sqrt(v) / scale + options["eps"].to(p.dtype))), new
+
+
+class AdamW(Adam):
+    """`Adam` with weight decay apart from the gradient: p = p (1 - lr weight_decay) before the update.
+
+    Parameters
+    ----------
+    params : parameters or groups of them.
+    lr : learning rate, a number or a 0-d tensor.
+    betas, eps, weight_decay, amsgrad, maximize : as for `Adam`.
+
+    Raises
+    ------
+    ArgumentError : an option outside its range.
+
+    References
+    ----------
+    Loshchilov and Hutter, Decoupled weight decay regularization, 2019.
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize, decoupled_weight_decay=True)

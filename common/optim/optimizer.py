@@ -1,81 +1,146 @@
-"""What optimisers share: groups of parameters with options, and state made in the constructor.
+"""What optimisers share: groups of parameters with options, state made before the first step, and the step itself.
 
-All state exists from the start, so that every step is the same program in both engines. The learning rate is
+All state exists from the start, so that every step is the same program in both engines. Numbers among the options are
 state as well: writing ``optimizer.param_groups[0]["lr"]`` takes effect in compiled programs without a new trace.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from typing import Any
 
 import numpy as np
 
 from common import mode
-from common.errors import ArgumentError
-from common.leaf import Buffer, Parameter
+from common.errors import ArgumentError, StateError
+from common.leaf import Buffer
+from common.ops.arithmetic import zeros_like
+from common.optim.fused import Active, FusedStep
 from common.tensor import TensorBase
 
-
-class Group(dict[str, Any]):
-    """Parameters and their options.
-
-    ``group["lr"]`` reads and writes the learning rate, a float; other options are fixed when the optimiser is made.
-
-    Attributes
-    ----------
-    rate : the learning rate, a 0-d float64 buffer or the tensor that the user gave.
-    """
-
-    def __init__(self, options: dict[str, Any]) -> None:
-        super().__init__(options)
-        lr = options["lr"]
-        if not isinstance(lr, TensorBase) and not (isinstance(lr, (int, float, np.number)) and float(lr) >= 0):
-            raise ArgumentError(f"Invalid learning rate: {lr}")
-        self.rate: TensorBase = lr if isinstance(lr, TensorBase) else Buffer(np.float64(lr))
-        if isinstance(self.rate, Buffer):
-            self.rate.name = "lr"
-
-    def __getitem__(self, key: str) -> Any:
-        if key == "lr":
-            return self.rate if mode.current_trace() is not None else self.rate.data.item()
-        return super().__getitem__(key)
-
-    def __setitem__(self, key: str, value: Any) -> None:
-        if key != "lr":
-            raise ArgumentError(
-                f"option {key!r} is part of the program and fixed when the optimiser is made; make a new optimiser"
-            )
-        if isinstance(value, TensorBase):
-            self.rate.copy_(value)
-        else:
-            self.rate.data[...] = value
-
-    def __reduce__(self) -> Any:
-        return type(self), (dict(self.items()),), {"rate": self.rate}
-
-    def rates(self, dtypes: Iterable[np.dtype]) -> dict[np.dtype, Any]:
-        """The learning rate in each dtype, converted once."""
-        return {dtype: self.rate.to(dtype) for dtype in dict.fromkeys(dtypes)}
+#: New values of a parameter and of its state.
+Update = tuple[Any, dict[str, Any]]
 
 
-class Optimizer:
-    """Base of optimisers.
+class Group(MutableMapping[str, Any]):
+    """Parameters and their options, as PyTorch's dicts of them.
+
+    A number is read and written as a float, a tuple of numbers as a tuple, and held in 0-d float64 buffers: a compiled
+    step reads it anew. Truth values, and a term that an option of 0 has left out, are part of the program and fixed.
 
     Parameters
     ----------
-    params : parameters, or dicts with "params" and options that differ from `defaults`.
+    options : "params" and the options.
+    optional : names of options that leave a term out where they are 0.
+
+    Attributes
+    ----------
+    numbers : the 0-d tensors behind each number that the program uses; a tensor given by the user is used itself.
+    fixed : all other options.
+    extra : further entries, which mean nothing here; learning rate schedulers keep some.
+
+    Raises
+    ------
+    ArgumentError : a negative learning rate, or one that is no number.
+    """
+
+    def __init__(self, options: Mapping[str, Any], optional: tuple[str, ...] = ()) -> None:
+        lr = options["lr"]
+        if not isinstance(lr, TensorBase) and not (isinstance(lr, (int, float, np.number)) and float(lr) >= 0):
+            raise ArgumentError(f"Invalid learning rate: {lr}")
+        self.numbers: dict[str, tuple[TensorBase, ...]] = {}
+        self.fixed: dict[str, Any] = {}
+        self.extra: dict[str, Any] = {}
+        for name, value in options.items():
+            parts = value if isinstance(value, tuple) else (value,)
+            absent = name in optional and not isinstance(value, TensorBase) and value == 0
+            if name == "params" or absent or not all(map(_is_number, parts)):
+                self.fixed[name] = value
+            else:
+                self.numbers[name] = tuple(_number(name, x) for x in parts)
+
+    @property
+    def params(self) -> list[TensorBase]:
+        """The parameters."""
+        return self.fixed["params"]
+
+    def options(self, wrap: Callable[[TensorBase], Any] = lambda x: x) -> dict[str, Any]:
+        """What an update takes: numbers as 0-d tensors, each passed through `wrap`; None for terms left out."""
+        given = {name: tuple(map(wrap, parts)) for name, parts in self.numbers.items()}
+        plain = {name: x if isinstance(x, (bool, tuple)) else None for name, x in self.fixed.items()}
+        return {**plain, **{name: parts if len(parts) > 1 else parts[0] for name, parts in given.items()}}
+
+    def __getitem__(self, key: str) -> Any:
+        parts = self.numbers.get(key)
+        if parts is None:
+            return self.fixed[key] if key in self.fixed else self.extra[key]
+        traced = mode.current_trace() is not None
+        values = tuple(x if traced else x.data.item() for x in parts)
+        return values if len(values) > 1 else values[0]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        if key == "params" or (key in self.fixed and value != self.fixed[key]):
+            raise ArgumentError(
+                f"option {key!r} is part of the program and fixed when the optimiser is made; make a new optimiser"
+            )
+        for x, new in zip(self.numbers.get(key, ()), value if isinstance(value, (tuple, list)) else (value,)):
+            if isinstance(new, TensorBase):
+                with mode.set_grad_enabled(False):
+                    x.copy_(new)
+            elif mode.current_trace() is not None:
+                raise ArgumentError(f"option {key!r} is set to a number inside a traced function, which would run once "
+                                    "per trace: set it outside, or to a tensor")  # fmt: skip
+            else:
+                x.data[...] = new
+        if key not in self.numbers and key not in self.fixed:
+            self.extra[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self.extra[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((*self.fixed, *self.numbers, *self.extra))
+
+    def __len__(self) -> int:
+        return len(self.fixed) + len(self.numbers) + len(self.extra)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}: {value}" for name, value in self.items() if name != "params")
+        return f"{len(self.params)} parameters, {shown}"
+
+
+def _is_number(x: Any) -> bool:
+    return isinstance(x, (TensorBase, int, float, np.number)) and not isinstance(x, bool)
+
+
+def _number(name: str, value: Any) -> TensorBase:
+    if isinstance(value, TensorBase):
+        return value
+    buffer = Buffer(np.float64(value))
+    buffer.name = name
+    return buffer
+
+
+class Optimizer:
+    """Base of optimisers: a subclass names its options, makes state, and says how one parameter is updated.
+
+    Parameters
+    ----------
+    params : parameters, pairs of names and parameters, or dicts with "params" and options that differ from `defaults`.
     defaults : options.
 
     Attributes
     ----------
     param_groups : a `Group` per dict.
     state : parameter -> name -> buffer.
+    optional : names of options that leave a term out where they are 0.
 
     Raises
     ------
     ArgumentError : no parameters, something that is not a leaf tensor, or a parameter given twice.
     """
+
+    optional: tuple[str, ...] = ()
 
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
         if isinstance(params, TensorBase):
@@ -83,33 +148,70 @@ class Optimizer:
         given = list(params)
         if not given:
             raise ArgumentError("optimizer got an empty parameter list")
-        dicts = given if isinstance(given[0], dict) else [{"params": given}]
+        self.defaults = defaults
         self.param_groups: list[Group] = []
-        self.state: dict[TensorBase, dict[str, Buffer]] = {}
-        for options in dicts:
-            listed = options["params"]
-            members = [listed] if isinstance(listed, TensorBase) else list(listed)
-            for p in members:
-                if not isinstance(p, TensorBase) or not p.is_leaf:
-                    raise ArgumentError(f"can't optimize a non-leaf Tensor or a {type(p).__name__}")
-                if p in self.state:
-                    raise ArgumentError("some parameters appear in more than one parameter group")
-                self.state[p] = {}
-            self.param_groups.append(Group({**defaults, **options, "params": members}))
+        self.state: dict[TensorBase, dict[str, Any]] = {}
+        self._fused = FusedStep(f"{type(self).__name__}.step")
+        # its size is the number of groups: read in a trace, so that a group added later is noticed
+        self._groups = Buffer(np.zeros(0, np.bool_))
+        for options in given if isinstance(given[0], dict) else [{"params": given}]:
+            self.add_param_group(options)
 
-    def add_state(self, p: TensorBase, name: str, value: np.ndarray | None = None) -> None:
-        """Give a parameter a buffer, zeros like it by default."""
-        buffer = self.state[p][name] = Buffer(np.zeros_like(p.data) if value is None else value)
-        buffer.name = f"{getattr(p, 'name', '') or 'parameter'}.{name}"
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Update further parameters.
+
+        Parameters
+        ----------
+        param_group : "params", and options that differ from the defaults.
+
+        Raises
+        ------
+        ArgumentError : something that is not a leaf tensor, or a parameter that is in a group already.
+        """
+        listed = param_group["params"]
+        members = [listed] if isinstance(listed, TensorBase) else list(listed)
+        members = [x[1] if isinstance(x, tuple) else x for x in members]
+        for i, p in enumerate(members):
+            if not isinstance(p, TensorBase) or not p.is_leaf:
+                raise ArgumentError(f"can't optimize a non-leaf Tensor or a {type(p).__name__}")
+            if p in self.state or any(p is q for q in members[:i]):
+                raise ArgumentError("some parameters appear in more than one parameter group")
+        group = Group({**self.defaults, **param_group, "params": members}, self.optional)
+        self.check(group)
+        self.param_groups.append(group)
+        for p in members:
+            self.state[p] = {}
+            for name, value in self.initial_state(group, p).items():
+                buffer = self.state[p][name] = Buffer(value)
+                buffer.name = f"{getattr(p, 'name', '') or 'parameter'}.{name}"
+        self._groups.data = np.zeros(len(self.param_groups), np.bool_)
+
+    def check(self, group: Group) -> None:
+        """Refuse options outside their range."""
+
+    def initial_state(self, group: Group, p: TensorBase) -> dict[str, np.ndarray]:
+        """Arrays that a parameter's updates read and write, by PyTorch's names."""
+        raise NotImplementedError
+
+    def update(self, options: dict[str, Any], p: Any, g: Any, state: dict[str, Any]) -> Update:
+        """The new value of one parameter and of its state: elementwise ops of the registry.
+
+        Parameters
+        ----------
+        options : as `Group.options` gives them; numbers are 0-d float64, unless the user gave a tensor.
+        p, g : (...) parameter and gradient.
+        state : as made by `initial_state`.
+        """
+        raise NotImplementedError
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients; or set them to 0."""
         for group in self.param_groups:
-            for p in group["params"]:
+            for p in group.params:
                 if set_to_none:
                     p.grad = None
                 elif p.grad is not None:
-                    p.grad = p.grad.detach() * 0
+                    p.grad = zeros_like(p.grad.detach())
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update all parameters that have a gradient.
@@ -122,37 +224,91 @@ class Optimizer:
         if closure is not None:
             with mode.set_grad_enabled(True):
                 loss = closure()
+        trace = mode.current_trace()
         with mode.set_grad_enabled(False):
+            if trace is not None:
+                trace.payload(self._groups)
             for group in self.param_groups:
-                active = [(p, p.grad) for p in group["params"] if p.grad is not None]
-                if active:
-                    self.update(group, active)
+                active: list[Active] = [(p, g, self.state[p]) for p in group.params if (g := p.grad) is not None]
+                left = active if trace is not None else self._fused.run(self, group, active)
+                if left:
+                    self._update_by_ops(group, left)
         return loss
 
-    def update(self, group: Group, active: list[tuple[Any, Any]]) -> None:
-        """Write new values to the parameters and state of one group; `active` are pairs with gradients."""
-        raise NotImplementedError
+    def _update_by_ops(self, group: Group, active: list[Active]) -> None:
+        options = group.options()
+        for p, g, state in active:
+            new, new_state = self.update(options, p, g, state)
+            for name, value in new_state.items():
+                state[name].copy_(value)
+            p.copy_(new)
+
+    # ------------------------------------------------------------------ saving
 
     def state_dict(self) -> dict[str, Any]:
-        """Copies of all buffers and learning rates, by position, as arrays and numbers."""
-        states = [{n: b.data.copy() for n, b in s.items()} for s in self.state.values()]
-        return {"state": states, "lr": [group.rate.data.item() for group in self.param_groups]}
+        """Copies of all state as arrays, by the parameter's position, and the groups' options: PyTorch's layout."""
+        position = {p: i for i, p in enumerate(self.state)}
+        groups = [{**{k: v for k, v in group.items() if k != "params"}, "params": [position[p] for p in group.params]}
+                  for group in self.param_groups]  # fmt: skip
+        states = {i: {n: b.data.copy() for n, b in self.state[p].items()} for p, i in position.items()}
+        return {"state": {i: s for i, s in states.items() if s}, "param_groups": groups}
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from what `state_dict` returned.
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Continue from what `state_dict` returned, here or in PyTorch; nothing is changed if it does not fit.
 
         Raises
         ------
         ArgumentError : it belongs to an optimiser of another structure.
+        StateError : state of another name or shape.
         """
-        own = list(self.state.values())
-        if [set(s) for s in own] != [set(s) for s in state["state"]] or len(state["lr"]) != len(self.param_groups):
-            raise ArgumentError("loaded state dict has a different number of parameters or other state")
-        for buffers, arrays in zip(own, state["state"], strict=True):
-            for name, buffer in buffers.items():
-                np.copyto(buffer.data, arrays[name])
-        for group, rate in zip(self.param_groups, state["lr"], strict=True):
-            group["lr"] = rate
+        saved = state_dict["param_groups"]
+        if len(saved) != len(self.param_groups):
+            raise ArgumentError("loaded state dict has a different number of parameter groups")
+        arrays: list[tuple[Buffer, Any]] = []
+        for group, other in zip(self.param_groups, saved, strict=True):
+            if len(group.params) != len(other["params"]):
+                raise ArgumentError(
+                    "loaded state dict contains a parameter group that doesn't match the size of optimizer's group: "
+                    f"a different number of parameters, {len(other['params'])} for {len(group.params)}"
+                )
+            for name, value in other.items():
+                if name in group.fixed and name != "params" and value != group.fixed[name]:
+                    raise ArgumentError(f"loaded state dict has {name}={value}; this optimiser was made with "
+                                        f"{name}={group.fixed[name]}")  # fmt: skip
+            for p, i in zip(group.params, other["params"], strict=True):
+                arrays += self._fitting(group, p, state_dict["state"].get(i, {}))
+        for buffer, value in arrays:
+            np.copyto(buffer.data, value)
+        for group, other in zip(self.param_groups, saved, strict=True):
+            group.update({name: value for name, value in other.items() if name != "params"})
+
+    def _fitting(self, group: Group, p: TensorBase, saved: Mapping[str, Any]) -> list[tuple[Buffer, Any]]:
+        """Buffers of one parameter and their new contents; what is not saved is as before the first step."""
+        unknown = [name for name, x in saved.items() if name not in self.state[p] and x is not None]
+        if unknown and "step" not in unknown:
+            raise StateError(f"loaded state dict has state {unknown}, which this optimiser does not keep")
+        fresh, found = self.initial_state(group, p), []
+        for name, buffer in self.state[p].items():
+            value = fresh[name] if saved.get(name) is None else np.asarray(saved[name])
+            if value.shape != buffer.shape:
+                raise StateError(f"size mismatch for {name}: copying {value.shape} into {buffer.shape}")
+            found.append((buffer, value))
+        return found
 
 
-__all__ = ["Group", "Optimizer", "Parameter"]
+def refuse_negative(group: Group, *names: str) -> None:
+    """Refuse negative options, in PyTorch's words."""
+    for name in names:
+        if group[name] < 0:
+            raise ArgumentError(f"Invalid {name.replace('eps', 'epsilon')} value: {group[name]}")
+
+
+def gradient(options: dict[str, Any], p: Any, g: Any) -> Any:
+    """The gradient to descend along: negated for `maximize`, and with `weight_decay` times p added."""
+    if options["maximize"]:
+        g = -g
+    decay = options["weight_decay"]
+    return g if decay is None else g + decay.to(p.dtype) * p
+
+
+__all__ = ["Group", "Optimizer", "Update", "gradient", "refuse_negative"]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from common.errors import ArgumentError
-from common.ops.arithmetic import sub
 from common.ops.compare import eq, where
-from common.optim.optimizer import Group, Optimizer
+from common.optim.optimizer import Group, Optimizer, Update, gradient, refuse_negative
 
 
 class SGD(Optimizer):
@@ -23,6 +23,7 @@ class SGD(Optimizer):
     params : parameters or groups of them.
     lr : learning rate, a number or a 0-d tensor.
     momentum, dampening, weight_decay, nesterov : see the formula.
+    maximize : ascend: g is negated first.
 
     Raises
     ------
@@ -43,6 +44,8 @@ class SGD(Optimizer):
     tensor([0.5000, 1.0000])
     """
 
+    optional = ("momentum", "dampening", "weight_decay")
+
     def __init__(
         self,
         params: Any,
@@ -51,35 +54,42 @@ class SGD(Optimizer):
         dampening: float = 0,
         weight_decay: float = 0,
         nesterov: bool = False,
+        *,
+        maximize: bool = False,
     ) -> None:
-        for name, value in (("momentum", momentum), ("weight_decay", weight_decay)):
-            if value < 0:
-                raise ArgumentError(f"Invalid {name} value: {value}")
-        if nesterov and (momentum <= 0 or dampening != 0):
-            raise ArgumentError("Nesterov momentum requires a momentum and zero dampening")
         options = {"momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov}
-        super().__init__(params, {"lr": lr, **options})
-        for group in self.param_groups:
-            for p in group["params"] if group["momentum"] else ():
-                self.add_state(p, "momentum_buffer")
-                if group["dampening"]:
-                    self.add_state(p, "step", np.zeros((), np.int64))
+        super().__init__(params, {"lr": lr, **options, "maximize": maximize})
 
-    def update(self, group: Group, active: list[tuple[Any, Any]]) -> None:
-        """One step of a group."""
-        momentum, dampening, decay = group["momentum"], group["dampening"], group["weight_decay"]
-        rates = group.rates(p.dtype for p, _ in active)
-        for p, g in active:
-            if decay:
-                g = g + decay * p
-            if momentum:
-                state = self.state[p]
-                v = state["momentum_buffer"]
-                fresh = g
-                if dampening:
-                    fresh = g * where(eq(state["step"], 0), 1.0, 1.0 - dampening).to(p.dtype)
-                    state["step"].add_(1)
-                v_new = momentum * v + fresh
-                v.copy_(v_new)
-                g = g + momentum * v_new if group["nesterov"] else v_new
-            p.copy_(sub(p, rates[p.dtype] * g))
+    def check(self, group: Group) -> None:
+        """Nothing negative; nesterov has momentum and no dampening."""
+        refuse_negative(group, "momentum", "weight_decay")
+        if group["nesterov"] and (group["momentum"] <= 0 or group["dampening"] != 0):
+            raise ArgumentError("Nesterov momentum requires a momentum and zero dampening")
+
+    def initial_state(self, group: Group, p: Any) -> dict[str, np.ndarray]:
+        """The velocity; with dampening the step count, as the first step is not dampened."""
+        if not group["momentum"]:
+            return {}
+        count = {"step": np.zeros((), np.int64)} if group["dampening"] else {}
+        return {"momentum_buffer": np.zeros_like(p.data), **count}
+
+    def update(self, options: dict[str, Any], p: Any, g: Any, state: dict[str, Any]) -> Update:
+        """One parameter."""
+        g = gradient(options, p, g)
+        momentum, new = options["momentum"], {}
+        if momentum is not None:
+            momentum, fresh = momentum.to(p.dtype), g
+            if options["dampening"] is not None:
+                fresh = g * where(eq(state["step"], 0), 1.0, 1 - options["dampening"]).to(p.dtype)
+                new["step"] = state["step"] + 1
+            v = new["momentum_buffer"] = momentum * state["momentum_buffer"] + fresh
+            g = g + momentum * v if options["nesterov"] else v
+        return p - options["lr"].to(p.dtype) * g, new
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """See `Optimizer.load_state_dict`; PyTorch saves no step count, a buffer means that there was a first step."""
+        states = {
+            i: {"step": 1, **state} if state.get("momentum_buffer") is not None else state
+            for i, state in state_dict["state"].items()
+        }
+        super().load_state_dict({**state_dict, "state": states})

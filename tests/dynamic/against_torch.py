@@ -20,7 +20,14 @@ OPTIMISERS: dict[str, dict[str, Any]] = {
     "SGD momentum": {"lr": 0.05, "momentum": 0.9, "weight_decay": 0.01},
     "SGD dampening": {"lr": 0.05, "momentum": 0.9, "dampening": 0.3},
     "SGD nesterov": {"lr": 0.05, "momentum": 0.9, "nesterov": True},
+    "SGD maximize": {"lr": 1e-3, "maximize": True},
     "Adam": {"lr": 0.01, "weight_decay": 0.01},
+    "Adam amsgrad": {"lr": 0.01, "amsgrad": True, "maximize": True},
+    "AdamW": {"lr": 0.01},
+    "AdamW amsgrad": {"lr": 0.01, "weight_decay": 0.1, "amsgrad": True},
+    "RMSprop": {"lr": 1e-3, "weight_decay": 0.01},
+    "RMSprop centered": {"lr": 1e-3, "centered": True, "momentum": 0.5, "eps": 1e-3},
+    "Adagrad": {"lr": 0.01, "lr_decay": 0.1, "weight_decay": 0.01, "initial_accumulator_value": 0.1},
 }
 
 

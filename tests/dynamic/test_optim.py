@@ -1,38 +1,70 @@
 """Optimisers against PyTorch's formulas, written in float64 numpy with plain Python state."""
 
+import copy
+import pickle
+from typing import Any
+
 import numpy as np
 import pytest
 
 import dynamic as tw
-from common.errors import ArgumentError
+from common.errors import ArgumentError, StateError
 
 SHAPES = ((3, 2), (4,), ())
 
 
-def sgd(p, g, state, t, *, lr, momentum=0, dampening=0, weight_decay=0, nesterov=False):
-    g = g + weight_decay * p
+def sgd(p, g, state, t, *, lr, momentum=0, dampening=0, weight_decay=0, nesterov=False, maximize=False):
+    g = (-g if maximize else g) + weight_decay * p
     if momentum:
         state["v"] = g if t == 1 else momentum * state["v"] + (1 - dampening) * g
         g = g + momentum * state["v"] if nesterov else state["v"]
     return p - lr * g
 
 
-def adam(p, g, state, t, *, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0):
-    g = g + weight_decay * p
+def adam(p, g, state, t, *, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, amsgrad=False, maximize=False):
+    g = (-g if maximize else g) + weight_decay * p
     state["m"] = betas[0] * state.get("m", 0) + (1 - betas[0]) * g
     state["v"] = betas[1] * state.get("v", 0) + (1 - betas[1]) * g * g
-    m, v = state["m"] / (1 - betas[0] ** t), state["v"] / (1 - betas[1] ** t)
+    state["top"] = np.maximum(state.get("top", 0), state["v"])
+    m, v = state["m"] / (1 - betas[0] ** t), state["top" if amsgrad else "v"] / (1 - betas[1] ** t)
     return p - lr * m / (np.sqrt(v) + eps)
+
+
+def adamw(p, g, state, t, *, weight_decay=1e-2, **options):
+    return adam(p - options["lr"] * weight_decay * p, g, state, t, **options)
+
+
+def rmsprop(p, g, state, t, *, lr, alpha=0.99, eps=1e-8, weight_decay=0, momentum=0, centered=False):
+    g = g + weight_decay * p
+    state["v"] = alpha * state.get("v", 0) + (1 - alpha) * g * g
+    state["a"] = alpha * state.get("a", 0) + (1 - alpha) * g
+    d = g / (np.sqrt(state["v"] - (state["a"] ** 2 if centered else 0)) + eps)
+    state["b"] = momentum * state.get("b", 0) + d
+    return p - lr * state["b"]
+
+
+def adagrad(p, g, state, t, *, lr, lr_decay=0, weight_decay=0, initial_accumulator_value=0, eps=1e-10):
+    g = g + weight_decay * p
+    state["s"] = state.get("s", initial_accumulator_value) + g * g
+    return p - lr / (1 + (t - 1) * lr_decay) * g / (np.sqrt(state["s"]) + eps)
 
 
 CASES = [
     (tw.optim.SGD, sgd, {"lr": 0.1}),
-    (tw.optim.SGD, sgd, {"lr": 0.1, "weight_decay": 0.3}),
+    (tw.optim.SGD, sgd, {"lr": 0.1, "weight_decay": 0.3, "maximize": True}),
     (tw.optim.SGD, sgd, {"lr": 0.1, "momentum": 0.9}),
     (tw.optim.SGD, sgd, {"lr": 0.1, "momentum": 0.9, "dampening": 0.5}),
     (tw.optim.SGD, sgd, {"lr": 0.1, "momentum": 0.9, "weight_decay": 0.1, "nesterov": True}),
     (tw.optim.Adam, adam, {"lr": 0.01}),
     (tw.optim.Adam, adam, {"lr": 0.1, "betas": (0.5, 0.9), "eps": 1e-3, "weight_decay": 0.2}),
+    (tw.optim.Adam, adam, {"lr": 0.1, "betas": (0.5, 0.6), "amsgrad": True, "maximize": True}),
+    (tw.optim.AdamW, adamw, {"lr": 0.1}),
+    (tw.optim.AdamW, adamw, {"lr": 0.1, "weight_decay": 0.5, "amsgrad": True, "betas": (0.5, 0.6)}),
+    (tw.optim.RMSprop, rmsprop, {"lr": 0.1}),
+    (tw.optim.RMSprop, rmsprop, {"lr": 0.1, "alpha": 0.7, "eps": 1e-3, "weight_decay": 0.1, "momentum": 0.5}),
+    (tw.optim.RMSprop, rmsprop, {"lr": 0.1, "alpha": 0.7, "momentum": 0.5, "centered": True, "eps": 1e-2}),
+    (tw.optim.Adagrad, adagrad, {"lr": 0.1}),
+    (tw.optim.Adagrad, adagrad, {"lr": 0.1, "lr_decay": 0.3, "weight_decay": 0.1, "initial_accumulator_value": 0.5}),
 ]  # fmt: skip
 
 
@@ -111,8 +143,9 @@ def test_the_learning_rate_can_change_between_steps():
 
 def test_other_options_are_fixed():
     optimizer = tw.optim.SGD([tw.nn.Parameter([1.0])], lr=0.5, momentum=0.9)
-    with pytest.raises(ArgumentError, match="make a new optimiser"):
-        optimizer.param_groups[0]["momentum"] = 0.5
+    for name, value in (("nesterov", True), ("weight_decay", 0.1), ("params", [])):
+        with pytest.raises(ArgumentError, match="make a new optimiser"):
+            optimizer.param_groups[0][name] = value
 
 
 def test_zero_grad():
@@ -124,6 +157,34 @@ def test_zero_grad():
     assert p.grad.tolist() == [0.0]
     optimizer.zero_grad()
     assert p.grad is None
+
+
+def test_zeroed_gradients_are_zero_whatever_they_were():
+    p = tw.nn.Parameter([1.0, 2.0])
+    for zero_grad in (tw.optim.SGD([p]).zero_grad, Holder(p).zero_grad):
+        p.grad = tw.tensor([float("nan"), float("-inf")])
+        zero_grad(set_to_none=False)
+        assert p.grad.tolist() == [0.0, 0.0]
+
+
+class Holder(tw.nn.Module):
+    def __init__(self, p):
+        super().__init__()
+        self.p = p
+
+
+def test_groups_can_be_added():
+    a, b = tw.nn.Parameter([1.0]), tw.nn.Parameter([1.0])
+    optimizer = tw.optim.AdamW([("a", a)], lr=0.1)
+    optimizer.add_param_group({"params": [b], "weight_decay": 0, "lr": 0.5})
+    a.grad = b.grad = tw.tensor([1.0])
+    optimizer.step()
+    assert a.tolist() == pytest.approx([0.899])
+    assert b.tolist() == [0.5]
+    assert [dict(g)["lr"] for g in optimizer.param_groups] == [0.1, 0.5]
+    with pytest.raises(ArgumentError, match="more than one parameter group"):
+        optimizer.add_param_group({"params": [a]})
+    assert len(optimizer.param_groups) == 2
 
 
 def test_closures():
@@ -160,6 +221,59 @@ def test_state_can_be_saved_and_restored(kind, options):
     assert run(range(3, 6), state, half)[0] == whole
     with pytest.raises(ArgumentError, match="different number"):
         kind([tw.nn.Parameter([1.0]), tw.nn.Parameter([1.0])], **options).load_state_dict(state)
+    with pytest.raises(StateError, match="size mismatch"):
+        kind([tw.nn.Parameter([1.0])], **options).load_state_dict(state)
+    with pytest.raises(ArgumentError, match=r"maximize=False; this optimiser was made with maximize=True"):
+        kind([tw.nn.Parameter([1.0])], maximize=True, **options).load_state_dict(state)
+
+
+def test_state_is_laid_out_as_in_pytorch():
+    a, b = tw.nn.Parameter([1.0]), tw.nn.Parameter([[2.0]])
+    optimizer = tw.optim.Adam([{"params": [a]}, {"params": [b], "lr": 0.5}], lr=0.25)
+    a.grad, b.grad = tw.tensor([1.0]), tw.tensor([[2.0]])
+    optimizer.step()
+    state = optimizer.state_dict()
+    assert [group["params"] for group in state["param_groups"]] == [[0], [1]]
+    assert [group["lr"] for group in state["param_groups"]] == [0.25, 0.5]
+    assert state["param_groups"][0]["betas"] == (0.9, 0.999)
+    assert {name: x.shape for name, x in state["state"][1].items()} == {
+        "step": (), "exp_avg": (1, 1), "exp_avg_sq": (1, 1)
+    }  # fmt: skip
+
+
+# What PyTorch 2.13 saved after SGD(lr=0.5, momentum=0.5, dampening=0.25) had met the gradient [1, 2] once.
+SAVED_BY_PYTORCH: dict[str, Any] = {
+    "state": {0: {"momentum_buffer": np.array([1, 2], np.float32)}},
+    "param_groups": [
+        {"lr": 0.5, "momentum": 0.5, "dampening": 0.25, "weight_decay": 0, "nesterov": False, "maximize": False,
+         "foreach": None, "differentiable": False, "fused": None, "params": [0]}
+    ],
+}  # fmt: skip
+
+
+def test_state_that_pytorch_saved_can_be_loaded():
+    p = tw.nn.Parameter([0.0, 0.0])
+    optimizer = tw.optim.SGD([p], lr=1.0, momentum=0.9, dampening=0.5)
+    optimizer.load_state_dict(SAVED_BY_PYTORCH)
+    p.grad = tw.tensor([1.0, 1.0])
+    optimizer.step()
+    assert p.tolist() == [-0.625, -0.875]  # -0.5 (0.5 [1, 2] + 0.75 [1, 1])
+    assert optimizer.state_dict()["param_groups"][0]["foreach"] is None
+
+
+def test_an_optimiser_can_be_copied_and_pickled():
+    p = tw.nn.Parameter([1.0])
+    optimizer = tw.optim.Adam([p], lr=0.5)
+    for make in (copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))):
+        p.grad = tw.tensor([1.0])
+        optimizer.step()
+        other = make(optimizer)
+        (q,) = other.param_groups[0]["params"]
+        q.grad = tw.tensor([1.0])
+        other.step()
+        assert q is not p
+        assert q.item() == pytest.approx(p.item() - 0.5)
+        assert other.param_groups[0]["lr"] == 0.5
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,193 @@
+"""Gradients and parameters as a whole: clipping, and parameters as one vector.
+
+Clipping gives every parameter a new gradient, in traced programs too; it writes to no gradient's memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from common import functional as F
+from common import mode
+from common.errors import ArgumentError, GradientError
+from common.spec import numel
+from common.tensor import TensorBase
+
+INF = float("inf")
+
+
+def _listed(tensors: Any) -> list[Any]:
+    return [tensors] if isinstance(tensors, TensorBase) else list(tensors)
+
+
+def _norm(x: Any, order: float) -> Any:
+    """The norm of all elements, 0-d."""
+    if order == INF:
+        return F.amax(F.abs(x)) if numel(x.shape) else F.sum(x)
+    if order == 0:
+        return F.sum(F.ne(x, 0).to(x.dtype))
+    if order == 1:
+        return F.sum(F.abs(x))
+    return F.sqrt(F.sum(F.square(x))) if order == 2 else F.pow(F.sum(F.pow(F.abs(x), order)), 1 / order)
+
+
+def get_total_norm(tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Any:
+    """The norm of the norms of tensors: that of all their elements.
+
+    Parameters
+    ----------
+    tensors : one or several, (...).
+    norm_type : the order: 2, 1, 0 (elements that are not 0), inf, or any other number.
+    error_if_nonfinite : refuse a norm that is nan or infinite; looks at it, so not inside a traced function.
+
+    Returns
+    -------
+    tensor
+        () in the dtype of the first tensor; of no tensors 0.
+
+    Raises
+    ------
+    GradientError : the norm is not finite, and `error_if_nonfinite`.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.nn.utils.get_total_norm([tw.tensor([3.0]), tw.tensor([[4.0]])])
+    tensor(5.)
+    """
+    order = float(norm_type)
+    given = _listed(tensors)
+    if not given:
+        from common.create import lift, to_array
+
+        return lift(to_array(0.0))
+    norms = [_norm(x, order).to(given[0].dtype) for x in given]
+    total = norms[0] if len(norms) == 1 else _norm(F.stack(norms), order)
+    if error_if_nonfinite and not bool(total - total == 0):
+        raise GradientError(
+            f"The total norm of order {order} for gradients from `parameters` is non-finite, so it cannot be "
+            "clipped. To disable this error and scale the gradients by the non-finite norm anyway, set "
+            "`error_if_nonfinite=False`"
+        )
+    return total
+
+
+def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Any) -> None:
+    """Scale gradients by ``max_norm / (total_norm + 1e-6)`` where that is below 1.
+
+    Parameters
+    ----------
+    parameters : one or several; those without gradient are left alone.
+    max_norm : the norm that the gradients have afterwards, at most.
+    total_norm : () as `get_total_norm` gives it.
+    """
+    with mode.set_grad_enabled(False):
+        factor = F.clamp(max_norm / (total_norm + 1e-6), max=1.0)
+        for p in _listed(parameters):
+            g = p.grad
+            if g is not None:
+                p.grad = g.detach() * factor.to(g.dtype)
+
+
+def clip_grad_norm_(parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Any:
+    """Scale the gradients of parameters so that their norm as one vector is at most `max_norm`.
+
+    Parameters
+    ----------
+    parameters : one or several; those without gradient are left alone.
+    max_norm : the largest norm.
+    norm_type : the order of the norm, see `get_total_norm`.
+    error_if_nonfinite : refuse a norm that is nan or infinite; looks at it, so not inside a traced function.
+
+    Returns
+    -------
+    tensor
+        () the norm before.
+
+    Raises
+    ------
+    GradientError : the norm is not finite, and `error_if_nonfinite`; nothing is changed.
+
+    References
+    ----------
+    Pascanu, Mikolov and Bengio, On the difficulty of training recurrent neural networks, 2013.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> w = tw.nn.Parameter([3.0, 4.0])
+    >>> (w * w).sum().backward()
+    >>> tw.nn.utils.clip_grad_norm_(w, 1.0)
+    tensor(10.)
+    >>> w.grad
+    tensor([0.6000, 0.8000])
+    """
+    members = _listed(parameters)
+    with mode.set_grad_enabled(False):
+        grads = [g.detach() for p in members if (g := p.grad) is not None]
+        total = get_total_norm(grads, norm_type, error_if_nonfinite)
+        clip_grads_with_norm_(members, max_norm, total)
+    return total
+
+
+def clip_grad_value_(parameters: Any, clip_value: float) -> None:
+    """Limit every element of the gradients to [-clip_value, clip_value].
+
+    Parameters
+    ----------
+    parameters : one or several; those without gradient are left alone.
+    clip_value : the largest magnitude.
+    """
+    with mode.set_grad_enabled(False):
+        for p in _listed(parameters):
+            g = p.grad
+            if g is not None:
+                p.grad = F.clamp(g.detach(), -float(clip_value), float(clip_value))
+
+
+def parameters_to_vector(parameters: Iterable[Any]) -> Any:
+    """The elements of all parameters, one after the other.
+
+    Parameters
+    ----------
+    parameters : (...) each, of one dtype.
+
+    Returns
+    -------
+    tensor
+        (n,), with history.
+    """
+    return F.cat([F.reshape(p, (-1,)) for p in parameters])
+
+
+def vector_to_parameters(vec: Any, parameters: Iterable[Any]) -> None:
+    """Write a vector's elements to parameters: the inverse of `parameters_to_vector`.
+
+    Parameters
+    ----------
+    vec : (n,)
+    parameters : (...) each, together of n elements.
+
+    Raises
+    ------
+    ArgumentError : `vec` is no tensor of n elements.
+    """
+    members: Sequence[Any] = list(parameters)
+    sizes = [numel(p.shape) for p in members]
+    count = 0
+    for n in sizes:
+        count += n
+    if not isinstance(vec, TensorBase) or vec.ndim != 1 or vec.shape[0] != count:
+        raise ArgumentError(f"expected a vector of {count} elements, got {getattr(vec, 'shape', type(vec).__name__)}")
+    start = 0
+    with mode.set_grad_enabled(False):
+        for p, n in zip(members, sizes, strict=True):
+            p.copy_(F.reshape(vec[start : start + n], p.shape))
+            start += n
+
+
+__all__ = [
+    "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm", "parameters_to_vector",
+    "vector_to_parameters",
+]  # fmt: skip

@@ -1,0 +1,36 @@
+"""Learning rates that change with the epoch: PyTorch's names and formulas.
+
+A scheduler computes in Python, outside programs, and writes ``group["lr"]``, which is state: a compiled step reads the
+new rate at its next call and is not traced again. Every schedule is a function of the epoch, so rates do not drift.
+"""
+
+from common.optim.lr_scheduler.annealing import CosineAnnealingLR, CosineAnnealingWarmRestarts
+from common.optim.lr_scheduler.base import LRScheduler
+from common.optim.lr_scheduler.factors import (
+    ConstantLR,
+    ExponentialLR,
+    LambdaLR,
+    LinearLR,
+    MultiStepLR,
+    PolynomialLR,
+    StepLR,
+)
+from common.optim.lr_scheduler.one_cycle import OneCycleLR
+from common.optim.lr_scheduler.plateau import ReduceLROnPlateau
+from common.optim.lr_scheduler.sequential import SequentialLR
+
+__all__ = [
+    "ConstantLR",
+    "CosineAnnealingLR",
+    "CosineAnnealingWarmRestarts",
+    "ExponentialLR",
+    "LRScheduler",
+    "LambdaLR",
+    "LinearLR",
+    "MultiStepLR",
+    "OneCycleLR",
+    "PolynomialLR",
+    "ReduceLROnPlateau",
+    "SequentialLR",
+    "StepLR",
+]

@@ -1,0 +1,111 @@
+"""What schedulers share: an epoch, and rates that follow from it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from common import mode
+from common.errors import ArgumentError, TraceError
+from common.optim.optimizer import Group, Optimizer
+
+
+class LRScheduler:
+    """Base of schedulers: a subclass says what the rate is at an epoch.
+
+    Parameters
+    ----------
+    optimizer : whose groups' rates are set; their present rates are the base, unless they have an "initial_lr".
+    last_epoch : -1 to begin; the epoch to continue from.
+
+    Attributes
+    ----------
+    last_epoch, base_lrs : the epoch that the rates are of, and the rates it began with.
+    chainable : whether what others have done to a rate in between is kept, as a factor.
+
+    Raises
+    ------
+    ArgumentError : not an optimiser, or groups without "initial_lr" although training goes on from an epoch.
+    """
+
+    chainable = False
+
+    def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
+        if not isinstance(optimizer, Optimizer):
+            raise ArgumentError(f"{type(optimizer).__name__} is not an Optimizer")
+        self.optimizer = optimizer
+        for i, group in enumerate(optimizer.param_groups):
+            if last_epoch == -1:
+                group.setdefault("initial_lr", group["lr"])
+            elif "initial_lr" not in group:
+                raise ArgumentError(
+                    f"param 'initial_lr' is not specified in param_groups[{i}] when resuming an optimizer"
+                )
+        self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
+        self.last_epoch = last_epoch
+        self._last_lr = self.base_lrs if last_epoch == -1 else [group["lr"] for group in optimizer.param_groups]
+        self.step()
+
+    def lr_at(self, position: int, epoch: int) -> float:
+        """The rate of a group at an epoch."""
+        raise NotImplementedError
+
+    def step(self) -> None:
+        """Go to the next epoch.
+
+        Raises
+        ------
+        TraceError : inside a traced function, where it would run once per trace.
+        """
+        self.go_to(self.last_epoch + 1)
+
+    def go_to(self, epoch: int) -> None:
+        """Set the rates of an epoch."""
+        refuse_trace()
+        before, self.last_epoch = self.last_epoch, epoch
+        for i, group in enumerate(self.optimizer.param_groups):
+            rate = self.lr_at(i, epoch)
+            if self.chainable and epoch == before + 1 and group["lr"] != self._last_lr[i]:
+                previous = self.lr_at(i, before) if epoch > 0 else self.base_lrs[i]
+                rate = rate if previous == 0 else group["lr"] * (rate / previous)
+            group["lr"] = rate
+        self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
+
+    def get_last_lr(self) -> list[float]:
+        """The rates set last, one per group."""
+        return self._last_lr
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything but the optimiser, and functions."""
+        return {k: v for k, v in self.__dict__.items() if k != "optimizer" and not _has_function(v)}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Continue from what `state_dict` returned; the optimiser has a state of its own."""
+        self.__dict__.update(state_dict)
+
+
+def refuse_trace() -> None:
+    """Refuse to run inside a traced function."""
+    if mode.current_trace() is not None:
+        raise TraceError(
+            "a scheduler's step() inside a traced function would run once per trace: call it outside; the learning "
+            "rate is state, which the compiled program reads at each call"
+        )
+
+
+def _has_function(x: Any) -> bool:
+    return callable(x) or (isinstance(x, list) and any(map(callable, x)))
+
+
+def per_group(optimizer: Any, value: Any, name: str) -> list[Any]:
+    """An argument as a list with one entry per group."""
+    count = len(optimizer.param_groups)
+    if not isinstance(value, (list, tuple)):
+        return [value] * count
+    if len(value) != count:
+        raise ArgumentError(f"Expected {count} {name}, but got {len(value)}")
+    return list(value)
+
+
+def group_values(optimizer: Optimizer, value: Any, name: str) -> list[tuple[Group, Any]]:
+    """Groups and their values of an argument."""
+    return list(zip(optimizer.param_groups, per_group(optimizer, value, name), strict=True))

@@ -1,0 +1,61 @@
+"""Several schedulers, one after the other."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import Any
+
+from common.errors import ArgumentError
+from common.optim.lr_scheduler.base import LRScheduler
+from common.optim.optimizer import Optimizer
+
+
+class SequentialLR(LRScheduler):
+    """One scheduler after the other, each counting epochs from its milestone.
+
+    Parameters
+    ----------
+    optimizer, last_epoch : see `LRScheduler`.
+    schedulers : of the same optimiser, in order.
+    milestones : the epochs at which the second, third, ... begin.
+
+    Raises
+    ------
+    ArgumentError : another number of milestones, or a scheduler of another optimiser.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        schedulers: Sequence[LRScheduler],
+        milestones: Sequence[int],
+        last_epoch: int = -1,
+    ) -> None:
+        if len(milestones) != len(schedulers) - 1:
+            raise ArgumentError(
+                "Sequential Schedulers expects number of schedulers provided to be one more than the number of "
+                f"milestone points, but got number of schedulers {len(schedulers)} and milestones {len(milestones)}"
+            )
+        if any(s.optimizer is not optimizer for s in schedulers):
+            raise ArgumentError("Sequential Schedulers expects all schedulers to belong to the same optimizer")
+        self.schedulers, self.milestones = list(schedulers), list(milestones)
+        super().__init__(optimizer, last_epoch)
+
+    def go_to(self, epoch: int) -> None:
+        """Set the rates of an epoch."""
+        self.last_epoch = epoch
+        place = bisect_right(self.milestones, epoch)
+        self.schedulers[place].go_to(epoch - (self.milestones[place - 1] if place else 0))
+        self._last_lr = self.schedulers[place].get_last_lr()
+
+    def state_dict(self) -> dict[str, Any]:
+        """The states of all schedulers."""
+        own = {k: v for k, v in super().state_dict().items() if k != "schedulers"}
+        return {**own, "schedulers": [s.state_dict() for s in self.schedulers]}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Continue from what `state_dict` returned."""
+        super().load_state_dict({k: v for k, v in state_dict.items() if k != "schedulers"})
+        for scheduler, state in zip(self.schedulers, state_dict["schedulers"], strict=True):
+            scheduler.load_state_dict(state)

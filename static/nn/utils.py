@@ -1,0 +1,4 @@
+"""Gradients and parameters as a whole; the same functions in both engines."""
+
+from common.nn.utils import *  # noqa: F403
+from common.nn.utils import __all__ as __all__
