@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from common import create, dtypes, functional, mode, random, transforms
+from common.native import pool
 from common.op import Op
 from common.ops import create as fills
 from common.ops import spaced
@@ -81,6 +82,7 @@ MODES: dict[str, Any] = {
     "no_grad": mode.no_grad, "enable_grad": mode.enable_grad, "set_grad_enabled": mode.set_grad_enabled,
     "is_grad_enabled": mode.is_grad_enabled,
 }  # fmt: skip
+THREADS: dict[str, Any] = {"set_num_threads": pool.set_num_threads, "get_num_threads": pool.get_num_threads}
 DTYPES: dict[str, Any] = {
     "float32": dtypes.float32, "float64": dtypes.float64, "int8": dtypes.int8, "int16": dtypes.int16,
     "int32": dtypes.int32, "int64": dtypes.int64, "uint8": dtypes.uint8, "bool": dtypes.bool_,
@@ -93,7 +95,7 @@ RANDOM: dict[str, Any] = {
 
 #: Everything at the top level of an engine that this module provides; the engines add `function`, `Tensor`, and
 #: the modules `nn`, `optim`, `autograd` and `random`.
-NAMES = (*FUNCTIONS, *CREATION, *TRANSFORMS, *MODES, *DTYPES, *RANDOM)
+NAMES = (*FUNCTIONS, *CREATION, *TRANSFORMS, *MODES, *THREADS, *DTYPES, *RANDOM)
 ENGINE_NAMES = ("Tensor", "autograd", "function", "nn", "optim", "random")
 
 

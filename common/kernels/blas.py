@@ -25,8 +25,9 @@ from types import ModuleType
 from typing import Any
 
 from common.native import engine
+from common.native.pool import SHARE
 
-__all__ = ["GET_THREADS", "SET_THREADS", "gemm_symbol", "one_thread", "threads_are_held"]
+__all__ = ["GET_THREADS", "SET_THREADS", "SHARE", "gemm_symbol", "one_thread", "threads_are_held", "tile_symbol"]
 
 GET_THREADS = "twingrad_blas_get_threads"
 SET_THREADS = "twingrad_blas_set_threads"
@@ -38,6 +39,11 @@ _SUFFIXES = ("", "64_", "_64")
 def gemm_symbol(element: str) -> str:
     """Return the symbol of gemm for elements of LLVM type ``float`` or ``double``."""
     return f"twingrad_blas_{'s' if element == 'float' else 'd'}gemm"
+
+
+def tile_symbol(element: str) -> str:
+    """Return the symbol of the kernel that computes one tile of a product, see `common.kernels.gemm`."""
+    return f"twingrad_{'s' if element == 'float' else 'd'}gemm_tile"
 
 
 def threads_are_held() -> bool:

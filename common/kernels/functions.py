@@ -25,6 +25,7 @@ call                                      meaning
 ``float_of_bits(word)``                    the float64 whose bit pattern is an int64 arg
 ``sort_key(x)``                            see `common.kernels.sorting`
 ``blas_gemm(a, i, b, j, c, l, ...)``      one product, see `common.kernels.product.call_gemm`
+``share_tiles(bufs, args, a, n, tasks)``  all tiles of a product of a's dtype, by threads; n args
 ========================================  ==========================================================
 """
 
@@ -114,6 +115,18 @@ def _of_products(make: Callable[..., ir.Function]) -> Callable[..., ir.Function]
     return partial(make, how=lanes.PRODUCT)
 
 
+def _share_tiles(bufs: Any, args: Any, a: Any, *numbers: Any) -> Any:
+    if not isinstance(a, BufferType) or len(numbers) != 2 or not _whole(*numbers):
+        return None
+
+    def codegen(context: Any, builder: ir.IRBuilder, signature: Any, given: Any) -> ir.Value:
+        bufs, args, _, count, tasks = given
+        builder.call(product.share_tiles(builder.module, storage_type(a.dtype)), [bufs, args, count, tasks])
+        return context.get_dummy_value()
+
+    return types.none(bufs, args, a, types.int64, types.int64), codegen
+
+
 NAMESPACE: dict[str, Any] = {
     function.name: function
     for function in (
@@ -131,6 +144,7 @@ NAMESPACE: dict[str, Any] = {
         _define("carry_products", "biii", _of_products(lanes.carry_columns)),
         _define("finish_products", "biiibi", _of_products(lanes.finish_columns)),
         _define("blas_gemm", "bibibiiiiiiiii", product.call_gemm),
+        KernelFunction("share_tiles", _share_tiles),
         _threads("hold_threads", product.hold_threads, types.int64),
         _threads("release_threads", product.release_threads, types.none, types.int64),
     )

@@ -15,22 +15,28 @@ Kernel ``gemm`` (`gemm_source`):
 - k = 0 gives zeros; with m, n or batch 0 there is nothing to do; BLAS is not called.
 
 A large product is cut into tiles of rows, or of columns when it has too few rows (`tiles`). The grid depends
-on (m, n, k) only and is the same at one thread, so that threads, each owning whole tiles, change no bits.
-Cutting costs packing an operand again: measured at one thread (OpenBLAS 0.3.30, AVX-512), rows of 1024 and up
-cost 0-2.5 %, 512 up to 10 %, columns of 4096 and up 0-2.4 %, of 1024 up to 8 %. A call from Python with one
-8 x 8 product takes 0.16 us in all (np.matmul with out= 0.98), holding BLAS to one thread 5 ns of it.
+on (m, n, k) only and is the same at one thread, so that threads, each owning whole tiles, change no bits
+(`common.native.pool`). Cutting costs packing an operand again: measured at one thread (OpenBLAS 0.3.30, AVX-512), rows
+of 1024 and up cost 0-2.5 %, 512 up to 10 %, columns of 4096 and up 0-2.4 %, of 1024 up to 8 %. From 1024 x 1024 x 1024
+on there are at least two tiles, which costs 3-4 % in float32 and under 1 % in float64 there, and less above. A call
+from Python with one 8 x 8 product takes 0.16 us in all (np.matmul with out= 0.98), holding BLAS to one thread 5 ns of
+it.
 """
 
 from __future__ import annotations
 
+import textwrap
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from common.kernels import blas
+from common.native import engine
+from common.native.compile import compile_kernel
 from common.op import NativeCall
 
-__all__ = ["TOO_LARGE", "call", "gemm_source", "oracle", "threads_are_held", "tiles"]
+__all__ = ["TOO_LARGE", "call", "gemm_source", "oracle", "threads_are_held", "tile_source", "tiles"]
 
 TOO_LARGE = 1
 """Status: a size does not fit into the 32-bit integers of BLAS."""
@@ -40,6 +46,14 @@ LIMIT = 2**31 - 1
 _ROWS, _COLUMNS, _WORK = 1280, 4096, 2**25
 """Least rows, columns and multiplications of a tile."""
 
+_HALVED = 1024
+"""Rows, columns and inner size from which there are at least two tiles."""
+
+_SHARED = 2**22
+"""Multiplications of a product or a batch from which threads share its tiles."""
+
+_ARGS = 8
+
 threads_are_held = blas.threads_are_held
 
 
@@ -48,10 +62,10 @@ def tiles(m: int, n: int, k: int) -> tuple[int, int]:
 
     Examples
     --------
-    >>> tiles(512, 512, 512), tiles(4000, 1000, 1000), tiles(64, 10000, 800)
-    ((512, 512), (1344, 1000), (64, 5008))
+    >>> tiles(512, 512, 512), tiles(1024, 1024, 1024), tiles(4000, 1000, 1000), tiles(64, 10000, 800)
+    ((512, 512), (512, 1024), (1344, 1000), (64, 5008))
     """
-    down = max(m // max(_ROWS, _WORK // max(n * k, 1)), 1)
+    down = max(m // max(_ROWS, _WORK // max(n * k, 1)), 2 if min(m, n, k) >= _HALVED else 1)
     across = max(n // max(_COLUMNS, _WORK // max(m * k, 1)), 1) if down == 1 else 1
     rows = m if down == 1 else (-(-m // down) + 15) // 16 * 16
     columns = n if across == 1 else (-(-n // across) + 15) // 16 * 16
@@ -61,8 +75,16 @@ def tiles(m: int, n: int, k: int) -> tuple[int, int]:
 def gemm_source(dtype: Any) -> str:
     """Return the kernel ``out[s] = op(a[s]) @ op(b[s])`` for a float or integer dtype."""
     kind = np.dtype(dtype)
-    head = f"""def gemm(bufs, args):
-    a = buffer(bufs, 0, {kind})
+    body = _FLOAT if kind.kind == "f" else _INTEGER
+    return ("def gemm(bufs, args):\n" + _HEAD + body).format(kind=kind)
+
+
+def tile_source(dtype: Any) -> str:
+    """Return the kernel of one tile: arguments of ``gemm``, then the tile's number; columns, rows, slices in turn."""
+    return ("def gemm_tile(bufs, args):\n" + _HEAD + _GRID + _ONE_TILE).format(kind=np.dtype(dtype))
+
+
+_HEAD = """    a = buffer(bufs, 0, {kind})
     b = buffer(bufs, 1, {kind})
     out = buffer(bufs, 2, {kind})
     batch = args[0]
@@ -76,18 +98,12 @@ def gemm_source(dtype: Any) -> str:
     if batch == 0 or m == 0 or n == 0:
         return 0
 """
-    return head + (_FLOAT if kind.kind == "f" else _INTEGER).format(kind=kind)
 
-
-_FLOAT = f"""    if m > {LIMIT} or n > {LIMIT} or k > {LIMIT}:
-        return {TOO_LARGE}
-    if k == 0:
-        for i in range(batch * m * n):
-            out[i] = {{kind}}(0)
-        return 0
-    rows = m
+_GRID = f"""    rows = m
     columns = n
     down = m // max({_ROWS}, {_WORK} // (n * k))
+    if down < 2 and min(m, min(n, k)) >= {_HALVED}:
+        down = 2
     if down > 1:
         rows = ((m + down - 1) // down + 15) // 16 * 16
     else:
@@ -96,17 +112,45 @@ _FLOAT = f"""    if m > {LIMIT} or n > {LIMIT} or k > {LIMIT}:
             columns = ((n + across - 1) // across + 15) // 16 * 16
     lda = m if trans_a else k
     ldb = k if trans_b else n
-    threads = hold_threads()
-    for s in range(batch):
-        for i in range(0, m, rows):
-            for j in range(0, n, columns):
-                first = s * stride_a + (i if trans_a else i * k)
-                second = s * stride_b + (j * k if trans_b else j)
-                third = (s * m + i) * n + j
-                height = min(rows, m - i)
-                width = min(columns, n - j)
-                blas_gemm(a, first, b, second, out, third, height, width, k, lda, ldb, n, trans_a, trans_b)
-    release_threads(threads)
+"""
+
+
+def _tile(indent: int) -> str:
+    """The product of the tile at row i and column j of slice s."""
+    lines = """first = s * stride_a + (i if trans_a else i * k)
+second = s * stride_b + (j * k if trans_b else j)
+third = (s * m + i) * n + j
+height = min(rows, m - i)
+width = min(columns, n - j)
+blas_gemm(a, first, b, second, out, third, height, width, k, lda, ldb, n, trans_a, trans_b)
+"""
+    return textwrap.indent(lines, " " * indent)
+
+
+_ONE_TILE = f"""    wide = (n + columns - 1) // columns
+    tall = (m + rows - 1) // rows
+    task = args[{_ARGS}]
+    j = task % wide * columns
+    i = task // wide % tall * rows
+    s = task // (wide * tall)
+{_tile(4)}    return 0
+"""
+
+_FLOAT = f"""    if m > {LIMIT} or n > {LIMIT} or k > {LIMIT}:
+        return {TOO_LARGE}
+    if k == 0:
+        for i in range(batch * m * n):
+            out[i] = {{kind}}(0)
+        return 0
+{_GRID}    threads = hold_threads()
+    tasks = batch * ((m + rows - 1) // rows) * ((n + columns - 1) // columns)
+    if tasks > 1 and batch * m * n * k >= {_SHARED}:
+        share_tiles(bufs, args, a, {_ARGS}, tasks)
+    else:
+        for s in range(batch):
+            for i in range(0, m, rows):
+                for j in range(0, n, columns):
+{_tile(20)}    release_threads(threads)
     return 0
 """
 
@@ -183,3 +227,11 @@ def oracle(a: np.ndarray, b: np.ndarray, trans_a: bool = False, trans_b: bool = 
 def _shape(a: np.ndarray, b: np.ndarray, trans_a: bool, trans_b: bool) -> tuple[int, int, int]:
     m, k = a.shape[-2:][::-1] if trans_a else a.shape[-2:]
     return m, b.shape[-2] if trans_b else b.shape[-1], k
+
+
+def _tile_address(dtype: str) -> int:
+    return compile_kernel(tile_source(dtype), "gemm_tile")
+
+
+engine.define(blas.tile_symbol("float"), partial(_tile_address, "float32"))
+engine.define(blas.tile_symbol("double"), partial(_tile_address, "float64"))

@@ -1,10 +1,10 @@
-"""Machine code of one call of BLAS gemm, and of holding BLAS to one thread. Needs llvmlite."""
+"""Machine code of one call of BLAS gemm, of sharing tiles, and of holding BLAS to one thread. Needs llvmlite."""
 
 from __future__ import annotations
 
 from llvmlite import ir
 
-from common.kernels.blas import GET_THREADS, SET_THREADS, gemm_symbol
+from common.kernels.blas import GET_THREADS, SET_THREADS, SHARE, gemm_symbol, tile_symbol
 from common.kernels.blocks import WORD, internal, word
 
 _INT = ir.IntType(32)
@@ -44,6 +44,20 @@ def call_gemm(module: ir.Module, kind: ir.Type) -> ir.Function:
 
     pointer = kind.as_pointer()
     return internal(module, f"gemm.{kind}", ir.VoidType(), [pointer] * 3 + [WORD] * 8, define)
+
+
+def share_tiles(module: ir.Module, kind: ir.Type) -> ir.Function:
+    """``void (bufs, args, count, tasks)``: all tiles of a product, by the threads of `common.native.pool`."""
+
+    def define(function: ir.Function, b: ir.IRBuilder) -> None:
+        words = WORD.as_pointer()
+        tile = external(module, tile_symbol(str(kind)), ir.FunctionType(_INT, [words, words, words, words]))
+        signature = ir.FunctionType(ir.VoidType(), [tile.type, *(argument.type for argument in function.args)])
+        b.call(external(module, SHARE, signature), [tile, *function.args])
+        b.ret_void()
+
+    words = WORD.as_pointer()
+    return internal(module, f"share_tiles.{kind}", ir.VoidType(), [words, words, WORD, WORD], define)
 
 
 def hold_threads(module: ir.Module) -> ir.Function:
