@@ -214,6 +214,7 @@ class _FunctionOp:
     attrs = saved_inputs = saved_shapes = ()
     saves_output = False
     differentiable = True
+    frees = True
 
     def __init__(self, function: Any, outputs: Sequence[Spec | None], inputs: Sequence[Spec | None]) -> None:
         self.function, self.outputs, self.inputs = function, outputs, inputs

@@ -18,6 +18,7 @@ import numpy as np
 
 from common import mode, tape
 from common.errors import ArgumentError, GradientError, ShapeError
+from common.observe import check_contributions, checking
 from common.tape import Edge, Node
 from common.tensor import TensorBase, wrap
 
@@ -278,6 +279,8 @@ class HookedPass:
 
     def after(self, node: Node, contributions: tuple[Any, ...], g: Any) -> tuple[Any, ...]:
         """Run a node's hooks on the gradients of its inputs and outputs."""
+        if checking.get() and mode.current_trace() is None:
+            check_contributions(node, contributions, g)
         hooks = getattr(node, "_hooks", None)
         if hooks is None or not hooks.after:
             return contributions
@@ -322,9 +325,14 @@ class HookedPass:
         _running.reset(self._token)
 
 
-def has_hooks(order: Sequence[Node], roots: Sequence[Edge]) -> bool:
-    """Whether a node, or a leaf, that a pass meets has hooks."""
-    if any(hasattr(node, "_hooks") for node in order):
-        return True
+def watched_pass(order: Sequence[Node], useful: set[Any] | None, roots: Sequence[Edge], *how: Any) -> HookedPass | None:
+    """A pass over the useful nodes of `order` if any node or leaf has hooks, or results are checked; else None."""
     edges = itertools.chain(roots, *(node.edges for node in order))
-    return any(hasattr(edge, "_hooks") for edge in edges if isinstance(edge, TensorBase))
+    watched = (
+        checking.get()
+        or any(hasattr(node, "_hooks") for node in order)
+        or any(hasattr(edge, "_hooks") for edge in edges if isinstance(edge, TensorBase))
+    )
+    if not watched:
+        return None
+    return HookedPass(order if useful is None else [node for node in order if node in useful], roots, *how)

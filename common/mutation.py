@@ -92,7 +92,7 @@ def check(nodes: list[Node]) -> None:
 def _needed(node: Node) -> Iterator[np.ndarray]:
     """The saved arrays that a rule will read: a rule whose operand gets no gradient does not run."""
     op, saved = node.op, node.saved
-    if not saved or op.kind == "region":
+    if type(saved) is not tuple or op.kind == "region":
         return
     if op.kind == "function":
         yield from (x.data for x in saved if x is not None and isinstance(x.data, np.ndarray))

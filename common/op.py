@@ -64,6 +64,7 @@ class Op:
     saves : names that the rules need, in the order in which a node holds them.
     backward : ``backward(saved, attrs, g, needs) -> tuple`` of contributions, generated from the rules.
     save : ``save(payloads, y) -> tuple`` of what a node keeps, in the order of `saves`.
+    frees : whether a node of it saves arrays, which a backward pass frees; shapes may stay.
     differentiable : whether any input has a gradient rule.
     oracle : the op on plain arrays, without a compiler, for the tests; kernel ops only.
     array : a view op on a numpy array.
@@ -73,7 +74,7 @@ class Op:
     __slots__ = (
         "name", "kind", "inputs", "spec", "rules", "node_name", "saves", "backward", "doc", "samples", "scalar",
         "result", "reduce", "strided", "native", "forward", "nout", "domain", "attrs", "saved_inputs", "saved_shapes",
-        "saves_output", "oracle", "array", "costly", "differentiable", "save",
+        "saves_output", "frees", "oracle", "array", "costly", "differentiable", "save",
     )  # fmt: skip
 
     rules: tuple[Rule | None, ...]
@@ -81,6 +82,7 @@ class Op:
     saved_inputs: tuple[int, ...]
     saved_shapes: tuple[int, ...]
     saves_output: bool
+    frees: bool
     backward: Callable[..., tuple[Any, ...]]
     save: Callable[[Sequence[Any], Any], tuple[Any, ...]]
     differentiable: bool
@@ -134,6 +136,7 @@ class Op:
         self.saved_inputs = tuple(i for i, n in enumerate(self.inputs) if n in wanted)
         self.saved_shapes = tuple(i for i, n in enumerate(shapes) if n in wanted)
         self.saves_output = "y" in wanted
+        self.frees = bool(self.saved_inputs) or self.saves_output
         self.saves = (
             *(self.inputs[i] for i in self.saved_inputs),
             *(shapes[i] for i in self.saved_shapes),

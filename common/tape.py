@@ -230,11 +230,13 @@ def backward_pass(
         totals[edge] = seed if old is None else REGISTRY["add"](old, seed)
     trace = current_trace()
     useful = None if wanted is None else _leading_to(order, wanted)
-    roots = [edge for edge, _ in seeds]
-    if hooks_seen and (handled := _hooked(order, useful, roots)) is not None:
-        from common.hooks import HookedPass
+    roots, run = [edge for edge, _ in seeds], None
+    if hooks_seen:
+        from common.hooks import watched_pass
 
-        with HookedPass(handled, roots, unpack is None, deposit) as run:
+        run = watched_pass(order, useful, roots, unpack is None, deposit)
+    if run is not None:
+        with run:
             _run_tensors(order, totals, unpack, retain, consumer, useful, wanted, run)
     elif unpack is None and trace is None:
         _run_arrays(order, totals, retain, consumer, useful, wanted)
@@ -243,14 +245,6 @@ def backward_pass(
     if trace is not None:
         trace.origin = None
     return totals
-
-
-def _hooked(order: list[Node], useful: set[Any] | None, roots: list[Edge]) -> list[Node] | None:
-    """The nodes to handle if any of them, or a leaf that they lead to, has hooks."""
-    from common.hooks import has_hooks
-
-    handled = order if useful is None else [node for node in order if node in useful]
-    return handled if has_hooks(order, roots) else None
 
 
 def _run_tensors(
@@ -287,12 +281,17 @@ def _run_tensors(
             trace.origin = node
         if run is not None:
             g = run.before(node, g)
-        contributions = node.op.backward(unpack(node) if unpack else saved, node.attrs, g, needs)
+        fits = node.fit
+        if unpack is not None:
+            contributions = node.op.backward(unpack(node), node.attrs, g, needs)
+        elif trace is not None:
+            contributions = node.op.backward(saved, node.attrs, g, needs)
+        else:  # what a node's own `backward` gives fits already
+            contributions, fits = node.backward(saved, node.attrs, g, needs), None
         if run is not None:
             contributions = run.after(node, contributions, g)
-        if not retain and saved:
+        if not retain and node.op.frees:
             node.saved, node.freed_by = None, consumer
-        fits = node.fit
         for position, edge in enumerate(needs):
             c = contributions[position]
             if edge is None or c is None:
@@ -333,7 +332,7 @@ def _run_arrays(
             if c is not None and edge is not None:
                 old = get(edge)
                 totals[edge] = c if old is None else _add(old, c)
-        if saved and not retain:
+        if saved and not retain and node.op.frees:
             node.saved, node.freed_by = None, consumer
 
 

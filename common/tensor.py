@@ -217,8 +217,11 @@ def record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         if y[0].base is not None and isinstance(operands[0], TensorBase):  # such as the parts of a split
             for part in tensors:
                 note_view(operands[0], part)
+        several = None
         if wanted and op.differentiable and _grad_enabled():
-            _attach(op, attrs, payloads, y, tensors, edges, found)
+            several = _attach(op, attrs, payloads, y, tensors, edges, found)
+        if mode.tracing:
+            _watch(op, payloads, y, several)
         return tuple(tensors)
     t: Any = _new(eager_class or _no_engine())
     t.data = y if type(y) is _ndarray else np.asarray(y)
@@ -242,7 +245,15 @@ def record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     else:
         t.grad_fn = None
         t.requires_grad = False
+    if mode.tracing:
+        _watch(op, payloads, y, t.grad_fn)
     return t
+
+
+def _watch(op: Op, payloads: list[Any], y: Any, node: Node | None) -> None:
+    from common.observe import watch
+
+    watch(op, payloads, y, node)
 
 
 TensorBase.__apply_op__ = staticmethod(record)  # type: ignore[method-assign]
@@ -264,7 +275,7 @@ def _record_traced(trace: Any, op: Op, operands: Sequence[Any], attrs: Mapping[s
 
 def _attach(
     op: Op, attrs: Any, payloads: Any, result: Any, tensors: list[TensorBase], edges: Any, found: Recipe | None
-) -> None:
+) -> Node:
     fit = tuple([(x.shape, x.dtype) if e is not None else None for x, e in zip(payloads, edges)])
     node = Node(op, attrs, tuple(edges), op.save(payloads, result), fit, *user_frame(3))
     if found is not None:
@@ -272,6 +283,13 @@ def _attach(
     for position, tensor in enumerate(tensors):
         if tensor.dtype.kind == "f":
             tensor.grad_fn, tensor.output_nr, tensor.requires_grad = node, position, True
+    return node
+
+
+def opened(node: Node) -> Any:
+    """The saved payloads of a node, unpacked where `saved_tensors_hooks` have packed them."""
+    saved = node.saved
+    return saved if saved is None or type(saved) is tuple else saved.open()
 
 
 def saved_tensors(node: Node) -> tuple[Any, ...]:
@@ -281,13 +299,14 @@ def saved_tensors(node: Node) -> tuple[Any, ...]:
     out: list[Any] = []
     if op.kind in ("region", "function"):
         return node.saved
+    saved = opened(node)
     for position, index in enumerate(op.saved_inputs):
-        payload = node.saved[position]
+        payload = saved[position]
         out.append(payload if isinstance(payload, NUMBERS) else with_edge(payload, node.edges[index]))
     shapes = len(op.saved_inputs)
-    out.extend(node.saved[shapes : shapes + len(op.saved_shapes)])
+    out.extend(saved[shapes : shapes + len(op.saved_shapes)])
     if op.saves_output:
-        y = node.saved[-1]
+        y = saved[-1]
         if isinstance(y, tuple):
             out.append(tuple(with_edge(p, node if i == 0 else (node, i)) for i, p in enumerate(y)))
         else:

@@ -148,7 +148,7 @@ class _RegionOp:
     kind = "region"
     saved_inputs = saved_shapes = ()
     saves_output = False
-    differentiable = True
+    differentiable = frees = True
 
     def __init__(self, name: str, nout: int) -> None:
         self.name, self.nout = name, nout

@@ -1,0 +1,208 @@
+"""What watches the ops of a context as they run: hooks on saved values, and the search for the first non-finite result.
+
+While something watches, ops take the general path (`mode.tracing` is not 0), so programs that nobody watches pay
+nothing. In a trace nothing is watched: there are no elements yet.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from contextvars import ContextVar, Token
+from typing import Any
+
+import numpy as np
+
+from common import mode, tape
+from common.errors import ArgumentError, GradientError
+from common.frames import locate, user_frame
+from common.op import Op
+from common.tape import Node
+from common.tensor import TensorBase, wrap
+
+packers: ContextVar[tuple[Any, ...]] = ContextVar("twingrad_saved_tensors_hooks", default=())
+checking: ContextVar[bool] = ContextVar("twingrad_anomaly", default=False)
+
+
+class _Watching:
+    """Context manager, and decorator, that sets a variable of the context while ops take the general path."""
+
+    def __init__(self, variable: ContextVar[Any], value: Callable[[], Any]) -> None:
+        self._variable, self._value = variable, value
+        self._tokens: list[Token[Any]] = []
+
+    def __enter__(self) -> Any:
+        mode.tracing += 1
+        tape.hooks_seen = True
+        self._tokens.append(self._variable.set(self._value()))
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        mode.tracing -= 1
+        self._variable.reset(self._tokens.pop())
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Decorate: every call of `function` runs in the context."""
+
+        @functools.wraps(function)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            with _Watching(self._variable, self._value):
+                return function(*args, **kwargs)
+
+        return wrapper
+
+
+class saved_tensors_hooks(_Watching):
+    """Context manager: what ops save for backward goes through ``pack``, and comes back through ``unpack``.
+
+    Parameters
+    ----------
+    pack_hook : ``pack_hook(tensor)`` returns anything, for example the name of a file.
+    unpack_hook : ``unpack_hook(packed)`` returns a tensor of the same shape and dtype, in every backward pass.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> x = tw.tensor([3.0], requires_grad=True)
+    >>> with saved_tensors_hooks(lambda t: t.numpy().copy(), tw.from_numpy):
+    ...     y = x * x
+    >>> y.backward()
+    >>> x.grad
+    tensor([6.])
+    """
+
+    def __init__(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
+        super().__init__(packers, lambda: (*packers.get(), (pack_hook, unpack_hook)))
+
+
+class detect_anomaly(_Watching):
+    """Context manager: the first op whose inputs are finite and whose result is not raises, forward and backward.
+
+    Parameters
+    ----------
+    check_nan : as in PyTorch; False only keeps the lines of forward ops, which this engine does always.
+
+    Raises
+    ------
+    GradientError : names the op and the user's line; for a gradient, the line of the forward op.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> x = tw.tensor([0.0], requires_grad=True)
+    >>> with detect_anomaly():
+    ...     tw.sqrt(x).backward()
+    Traceback (most recent call last):
+        ...
+    common.errors.GradientError: Function 'SqrtBackward0' returned inf values in its 0th output...
+    """
+
+    def __init__(self, check_nan: bool = True) -> None:
+        super().__init__(checking, lambda: bool(check_nan))
+
+
+class set_detect_anomaly:
+    """Switch `detect_anomaly` on or off at once; as a context manager, until the end of the block.
+
+    Parameters
+    ----------
+    mode : on or off.
+    check_nan : see `detect_anomaly`.
+    """
+
+    _held = False
+
+    def __init__(self, mode: bool, check_nan: bool = True) -> None:
+        self._before = checking.get()
+        self._switch(bool(mode) and check_nan)
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *exc: object) -> None:
+        self._switch(self._before)
+
+    @staticmethod
+    def _switch(on: bool) -> None:
+        checking.set(on)
+        if on is not set_detect_anomaly._held:
+            set_detect_anomaly._held = on
+            mode.tracing += 1 if on else -1
+            tape.hooks_seen = True
+
+
+def is_anomaly_enabled() -> bool:
+    """Whether results are checked in this context."""
+    return checking.get()
+
+
+class Packed:
+    """Saved values of a node after pack hooks; `open` gives them back."""
+
+    __slots__ = ("_unpack", "_values")
+
+    def __init__(self, values: tuple[Any, ...], hooks: tuple[Any, Any]) -> None:
+        pack, self._unpack = hooks
+        with mode.no_grad():
+            self._values = [(True, pack(wrap(x))) if isinstance(x, np.ndarray) else (False, x) for x in values]
+
+    def open(self) -> tuple[Any, ...]:
+        """The saved values as arrays."""
+        found = []
+        for packed, x in self._values:
+            if packed:
+                x = self._unpack(x)
+                if not isinstance(x, TensorBase):
+                    raise ArgumentError(
+                        f"Output of saved tensor unpack_hook expected to be a Tensor but got {type(x).__name__}"
+                    )
+                x = x.data
+            found.append(x)
+        return tuple(found)
+
+
+def watch(op: Op, payloads: list[Any], y: Any, node: Node | None) -> None:
+    """Look at an op that has run outside a trace."""
+    if checking.get() and not _finite(y) and all(map(_finite, payloads)):
+        file, line, function = locate(*user_frame(3))
+        raise GradientError(
+            f"{op.name}() at {file}:{line} in {function} returned {_worst(y)} values for finite inputs of shapes "
+            f"{[np.shape(x) for x in payloads]}"
+        )
+    if node is not None and packers.get() and type(node.saved) is tuple and node.saved:
+        node.saved = Packed(node.saved, packers.get()[-1])
+        inner = node.backward
+        node.backward = lambda saved, attrs, g, needs: inner(saved.open(), attrs, g, needs)
+
+
+def check_contributions(node: Node, contributions: tuple[Any, ...], g: Any) -> None:
+    """Look at what a node's rules gave for `g`.
+
+    Raises
+    ------
+    GradientError : `g` is finite and a contribution is not.
+    """
+    if not _finite(g):
+        return
+    for position, c in enumerate(contributions):
+        if not _finite(c):
+            file, line, function = node.source
+            raise GradientError(
+                f"Function '{node.name()}' returned {_worst(c)} values in its {position}th output, for a finite "
+                f"gradient of its result. The forward op is at {file}:{line} in {function}."
+            )
+
+
+def _finite(x: Any) -> bool:
+    if isinstance(x, tuple):
+        return all(map(_finite, x))
+    data = x.data if isinstance(x, TensorBase) else x
+    if not isinstance(data, (np.ndarray, float)):
+        return True
+    return np.asarray(data).dtype.kind != "f" or bool(np.isfinite(data).all())
+
+
+def _worst(x: Any) -> str:
+    parts = x if isinstance(x, tuple) else (x,)
+    arrays = [np.asarray(p.data if isinstance(p, TensorBase) else p) for p in parts if p is not None]
+    return "nan" if any(a.dtype.kind == "f" and np.isnan(a).any() for a in arrays) else "inf"
