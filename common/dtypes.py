@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from common.errors import DTypeError
 from common.spec import Spec
 
 if TYPE_CHECKING:
@@ -73,8 +74,15 @@ def result_dtype(specs: Iterable[Spec]) -> tuple[np.dtype, bool]:
 
 
 def compute_dtypes(op: Op, specs: Sequence[Spec]) -> tuple[np.dtype, np.dtype, bool]:
-    """Dtype in which an elementwise op computes, dtype of its result, and whether that is weak."""
+    """Dtype in which an elementwise op computes, dtype of its result, and whether that is weak.
+
+    Raises
+    ------
+    DTypeError : the op is not defined for the dtype.
+    """
     dtype, weak = result_dtype(spec for name, spec in zip(op.inputs, specs) if name != "condition")
+    if dtype.kind in op.refuses:
+        raise DTypeError(f"{op.name}(): not implemented for {dtype.name}")
     if op.domain == "float" and dtype.kind != "f":
         dtype = float64 if weak else DEFAULT_FLOAT
     elif op.domain == "bool":

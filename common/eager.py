@@ -330,8 +330,9 @@ def raise_status(op: Op, errors: Mapping[int, str], status: int) -> None:
     IndexRangeError, DivisionByZeroError : always one of them.
     """
     text = errors.get(status, f"kernel status {status}")
-    kind: Callable[[str], Exception] = DivisionByZeroError if "division" in text else IndexRangeError
-    raise kind(f"{op.name}(): {text}")
+    if "division" in text:  # it names the op that the user called
+        raise DivisionByZeroError(text)
+    raise IndexRangeError(f"{op.name}(): {text}")
 
 
 def _composite(self: Recipe) -> None:

@@ -15,7 +15,7 @@ from common.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from common.frames import user_frame
 from common.mutation import log_write
 from common.op import REGISTRY, Op
-from common.operators import as_operand, install
+from common.operators import accepts, as_operand, install
 from common.spec import numel
 from common.tensor import TensorBase, wrap
 
@@ -72,10 +72,13 @@ def install_methods(cls: type[TensorBase]) -> None:
         setattr(cls, name, _method_of(function) if isinstance(function, Op) else function)
     for name, method in _METHODS.items():
         setattr(cls, name, method)
-    for name in ("add", "sub", "mul", "div"):
-        setattr(cls, f"{name}_", _in_place(REGISTRY[name]))
-        dunder = "truediv" if name == "div" else name
-        setattr(cls, f"__i{dunder}__", _in_place(REGISTRY[name]))
+    for dunder, name in _IN_PLACE.items():
+        in_place = _in_place(getattr(functional, name), name)
+        setattr(cls, f"{name}_", in_place)
+        setattr(cls, f"__i{dunder}__", in_place)
+    for dunder, name in _DIVIDING.items():
+        setattr(cls, f"__{dunder}__", _dividing(name))
+        setattr(cls, f"__r{dunder}__", _dividing(name, swapped=True))
 
 
 def _method_of(op: Op) -> Any:
@@ -86,9 +89,33 @@ def _method_of(op: Op) -> Any:
     return method
 
 
-def _in_place(op: Any) -> Any:
-    def method(self: TensorBase, other: Any) -> TensorBase:
-        value = op(self, as_operand(other))
+#: Operators with an in-place form, and the function of each.
+_IN_PLACE = {
+    "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floor_divide", "mod": "remainder",
+    "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "lshift": "bitwise_left_shift",
+    "rshift": "bitwise_right_shift",
+}  # fmt: skip
+#: Operators that look for zeros among integer divisors.
+_DIVIDING = {"floordiv": "floor_divide", "mod": "remainder"}
+
+
+def _dividing(name: str, *, swapped: bool = False) -> Any:
+    def operator(self: TensorBase, other: Any) -> Any:
+        if not accepts(other):
+            return NotImplemented
+        operands = (self, as_operand(other))
+        return _functional(name)(*(operands[::-1] if swapped else operands))
+
+    return operator
+
+
+def _divmod(a: Any, b: Any) -> Any:
+    return _functional("floor_divide")(a, b), _functional("remainder")(a, b)
+
+
+def _in_place(function: Any, name: str) -> Any:
+    def method(self: TensorBase, other: Any, **options: Any) -> TensorBase:
+        value = function(self, as_operand(other), **options)
         node = value.grad_fn
         if node is not None and node.saved and isinstance(self.data, np.ndarray):
             # the op's own rules need the operand as it was before this write
@@ -96,7 +123,7 @@ def _in_place(op: Any) -> Any:
                 np.array(x) if isinstance(x, np.ndarray) and np.may_share_memory(x, self.data) else x
                 for x in node.saved
             )
-        return assign(self, value, op.name)
+        return assign(self, value, name)
 
     return method
 
@@ -314,6 +341,8 @@ _METHODS = {
     "t": lambda self: _functional("transpose")(self, 0, -1),
     "type_as": lambda self, other: to(self, other.dtype),
     "broadcast_to": lambda self, *shape: _functional("expand")(self, *shape),
+    "__divmod__": lambda self, other: _divmod(self, as_operand(other)) if accepts(other) else NotImplemented,
+    "__rdivmod__": lambda self, other: _divmod(as_operand(other), self) if accepts(other) else NotImplemented,
     "__matmul__": lambda self, other: _matmul(self, other),
     "__rmatmul__": lambda self, other: _matmul(other, self),
     "T": property(lambda self: _functional("permute")(self, *range(self.ndim)[::-1])),

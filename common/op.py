@@ -74,7 +74,7 @@ class Op:
     __slots__ = (
         "name", "kind", "inputs", "spec", "rules", "node_name", "saves", "backward", "doc", "samples", "scalar",
         "result", "reduce", "strided", "native", "forward", "nout", "domain", "attrs", "saved_inputs", "saved_shapes",
-        "saves_output", "frees", "oracle", "array", "costly", "differentiable", "save",
+        "saves_output", "frees", "oracle", "array", "costly", "differentiable", "save", "refuses",
     )  # fmt: skip
 
     rules: tuple[Rule | None, ...]
@@ -91,6 +91,7 @@ class Op:
     result: str
     domain: str
     costly: bool
+    refuses: str
     reduce: str
     strided: Callable[..., Any]
     native: Callable[..., Sequence[NativeCall]]
@@ -116,7 +117,7 @@ class Op:
         self.rules = tuple(rules) + (None,) * (len(inputs) - len(rules))
         self.node_name = (node_name or "".join(w.capitalize() for w in name.split("_"))) + "Backward0"
         self.nout, self.attrs = nout, attrs
-        self.costly = fields.pop("costly", False)
+        self.costly, self.refuses = fields.pop("costly", False), fields.pop("refuses", "")
         for field in ("samples", "scalar", "result", "reduce", "strided", "native", "forward", "domain", "oracle",
                       "array"):  # fmt: skip
             setattr(self, field, fields.pop(field, None))

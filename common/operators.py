@@ -10,47 +10,46 @@ import numpy as np
 from common.apply import apply
 from common.dim import Dim
 from common.dtypes import bool_
-from common.errors import DTypeError
 from common.op import Op
 
 _BINARY = {
-    "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "pow": "pow",
+    "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "pow": "pow", "lshift": "bitwise_left_shift",
+    "rshift": "bitwise_right_shift",
 }  # fmt: skip
-_LOGICAL = {"and": "logical_and", "or": "logical_or", "xor": "logical_xor"}
+_LOGICAL = {"and": ("logical_and", "bitwise_and"), "or": ("logical_or", "bitwise_or"),
+            "xor": ("logical_xor", "bitwise_xor")}  # fmt: skip
 _COMPARE = {"eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge"}
 _UNARY = {"neg": "neg", "abs": "abs"}
 
 
-def _accepts(x: Any) -> bool:
+def accepts(x: Any) -> bool:
+    """Whether an operand of an operator is of a kind that ops take."""
     return isinstance(x, (bool, int, float, np.ndarray, np.generic, Dim)) or hasattr(type(x), "__op_priority__")
 
 
 def _forward(op: Op) -> Callable[[Any, Any], Any]:
     def operator(self: Any, other: Any) -> Any:
-        return apply(op, (self, as_operand(other))) if _accepts(other) else NotImplemented
+        return apply(op, (self, as_operand(other))) if accepts(other) else NotImplemented
 
     return operator
 
 
 def _reflected(op: Op) -> Callable[[Any, Any], Any]:
     def operator(self: Any, other: Any) -> Any:
-        return apply(op, (as_operand(other), self)) if _accepts(other) else NotImplemented
+        return apply(op, (as_operand(other), self)) if accepts(other) else NotImplemented
 
     return operator
 
 
-def _logical(op: Op, *, swapped: bool = False) -> Callable[..., Any]:
+def _logical(op: Op, bits: Op, *, swapped: bool = False) -> Callable[..., Any]:
+    """The op on truth values, or that on the bits of integers."""
+
     def operator(self: Any, *other: Any) -> Any:
-        if not all(_accepts(x) for x in other):
+        if not all(accepts(x) for x in other):
             return NotImplemented
         operands = (self, *map(as_operand, other))
-        for x in operands:
-            if getattr(x, "dtype", type(x)) not in (bool_, bool):
-                raise DTypeError(
-                    f"the operators & | ^ ~ are for bools; {op.name}() takes any dtype and means x != 0, and bits of "
-                    f"integers have no operators here (got {getattr(x, 'dtype', type(x).__name__)})"
-                )
-        return apply(op, operands[::-1] if swapped else operands)
+        truths = all(getattr(x, "dtype", type(x)) in (bool_, bool) for x in operands)
+        return apply(op if truths else bits, operands[::-1] if swapped else operands)
 
     return operator
 
@@ -74,10 +73,11 @@ def install(cls: type, registry: dict[str, Op], *, comparisons: bool = True) -> 
     for name, op in _BINARY.items():
         setattr(cls, f"__{name}__", _forward(registry[op]))
         setattr(cls, f"__r{name}__", _reflected(registry[op]))
-    for name, op in _LOGICAL.items():
-        setattr(cls, f"__{name}__", _logical(registry[op]))
-        setattr(cls, f"__r{name}__", _logical(registry[op], swapped=True))
-    setattr(cls, "__invert__", _logical(registry["logical_not"]))  # noqa: B010  the class has no such attribute yet
+    for name, (op, bits) in _LOGICAL.items():
+        setattr(cls, f"__{name}__", _logical(registry[op], registry[bits]))
+        setattr(cls, f"__r{name}__", _logical(registry[op], registry[bits], swapped=True))
+    invert = _logical(registry["logical_not"], registry["bitwise_not"])
+    setattr(cls, "__invert__", invert)  # noqa: B010  the class has no such attribute yet
     for name, op in _COMPARE.items() if comparisons else ():
         setattr(cls, f"__{name}__", _forward(registry[op]))
     for name, op in _UNARY.items():

@@ -41,6 +41,8 @@ OPERANDS = frozenset(
         "sorter",
         "src",
         "target",
+        "tensor1",
+        "tensor2",
         "vec",
         "vec1",
         "vec2",
@@ -54,6 +56,7 @@ RENAMED = {"x": "input", "a": "input", "b": "other"}
 RENAMED_IN = {
     "pow": {"b": "exponent"}, "mm": {"b": "mat2"}, "bmm": {"b": "mat2"}, "embedding": {"index": "input"},
     "mv": {"b": "vec"}, "dot": {"b": "tensor"}, "outer": {"b": "vec2"}, "tensordot": {"a": "a", "b": "b"},
+    "heaviside": {"b": "values"}, "lerp": {"b": "end"},
 }  # fmt: skip
 
 FUNCTIONS: dict[str, Any] = {

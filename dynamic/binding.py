@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -42,6 +43,7 @@ _OPERATORS = {"add": "__add__", "sub": "__sub__", "mul": "__mul__", "div": "__tr
 
 def _short_body(tensors: list[str], sequences: list[str], call: str) -> list[str]:
     exact = " and ".join(f"{x}.__class__ is Tensor" for x in tensors)
+    exact += "".join(f" and {name} is None" for name in re.findall(r"(\w+)=", call))  # what the operator has not
     return [f"if {exact}: return short({', '.join(tensors)})", *_function_body(tensors, sequences, call)]
 
 

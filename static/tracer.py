@@ -82,12 +82,13 @@ def _power_in_python(name: str, function: Callable[..., Any]) -> None:
 
 install_methods(TensorBase)
 _PYTHON: dict[str, Callable[..., Any]] = {
-    "bool": bool, "int": int, "float": float, "index": operator.index, "round": round, "trunc": math.trunc,
-    "floor": math.floor, "ceil": math.ceil, "floordiv": operator.floordiv, "mod": operator.mod, "divmod": divmod,
-    "rfloordiv": lambda a, b: b // a, "rmod": lambda a, b: b % a, "rdivmod": lambda a, b: divmod(b, a),
+    "__bool__": bool, "__int__": int, "__float__": float, "__index__": operator.index, "__round__": round,
+    "__trunc__": math.trunc, "__floor__": math.floor, "__ceil__": math.ceil, "__floordiv__": operator.floordiv,
+    "__mod__": operator.mod, "__divmod__": divmod,
+    "__rfloordiv__": lambda a, b: b // a, "__rmod__": lambda a, b: b % a, "__rdivmod__": lambda a, b: divmod(b, a),
 }  # fmt: skip
 for _name, _function in _PYTHON.items():
-    _in_python(f"__{_name}__", _function)
+    _in_python(_name, _function)
 _power_in_python("__pow__", operator.pow)
 _power_in_python("__rpow__", lambda a, b: b**a)
 install(Value, REGISTRY, comparisons=False)

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import math
+
 from common.native.primitives import (
     Value,
     absolute,
     bits,
+    ceil,
     constant,
+    copysign,
     dtype_of,
+    floor,
     from_bits,
     is_float,
+    rint,
     select,
     sqrt,
+    trunc,
 )
 
-__all__ = ["abs", "clamp", "maximum", "minimum", "reciprocal", "rsqrt", "sign", "signbit", "sqrt", "square"]
+__all__ = [
+    "abs", "ceil", "clamp", "copysign", "fmax", "fmin", "floor", "frac", "heaviside", "isfinite", "isinf", "maximum",
+    "minimum", "reciprocal", "rint", "rsqrt", "sign", "signbit", "sqrt", "square", "trunc",
+]  # fmt: skip
 
 
 def abs(x: Value) -> Value:
@@ -29,7 +39,9 @@ def sign(x: Value) -> Value:
 
 
 def signbit(x: Value) -> Value:
-    """Tell whether a float is negative, -0 included; a NaN counts as positive."""
+    """Tell whether a number is negative, -0 included; a NaN counts as positive."""
+    if not is_float(x):
+        return x < 0
     return (bits(x) < 0) & (x == x)
 
 
@@ -50,6 +62,36 @@ def minimum(x: Value, y: Value) -> Value:
         return smaller
     equal = select(x == y, from_bits(bits(x) | bits(y)), smaller)
     return select(x != x, x, equal)
+
+
+def fmax(x: Value, y: Value) -> Value:
+    """Return the larger (exact): NaN only if both are, and +0 is above -0."""
+    return maximum(select(x == x, x, y), select(y == y, y, x)) if is_float(x) else maximum(x, y)
+
+
+def fmin(x: Value, y: Value) -> Value:
+    """Return the smaller (exact): NaN only if both are, and -0 is below +0."""
+    return minimum(select(x == x, x, y), select(y == y, y, x)) if is_float(x) else minimum(x, y)
+
+
+def isinf(x: Value) -> Value:
+    """Tell whether a number is an infinity; integers never are."""
+    return absolute(x) == math.inf if is_float(x) else x != x
+
+
+def isfinite(x: Value) -> Value:
+    """Tell whether a number is neither an infinity nor NaN; integers always are."""
+    return absolute(x) < math.inf if is_float(x) else x == x
+
+
+def heaviside(x: Value, y: Value) -> Value:
+    """Return 0 below 0, 1 above 0, y at 0 (exact); 0 for a NaN, as PyTorch does."""
+    return select(x == 0, y, select(x > 0, constant(1, x), constant(0, x)))
+
+
+def frac(x: Value) -> Value:
+    """Return x - trunc(x) (exact); NaN for the infinities."""
+    return x - trunc(x)
 
 
 def clamp(x: Value, low: Value, high: Value) -> Value:

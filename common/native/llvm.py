@@ -39,7 +39,8 @@ def emit_scalar(
     Parameters
     ----------
     builder : IRBuilder
-        Where the instructions go; no block is created (definitions are branch-free).
+        Where the instructions go. Definitions are branch-free; `repeat_while` alone makes blocks, and leaves the
+        builder at the end of the last one.
     definition : callable
         Written over `common.native.primitives`.
     operands : sequence of (IR value, dtype)
@@ -249,6 +250,25 @@ class LlvmValue:
             raise TypeError("select needs a dtype: at least one of its two choices must be a value")
         left, right = typed._coerce(x), typed._coerce(y)
         return typed._new(self._builder.select(self.ir, left.ir, right.ir))
+
+    def repeat_while(
+        self, condition: Callable[[LlvmValue], LlvmValue], step: Callable[[LlvmValue], LlvmValue]
+    ) -> LlvmValue:
+        """Take steps from this value for as long as the condition holds."""
+        build, before = self._builder, self._builder.block
+        test, body, after = (build.append_basic_block(f"repeat.{part}") for part in ("test", "body", "after"))
+        build.branch(test)
+        build.position_at_end(test)
+        phi = build.phi(self.ir.type)
+        phi.add_incoming(self.ir, before)
+        current = self._new(phi)
+        build.cbranch(condition(current).ir, body, after)
+        build.position_at_end(body)
+        following = step(current)
+        phi.add_incoming(following.ir, build.block)
+        build.branch(test)
+        build.position_at_end(after)
+        return current
 
     # ---------------------------------------------------------------- functions
     def _intrinsic(self, name: str, *others: LlvmValue) -> LlvmValue:

@@ -21,7 +21,7 @@ import numpy as np
 
 __all__ = [
     "Value", "absolute", "bits", "ceil", "constant", "convert", "copysign", "dtype_of", "evaluate", "floor",
-    "floor_divide", "from_bits", "is_float", "lshr", "remainder", "rint", "select", "shl", "sqrt",
+    "floor_divide", "from_bits", "is_float", "lshr", "remainder", "repeat_while", "rint", "select", "shl", "sqrt",
     "transfer_sign", "trunc", "trunc_divide",
 ]  # fmt: skip
 
@@ -85,6 +85,20 @@ def select(condition: Value, x: Value, y: Value) -> Value:
         return condition.select(x, y)
     dtype = dtype_of(x if _is_numpy(x) else y)
     return np.where(condition, np.asarray(x, dtype), np.asarray(y, dtype))
+
+
+def repeat_while(condition: Callable[[Value], Value], step: Callable[[Value], Value], x: Value) -> Value:
+    """Return ``x`` after ``x = step(x)`` as long as ``condition(x)`` holds, element by element.
+
+    For what is rare and cannot be bounded well: a loop inside a loop is not vectorised.
+    """
+    if not _is_numpy(x):
+        return x.repeat_while(condition, step)
+    active = condition(x)
+    while np.any(active):
+        x = np.where(active, step(x), x)
+        active = active & condition(x)
+    return x
 
 
 def shl(x: Value, count: int) -> Value:

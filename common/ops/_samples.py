@@ -18,6 +18,7 @@ _SHAPES: dict[int, list[tuple[tuple[int, ...], ...]]] = {
     1: [((4, 3),), ((),), ((1, 5),)],
     2: [((4, 3), (4, 3)), ((4, 3), (3,)), ((4, 1), (1, 3)), ((), (5,))],
     3: [((4, 3), (4, 3), (4, 3)), ((4, 3), (3,), (4, 1))],
+    4: [((4, 3), (4, 3), (4, 3), (4, 3)), ((4, 3), (3,), (4, 1), ())],
 }
 
 
@@ -40,6 +41,12 @@ def above_minus_one(rng: Rng, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
 def truth(rng: Rng, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     """Bools."""
     return np.asarray(rng.integers(0, 2, shape), np.bool_)
+
+
+def whole(rng: Rng, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """int64 between -9 and 9 without 0."""
+    x = rng.integers(1, 10, shape)
+    return np.asarray(np.where(rng.integers(0, 2, shape), x, -x))
 
 
 def indices(rng: Rng, shape: tuple[int, ...], limit: int) -> np.ndarray:

@@ -40,7 +40,7 @@ CASES = [
     (lambda: tw.cat(tw.ones(2)), TypeError, "expected a tuple or list of tensors"),
     (lambda: leaf(1.0, 2.0).mul(2).backward(tw.ones(3)), RuntimeError, "Mismatch in shape: grad_output[0]"),
     (lambda: setattr(leaf(1.0), "grad", tw.ones(3)), RuntimeError, "attempting to assign a gradient of size"),
-    (lambda: tw.tensor([1, 2]) & tw.tensor([1, 1]), TypeError, "are for bools"),
+    (lambda: tw.tensor([1.5, 2]) & tw.tensor([1, 1]), TypeError, "bitwise_and(): not implemented for float32"),
     (lambda: tw.tensor(["a"]), TypeError, "not supported"),
     (lambda: tw.tensor([1j]), TypeError, "not supported"),
     (lambda: tw.tensor([[1.0], [1.0, 2.0]]), ValueError, "equally long"),
@@ -69,7 +69,7 @@ def test_mistakes(mistake, kind, text):
     assert text in str(caught.value)
 
 
-@pytest.mark.parametrize("f", [lambda x: x + "a", lambda x: x < None, lambda x: x @ [1], lambda x: x // 2])
+@pytest.mark.parametrize("f", [lambda x: x + "a", lambda x: x < None, lambda x: x @ [1], lambda x: x // "2"])
 def test_operators_on_foreign_things_are_type_errors(f):
     with pytest.raises(TypeError):
         f(tw.ones(2))

@@ -14,7 +14,7 @@ import numpy as np
 
 import common.functional as F
 from common.op import Op
-from common.ops._samples import above_minus_one, away_from_zero, indices, inside_unit, positive, truth
+from common.ops._samples import above_minus_one, away_from_zero, indices, inside_unit, positive, truth, whole
 from tests.helpers import cases_linalg
 from tests.helpers.cases_reductions import add_cases as add_reductions
 
@@ -68,6 +68,11 @@ def Index(*shape: Any, limit: Any = 5) -> Draw:
     return lambda rng, dtype, n: indices(rng, _sizes(shape, n), max(_sizes((limit,), n)[0], 1))
 
 
+def Whole(*shape: Any) -> Draw:
+    """int64 of both signs, none of them 0."""
+    return lambda rng, dtype, n: whole(rng, _sizes(shape, n), dtype)
+
+
 def T(*shape: Any) -> Draw:
     """Truth values."""
     return lambda rng, dtype, n: truth(rng, _sizes(shape, n), dtype)
@@ -94,7 +99,7 @@ for _name in F.__all__:
     _op = getattr(F, _name)
     if not isinstance(_op, Op):
         continue
-    _draw: Any = T if _op.domain == "bool" else _DOMAINS.get(_name, X)
+    _draw: Any = T if _op.domain == "bool" else Whole if "f" in _op.refuses else _DOMAINS.get(_name, X)
     if _name == "log1p":
 
         def _draw(*shape):
