@@ -100,14 +100,23 @@ class _Short:
             if any(type(x) is not np.ndarray or x.dtype != dtype for x in arrays):
                 return None
             self.builtins[position] = eager_kernels.same_shape(self.op.name, (dtype,) * len(arrays), dtype)
-            self.rules[position] = straight_rules(self.op, dtype)
+            self.rules[position] = self._lazily(position, dtype)
             return self.builtins[position](*arrays)
 
         return compile_and_run
 
+    def _lazily(self, position: int, dtype: np.dtype) -> Callable[..., Any]:
+        """The rules, written down when a gradient first asks for them: that compiles kernels."""
+
+        def write_and_run(*arguments: Any) -> Any:
+            self.rules[position] = straight_rules(self.op, dtype)
+            return self.rules[position](*arguments)
+
+        return write_and_run
+
     def _derive(self, op: Op) -> None:
         if op is self.op:
-            self.rules[:] = [rule and straight_rules(op, dtype) for rule, dtype in zip(self.rules, FLOATS, strict=True)]
+            self.rules[:] = [rule and self._lazily(i, FLOATS[i]) for i, rule in enumerate(self.rules)]
 
 
 def _binary(op: Op) -> Callable[[Any, Any], Any]:

@@ -16,17 +16,15 @@ import sys
 import threading
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from common.native import cache as disk
-from common.native import engine
+from common.native import engine, image
 from common.native.fingerprint import fingerprint, global_names
-
-HASHED = ("native", "kernels", "ops")
+from common.native.stamp import hashed_files, stamp, version_file
 
 _addresses: dict[str, int] = {}
 _providers: list[Callable[[str], Any]] = []
@@ -98,7 +96,7 @@ def load_ir(text: str, symbol: str) -> int:
             module = binding.parse_assembly(text)
             module.verify()
             engine.optimise(module, level=1)  # loops over a few arguments gain nothing from vectors
-            entry = disk.Entry(symbol, _externals(module), engine.emit(module))
+            entry = disk.Entry(symbol, _externals(module), engine.emit(module, symbol))
             disk.write(key, entry)
         return engine.load(entry.code, entry.symbol, entry.externals)
 
@@ -115,13 +113,26 @@ def make_key(text: str) -> str:
 
 @cache
 def _environment() -> bytes:
-    """Return the hash of the compilers' versions, the CPU and the files that define kernels (about 2 ms)."""
+    """Return the hash of the compilers' versions, the CPU and the files that define kernels.
+
+    It is kept in the cache under a stamp of all these, because only llvmlite tells the CPU.
+    """
+    key = stamp()
+    if key is None:
+        return _hash_environment()
+    entry = disk.read(key)
+    if entry is None:
+        entry = disk.Entry("environment", (), _hash_environment())
+        disk.write(key, entry)
+    return entry.code
+
+
+def _hash_environment() -> bytes:
     import llvmlite
 
     versions = sys.version, np.__version__, _numba_version(), llvmlite.__version__
-    digest = hashlib.sha256(repr((versions, engine.cpu())).encode())
-    package = Path(__file__).parent.parent
-    for path in [package / "numerics.py", *(p for f in HASHED for p in sorted((package / f).glob("*.py")))]:
+    digest = hashlib.sha256(repr((versions, engine.cpu(), image.is_supported())).encode())
+    for path in hashed_files():
         digest.update(f"{path.parent.name}/{path.name}".encode())
         digest.update(path.read_bytes() if path.exists() else b"")
     return digest.digest()
@@ -129,10 +140,7 @@ def _environment() -> bytes:
 
 def _numba_version() -> str:
     """Return the text that holds numba's version; importing numba would cost 150 ms, its metadata 10 ms."""
-    from importlib.util import find_spec
-
-    spec = find_spec("numba")
-    file = Path(spec.origin).parent / "_version.py" if spec is not None and spec.origin else None
+    file = version_file("numba")
     if file is not None and file.exists():
         return file.read_text()
     from importlib.metadata import version
@@ -164,7 +172,7 @@ def _compile(source: str, name: str, symbol: str) -> disk.Entry:
     except NumbaError as error:
         raise CompileError(f"kernel {name} cannot be compiled: {error}\n\n{source}") from error
     engine.optimise(module)
-    return disk.Entry(symbol, _externals(module), engine.emit(module))
+    return disk.Entry(symbol, _externals(module), engine.emit(module, symbol))
 
 
 @cache

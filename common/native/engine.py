@@ -1,16 +1,19 @@
-"""The one LLVM execution engine of the process: object code in, addresses out.  Needs llvmlite, never numba.
+"""Object code in, addresses out.  Never needs numba, and llvmlite only where `common.native.image` cannot do it.
 
-Kernels are compiled once per machine and then come from the disk cache as object files; loading them costs a
-fraction of a millisecond, importing llvmlite about 30 ms.
+Kernels are compiled once per machine and then come from the disk cache, as images where that is possible, else as
+object files for the one LLVM execution engine of the process.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
 import threading
 from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any
+
+from common.native import image
 
 _lock = threading.RLock()
 
@@ -58,7 +61,8 @@ def _engine() -> Any:
 
 
 _symbols: dict[str, Callable[[], int]] = {}
-_defined = {"memcpy", "memmove", "memset"}  # LLVM finds these in the process
+_IN_PROCESS = frozenset(("memcpy", "memmove", "memset"))  # calls that LLVM makes of loops
+_defined = set(_IN_PROCESS)
 
 
 def define(symbol: str, address: Callable[[], int]) -> None:
@@ -78,17 +82,30 @@ def _require(symbol: str) -> None:
         _defined.add(symbol)
 
 
+def _address_of(symbol: str) -> int:
+    """The address of a symbol that an image uses."""
+    if symbol in _IN_PROCESS:
+        return int(ctypes.cast(getattr(ctypes.CDLL(None), symbol), ctypes.c_void_p).value or 0)
+    if symbol not in _symbols:
+        from common.errors import CompileError
+
+        raise CompileError(f"a kernel needs the symbol {symbol!r}, which nothing provides")
+    return _symbols[symbol]()
+
+
 def load(object_code: bytes, symbol: str, externals: Iterable[str] = ()) -> int:
-    """Load one object file and return the address of its function `symbol`.
+    """Load one object file or image and return the address of its function `symbol`.
 
     Raises
     ------
     CompileError
         One of `externals` has not been named with `define` (LLVM would end the process).
     """
-    from llvmlite import binding
-
     with _lock:
+        if object_code.startswith(image.MAGIC):
+            return image.load(object_code, _address_of)
+        from llvmlite import binding
+
         for external in externals:
             _require(external)
         engine = _engine()
@@ -97,10 +114,11 @@ def load(object_code: bytes, symbol: str, externals: Iterable[str] = ()) -> int:
         return int(engine.get_function_address(symbol))
 
 
-def emit(module: Any) -> bytes:
-    """Return the object code of an optimised LLVM module."""
+def emit(module: Any, symbol: str) -> bytes:
+    """Return the code of an optimised LLVM module with the function `symbol`, as `load` takes it."""
     with _lock:
-        return bytes(target_machine().emit_object(module))
+        code = bytes(target_machine().emit_object(module))
+    return image.link(code, symbol) or code
 
 
 def optimise(module: Any, level: int = 3) -> None:

@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-Rng = np.random.Generator
+Rng: TypeAlias = "np.random.Generator"  # by name: importing numpy.random takes 15 ms
 Draw = Callable[[Rng, tuple[int, ...], Any], np.ndarray]
 Samples = Callable[[Rng, Any], list[tuple[tuple[np.ndarray, ...], dict[str, Any]]]]
 

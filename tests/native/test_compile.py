@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 
@@ -11,6 +12,7 @@ import pytest
 from common.errors import CompileError
 from common.native import compile as compile_module
 from common.native import engine
+from common.native import stamp as stamp_module
 from common.native.compile import add_namespace, compile_kernel, define_scalar, make_key
 from tests.native.kernels import ADD, run_kernel
 
@@ -170,8 +172,9 @@ def test_a_symbol_that_nothing_provides_is_refused_before_llvm_ends_the_process(
 
 @pytest.fixture
 def key_of(monkeypatch):
-    """`make_key` of fixed package files: they may be edited while the tests run."""
-    monkeypatch.setattr(compile_module, "HASHED", ())
+    """`make_key` of fixed package files, hashed anew: they may be edited while the tests run."""
+    monkeypatch.setattr(stamp_module, "HASHED", ())
+    monkeypatch.setattr(compile_module, "stamp", lambda: None)
 
     def key(text):
         compile_module._environment.cache_clear()
@@ -196,8 +199,39 @@ def test_the_key_follows_the_text_the_cpu_and_numba(key_of, monkeypatch):
 
 def test_the_key_follows_the_files_that_define_kernels(key_of, monkeypatch):
     key = key_of(ADD)
-    monkeypatch.setattr(compile_module, "HASHED", ("kernels",))
+    monkeypatch.setattr(stamp_module, "HASHED", ("kernels",))
     assert key_of(ADD) != key
+
+
+def test_the_stamp_follows_files_versions_and_the_processor(monkeypatch, tmp_path):
+    first = stamp_module.stamp()
+    assert first == stamp_module.stamp() is not None
+    for name, value in (
+        ("HASHED", ("kernels",)),
+        ("_cpu", lambda: b"another"),
+        ("version_file", lambda name: tmp_path / name),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(stamp_module, name, value)
+            assert stamp_module.stamp() != first, name
+    with monkeypatch.context() as patch:
+        patch.setenv("NUMBA_CPU_NAME", "generic")
+        assert stamp_module.stamp() != first
+    file = tmp_path / "kernel.py"
+    file.write_text("x = 1")
+    before = stamp_module._mark(file)
+    os.utime(file, ns=(0, 0))
+    assert stamp_module._mark(file) != before
+    assert stamp_module.stamp() == first
+
+
+def test_the_environment_is_kept_under_its_stamp(fresh_cache):
+    compile_module._environment.cache_clear()
+    first = compile_module._environment()
+    (path,) = fresh_cache.iterdir()
+    assert path.name == f"{stamp_module.stamp()}.kernel"
+    compile_module._environment.cache_clear()
+    assert compile_module._environment() == first == compile_module._hash_environment()
 
 
 def test_a_scalar_from_outside_is_part_of_the_key():
