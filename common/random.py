@@ -34,6 +34,7 @@ class Generator:
     Attributes
     ----------
     seed, offset : 0-d int64 buffers, the whole state.
+    drawn : how many numbers were drawn from it by this process.
 
     Examples
     --------
@@ -48,6 +49,7 @@ class Generator:
     def __init__(self, seed: int = 0) -> None:
         self.seed, self.offset = Buffer(np.int64(0)), Buffer(np.int64(0))
         self._lock = threading.Lock()
+        self.drawn: Any = 0
         self.seed.name, self.offset.name = "generator.seed", "generator.offset"
         self.manual_seed(seed)
 
@@ -88,6 +90,7 @@ class Generator:
         if dtype.kind != "f":
             raise DTypeError(f"{name}(): dtype must be floating point, got {dtype}")
         op, count = REGISTRY[name], numel(shape)
+        self.drawn = self.drawn + count
         if mode.current_trace() is None:
             with self._lock:  # two threads never draw the same numbers
                 y = op(self.seed.data, self.offset.data, shape=shape, dtype=dtype)

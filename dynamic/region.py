@@ -11,15 +11,16 @@ import contextlib
 import functools
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from typing import Any, NamedTuple
+from typing import Any
 
 from common import mode
 from common.autograd import view_of
 from common.create import lift
 from common.frames import user_frame
 from common.number import Number
-from common.tape import Edge, Node, backward_pass, collect, next_number
-from common.tensor import TensorBase, saved_tensors
+from common.region import Recorded, RegionOp, captured_edges
+from common.tape import Edge, Node, collect, next_number
+from common.tensor import TensorBase
 from common.tree import flatten, unflatten
 from dynamic.tensors import Tensor
 
@@ -107,58 +108,11 @@ def _as_node(
     if not recorded:
         return replaced
     outputs = [x.edge for x in recorded]
-    captured = _captured(order, outputs, start, {id(view) for _, view in viewed})
-    saved = _Recorded(outputs, [*(view for _, view in viewed), *captured], start)
-    op: Any = _RegionOp(getattr(target, "__name__", "function"), len(recorded))
+    captured = captured_edges(order, outputs, start, {id(view) for _, view in viewed})
+    saved = Recorded(outputs, [*(view for _, view in viewed), *captured], start)
+    op: Any = RegionOp(getattr(target, "__name__", "function"), len(recorded))
     node = Node(op, None, (*(edge for edge, _ in viewed), *captured), (saved,), None, *user_frame(2))
     for i, x in enumerate(recorded):
         out = replaced[id(x)] = Tensor(x.data)
         out.grad_fn, out.output_nr, out.requires_grad = node, i, True
     return replaced
-
-
-def _captured(order: list[Node], outputs: list[Edge], start: int, views: set[int]) -> list[Edge]:
-    """Edges that lead out of the region: to earlier nodes and to leaves, each once; the arguments' views left out."""
-    found: dict[tuple[int, int], Edge] = {}
-    for edge in (*outputs, *(edge for node in reversed(order) for edge in node.edges)):
-        owner, output = edge if type(edge) is tuple else (edge, 0)
-        if owner is None or id(owner) in views or (type(owner) is Node and owner.number >= start):
-            continue
-        found.setdefault((id(owner), output), edge)
-    return list(found.values())
-
-
-class _Recorded(NamedTuple):
-    """What a region recorded: edges of its results and of what they depend on; its nodes have numbers from `start`."""
-
-    outputs: list[Edge]
-    inputs: list[Edge]
-    start: int
-
-
-class _RegionOp:
-    """The op of a region's node; its rule is a backward pass over what was recorded inside.
-
-    Parameters
-    ----------
-    name : of the function.
-    nout : number of results that require grad.
-    """
-
-    kind = "region"
-    saved_inputs = saved_shapes = ()
-    saves_output = False
-    differentiable = frees = True
-
-    def __init__(self, name: str, nout: int) -> None:
-        self.name, self.nout = name, nout
-        self.node_name = "".join(w.capitalize() for w in name.strip("<>").split("_")) + "Backward"
-
-    def backward(self, saved: tuple[_Recorded], attrs: Any, g: Any, needs: Any) -> tuple[Any, ...]:
-        """Contributions to the arguments and the captured tensors, each totalled inside."""
-        (inner,) = saved
-        cotangents = (g,) if self.nout == 1 else g
-        seeds = [(edge, c) for edge, c in zip(inner.outputs, cotangents, strict=True) if c is not None]
-        unpack = saved_tensors if mode.is_grad_enabled() else None
-        totals = backward_pass(seeds, unpack, retain=True, first=inner.start)
-        return tuple(totals.get(edge) for edge in inner.inputs)

@@ -60,7 +60,20 @@ def hooks(tw, x, w):
     return tw.grad(loss)(x)
 
 
-PROGRAMS = [first_order, one_result_unused, second_order, hooks]
+def checkpointed(tw, x, w):
+    def layer(h):
+        return tw.tanh(h @ w) * tw.rand(5)
+
+    def loss(x, scale):
+        h = x
+        for _ in range(3):
+            h = tw.utils.checkpoint.checkpoint(layer, h)
+        return (h * scale + tw.rand(5)).sum()
+
+    return tw.value_and_grad(loss, argnums=(0, 1))(x, x)
+
+
+PROGRAMS = [checkpointed, first_order, one_result_unused, second_order, hooks]
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
@@ -68,6 +81,7 @@ PROGRAMS = [first_order, one_result_unused, second_order, hooks]
 def test_bits(program, dtype):
     found = []
     for tw in (dynamic, static):
+        tw.manual_seed(5)
         compiled = tw.function(lambda x, w, tw=tw: program(tw, x, w))
         for rows in (7, 3):
             result = compiled(X[:rows].astype(dtype), W.astype(dtype))

@@ -1,0 +1,187 @@
+"""Gradient checkpointing: nothing is saved inside a function, which runs again when backward needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from common import mode, random
+from common.autograd import view_of
+from common.errors import GradientError
+from common.frames import locate, user_frame
+from common.observe import saved_tensors_hooks
+from common.region import RegionOp, captured_edges
+from common.tape import Edge, Node, backward_pass, collect, next_number
+from common.tensor import TensorBase, saved_tensors, with_edge, wrap
+from common.tree import flatten, unflatten
+
+
+def checkpoint(
+    function: Callable[..., Any],
+    *args: Any,
+    use_reentrant: bool | None = None,
+    preserve_rng_state: bool = True,
+    **kwargs: Any,
+) -> Any:
+    """Call a function without keeping what its ops save; backward runs it again on the same arguments.
+
+    The call is one node of the tape. Bits are those of a `function`: contributions to each argument and to each tensor
+    that `function` uses are totalled inside.
+
+    Parameters
+    ----------
+    function : called with the other arguments; the same results each time.
+    use_reentrant : accepted, as in PyTorch; there is one implementation, which has the limits of neither.
+    preserve_rng_state : draw the same random numbers when running again.
+
+    Raises
+    ------
+    GradientError : in backward, if running again gave results of other shapes.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> x = tw.tensor([0.0], requires_grad=True)
+    >>> checkpoint(lambda x: tw.exp(x) * 3, x).backward()
+    >>> x.grad
+    tensor([3.])
+    """
+    if not mode.is_grad_enabled():
+        return function(*args, **kwargs)
+    leaves, structure = flatten((args, kwargs))
+    arguments = [view_of(x) if isinstance(x, TensorBase) and x.requires_grad else x for x in leaves]
+    start, drawn = next_number(), random.default_generator.drawn
+    with saved_tensors_hooks(lambda x: None, _never):
+        returned = _call(function, arguments, structure)
+    results, out_structure = flatten(returned)
+    recorded = [x for x in results if isinstance(x, TensorBase) and x.requires_grad]
+    if not recorded:
+        return returned
+    order = collect([x.edge for x in recorded], start)
+    views = [(x.edge, view.edge) for x, view in zip(leaves, arguments) if view is not x]
+    outputs = [x.edge for x in recorded]
+    captured = captured_edges(order, outputs, start, {id(edge) for _, edge in views})
+    count = random.default_generator.drawn - drawn
+    drew = preserve_rng_state and (type(count) is not int or count > 0)
+    again = _Again(
+        function, structure, [_kept(x) for x in leaves], captured, [tuple(x.shape) for x in recorded],
+        _State(count) if drew else None,
+    )  # fmt: skip
+    op: Any = _CheckpointOp("checkpoint", len(recorded))
+    node = Node(op, None, (*(edge for edge, _ in views), *captured), (again,), None, *user_frame(2))
+    place = {id(x): i for i, x in enumerate(recorded)}
+    replaced = []
+    for x in results:
+        if id(x) in place:
+            y = wrap(x.data)
+            y.grad_fn, y.output_nr, y.requires_grad = node, place[id(x)], True
+            x = y
+        replaced.append(x)
+    return unflatten(out_structure, replaced)
+
+
+def _call(function: Callable[..., Any], leaves: list[Any], structure: Any) -> Any:
+    args, kwargs = unflatten(structure, leaves)
+    return function(*args, **kwargs)
+
+
+def _never(packed: Any) -> Any:
+    raise GradientError("a checkpointed function cannot call backward on what it computes inside")
+
+
+class _State:
+    """The state of the default generator before a call that drew `count` numbers."""
+
+    def __init__(self, count: Any) -> None:
+        with mode.no_grad():
+            self._offset = random.default_generator.offset.clone() - count
+
+    def __enter__(self) -> None:
+        offset = random.default_generator.offset
+        with mode.no_grad():
+            self._now = offset.clone()
+            offset.copy_(self._offset)
+
+    def __exit__(self, *exc: object) -> None:
+        with mode.no_grad():
+            random.default_generator.offset.copy_(self._now)
+
+
+class _Kept(NamedTuple):
+    """An argument without a tensor that its history would keep alive."""
+
+    payload: Any
+    edge: Edge
+
+
+def _kept(x: Any) -> Any:
+    if not isinstance(x, TensorBase):
+        return x
+    trace = mode.current_trace()
+    return _Kept(x.data if trace is None else trace.payload(x), x.edge)
+
+
+class _Again(NamedTuple):
+    """What it takes to run a function again.
+
+    Attributes
+    ----------
+    leaves, structure : the arguments.
+    captured : edges of other tensors that it uses.
+    shapes : of the results that require grad.
+    state : of the random generator, None if nothing was drawn.
+    """
+
+    function: Callable[..., Any]
+    structure: Any
+    leaves: list[Any]
+    captured: list[Edge]
+    shapes: list[Any]
+    state: _State | None
+
+    def run(self) -> tuple[list[TensorBase], list[Edge], int]:
+        """Results that require grad, edges of the arguments that do, and the number from which on nodes are new."""
+        arguments, edges = [], []
+        with mode.enable_grad():
+            for x in self.leaves:
+                if type(x) is _Kept:
+                    tensor = with_edge(x.payload, x.edge)
+                    if x.edge is not None:
+                        tensor = view_of(tensor)
+                        edges.append(tensor.edge)
+                    x = tensor
+                arguments.append(x)
+            start = next_number()
+            if self.state is None:
+                returned = _call(self.function, arguments, self.structure)
+            else:
+                with self.state:
+                    returned = _call(self.function, arguments, self.structure)
+        results = [x for x in flatten(returned)[0] if isinstance(x, TensorBase) and x.requires_grad]
+        return results, edges, start
+
+
+class _CheckpointOp(RegionOp):
+    """The op of a checkpoint's node; its rule runs the function again and differentiates that."""
+
+    def backward(self, saved: Any, attrs: Any, g: Any, needs: Any) -> tuple[Any, ...]:
+        """Contributions to the arguments and the captured tensors, each totalled inside."""
+        (again,) = saved
+        create_graph = mode.is_grad_enabled()
+        results, edges, start = again.run()
+        if [tuple(x.shape) for x in results] != again.shapes:
+            code = getattr(again.function, "__code__", None)
+            file, line, name = locate(code, 0) if code is not None else ("<unknown>", 0, repr(again.function))
+            raise GradientError(
+                f"checkpoint: {name} at {file}:{line} gave results of shapes {again.shapes} at first and of "
+                f"{[tuple(x.shape) for x in results]} when it ran again for backward; it has to compute the same"
+            )
+        cotangents = (g,) if self.nout == 1 else g
+        seeds = [(x.edge, c) for x, c in zip(results, cotangents, strict=True) if c is not None]
+        with mode.set_grad_enabled(create_graph):
+            unpack = saved_tensors if create_graph else None
+            totals = backward_pass(seeds, unpack, retain=create_graph, first=start)
+        return tuple(totals.get(edge) for edge in (*edges, *again.captured))
+
+
+__all__ = ["checkpoint"]

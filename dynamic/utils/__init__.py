@@ -1,0 +1,5 @@
+"""Utilities around differentiation."""
+
+from dynamic.utils import checkpoint as checkpoint
+
+__all__ = ["checkpoint"]

@@ -1,0 +1,5 @@
+"""Gradient checkpointing."""
+
+from common.checkpoint import checkpoint
+
+__all__ = ["checkpoint"]

@@ -1,0 +1,5 @@
+"""Utilities around differentiation."""
+
+from static.utils import checkpoint as checkpoint
+
+__all__ = ["checkpoint"]

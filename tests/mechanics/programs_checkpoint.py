@@ -1,0 +1,83 @@
+"""Checkpoints: a function runs again in backward, with the same results."""
+
+import pytest
+
+
+def _leaf(tw, *values):
+    return tw.tensor(list(values), requires_grad=True)
+
+
+def _checkpoint(tw, f, *args):
+    from importlib import import_module
+
+    return import_module(f"{tw.__name__}.utils.checkpoint").checkpoint(f, *args, use_reentrant=False)
+
+
+def gradients_are_those_of_a_plain_call(tw):
+    w = _leaf(tw, 3.0, 4.0)
+    runs = []
+
+    def f(x):
+        runs.append(1)
+        return (x * w).exp() * x
+
+    x, y = _leaf(tw, 0.5, 0.25), _leaf(tw, 0.5, 0.25)
+    f(x).sum().backward()
+    expected, w.grad = w.grad.tolist(), None
+    _checkpoint(tw, f, y).sum().backward()
+    assert x.grad.tolist() == y.grad.tolist()
+    assert w.grad.tolist() == expected
+    assert len(runs) == 3
+
+
+def random_numbers_are_drawn_again(tw):
+    tw.manual_seed(3)
+    masks = []
+
+    def f(x):
+        mask = tw.rand(100)
+        masks.append(mask.tolist())
+        return (x * mask).tanh()
+
+    x = tw.ones(100).requires_grad_()
+    y = _checkpoint(tw, f, x)
+    after = tw.rand(3).tolist()
+    y.sum().backward()
+    assert masks[0] == masks[1]
+    assert tw.rand(3).tolist() != after
+
+
+def several_results(tw):
+    x = _leaf(tw, 1.0, 2.0)
+    a, _ = _checkpoint(tw, lambda x: (x * x, x.exp()), x)
+    (a * 3).sum().backward()
+    assert x.grad.tolist() == [6.0, 12.0]
+
+
+def nested(tw):
+    x = _leaf(tw, 0.5)
+    _checkpoint(tw, lambda x: _checkpoint(tw, lambda y: (y * y).sin(), x * 2) * x, x).sum().backward()
+    z = _leaf(tw, 0.5)
+    (((z * 2) * (z * 2)).sin() * z).sum().backward()
+    assert x.grad.tolist() == pytest.approx(z.grad.tolist(), rel=1e-6)
+
+
+def second_derivatives(tw):
+    x = _leaf(tw, 2.0)
+    y = _checkpoint(tw, lambda x: x * x * x, x)
+    (g,) = tw.autograd.grad(y.sum(), x, create_graph=True)
+    (h,) = tw.autograd.grad(g.sum(), x)
+    assert (g.tolist(), h.tolist()) == ([12.0], [12.0])
+
+
+def arguments_that_are_no_tensors(tw):
+    x = _leaf(tw, 2.0)
+    _checkpoint(tw, lambda x, n, tag: x**n if tag == "power" else x, x, 3, "power").backward()
+    assert x.grad.tolist() == [12.0]
+
+
+def nothing_to_differentiate(tw):
+    y = _checkpoint(tw, lambda x: x * 2, tw.tensor([1.0]))
+    assert not y.requires_grad
+    with tw.no_grad():
+        assert not _checkpoint(tw, lambda x: x * 2, _leaf(tw, 1.0)).requires_grad
