@@ -41,8 +41,8 @@ def note_view(x: Any, view: Any) -> None:
     family.add(view)
 
 
-def refuse_shared(x: Any, name: str) -> None:
-    """Refuse an in-place write with history if another live tensor shows the same memory.
+def refuse_shared(x: Any, name: str, written: np.ndarray) -> None:
+    """Refuse an in-place write with history if another live tensor shows the memory that is written.
 
     Raises
     ------
@@ -51,7 +51,7 @@ def refuse_shared(x: Any, name: str) -> None:
     family = getattr(x, "_family", None)
     for member in family.members if family is not None else ():
         other = member()
-        if other is not None and other is not x and np.may_share_memory(other.data, x.data):
+        if other is not None and other is not x and np.may_share_memory(other.data, written):
             raise GradientError(
                 f"{name}_() with gradient on a tensor that is a view of, or is viewed by, another tensor of shape "
                 f"{tuple(other.shape)}, whose history would be wrong afterwards. Use the functional form "

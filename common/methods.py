@@ -48,6 +48,7 @@ NOT_METHODS = frozenset(
         "mse_loss",
         "multi_dot",
         "nll_loss",
+        "one_hot",
         "ones_like",
         "pad",
         "searchsorted",
@@ -62,7 +63,7 @@ NOT_METHODS = frozenset(
 
 def install_methods(cls: type[TensorBase]) -> None:
     """Give `cls` operators, functions as methods, conversions and in-place forms."""
-    from common import functional
+    from common import functional, put_methods
 
     install(cls, REGISTRY)
     for name in functional.__all__:
@@ -70,7 +71,7 @@ def install_methods(cls: type[TensorBase]) -> None:
             continue
         function = getattr(functional, name)
         setattr(cls, name, _method_of(function) if isinstance(function, Op) else function)
-    for name, method in _METHODS.items():
+    for name, method in (_METHODS | put_methods.METHODS).items():
         setattr(cls, name, method)
     for dunder, name in _IN_PLACE.items():
         in_place = _in_place(getattr(functional, name), name)
@@ -128,8 +129,12 @@ def _in_place(function: Any, name: str) -> Any:
     return method
 
 
-def assign(self: TensorBase, value: Any, name: str) -> TensorBase:
+def assign(self: TensorBase, value: Any, name: str, part: Any = None) -> TensorBase:
     """Give a tensor new contents: the functional result, written to its memory, with its history.
+
+    Parameters
+    ----------
+    part : ``part(array)`` is the view of the memory in which old and new contents differ; None for all of it.
 
     Raises
     ------
@@ -155,9 +160,10 @@ def assign(self: TensorBase, value: Any, name: str) -> TensorBase:
         trace.assign(self, value)
     else:
         if recording and (value.requires_grad or self.requires_grad):
-            refuse_shared(self, name)
-        log_write(self.data, *user_frame(2))
-        np.copyto(self.data, value.data)
+            refuse_shared(self, name, self.data if part is None else part(self.data))
+        target, source = (self.data, value.data) if part is None else (part(self.data), part(value.data))
+        log_write(target, *user_frame(2))
+        np.copyto(target, source)
     if recording and not (self.is_leaf and not value.requires_grad):
         self.grad_fn, self.output_nr, self.requires_grad = value.grad_fn, value.output_nr, value.requires_grad
     return self
@@ -337,6 +343,7 @@ _METHODS = {
     "double": lambda self: to(self, dtypes.float64),
     "long": lambda self: to(self, dtypes.int64),
     "bool": lambda self: to(self, dtypes.bool_),
+    "where": lambda self, condition, other: _functional("where")(condition, self, other),
     "view": lambda self, *shape: _functional("view")(self, *shape),
     "t": lambda self: _functional("transpose")(self, 0, -1),
     "type_as": lambda self, other: to(self, other.dtype),

@@ -34,6 +34,7 @@ OPERANDS = frozenset(
         "input1",
         "input2",
         "low",
+        "mask",
         "mat",
         "mat1",
         "mat2",
@@ -43,6 +44,7 @@ OPERANDS = frozenset(
         "target",
         "tensor1",
         "tensor2",
+        "values",
         "vec",
         "vec1",
         "vec2",
@@ -50,11 +52,13 @@ OPERANDS = frozenset(
         "x",
     ]
 )
-SEQUENCES = frozenset(["tensors"])
+SEQUENCES = frozenset(["indices", "tensors"])
 #: PyTorch's names of the operands; by function where they differ from the usual ones.
 RENAMED = {"x": "input", "a": "input", "b": "other"}
 RENAMED_IN = {
     "pow": {"b": "exponent"}, "mm": {"b": "mat2"}, "bmm": {"b": "mat2"}, "embedding": {"index": "input"},
+    "take_along_dim": {"index": "indices"}, "one_hot": {"index": "tensor"},
+    "index_add": {"src": "source"}, "index_copy": {"src": "source"}, "masked_scatter": {"src": "source"},
     "mv": {"b": "vec"}, "dot": {"b": "tensor"}, "outer": {"b": "vec2"}, "tensordot": {"a": "a", "b": "b"},
     "heaviside": {"b": "values"}, "lerp": {"b": "end"},
 }  # fmt: skip
@@ -76,7 +80,7 @@ CREATION: dict[str, Any] = {
 NN_FUNCTIONS = (
     "bilinear",
     "cross_entropy", "dropout", "embedding", "gelu", "layer_norm", "linear", "log_softmax", "mse_loss", "nll_loss",
-    "pad", "relu", "sigmoid", "softmax", "tanh",
+    "one_hot", "pad", "relu", "sigmoid", "softmax", "tanh",
 )  # fmt: skip
 TRANSFORMS: dict[str, Any] = {
     "grad": transforms.grad, "value_and_grad": transforms.value_and_grad, "vjp": transforms.vjp,

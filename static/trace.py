@@ -149,8 +149,12 @@ class Trace:
         """A tracer without history."""
         tracer = Tracer(value, self)
         if value.node.op is not None and value.node.op.kind == "view":
-            self._views.append((weakref.ref(tracer), value.node.operands[0].key))
+            self._views.append((weakref.ref(tracer), _viewed(value).key))
         return tracer
+
+    def note_view(self, view: Tracer, x: Any) -> None:
+        """Treat `view` as one of `x`, which it is in the eager engine: neither is written while both live."""
+        self._views.append((weakref.ref(view), _viewed(self.payload(x)).key))
 
     # ------------------------------------------------------------------ meeting concrete things
 
@@ -344,6 +348,13 @@ class Trace:
     def guards(self) -> list[Guard]:
         """Facts about sizes on which the trace relies."""
         return list(self.dims.guards.values())
+
+
+def _viewed(value: Value) -> Value:
+    """The value whose elements a chain of views shows."""
+    while value.node.op is not None and value.node.op.kind == "view":
+        value = value.node.operands[0]
+    return value
 
 
 def _record_value(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:

@@ -92,5 +92,5 @@ def clamp(x: Any, min: float | None = None, max: float | None = None) -> Any:
 
 __all__ = [
     "clamp", "eq", "ge", "gt", "isnan", "le", "logical_and", "logical_not", "logical_or", "logical_xor", "lt",
-    "maximum", "minimum", "ne", "relu", "where",
+    "maximum", "minimum", "ne", "relu",
 ]  # fmt: skip

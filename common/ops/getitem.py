@@ -1,4 +1,4 @@
-"""Basic indexing: a key of ints, slices, None and Ellipsis as one slice and one reshape."""
+"""Indexing: a basic key of ints, slices, None and Ellipsis as one slice and one reshape; data in `advanced`."""
 
 from __future__ import annotations
 
@@ -8,26 +8,44 @@ from typing import Any
 import numpy as np
 
 from common import mode
+from common.dim import Dim
 from common.errors import ArgumentError, IndexRangeError
 from common.ops.view import reshape, slice_
 
 
 def getitem(x: Any, key: Any) -> Any:
-    """Basic indexing: ints, slices with positive steps, None and Ellipsis.
+    """`x[key]`, as in PyTorch.
+
+    Ints, slices with positive steps, None and Ellipsis give views. Integer tensors, arrays and lists, and masks give
+    new tensors; see `common.ops.advanced` for the place of their dimensions. Negative indices count from the end. While
+    a program is traced, a mask is refused: the shape would depend on its elements.
 
     Raises
     ------
-    ArgumentError : another kind of index.
-    IndexRangeError : an int outside its dimension, or too many indices.
+    ArgumentError, DTypeError : another kind of index, or a step that is not positive.
+    IndexRangeError : an index outside its dimension, too many indices, or a mask of the wrong sizes.
+    ShapeError : indices that do not broadcast together.
+    TraceError : a mask, while a program is traced.
     """
     keys = key if isinstance(key, tuple) else (key,)
     if not mode.tracing and _PLAIN_KEYS.issuperset(map(type, keys)):
         hashable = tuple([(k.start, k.stop, k.step) if type(k) is slice else k for k in keys])
         starts, sizes, steps, shape = _known_place(x.shape, hashable)
+    elif all(map(is_basic, keys)):
+        starts, sizes, steps, shape = place(x.shape, keys)
     else:
-        starts, sizes, steps, shape = _place(x.shape, keys)
+        from common.ops.advanced import read
+
+        return read(x, keys)
     part = slice_(x, starts=starts, sizes=sizes, steps=steps)
     return part if shape is None else reshape(part, shape)
+
+
+def is_basic(k: Any) -> bool:
+    """Whether an entry of a key selects by position alone."""
+    if isinstance(k, slice):
+        return not any(hasattr(type(b), "__op_priority__") for b in (k.start, k.stop, k.step))
+    return k is None or k is Ellipsis or (isinstance(k, (int, np.integer, Dim)) and not isinstance(k, bool))
 
 
 _PLAIN_KEYS = frozenset((int, slice, type(None), type(Ellipsis)))
@@ -35,11 +53,11 @@ _PLAIN_KEYS = frozenset((int, slice, type(None), type(Ellipsis)))
 
 @lru_cache(maxsize=4096)
 def _known_place(extents: tuple[int, ...], keys: tuple[Any, ...]) -> tuple[Any, ...]:
-    """`_place` for sizes that are numbers; slices, which have no hash in Python 3.11, come as tuples."""
-    return _place(extents, tuple(slice(*k) if type(k) is tuple else k for k in keys))
+    """`place` for sizes that are numbers; slices, which have no hash in Python 3.11, come as tuples."""
+    return place(extents, tuple(slice(*k) if type(k) is tuple else k for k in keys))
 
 
-def _place(extents: tuple[Any, ...], keys: tuple[Any, ...]) -> tuple[Any, ...]:
+def place(extents: tuple[Any, ...], keys: tuple[Any, ...]) -> tuple[Any, ...]:
     """Starts, sizes and steps of an index, and the result's shape where that is not the sizes."""
     used = sum(1 for k in keys if k is not None and k is not Ellipsis)
     if used > len(extents):
@@ -73,15 +91,10 @@ def _place(extents: tuple[Any, ...], keys: tuple[Any, ...]) -> tuple[Any, ...]:
             start, size, step = _slice_range(k, extent)
             take(start, size, step)
             shape.append(size)
-        elif isinstance(k, (int, np.integer)) and not isinstance(k, bool):
+        else:
             if k < -extent or k >= extent:
                 raise IndexRangeError(f"index {k} is out of bounds for dimension {len(starts)} with size {extent}")
             take(k + extent if k < 0 else k, 1, 1)
-        else:
-            raise ArgumentError(
-                f"tensors are indexed with ints, slices, None and Ellipsis, not {type(k).__name__}; use index_select, "
-                "gather or where for indices that are data"
-            )
     for n in extents[len(starts) :]:
         take(0, n, 1)
         shape.append(n)

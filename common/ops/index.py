@@ -15,7 +15,13 @@ from common.ops._samples import indexed, join
 from common.spec import Spec, numel
 
 
-def _require_index(op: str, index: Any) -> None:
+def require_index(op: str, index: Any) -> None:
+    """Refuse what is not int64 or int32.
+
+    Raises
+    ------
+    DTypeError : it is not.
+    """
     if index.dtype.kind not in "iu" or index.dtype.itemsize < 4:
         raise DTypeError(f"{op}(): Expected dtype int32/int64 for index, got {index.dtype}")
 
@@ -109,7 +115,7 @@ def gather(x: Any, dim: int, index: Any) -> Any:
     from common.ops.reduce import normalize_dim
     from common.ops.view import narrow
 
-    _require_index("gather", index)
+    require_index("gather", index)
     axis = normalize_dim(dim, x.ndim, "gather")
     if x.ndim != index.ndim:
         raise ShapeError("Index tensor must have the same number of dimensions as input tensor")
@@ -143,7 +149,7 @@ def scatter_add(x: Any, dim: int, index: Any, src: Any) -> Any:
     """
     from common.ops.reduce import normalize_dim
 
-    _require_index("scatter_add", index)
+    require_index("scatter_add", index)
     axis = normalize_dim(dim, x.ndim, "scatter_add")
     shapes = [(*s[:axis], *s[axis + 1 :]) for s in (x.shape, index.shape, src.shape)]
     sizes = zip(*shapes, strict=True) if len({len(s) for s in shapes}) == 1 else [(0, 1, 2)]
@@ -228,7 +234,7 @@ def index_select(x: Any, dim: int, index: Any) -> Any:
     """
     from common.ops.reduce import normalize_dim
 
-    _require_index("index_select", index)
+    require_index("index_select", index)
     if index.ndim != 1:
         raise ShapeError(f"index_select(): Index is supposed to be a vector, got shape {tuple(index.shape)}")
     return take_(x, index, dim=normalize_dim(dim, x.ndim, "index_select"))
@@ -254,7 +260,7 @@ def embedding(index: Any, weight: Any) -> Any:
     tensor([[3., 4.],
             [1., 2.]])
     """
-    _require_index("embedding", index)
+    require_index("embedding", index)
     return take_(weight, index, dim=0)
 
 

@@ -46,7 +46,9 @@ def _signature(name: str) -> str:
 
 def page() -> str:
     """The page's text; ops of which there is one per number of operands or results are left out."""
-    ops = [REGISTRY[n] for n in sorted(REGISTRY) if not re.fullmatch(r"(cat|split|unbind)\d+", n)]
+    ops = [
+        REGISTRY[n] for n in sorted(REGISTRY) if not re.fullmatch(r"(cat|split|unbind)\d+|index_\D+([2-9]|\d\d+)", n)
+    ]
     records = [[f"`{op.name}`", op.kind, ", ".join(op.inputs), ", ".join(op.attrs), op.doc] for op in ops]
     offered = sorted({**surface.FUNCTIONS, **surface.CREATION})
     functions = [[_signature(name), _summary(getattr(dynamic, name).__doc__)] for name in offered]
@@ -61,7 +63,7 @@ def page() -> str:
         "## Ops",
         "",
         "What graphs and tapes are made of. `cat` is one op per number of operands: `cat2`, `cat3`, ...; likewise",
-        "`split` and `unbind`, by the number of results.",
+        "`split` and `unbind`, by the number of results, and `index_get1` and its kin, by the number of indices.",
         "",
         _table(["op", "kind", "operands", "attributes", "formula and derivative"], *records),
     ])  # fmt: skip

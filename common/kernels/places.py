@@ -1,0 +1,213 @@
+"""Kernels that read and write at places given by a tuple of indices, one per dimension, as ``x[i, j]`` does.
+
+An array is seen as (outer, e0, ..., ek, inner). The index operands i0, ..., ik are int64 or int32 and broadcast to one
+shape B of ``count`` elements; an index counts from the end where it is negative and ``wrap`` is 1, else negative ones
+are refused. The j-th place, j running over B in C order, is ``p[j] = (i0[j] * e1 + i1[j]) * e2 + ...``. Every index is
+checked before anything is written; the status of a wrong one names it, see `describe`.
+
+==========  ================  ========================================================================
+kernel      buffers           result
+==========  ================  ========================================================================
+``get``     x, i..., out      out[o, j, c] = x[o, p[j], c]
+``put``     v, i..., out      out = 0, then out[o, p[j], c] += v[o, j, c]
+``add``     v, i..., out      out[o, p[j], c] += v[o, j, c]
+``set``     v, i..., out      out[o, p[j], c] = v[o, j, c]
+``clear``   i..., out         out[o, p[j], c] = 0
+``last``    i..., out         out[j] = whether no later place equals the j-th
+==========  ================  ========================================================================
+
+Writes happen one after the other in ascending C order of (o, j): additions to one place are added in that order to
+what it holds, and of several values set at one place the last stays. ``single = 1`` takes one element v[0] for all of
+v. The last buffer is scratch of `scratch_bytes`. Kernels that only move elements keep NaN payloads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from common.dim import Dim, render
+from common.kernels.copying import bits_of, merge_dims
+from common.shapes import broadcast_shapes, contiguous_strides
+from common.spec import numel
+
+__all__ = ["WrongIndex", "place_args", "scratch_bytes", "source"]
+
+_DIMENSIONS = 32
+_MOST = 1 << 24
+"""Statuses have 31 bits: beyond this, the index itself is not told."""
+
+
+class WrongIndex(Mapping[int, str]):
+    """Messages of the statuses that stand for a wrong index: 1 + dimension + 32 (index + 2^24).
+
+    Parameters
+    ----------
+    extents : sizes of the indexed dimensions.
+    dim : the first of them.
+    wrap : whether negative indices count from the end.
+
+    Examples
+    --------
+    >>> WrongIndex((5, 3), 0, True)[1 + 1 + 32 * (7 + (1 << 24))]
+    'index 7 is out of bounds for dimension 1 with size 3'
+    """
+
+    def __init__(self, extents: Sequence[Any], dim: int, wrap: bool) -> None:
+        self.extents, self.dim, self.wrap = tuple(extents), dim, wrap
+
+    def __getitem__(self, status: int) -> str:
+        position, index = (status - 1) % _DIMENSIONS, (status - 1) // _DIMENSIONS - _MOST
+        if status <= 0 or position >= len(self.extents) or abs(index) > _MOST:
+            raise KeyError(status)
+        extent = self.extents[position]
+        size = render(extent.terms) if isinstance(extent, Dim) else extent  # its hint is the size of one call only
+        told = f"index {index}" if abs(index) < _MOST else f"an index beyond {index}"
+        hint = "" if self.wrap or index >= 0 else "; negative indices are not allowed here"
+        return f"{told} is out of bounds for dimension {self.dim + position} with size {size}{hint}"
+
+    def __iter__(self) -> Any:
+        return iter(range(1, 1 + len(self.extents)))
+
+    def __len__(self) -> int:
+        return len(self.extents)
+
+
+def place_args(
+    shape: Sequence[Any], dim: int, indices: Sequence[tuple[Any, ...]], wrap: bool, single: bool = False
+) -> tuple[Any, ...]:
+    """Return the args of every kernel: ``outer, inner, count, wrap, single, e..., ndim, B..., strides of each index``.
+
+    Parameters
+    ----------
+    shape : of the array that is indexed.
+    dim : its first indexed dimension.
+    indices : shapes of the index operands, which are C-contiguous.
+    """
+    b = broadcast_shapes(*indices)
+    strides = []
+    for index in indices:
+        own = contiguous_strides(index)
+        lead = len(b) - len(index)
+        strides.append([0] * lead + [0 if isinstance(n, int) and n == 1 else s for n, s in zip(index, own)])
+    lengths, *steps = merge_dims(b, *strides)
+    if not lengths:
+        lengths, steps = [1], [[0] for _ in indices]
+    count, k = numel(b), len(indices)
+    heads = (numel(tuple(shape[:dim])), numel(tuple(shape[dim + k :])), count, int(wrap), int(single))
+    return (*heads, *shape[dim : dim + k], len(lengths), *lengths, *(s for row in steps for s in row))
+
+
+def scratch_bytes(operation: str, extents: Sequence[Any], count: Any) -> Any:
+    """Return the bytes of scratch: the places, and for ``last`` who wrote there; never 0, so that it always exists."""
+    owners = numel(tuple(extents)) if operation == "last" else 0
+    return 8 * (count + owners) + 8
+
+
+_STATEMENTS = {
+    "get": "out[{q}] = x[{p}]",
+    "put": "out[{p}] = {sum}",
+    "add": "out[{p}] = {sum}",
+    "set": "out[{p}] = x[0 if single != 0 else {q}]",
+    "clear": "out[{p}] = {zero}",
+}
+
+
+def source(operation: str, dtype: Any, index_dtypes: Sequence[Any]) -> str:
+    """Return the kernel of one operation of the table, named after it with its number of indices.
+
+    Parameters
+    ----------
+    dtype : of the elements; that of "last" does not matter.
+    index_dtypes : one per index operand.
+    """
+    k = len(index_dtypes)
+    adds, reads = operation in ("put", "add"), operation in ("get", "put", "add", "set")
+    kind = str(np.dtype(dtype)).replace("bool", "bool_") if adds else bits_of(dtype)
+    lines = [f"def {operation}{k}(bufs, args):"]
+    lines += [f"    x = buffer(bufs, 0, {kind})"] if reads else []
+    lines += [f"    i{d} = buffer(bufs, {d + reads}, {np.dtype(t)})" for d, t in enumerate(index_dtypes)]
+    lines.append(f"    out = buffer(bufs, {k + reads}, {'uint8' if operation == 'last' else kind})")
+    lines.append(f"    at = buffer(bufs, {k + reads + 1}, int64)")
+    lines += ["    outer = args[0]", "    inner = args[1]", "    count = args[2]", "    single = args[4]"]
+    lines += [f"    e{d} = args[{5 + d}]" for d in range(k)]
+    lines += [f"    low{d} = -e{d} * args[3]" for d in range(k)]
+    lines += [f"    extent = {' * '.join(f'e{d}' for d in range(k))}", "    wrong = 0"]
+    bad = " or ".join(f"a{d} < low{d} or a{d} >= e{d}" for d in range(k))
+    place = "0"
+    for d in range(k):
+        place = f"({place}) * e{d} + (a{d} + e{d} if a{d} < 0 else a{d})" if d else "(a0 + e0 if a0 < 0 else a0)"
+    lines += _walk(k, [f"at[row * last + j] = {place}", f"if {bad}:", "    wrong = 1"])
+    tell = []
+    for d in range(k):
+        told = f"max(min(a{d}, {_MOST}), {-_MOST})"
+        tell += [f"if a{d} < low{d} or a{d} >= e{d}:", f"    return {1 + d} + {_DIMENSIONS} * ({told} + {_MOST})"]
+    lines += ["    if wrong != 0:", *("    " + line for line in _walk(k, tell))]
+    lines += _last() if operation == "last" else _move(operation, dtype, kind)
+    return "\n".join([*lines, "    return 0", ""])
+
+
+def _walk(k: int, body: Sequence[str]) -> list[str]:
+    """Loops over B with the elements a0, a1, ... of the indices at the j-th column of a row."""
+    return [
+        f"    ndim = args[{5 + k}]",
+        f"    last = args[{5 + k} + ndim]",
+        "    rows = 1",
+        "    for d in range(ndim - 1):",
+        f"        rows *= args[{6 + k} + d]",
+        "    for row in range(rows):",
+        "        rest = row",
+        *(f"        p{d} = 0" for d in range(k)),
+        "        for d in range(ndim - 2, -1, -1):",
+        f"            length = args[{6 + k} + d]",
+        *(f"            p{d} += rest % length * args[{6 + k} + d + ndim * {d + 1}]" for d in range(k)),
+        "            rest //= length",
+        *(f"        s{d} = args[{5 + k} + ndim * {d + 2}]" for d in range(k)),
+        "        for j in range(last):",
+        *(f"            a{d} = to_int64(i{d}[p{d} + j * s{d}])" for d in range(k)),
+        *("            " + line for line in body),
+    ]  # fmt: skip
+
+
+def _move(operation: str, dtype: Any, kind: str) -> list[str]:
+    """Loops in which element q of (outer, count, inner) meets element p of (outer, extent, inner)."""
+    total = "out[{p}] + x[0 if single != 0 else {q}]"
+    if np.dtype(dtype).kind == "b":
+        total = total.replace("+ x", "| x")
+    elif np.dtype(dtype).kind != "f":
+        total = f"to_{kind}({total})"
+
+    def statement(p: str, q: str) -> str:
+        text = _STATEMENTS[operation].replace("{sum}", total).replace("{zero}", f"{kind}(0)")
+        return text.replace("{p}", p).replace("{q}", q)
+
+    zeros = ["    for i in range(outer * extent * inner):", f"        out[i] = {_zero(kind)}"]
+    return [
+        *(zeros if operation == "put" else []),
+        "    if inner == 1:",
+        "        for o in range(outer):",
+        "            for j in range(count):",
+        f"                {statement('o * extent + at[j]', 'o * count + j')}",
+        "        return 0",
+        "    for o in range(outer):",
+        "        for j in range(count):",
+        "            p = (o * extent + at[j]) * inner",
+        "            q = (o * count + j) * inner",
+        "            for c in range(inner):",
+        f"                {statement('p + c', 'q + c')}",
+    ]
+
+
+def _zero(kind: str) -> str:
+    return "False" if kind == "bool_" else f"{kind}(0)"
+
+
+def _last() -> list[str]:
+    return [
+        "    for j in range(count):",
+        "        at[count + at[j]] = j",
+        "    for j in range(count):",
+        "        out[j] = to_uint8(1 if at[count + at[j]] == j else 0)",
+    ]

@@ -1,0 +1,83 @@
+"""In-place forms of the functions that write at indices and masks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from common.create import operand
+from common.frames import user_frame
+from common.in_place import apply_in_place, has_history
+from common.methods import assign
+from common.mutation import log_write
+from common.ops import put
+from common.ops.index import scatter_add
+from common.ops.masks import masked_fill, masked_scatter, require_mask
+from common.ops.put import Put
+from common.ops.values import fitted, number_like
+from common.setitem import setitem
+from common.tensor import TensorBase
+
+
+def _given(x: Any) -> Any:
+    """An array or list as a tensor; a number stays one."""
+    return operand(x, None)
+
+
+def _apply(x: TensorBase, write: Put, name: str) -> TensorBase:
+    return apply_in_place(write.op, x, write.operands, {"dim": write.dim, "wrap": write.wrap}, name)
+
+
+def index_add_(self: TensorBase, dim: int, index: Any, source: Any, *, alpha: float = 1) -> TensorBase:
+    """In place: see `index_add`."""
+    return _apply(self, put.put_add(self, dim, _given(index), _given(source), alpha), "index_add")
+
+
+def index_copy_(self: TensorBase, dim: int, index: Any, source: Any) -> TensorBase:
+    """In place: see `index_copy`."""
+    return _apply(self, put.put_copy(self, dim, _given(index), _given(source)), "index_copy")
+
+
+def index_fill_(self: TensorBase, dim: int, index: Any, value: Any) -> TensorBase:
+    """In place: see `index_fill`."""
+    return _apply(self, put.put_fill(self, dim, _given(index), value), "index_fill")
+
+
+def index_put_(self: TensorBase, indices: Sequence[Any], values: Any, accumulate: bool = False) -> TensorBase:
+    """In place: see `index_put`."""
+    return _apply(self, put.put_at(self, indices, _given(values), accumulate), "index_put")
+
+
+def scatter_(self: TensorBase, dim: int, index: Any, src: Any = None, *, value: Any = None) -> TensorBase:
+    """In place: see `scatter`."""
+    return _apply(self, put.put_scattered(self, dim, _given(index), _given(src), value), "scatter")
+
+
+def scatter_add_(self: TensorBase, dim: int, index: Any, src: Any) -> TensorBase:
+    """In place: see `scatter_add`."""
+    return assign(self, scatter_add(self, dim, _given(index), _given(src)), "scatter_add")
+
+
+def masked_fill_(self: TensorBase, mask: Any, value: Any) -> TensorBase:
+    """In place: see `masked_fill`."""
+    chosen, number = _given(mask), number_like(value, self, "masked_fill")
+    if has_history(self, number):
+        return assign(self, masked_fill(self, chosen, number), "masked_fill")
+    require_mask("masked_fill_", chosen)
+    np.copyto(self.data, number.data, where=fitted(chosen, self.shape).data)
+    log_write(self.data, *user_frame(2))
+    return self
+
+
+def masked_scatter_(self: TensorBase, mask: Any, source: Any) -> TensorBase:
+    """In place: see `masked_scatter`."""
+    return assign(self, masked_scatter(self, _given(mask), _given(source)), "masked_scatter")
+
+
+METHODS = {
+    "__setitem__": setitem, "index_add_": index_add_, "index_copy_": index_copy_, "index_fill_": index_fill_,
+    "index_put_": index_put_, "masked_fill_": masked_fill_, "masked_scatter_": masked_scatter_, "scatter_": scatter_,
+    "scatter_add_": scatter_add_,
+}  # fmt: skip

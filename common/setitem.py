@@ -1,0 +1,149 @@
+"""`x[key] = value`: as PyTorch, broadcasting and converting the value, with history where there is some to keep.
+
+With history, or in a trace, the write is the functional op followed by rebinding x to its result; without, it goes
+straight to the memory. Of several values for one place the last one in C order of the key's indices stays.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from common.elements import elements
+from common.frames import user_frame
+from common.in_place import has_history, run_in_place
+from common.methods import assign
+from common.mutation import log_write
+from common.ops.advanced import Selection, check_mask, integers, neighbours, take_apart
+from common.ops.compare import where
+from common.ops.getitem import place
+from common.ops.places import family, index_get, index_set
+from common.ops.slice_set import slice_set
+from common.ops.values import as_value, at_indices, fitted
+from common.ops.view import expand, reshape
+from common.tensor import TensorBase
+
+
+def setitem(self: TensorBase, key: Any, value: Any) -> None:
+    """Write `value` to the elements that `key` selects.
+
+    Parameters
+    ----------
+    key : what `getitem` takes. A mask in a traced program needs a value whose shape does not depend on it.
+    value : number, array, nested list or tensor that broadcasts to the selected shape; converted to the tensor's dtype.
+
+    Raises
+    ------
+    ShapeError : `value` does not broadcast to what is selected.
+    IndexRangeError : an index outside its dimension; nothing is written then.
+    GradientError : a leaf that requires grad, outside `no_grad`; or another tensor shows the memory that is written.
+    TraceError : in a trace, a tensor that shares memory with a view, or a mask and a value that has its true elements.
+    """
+    keys = key if isinstance(key, tuple) else (key,)
+    selection = take_apart(self.shape, keys)
+    v = as_value(value, self.dtype)
+    if has_history(self, v):
+        name = "index_put" if selection.placed else "slice_scatter"
+        assign(self, _written(self, selection, v), name, _part_of(self, selection))
+    else:
+        part = _part(self.data, selection)
+        _write(part, selection, v)
+        log_write(part, *user_frame(2))
+
+
+def _part(array: np.ndarray, selection: Selection) -> np.ndarray:
+    """The view of the memory that the basic key selects."""
+    if selection.basic is None:
+        return array
+    whole = () if any(k is Ellipsis for k in selection.basic) else (...,)  # keeps a 0-d part an array
+    part: np.ndarray = array[(*selection.basic, *whole)]
+    return part
+
+
+def _part_of(x: TensorBase, selection: Selection) -> Any:
+    """How `assign` finds the memory that is written."""
+    return None if selection.basic is None else lambda array: _part(array, selection)
+
+
+# ------------------------------------------------------------------ without history: to the memory
+
+
+def _write(part: np.ndarray, selection: Selection, v: Any) -> None:
+    if not selection.placed:
+        np.copyto(part, fitted(v, part.shape).data)
+        return
+    mask = _lone_mask(part, selection)
+    spread = None if mask is None else _over_mask(part, *mask, v)
+    if mask is not None and spread is not None:
+        chosen = reshape(mask[1], (*mask[1].shape, *(1,) * (part.ndim - mask[0] - mask[1].ndim)))
+        np.copyto(part, np.broadcast_to(spread.data, part.shape), where=chosen.data)
+        return
+    indices, dim = neighbours(part.shape, integers(part, selection.placed))
+    v = at_indices(part.shape, indices, dim, v)
+    arrays = [x.data if isinstance(x, TensorBase) else x for x in (v, *indices)]
+    run_in_place(family(len(indices))["index_set"], part, arrays, {"dim": dim, "wrap": True})
+
+
+# ------------------------------------------------------------------ with history: a new value
+
+
+def _written(x: Any, selection: Selection, v: Any) -> Any:
+    """x with the value in its place."""
+    if selection.chosen:
+        return _chosen(x, selection, v)
+    if selection.basic is None and not selection.placed:
+        return expand(fitted(v, x.shape), x.shape)
+    new = _part_written(selection.part(x), selection, v) if selection.placed else v
+    if selection.basic is None:
+        return new
+    starts, sizes, steps, shape = place(x.shape, selection.basic)
+    shape = sizes if shape is None else shape
+    new = expand(fitted(new, shape), shape)
+    return slice_set(x, reshape(new, sizes), starts=starts, steps=steps)
+
+
+def _part_written(part: Any, selection: Selection, v: Any) -> Any:
+    mask = _lone_mask(part, selection)
+    spread = None if mask is None else _over_mask(part, *mask, v)
+    if mask is not None and spread is not None:
+        chosen = reshape(mask[1], (*mask[1].shape, *(1,) * (part.ndim - mask[0] - mask[1].ndim)))
+        return where(chosen, spread, part)
+    if mask is not None:
+        elements(mask[1], "setitem", "give the value the shape of x and write where(mask, value, x)")
+    indices, dim = neighbours(part.shape, integers(part, selection.placed))
+    return index_set(part, at_indices(part.shape, indices, dim, v), indices, dim)
+
+
+def _chosen(x: Any, selection: Selection, v: Any) -> Any:
+    """Traced 0-d indices select like ints: a write to one is a write to a dimension of one index."""
+    part = Selection(selection.basic, [], []).part(x)
+    steps = [part]
+    for dim, index in selection.chosen:
+        steps.append(index_get(steps[-1], (index,), dim))
+    new = _part_written(steps[-1], selection, v) if selection.placed else v
+    new = expand(fitted(new, steps[-1].shape), steps[-1].shape)
+    for (dim, index), whole in zip(reversed(selection.chosen), steps[-2::-1], strict=True):
+        new = index_set(whole, new, (index,), dim)
+    return new if selection.basic is None else _written(x, Selection(selection.basic, [], []), new)
+
+
+def _lone_mask(part: Any, selection: Selection) -> tuple[int, Any] | None:
+    """Dimension and mask, if a mask is the key's only index."""
+    if len(selection.placed) != 1 or selection.placed[0][1].dtype.kind != "b":
+        return None
+    check_mask(part.shape, *selection.placed[0])
+    return selection.placed[0]
+
+
+def _over_mask(part: Any, dim: int, mask: Any, v: Any) -> Any:
+    """`v` broadcast over the mask's dimensions; None if it has one element per true element of the mask."""
+    inner = part.ndim - dim - mask.ndim
+    if v.ndim > inner:
+        at = v.ndim - inner - 1
+        if not (isinstance(v.shape[at], int) and v.shape[at] == 1):
+            return None
+        v = fitted(reshape(v, (*v.shape[:at], *v.shape[at + 1 :])), (*part.shape[:dim], *part.shape[dim + mask.ndim :]))
+        before = v.ndim - inner
+        return reshape(v, (*v.shape[:before], *(1 for _ in mask.shape), *v.shape[before:])) if before > 0 else v
+    return fitted(v, part.shape[part.ndim - inner :])

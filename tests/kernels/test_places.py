@@ -1,0 +1,92 @@
+"""Reading and writing at tuples of indices: against loops in Python, by bits, in all dtypes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from common import eager
+from common.kernels import places
+from common.op import REGISTRY
+from tests.bits import assert_same_bits
+from tests.kernels.run import run, special_values
+
+DTYPES = ["float32", "float64", "int64", "int32", "int16", "int8", "uint8", "bool"]
+OPERATIONS = ["index_get", "index_put_zeros", "index_add", "index_set", "index_clear", "index_last"]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_against_loops(name, count, dtype):
+    op = REGISTRY[f"{name}{count}"]
+    for operands, attrs in op.samples(np.random.default_rng(count), dtype):
+        with np.errstate(all="ignore"):
+            expected = op.oracle(*operands, **attrs)
+        assert_same_bits(eager.run(op, operands, attrs), expected, f"{op.name} {attrs}")
+        if dtype == "float32":
+            narrow = [x.astype(np.int32) if x.dtype == np.int64 else x for x in operands]
+            assert_same_bits(eager.run(op, narrow, attrs), expected, f"{op.name} {attrs}, int32")
+
+
+def test_additions_follow_the_order_of_the_indices():
+    """Magnitudes so different that every other order gives other bits."""
+    rng = np.random.default_rng(0)
+    v = (rng.normal(size=(400, 3)) * 10.0 ** rng.integers(-6, 7, (400, 3))).astype(np.float32)
+    i, j = rng.integers(0, 2, (2, 400))
+    x = rng.normal(size=(2, 2, 3)).astype(np.float32)
+    expected, from_zero = x.copy(), np.zeros_like(x)
+    for k in range(400):
+        expected[i[k], j[k]] += v[k]
+        from_zero[i[k], j[k]] += v[k]
+    attrs = {"dim": 0, "wrap": True}
+    assert_same_bits(eager.run(REGISTRY["index_add2"], (x, v, i, j), attrs), expected, "index_add2")
+    attrs["extents"] = (2, 2)
+    assert_same_bits(eager.run(REGISTRY["index_put_zeros2"], (v, i, j), attrs), from_zero, "index_put_zeros2")
+
+
+def test_of_several_values_for_one_place_the_last_stays():
+    x, v = np.zeros(3, np.float32), np.arange(1.0, 6, dtype=np.float32)
+    index = np.array([0, -1, 0, 2, -3])
+    out = eager.run(REGISTRY["index_set1"], (x, v, index), {"dim": 0, "wrap": True})
+    assert out.tolist() == [5.0, 0.0, 4.0]
+    stays = eager.run(REGISTRY["index_last1"], (index,), {"extents": (3,), "dim": 0, "wrap": True})
+    assert stays.tolist() == [False, False, False, True, True]
+
+
+def test_moved_elements_keep_their_payload():
+    x = special_values(np.random.default_rng(1), (50,), "float32").view(np.uint32)
+    x[7] = 0x7FC12345
+    index = np.arange(50)[::-1].copy()
+    out = eager.run(REGISTRY["index_get1"], (x.view(np.float32), index), {"dim": 0, "wrap": True})
+    assert (out.view(np.uint32) == x[::-1]).all()
+
+
+@pytest.mark.parametrize(("wrong", "wrap", "status"), [(5, 1, 5), (-6, 1, -6), (-1, 0, -1), (2**40, 1, None)])
+@pytest.mark.parametrize("operation", ["get", "put", "add", "set", "clear", "last"])
+def test_a_wrong_index_is_told_before_anything_is_written(operation, wrong, wrap, status):
+    i, j = np.zeros((40, 1), np.int64), np.zeros(2, np.int32)
+    i[33] = wrong
+    x, out, scratch = np.ones(200, np.float32), np.full(200, 7, np.float32), np.zeros(1000, np.int64)
+    args = places.place_args((5, 2, 3), 0, [i.shape, j.shape], bool(wrap))
+    if operation == "last":
+        out = out.view(np.uint8)
+    buffers = [*([x] if operation in ("get", "put", "add", "set") else []), i, j, out, scratch]
+    before = out.copy()
+    code = run(places.source(operation, "float32", ["int64", "int32"]), buffers, args)
+    assert (out == before).all()
+    told = places.WrongIndex((5, 2), 0, bool(wrap))[code]
+    assert f"index {status if status is not None else 'beyond 16777216'}" in told
+    assert "is out of bounds for dimension 0 with size 5" in told
+
+
+def test_statuses_name_the_dimension():
+    i, j = np.zeros(3, np.int64), np.array([0, 9, 0])
+    x, out, scratch = np.ones(30, np.float32), np.zeros(30, np.float32), np.zeros(100, np.int64)
+    args = places.place_args((5, 2, 3), 0, [i.shape, j.shape], True)
+    code = run(places.source("get", "float32", ["int64", "int64"]), [x, i, j, out, scratch], args)
+    errors = places.WrongIndex((5, 2), 1, True)
+    assert errors[code] == "index 9 is out of bounds for dimension 2 with size 2"
+    assert 1 << 31 not in errors
+    assert 0 not in errors
+    assert len(errors) == 2
