@@ -24,6 +24,7 @@ call                                      meaning
 ``uniform_float32(seed, index)``, ...     see `common.kernels.random`
 ``float_of_bits(word)``                    the float64 whose bit pattern is an int64 arg
 ``sort_key(x)``                            see `common.kernels.sorting`
+``rising_key(x)``, ``falling_key(x)``      see `common.kernels.positions`
 ``blas_gemm(a, i, b, j, c, l, ...)``      one product, see `common.kernels.product.call_gemm`
 ``share_tiles(bufs, args, a, n, tasks)``  all tiles of a product of a's dtype, by threads; n args
 ========================================  ==========================================================
@@ -38,7 +39,7 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 
-from common.kernels import extremes, lanes, product, random
+from common.kernels import extremes, lanes, positions, product, random
 from common.kernels.blocks import word
 from common.kernels.sorting import sort_key
 from common.native.intrinsics import BufferType, KernelFunction, storage_type
@@ -149,4 +150,4 @@ NAMESPACE: dict[str, Any] = {
         _threads("release_threads", product.release_threads, types.none, types.int64),
     )
 }
-NAMESPACE |= {"float_of_bits": from_bits, "sort_key": sort_key, **random.SCALARS}
+NAMESPACE |= {"float_of_bits": from_bits, "sort_key": sort_key, **random.SCALARS, **positions.SCALARS}

@@ -1,14 +1,17 @@
-"""Kernels that find where the extreme of a row is.
+"""Kernels that find where the extreme of rows or columns is.
 
-===========  =======  =============  ======================================================================
-kernel       buffers  args           result
-===========  =======  =============  ======================================================================
-``argmax``   x, out   rows, columns  out[r] = first c with x[r, c] = max(x[r, :])
-``argmin``   x, out   rows, columns  out[r] = first c with x[r, c] = min(x[r, :])
-===========  =======  =============  ======================================================================
+===============  ============  ===================  ====================================================
+kernel           buffers       args                 result
+===============  ============  ===================  ====================================================
+``argmax_rows``  x, out        rows, columns        out[r] = first c with x[r, c] = max(x[r, :])
+``argmax_cols``  x, out, keys  batch, rows, columns out[b, c] = first r with x[b, r, c] = max(x[b, :, c])
+===============  ============  ===================  ====================================================
 
-The extreme is that of `common.kernels.sums`: the first NaN where there is one, +0 above -0. x is float32, float64, a
-signed int or bool, out int64. Status: 0, or `EMPTY` for rows of no elements (nothing is written then).
+and ``argmin_rows``, ``argmin_cols``. The extreme is that of `common.kernels.sums`: the first NaN where there is one,
++0 above -0. x is of any dtype but uint8, out int64; `keys` is scratch of `KEYS` bytes. Status: 0,
+or `EMPTY` for rows or columns of no elements (nothing is written then).
+
+All compare keys: integers whose order is that of the extremes, so that loops have no cases and vectorise.
 """
 
 from __future__ import annotations
@@ -17,47 +20,132 @@ from typing import Any
 
 import numpy as np
 
-from common.kernels.sums import EMPTY
+from common.kernels.sums import EMPTY, TILE
+from common.native.primitives import Value, bits, constant, convert, dtype_of, is_float, lshr, select
 
-__all__ = ["argmax_source", "argmin_source", "position_oracle"]
+__all__ = [
+    "KEYS", "SCALARS", "argmax_cols_source", "argmax_rows_source", "argmin_cols_source", "argmin_rows_source",
+    "falling_key", "key_dtype", "position_oracle", "rising_key",
+]  # fmt: skip
+
+KEYS = TILE * 8
+"""Bytes of scratch for the keys of the best elements so far."""
+
+_STRETCH = 64
+"""Elements that are searched at once."""
 
 
-def argmax_source(dtype: Any) -> str:
+def key_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype of the keys of elements."""
+    if dtype.kind == "f":
+        return np.dtype(f"i{dtype.itemsize}")
+    return np.dtype(np.int8) if dtype == np.bool_ else dtype
+
+
+def rising_key(x: Value) -> Value:
+    """Return an integer that is larger the larger x is; the largest for NaN; that of +0 is above that of -0."""
+    return _key(x, False)
+
+
+def falling_key(x: Value) -> Value:
+    """Return an integer that is larger the smaller x is; the largest for NaN; that of -0 is above that of +0."""
+    return _key(x, True)
+
+
+def _key(x: Value, falling: bool) -> Value:
+    if not is_float(x):
+        whole = convert(x, np.int8) if dtype_of(x).kind == "b" else x
+        return ~whole if falling else whole
+    pattern = bits(x)
+    key = pattern ^ lshr(pattern >> (8 * dtype_of(x).itemsize - 1), 1)  # negative: magnitudes in reverse
+    key = ~key if falling else key
+    return select(x == x, key, constant(np.iinfo(dtype_of(key)).max, key))
+
+
+SCALARS = {f.__name__: f for f in (rising_key, falling_key)}
+_KEY_OF = {"max": "rising_key", "min": "falling_key"}
+
+
+def argmax_rows_source(dtype: Any) -> str:
     """Return the kernel that finds the first maximum of each row."""
-    return _source("max", np.dtype(dtype))
+    return _rows_source("max", np.dtype(dtype))
 
 
-def argmin_source(dtype: Any) -> str:
+def argmin_rows_source(dtype: Any) -> str:
     """Return the kernel that finds the first minimum of each row."""
-    return _source("min", np.dtype(dtype))
+    return _rows_source("min", np.dtype(dtype))
 
 
-def _source(name: str, dtype: np.dtype[Any]) -> str:
-    special = f"""        if best != best:
-            while c < last and x[r * columns + c] == x[r * columns + c]:
-                c += 1
-        elif best == {dtype}(0):
-            sign = {dtype}(1) / best
-            while c < last and (x[r * columns + c] != best or {dtype}(1) / x[r * columns + c] != sign):
-                c += 1
-        else:
-            while c < last and x[r * columns + c] != best:
-                c += 1
-"""
-    plain = """        while c < last and x[r * columns + c] != best:
-            c += 1
-"""
-    return f"""def arg{name}(bufs, args):
-    x = buffer(bufs, 0, {"bool_" if dtype == np.bool_ else dtype})
+def argmax_cols_source(dtype: Any) -> str:
+    """Return the kernel that finds the first maximum of each column."""
+    return _cols_source("max", np.dtype(dtype))
+
+
+def argmin_cols_source(dtype: Any) -> str:
+    """Return the kernel that finds the first minimum of each column."""
+    return _cols_source("min", np.dtype(dtype))
+
+
+def buffer_dtype(dtype: np.dtype[Any]) -> str:
+    """The name of a dtype in kernel source."""
+    return "bool_" if dtype == np.bool_ else dtype.name
+
+
+def _rows_source(name: str, dtype: np.dtype[Any]) -> str:
+    """The extreme is found first, then its place, by stretches: a whole stretch without it costs one vector each."""
+    key = _KEY_OF[name]
+    return f"""def arg{name}_rows(bufs, args):
+    x = buffer(bufs, 0, {buffer_dtype(dtype)})
     out = buffer(bufs, 1, int64)
     columns = args[1]
-    last = columns - 1
     if args[0] > 0 and columns < 1:
         return {EMPTY}
     for r in range(args[0]):
-        best = row_{name}(x, r * columns, columns)
+        p = r * columns
+        best = {key}(row_{name}(x, p, columns))
         c = 0
-{special if dtype.kind == "f" else plain}        out[r] = c
+        found = False
+        while c + {_STRETCH} < columns and not found:
+            for k in range({_STRETCH}):
+                found = found | ({key}(x[p + c + k]) == best)
+            c += {_STRETCH}
+        if found:
+            c -= {_STRETCH}
+        while c + 1 < columns and {key}(x[p + c]) != best:
+            c += 1
+        out[r] = c
+    return 0
+"""
+
+
+def _cols_source(name: str, dtype: np.dtype[Any]) -> str:
+    key = _KEY_OF[name]
+    return f"""def arg{name}_cols(bufs, args):
+    x = buffer(bufs, 0, {buffer_dtype(dtype)})
+    out = buffer(bufs, 1, int64)
+    best = buffer(bufs, 2, {key_dtype(dtype)})
+    batch = args[0]
+    rows = args[1]
+    columns = args[2]
+    if batch * columns > 0 and rows < 1:
+        return {EMPTY}
+    wide()
+    for b in range(batch):
+        for c0 in range(0, columns, {TILE}):
+            width = min({TILE}, columns - c0)
+            p = b * rows * columns + c0
+            o = b * columns + c0
+            for c in range(width):
+                best[c] = {key}(x[p + c])
+                out[o + c] = 0
+            for r in range(1, rows):
+                p += columns
+                for c in range(width):
+                    new = {key}(x[p + c])
+                    old = best[c]
+                    better = new > old
+                    best[c] = where(better, new, old)
+                    out[o + c] = where(better, r, out[o + c])
     return 0
 """
 

@@ -9,8 +9,8 @@ kernel           buffers            result
 ``cumprod``      x, out, acc        y[i] = y[i-1] * x[i], from 1
 ``recurrence``   a, b, out, acc     y[i] = b[i] + a[i] * y[i-1], y[-1] = 0; with `shifted` a[i-1] for a[i]
 ``delay``        x, out             y[i] = x[i-1], y[0] = fill
-``cummax``       x, out             the last i' <= i with x[i'] = max(x[..i]); the last NaN once there is one
-``cummin``       x, out             likewise of the minimum
+``cummax``       x, y, out, acc     max(x[..i]) and its last place; once there is a NaN, the last NaN
+``cummin``       x, y, out, acc     likewise of the minimum
 ===============  =================  ============================================================================
 
 All take outer, n, inner, then 0 or 1: from the last element to the first. `recurrence` and `delay` take a further
@@ -28,6 +28,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+
+from common.kernels.positions import buffer_dtype, key_dtype
 
 __all__ = [
     "accumulators", "cummax_source", "cummin_source", "cumprod_source", "cumsum_source", "delay_source",
@@ -155,43 +157,58 @@ def delay_source(dtype: Any) -> str:
 
 def cummax_source(dtype: Any) -> str:
     """Return the kernel of positions of running maxima."""
-    return _position_source("cummax", np.dtype(dtype), ">")
+    return _position_source("cummax", np.dtype(dtype), "rising_key")
 
 
 def cummin_source(dtype: Any) -> str:
     """Return the kernel of positions of running minima."""
-    return _position_source("cummin", np.dtype(dtype), "<")
+    return _position_source("cummin", np.dtype(dtype), "falling_key")
 
 
-def _position_source(name: str, dtype: np.dtype[Any], order: str) -> str:
-    kind = "bool_" if dtype == np.bool_ else dtype
-    replaces = f"v {order}= best"
-    if dtype.kind == "f":
-        # a later zero takes over unless it is the worse one: 1 / v has the order of the zeros
-        replaces = (
-            f"v {order} best or v != v or (v == best and (v != {kind}(0) or"
-            f" {kind}(1) / v {order}= {kind}(1) / best))"
-        )
+def _position_source(name: str, dtype: np.dtype[Any], key: str) -> str:
     return f"""def {name}(bufs, args):
-    x = buffer(bufs, 0, {kind})
-    out = buffer(bufs, 1, int64)
+    x = buffer(bufs, 0, {buffer_dtype(dtype)})
+    values = buffer(bufs, 1, {buffer_dtype(dtype)})
+    out = buffer(bufs, 2, int64)
+    keys = buffer(bufs, 3, {key_dtype(dtype)})
     outer = args[0]
     n = args[1]
     inner = args[2]
-    for o in range(outer):
-        for c in range(inner):
-            p = o * n * inner + c
+    if n < 1:
+        return 0
+    if inner == 1:
+        for o in range(outer):
+            p = o * n
+            best = {key}(x[p])
+            value = x[p]
             at = 0
-            if n > 0:
-                best = x[p]
-                out[p] = at
+            for i in range(n):
+                new = {key}(x[p + i])
+                taken = new >= best
+                best = where(taken, new, best)
+                value = where(taken, x[p + i], value)
+                at = where(taken, i, at)
+                values[p + i] = value
+                out[p + i] = at
+        return 0
+    wide()
+    for o in range(outer):
+        for c0 in range(0, inner, {TILE}):
+            width = min({TILE}, inner - c0)
+            p = o * n * inner + c0
+            for c in range(width):
+                keys[c] = {key}(x[p + c])
+                values[p + c] = x[p + c]
+                out[p + c] = 0
             for i in range(1, n):
                 p += inner
-                v = x[p]
-                if {replaces}:
-                    best = v
-                    at = i
-                out[p] = at
+                for c in range(width):
+                    new = {key}(x[p + c])
+                    old = keys[c]
+                    taken = new >= old
+                    keys[c] = where(taken, new, old)
+                    values[p + c] = where(taken, x[p + c], values[p - inner + c])
+                    out[p + c] = where(taken, i, out[p - inner + c])
     return 0
 """
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from common.aliases import accept_numpy_names
-from common.dtypes import int16, uint8
+from common.dtypes import int16, int64, uint8
 from common.errors import ShapeError
 from common.op import NativeCall, Op
 from common.ops._define import kernel
@@ -17,7 +17,7 @@ from common.ops.cast import to
 from common.ops.compare import maximum, minimum
 from common.ops.index import gather_
 from common.ops.reduce import amax, amin, normalize_dim
-from common.ops.view import reshape, transpose
+from common.ops.view import reshape
 from common.spec import Spec, numel
 
 
@@ -35,27 +35,32 @@ class Extremum(NamedTuple):
 
 
 def _position_op(name: str) -> Op:
-    def spec(x: Spec) -> Spec:
-        if x.shape[-1] == 0:
+    def spec(x: Spec, *, dim: int) -> Spec:
+        if x.shape[dim] == 0:
             raise ShapeError(f"arg{name}(): the dimension has size 0, which has no {name}imum")
-        return Spec(x.shape[:-1], np.dtype(np.int64))
+        return Spec((*x.shape[:dim], *x.shape[dim + 1 :]), int64)
 
     def native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str, Any]) -> list[NativeCall]:
         from common.kernels import positions
 
-        (x,) = specs
-        source = getattr(positions, f"arg{name}_source")(x.dtype)
-        return [NativeCall(source, f"arg{name}", (numel(x.shape[:-1]), x.shape[-1]))]
+        (x,), dim = specs, attrs["dim"]
+        batch, rows, columns = numel(x.shape[:dim]), x.shape[dim], numel(x.shape[dim + 1 :])
+        if type(columns) is int and columns == 1:
+            kind = f"arg{name}_rows"
+            return [NativeCall(getattr(positions, f"{kind}_source")(x.dtype), kind, (batch, rows))]
+        kind = f"arg{name}_cols"
+        source = getattr(positions, f"{kind}_source")(x.dtype)
+        return [NativeCall(source, kind, (batch, rows, columns), scratch=positions.KEYS)]
 
-    def oracle(x: np.ndarray) -> np.ndarray:
+    def oracle(x: np.ndarray, dim: int) -> np.ndarray:
         from common.kernels import positions
 
-        return positions.position_oracle(x, name)
+        return positions.position_oracle(np.moveaxis(x, dim, -1), name)
 
     return kernel(
         f"arg{name}", ("x",), spec, native, oracle,
-        samples=join(one(4, 5), one(7)),
-        doc=f"First position of the {name}imum of each row; the first nan where there is one.",
+        samples=join(one(4, 5, dim=1), one(7, dim=0), one(6, 3, dim=0), one(2, 5, 3, dim=1)), attrs=("dim",),
+        doc=f"First position of the {name}imum along a dimension; the first nan where there is one.",
     )  # fmt: skip
 
 
@@ -66,16 +71,14 @@ argmin_ = _position_op("min")
 def _positions(op: Op, x: Any, dim: int | None, keepdim: bool) -> Any:
     if x.dtype == uint8:
         x = to(x, dtype=int16, x_dtype=uint8)
-    if dim is None:
-        found = op(reshape(x, -1))
+    if dim is None or x.ndim == 0:
+        if dim is not None:
+            normalize_dim(dim, 0, op.name)
+        found = op(reshape(x, -1), dim=0)
         return reshape(found, (1,) * x.ndim) if keepdim else found
     axis = normalize_dim(dim, x.ndim, op.name)
-    if x.ndim == 0:
-        return op(reshape(x, 1))
-    found = op(transpose(x, axis, -1))
-    shape = tuple(1 if i == axis else n for i, n in enumerate(x.shape))
-    kept = transpose(reshape(found, (*found.shape, 1)), axis, -1)
-    return kept if keepdim else reshape(kept, tuple(n for i, n in enumerate(shape) if i != axis))
+    found = op(x, dim=axis)
+    return reshape(found, tuple(1 if i == axis else n for i, n in enumerate(x.shape))) if keepdim else found
 
 
 @accept_numpy_names

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from common.aliases import accept_numpy_names
-from common.dtypes import DEFAULT_FLOAT, int16, int64, uint8
+from common.dtypes import DEFAULT_FLOAT, int64
 from common.op import NativeCall, Op
 from common.ops._define import composite, kernel
 from common.ops._samples import away_from_zero, join, one
 from common.ops.cast import to
 from common.ops.compare import eq, where
-from common.ops.index import gather_
+from common.ops.index import scatter_zeros
 from common.ops.reduce import normalize_dim
 from common.ops.transcendental import exp, log
 from common.ops.view import reshape
@@ -132,22 +132,25 @@ def _running_op(name: str) -> Op:
         from common.kernels import scans
 
         source = getattr(scans, f"{name}_source")(specs[0].dtype)
-        return [NativeCall(source, name, _sizes(specs[0].shape, attrs["dim"]))]
+        return [NativeCall(source, name, _sizes(specs[0].shape, attrs["dim"]), scratch=scans.accumulators())]
 
-    def oracle(x: np.ndarray, dim: int) -> np.ndarray:
+    def oracle(x: np.ndarray, dim: int) -> tuple[np.ndarray, np.ndarray]:
         from common.kernels import scans
 
-        return scans.running_position(x, dim, low=name == "cummin")
+        indices = scans.running_position(x, dim, low=name == "cummin")
+        return np.take_along_axis(x, indices, dim), indices
 
     return kernel(
-        f"{name}_positions", ("x",), lambda x, *, dim: Spec(x.shape, int64), native, oracle,
+        name, ("x",), lambda x, *, dim: (Spec(x.shape, x.dtype), Spec(x.shape, int64)), native, oracle,
+        (lambda g, y, x_shape, dim: scatter_zeros(g[0], y[1], extent=x_shape[dim], dim=dim),), nout=2,
         samples=join(one(4, 5, dim=1), one(6, 3, dim=0), one(2, 5, 3, dim=1)), attrs=("dim",),
-        doc=f"Where the running {name[3:]}imum is: the last of equal ones, of nan the last.",
+        doc=f"The running {name[3:]}imum and where it is: the last of equal ones, of nan the last. "
+            "d/dx: g at the positions, added up.",
     )  # fmt: skip
 
 
-cummax_positions = _running_op("cummax")
-cummin_positions = _running_op("cummin")
+cummax_ = _running_op("cummax")
+cummin_ = _running_op("cummin")
 
 
 def _shift_of(top: Any) -> Any:
@@ -156,7 +159,7 @@ def _shift_of(top: Any) -> Any:
 
 
 def _logcumsumexp(x: Any, *, dim: int) -> Any:
-    top = gather_(x, cummax_positions(x, dim=dim), dim=dim)
+    top = cummax_(x, dim=dim)[0]
     shift, before = _shift_of(top), delay_(top, dim=dim, reverse=False, fill=0)
     # a sum of nothing but e^-inf stays 0, however far the maximum rises
     weight = where(eq(before, -_INF), 0, exp(_shift_of(before) - shift))
@@ -253,12 +256,11 @@ def logcumsumexp(x: Any, dim: int) -> Any:
     return _along(logcumsumexp_, "logcumsumexp", x, dim)
 
 
-def _extremes(op: Op, name: str, x: Any, dim: int) -> Running:
-    axis = normalize_dim(dim, x.ndim, name)
-    row = x if x.ndim else reshape(x, 1)
-    indices = op(to(row, dtype=int16, x_dtype=uint8) if x.dtype == uint8 else row, dim=axis)
-    values = gather_(row, indices, dim=axis)
-    return Running(values, indices) if x.ndim else Running(reshape(values, ()), reshape(indices, ()))
+def _extremes(op: Op, x: Any, dim: int) -> Running:
+    axis = normalize_dim(dim, x.ndim, op.name)
+    if x.ndim:
+        return Running(*op(x, dim=axis))
+    return Running(*(reshape(part, ()) for part in op(reshape(x, 1), dim=0)))
 
 
 @accept_numpy_names
@@ -282,7 +284,7 @@ def cummax(x: Any, dim: int) -> Running:
     >>> tw.cummax(tw.tensor([1, 3, 2, 3]), 0)
     Running(values=tensor([1, 3, 3, 3]), indices=tensor([0, 1, 1, 3]))
     """
-    return _extremes(cummax_positions, "cummax", x, dim)
+    return _extremes(cummax_, x, dim)
 
 
 @accept_numpy_names
@@ -298,7 +300,7 @@ def cummin(x: Any, dim: int) -> Running:
     ------
     IndexRangeError : a dimension that does not exist.
     """
-    return _extremes(cummin_positions, "cummin", x, dim)
+    return _extremes(cummin_, x, dim)
 
 
 __all__ = ["cummax", "cummin", "cumprod", "cumsum", "logcumsumexp"]

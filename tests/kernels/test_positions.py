@@ -20,6 +20,10 @@ def test_positions_are_those_of_the_definition(name, columns, dtype):
         x[::2][rng.random(x[::2].shape) < 0.5] = -0.0
         x[rng.random(x.shape) < 0.02] = np.inf
     expected = position_oracle(x, name)
+    columns_first = np.ascontiguousarray(x.T)
+    assert np.array_equal(getattr(static, f"arg{name}")(columns_first, 0), expected)
+    middle = getattr(dynamic, f"arg{name}")(np.stack([columns_first] * 2), 1).numpy()
+    assert np.array_equal(middle, np.stack([expected] * 2))
     assert np.array_equal(getattr(static, f"arg{name}")(x, 1), expected)
     assert np.array_equal(getattr(dynamic, f"arg{name}")(x, -1).numpy(), expected)
     compiled = static.function(lambda x: tuple(getattr(x, name)(1)))
