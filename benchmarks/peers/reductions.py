@@ -98,12 +98,14 @@ def _jax(name: str, x: np.ndarray, dim: int | None) -> Run | None:
     jax.config.update("jax_enable_x64", True)
     operand, axis = jnp.asarray(x if dim is not None else x.ravel()), 0 if dim is None else dim
     table: dict[str, Callable[[Any], Any]] = {
-        **{n: lambda x, p=p: jnp.linalg.norm(x, p, axis) for n, p in _NORMS.items()},
         "var": lambda x: jnp.var(x, axis, ddof=1), "std": lambda x: jnp.std(x, axis, ddof=1),
         "cummax": lambda x: jax.lax.cummax(x, axis), "cummin": lambda x: jax.lax.cummin(x, axis),
         "logcumsumexp": lambda x: jax.lax.cumlogsumexp(x, axis),
         "logsumexp": lambda x: jax.scipy.special.logsumexp(x, axis),
     }  # fmt: skip
-    plain: Callable[[Any], Any] = lambda x: getattr(jnp, name)(x, axis)  # noqa: E731
+
+    def plain(x: Any) -> Any:
+        return jnp.linalg.norm(x, _NORMS[name], axis) if name in _NORMS else getattr(jnp, name)(x, axis)
+
     program = jax.jit(table.get(name, plain))
     return lambda: jax.block_until_ready(program(operand))
