@@ -81,6 +81,7 @@ def grad(
     retain_graph: bool | None = None,
     create_graph: bool = False,
     allow_unused: bool = False,
+    is_grads_batched: bool = False,
     materialize_grads: bool = False,
 ) -> tuple[Any, ...]:
     """Gradients of `outputs` with respect to `inputs`, as new tensors.
@@ -90,6 +91,7 @@ def grad(
     outputs, grad_outputs : roots and their cotangents, see `backward`.
     inputs : a tensor or a sequence of them; leaves or results of recorded ops.
     allow_unused : give None for inputs that the outputs do not depend on, instead of raising.
+    is_grads_batched : cotangents have a leading dimension, and so do the gradients: one pass for each.
     materialize_grads : give zeros for such inputs.
 
     Raises
@@ -103,6 +105,8 @@ def grad(
     >>> grad((x * x).sum(), x)
     (tensor([4., 6.]),)
     """
+    if is_grads_batched:
+        return _batched(outputs, inputs, grad_outputs, create_graph, allow_unused, materialize_grads)
     targets = _as_tuple(inputs)
     for position, x in enumerate(targets):
         if not x.requires_grad:
@@ -122,6 +126,23 @@ def grad(
             )
         out.append(total if total is None or isinstance(total, TensorBase) else wrap(_array(total)))
     return tuple(out)
+
+
+def _batched(outputs: Any, inputs: Any, cotangents: Any, create_graph: bool, *options: bool) -> tuple[Any, ...]:
+    """`grad` for each of the cotangents in a batch."""
+    from common.ops.pad import stack
+
+    batches = _as_tuple(cotangents)
+    counts = {len(batch) for batch in batches if batch is not None}
+    if len(counts) != 1:
+        raise GradientError(f"is_grads_batched: the cotangents have batches of sizes {sorted(counts)}; one is needed")
+    (count,) = counts
+    rows = []
+    for i in range(count):
+        row = tuple(None if batch is None else batch[i] for batch in batches)
+        allow_unused, materialize = options
+        rows.append(grad(outputs, inputs, row, True, create_graph, allow_unused, materialize_grads=materialize))
+    return tuple(None if column[0] is None else stack(column) for column in zip(*rows, strict=True))
 
 
 def differentiate(

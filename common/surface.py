@@ -103,7 +103,7 @@ RANDOM: dict[str, Any] = {
 #: Everything at the top level of an engine that this module provides; the engines add `function`, `Tensor`, and
 #: the modules `nn`, `optim`, `autograd` and `random`.
 NAMES = (*FUNCTIONS, *CREATION, *TRANSFORMS, *MODES, *THREADS, *DTYPES, *RANDOM)
-ENGINE_NAMES = ("Tensor", "autograd", "function", "nn", "optim", "random", "utils")
+ENGINE_NAMES = ("Tensor", "autograd", "func", "function", "nn", "optim", "random", "utils")
 
 
 def signature_of(function: Any) -> inspect.Signature:

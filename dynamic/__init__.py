@@ -23,6 +23,7 @@ if Path(common.__path__[0]).parent != _HOME:
 from common import surface
 from common.version import __version__ as __version__
 from dynamic import autograd as autograd
+from dynamic import func as func
 from dynamic import nn as nn
 from dynamic import optim as optim
 from dynamic import random as random

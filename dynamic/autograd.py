@@ -2,6 +2,7 @@
 
 from common import autograd_function as function
 from common import autograd_graph as graph
+from common import functional_derivatives as functional
 from common.autograd import backward, grad
 from common.autograd_function import Function
 from common.mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
@@ -13,6 +14,7 @@ __all__ = [
     "detect_anomaly",
     "enable_grad",
     "function",
+    "functional",
     "grad",
     "graph",
     "is_anomaly_enabled",

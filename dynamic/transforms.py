@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from common import transforms
+from common import func, transforms
 from dynamic.region import function, inlining
 
 Function = Callable[..., Any]
@@ -29,8 +29,21 @@ def _vjp(target: Function, *primals: Any, has_aux: bool = False) -> Any:
         return transforms.vjp(target, *primals, has_aux=has_aux)
 
 
+@functools.wraps(func.jvp)
+def _jvp(target: Function, primals: Any, tangents: Any) -> Any:
+    with inlining():
+        return func.jvp(target, primals, tangents)
+
+
 TRANSFORMS: dict[str, Function] = {
     "grad": _as_function(transforms.grad),
     "value_and_grad": _as_function(transforms.value_and_grad),
+    "vjp": _vjp,
+}
+
+#: Those of `func`.
+FUNC: dict[str, Function] = {
+    **{name: _as_function(getattr(func, name)) for name in ("grad", "grad_and_value", "hessian", "jacfwd", "jacrev")},
+    "jvp": _jvp,
     "vjp": _vjp,
 }

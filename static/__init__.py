@@ -26,6 +26,7 @@ from common import surface
 from common.tensor import TensorBase as Tensor
 from common.version import __version__ as __version__
 from static import autograd as autograd
+from static import func as func
 from static import nn as nn
 from static import optim as optim
 from static import random as random

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from common import mode, surface, transforms
+from common import func, mode, surface, transforms
 from common.create import operand, operands
 from common.tensor import TensorBase
 from static.at_once import run_at_once
@@ -88,8 +88,25 @@ def _vjp(function: Function, *primals: Any, has_aux: bool = False) -> Any:
     return (returned[0], pullback, returned[1]) if has_aux else (returned, pullback)
 
 
+@functools.wraps(func.jvp)
+def _jvp(function: Function, primals: Any, tangents: Any) -> Any:
+    if mode.current_trace() is not None:
+        return func.jvp(function, primals, tangents)
+    return compiled(lambda primals, tangents: func.jvp(function, primals, tangents))(primals, tangents)
+
+
 TRANSFORMS: dict[str, Function] = {
     "grad": _compiled_outside(transforms.grad),
     "value_and_grad": _compiled_outside(transforms.value_and_grad),
+    "vjp": _vjp,
+}
+
+#: Those of `func`.
+FUNC: dict[str, Function] = {
+    **{
+        name: _compiled_outside(getattr(func, name))
+        for name in ("grad", "grad_and_value", "hessian", "jacfwd", "jacrev")
+    },
+    "jvp": _jvp,
     "vjp": _vjp,
 }

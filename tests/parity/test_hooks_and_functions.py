@@ -73,7 +73,17 @@ def checkpointed(tw, x, w):
     return tw.value_and_grad(loss, argnums=(0, 1))(x, x)
 
 
-PROGRAMS = [checkpointed, first_order, one_result_unused, second_order, hooks]
+def derivatives(tw, x, w):
+    f = lambda a: tw.tanh(a @ w).sum(0)  # noqa: E731
+    return (
+        tw.func.jacrev(f)(x[0] * x),
+        tw.func.hessian(lambda a: tw.exp(a @ w).sum())(x[0]),
+        *tw.func.jvp(f, (x,), (x * 0.5,)),
+        *tw.autograd.functional.vhp(lambda a: (f(a) * a[0]).sum(), x, x + 1),
+    )
+
+
+PROGRAMS = [derivatives, checkpointed, first_order, one_result_unused, second_order, hooks]
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)

@@ -1,0 +1,13 @@
+"""Transforms of functions with the signatures of `torch.func`."""
+
+from typing import TYPE_CHECKING, Any
+
+from static.binding import FUNC
+
+globals().update(FUNC)
+
+__all__ = list(FUNC)
+
+if TYPE_CHECKING:  # the names above are bound from one table, which type checkers cannot follow
+
+    def __getattr__(name: str) -> Any: ...
