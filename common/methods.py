@@ -22,6 +22,16 @@ from common.tensor import TensorBase, wrap
 #: Public functions that are no methods, as in PyTorch.
 NOT_METHODS = frozenset(
     [
+        "soft_margin_loss",
+        "smooth_l1_loss",
+        "margin_ranking_loss",
+        "l1_loss",
+        "kl_div",
+        "huber_loss",
+        "hinge_embedding_loss",
+        "cosine_similarity",
+        "binary_cross_entropy_with_logits",
+        "binary_cross_entropy",
         "bilinear",
         "atleast_1d",
         "atleast_2d",

@@ -38,6 +38,7 @@ OPERANDS = frozenset(
         "mat",
         "mat1",
         "mat2",
+        "pos_weight",
         "sorted_sequence",
         "sorter",
         "src",
@@ -50,6 +51,8 @@ OPERANDS = frozenset(
         "vec2",
         "weight",
         "x",
+        "x1",
+        "x2",
     ]
 )
 SEQUENCES = frozenset(["indices", "tensors"])
@@ -79,9 +82,32 @@ CREATION: dict[str, Any] = {
 }  # fmt: skip
 NN_FUNCTIONS = (
     "bilinear",
-    "cross_entropy", "dropout", "embedding", "gelu", "layer_norm", "linear", "log_softmax", "mse_loss", "nll_loss",
-    "one_hot", "pad", "relu", "sigmoid", "softmax", "tanh",
-)  # fmt: skip
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+    "cosine_similarity",
+    "cross_entropy",
+    "dropout",
+    "embedding",
+    "gelu",
+    "hinge_embedding_loss",
+    "huber_loss",
+    "kl_div",
+    "l1_loss",
+    "layer_norm",
+    "linear",
+    "log_softmax",
+    "margin_ranking_loss",
+    "mse_loss",
+    "nll_loss",
+    "one_hot",
+    "pad",
+    "relu",
+    "sigmoid",
+    "smooth_l1_loss",
+    "soft_margin_loss",
+    "softmax",
+    "tanh",
+)
 TRANSFORMS: dict[str, Any] = {
     "grad": transforms.grad, "value_and_grad": transforms.value_and_grad, "vjp": transforms.vjp,
 }  # fmt: skip

@@ -1,22 +1,54 @@
 """Modules: parameters and the functions that use them, the same objects for both engines."""
 
 from common.leaf import Buffer, Parameter
-from common.nn.activations import (
-    GELU,
+from common.nn.activations import GELU, LogSoftmax, ReLU, Sigmoid, Softmax, Tanh
+from common.nn.containers import Sequential
+from common.nn.layers import Dropout, Embedding, Flatten, Identity, LayerNorm, Linear
+from common.nn.losses import (
+    BCELoss,
+    BCEWithLogitsLoss,
+    CosineSimilarity,
     CrossEntropyLoss,
-    LogSoftmax,
+    HingeEmbeddingLoss,
+    HuberLoss,
+    KLDivLoss,
+    L1Loss,
+    MarginRankingLoss,
     MSELoss,
     NLLLoss,
-    ReLU,
-    Sigmoid,
-    Softmax,
-    Tanh,
+    SmoothL1Loss,
+    SoftMarginLoss,
 )
-from common.nn.containers import Sequential
-from common.nn.layers import Dropout, Embedding, Flatten, LayerNorm, Linear
 from common.nn.module import Module
 
 __all__ = [
-    "GELU", "Buffer", "CrossEntropyLoss", "Dropout", "Embedding", "Flatten", "LayerNorm", "Linear", "LogSoftmax",
-    "MSELoss", "Module", "NLLLoss", "Parameter", "ReLU", "Sequential", "Sigmoid", "Softmax", "Tanh",
-]  # fmt: skip
+    "BCELoss",
+    "BCEWithLogitsLoss",
+    "Buffer",
+    "CosineSimilarity",
+    "CrossEntropyLoss",
+    "Dropout",
+    "Embedding",
+    "Flatten",
+    "GELU",
+    "HingeEmbeddingLoss",
+    "HuberLoss",
+    "Identity",
+    "KLDivLoss",
+    "L1Loss",
+    "LayerNorm",
+    "Linear",
+    "LogSoftmax",
+    "MSELoss",
+    "MarginRankingLoss",
+    "Module",
+    "NLLLoss",
+    "Parameter",
+    "ReLU",
+    "Sequential",
+    "Sigmoid",
+    "SmoothL1Loss",
+    "SoftMarginLoss",
+    "Softmax",
+    "Tanh",
+]

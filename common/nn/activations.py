@@ -1,4 +1,4 @@
-"""Activations and losses as modules: functions of `common.functional` with their arguments."""
+"""Activations as modules: functions of `common.functional` with their arguments."""
 
 from __future__ import annotations
 
@@ -85,52 +85,3 @@ class LogSoftmax(Softmax):
     def forward(self, x: Any) -> Any:
         """log_softmax(x), x (...)."""
         return F.log_softmax(x, self.dim)
-
-
-class _Loss(Module):
-    def __init__(self, reduction: str = "mean") -> None:
-        super().__init__()
-        self.reduction = reduction
-
-    def extra_repr(self) -> str:
-        """The argument."""
-        return f"reduction={self.reduction!r}"
-
-
-class CrossEntropyLoss(_Loss):
-    """Minus the log-probability of the target class, of logits.
-
-    Parameters
-    ----------
-    reduction : "mean", "sum" or "none".
-    """
-
-    def forward(self, input: Any, target: Any) -> Any:
-        """Loss of input (batch, classes) for target (batch,), int64 or int32: () or, unreduced, (batch,)."""
-        return F.cross_entropy(input, target, self.reduction)
-
-
-class NLLLoss(_Loss):
-    """Minus the log-probability of the target class, of log-probabilities.
-
-    Parameters
-    ----------
-    reduction : "mean", "sum" or "none".
-    """
-
-    def forward(self, input: Any, target: Any) -> Any:
-        """Loss of input (batch, classes) for target (batch,), int64 or int32: () or, unreduced, (batch,)."""
-        return F.nll_loss(input, target, self.reduction)
-
-
-class MSELoss(_Loss):
-    """Squared difference.
-
-    Parameters
-    ----------
-    reduction : "mean", "sum" or "none".
-    """
-
-    def forward(self, input: Any, target: Any) -> Any:
-        """Loss of input and target (...): () or, unreduced, (...)."""
-        return F.mse_loss(input, target, self.reduction)

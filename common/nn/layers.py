@@ -138,6 +138,17 @@ class LayerNorm(Module):
         return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
 
 
+class Identity(Module):
+    """Its input; takes any arguments, so that it can stand in for another module."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__()
+
+    def forward(self, x: Any) -> Any:
+        """Return x."""
+        return x
+
+
 class Flatten(Module):
     """Dimensions `start_dim` to `end_dim` as one.
 

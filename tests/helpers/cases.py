@@ -203,10 +203,10 @@ case("embedding", lambda w, i: F.embedding(i, w), X(5, 3), Index("n"))
 case("embedding", lambda w, i: F.embedding(i, w), X(5, 3), Index(2, "n"))
 
 case("nll_loss", F.nll_loss, X("n", 5), Index("n"))
-case("nll_loss", lambda x, t: F.nll_loss(x, t, "none"), X("n", 5), Index("n"))
+case("nll_loss", lambda x, t: F.nll_loss(x, t, reduction="none"), X("n", 5), Index("n"))
 case("nll_loss", F.nll_loss, X(5), Index())
 case("cross_entropy", F.cross_entropy, X("n", 5), Index("n"))
-case("cross_entropy", lambda x, t: F.cross_entropy(x, t, "sum"), X("n", 5), Index("n"))
+case("cross_entropy", lambda x, t: F.cross_entropy(x, t, reduction="sum"), X("n", 5), Index("n"))
 case("mse_loss", F.mse_loss, X("n", 3), X("n", 3))
 case("mse_loss", lambda x, y: F.mse_loss(x, y, "none"), X("n", 3), X("n", 3))
 

@@ -72,7 +72,7 @@ _RUN: dict[str, Any] = {
     "layer_norm": lambda _, x: F.layer_norm(x, x.shape[-1]),
     "mm": lambda _, x, y: F.mm(x, y.to(x.dtype)),
     "cat": lambda dim, x, y: F.cat([x, y], dim),
-    "cross_entropy": lambda how, x, i: F.cross_entropy(x, i, how),
+    "cross_entropy": lambda how, x, i: F.cross_entropy(x, i, reduction=how),
     "index_select": lambda _, x, i: F.index_select(x, 0, i),
     "gather": lambda _, x, i: F.gather(x, 1, F.unsqueeze(i, 1)),
     "scatter_add": lambda _, x, i: F.scatter_add(F.zeros_like(x[0]), 0, i, F.sum(x, 1)),

@@ -37,7 +37,7 @@ def log_softmax(x):
 
 def cross_entropy(x, target):
     y = normalize.log_softmax(x, 1)
-    losses = loss.nll_loss(y, target, "none")
+    losses = loss.nll_loss(y, target, reduction="none")
     seed = view.expand(view.reshape(arithmetic.ones_like(reduce.mean(losses)) / x.shape[0], (1,)), (x.shape[0],))
     g = index.spread(-seed, target, extent=x.shape[1])
     return losses, g - transcendental.exp(y) * reduce.sum_(g, dim=(1,), keepdim=True)

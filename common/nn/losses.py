@@ -1,0 +1,252 @@
+"""Losses as modules: functions of `common.functional` with their arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from common import functional as F
+from common.leaf import Buffer
+from common.nn.module import Module
+
+
+class _Loss(Module):
+    """A loss; weights are buffers, and so part of the state, as in PyTorch."""
+
+    def __init__(self, reduction: str = "mean", **weights: Any) -> None:
+        super().__init__()
+        self.reduction = reduction
+        for name, weight in weights.items():
+            setattr(self, name, weight if weight is None or isinstance(weight, Buffer) else Buffer(weight))
+
+    def extra_repr(self) -> str:
+        """The arguments that are numbers and strings."""
+        shown = {k: v for k, v in self.__dict__.items() if not k.startswith("_") and k != "training"}
+        return ", ".join(f"{name}={value!r}" for name, value in shown.items() if value is not None)
+
+
+class CrossEntropyLoss(_Loss):
+    """Minus the log-probability of the target class, of logits.
+
+    Parameters
+    ----------
+    weight : (classes,) factor of each class's loss, or None.
+    ignore_index : a target that counts as no loss.
+    reduction : "mean", "sum" or "none".
+    label_smoothing : the part of a target's probability that is spread evenly over all classes.
+    """
+
+    def __init__(
+        self, weight: Any = None, *, ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0
+    ) -> None:
+        super().__init__(reduction, weight=weight)
+        self.ignore_index, self.label_smoothing = ignore_index, label_smoothing
+
+    def forward(self, input: Any, target: Any) -> Any:
+        """Loss of input (batch, classes, ...) for target (batch, ...), int64 or int32, or probabilities like input."""
+        return F.cross_entropy(
+            input, target, self.weight, ignore_index=self.ignore_index, reduction=self.reduction,
+            label_smoothing=self.label_smoothing,
+        )  # fmt: skip
+
+
+class NLLLoss(_Loss):
+    """Minus the log-probability of the target class, of log-probabilities.
+
+    Parameters
+    ----------
+    weight : (classes,) factor of each class's loss, or None.
+    ignore_index : a target that counts as no loss.
+    reduction : "mean", "sum" or "none".
+    """
+
+    def __init__(self, weight: Any = None, *, ignore_index: int = -100, reduction: str = "mean") -> None:
+        super().__init__(reduction, weight=weight)
+        self.ignore_index = ignore_index
+
+    def forward(self, input: Any, target: Any) -> Any:
+        """Loss of input (batch, classes, ...) for target (batch, ...), int64 or int32."""
+        return F.nll_loss(input, target, self.weight, ignore_index=self.ignore_index, reduction=self.reduction)
+
+
+class BCELoss(_Loss):
+    """Binary cross-entropy of probabilities.
+
+    Parameters
+    ----------
+    weight : factor of each loss, broadcast; or None.
+    reduction : "mean", "sum" or "none".
+    """
+
+    def __init__(self, weight: Any = None, *, reduction: str = "mean") -> None:
+        super().__init__(reduction, weight=weight)
+
+    def forward(self, input: Any, target: Any) -> Any:
+        """Loss of input and target (...): () or, unreduced, (...)."""
+        return F.binary_cross_entropy(input, target, self.weight, reduction=self.reduction)
+
+
+class BCEWithLogitsLoss(_Loss):
+    """Binary cross-entropy of logits.
+
+    Parameters
+    ----------
+    weight : factor of each loss, broadcast; or None.
+    reduction : "mean", "sum" or "none".
+    pos_weight : factor of the term with the target, broadcast; or None.
+    """
+
+    def __init__(self, weight: Any = None, *, reduction: str = "mean", pos_weight: Any = None) -> None:
+        super().__init__(reduction, weight=weight, pos_weight=pos_weight)
+
+    def forward(self, input: Any, target: Any) -> Any:
+        """Loss of input and target (...): () or, unreduced, (...)."""
+        return F.binary_cross_entropy_with_logits(
+            input, target, self.weight, reduction=self.reduction, pos_weight=self.pos_weight
+        )
+
+
+class MSELoss(_Loss):
+    """Squared difference.
+
+    Parameters
+    ----------
+    reduction : "mean", "sum" or "none".
+    """
+
+    def forward(self, input: Any, target: Any) -> Any:
+        """Loss of input and target (...): () or, unreduced, (...)."""
+        return F.mse_loss(input, target, reduction=self.reduction)
+
+
+class L1Loss(_Loss):
+    """Absolute difference.
+
+    Parameters
+    ----------
+    reduction : "mean", "sum" or "none".
+    """
+
+    def forward(self, input: Any, target: Any) -> Any:
+        """Loss of input and target (...): () or, unreduced, (...)."""
+        return F.l1_loss(input, target, reduction=self.reduction)
+
+
+class SmoothL1Loss(_Loss):
+    """Absolute difference, a parabola near 0.
+
+    Parameters
+    ----------
+    beta : where the parabola ends.
+    reduction : "mean", "sum" or "none".
+    """
+
+    def __init__(self, reduction: str = "mean", beta: float = 1.0) -> None:
+        super().__init__(reduction)
+        self.beta = beta
+
+    def forward(self, input: Any, target: Any) -> Any:
+        """Loss of input and target (...): () or, unreduced, (...)."""
+        return F.smooth_l1_loss(input, target, reduction=self.reduction, beta=self.beta)
+
+
+class HuberLoss(_Loss):
+    """Squared difference, a straight line far from 0.
+
+    Parameters
+    ----------
+    delta : where the parabola ends.
+    reduction : "mean", "sum" or "none".
+    """
+
+    def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
+        super().__init__(reduction)
+        self.delta = delta
+
+    def forward(self, input: Any, target: Any) -> Any:
+        """Loss of input and target (...): () or, unreduced, (...)."""
+        return F.huber_loss(input, target, reduction=self.reduction, delta=self.delta)
+
+
+class KLDivLoss(_Loss):
+    """Kullback-Leibler divergence from log-probabilities to a target.
+
+    Parameters
+    ----------
+    log_target : whether the target is given by its logarithms.
+    reduction : "mean", "batchmean", "sum" or "none".
+    """
+
+    def __init__(self, reduction: str = "mean", log_target: bool = False) -> None:
+        super().__init__(reduction)
+        self.log_target = log_target
+
+    def forward(self, input: Any, target: Any) -> Any:
+        """Loss of input and target (...): () or, unreduced, (...)."""
+        return F.kl_div(input, target, reduction=self.reduction, log_target=self.log_target)
+
+
+class SoftMarginLoss(_Loss):
+    """log(1 + e^(-y x)).
+
+    Parameters
+    ----------
+    reduction : "mean", "sum" or "none".
+    """
+
+    def forward(self, input: Any, target: Any) -> Any:
+        """Loss of input and target (...): () or, unreduced, (...)."""
+        return F.soft_margin_loss(input, target, reduction=self.reduction)
+
+
+class HingeEmbeddingLoss(_Loss):
+    """Distances of pairs that belong together, margins of those that do not.
+
+    Parameters
+    ----------
+    margin : how far apart pairs should be.
+    reduction : "mean", "sum" or "none".
+    """
+
+    def __init__(self, margin: float = 1.0, reduction: str = "mean") -> None:
+        super().__init__(reduction)
+        self.margin = margin
+
+    def forward(self, input: Any, target: Any) -> Any:
+        """Loss of input and target (...): () or, unreduced, (...)."""
+        return F.hinge_embedding_loss(input, target, reduction=self.reduction, margin=self.margin)
+
+
+class MarginRankingLoss(_Loss):
+    """How far pairs are from the right order.
+
+    Parameters
+    ----------
+    margin : how far apart the ranks should be.
+    reduction : "mean", "sum" or "none".
+    """
+
+    def __init__(self, margin: float = 0.0, reduction: str = "mean") -> None:
+        super().__init__(reduction)
+        self.margin = margin
+
+    def forward(self, input1: Any, input2: Any, target: Any) -> Any:
+        """Loss of ranks input1 and input2 (...) for target 1 or -1: () or, unreduced, (...)."""
+        return F.margin_ranking_loss(input1, input2, target, reduction=self.reduction, margin=self.margin)
+
+
+class CosineSimilarity(Module):
+    """Cosine of the angle between vectors.
+
+    Parameters
+    ----------
+    dim : along which the vectors lie.
+    eps : least value of a norm.
+    """
+
+    def __init__(self, dim: int = 1, eps: float = 1e-8) -> None:
+        super().__init__()
+        self.dim, self.eps = dim, eps
+
+    def forward(self, x1: Any, x2: Any) -> Any:
+        """Similarity of x1 and x2 (...), without the dimension."""
+        return F.cosine_similarity(x1, x2, self.dim, self.eps)
