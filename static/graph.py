@@ -19,6 +19,7 @@ networkx.DiGraph, for algorithms and for users.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from operator import is_
 from typing import TYPE_CHECKING, Any
 
 from common.op import Op
@@ -190,7 +191,14 @@ def rebuild(graph: Graph, nodes: Iterable[Node], replace: dict[tuple[int, int], 
     Parameters
     ----------
     replace : value key -> value (or number) that takes its place, already final.
+
+    Returns
+    -------
+    Graph : `graph` itself if nothing changes.
     """
+    nodes = list(nodes)
+    if not replace and len(nodes) == len(graph.nodes) and all(map(is_, nodes, graph.nodes)):
+        return graph
     moved: dict[tuple[int, int], Value] = {}
 
     def new(value: Any) -> Any:

@@ -1,7 +1,7 @@
 """Rewrites of a graph that keep every bit. A pass is a function ``Graph -> Graph`` in a file of its own.
 
 Adding one: write ``static/passes/verb_noun.py`` with a function of that name whose docstring's first line states
-the rewrite, and name it in `PIPELINE`. The graph is verified after each pass.
+the rewrite, and name it in `PIPELINE`. The graph is verified after each pass that changed it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class PassReport(NamedTuple):
 
 
 def run_passes(graph: Graph, pipeline: tuple[Pass, ...] = PIPELINE) -> tuple[Graph, list[PassReport]]:
-    """Apply passes in order and verify the graph after each.
+    """Apply passes in order and verify the graph after each that changed it.
 
     Raises
     ------
@@ -40,8 +40,9 @@ def run_passes(graph: Graph, pipeline: tuple[Pass, ...] = PIPELINE) -> tuple[Gra
     """
     reports = []
     for rewrite in pipeline:
-        before, start = len(graph.nodes), perf_counter()
-        graph = rewrite(graph)
-        verify(graph, rewrite.__name__)
-        reports.append(PassReport(rewrite.__name__, before, len(graph.nodes), perf_counter() - start))
+        given, start = graph, perf_counter()
+        graph = rewrite(given)
+        if graph is not given:
+            verify(graph, rewrite.__name__)
+        reports.append(PassReport(rewrite.__name__, len(given.nodes), len(graph.nodes), perf_counter() - start))
     return graph, reports

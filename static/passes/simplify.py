@@ -15,7 +15,7 @@ def simplify(graph: Graph) -> Graph:
         target = _same_as(node, replace)
         if target is not None and _same_spec(target, node.outputs[0]):
             replace[node.outputs[0].key] = target
-    return rebuild(graph, graph.nodes, replace) if replace else graph
+    return rebuild(graph, graph.nodes, replace)
 
 
 def _same_as(node: Node, replace: dict[tuple[int, int], Any]) -> Any:
