@@ -32,7 +32,7 @@ def integer(value: Any, op: str, name: str) -> Any:
             raise
         except TypeError:
             pass
-    raise ArgumentError(f"{op}(): argument '{name}' must be int, not {type(value).__name__} ({_short(value)})")
+    raise ArgumentError(f"{op}(): argument '{name}' must be int, not {type(value).__name__} ({shown(value)})")
 
 
 def integers(values: Any, op: str, name: str) -> tuple[Any, ...]:
@@ -47,6 +47,7 @@ def integers(values: Any, op: str, name: str) -> tuple[Any, ...]:
     return (integer(values, op, name),)
 
 
-def _short(value: Any) -> str:
+def shown(value: Any) -> str:
+    """The text of a value for a message, shortened."""
     text = repr(value)
     return text if len(text) <= 40 else f"{text[:37]}..."

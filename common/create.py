@@ -34,9 +34,9 @@ def operand(x: Any, *others: Any) -> Any:
         return lift(to_array(x, copy=False))
     if isinstance(x, Dim):
         return as_operand(x)
-    if isinstance(x, NUMBERS) and all(map(_is_number, others)):
-        return lift(to_array(x))
-    return x
+    if not isinstance(x, NUMBERS):
+        raise TypeError  # the public function names the argument, see `common.diagnose`
+    return lift(to_array(x)) if all(map(_is_number, others)) else x
 
 
 def _is_number(x: Any) -> bool:
@@ -44,6 +44,19 @@ def _is_number(x: Any) -> bool:
     if isinstance(x, TensorBase):
         return getattr(getattr(x.data, "spec", None), "weak", False) and not x.requires_grad
     return isinstance(x, NUMBERS)
+
+
+def known_dtype(dtype: Any) -> np.dtype:
+    """What numpy takes for a dtype.
+
+    Raises
+    ------
+    DTypeError : it is none.
+    """
+    try:
+        return np.dtype(dtype)
+    except TypeError:
+        raise DTypeError(f"{dtype!r} is no dtype; supported are {[d.name for d in SUPPORTED]}") from None
 
 
 def _as_tensor(x: Any, dtype: Any = None) -> Any:
@@ -79,7 +92,7 @@ def to_array(data: Any, dtype: Any = None, *, copy: bool = True) -> np.ndarray:
     except ValueError as error:
         raise ArgumentError(f"expected numbers in equally long sequences: {error}") from None
     if dtype is not None:
-        wanted = np.dtype(dtype)
+        wanted = known_dtype(dtype)
     elif array.dtype.kind not in "fi" or _has_dtype(data):
         wanted = array.dtype.newbyteorder("=")
     else:
@@ -149,4 +162,4 @@ def from_numpy(array: np.ndarray) -> Any:
     """
     if not isinstance(array, np.ndarray):
         raise ArgumentError(f"expected np.ndarray (got {type(array).__name__})")
-    return lift(array)
+    return lift(to_array(array, copy=False))

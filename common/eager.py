@@ -19,6 +19,7 @@ from common import eager_kernels as kernels
 from common import op as ops
 from common.dtypes import compute_dtypes, operand_dtypes
 from common.errors import DivisionByZeroError, IndexRangeError
+from common.number import as_array, check_range
 from common.op import Op, out_specs
 from common.shapes import broadcast_shapes
 from common.spec import Spec
@@ -134,7 +135,7 @@ def run(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     for x in operands:
         kind = type(x)
         if kind is not _ndarray and (not isinstance(x, NUMBERS) or isinstance(x, np.generic)):
-            x = np.asarray(x)
+            x = as_array(x)
             kind = _ndarray
         arrays.append(x)
         forms.append((x.shape, x.dtype) if kind is _ndarray else kind)
@@ -254,6 +255,8 @@ def _cached_number(value: Any, dtype: np.dtype) -> np.ndarray:
 
 
 def _make_number(value: Any, dtype: np.dtype) -> np.ndarray:
+    if type(value) is int:
+        check_range(value)
     with np.errstate(all="ignore"):
         array = np.array(value).astype(dtype)
     array.flags.writeable = False

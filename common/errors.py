@@ -6,6 +6,7 @@
     |-- ShapeError            RuntimeError, ValueError   operands do not fit together
     |-- DTypeError            TypeError, RuntimeError    an op is not defined for a dtype
     |-- ArgumentError         TypeError, ValueError      an argument of the wrong kind
+    |-- AllocationError       MemoryError, RuntimeError  a result that does not fit into memory
     |-- IndexRangeError       IndexError, RuntimeError   an index outside its dimension
     |-- DivisionByZeroError   ZeroDivisionError          integer division by zero
     |-- GradientError         RuntimeError               differentiation cannot go on
@@ -36,6 +37,10 @@ class DTypeError(TwingradError, TypeError, RuntimeError):
 
 class ArgumentError(TwingradError, TypeError, ValueError):
     """An argument of the wrong kind or value."""
+
+
+class AllocationError(TwingradError, MemoryError, RuntimeError):
+    """A result that does not fit into memory."""
 
 
 class IndexRangeError(TwingradError, IndexError, RuntimeError):

@@ -9,7 +9,7 @@ import numpy as np
 
 from common import autograd, dtypes, hooks, mode
 from common.aliasing import refuse_shared
-from common.create import lift
+from common.create import known_dtype, lift
 from common.dim import same_shape
 from common.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from common.frames import user_frame
@@ -264,7 +264,7 @@ def concrete(self: TensorBase) -> np.ndarray:
 
 def to(self: TensorBase, dtype: Any) -> TensorBase:
     """The tensor in another dtype; itself where it has it already."""
-    target = np.dtype(dtype)
+    target = known_dtype(dtype)
     if target not in dtypes.SUPPORTED:
         raise DTypeError(f"to(): dtype {target} is not supported; supported are {[d.name for d in dtypes.SUPPORTED]}")
     return self if self.dtype == target else REGISTRY["to"](self, dtype=target, x_dtype=self.dtype)

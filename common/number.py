@@ -8,6 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from common.arguments import shown
+from common.errors import ArgumentError
+
 
 class Number(float):
     """A float argument: a weak float64 whose ``+ - *`` are IEEE 754's and whose ``/`` and ``**`` are ops.
@@ -54,3 +57,27 @@ for _name, _target in (("truediv", "div"), ("pow", "pow")):
     setattr(Number, f"__r{_name}__", _op(_target, swapped=True))
 Number.__neg__ = lambda self: Number(-float(self))  # type: ignore[method-assign]
 Number.__abs__ = lambda self: Number(math.fabs(self))  # type: ignore[method-assign]
+
+
+def check_range(value: int) -> None:
+    """Refuse an int that is no int64, in which programs hold their ints.
+
+    Raises
+    ------
+    ArgumentError : it is out of range.
+    """
+    if not -(2**63) <= value < 2**63:
+        raise ArgumentError(f"the number {value} does not fit into int64, in which ints are held; a float may do")
+
+
+def as_array(x: Any) -> np.ndarray:
+    """A numpy scalar or a list of numbers as an array.
+
+    Raises
+    ------
+    ArgumentError : it is neither.
+    """
+    array: np.ndarray = np.asarray(x)
+    if array.dtype.kind not in "biuf":
+        raise ArgumentError(f"expected a Tensor or a number, not {type(x).__name__} ({shown(x)})")
+    return array

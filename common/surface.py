@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from common import create, dtypes, functional, mode, random, transforms
+from common.diagnose import STUMBLES, Place, stumbled
 from common.native import pool
 from common.op import Op
 from common.ops import create as fills
@@ -140,12 +141,15 @@ def signature_of(function: Any) -> inspect.Signature:
     return inspect.signature(function)
 
 
-def bind(name: str, function: Any, template: Callable[..., list[str]], home: str, **scope: Any) -> Callable[..., Any]:
+def bind(
+    name: str, function: Any, template: Callable[..., list[str]], home: str, takes_operands: bool = True, **scope: Any
+) -> Callable[..., Any]:
     """An engine's version of a public function, with the same signature.
 
     Parameters
     ----------
     template : ``template(operands, sequences, call) -> lines`` of the body; `call` is the call of `function`.
+    takes_operands : whether parameters with the names of operands are operands.
     home : file of the engine's package; frames of the result count as the package's own.
     scope : names that the body uses.
 
@@ -187,8 +191,18 @@ def bind(name: str, function: Any, template: Callable[..., list[str]], home: str
             f"listed = len({several}) == 1 and isinstance({several}[0], (list, tuple))",
             f"if listed: {several} = {several}[0]",
         ]
-    source = f"def {name}({', '.join(heads)}):\n" + "".join(f"    {line}\n" for line in body)
-    space: dict[str, Any] = {**scope, **defaults, "_function": function}
+    given = ", ".join(f"{shown!r}: {shown}" for shown in public.values())
+    lines = ["try:", *(f"    {line}" for line in body)]
+    lines += ["except _stumbles as error:", f"    raise _stumbled(_place, {{{given}}}, error)"]
+    source = f"def {name}({', '.join(heads)}):\n" + "".join(f"    {line}\n" for line in lines)
+    place = Place(
+        name,
+        tuple(public[n] for n in public if takes_operands and n in OPERANDS),
+        tuple(public[n] for n in public if takes_operands and n in SEQUENCES),
+        tuple(public[n] for n, p in signature.parameters.items() if p.default is not p.empty),
+    )
+    diagnosis = {"_stumbles": STUMBLES, "_stumbled": stumbled, "_place": place}
+    space: dict[str, Any] = {**diagnosis, **scope, **defaults, "_function": function}
     exec(compile(source, str(Path(home).parent / f"<{name}>"), "exec"), space)
     bound: Callable[..., Any] = space[name]
     bound.__doc__ = function.doc if isinstance(function, Op) else function.__doc__

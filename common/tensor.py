@@ -18,6 +18,7 @@ from common.dtypes import number_spec, operand_dtypes
 from common.eager import Recipe, recipe, recipes
 from common.errors import EscapedTracerError, ShapeError, StateError
 from common.frames import user_frame
+from common.number import as_array
 from common.op import REGISTRY, Op
 from common.spec import Spec
 from common.tape import Edge, Node, next_number
@@ -199,7 +200,7 @@ def record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
             edges.append(x if node is None else (node, x.output_nr) if x.output_nr else node)
             continue
         if not isinstance(x, NUMBERS) or isinstance(x, np.generic):
-            x = np.asarray(x)
+            x = as_array(x)
         payloads.append(x)
         forms.append((x.shape, x.dtype) if isinstance(x, _ndarray) else type(x))
         edges.append(None)
@@ -263,7 +264,8 @@ def _record_traced(trace: Any, op: Op, operands: Sequence[Any], attrs: Mapping[s
     if op.kind == "elementwise":
         operands = cast_operands(op, operands)
     payloads = [trace.payload(x) for x in operands]
-    result = op(*payloads, **attrs) if op.forward is None else op.forward(*payloads, **attrs)
+    inline = op.forward is not None and trace.inlines
+    result = op.forward(*payloads, **attrs) if inline else op(*payloads, **attrs)  # type: ignore[misc]
     outputs = result if type(result) is tuple else (result,)
     tensors = [trace.wrap(y) for y in outputs]
     if op.differentiable and _grad_enabled():

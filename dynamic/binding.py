@@ -29,7 +29,7 @@ def _creation_body(tensors: list[str], sequences: list[str], call: str) -> list[
 
 def bind(names: dict[str, Any]) -> dict[str, Callable[..., Any]]:
     """Functions of tensors; those with a short path of their own take it at once."""
-    scope = {"Tensor": Tensor, "operand": operand, "operands": operands}
+    scope: dict[str, Any] = {"Tensor": Tensor, "operand": operand, "operands": operands}
     bound = {}
     for name, function in names.items():
         operator = Tensor.__dict__.get(_OPERATORS.get(name, name))
@@ -49,5 +49,5 @@ def _short_body(tensors: list[str], sequences: list[str], call: str) -> list[str
 
 def bind_creation(names: dict[str, Any]) -> dict[str, Callable[..., Any]]:
     """Functions that make tensors of sizes or data."""
-    scope = {"wrap": wrap, "ndarray": np.ndarray}
+    scope: dict[str, Any] = {"wrap": wrap, "ndarray": np.ndarray, "takes_operands": False}
     return {name: surface.bind(name, f, _creation_body, __file__, **scope) for name, f in names.items()}

@@ -36,6 +36,8 @@ class ArrayTensor(TensorBase):
 class AtOnce:
     """What takes the place of a trace: operands are arrays, and ops run instead of being recorded."""
 
+    inlines = False
+
     def wrap(self, payload: Any) -> ArrayTensor:
         """A tensor over an array."""
         return ArrayTensor(np.asarray(payload))

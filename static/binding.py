@@ -25,7 +25,7 @@ def _recorded_body(tensors: list[str], sequences: list[str], call: str) -> list[
 
 
 def _public_body(tensors: list[str], sequences: list[str], call: str) -> list[str]:
-    given = "".join(f"{x}, " for x in [*tensors, *(f"*{x}" for x in sequences)])
+    given = "".join(f"{x}, " for x in [*tensors, *(f"*each({x})" for x in sequences)])
     return [f"return {call} if recorded(({given})) else run_at_once(lambda: {call})"]
 
 
@@ -34,13 +34,25 @@ def _recorded(operands: tuple[Any, ...]) -> bool:
     return mode.current_trace() is not None or any(isinstance(x, TensorBase) for x in operands)
 
 
+def _each(xs: Any) -> Any:
+    """A sequence of operands; of anything else, which will be refused, nothing."""
+    return xs if isinstance(xs, (tuple, list)) else ()
+
+
 def bind(names: dict[str, Any]) -> dict[str, Function]:
     """Functions of tensors."""
     bound = {}
     for name, function in names.items():
         converting = surface.bind(name, function, _recorded_body, __file__, operand=operand, operands=operands)
         bound[name] = surface.bind(
-            name, converting, _public_body, __file__, recorded=_recorded, run_at_once=run_at_once
+            name,
+            converting,
+            _public_body,
+            __file__,
+            recorded=_recorded,
+            each=_each,
+            run_at_once=run_at_once,
+            _stumbles=(),  # the function inside has looked at its arguments already
         )
         bound[name].__doc__ = converting.__doc__
     return bound
@@ -48,7 +60,7 @@ def bind(names: dict[str, Any]) -> dict[str, Function]:
 
 def bind_creation(names: dict[str, Any]) -> dict[str, Function]:
     """Functions that make tensors of sizes or data."""
-    scope = {"recorded": _recorded, "run_at_once": run_at_once}
+    scope: dict[str, Any] = {"recorded": _recorded, "run_at_once": run_at_once, "takes_operands": False}
     return {
         name: surface.bind(name, f, lambda _, __, call: _public_body([], [], call), __file__, **scope)
         for name, f in names.items()

@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 
 from common import mode
+from common.diagnose import allocation_error, too_large
 from common.dtypes import SUPPORTED
-from common.errors import ArgumentError, DTypeError, GradientError, TraceError
+from common.errors import ArgumentError, DTypeError, GradientError, TraceError, TwingradError
 from common.tensor import TensorBase
 from common.tree import flatten
 from static.explain import Explanation
@@ -112,7 +113,12 @@ class Function:
             )
         if traced.program is not None and not traced.trace.fixed and not kwargs and all(map(_is_plain, args)):
             self._last = hit
-        return traced.run(plan, [leaves[i] for i in traced.positions], as_tensors)
+        try:
+            return traced.run(plan, [leaves[i] for i in traced.positions], as_tensors)
+        except (MemoryError, ValueError) as error:
+            if too_large(error) and not isinstance(error, TwingradError):
+                raise allocation_error(self.__name__, error) from error
+            raise
 
     def _array_of(self, x: TensorBase, position: int) -> np.ndarray:
         if isinstance(x, Tracer):
@@ -143,7 +149,12 @@ class Function:
             self.traces.append(traced)
             env = traced.env(leaves)
         self.plans_made += 1
-        return traced, traced.plan(env)
+        try:
+            return traced, traced.plan(env)
+        except (MemoryError, OverflowError, ValueError) as error:
+            if isinstance(error, OverflowError) or too_large(error):
+                raise allocation_error(self.__name__, error) from error
+            raise
 
     @property
     def newest(self) -> Traced:

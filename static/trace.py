@@ -21,6 +21,7 @@ from common.dtypes import SUPPORTED, number_spec, operand_dtypes
 from common.eager import run
 from common.errors import DTypeError, TraceError
 from common.frames import locate, user_frame
+from common.number import as_array, check_range
 from common.op import REGISTRY, Op, out_specs
 from common.spec import Spec
 from common.tensor import NUMBERS, TensorBase, spec_of
@@ -59,7 +60,10 @@ class Trace:
     assumed : id -> (tensor, whether its `.grad` was None) for tensors whose `.grad` the program has read.
     origin : the tape's node whose gradient rule is running; its line stands for the rule's nodes.
     fixed : argument position -> number, for number arguments that the program used as Python numbers.
+    inlines : whether composites are recorded as what they are made of.
     """
+
+    inlines = True
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -162,6 +166,8 @@ class Trace:
         """The value that stands for an operand in this trace."""
         kind = type(x)
         if kind is Value or kind in NUMBERS:
+            if kind is int:
+                check_range(x)
             return x
         if isinstance(x, Tracer):
             if x.trace is not self:
@@ -175,7 +181,7 @@ class Trace:
             return self.constant(x)
         if isinstance(x, NUMBERS):
             return x
-        array = x if isinstance(x, np.ndarray) else np.asarray(x)
+        array = x if isinstance(x, np.ndarray) else as_array(x)
         if id(x) not in self._values:
             self._capture(x, Captured("array", array), array)
         return self._values[id(x)]

@@ -196,6 +196,11 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
     ShapeError : sizes that do not fit.
     DTypeError : the dtypes differ.
     """
+    if weight.ndim != 3 or input1.ndim == 0:
+        raise ShapeError(
+            f"bilinear(): expected inputs of at least 1 dimension and a weight of 3, got {tuple(input1.shape)} and "
+            f"{tuple(weight.shape)}"
+        )
     if input1.ndim != input2.ndim:
         raise ShapeError(f"bilinear(): input dimensions do not match: got {input1.ndim} and {input2.ndim}")
     if input1.dtype != input2.dtype or input1.dtype != weight.dtype:

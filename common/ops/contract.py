@@ -10,8 +10,9 @@ from collections.abc import Collection
 from typing import Any
 
 from common.apply import apply
+from common.arguments import integers
 from common.dim import same
-from common.errors import DTypeError, IndexRangeError, ShapeError
+from common.errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
 from common.ops.linalg import bmm_, mm_
 from common.ops.reduce import normalize_dim, sum_
 from common.ops.view import permute_, reshape
@@ -130,7 +131,9 @@ def tensordot(a: Any, b: Any, dims: Any = 2) -> Any:
             raise ShapeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
         first, second = [*range(a.ndim - dims, a.ndim)], [*range(dims)]
     else:
-        first, second = ([d] if isinstance(d, int) else list(d) for d in dims)
+        if not isinstance(dims, (tuple, list)) or len(dims) != 2:
+            raise ArgumentError(f"tensordot(): argument 'dims' must be an int or a pair of lists, got {dims!r}")
+        first, second = ([*integers(d, "tensordot", "dims")] for d in dims)
     if len(first) != len(second):
         raise ShapeError("both dimension lists should have same length")
     if a.dtype != b.dtype:

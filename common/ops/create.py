@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from common import mode
+from common.arguments import integer
 from common.dim import Dim
 from common.dtypes import DEFAULT_FLOAT, SUPPORTED, bool_, int64
 from common.errors import ArgumentError, DTypeError, ShapeError
@@ -76,12 +77,11 @@ def sizes(size: tuple[Any, ...]) -> tuple[Any, ...]:
     """
     if len(size) == 1 and isinstance(size[0], (tuple, list)):
         size = tuple(size[0])
-    for n in size:
-        if isinstance(n, float) or not hasattr(n, "__index__"):
-            raise ArgumentError(f"a size must be an int, got {n!r}")
+    found = tuple([n if type(n) is int else integer(n, "size", "size") for n in size])
+    for n in found:
         if isinstance(n, int) and n < 0:
             raise ShapeError(f"Trying to create tensor with negative dimension {n}: {list(size)}")
-    return tuple(int(n) if isinstance(n, np.integer) else n for n in size)
+    return found
 
 
 def dtype_or(dtype: Any, default: Any) -> np.dtype:
@@ -91,10 +91,9 @@ def dtype_or(dtype: Any, default: Any) -> np.dtype:
     ------
     DTypeError : a dtype without ops.
     """
-    try:
-        wanted = np.dtype(default if dtype is None else dtype)
-    except TypeError:
-        raise DTypeError(f"dtype {dtype!r} is not a dtype; supported are {[d.name for d in SUPPORTED]}") from None
+    from common.create import known_dtype
+
+    wanted = known_dtype(default if dtype is None else dtype)
     if wanted not in SUPPORTED:
         raise DTypeError(f"dtype {wanted} is not supported; supported are {[d.name for d in SUPPORTED]}")
     return wanted
@@ -145,6 +144,8 @@ def full(size: Any, fill_value: Any, dtype: Any = None) -> Any:
     ------
     ArgumentError : `fill_value` is not a number.
     """
+    if isinstance(fill_value, np.generic):
+        fill_value = fill_value.item()
     if isinstance(fill_value, Dim):
         fill_value = fill_value.scope.number(fill_value)
     if getattr(fill_value, "ndim", None) == 0:
@@ -209,6 +210,9 @@ def arange(start: Any, end: Any = None, step: Any = 1, dtype: Any = None) -> Any
 
     if end is None:
         start, end = 0, start
+    for name, x in (("start", start), ("end", end), ("step", step)):
+        if isinstance(x, float) and not math.isfinite(x):
+            raise ArgumentError(f"arange(): argument '{name}' must be finite, got {x}")
     if step == 0 or (end < start if step > 0 else end > start):
         raise ArgumentError(f"arange(): step {step} must be nonzero and lead from {start} to {end}")
     fractional = any(isinstance(x, float) for x in (start, end, step))

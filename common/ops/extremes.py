@@ -9,7 +9,7 @@ import numpy as np
 
 from common.aliases import accept_numpy_names
 from common.dtypes import int16, int64, uint8
-from common.errors import ShapeError
+from common.errors import ArgumentError, ShapeError
 from common.op import NativeCall, Op
 from common.ops._define import kernel
 from common.ops._samples import join, one
@@ -169,6 +169,8 @@ def min(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
 def _extremum(reduce: Any, elementwise: Any, position: Any, x: Any, dim: Any, keepdim: bool) -> Any:
     if dim is None:
         return reduce(x)
+    if isinstance(dim, (tuple, list)) or dim is Ellipsis or isinstance(dim, str):
+        raise ArgumentError(f"max(), min(): argument 'dim' must be int or a Tensor to compare with, got {dim!r}")
     if not isinstance(dim, int):
         return elementwise(x, dim)
     axis = normalize_dim(dim, x.ndim, "max")

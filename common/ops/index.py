@@ -151,6 +151,16 @@ def scatter_add(x: Any, dim: int, index: Any, src: Any) -> Any:
 
     require_index("scatter_add", index)
     axis = normalize_dim(dim, x.ndim, "scatter_add")
+    if not x.ndim == index.ndim == src.ndim:
+        raise ShapeError(
+            f"scatter_add(): Index tensor must have the same number of dimensions as self and src: got {index.ndim}, "
+            f"{x.ndim} and {src.ndim}"
+        )
+    if x.ndim == 0:
+        from common.ops.view import reshape
+
+        y = scatter_add(reshape(x, 1), 0, reshape(index, 1), reshape(src, 1))
+        return reshape(y, ())
     shapes = [(*s[:axis], *s[axis + 1 :]) for s in (x.shape, index.shape, src.shape)]
     sizes = zip(*shapes, strict=True) if len({len(s) for s in shapes}) == 1 else [(0, 1, 2)]
     if any(a != b or b != c for a, b, c in sizes) or index.shape[axis] != src.shape[axis]:

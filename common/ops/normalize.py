@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from common.aliases import accept_numpy_names
-from common.dim import Dim
+from common.arguments import integers, shown
 from common.op import Op
 from common.ops._define import composite
 from common.ops._samples import join, one
@@ -181,9 +181,12 @@ def layer_norm(x: Any, normalized_shape: Any, weight: Any = None, bias: Any = No
     >>> tw.layer_norm(tw.tensor([1.0, 3.0]), 2)
     tensor([-1.0000,  1.0000])
     """
-    from common.errors import ShapeError
+    from common.errors import ArgumentError, ShapeError
 
-    sizes = (normalized_shape,) if isinstance(normalized_shape, (int, Dim)) else tuple(normalized_shape)
+    sizes = integers(normalized_shape, "layer_norm", "normalized_shape")
+    given: Any = eps
+    if not isinstance(given, (int, float)) and not hasattr(given, "dtype"):
+        raise ArgumentError(f"layer_norm(): argument 'eps' must be a number, not {type(eps).__name__} ({shown(eps)})")
     if not sizes or len(sizes) > x.ndim or any(m != n for m, n in zip(x.shape[-len(sizes) :], sizes)):
         raise ShapeError(f"layer_norm(): normalized_shape {sizes} does not end the input's shape {tuple(x.shape)}")
     y = normalize_(x, dim=tuple(range(x.ndim - len(sizes), x.ndim)), eps=eps)[0]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from common.aliases import accept_numpy_names
+from common.arguments import integer
 from common.dim import same
 from common.dtypes import promote
 from common.errors import ArgumentError, ShapeError
@@ -187,6 +188,9 @@ def stack(tensors: Sequence[Any], dim: int = 0) -> Any:
     """
     from common.ops.view import unsqueeze
 
+    dim = integer(dim, "stack", "dim")
+    if not tensors:
+        raise ArgumentError("stack(): expects a non-empty TensorList")
     return cat([unsqueeze(x, dim) for x in tensors], dim if dim >= 0 else dim % (tensors[0].ndim + 1))
 
 

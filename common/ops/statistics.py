@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from common.aliases import accept_numpy_names
 from common.errors import ArgumentError
+from common.number import check_range
 from common.op import Op
 from common.ops._define import composite
 from common.ops._samples import join, of_reduction, one
@@ -31,7 +32,9 @@ class Aminmax(NamedTuple):
 def _freedom(shape: Any, dim: tuple[int, ...], correction: Any) -> Any:
     """The number of elements less `correction`, at least 0: dividing by 0 gives inf or nan, as in PyTorch."""
     n = reduced_size(shape, dim)
-    if not isinstance(correction, int):
+    if isinstance(correction, int):
+        check_range(correction)
+    else:
         n = int(n)  # polynomials of sizes have whole coefficients, so a trace is made per size
     return n - correction if n > correction else 0
 

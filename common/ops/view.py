@@ -9,6 +9,7 @@ import numpy as np
 
 from common import mode
 from common.aliases import accept_numpy_names
+from common.arguments import integer, integers
 from common.dim import same, same_shape
 from common.errors import IndexRangeError, ShapeError
 from common.op import Op
@@ -137,7 +138,7 @@ def _recorded(x: Any) -> bool:
 def _sizes(shape: tuple[Any, ...]) -> tuple[Any, ...]:
     if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
         shape = tuple(shape[0])
-    return tuple(int(n) if isinstance(n, np.integer) else n for n in shape)
+    return integers(shape, "reshape", "shape")
 
 
 def view(x: Any, *shape: Any) -> Any:
@@ -258,6 +259,7 @@ def unsqueeze(x: Any, dim: int) -> Any:
     ------
     IndexRangeError : `dim` is outside [-ndim - 1, ndim].
     """
+    dim = integer(dim, "unsqueeze", "dim")
     if not -x.ndim - 1 <= dim <= x.ndim:
         raise IndexRangeError(
             f"Dimension out of range (expected to be in range of [{-x.ndim - 1}, {x.ndim}], but got {dim})"
@@ -305,8 +307,9 @@ def broadcast_to(x: Any, shape: Any) -> Any:
     ------
     ShapeError : `x` does not broadcast to it.
     """
-    broadcast_shapes(x.shape, tuple(shape), op="broadcast_to")
-    return expand(x, shape)
+    target = integers(shape, "broadcast_to", "shape")
+    broadcast_shapes(x.shape, target, op="broadcast_to")
+    return expand(x, target)
 
 
 def sum_to(x: Any, shape: tuple[Any, ...]) -> Any:
@@ -338,6 +341,9 @@ def narrow(x: Any, dim: int, start: int, length: int) -> Any:
     from common.ops.reduce import normalize_dim
 
     axis = normalize_dim(dim, x.ndim, "narrow")
+    if x.ndim == 0:
+        raise ShapeError("narrow() cannot be applied to a 0-dim tensor.")
+    start, length = integer(start, "narrow", "start"), integer(length, "narrow", "length")
     extent = x.shape[axis]
     if start < 0:
         start = start + extent
@@ -363,9 +369,11 @@ def select(x: Any, dim: int, index: int) -> Any:
     """
     from common.ops.reduce import normalize_dim
 
-    axis = normalize_dim(dim, x.ndim, "select")
+    axis, index = normalize_dim(dim, x.ndim, "select"), integer(index, "select", "index")
+    if x.ndim == 0:
+        raise IndexRangeError("select() cannot be applied to a 0-dim tensor.")
     extent = x.shape[axis]
-    if x.ndim == 0 or index < -extent or index >= extent:
+    if index < -extent or index >= extent:
         raise IndexRangeError(
             f"select(): index {index} out of range for tensor of size {list(x.shape)} at dimension {axis}"
         )
