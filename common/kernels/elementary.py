@@ -22,16 +22,20 @@ from common.kernels.basic import (
     sqrt,
     square,
 )
+from common.kernels.compound import hypot, logaddexp, logaddexp2, logsigmoid, mish, silu, softplus
 from common.kernels.error_function import erf
-from common.kernels.exponential import exp, expm1
-from common.kernels.hyperbolic import sigmoid, tanh
+from common.kernels.exponential import exp, exp2, expm1
+from common.kernels.hyperbolic import cosh, sigmoid, sinh, tanh
+from common.kernels.inverse_hyperbolic import acosh, asinh, atanh
 from common.kernels.inverse_trigonometric import acos, asin, atan, atan2
 from common.kernels.logarithm import log, log1p
+from common.kernels.logarithm_bases import log2, log10
 from common.kernels.power import pow
 from common.kernels.trigonometric import cos, sin, tan
 
 __all__ = [
-    "abs", "acos", "asin", "atan", "atan2", "clamp", "cos", "erf", "exp", "expm1", "log", "log1p", "maximum",
-    "minimum", "pow", "reciprocal", "rsqrt", "sigmoid", "sign", "signbit", "sin", "sqrt", "square", "tan",
-    "tanh",
+    "abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "clamp", "cos", "cosh", "erf", "exp", "exp2",
+    "expm1", "hypot", "log", "log10", "log1p", "log2", "logaddexp", "logaddexp2", "logsigmoid", "maximum",
+    "minimum", "mish", "pow", "reciprocal", "rsqrt", "sigmoid", "sign", "signbit", "silu", "sin", "sinh",
+    "softplus", "sqrt", "square", "tan", "tanh",
 ]  # fmt: skip

@@ -1,12 +1,12 @@
-"""tanh and the logistic sigmoid."""
+"""The hyperbolic functions and the logistic sigmoid."""
 
 from __future__ import annotations
 
-from common.kernels.exponential import exp, expm1_times_half
+from common.kernels.exponential import exp, exp_halved, expm1_times_half
 from common.kernels.polynomial import at_most
 from common.native.primitives import Value, absolute, dtype_of, select, transfer_sign
 
-__all__ = ["sigmoid", "tanh"]
+__all__ = ["cosh", "sigmoid", "sinh", "tanh"]
 
 
 def tanh(x: Value) -> Value:
@@ -38,3 +38,30 @@ def sigmoid(x: Value) -> Value:
     """
     e = exp(-absolute(x))
     return select(x < 0.0, e, 1.0) / (1.0 + e)
+
+
+def sinh(x: Value) -> Value:
+    """Return the hyperbolic sine.
+
+    Formula: ``(E + E / (E + 1)) / 2`` with E = e^|x| - 1; E is used as a quarter, since sinh overflows later
+    than e^x.
+
+    Error: float64 2.16 ulp, float32 2.17 ulp.
+    """
+    wide = dtype_of(x).itemsize == 8
+    magnitude = absolute(x)
+    quarter = expm1_times_half(at_most(magnitude, 710.5 if wide else 89.5), halvings=2)
+    half = quarter + quarter / (4.0 * quarter + 1.0)
+    small = magnitude < (2.0**-28 if wide else 2.0**-13)
+    return transfer_sign(select(small, magnitude, half + half), x)
+
+
+def cosh(x: Value) -> Value:
+    """Return the hyperbolic cosine.
+
+    Formula: ``h + 1 / (4 h)`` with h = e^|x| / 2.
+
+    Error: float64 1.39 ulp, float32 1.39 ulp.
+    """
+    half = exp_halved(absolute(x))
+    return half + 0.25 / half

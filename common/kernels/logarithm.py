@@ -11,7 +11,7 @@ from common.kernels.exponential import FORMAT
 from common.kernels.polynomial import horner
 from common.native.primitives import Value, absolute, bits, constant, dtype_of, from_bits, lshr, select
 
-__all__ = ["log", "log1p", "split_exponent"]
+__all__ = ["at_borders", "log", "log1p", "log1p_doubled", "split_exponent", "split_sum"]
 
 
 class _Split(NamedTuple):
@@ -57,6 +57,13 @@ def split_exponent(x: Value, subnormal: bool = True) -> tuple[Value, Value, Valu
     return from_bits(pattern - field), k, field
 
 
+def at_borders(x: Value, y: Value) -> Value:
+    """Return ``y``, a logarithm of x, with its limits at 0 and infinity, and NaN for x < 0 and NaN."""
+    y = select(x == np.inf, x, y)
+    y = select(x == 0.0, -np.inf, y)
+    return select(x >= 0.0, y, np.nan)
+
+
 def _log(x: Value, f: Value, k: Value, correction: Value | None) -> Value:
     """Return ``k ln 2 + log(1 + f) + correction``, smallest terms first."""
     high, low = _LN2[dtype_of(f)]
@@ -69,10 +76,7 @@ def _log(x: Value, f: Value, k: Value, correction: Value | None) -> Value:
         tail = s * (half_square + z * horner(z, fitted.LOG_64)) + tail
     else:
         tail = f * f * f * horner(f, fitted.LOG_32) + tail
-    y = k * high - ((half_square - tail) - f)
-    y = select(x == np.inf, x, y)
-    y = select(x == 0.0, -np.inf, y)
-    return select(x >= 0.0, y, np.nan)  # NaN arguments too
+    return at_borders(x, k * high - ((half_square - tail) - f))
 
 
 def log(x: Value) -> Value:
@@ -91,12 +95,13 @@ def log(x: Value) -> Value:
     return _log(x, m - 1.0, k, None)
 
 
-def log1p(x: Value) -> Value:
-    """Return log(1 + x) without cancellation near zero; log1p(-1) = -inf, NaN below.
+def split_sum(x: Value, tail: Value | None = None) -> tuple[Value, Value, Value, Value]:
+    """Return (u, f, k, c) with ``log(1 + x + tail) = k ln 2 + log(1 + f) + c``, u = 1 + x rounded.
 
-    Formula: ``log u + (1 + x - u) / u`` for u = 1 + x rounded, with log u as in `log`.
-
-    Error: float64 0.88 ulp, float32 1.31 ulp.
+    Parameters
+    ----------
+    x : above -1
+    tail : what x cannot hold, at most half a unit in its last place.
     """
     form = FORMAT[dtype_of(x)]
     u = 1.0 + x
@@ -105,7 +110,25 @@ def log1p(x: Value) -> Value:
     # is enough of it. For large u it is nothing, and 2^-k would leave the range.
     part = u - x
     lost = (1.0 - part) + (x - (u - part))
+    lost = lost if tail is None else lost + tail
     scaled = select(u < 2.0**60, lost * from_bits((form.bias << form.fraction_bits) - field), 0.0)
     f = m - 1.0
-    y = _log(u, f, k, scaled * (1.0 - f * (1.0 - f)))
-    return select(absolute(x) < (2.0**-54 if form.fraction_bits == 52 else 2.0**-25), x, y)
+    return u, f, k, scaled * (1.0 - f * (1.0 - f))
+
+
+def log1p(x: Value) -> Value:
+    """Return log(1 + x) without cancellation near zero; log1p(-1) = -inf, NaN below.
+
+    Formula: ``log u + (1 + x - u) / u`` for u = 1 + x rounded, with log u as in `log`.
+
+    Error: float64 0.88 ulp, float32 1.31 ulp.
+    """
+    y = _log(*split_sum(x))
+    return select(absolute(x) < (2.0**-54 if dtype_of(x).itemsize == 8 else 2.0**-25), x, y)
+
+
+def log1p_doubled(x: Value, tail: Value, doublings: Value | None = None) -> Value:
+    """Return ``log(2^doublings (1 + x + tail))``; tail as in `split_sum`, and 0 where x is 0."""
+    u, f, k, correction = split_sum(x, tail)
+    y = _log(u, f, k if doublings is None else k + doublings, correction)
+    return select(absolute(x) < (2.0**-54 if dtype_of(x).itemsize == 8 else 2.0**-25), x, y)

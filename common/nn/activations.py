@@ -53,6 +53,146 @@ class GELU(Module):
         return f"approximate={self.approximate!r}"
 
 
+class Softplus(Module):
+    """log(1 + e^(beta x)) / beta; x where beta x > threshold.
+
+    Parameters
+    ----------
+    beta, threshold : numbers.
+    """
+
+    def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
+        super().__init__()
+        self.beta, self.threshold = beta, threshold
+
+    def forward(self, x: Any) -> Any:
+        """softplus(x), x (...)."""
+        return F.softplus(x, self.beta, self.threshold)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return f"beta={self.beta}, threshold={self.threshold}"
+
+
+class ELU(Module):
+    """x where x > 0, else alpha (e^x - 1).
+
+    Parameters
+    ----------
+    alpha : number.
+    """
+
+    def __init__(self, alpha: float = 1.0) -> None:
+        super().__init__()
+        self.alpha = alpha
+
+    def forward(self, x: Any) -> Any:
+        """elu(x), x (...)."""
+        return F.elu(x, self.alpha)
+
+    def extra_repr(self) -> str:
+        """The argument."""
+        return f"alpha={self.alpha}"
+
+
+class CELU(ELU):
+    """x where x > 0, else alpha (e^(x / alpha) - 1).
+
+    Parameters
+    ----------
+    alpha : number, not 0.
+    """
+
+    def forward(self, x: Any) -> Any:
+        """celu(x), x (...)."""
+        return F.celu(x, self.alpha)
+
+
+class LeakyReLU(Module):
+    """x where x > 0, else x negative_slope.
+
+    Parameters
+    ----------
+    negative_slope : number.
+    """
+
+    def __init__(self, negative_slope: float = 0.01) -> None:
+        super().__init__()
+        self.negative_slope = negative_slope
+
+    def forward(self, x: Any) -> Any:
+        """leaky_relu(x), x (...)."""
+        return F.leaky_relu(x, self.negative_slope)
+
+    def extra_repr(self) -> str:
+        """The argument."""
+        return f"negative_slope={self.negative_slope}"
+
+
+class Hardtanh(Module):
+    """x limited to [min_val, max_val].
+
+    Parameters
+    ----------
+    min_val, max_val : numbers.
+    """
+
+    def __init__(self, min_val: float = -1.0, max_val: float = 1.0) -> None:
+        super().__init__()
+        self.min_val, self.max_val = min_val, max_val
+
+    def forward(self, x: Any) -> Any:
+        """hardtanh(x), x (...)."""
+        return F.hardtanh(x, self.min_val, self.max_val)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return f"min_val={self.min_val}, max_val={self.max_val}"
+
+
+class ReLU6(Hardtanh):
+    """x limited to [0, 6]."""
+
+    def __init__(self) -> None:
+        super().__init__(0.0, 6.0)
+
+    def extra_repr(self) -> str:
+        """Nothing: the bounds are fixed."""
+        return ""
+
+
+class LogSigmoid(Module):
+    """log(sigmoid(x))."""
+
+    def forward(self, x: Any) -> Any:
+        """logsigmoid(x), x (...)."""
+        return F.logsigmoid(x)
+
+
+class SiLU(Module):
+    """x sigmoid(x)."""
+
+    def forward(self, x: Any) -> Any:
+        """silu(x), x (...)."""
+        return F.silu(x)
+
+
+class Mish(Module):
+    """x tanh(log(1 + e^x))."""
+
+    def forward(self, x: Any) -> Any:
+        """mish(x), x (...)."""
+        return F.mish(x)
+
+
+class SELU(Module):
+    """Scaled elu, which keeps mean 0 and variance 1."""
+
+    def forward(self, x: Any) -> Any:
+        """selu(x), x (...)."""
+        return F.selu(x)
+
+
 class Softmax(Module):
     """e^x divided by its sum along a dimension.
 

@@ -255,3 +255,48 @@ def test_modules_can_be_copied_and_pickled():
         assert other.scale.name == "scale"
     p = pickle.loads(pickle.dumps(net.scale))
     assert (p.tolist(), p.requires_grad, p.name) == ([1.0, 1.0], True, "scale")
+
+
+@pytest.mark.parametrize(
+    ("module", "function", "shown"),
+    [
+        (nn.Softplus(2, 30), lambda x: np.log1p(np.exp(2 * x)) / 2, "Softplus(beta=2, threshold=30)"),
+        (nn.LogSigmoid(), lambda x: -np.log1p(np.exp(-x)), "LogSigmoid()"),
+        (nn.SiLU(), lambda x: x / (1 + np.exp(-x)), "SiLU()"),
+        (nn.Mish(), lambda x: x * np.tanh(np.log1p(np.exp(x))), "Mish()"),
+        (nn.ELU(0.5), lambda x: np.where(x > 0, x, 0.5 * np.expm1(x)), "ELU(alpha=0.5)"),
+        (nn.CELU(0.5), lambda x: np.where(x > 0, x, 0.5 * np.expm1(x / 0.5)), "CELU(alpha=0.5)"),
+        (nn.SELU(), lambda x: 1.05070098735548 * np.where(x > 0, x, 1.67326324235437 * np.expm1(x)), "SELU()"),
+        (nn.LeakyReLU(0.2), lambda x: np.where(x > 0, x, 0.2 * x), "LeakyReLU(negative_slope=0.2)"),
+        (nn.Hardtanh(-1, 2), lambda x: np.clip(x, -1, 2), "Hardtanh(min_val=-1, max_val=2)"),
+        (nn.ReLU6(), lambda x: np.clip(x, 0, 6), "ReLU6()"),
+    ],
+)
+def test_activations_are_their_formulas(module, function, shown):
+    x = np.linspace(-7, 7, 29)
+    np.testing.assert_allclose(module(tw.tensor(x)).numpy(), function(x), rtol=1e-14, atol=1e-16)
+    assert repr(module) == shown
+
+
+def test_activations_at_the_ends_of_the_range():
+    x = tw.tensor([-1000.0, 0.0, 1000.0], requires_grad=True)
+    for function, values, slopes in (
+        (tw.softplus, [0.0, 0.6931472, 1000.0], [0.0, 0.5, 1.0]),
+        (tw.logsigmoid, [-1000.0, -0.6931472, 0.0], [1.0, 0.5, 0.0]),
+        (tw.elu, [-1.0, 0.0, 1000.0], [0.0, 1.0, 1.0]),
+        (tw.celu, [-1.0, 0.0, 1000.0], [0.0, 1.0, 1.0]),
+        (tw.silu, [0.0, 0.0, 1000.0], [0.0, 0.5, 1.0]),
+        (tw.mish, [0.0, 0.0, 1000.0], [0.0, 0.6, 1.0]),
+        (lambda x: tw.hardtanh(x, 0, 1000), [0.0, 0.0, 1000.0], [0.0, 0.0, 0.0]),
+    ):
+        y = function(x)
+        (slope,) = tw.autograd.grad(y.sum(), [x], create_graph=True)
+        np.testing.assert_allclose(y.detach().numpy(), values, rtol=1e-6)
+        np.testing.assert_allclose(slope.detach().numpy(), slopes, rtol=1e-6)
+        if slope.requires_grad:
+            assert np.isfinite(tw.autograd.grad(slope.sum(), [x])[0].numpy()).all()
+
+
+def test_bounds_of_hardtanh_must_not_cross():
+    with pytest.raises(ArgumentError, match="min_val cannot be greater than max_val, got 1 and 0"):
+        tw.hardtanh(tw.tensor([0.5]), 1, 0)

@@ -63,6 +63,12 @@ def U(*shape: Any) -> Draw:
     return lambda rng, dtype, n: inside_unit(rng, _sizes(shape, n), dtype)
 
 
+def Within(high: float, low: float | None = None) -> Callable[..., Draw]:
+    """Floats between low (-high by default) and high."""
+    start = -high if low is None else low
+    return lambda *shape: lambda rng, dtype, n: np.asarray(rng.uniform(start, high, _sizes(shape, n)), dtype)
+
+
 def Index(*shape: Any, limit: Any = 5) -> Draw:
     """Indices below a limit, which may be "n"."""
     return lambda rng, dtype, n: indices(rng, _sizes(shape, n), max(_sizes((limit,), n)[0], 1))
@@ -93,6 +99,7 @@ def case(name: str, f: Callable[..., Any], *operands: Draw, **options: Any) -> N
 
 
 _DOMAINS = {"log": P, "sqrt": P, "rsqrt": P, "pow": P, "asin": U, "acos": U}
+_DOMAINS |= {"log2": P, "log10": P, "tan": Within(0.8), "atanh": Within(0.8), "acosh": Within(4.0, 1.3)}
 _STEPS = {"sign", "zeros_like", "ones_like"}
 
 for _name in F.__all__:

@@ -1,0 +1,126 @@
+"""Functions made of others whose plain formula would overflow, underflow or cancel."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from common.kernels.exponential import exp, exp2, exp_parts, scale
+from common.kernels.logarithm import log1p, log1p_doubled
+from common.kernels.logarithm_bases import log2_1p
+from common.kernels.polynomial import at_least, at_most
+from common.native.primitives import Value, absolute, constant, convert, dtype_of, select, sqrt
+
+__all__ = ["hypot", "logaddexp", "logaddexp2", "logsigmoid", "mish", "silu", "softplus"]
+
+LN2 = 0.6931471805599453
+
+
+def hypot(x: Value, y: Value) -> Value:
+    """Return sqrt(x^2 + y^2); infinite if either is, even beside a NaN (C99, F.9.4.3).
+
+    Formula: as it stands, both scaled by a power of two where squares would leave the range; float32 is
+    computed in float64.
+
+    Error: float64 1.19 ulp, float32 0.501 ulp.
+    """
+    infinite = (absolute(x) == np.inf) | (absolute(y) == np.inf)
+    return select(infinite, np.inf, (_hypot_64 if dtype_of(x).itemsize == 8 else _hypot_32)(x, y))
+
+
+def _hypot_32(x: Value, y: Value) -> Value:
+    a, b = convert(x, np.float64), convert(y, np.float64)
+    return convert(sqrt(a * a + b * b), np.float32)
+
+
+def _hypot_64(x: Value, y: Value) -> Value:
+    a, b = absolute(x), absolute(y)
+    larger = select(a > b, a, b)
+    large, small = larger > 2.0**500, larger < 2.0**-450
+    factor = select(large, 2.0**-600, select(small, constant(2.0**600, x), 1.0))
+    back = select(large, 2.0**600, select(small, constant(2.0**-600, x), 1.0))
+    a, b = a * factor, b * factor
+    return sqrt(a * a + b * b) * back
+
+
+def _gap(x: Value, y: Value) -> tuple[Value, Value, Value]:
+    """Return (m, d, t) with ``|x - y| = d + t``, t what d cannot hold and 0 for infinite d; m the larger one."""
+    larger, smaller = select(x > y, x, y), select(x > y, y, x)
+    d = larger - smaller
+    part = larger - d
+    t = (larger - (d + part)) + (part - smaller)
+    return larger, d, select(d < np.inf, t, 0.0)
+
+
+def logaddexp(x: Value, y: Value) -> Value:
+    """Return log(e^x + e^y).
+
+    Formula: ``m + log(1 + u - u t)``, ``u = e^-d``, d the rounded distance of x and y, t what it lost, m the
+    larger one; ``m + ln 2`` where both are equal, infinities too.
+
+    Error: float64 2.05 ulp, float32 2.3 ulp, of the larger one of |m| and the result: where they cancel, the
+    result is as exact as m.
+    """
+    larger, d, t = _gap(x, y)
+    u = exp(-d)
+    return larger + select(x == y, LN2, log1p_doubled(u, -(u * t)))
+
+
+def logaddexp2(x: Value, y: Value) -> Value:
+    """Return log2(2^x + 2^y).
+
+    Formula: ``m + log2(1 + u - u t ln 2)``, ``u = 2^-d``, as `logaddexp`; ``m + 1`` where both are equal.
+
+    Error: float64 2.25 ulp, float32 2.41 ulp, of the larger one of |m| and the result.
+    """
+    larger, d, t = _gap(x, y)
+    u = exp2(-d)
+    return larger + select(x == y, 1.0, log2_1p(u, -(u * (t * LN2))))
+
+
+def softplus(x: Value) -> Value:
+    """Return log(1 + e^x).
+
+    Formula: ``max(x, 0) + log1p(e^-|x|)``, which keeps its relative accuracy down to the subnormals.
+
+    Error: float64 1.59 ulp, float32 1.74 ulp.
+    """
+    return select(x < 0.0, 0.0, x) + log1p(exp(-absolute(x)))
+
+
+def logsigmoid(x: Value) -> Value:
+    """Return log(1 / (1 + e^-x)) = -softplus(-x).
+
+    Error: float64 1.62 ulp, float32 1.76 ulp.
+    """
+    return select(x > 0.0, 0.0, x) - log1p(exp(-absolute(x)))
+
+
+def silu(x: Value) -> Value:
+    """Return x / (1 + e^-x); -0 at -inf.
+
+    Formula: as it stands; where e^-x = y 2^k is above 2^60, ``x / y 2^-k``, as e^-x overflows before the result
+    vanishes.
+
+    Error: float64 2.1 ulp, float32 2.3 ulp.
+    """
+    # Beyond low, x e^x rounds to 0
+    low, high = (-770.0, 770.0) if dtype_of(x).itemsize == 8 else (-120.0, 120.0)
+    bounded = at_least(x, low)
+    y, k = exp_parts(-at_most(bounded, high))
+    large = k > 60
+    return scale(bounded / select(large, y, 1.0 + scale(y, k)), select(large, -k, 0))
+
+
+def mish(x: Value) -> Value:
+    """Return ``x tanh(log(1 + e^x))``; -0 at -inf.
+
+    Formula: ``x n / (n + 2)``, n = e (e + 2), e = e^x = y 2^k, applied as y first and 2^k at the end: a subnormal
+    e has lost its digits. x itself from 20 on.
+
+    Error: float64 4.2 ulp, float32 4.2 ulp.
+    """
+    bounded = at_least(at_most(x, 20.0), -770.0 if dtype_of(x).itemsize == 8 else -120.0)
+    y, k = exp_parts(bounded)
+    e = scale(y, k)
+    more = e + 2.0
+    return select(x >= 20.0, x, scale(bounded * (y * more / (e * more + 2.0)), k))
