@@ -164,6 +164,7 @@ REFERENCES: dict[str, Reference] = {
     "pow": Reference(lambda mp, x, y: mp.power(x, y), np.power, operands=2, points=_powers,
                      keep=lambda x, y: (x > 0) & (np.abs(y * np.log(x)) < 746), timed=(0.1, 9.0)),
     "hypot": Reference(lambda mp, x, y: mp.hypot(x, y), np.hypot, operands=2, points=_ratios),
-    "logaddexp": Reference(lambda mp, x, y: x + mp.log1p(mp.exp(y - x)), np.logaddexp, operands=2, floor=1.0),
+    "logaddexp": Reference(lambda mp, x, y: max(x, y) + mp.log1p(mp.exp(-abs(x - y))), np.logaddexp, operands=2,
+                           floor=1.0),
     "rsqrt": _logarithm(lambda mp, x: 1 / mp.sqrt(x), _rsqrt),
 }  # fmt: skip

@@ -16,7 +16,10 @@ How the figures were chosen: `common.kernels.sums`.
 from __future__ import annotations
 
 NUMERICS_VERSION = 2
-"""Version of all definitions that bits depend on; part of every cache key and every report."""
+"""Version of all definitions that bits depend on; part of every cache key and every report.
+
+What changed stands in docs/numerics.md.
+"""
 
 LANES = 16
 """Lanes of a sum: elements whose index is equal modulo `LANES` are added in sequence."""

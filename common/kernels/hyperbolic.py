@@ -46,7 +46,7 @@ def sinh(x: Value) -> Value:
     Formula: ``(E + E / (E + 1)) / 2`` with E = e^|x| - 1; E is used as a quarter, since sinh overflows later
     than e^x.
 
-    Error: float64 2.16 ulp, float32 2.17 ulp.
+    Error: float64 2.16 ulp, float32 2.30 ulp.
     """
     wide = dtype_of(x).itemsize == 8
     magnitude = absolute(x)

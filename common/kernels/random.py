@@ -34,6 +34,7 @@ from typing import Any
 import numpy as np
 
 from common.kernels import elementary
+from common.kernels.trigonometric import cos_within
 from common.native.primitives import Value, convert, evaluate, lshr, shl
 
 __all__ = ["SCALARS", "normal_oracle", "normal_source", "philox", "uniform_oracle", "uniform_source"]
@@ -96,7 +97,7 @@ def normal_float64(seed: Value, index: Value) -> Value:
 
 
 def _box_muller(u: Value, v: Value) -> Value:
-    return elementary.sqrt(elementary.log(u) * -2.0) * elementary.cos(v * (2.0 * math.pi))
+    return elementary.sqrt(elementary.log(u) * -2.0) * cos_within(v * (2.0 * math.pi))
 
 
 SCALARS = {

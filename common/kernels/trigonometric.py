@@ -1,9 +1,7 @@
 """sin, cos, tan and the reduction of their argument by multiples of pi/2.
 
-Accuracy holds for |x| <= 2^47 (float32: 2^27). A larger argument would need its part of some 1100 bits of
-2/pi, six numbers looked up by its exponent (Payne and Hanek). Nothing here branches, so that every argument
-would pay for it: an estimated 1.3 ns on top of the 2.3 of float64. Beyond the range the phase is *defined* to
-be 0: sin x = tan x = +-0 with the sign of x, and cos x = 1. Infinities and NaN give NaN.
+Up to 2^47 (float32: 2^27) the argument is reduced by Cody and Waite's method, in a vectorised loop. A larger one
+needs its part of some 1100 bits of 2/pi (`common.kernels.payne_hanek`); loops pay for that only where it occurs.
 """
 
 from __future__ import annotations
@@ -12,13 +10,14 @@ import numpy as np
 
 from common.kernels import coefficients as fitted
 from common.kernels.exponential import FORMAT
+from common.kernels.payne_hanek import reduce_huge
 from common.kernels.polynomial import horner
-from common.native.primitives import Value, absolute, bits, convert, dtype_of, from_bits, select, shl
+from common.native.primitives import Value, absolute, beyond, bits, convert, dtype_of, from_bits, select, shl
 
-__all__ = ["LIMIT", "cos", "sin", "tan"]
+__all__ = ["LIMIT", "cos", "cos_within", "sin", "tan"]
 
 LIMIT = {np.dtype(np.float32): 2.0**27, np.dtype(np.float64): 2.0**47}
-"""Largest magnitude whose phase is computed; beyond, the phase is defined to be 0."""
+"""Largest magnitude that is reduced by Cody and Waite's method."""
 
 TWO_OVER_PI = 0.6366197723675814
 SIGN = -(2**63)
@@ -70,10 +69,9 @@ def _reduce_64(x: Value) -> tuple[Value, Value, Value]:
     return q, y, ((r - y) - v) - w3
 
 
-def _sin_cos_64(x: Value) -> tuple[Value, Value, Value]:
-    """Return (q, sin r, cos r) with ``|x| = q pi/2 + r``."""
-    # x * 0 keeps NaN and turns an infinity into it
-    q, y, t = _reduce_64(select(x <= LIMIT[dtype_of(x)], x, x * 0.0))
+def _sin_cos_64(x: Value, huge: bool) -> tuple[Value, Value, Value]:
+    """Return (q, sin r, cos r) with ``x = q pi/2 + r`` for x >= 0."""
+    q, y, t = reduce_huge(x) if huge else _reduce_64(x)
     z = y * y
     cube = z * y
     # sin(y + t) = sin y + t cos y, cos(y + t) = cos y - t sin y, to first order in t
@@ -84,23 +82,25 @@ def _sin_cos_64(x: Value) -> tuple[Value, Value, Value]:
     return q, sine, cosine
 
 
-def _sin_cos_32(x: Value) -> tuple[Value, Value, Value]:
+def _sin_cos_32(x: Value, huge: bool) -> tuple[Value, Value, Value]:
     """Return the same in float64 for a float32 ``x`` >= 0, to about 2^-36."""
     wide = convert(x, np.float64)
-    wide = select(wide <= LIMIT[dtype_of(x)], wide, wide * 0.0)
-    q, k = _quotient(wide)
-    p1, p2, p3 = PIECES_32
-    y = ((wide - k * p1) - k * p2) - k * p3
+    if huge:
+        q, y, _ = reduce_huge(wide)
+    else:
+        q, k = _quotient(wide)
+        p1, p2, p3 = PIECES_32
+        y = ((wide - k * p1) - k * p2) - k * p3
     z = y * y
     return q, y + y * z * horner(z, fitted.SIN_32), (1.0 - 0.5 * z) + z * z * horner(z, fitted.COS_32)
 
 
-def _sin_cos(x: Value) -> tuple[Value, Value, Value]:
-    return (_sin_cos_64 if dtype_of(x).itemsize == 8 else _sin_cos_32)(absolute(x))
+def _sin_cos(x: Value, huge: bool) -> tuple[Value, Value, Value]:
+    return (_sin_cos_64 if dtype_of(x).itemsize == 8 else _sin_cos_32)(absolute(x), huge)
 
 
 def sin(x: Value) -> Value:
-    """Return the sine of an angle in radians; accurate for |x| <= 2^47, float32 2^27, beyond +-0 (see above).
+    """Return the sine of an angle in radians, of any size.
 
     Formula: x = q pi/2 + r, then +-sin r or +-cos r by the low bits of q; ``sin r = r + r z p(z)``,
     ``cos r = 1 - z/2 + z^2 p(z)``, z = r^2. float32 is computed in float64.
@@ -110,36 +110,67 @@ def sin(x: Value) -> Value:
     References
     ----------
     W. J. Cody and W. Waite, "Software Manual for the Elementary Functions", 1980, chapter 8.
+    M. Payne and R. Hanek, "Radian Reduction for Trigonometric Functions", 1983.
     """
-    q, sine, cosine = _sin_cos(x)
+    return beyond(_sin(x), x, LIMIT[dtype_of(x)], _sin_huge)
+
+
+def _sin(x: Value, huge: bool = False) -> Value:
+    q, sine, cosine = _sin_cos(x, huge)
     magnitude = bits(select((q & 1) == 0, sine, cosine))
     turned = from_bits(magnitude ^ (shl(q, 62) & SIGN))
     return _odd(turned, x)
 
 
+def _sin_huge(x: Value) -> Value:
+    return _finite(x, _sin(x, huge=True))
+
+
 def cos(x: Value) -> Value:
-    """Return the cosine of an angle in radians; accurate for |x| <= 2^47, float32 2^27, beyond 1.
+    """Return the cosine of an angle in radians, of any size.
 
     Formula: as `sin`, a quarter turn on.
 
     Error: float64 0.80 ulp, float32 0.501 ulp.
     """
-    q, sine, cosine = _sin_cos(x)
+    return beyond(cos_within(x), x, LIMIT[dtype_of(x)], _cos_huge)
+
+
+def cos_within(x: Value, huge: bool = False) -> Value:
+    """Return the cosine for |x| <= LIMIT."""
+    q, sine, cosine = _sin_cos(x, huge)
     q = q + 1
     magnitude = bits(select((q & 1) == 0, sine, cosine))
     return convert(from_bits(magnitude ^ (shl(q, 62) & SIGN)), dtype_of(x))
 
 
+def _cos_huge(x: Value) -> Value:
+    return _finite(x, cos_within(x, huge=True))
+
+
 def tan(x: Value) -> Value:
-    """Return the tangent of an angle in radians; accurate for |x| <= 2^47, float32 2^27, beyond +-0.
+    """Return the tangent of an angle in radians, of any size.
 
     Formula: ``sin r / cos r``, or ``-cos r / sin r`` after an odd quotient.
 
     Error: float64 2.17 ulp, float32 0.501 ulp.
     """
-    q, sine, cosine = _sin_cos(x)
+    return beyond(_tan(x), x, LIMIT[dtype_of(x)], _tan_huge)
+
+
+def _tan(x: Value, huge: bool = False) -> Value:
+    q, sine, cosine = _sin_cos(x, huge)
     even = (q & 1) == 0
     return _odd(select(even, sine, -cosine) / select(even, cosine, sine), x)
+
+
+def _tan_huge(x: Value) -> Value:
+    return _finite(x, _tan(x, huge=True))
+
+
+def _finite(x: Value, y: Value) -> Value:
+    """Return ``y``, but NaN for an infinite x."""
+    return select(absolute(x) < np.inf, y, np.nan)
 
 
 def _odd(y: Value, x: Value) -> Value:

@@ -128,9 +128,12 @@ def optimise(module: Any, level: int = 3) -> None:
     """
     from llvmlite import binding
 
+    from common.native.rare import inline_variants
+
     options = binding.create_pipeline_tuning_options(speed_level=level)
     options.loop_vectorization = level > 1
     options.loop_interleaving = options.loop_unrolling = level > 1
     options.slp_vectorization = False
     builder = binding.create_pass_builder(target_machine(), options)
     builder.getModulePassManager().run(module, builder)
+    inline_variants(module, builder)

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
+from common.native.rare import emit_beyond, emit_lookup
+
 __all__ = ["LlvmValue", "emit_scalar", "llvm_type"]
 
 _BOOL = np.dtype(np.bool_)
@@ -308,6 +310,20 @@ class LlvmValue:
     def rint(self) -> LlvmValue:
         """Round to nearest, ties to even (the rounding mode is never changed)."""
         return self._intrinsic("rint")
+
+    def beyond(self, x: LlvmValue, bound: float, definition: Callable[[Any], Any]) -> LlvmValue:
+        """Return this value, but ``definition(x)`` where |x| > bound."""
+        if x.dtype != self.dtype or not self._float:
+            raise TypeError(f"beyond needs two floats of one dtype, got {self.dtype} and {x.dtype}")
+
+        def emit(builder: ir.IRBuilder, argument: ir.Value) -> ir.Value:
+            return emit_scalar(builder, definition, [(argument, x.dtype)], self._module)[0]
+
+        return self._new(emit_beyond(self._builder, self._module, self.ir, x.ir, bound, definition, emit))
+
+    def lookup(self, table: tuple[int, ...]) -> LlvmValue:
+        """Return ``table[self]``."""
+        return self._new(emit_lookup(self._builder, self._module, table, self.ir))
 
     def trunc_divide(self, other: Any) -> LlvmValue:
         """Integer division towards zero that never traps: x / 0 = 0 and INT_MIN / -1 = INT_MIN."""

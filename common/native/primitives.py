@@ -20,9 +20,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 __all__ = [
-    "Value", "absolute", "bits", "ceil", "constant", "convert", "copysign", "dtype_of", "evaluate", "floor",
-    "floor_divide", "from_bits", "is_float", "lshr", "remainder", "repeat_while", "rint", "select", "shl", "sqrt",
-    "transfer_sign", "trunc", "trunc_divide",
+    "Value", "absolute", "beyond", "bits", "ceil", "constant", "convert", "copysign", "dtype_of", "evaluate",
+    "floor", "floor_divide", "from_bits", "is_float", "lookup", "lshr", "remainder", "repeat_while", "rint",
+    "select", "shl", "sqrt", "transfer_sign", "trunc", "trunc_divide",
 ]  # fmt: skip
 
 Value: TypeAlias = Any
@@ -155,6 +155,27 @@ def trunc(x: Value) -> Value:
 def rint(x: Value) -> Value:
     """Return the float rounded to the nearest integral value, ties to even."""
     return np.rint(x) if _is_numpy(x) else x.rint()
+
+
+def beyond(value: Value, x: Value, bound: float, definition: Callable[[Value], Value]) -> Value:
+    """Return ``value``, but ``definition(x)`` where ``|x| > bound``; a NaN is not beyond.
+
+    For arguments that are rare: `definition` runs for them only, and a loop over ordinary ones stays as fast as
+    without it. A definition has a name of its own; its branches and tables cost nothing elsewhere.
+    """
+    if not _is_numpy(x):
+        return value.beyond(x, bound, definition)
+    chosen = np.absolute(x) > bound
+    if not np.any(chosen):
+        return value
+    result = np.array(value)
+    result[chosen] = definition(np.asarray(x)[chosen])
+    return result[()]
+
+
+def lookup(table: tuple[int, ...], index: Value) -> Value:
+    """Return ``table[index]`` for an int64 index inside the table: scalar code, so inside `beyond`."""
+    return np.asarray(table, np.int64)[index] if _is_numpy(index) else index.lookup(table)
 
 
 def convert(x: Value, dtype: Any) -> Value:

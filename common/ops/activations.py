@@ -60,13 +60,13 @@ elu_scaled = elementwise(
 
 
 def _celu_alpha(g: Any, x: Any, alpha: Any) -> Any:
-    u = clamp_max(x, 0) / alpha
+    u = where(gt(x, 0), 0, x / alpha)
     return where(gt(x, 0), 0, g * (expm1(u) - u * exp(u)))
 
 
 celu_scaled = elementwise(
     "celu_scaled", lambda x, alpha: select(x > 0.0, x, alpha * e.expm1(x / alpha)),
-    (lambda g, x, alpha: where(gt(x, 0), g, g * exp(clamp_max(x, 0) / alpha)),
+    (lambda g, x, alpha: where(gt(x, 0), g, g * exp(where(gt(x, 0), 0, x / alpha))),
      _celu_alpha),
     doc="x where x > 0, else alpha (e^u - 1), u = x / alpha. d/dx = 1, else e^u; d/dalpha = 0, else "
         "e^u - 1 - u e^u. Source: Barron, CELU, 2017.", domain="float", node_name="Celu", costly=True,

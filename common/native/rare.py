@@ -1,0 +1,179 @@
+"""A definition that few arguments need, in a loop that stays vectorised.
+
+``y = f(x)`` costs a vectorised loop the slowest of f's cases in every element. `emit_beyond` emits a *call* of a
+function that returns its second operand unless |x| is above a bound. LLVM may not vectorise the branch inside,
+but the function names variants of itself for vectors (LLVM's "vector-function-abi-variant"): the vectoriser
+widens the loop with them. A variant tests all lanes at once and goes on; only if one of them is beyond the bound
+are the lanes taken one by one. The variants are inlined after vectorisation (`inline_variants`), so that the
+loop pays for two comparisons and a branch that is never taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+
+__all__ = ["PREFIX", "emit_beyond", "emit_lookup", "inline_variants"]
+
+PREFIX = "tw_beyond"
+_LANES = (2, 4, 8, 16)
+_WORD, _BYTE = ir.IntType(64), ir.IntType(8)
+Emit = Callable[[ir.IRBuilder, ir.Value], ir.Value]
+
+
+def emit_beyond(
+    builder: ir.IRBuilder, module: ir.Module, value: ir.Value, x: ir.Value, bound: float, definition: Any, emit: Emit
+) -> ir.Value:
+    """Emit ``value``, but where |x| > bound the result of `emit` on x.
+
+    Parameters
+    ----------
+    value, x : ir.Value
+        Two floats of one type.
+    definition : callable
+        What `emit` emits; it is emitted once per module, type and bound.
+    emit : callable
+        ``emit(builder, x)`` emits the definition.
+    """
+    defined: dict[Any, ir.Function] = module.__dict__.setdefault("_twingrad_beyond", {})
+    key = definition, str(x.type), bound
+    if key not in defined:
+        name = f"{PREFIX}_{definition.__name__.strip('_<>')}_{x.type}_{len(defined)}"
+        defined[key] = _define(module, name, x.type, bound, emit)
+    return builder.call(defined[key], [x, value])
+
+
+def emit_lookup(builder: ir.IRBuilder, module: ir.Module, table: tuple[int, ...], index: ir.Value) -> ir.Value:
+    """Emit ``table[index]``, an int64; the index must be inside."""
+    name = f"tw_table_{hash(table) & 0xFFFFFFFFFFFF:x}"
+    kind = ir.ArrayType(_WORD, len(table))
+    data = module.globals.get(name)
+    if data is None:
+        data = ir.GlobalVariable(module, kind, name)
+        data.linkage, data.global_constant = "internal", True
+        data.initializer = ir.Constant(kind, list(table))
+    return builder.load(builder.gep(data, [ir.Constant(_WORD, 0), index], inbounds=True))
+
+
+def inline_variants(module: Any, builder: Any) -> None:
+    """Inline the variants that vectorisation left as calls, in an optimised LLVM module.
+
+    Parameters
+    ----------
+    module : llvmlite.binding.ModuleRef
+    builder : llvmlite.binding.PassBuilder
+    """
+    from llvmlite.binding import newpassmanagers
+
+    if any(function.name.startswith(PREFIX) for function in module.functions):
+        passes = newpassmanagers.create_new_module_pass_manager()
+        passes.add_always_inliner_pass()
+        passes.run(module, builder)
+
+
+def _function(module: ir.Module, name: str, result: ir.Type, *operands: ir.Type, attributes: str) -> ir.Function:
+    function = ir.Function(module, ir.FunctionType(result, operands), name)
+    function.linkage = "internal"
+    for attribute in ("nounwind", "willreturn", *attributes.split()):
+        set.add(function.attributes, attribute)  # llvmlite's own `add` does not know all of them
+    return function
+
+
+def _define(module: ir.Module, name: str, kind: ir.Type, bound: float, emit: Emit) -> ir.Function:
+    """Define ``name(x, y)``, its variants for vectors and what they share."""
+    slow = _function(module, f"{name}_slow", kind, kind, attributes="memory(none) noinline cold")
+    builder = ir.IRBuilder(slow.append_basic_block())
+    builder.ret(emit(builder, slow.args[0]))
+    each = _define_each(module, f"{name}_each", kind, bound, slow)
+    _keep(module, [_define_variant(module, f"{name}_{n}", kind, n, bound, each) for n in _LANES])
+    # It must still be a call when loops are vectorised
+    scalar = _function(module, name, kind, kind, kind, attributes="memory(none) noinline")
+    variants = ",".join(f"_ZGV_LLVM_N{n}vv_{name}({name}_{n})" for n in _LANES)
+    set.add(scalar.attributes, f'"vector-function-abi-variant"="{variants}"')
+    x, y = scalar.args
+    builder = ir.IRBuilder(scalar.append_basic_block())
+    rare, usual = scalar.append_basic_block(), scalar.append_basic_block()
+    builder.cbranch(_beyond(builder, x, bound), rare, usual)
+    ir.IRBuilder(usual).ret(y)
+    builder = ir.IRBuilder(rare)
+    builder.ret(builder.call(slow, [x]))
+    return scalar
+
+
+def _beyond(builder: ir.IRBuilder, x: ir.Value, bound: float) -> ir.Value:
+    above, below = (
+        builder.fcmp_ordered(op, x, _constant(x.type, number)) for op, number in ((">", bound), ("<", -bound))
+    )
+    return builder.or_(above, below)
+
+
+def _constant(kind: ir.Type, number: float) -> ir.Constant:
+    if isinstance(kind, ir.VectorType):
+        return ir.Constant(kind, [ir.Constant(kind.element, number)] * kind.count)
+    return ir.Constant(kind, number)
+
+
+def _define_each(module: ir.Module, name: str, kind: ir.Type, bound: float, slow: ir.Function) -> ir.Function:
+    """Define ``name(x, y, n)``: ``y[i] = slow(x[i])`` in memory where |x[i]| > bound; as small as it is rare."""
+    pointer = kind.as_pointer()
+    function = _function(module, name, ir.VoidType(), pointer, pointer, _WORD, attributes="noinline optnone cold")
+    xs, ys, count = function.args
+    start, loop, rare, step, end = (function.append_basic_block() for _ in range(5))
+    ir.IRBuilder(start).branch(loop)
+    builder = ir.IRBuilder(loop)
+    i = builder.phi(_WORD)
+    x = builder.load(builder.gep(xs, [i]))
+    builder.cbranch(_beyond(builder, x, bound), rare, step)
+    builder = ir.IRBuilder(rare)
+    builder.store(builder.call(slow, [x]), builder.gep(ys, [i]))
+    builder.branch(step)
+    builder = ir.IRBuilder(step)
+    following = builder.add(i, ir.Constant(_WORD, 1))
+    i.add_incoming(ir.Constant(_WORD, 0), start)
+    i.add_incoming(following, step)
+    builder.cbranch(builder.icmp_unsigned("<", following, count), loop, end)
+    ir.IRBuilder(end).ret_void()
+    return function
+
+
+def _define_variant(
+    module: ir.Module, name: str, kind: ir.Type, lanes: int, bound: float, each: ir.Function
+) -> ir.Function:
+    """Define the function for a vector of lanes."""
+    vector = ir.VectorType(kind, lanes)
+    function = _function(module, name, vector, vector, vector, attributes="memory(none) alwaysinline")
+    x, y = function.args
+    start, rare, end = (function.append_basic_block() for _ in range(3))
+    builder = ir.IRBuilder(start)
+    xs, ys = builder.alloca(vector), builder.alloca(vector)
+    mask = builder.bitcast(_beyond(builder, x, bound), ir.IntType(lanes))
+    builder.cbranch(builder.icmp_unsigned("!=", mask, ir.Constant(mask.type, 0)), rare, end)
+    builder = ir.IRBuilder(rare)
+    builder.store(x, xs)
+    builder.store(y, ys)
+    pointer = kind.as_pointer()
+    # Through memory: how vectors are passed depends on attributes of both functions
+    builder.call(each, [builder.bitcast(xs, pointer), builder.bitcast(ys, pointer), ir.Constant(_WORD, lanes)])
+    repaired = builder.load(ys)
+    builder.branch(end)
+    builder = ir.IRBuilder(end)
+    result = builder.phi(vector)
+    result.add_incoming(y, start)
+    result.add_incoming(repaired, rare)
+    builder.ret(result)
+    return function
+
+
+def _keep(module: ir.Module, functions: list[ir.Function]) -> None:
+    """Keep functions that nothing calls before vectorisation."""
+    name, pointer = "llvm.compiler.used", _BYTE.as_pointer()
+    used = module.globals.get(name)
+    kept = [*(used.initializer.constant if used else ()), *(function.bitcast(pointer) for function in functions)]
+    kind = ir.ArrayType(pointer, len(kept))
+    if used is None:
+        used = ir.GlobalVariable(module, kind, name)
+        used.linkage, used.section = "appending", "llvm.metadata"
+    used.value_type, used.type = kind, kind.as_pointer()
+    used.initializer = ir.Constant(kind, kept)
