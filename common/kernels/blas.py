@@ -27,7 +27,9 @@ from typing import Any
 from common.native import engine
 from common.native.pool import SHARE
 
-__all__ = ["GET_THREADS", "SET_THREADS", "SHARE", "gemm_symbol", "one_thread", "threads_are_held", "tile_symbol"]
+__all__ = [
+    "GET_THREADS", "SET_THREADS", "SHARE", "dot_symbol", "gemm_symbol", "one_thread", "threads_are_held", "tile_symbol",
+]  # fmt: skip
 
 GET_THREADS = "twingrad_blas_get_threads"
 SET_THREADS = "twingrad_blas_set_threads"
@@ -39,6 +41,11 @@ _SUFFIXES = ("", "64_", "_64")
 def gemm_symbol(element: str) -> str:
     """Return the symbol of gemm for elements of LLVM type ``float`` or ``double``."""
     return f"twingrad_blas_{'s' if element == 'float' else 'd'}gemm"
+
+
+def dot_symbol(element: str) -> str:
+    """Return the symbol of BLAS' dot product."""
+    return f"twingrad_blas_{'s' if element == 'float' else 'd'}dot"
 
 
 def tile_symbol(element: str) -> str:
@@ -137,6 +144,8 @@ def _thread_function(which: int) -> int:
 _definitions: dict[str, Callable[[], Any]] = {
     gemm_symbol("float"): partial(_function_address, "sgemm"),
     gemm_symbol("double"): partial(_function_address, "dgemm"),
+    dot_symbol("float"): partial(_function_address, "sdot"),
+    dot_symbol("double"): partial(_function_address, "ddot"),
     GET_THREADS: partial(_thread_function, 0),
     SET_THREADS: partial(_thread_function, 1),
 }

@@ -26,6 +26,7 @@ call                                      meaning
 ``sort_key(x)``                            see `common.kernels.sorting`
 ``rising_key(x)``, ``falling_key(x)``      see `common.kernels.positions`
 ``blas_gemm(a, i, b, j, c, l, ...)``      one product, see `common.kernels.product.call_gemm`
+``blas_dot(a, i, b, j, c, l, k)``         the product of one row and one column
 ``share_tiles(bufs, args, a, n, tasks)``  all tiles of a product of a's dtype, by threads; n args
 ========================================  ==========================================================
 """
@@ -145,6 +146,7 @@ NAMESPACE: dict[str, Any] = {
         _define("carry_products", "biii", _of_products(lanes.carry_columns)),
         _define("finish_products", "biiibi", _of_products(lanes.finish_columns)),
         _define("blas_gemm", "bibibiiiiiiiii", product.call_gemm),
+        _define("blas_dot", "bibibii", product.call_dot),
         KernelFunction("share_tiles", _share_tiles),
         _threads("hold_threads", product.hold_threads, types.int64),
         _threads("release_threads", product.release_threads, types.none, types.int64),

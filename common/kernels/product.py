@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from common.kernels.blas import GET_THREADS, SET_THREADS, SHARE, gemm_symbol, tile_symbol
+from common.kernels.blas import GET_THREADS, SET_THREADS, SHARE, dot_symbol, gemm_symbol, tile_symbol
 from common.kernels.blocks import WORD, internal, word
 
 _INT = ir.IntType(32)
@@ -44,6 +44,23 @@ def call_gemm(module: ir.Module, kind: ir.Type) -> ir.Function:
 
     pointer = kind.as_pointer()
     return internal(module, f"gemm.{kind}", ir.VoidType(), [pointer] * 3 + [WORD] * 8, define)
+
+
+def call_dot(module: ir.Module, kind: ir.Type) -> ir.Function:
+    """``void (a, b, c, k)``: c[0] = the dot product of k elements of a and of b."""
+
+    def define(function: ir.Function, b: ir.IRBuilder) -> None:
+        x, y, out, k = function.args
+        count, one = (b.alloca(_INT) for _ in range(2))
+        b.store(b.trunc(k, _INT), count)
+        b.store(_INT(1), one)
+        arguments = [count, x, one, y, one]
+        signature = ir.FunctionType(kind, [argument.type for argument in arguments])
+        b.store(b.call(external(module, dot_symbol(str(kind)), signature), arguments), out)
+        b.ret_void()
+
+    pointer = kind.as_pointer()
+    return internal(module, f"dot.{kind}", ir.VoidType(), [pointer] * 3 + [WORD], define)
 
 
 def share_tiles(module: ir.Module, kind: ir.Type) -> ir.Function:

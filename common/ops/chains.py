@@ -11,8 +11,8 @@ from common.errors import ArgumentError, DTypeError, ShapeError
 from common.ops.contract import tensordot
 from common.ops.create import eye
 from common.ops.linalg import matmul, mm
-from common.ops.pad import cat
-from common.ops.view import expand, narrow, reshape
+from common.ops.pad import stack
+from common.ops.view import expand, reshape, select
 
 
 def chain_matmul(*tensors: Any) -> Any:
@@ -171,10 +171,8 @@ def cross(a: Any, b: Any, dim: Any = None) -> Any:
         got = [x.shape[axis] if x.ndim else 0 for x in (a, b)]
         raise ShapeError(f"cross: inputs dimension {axis} must have length 3. Got {got[0]} and {got[1]}")
 
-    def turned(x: Any, by: int) -> Any:
-        return cat([narrow(x, axis, by, 3 - by), narrow(x, axis, 0, by)], axis)
-
-    return turned(a, 1) * turned(b, 2) - turned(a, 2) * turned(b, 1)
+    (a0, a1, a2), (b0, b1, b2) = ([select(x, axis, i) for i in range(3)] for x in (a, b))
+    return stack([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0], axis)
 
 
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:

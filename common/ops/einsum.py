@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import string
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from common.dim import same
@@ -51,7 +52,7 @@ def einsum(equation: str, *tensors: Any) -> Any:
     dtypes = [str(x.dtype) for x in tensors]
     if len(set(dtypes)) > 1:
         raise DTypeError(f"einsum(): expected operands of one dtype, but got {', '.join(dtypes)}")
-    inputs, output = _parse(equation, [x.ndim for x in tensors])
+    inputs, output = _parse(equation, tuple(x.ndim for x in tensors))
     _check_sizes(inputs, [x.shape for x in tensors])
     single = [_diagonals(x, labels) for x, labels in zip(tensors, inputs, strict=True)]
     total, labels = single[0]
@@ -67,7 +68,8 @@ def einsum(equation: str, *tensors: Any) -> Any:
     return ordered(total, labels, output)
 
 
-def _parse(equation: str, ndims: Sequence[int]) -> tuple[list[Labels], Labels]:
+@lru_cache(maxsize=1024)
+def _parse(equation: str, ndims: tuple[int, ...]) -> tuple[list[Labels], Labels]:
     """The labels of all operands and of the result; a dimension under "..." is named by its distance to the last."""
     left, arrow, right = equation.partition("->")
     terms = left.split(",")
