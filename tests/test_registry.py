@@ -6,9 +6,12 @@ import re
 import numpy as np
 import pytest
 
+import common.functional
 from common import eager
 from common.op import REGISTRY, out_specs
 from common.spec import Spec
+
+assert common.functional  # defines the ops
 
 OPS = [op for op in REGISTRY.values() if op.name != "constant"]
 PRIMITIVE = [op for op in OPS if op.forward is None]

@@ -59,6 +59,15 @@ clamp_max = elementwise(
     doc="minimum(x, high). d/dx = 1 where x <= high, d/dhigh = 1 where x > high.", node_name="Clamp",
 )  # fmt: skip
 
+clamp_both = elementwise(
+    "clamp", lambda x, low, high: e.clamp(x, low, high),
+    (lambda g, x, low, high: where(logical_and(ge(x, low), le(x, high)), g, 0),
+     lambda g, x, low, high: where(logical_and(lt(x, low), le(low, high)), g, 0),
+     lambda g, x, low, high: where(gt(maximum(x, low), high), g, 0)),
+    doc="minimum(maximum(x, low), high). d/dx = 1 where low <= x <= high, d/dhigh = 1 where maximum(x, low) > high, "
+        "d/dlow = 1 elsewhere below low.",
+)  # fmt: skip
+
 relu = elementwise(
     "relu", lambda x: select(x <= 0, constant(0, x), x), (lambda g, y: where(gt(y, 0), g, 0),),
     doc="x where x > 0, nan where x is nan, else +0. d/dx = 1 where y > 0, so 0 at 0.",
@@ -85,9 +94,9 @@ def clamp(x: Any, min: float | None = None, max: float | None = None) -> Any:
     """
     if min is None and max is None:
         raise ArgumentError("clamp(): at least one of 'min' or 'max' must not be None")
-    if min is not None:
-        x = clamp_min(x, min)
-    return x if max is None else clamp_max(x, max)
+    if max is None:
+        return clamp_min(x, min)
+    return clamp_max(x, max) if min is None else clamp_both(x, min, max)
 
 
 __all__ = [
