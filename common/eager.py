@@ -275,6 +275,11 @@ def _reduction(self: Recipe) -> None:
     shape, dtype = self.forms[0]
     self.spec = spec = self.op.spec(Spec(shape, dtype), **self.attrs)
     inner = kernels.reduced_dtype(self.op.reduce, spec.dtype)
+    if self.op.reduce == "sum" and dtype != inner:
+        found = kernels.mapped_sum("wholes", shape, dtype, inner, self.attrs["dim"], spec.shape)
+        if found is not None:
+            self.run = found
+            return
     reduce = kernels.reduction(self.op.reduce, shape, inner, self.attrs["dim"], spec.shape)
     if dtype == inner:
         self.run = reduce
@@ -340,6 +345,8 @@ def raise_status(op: Op, errors: Mapping[int, str], status: int) -> None:
 
 def _composite(self: Recipe) -> None:
     op, attrs = self.op, self.attrs
+    if op.reduce is not None and _mapped_sum(self):
+        return
 
     def first(*operands: Any) -> Any:
         from common.straight import straight_forward
@@ -352,6 +359,21 @@ def _composite(self: Recipe) -> None:
             return op.forward(*operands, **attrs)  # type: ignore[misc]
 
     self.run = first
+
+
+def _mapped_sum(self: Recipe) -> bool:
+    """Let a composite that sums a function of its elements run as one kernel; whether there is one."""
+    shape, dtype = self.forms[0]
+    dims = self.attrs["dim"]
+    if dtype.kind != "f" or any(form[1] != dtype for form in self.forms):
+        return False
+    kept = self.attrs["keepdim"]
+    out_shape = tuple(1 if i in dims else n for i, n in enumerate(shape) if kept or i not in dims)
+    found = kernels.mapped_sum(self.op.reduce, shape, dtype, dtype, dims, out_shape)
+    if found is None:
+        return False
+    self.run, self.spec = found, Spec(out_shape, dtype)
+    return True
 
 
 _PREPARE: dict[str, Callable[[Recipe], None]] = {

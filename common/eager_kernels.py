@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from common.dtypes import number_spec
-from common.kernels import sums
+from common.kernels import mapped, sums
 from common.native.calls import make_call, make_elementwise
 from common.native.compile import add_namespace, compile_kernel
 from common.op import REGISTRY
@@ -186,12 +186,34 @@ def reduction(kind: str, shape: Any, dtype: np.dtype, dims: tuple[int, ...], out
     return run
 
 
+def mapped_sum(
+    element: str, shape: Any, dtype: np.dtype, out_dtype: np.dtype, dims: tuple[int, ...], out_shape: Any
+) -> Call | None:
+    """S of a function of the elements, by name in `common.kernels.mapped`; None where it needs a copy in order."""
+    if not dims or 0 in out_shape or dims[-1] - dims[0] + 1 != len(dims):
+        return None
+    batch, rows = prod(shape[: dims[0]]), prod(shape[dims[0] : dims[-1] + 1])
+    columns = prod(shape[dims[-1] + 1 :])
+    by_rows = columns == 1 or rows == 0
+    make, end = (mapped.rows_source, "rows") if by_rows else (mapped.cols_source, "cols")
+    kernel = compiled(make(element, dtype, out_dtype), f"{element}_{end}")
+    ints = (batch * columns, rows) if by_rows else (batch, rows, columns)
+    held = out_dtype.itemsize * mapped.scratch(rows, 0 if by_rows else columns)
+
+    def run(*operands: np.ndarray) -> np.ndarray:
+        out = _empty(out_shape, out_dtype)
+        kernel(*map(_dense, operands), out, scratch(held), *ints)
+        return out
+
+    return run
+
+
 def _unreduced(kind: str, x: np.ndarray, out_shape: Any, dtype: np.dtype) -> np.ndarray:
     """A reduction over no dimensions, or with an empty result; a sum of one element starts from +0."""
     return np.array((x + dtype.type(0) if kind == "sum" else x), dtype).reshape(out_shape)
 
 
 __all__ = [
-    "LANED", "arrange", "compiled", "fast", "form_spec", "general", "reduced_dtype", "reduction", "same_shape",
-    "scratch",
+    "LANED", "arrange", "compiled", "fast", "form_spec", "general", "mapped_sum", "reduced_dtype", "reduction",
+    "same_shape", "scratch",
 ]  # fmt: skip

@@ -3,7 +3,7 @@
 Kinds
 -----
 elementwise  a scalar expression over exact primitives; broadcasting and un-broadcasting are automatic
-reduction    sum, amax, amin over dimensions, in the order that docs/numerics.md defines
+reduction    sum, prod, amax, amin, any, all over dimensions, in the order that docs/numerics.md defines
 view         an index map on (offset, shape, strides)
 kernel       one compiled function which both engines call, e.g. gemm, gather
 composite    written with ops; a rule of its own only where that is measurably better
@@ -92,7 +92,7 @@ class Op:
     domain: str
     costly: bool
     refuses: str
-    reduce: str
+    reduce: Any
     strided: Callable[..., Any]
     native: Callable[..., Sequence[NativeCall]]
     forward: Callable[..., Any] | None

@@ -91,7 +91,7 @@ class _Trail:
             raise _NotStraightError
         if all(not isinstance(x, _Term) or isinstance(x.spec, type) for x in operands):
             raise _NotStraightError  # arithmetic of numbers
-        if op.kind == "composite":
+        if op.kind == "composite" and op.reduce is None:
             return op.forward(*operands, **attrs)  # type: ignore[misc]
         if any(isinstance(x, _Term) and isinstance(x.spec, Spec) and x.spec.shape is None for x in operands):
             return self._shapeless(op, operands, attrs)
@@ -99,6 +99,8 @@ class _Trail:
             (x.spec if isinstance(x.spec, type) else x.spec[:2]) if isinstance(x, _Term) else type(x) for x in operands
         )
         found: Any = recipe(op, forms, attrs)
+        if found.spec is None:
+            return op.forward(*operands, **attrs)  # type: ignore[misc]
         if op.name == "expand" and prod(found.spec.shape) <= SMALL:
             (shape, dtype), target = forms[0], found.spec
             return self.let(f"{self.name(spread(shape, dtype, target.shape))}({operands[0].text})", target)

@@ -152,9 +152,16 @@ def composite(
     doc: str,
     node_name: str | None = None,
     nout: int = 1,
+    reduce: str | None = None,
     samples: Samples,
 ) -> Op:
-    """Define an op whose forward is written with ops but which has a gradient rule of its own."""
+    """Define an op whose forward is written with ops but which has a gradient rule of its own.
+
+    Parameters
+    ----------
+    reduce : where it is a sum over ``dim``, with ``keepdim``, of a function of its elements: its name in
+        `common.kernels.mapped`. The eager engine then runs one kernel, without the memory between the ops.
+    """
     attrs = tuple(p for p in inspect.signature(forward).parameters if p not in inputs)
     return Op(name, "composite", inputs, lambda *a, **k: None, rules, doc, node_name=node_name, nout=nout,
-              attrs=attrs, forward=forward, samples=samples)  # fmt: skip
+              attrs=attrs, forward=forward, reduce=reduce, samples=samples)  # fmt: skip

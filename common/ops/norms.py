@@ -14,6 +14,7 @@ from common.ops.arithmetic import abs, neg, pow, sign, sqrt, zeros_like
 from common.ops.cast import to
 from common.ops.compare import eq, maximum, ne, where
 from common.ops.reduce import amax_, amin_, kept, normalize_dims, require_float, spread, sum_
+from common.ops.summed import sum_of_magnitudes, sum_of_squares
 from common.ops.view import reshape
 
 
@@ -22,14 +23,16 @@ def _norm(x: Any, *, p: float, dim: tuple[int, ...], keepdim: bool) -> Any:
     if p == 0:
         return sum_(to(ne(x, 0), dtype=x.dtype, x_dtype=bool_), **how)
     if p == 1:
-        return sum_(abs(x), **how)
+        return sum_of_magnitudes(x, **how)
     if p == 2:
-        return sqrt(sum_(x * x, **how))
+        return sqrt(sum_of_squares(x, **how))
     if p == inf:
         return maximum(amax_(x, **how), neg(amin_(x, **how)))  # magnitudes are not stored
     if p == -inf:
         return amin_(abs(x), **how)
-    return pow(sum_(pow(abs(x), p), **how), 1 / p)
+    size = abs(x)
+    powers = size * size * size if p == 3 else pow(size, p)  # what pow is for 3, without its other cases
+    return pow(sum_(powers, **how), 1 / p)
 
 
 def _norm_rule(g: Any, y: Any, x: Any, p: float, dim: tuple[int, ...]) -> Any:

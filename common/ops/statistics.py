@@ -14,6 +14,7 @@ from common.ops.arithmetic import sqrt
 from common.ops.cast import to
 from common.ops.compare import eq, isnan, logical_not, where
 from common.ops.reduce import amax, amin, mean_, normalize_dims, reduced_size, require_float, spread, sum_
+from common.ops.summed import nansum_, sum_of_deviations
 from common.ops.view import reshape
 
 
@@ -42,8 +43,7 @@ def _freedom(shape: Any, dim: tuple[int, ...], correction: Any) -> Any:
 def _moments(x: Any, dim: tuple[int, ...], correction: Any, keepdim: bool) -> tuple[Any, Any]:
     """Variance, and the mean with its dimensions kept."""
     mean = mean_(x, dim=dim, keepdim=True)
-    centred = x - mean
-    variance = sum_(centred * centred, dim=dim, keepdim=keepdim) / _freedom(x.shape, dim, correction)
+    variance = sum_of_deviations(x, mean, dim=dim, keepdim=keepdim) / _freedom(x.shape, dim, correction)
     return variance, mean
 
 
@@ -106,13 +106,6 @@ def _both(name: str, root: bool) -> Op:
 
 var_mean_ = _both("var", root=False)
 std_mean_ = _both("std", root=True)
-
-nansum_ = composite(
-    "nansum", lambda x, *, dim, keepdim: sum_(where(isnan(x), 0, x), dim=dim, keepdim=keepdim),
-    (lambda g, x, dim: where(isnan(x), 0, spread(g, x.shape, dim)),),
-    inputs=("x",), samples=of_reduction,
-    doc="Sum with 0 in place of nan. d/dx = 1, 0 where x is nan.",
-)  # fmt: skip
 
 
 def _spread_of(op: Op, name: str, x: Any, dim: Any, unbiased: Any, keepdim: bool, correction: Any) -> Any:

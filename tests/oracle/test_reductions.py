@@ -7,9 +7,11 @@ import pytest
 
 import common.functional as F
 from common.errors import ArgumentError, DTypeError, ShapeError
+from common.ops.summed import nansum_, sum_of_deviations, sum_of_magnitudes, sum_of_squares
 from dynamic.tensors import Tensor
 from tests.bits import assert_same_bits
 from tests.kernels.run import assert_same_bits as same_bits
+from tests.parity.arrays import mixed
 
 RNG = np.random.default_rng(60)
 X = RNG.normal(size=(6, 7, 5)) * 3
@@ -155,3 +157,23 @@ def test_positions_in_large_integers():
         for dim in range(3):
             assert_same_bits(F.argmax(Tensor(y), dim).numpy(), y.argmax(dim), dtype)
             assert_same_bits(F.argmin(Tensor(y), dim).numpy(), y.argmin(dim), dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", [(5000,), (3000, 7), (7, 3000), (2, 1500, 3), (1025, 1030)], ids=str)
+def test_one_kernel_has_the_bits_of_the_composition(shape, dtype):
+    """What the eager engine runs as one kernel, written out with ops, where blocks and tiles meet."""
+    x = mixed(RNG, shape, dtype, 0.0005)
+    for dim in range(x.ndim):
+        t = Tensor(x)
+        mean = F.mean(t, dim, True)
+        pairs = {
+            "squares": (sum_of_squares(t, dim=(dim,), keepdim=False), F.sum(t * t, dim)),
+            "magnitudes": (sum_of_magnitudes(t, dim=(dim,), keepdim=False), F.sum(F.abs(t), dim)),
+            "numbers": (nansum_(t, dim=(dim,), keepdim=False), F.sum(F.where(F.isnan(t), 0, t), dim)),
+            "deviations": (sum_of_deviations(t, mean, dim=(dim,), keepdim=False), F.sum((t - mean) * (t - mean), dim)),
+        }
+        for name, (one, composed) in pairs.items():
+            assert_same_bits(one.numpy(), composed.numpy(), f"{name} over {dim}")
+        flags = Tensor(x > 0)
+        assert_same_bits(F.sum(flags, dim).numpy(), (x > 0).sum(dim), f"truths over {dim}")

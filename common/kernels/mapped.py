@@ -1,0 +1,98 @@
+"""Kernels that sum a function of every element without storing it: what the eager engine runs for compositions.
+
+==============  ======================  =======  ===============================================
+kernel          buffers                 args     result
+==============  ======================  =======  ===============================================
+``x_rows``      x, (m,) out, scratch    R, C     out[r] = S(f(x[r, :], m[r]))
+``x_cols``      x, (m,) out, scratch    B, R, C  out[b, c] = S(f(x[b, :, c], m[b, c]))
+==============  ======================  =======  ===============================================
+
+f is a name in `ELEMENTS`, S that of `common.kernels.sums`. f is applied element by element, as the ops that it is made
+of would do, and S keeps its order, so the bits are those of the composition; what is saved is the memory between its
+ops (benchmarks/reductions.py). Scratch: `scratch` elements of the dtype of the result. Status: always 0.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from common.kernels.positions import buffer_dtype
+from common.kernels.sums import TILE, sum_cols_scratch
+from common.numerics import BLOCK, LANES
+
+__all__ = ["ELEMENTS", "cols_source", "rows_source", "scratch"]
+
+#: What is summed, of an element v, or of v and the value m of its row or column.
+ELEMENTS = {
+    "squares": "v * v",
+    "magnitudes": "abs(v)",
+    "numbers": "where(isnan(v), {dtype}(0), v)",
+    "deviations": "(v - m) * (v - m)",
+    "wholes": "to_int64(v)",
+}
+
+_SHIFT = BLOCK.bit_length() - 1
+
+
+def scratch(rows: int, columns: int) -> int:
+    """Elements of scratch of ``x_cols``, and with no columns of ``x_rows``, of rows of that many elements."""
+    return sum_cols_scratch(rows, columns) if columns else BLOCK + -(-rows // BLOCK)
+
+
+def _head(name: str, element: str, dtype: np.dtype[Any], out: np.dtype[Any]) -> tuple[str, str]:
+    """The first lines, and the expression of f."""
+    operands = [f"x = buffer(bufs, 0, {buffer_dtype(dtype)})"]
+    if element == "deviations":
+        operands.append(f"means = buffer(bufs, 1, {dtype})")
+    operands += [f"{b} = buffer(bufs, {len(operands) + i}, {out})" for i, b in enumerate(("out", "acc"))]
+    return "\n    ".join([f"def {name}(bufs, args):", *operands]), ELEMENTS[element].format(dtype=dtype)
+
+
+def rows_source(element: str, dtype: Any, out: Any) -> str:
+    """Return the kernel ``out[r] = S(f(x[r, :]))``: blocks are mapped into the first-level cache and summed there."""
+    head, f = _head(f"{element}_rows", element, np.dtype(dtype), np.dtype(out))
+    mean = "m = means[r]" if element == "deviations" else "pass"
+    return f"""{head}
+    columns = args[1]
+    wide()
+    for r in range(args[0]):
+        {mean}
+        for k in range(0, columns, {BLOCK}):
+            n = min({BLOCK}, columns - k)
+            p = r * columns + k
+            for c in range(n):
+                v = x[p + c]
+                acc[c] = {f}
+            acc[{BLOCK} + (k >> {_SHIFT})] = block_sum(acc, 0, n)
+        out[r] = block_sum(acc, {BLOCK}, (columns + {BLOCK - 1}) >> {_SHIFT})
+    return 0
+"""
+
+
+def cols_source(element: str, dtype: Any, out: Any) -> str:
+    """Return the kernel ``out[b, c] = S(f(x[b, :, c]))``."""
+    head, f = _head(f"{element}_cols", element, np.dtype(dtype), np.dtype(out))
+    mean = "m = means[o + c]" if element == "deviations" else "pass"
+    return f"""{head}
+    rows = args[1]
+    columns = args[2]
+    wide()
+    for b in range(args[0]):
+        for c0 in range(0, columns, {TILE}):
+            width = min({TILE}, columns - c0)
+            o = b * columns + c0
+            start_columns(acc, 0, width, rows)
+            for r in range(rows):
+                if r & {BLOCK - 1} == 0 and r > 0:
+                    carry_columns(acc, 0, width, (r >> {_SHIFT}) - 1)
+                a = (r & {LANES - 1}) * width
+                p = (b * rows + r) * columns + c0
+                for c in range(width):
+                    {mean}
+                    v = x[p + c]
+                    acc[a + c] = acc[a + c] + {f}
+            finish_columns(acc, 0, width, rows, out, o)
+    return 0
+"""
