@@ -38,12 +38,14 @@ class Place(NamedTuple):
     ----------
     operands, sequences : names of parameters that are tensors, and sequences of tensors.
     optional : names of those with a default.
+    numbers : names of those whose default is a number.
     """
 
     name: str
     operands: tuple[str, ...]
     sequences: tuple[str, ...]
     optional: tuple[str, ...]
+    numbers: tuple[str, ...]
 
 
 def stumbled(place: Place, arguments: dict[str, Any], error: BaseException) -> BaseException:
@@ -93,7 +95,7 @@ def _wrong(place: Place, arguments: dict[str, Any], error: BaseException) -> Ite
             continue
         if key in _INTS and not _ints(x):
             yield f"argument '{key}' must be int or tuple of ints, not {type(x).__name__} ({shown(x)})"
-        elif key in _NUMBERS and not (_is_tensor(x) or isinstance(x, _NUMBER)):
+        elif (key in _NUMBERS or key in place.numbers) and not (_is_tensor(x) or isinstance(x, _NUMBER)):
             yield f"argument '{key}' must be a number, not {type(x).__name__} ({shown(x)})"
         elif isinstance(error, (OverflowError, ValueError)) and isinstance(x, int) and not -(2**63) <= x < 2**63:
             yield f"argument '{key}' does not fit into 64 bits: {x}"

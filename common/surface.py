@@ -210,6 +210,7 @@ def bind(
         tuple(public[n] for n in public if takes_operands and n in OPERANDS),
         tuple(public[n] for n in public if takes_operands and n in SEQUENCES),
         tuple(public[n] for n, p in signature.parameters.items() if p.default is not p.empty),
+        tuple(public[n] for n, p in signature.parameters.items() if type(p.default) in (int, float)),
     )
     diagnosis = {"_stumbles": STUMBLES, "_stumbled": stumbled, "_place": place}
     space: dict[str, Any] = {**diagnosis, **scope, **defaults, "_function": function}

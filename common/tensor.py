@@ -20,6 +20,7 @@ from common.errors import EscapedTracerError, ShapeError, StateError
 from common.frames import user_frame
 from common.number import as_array
 from common.op import REGISTRY, Op
+from common.operators import as_operand
 from common.spec import Spec
 from common.tape import Edge, Node, next_number
 
@@ -146,7 +147,10 @@ def spec_of(x: Any) -> Spec:
     spec = getattr(x, "spec", None)
     if spec is None:
         spec = getattr(getattr(x, "data", None), "spec", None)
-    return spec if spec is not None else Spec(x.shape, x.dtype)
+    if spec is None:
+        array = x if isinstance(x, (TensorBase, np.ndarray)) else as_array(x)
+        spec = Spec(array.shape, array.dtype)
+    return spec
 
 
 def cast_operands(op: Op, operands: Sequence[Any]) -> Sequence[Any]:
@@ -211,7 +215,8 @@ def record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     if found is None:
         found = recipe(op, tuple(forms), attrs)
     if found.casts:
-        return record(op, cast_operands(op, operands), attrs)
+        # a numpy scalar is an array here, though it passes for a Python number
+        return record(op, cast_operands(op, [as_operand(x) for x in operands]), attrs)
     y = found.run(*payloads)
     if type(y) is tuple:
         tensors = [wrap(part) for part in y]

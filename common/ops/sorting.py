@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from common.aliases import accept_numpy_names
+from common.arguments import integer
 from common.create import lift
 from common.dim import same
 from common.dtypes import int32
@@ -235,6 +236,7 @@ def topk(x: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = Tru
     >>> tw.topk(tw.tensor([3.0, 1.0, 2.0, 3.0]), 2)
     Sorted(values=tensor([3., 3.]), indices=tensor([0, 3]))
     """
+    k = integer(k, "topk", "k")
     rows, axis = _along(x, dim, "topk")
     if k < 0 or k > rows.shape[-1]:
         raise ShapeError(f"topk(): selected index k out of range: k = {k}, dimension {dim} has size {rows.shape[-1]}")
@@ -261,6 +263,7 @@ def kthvalue(x: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
     ------
     ShapeError : k is outside 1 ... n.
     """
+    k = integer(k, "kthvalue", "k")
     axis = normalize_dim(dim, x.ndim, "kthvalue")
     n = x.shape[axis] if x.ndim else 1
     if k < 1 or k > n:

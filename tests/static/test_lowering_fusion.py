@@ -9,7 +9,7 @@ import pytest
 
 from common.native.calls_ir import MAX_BUFFERS
 from common.numerics import BLOCK
-from common.ops import arithmetic, index, linalg, loss, normalize, reduce, transcendental, view
+from common.ops import arithmetic, classification, index, linalg, normalize, reduce, transcendental, view
 from static.compile import compile_graph
 from static.jit import function
 from tests.static.compare import assert_compiles, program_of
@@ -37,7 +37,7 @@ def log_softmax(x):
 
 def cross_entropy(x, target):
     y = normalize.log_softmax(x, 1)
-    losses = loss.nll_loss(y, target, reduction="none")
+    losses = classification.nll_loss(y, target, reduction="none")
     seed = view.expand(view.reshape(arithmetic.ones_like(reduce.mean(losses)) / x.shape[0], (1,)), (x.shape[0],))
     g = index.spread(-seed, target, extent=x.shape[1])
     return losses, g - transcendental.exp(y) * reduce.sum_(g, dim=(1,), keepdim=True)
@@ -134,8 +134,8 @@ def test_a_thousand_nodes_are_lowered_quickly():
 
 
 def test_losses_of_one_row():
-    assert_compiles(loss.cross_entropy, [floats(1, 5), np.array([3])])
-    assert_compiles(loss.cross_entropy, [floats(4, 1), np.zeros(4, np.int64)])
+    assert_compiles(classification.cross_entropy, [floats(1, 5), np.array([3])])
+    assert_compiles(classification.cross_entropy, [floats(4, 1), np.zeros(4, np.int64)])
 
 
 def test_reshapes_do_not_keep_rows_apart():
