@@ -107,6 +107,11 @@ def products(*lead: int) -> Samples:
     return samples
 
 
+def pair(first: tuple[int, ...], second: tuple[int, ...]) -> Samples:
+    """Two arrays of these shapes."""
+    return lambda rng, dtype: [(tuple(away_from_zero(rng, shape, dtype) for shape in (first, second)), {})]
+
+
 def join(*makers: Samples) -> Samples:
     """The samples of all makers."""
     return lambda rng, dtype: [case for make in makers for case in make(rng, dtype)]

@@ -11,8 +11,8 @@ from common.apply import apply
 from common.dim import same
 from common.errors import DTypeError, ShapeError
 from common.op import NativeCall
-from common.ops._define import kernel
-from common.ops._samples import products
+from common.ops._define import composite, kernel
+from common.ops._samples import pair, products
 from common.ops.view import expand, reshape, unsqueeze
 from common.shapes import broadcast_shapes
 from common.spec import Spec, numel
@@ -30,10 +30,7 @@ def _product_spec(name: str, ndim: int, a: Spec, b: Spec, trans_a: bool, trans_b
     for x in (a, b):
         if x.ndim != ndim:
             raise ShapeError(f"{name}: expected a {ndim}-D tensor, got {x.ndim}-D of shape {tuple(x.shape)}")
-    if a.dtype != b.dtype:
-        raise DTypeError(f"{name}: expected m1 and m2 to have the same dtype, but got: {a.dtype} != {b.dtype}")
-    if a.dtype.kind == "b":
-        raise DTypeError(f'"{name}" not implemented for bool; convert with .to(...), or use logical ops')
+    _check_dtypes(name, a, b)
     m, k = a.shape[-2:][::-1] if trans_a else a.shape[-2:]
     k2, n = b.shape[-2:][::-1] if trans_b else b.shape[-2:]
     if not same(k, k2) and k != k2:
@@ -41,6 +38,13 @@ def _product_spec(name: str, ndim: int, a: Spec, b: Spec, trans_a: bool, trans_b
     if a.ndim == 3 and not same(a.shape[0], b.shape[0]) and a.shape[0] != b.shape[0]:
         raise ShapeError(f"bmm(): batch sizes differ: {a.shape[0]} and {b.shape[0]}")
     return Spec((*a.shape[:-2], m, n), a.dtype)
+
+
+def _check_dtypes(name: str, a: Any, b: Any) -> None:
+    if a.dtype != b.dtype:
+        raise DTypeError(f"{name}: expected m1 and m2 to have the same dtype, but got: {a.dtype} != {b.dtype}")
+    if a.dtype.kind == "b":
+        raise DTypeError(f'"{name}" not implemented for bool; convert with .to(...), or use logical ops')
 
 
 def _mm_native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str, Any]) -> list[NativeCall]:
@@ -89,6 +93,27 @@ bmm_ = kernel(
 
 _PLAIN = {"trans_a": False, "trans_b": False}
 _TRANSPOSED = {"trans_a": False, "trans_b": True}
+
+
+def _column(x: Any) -> Any:
+    return reshape(x, (x.shape[0], 1))
+
+
+dot_ = composite(
+    "dot", lambda a, b: reshape(mm_(reshape(a, (1, a.shape[0])), _column(b), **_PLAIN), ()),
+    (lambda g, b: g * b, lambda g, a: g * a),
+    inputs=("a", "b"), samples=pair((5,), (5,)),
+    doc="The sum of the products of two vectors' elements. d/da = g b, d/db = g a.",
+)  # fmt: skip
+
+mv_ = composite(
+    "mv", lambda a, b: reshape(mm_(a, _column(b), **_PLAIN), (a.shape[0],)),
+    (lambda g, b: _column(g) * b,
+     lambda g, a: reshape(mm_(a, _column(g), trans_a=True, trans_b=False), (a.shape[1],))),
+    inputs=("a", "b"), samples=pair((3, 4), (4,)),
+    doc="A matrix times a vector. d/da = g b^T, d/db = a^T g.",
+)  # fmt: skip
+
 
 
 def mm(a: Any, b: Any) -> Any:
@@ -208,7 +233,8 @@ def dot(a: Any, b: Any) -> Any:
             f"inconsistent tensor size, expected tensor [{k}] and src [{other}] to have the same number of elements, "
             f"but got {k} and {other} elements respectively"
         )
-    return reshape(mm(reshape(a, (1, k)), reshape(b, (other, 1))), ())
+    _check_dtypes("dot", a, b)
+    return dot_(a, b)
 
 
 def mv(a: Any, b: Any) -> Any:
@@ -233,7 +259,8 @@ def mv(a: Any, b: Any) -> Any:
     (m, k), (size,) = a.shape, b.shape
     if not same(k, size) and k != size:
         raise ShapeError(f"size mismatch, got input ({m}), mat ({m}x{k}), vec ({size})")
-    return reshape(mm(a, reshape(b, (size, 1))), (m,))
+    _check_dtypes("mv", a, b)
+    return mv_(a, b)
 
 
 def linear(x: Any, weight: Any, bias: Any = None) -> Any:
