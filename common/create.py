@@ -154,12 +154,41 @@ def from_numpy(array: np.ndarray) -> Any:
 
     Parameters
     ----------
-    array : (...) ndarray.
+    array : (...) ndarray in native byte order.
 
     Raises
     ------
-    ArgumentError : not an array.
+    ArgumentError : not an array, or one of the other byte order.
+    DTypeError : a dtype without ops.
     """
     if not isinstance(array, np.ndarray):
         raise ArgumentError(f"expected np.ndarray (got {type(array).__name__})")
+    if not array.dtype.isnative:
+        raise ArgumentError(
+            "given numpy array has byte order different from the native byte order, so its memory cannot be shared; "
+            "convert it first, for example with tensor(array)"
+        )
+    return lift(to_array(array, copy=False))
+
+
+def from_dlpack(ext_tensor: Any) -> Any:
+    """A tensor that shares the memory of another library's, through the DLPack protocol.
+
+    Parameters
+    ----------
+    ext_tensor : (...) an object with ``__dlpack__``, such as a torch.Tensor or a jax.Array, on the CPU.
+
+    Raises
+    ------
+    ArgumentError : it has no ``__dlpack__``, is on another device, or its library refuses.
+    DTypeError : a dtype without ops.
+    """
+    if isinstance(ext_tensor, np.ndarray):
+        return from_numpy(ext_tensor)
+    if not hasattr(ext_tensor, "__dlpack__"):
+        raise ArgumentError(f"expected an object with __dlpack__, got {type(ext_tensor).__name__}")
+    try:
+        array = np.from_dlpack(ext_tensor)
+    except (BufferError, RuntimeError, TypeError) as error:
+        raise ArgumentError(f"from_dlpack(): a {type(ext_tensor).__name__} cannot be shared: {error}") from error
     return lift(to_array(array, copy=False))

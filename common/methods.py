@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from common import autograd, dtypes, hooks, mode
+from common import autograd, dtypes, hooks, mode, printing
 from common.aliasing import refuse_shared
 from common.create import known_dtype, lift
 from common.dim import same_shape
@@ -325,17 +325,24 @@ def _array(self: TensorBase, dtype: Any = None, copy: Any = None) -> np.ndarray:
 def _repr(self: TensorBase) -> str:
     if not isinstance(self.data, np.ndarray):
         return f"Tracer({self.data.spec})"
-    whole = self.dtype.kind != "f" or not np.any(np.isfinite(self.data) & (self.data != np.trunc(self.data)))
-    mode_of_floats: Any = "maxprec" if whole else "fixed"
-    body = np.array2string(self.data, separator=", ", prefix="tensor(", floatmode=mode_of_floats, precision=4)
-    if self.data.size == 0 and self.ndim != 1:
-        body += f", size={self.shape}"
-    extra = [] if self.dtype in (dtypes.DEFAULT_FLOAT, dtypes.int64, dtypes.bool_) else [f"dtype={self.dtype.name}"]
+    extra = []
     if self.grad_fn is not None:
         extra.append(f"grad_fn=<{self.grad_fn.name()}>")
     elif self.requires_grad:
         extra.append("requires_grad=True")
-    return f"tensor({', '.join([body, *extra])})"
+    return printing.text(self.data, extra)
+
+
+def _dlpack(self: TensorBase, **options: Any) -> Any:
+    """A DLPack capsule of the array, which shares its memory; numpy makes it, options are those of its method."""
+    if self.requires_grad:
+        raise GradientError("Can't export tensors that require gradient, use tensor.detach()")
+    return concrete(self).__dlpack__(**options)
+
+
+def _dlpack_device(self: TensorBase) -> tuple[int, int]:
+    """Where the array is: the CPU."""
+    return concrete(self).__dlpack_device__()
 
 
 @cache
@@ -348,7 +355,8 @@ def _functional(name: str) -> Any:
 _METHODS = {
     "copy_": copy_, "zero_": zero_, "fill_": fill_, "detach": detach, "clone": clone, "backward": backward,
     "requires_grad_": requires_grad_, "numpy": numpy, "to": to, "item": _item, "__bool__": _bool, "__len__": _len,
-    "__iter__": _iter, "__array__": _array, "__repr__": _repr, "__index__": _index,
+    "__iter__": _iter, "__array__": _array, "__dlpack__": _dlpack, "__dlpack_device__": _dlpack_device,
+    "__repr__": _repr, "__index__": _index,
     "register_hook": hooks.register_hook, "retain_grad": hooks.retain_grad,
     "retains_grad": property(hooks.retains_grad),
     "register_post_accumulate_grad_hook": hooks.register_post_accumulate_grad_hook,

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from common import create, dtypes, functional, mode, random, transforms
+from common import create, dtypes, functional, mode, printing, random, safetensors, transforms
 from common.diagnose import STUMBLES, Place, stumbled
 from common.native import pool
 from common.op import Op
@@ -79,7 +79,7 @@ CREATION: dict[str, Any] = {
     **{name: getattr(spaced, name) for name in ("linspace", "logspace", "tril_indices", "triu_indices")},
     **{name: getattr(random, name) for name in ("rand", "randn", "randint", "randperm")},
     "tensor": create.tensor, "as_tensor": create.as_tensor,
-    "from_numpy": create.from_numpy,
+    "from_numpy": create.from_numpy, "from_dlpack": create.from_dlpack,
 }  # fmt: skip
 NN_FUNCTIONS = (
     "bilinear",
@@ -126,6 +126,12 @@ MODES: dict[str, Any] = {
     "no_grad": mode.no_grad, "enable_grad": mode.enable_grad, "set_grad_enabled": mode.set_grad_enabled,
     "is_grad_enabled": mode.is_grad_enabled,
 }  # fmt: skip
+OUTSIDE: dict[str, Any] = {
+    "set_printoptions": printing.set_printoptions,
+    "get_printoptions": printing.get_printoptions,
+    "save_file": safetensors.save_file,
+    "load_file": safetensors.load_file,
+}
 THREADS: dict[str, Any] = {"set_num_threads": pool.set_num_threads, "get_num_threads": pool.get_num_threads}
 DTYPES: dict[str, Any] = {
     "float32": dtypes.float32, "float64": dtypes.float64, "int8": dtypes.int8, "int16": dtypes.int16,
@@ -139,7 +145,7 @@ RANDOM: dict[str, Any] = {
 
 #: Everything at the top level of an engine that this module provides; the engines add `function`, `Tensor`, and
 #: the modules `nn`, `optim`, `autograd` and `random`.
-NAMES = (*FUNCTIONS, *CREATION, *TRANSFORMS, *MODES, *THREADS, *DTYPES, *RANDOM)
+NAMES = (*FUNCTIONS, *CREATION, *TRANSFORMS, *MODES, *OUTSIDE, *THREADS, *DTYPES, *RANDOM)
 ENGINE_NAMES = ("Tensor", "autograd", "func", "function", "nn", "optim", "random", "utils")
 
 

@@ -35,7 +35,9 @@ from dynamic.transforms import TRANSFORMS
 
 globals().update(bind(surface.FUNCTIONS))
 globals().update(bind_creation(surface.CREATION))
-globals().update({**TRANSFORMS, **surface.MODES, **surface.THREADS, **surface.DTYPES, **surface.RANDOM})
+globals().update(
+    {**TRANSFORMS, **surface.MODES, **surface.OUTSIDE, **surface.THREADS, **surface.DTYPES, **surface.RANDOM}
+)
 
 __all__ = list(surface.NAMES + surface.ENGINE_NAMES)
 

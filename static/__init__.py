@@ -36,7 +36,9 @@ from static.jit import function as function
 
 globals().update(bind(surface.FUNCTIONS))
 globals().update(bind_creation(surface.CREATION))
-globals().update({**TRANSFORMS, **surface.MODES, **surface.THREADS, **surface.DTYPES, **surface.RANDOM})
+globals().update(
+    {**TRANSFORMS, **surface.MODES, **surface.OUTSIDE, **surface.THREADS, **surface.DTYPES, **surface.RANDOM}
+)
 
 __all__ = list(surface.NAMES + surface.ENGINE_NAMES)
 

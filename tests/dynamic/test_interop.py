@@ -1,0 +1,232 @@
+"""Arrays, scalars and memory of other libraries; tensors in files."""
+
+import operator
+import struct
+
+import numpy as np
+import pytest
+
+import dynamic as tw
+import static
+from common import safetensors
+from common.errors import ArgumentError, DTypeError, GradientError, StateError
+from tests.bits import assert_same_bits
+
+A, B = np.float32([[1, -2, 3], [0.5, 4, -1]]), np.float32([2, 3, 0.25])
+OPERATORS = [operator.add, operator.sub, operator.mul, operator.truediv, operator.pow, operator.lt, operator.le,
+             operator.gt, operator.ge, operator.eq, operator.ne]  # fmt: skip
+OTHERS = {"array": B, "float32": np.float32(2), "float64": np.float64(1.5), "int64": np.int64(3), "0-d": np.array(2.0)}
+
+
+@pytest.mark.parametrize("op", OPERATORS, ids=lambda op: op.__name__)
+@pytest.mark.parametrize("other", OTHERS)
+def test_numpys_operands_in_both_orders(op, other):
+    y, x = OTHERS[other], np.abs(A)
+    for swapped in (False, True):
+        f = (lambda t, y: op(y, t)) if swapped else op
+        with np.errstate(all="ignore"):
+            expected = f(x, y)
+        result, compiled = f(tw.tensor(x), y), static.function(lambda t, y=y, f=f: f(t, y))(x)
+        assert type(result) is tw.Tensor
+        assert np.allclose(result.numpy(), expected, rtol=1e-6)
+        assert_same_bits(compiled, result.numpy(), f"{op.__name__} with {other}")
+
+
+def test_matrix_products_with_arrays():
+    x = tw.tensor(A, requires_grad=True)
+    (B @ x.T).sum().backward()
+    assert x.grad.tolist() == [B.tolist()] * 2
+    assert type(B @ x.T) is tw.Tensor
+    assert (x @ B).tolist() == (A @ B).tolist()
+
+
+def test_as_an_array():
+    x = tw.tensor(A)
+    assert np.shares_memory(np.asarray(x), x.numpy())
+    assert not np.shares_memory(np.array(x), x.numpy())
+    assert np.asarray(x, np.float64).dtype == np.float64
+    assert np.stack([x, x]).shape == (2, 2, 3)
+    with pytest.raises(GradientError, match="detach"):
+        np.asarray(x.clone().requires_grad_() * 1)
+
+
+@pytest.mark.parametrize("make", [tw.from_numpy, tw.as_tensor, tw.from_dlpack])
+def test_memory_is_shared(make):
+    a = A.copy()
+    x = make(a)
+    a[0, 0] = 7
+    assert x[0, 0].item() == 7
+    with tw.no_grad():
+        x.mul_(2)
+    assert a[0, 0] == 14
+
+
+class Foreign:
+    """Another library's tensor."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack__(self, **options):
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+def test_dlpack_in():
+    a = A.copy()
+    for view in (a, a.T, a[:, ::2]):
+        x = tw.from_dlpack(Foreign(view))
+        assert np.shares_memory(x.numpy(), a)
+        assert x.tolist() == view.tolist()
+    assert type(tw.from_dlpack(tw.tensor(A))) is tw.Tensor
+    assert type(static.from_dlpack(Foreign(a))) is np.ndarray
+
+
+def test_dlpack_out():
+    x = tw.tensor(A)
+    assert np.shares_memory(np.from_dlpack(x), x.numpy())
+    assert x.__dlpack_device__() == (1, 0)
+    assert not np.shares_memory(np.from_dlpack(x, copy=True), x.numpy())
+    with pytest.raises(GradientError, match=r"tensor\.detach"):
+        np.from_dlpack(tw.tensor(A, requires_grad=True))
+
+
+def test_read_only_memory():
+    a = A.copy()
+    a.flags.writeable = False
+    x = tw.from_dlpack(a)
+    assert (x + 1).tolist() == (A + 1).tolist()
+    with pytest.raises(ValueError, match="read-only"):
+        x.add_(1)
+    with pytest.raises(BufferError):  # a capsule of the first version cannot say that it is read-only
+        x.__dlpack__()
+    assert not np.from_dlpack(x).flags.writeable
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda: tw.from_numpy(A.astype(">f4")), ArgumentError, "byte order different"),
+        (lambda: tw.from_numpy(A.astype(np.float16)), DTypeError, "float16 is not supported"),
+        (lambda: tw.from_numpy([1.0]), ArgumentError, "expected np.ndarray"),
+        (lambda: tw.from_dlpack([1.0]), ArgumentError, "expected an object with __dlpack__"),
+        (lambda: tw.from_dlpack(Foreign(A.astype(np.float16))), DTypeError, "float16 is not supported"),
+        (lambda: tw.from_dlpack(Foreign(A.astype(">f4"))), ArgumentError, "a Foreign cannot be shared"),
+    ],
+)
+def test_what_cannot_be_shared(call, error, text):
+    with pytest.raises(error, match=text):
+        call()
+
+
+# ---------------------------------------------------------------------- files
+
+STATE = {
+    "weight": A, "bias": B.astype(np.float64), "mask": np.array([True, False, True]), "count": np.array(3),
+    "none": np.zeros((0, 2), np.int16), "bytes": np.arange(5, dtype=np.uint8), "small": np.int8([[-1]]),
+    "columns": np.asfortranarray(A).astype(np.int32, order="K"),
+}  # fmt: skip
+
+
+def test_files_keep_everything(tmp_path):
+    path = tmp_path / "state.safetensors"
+    tw.save_file(STATE, path, {"format": "np"})
+    found = tw.load_file(path)
+    assert set(found) == set(STATE)
+    for name, x in STATE.items():
+        assert (found[name].dtype, found[name].shape) == (x.dtype, x.shape)
+        assert_same_bits(found[name], x.copy("C"), name)
+        assert found[name].flags.writeable
+    assert [p.name for p in tmp_path.iterdir()] == ["state.safetensors"]
+    data = path.read_bytes()
+    assert struct.unpack("<Q", data[:8])[0] % 8 == 0
+    assert data[8:].startswith(
+        b'{"__metadata__":{"format":"np"},"bias":{"dtype":"F64","shape":[3],"data_offsets":[0,24]}'
+    )
+
+
+def test_modules_in_files(tmp_path):
+    def model(seed):
+        tw.manual_seed(seed)
+        return tw.nn.Sequential(tw.nn.Embedding(5, 3), tw.nn.Linear(3, 2), tw.nn.LayerNorm(2))
+
+    first, second = model(1), model(2)
+    tw.save_file(first.state_dict(), tmp_path / "m")
+    second.load_state_dict(static.load_file(tmp_path / "m"))
+    assert {k: x.tolist() for k, x in second.state_dict().items()} == {
+        k: x.tolist() for k, x in first.state_dict().items()
+    }
+    tw.save_file(dict(first.named_parameters()), tmp_path / "p")
+    assert (tmp_path / "p").read_bytes() == (tmp_path / "m").read_bytes()
+
+
+# What the safetensors package 0.8 writes for {"b": int64 [1, 2], "a": float32 [[0.5]]} with the metadata {"k": "v"}.
+FOREIGN = (
+    b'\x90\x00\x00\x00\x00\x00\x00\x00{"__metadata__":{"k":"v"},"b":{"dtype":"I64","shape":[2],"data_offsets":[0,16]},'
+    b'"a":{"dtype":"F32","shape":[1,1],"data_offsets":[16,20]}}       ' + struct.pack("<2qf", 1, 2, 0.5)
+)  # fmt: skip
+
+
+def test_files_of_the_safetensors_package(tmp_path):
+    (tmp_path / "x").write_bytes(FOREIGN)
+    assert {k: x.tolist() for k, x in tw.load_file(tmp_path / "x").items()} == {"b": [1, 2], "a": [[0.5]]}
+    tw.save_file({"b": np.array([1, 2]), "a": np.float32([[0.5]])}, tmp_path / "y", {"k": "v"})
+    assert (tmp_path / "y").read_bytes() == FOREIGN
+
+
+def entry(dtype="F32", shape=(2,), offsets=(0, 8), data=b"\0" * 8, **more):
+    head = {"x": {"dtype": dtype, "shape": list(shape), "data_offsets": list(offsets)}, **more}
+    text = safetensors.json.dumps(head).encode()
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def raw(text, data=b""):
+    return struct.pack("<Q", len(text)) + text + data
+
+
+DAMAGED = {
+    "empty": (b"", "no header of 0 bytes in a file of 0"),
+    "short": (b"\1\0", "in a file of 2"),
+    "huge header": (struct.pack("<Q", 2**63) + b"{}", "no header of 9223372036854775808 bytes"),
+    "cut": (entry()[:-1], "its data are bytes 0 to 8 of 7"),
+    "no JSON": (raw(b"{x"), "the header is not JSON"),
+    "deep JSON": (raw(b"[" * 100_000), "the header is not JSON"),
+    "no text": (raw(b"\xff\xfe"), "the header is not JSON"),
+    "a list": (raw(b"[]"), "no JSON object"),
+    "twice": (raw(b'{"x":1,"x":2}'), "a name is used twice"),
+    "a number": (raw(b'{"x":1}'), "lacks dtype, shape or data_offsets"),
+    "no shape": (raw(b'{"x":{"dtype":"F32","data_offsets":[0,0]}}'), "lacks dtype"),
+    "negative": (entry(shape=(-2,)), "has shape"),
+    "a fraction": (entry(shape=(2.0,)), "has shape"),
+    "a truth value": (entry(shape=(True, 2)), "has shape"),
+    "backwards": (entry(offsets=(8, 0)), "has shape"),
+    "wrong size": (entry(shape=(3,)), r"'x' is float32\[3\], but its data are bytes 0 to 8 of 8"),
+    "product beyond int64": (entry(shape=(2**32, 2**32, 2)), "its data are"),
+    "outside": (entry(offsets=(8, 16)), "its data are bytes 8 to 16 of 8"),
+    "overlap": (entry(y={"dtype": "F32", "shape": [1], "data_offsets": [4, 8]}), "belong to no array or to two"),
+    "hole": (entry(offsets=(8, 16), data=b"\0" * 16), "bytes 0 to 8 belong to no array"),
+    "more": (entry(data=b"\0" * 12), "the last 4 bytes belong to no array"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_damaged_files_are_refused(name, tmp_path):
+    data, text = DAMAGED[name]
+    (tmp_path / "x").write_bytes(data)
+    with pytest.raises(StateError, match=text):
+        tw.load_file(tmp_path / "x")
+
+
+def test_dtypes_that_have_no_counterpart(tmp_path):
+    (tmp_path / "x").write_bytes(entry(dtype="BF16", shape=(4,)))
+    with pytest.raises(DTypeError, match="'x' has dtype BF16; supported are"):
+        tw.load_file(tmp_path / "x")
+    with pytest.raises(DTypeError, match="float16"):
+        tw.save_file({"x": A.astype(np.float16)}, tmp_path / "y")
+    with pytest.raises(ArgumentError, match="saved by names"):
+        tw.save_file({1: A}, tmp_path / "y")
+    with pytest.raises(ArgumentError, match="metadata are texts"):
+        tw.save_file({"x": A}, tmp_path / "y", {"k": 1})
+    assert not (tmp_path / "y").exists()
