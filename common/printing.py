@@ -54,7 +54,12 @@ def set_printoptions(
     profiles = {"default": Options(), "short": Options(precision=2, edgeitems=2), "full": Options(threshold=math.inf)}
     if profile is not None and profile not in profiles:
         raise ArgumentError(f"profile {profile!r} is unknown; use one of {sorted(profiles)}")
-    given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
+    given: dict[str, Any] = {
+        "precision": precision,
+        "threshold": threshold,
+        "edgeitems": edgeitems,
+        "linewidth": linewidth,
+    }
     base = options if profile is None else profiles[profile]
     options = replace(base, **{k: v for k, v in given.items() if v is not None}, sci_mode=sci_mode)
 
@@ -98,9 +103,9 @@ def _edges(array: np.ndarray) -> np.ndarray:
 
 def _writer(shown: np.ndarray) -> tuple[Callable[[Any], str], int]:
     """How every element is written, in one style, and the width of a column."""
-    if shown.dtype.kind != "f":
-        style, measured = str, shown
-    else:
+    style: Callable[[Any], str] = str
+    measured = shown
+    if shown.dtype.kind == "f":
         measured = shown[np.isfinite(shown) & (shown != 0)].astype(np.float64)
         style = _float_style(measured)
     width = max((len(style(x)) for x in measured.ravel().tolist()), default=1)

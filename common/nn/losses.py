@@ -12,9 +12,12 @@ from common.nn.module import Module
 class _Loss(Module):
     """A loss; weights are buffers, and so part of the state, as in PyTorch."""
 
-    def __init__(self, reduction: str = "mean", **weights: Any) -> None:
+    def __init__(self, reduction: str = "mean") -> None:
         super().__init__()
         self.reduction = reduction
+
+    def _hold(self, **weights: Any) -> None:
+        """Keep weights by name; None for none."""
         for name, weight in weights.items():
             setattr(self, name, weight if weight is None or isinstance(weight, Buffer) else Buffer(weight))
 
@@ -38,7 +41,8 @@ class CrossEntropyLoss(_Loss):
     def __init__(
         self, weight: Any = None, *, ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0
     ) -> None:
-        super().__init__(reduction, weight=weight)
+        super().__init__(reduction)
+        self._hold(weight=weight)
         self.ignore_index, self.label_smoothing = ignore_index, label_smoothing
 
     def forward(self, input: Any, target: Any) -> Any:
@@ -60,7 +64,8 @@ class NLLLoss(_Loss):
     """
 
     def __init__(self, weight: Any = None, *, ignore_index: int = -100, reduction: str = "mean") -> None:
-        super().__init__(reduction, weight=weight)
+        super().__init__(reduction)
+        self._hold(weight=weight)
         self.ignore_index = ignore_index
 
     def forward(self, input: Any, target: Any) -> Any:
@@ -78,7 +83,8 @@ class BCELoss(_Loss):
     """
 
     def __init__(self, weight: Any = None, *, reduction: str = "mean") -> None:
-        super().__init__(reduction, weight=weight)
+        super().__init__(reduction)
+        self._hold(weight=weight)
 
     def forward(self, input: Any, target: Any) -> Any:
         """Loss of input and target (...): () or, unreduced, (...)."""
@@ -96,7 +102,8 @@ class BCEWithLogitsLoss(_Loss):
     """
 
     def __init__(self, weight: Any = None, *, reduction: str = "mean", pos_weight: Any = None) -> None:
-        super().__init__(reduction, weight=weight, pos_weight=pos_weight)
+        super().__init__(reduction)
+        self._hold(weight=weight, pos_weight=pos_weight)
 
     def forward(self, input: Any, target: Any) -> Any:
         """Loss of input and target (...): () or, unreduced, (...)."""

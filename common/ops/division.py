@@ -119,7 +119,7 @@ def floor_divide(a: Any, b: Any) -> Any:
     --------
     >>> import dynamic as tw
     >>> tw.tensor([-7, 7]) // 2, tw.tensor([-7.0, 7.0]) // 0.0
-    (tensor([-4,  3]), tensor([-inf,  inf]))
+    (tensor([-4,  3]), tensor([-inf, inf]))
     """
     return _checked(_floor_divide, a, b, "floor_divide")
 

@@ -12,7 +12,7 @@ from common import safetensors
 from common.errors import ArgumentError, DTypeError, GradientError, StateError
 from tests.bits import assert_same_bits
 
-A, B = np.float32([[1, -2, 3], [0.5, 4, -1]]), np.float32([2, 3, 0.25])
+A, B = np.array([[1, -2, 3], [0.5, 4, -1]], np.float32), np.array([2, 3, 0.25], np.float32)
 OPERATORS = [operator.add, operator.sub, operator.mul, operator.truediv, operator.pow, operator.lt, operator.le,
              operator.gt, operator.ge, operator.eq, operator.ne]  # fmt: skip
 OTHERS = {"array": B, "float32": np.float32(2), "float64": np.float64(1.5), "int64": np.int64(3), "0-d": np.array(2.0)}
@@ -125,7 +125,7 @@ def test_what_cannot_be_shared(call, error, text):
 
 STATE = {
     "weight": A, "bias": B.astype(np.float64), "mask": np.array([True, False, True]), "count": np.array(3),
-    "none": np.zeros((0, 2), np.int16), "bytes": np.arange(5, dtype=np.uint8), "small": np.int8([[-1]]),
+    "none": np.zeros((0, 2), np.int16), "bytes": np.arange(5, dtype=np.uint8), "small": np.array([[-1]], np.int8),
     "columns": np.asfortranarray(A).astype(np.int32, order="K"),
 }  # fmt: skip
 
