@@ -32,6 +32,12 @@ class DifferentBits(AssertionError):
     """The engines disagree; nothing is timed then."""
 
 
+def operand(where: str, dtype: str) -> tuple[np.ndarray, int | None]:
+    """Return what is reduced, normal numbers, and the dimension."""
+    shape, dim = SHAPES[where]
+    return np.random.default_rng(0).standard_normal(shape).astype(dtype), dim
+
+
 def samples(name: str, where: str, dtype: str, libraries: Sequence[str], seconds: float = 0.3) -> dict[str, Samples]:
     """Return seconds per call by library.
 
@@ -39,8 +45,7 @@ def samples(name: str, where: str, dtype: str, libraries: Sequence[str], seconds
     ------
     DifferentBits : the engines disagree.
     """
-    shape, dim = SHAPES[where]
-    x = np.random.default_rng(0).standard_normal(shape).astype(dtype)
+    x, dim = operand(where, dtype)
     found = {library: peers.call(library, name, x, dim) for library in libraries}
     calls = {library: (run, [()]) for library, run in found.items() if run is not None}
     results = [_arrays(calls[library][0]()) for library in OURS]
