@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from common import autograd, dtypes, hooks, mode, printing
-from common.aliasing import refuse_shared
 from common.create import known_dtype, lift
 from common.dim import same_shape
 from common.errors import ArgumentError, DTypeError, GradientError, ShapeError
@@ -18,6 +17,7 @@ from common.op import REGISTRY, Op
 from common.operators import accepts, as_operand, install
 from common.spec import numel
 from common.tensor import TensorBase, wrap
+from common.views import rebind, require_writable
 
 #: Public functions that are no methods, as in PyTorch.
 NOT_METHODS = frozenset(
@@ -175,17 +175,14 @@ def assign(self: TensorBase, value: Any, name: str, part: Any = None) -> TensorB
         if value.dtype.kind == "f" and self.dtype.kind != "f":
             raise DTypeError(f"{name}_(): result type {value.dtype} can't be cast to {self.dtype}")
         value = value.to(self.dtype)
-    trace = mode.current_trace()
-    if trace is not None:
-        trace.assign(self, value)
-    else:
-        if recording and (value.requires_grad or self.requires_grad):
-            refuse_shared(self, name, self.data if part is None else part(self.data))
+    with_history = recording and (value.requires_grad or self.requires_grad)
+    if with_history:
+        require_writable(self, name)
+    if mode.current_trace() is None:
         target, source = (self.data, value.data) if part is None else (part(self.data), part(value.data))
         log_write(target, *user_frame(2))
         np.copyto(target, source)
-    if recording and not (self.is_leaf and not value.requires_grad):
-        self.grad_fn, self.output_nr, self.requires_grad = value.grad_fn, value.output_nr, value.requires_grad
+    rebind(self, value, name, with_history)
     return self
 
 
@@ -214,7 +211,11 @@ def fill_(self: TensorBase, value: float) -> TensorBase:
 def detach(self: TensorBase) -> TensorBase:
     """The same elements without history; shares memory."""
     trace = mode.current_trace()
-    return wrap(self.data if trace is None else trace.payload(self))
+    if trace is None:
+        return wrap(self.data)
+    alias = trace.wrap(trace.payload(self))
+    trace.note_alias(alias, self)
+    return alias
 
 
 def clone(self: TensorBase) -> TensorBase:

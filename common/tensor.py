@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from common import mode
-from common.aliasing import note_view
 from common.dtypes import number_spec, operand_dtypes
 from common.eager import Recipe, recipe, recipes
 from common.errors import EscapedTracerError, ShapeError, StateError
@@ -119,6 +118,9 @@ class TensorBase:
         return record(op, operands, attrs)
 
 
+#: Notes that a result of a view op shows an operand's memory; `common.views` puts itself here.
+_note_view: Any = None
+
 #: The class of tensors that the eager engine makes; set by `dynamic` when it is imported.
 eager_class: type[TensorBase] | None = None
 
@@ -221,8 +223,8 @@ def record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     if type(y) is tuple:
         tensors = [wrap(part) for part in y]
         if y[0].base is not None and isinstance(operands[0], TensorBase):  # such as the parts of a split
-            for part in tensors:
-                note_view(operands[0], part)
+            for position, part in enumerate(tensors):
+                _note_view(operands[0], part, op, attrs, position)
         several = None
         if wanted and op.differentiable and _grad_enabled():
             several = _attach(op, attrs, payloads, y, tensors, edges, found)
@@ -234,7 +236,7 @@ def record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     t.output_nr = 0
     t._grad = None
     if op.kind == "view" and isinstance(operands[0], TensorBase):
-        note_view(operands[0], t)
+        _note_view(operands[0], t, op, attrs)
     if wanted and found.recorded and _grad_enabled():
         node = _new(Node)
         node.number = _next_number()
@@ -273,6 +275,7 @@ def _record_traced(trace: Any, op: Op, operands: Sequence[Any], attrs: Mapping[s
     result = op.forward(*payloads, **attrs) if inline else op(*payloads, **attrs)  # type: ignore[misc]
     outputs = result if type(result) is tuple else (result,)
     tensors = [trace.wrap(y) for y in outputs]
+    trace.note_views(op, attrs, operands, tensors)
     if op.differentiable and _grad_enabled():
         edges = [x.edge if isinstance(x, TensorBase) else None for x in operands]
         if any(edge is not None for edge in edges):

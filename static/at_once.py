@@ -38,6 +38,9 @@ class AtOnce:
 
     inlines = False
 
+    def __init__(self) -> None:
+        self.families: dict[int, Any] = {}
+
     def wrap(self, payload: Any) -> ArrayTensor:
         """A tensor over an array."""
         return ArrayTensor(np.asarray(payload))
@@ -50,7 +53,13 @@ class AtOnce:
         """Run an op on arrays."""
         return run(op, operands, attrs)
 
-    def assign(self, x: TensorBase, new: Any) -> None:
+    def note_views(self, *how: Any) -> None:
+        """Nothing: what runs at once writes to no views."""
+
+    def note_alias(self, *tensors: Any) -> None:
+        """Nothing, for the same reason."""
+
+    def set_elements(self, x: TensorBase, new: Any) -> None:
         """Write to state, such as that of a random generator."""
         np.copyto(x.data, self.payload(new))
 

@@ -23,8 +23,11 @@ from common.errors import DTypeError, TraceError
 from common.frames import locate, user_frame
 from common.number import as_array, check_range
 from common.op import REGISTRY, Op, out_specs
+from common.ops.view_set import placed
+from common.shapes import contiguous_strides
 from common.spec import Spec
 from common.tensor import NUMBERS, TensorBase, spec_of
+from common.views import Family, Step, family_of, note_view, path_along
 from static.graph import Effect, Graph, Node, Source, Value
 from static.tracer import Tracer
 
@@ -56,6 +59,7 @@ class Trace:
     ----------
     name : of the traced function, for messages.
     captured : sources of the inputs that follow the arguments.
+    families : id of a captured tensor -> its views in this trace.
     grads : id -> (tensor, gradient) for tensors whose `.grad` the program has set; a tracer or None.
     assumed : id -> (tensor, whether its `.grad` was None) for tensors whose `.grad` the program has read.
     origin : the tape's node whose gradient rule is running; its line stands for the rule's nodes.
@@ -82,7 +86,8 @@ class Trace:
         self._numbers: dict[int, Any] = {}
         self._from_float: dict[int, bool] = {}
         self._arguments: list[tuple[Tracer, Value]] = []
-        self._views: list[tuple[weakref.ref[Tracer], tuple[int, int]]] = []
+        self._aliases: list[tuple[weakref.ref[Tracer], weakref.ref[Any]]] = []
+        self.families: dict[int, weakref.ref[Family]] = {}
         self._scope: list[str] = []
         self.origin: Any = None
 
@@ -151,14 +156,11 @@ class Trace:
 
     def wrap(self, value: Value) -> Tracer:
         """A tracer without history."""
-        tracer = Tracer(value, self)
-        if value.node.op is not None and value.node.op.kind == "view":
-            self._views.append((weakref.ref(tracer), _viewed(value).key))
-        return tracer
+        return Tracer(value, self)
 
-    def note_view(self, view: Tracer, x: Any) -> None:
-        """Treat `view` as one of `x`, which it is in the eager engine: neither is written while both live."""
-        self._views.append((weakref.ref(view), _viewed(self.payload(x)).key))
+    def note_alias(self, alias: Tracer, x: Any) -> None:
+        """Refuse writes to `x` and `alias`, which show one memory in the eager engine, while both live."""
+        self._aliases.append((weakref.ref(alias), weakref.ref(x)))
 
     # ------------------------------------------------------------------ meeting concrete things
 
@@ -198,26 +200,51 @@ class Trace:
         self._owners[id(owner)] = owner
         return value
 
-    def assign(self, x: TensorBase, new: Any) -> None:
+    def set_elements(self, x: TensorBase, new: Any) -> None:
         """An in-place write: from here on `x` stands for `new`.
 
         Raises
         ------
-        TraceError : `x` is a view of, or is viewed by, another live tensor.
+        TraceError : the eager engine would show the new elements under another name that this trace cannot follow.
         """
-        value, old = self.payload(new), self.payload(x)
-        for view, base in self._views:
+        value = self.payload(new)
+        for view, base in self._aliases:
             alive = view()
-            if alive is not None and (alive is x or base == old.key):
+            if alive is not None and (alive is x or base() is x):
                 file, line, _ = alive.data.node.source
                 raise TraceError(
-                    f"an in-place write to a tensor that shares memory with a view (made at {file}:{line}) cannot be "
-                    "recorded; write to a copy (.clone()), or build the result with where, cat or stack"
+                    f"an in-place write to a tensor that shares memory with another (made at {file}:{line} by detach() "
+                    "or an index that is data) cannot be recorded; write to a copy (.clone()), or build the result "
+                    "with where, cat or stack"
                 )
         if isinstance(x, Tracer):
             x.data = value
         else:
             self._values[id(x)] = value
+
+    def note_views(self, op: Op, attrs: Any, operands: Sequence[Any], results: Sequence[Tracer]) -> None:
+        """Note which results are views in the eager engine: those that chains of view ops make of the first operand."""
+        if not operands or not isinstance(operands[0], TensorBase):
+            return
+        start = self.payload(operands[0])
+        for position, tracer in enumerate(results):
+            value, strided = tracer.data, (0, start.shape, contiguous_strides(start.shape))
+            chain = []
+            while value is not start and value.node.op is not None and value.node.op.kind == "view":
+                chain.append(value.node)
+                value = value.node.operands[0]
+            if value is not start or not chain:
+                continue
+            if op.kind == "view":
+                known = family_of(operands[0])
+                steps = (*known[1], Step(op, attrs, None))
+                if known[0] is not None and all(step.position is None for step in steps):
+                    base = known[0].base
+                    if placed(base.shape, path_along(steps)) is None:
+                        continue
+                elif op.strided(*strided, **attrs) is None:
+                    continue
+            note_view(operands[0], tracer, op, attrs, None if op.nout == 1 else position)
 
     def get_grad(self, x: TensorBase) -> Any:
         """`.grad` as the program sees it."""
@@ -354,13 +381,6 @@ class Trace:
     def guards(self) -> list[Guard]:
         """Facts about sizes on which the trace relies."""
         return list(self.dims.guards.values())
-
-
-def _viewed(value: Value) -> Value:
-    """The value whose elements a chain of views shows."""
-    while value.node.op is not None and value.node.op.kind == "view":
-        value = value.node.operands[0]
-    return value
 
 
 def _record_value(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:

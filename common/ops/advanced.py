@@ -215,7 +215,7 @@ def read(x: Any, keys: Sequence[Any]) -> Any:
         return index_get(part, indices, dim)
     trace = mode.current_trace()
     if selection.chosen and trace is not None:
-        trace.note_view(part, x)
+        trace.note_alias(part, x)
     return part
 
 __all__: list[str] = []

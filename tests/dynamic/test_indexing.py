@@ -138,7 +138,7 @@ def test_gradients_reach_values_and_the_rest():
     assert v.grad.tolist() == [0.0, 6.0, 5.0]
 
 
-def test_leaves_and_views_are_protected():
+def test_leaves_are_protected_and_views_follow():
     x = tw.tensor([1.0, 2.0], requires_grad=True)
     with pytest.raises(GradientError, match="a leaf Variable that requires grad"):
         x[0] = 1
@@ -148,9 +148,10 @@ def test_leaves_and_views_are_protected():
     assert (x.tolist(), x.requires_grad, x.is_leaf) == ([5.0, 6.0], True, True)
     y = x * 1
     view = y[1:]
-    with pytest.raises(GradientError, match="is a view of, or is viewed by"):
-        y[1] = 3
     y[0] = 3  # memory that the view does not show
+    (view.sum() + y.sum()).backward(retain_graph=True)
+    assert x.grad.tolist() == [0.0, 2.0]
+    y[1] = 3
     (view.sum() + y.sum()).backward()
     assert x.grad.tolist() == [0.0, 2.0]
 
@@ -259,14 +260,14 @@ def test_what_a_trace_refuses():
         with pytest.raises(TraceError, match=r"test_indexing.py:\d+ .*depends on the data.*where\(mask"):
             static.function(f)(*arrays)
 
-    def through_a_view(x):
+    def through_an_alias(x, i):
         y = x * 1
-        part = y.T[0]
+        part = y[i]
         y[0] = 1
         return y + part
 
-    with pytest.raises(TraceError, match="shares memory with a view"):
-        static.function(through_a_view)(ROOT[0, 0, :4, :4])
+    with pytest.raises(TraceError, match="shares memory with another"):
+        static.function(through_an_alias)(ROOT[0, 0, :4, :4], np.array(1))
 
 
 def test_new_sizes_do_not_retrace():

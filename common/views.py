@@ -1,0 +1,237 @@
+"""Tensors that show one memory: a write to one of them is a write to all.
+
+A *family* is a tensor, the base, and its views, each with the chain of view ops that leads to it. When a write has
+history, the base gets a new place on the tape: that of the written value, or, if a view was written, of `view_set`.
+Then every live view is made anew from the base, at once and in order of creation, so that looking at a graph never
+changes it. In a trace, where there is no memory, elements take the same way as histories.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+from weakref import ref
+
+import numpy as np
+
+from common import hooks, mode
+from common import tensor as tensors
+from common.errors import GradientError, ShapeError
+from common.op import REGISTRY, Op
+from common.ops.view_set import Path, placed, view_set
+from common.tape import Node
+
+
+class Family:
+    """A tensor and its live views.
+
+    Attributes
+    ----------
+    base : kept by its views, as in PyTorch; it does not keep the family.
+    views : in order of creation, held weakly; dead entries are dropped as the list doubles.
+    """
+
+    __slots__ = ("__weakref__", "base", "limit", "views")
+
+    def __init__(self, base: Any) -> None:
+        self.base = base
+        self.views: list[ref[Any]] = []
+        self.limit = 16
+
+    def add(self, view: Any) -> None:
+        """Take up a view."""
+        self.views.append(ref(view))
+        if len(self.views) > self.limit:
+            self.views = [r for r in self.views if r() is not None]
+            self.limit = 2 * len(self.views) + 16
+
+    def alive(self) -> list[Any]:
+        """The live views in order of creation."""
+        return [view for view in [r() for r in self.views] if view is not None]
+
+
+class Step(NamedTuple):
+    """One op of the chain to a view; `position` is that of the result, None for an op with one."""
+
+    op: Op
+    attrs: Any
+    position: int | None
+
+
+class Place(NamedTuple):
+    """What a view knows of its family; made without recording, it has none."""
+
+    family: Family | None
+    steps: tuple[Step, ...]
+
+
+_UNRECORDED = Place(None, ())
+
+
+def note_view(x: Any, view: Any, op: Op, attrs: Any, position: int | None = None) -> None:
+    """Note that `view`, a result of `op`, shows elements of `x`."""
+    trace = mode.current_trace()
+    if trace is None and not mode.grad_mode.get():
+        view._family = _UNRECORDED
+        return
+    captured = trace is not None and isinstance(x.data, np.ndarray)
+    known = trace.families.get(id(x)) if captured else getattr(x, "_family", None)
+    steps: tuple[Step, ...] = ()
+    if type(known) is Place:
+        family, steps = known
+        if family is None:
+            view._family = known
+            return
+    else:
+        family = known() if known is not None else None
+        if family is None:
+            family = Family(x)
+            if captured:
+                trace.families[id(x)] = ref(family)
+            else:
+                x._family = ref(family)
+    view._family = Place(family, (*steps, Step(op, attrs, position)))
+    family.add(view)
+
+
+def _note_array(x: Any, view: Any, op: Op, attrs: Any, position: int | None = None) -> None:
+    """`note_view` where the result shows the operand's memory; some reshapes are copies."""
+    array, y = x.data, view.data
+    owner = y.base
+    if owner is array or (owner is not None and owner is array.base) or np.may_share_memory(y, array):
+        note_view(x, view, op, attrs, position)
+
+
+tensors._note_view = _note_array
+
+
+def family_of(x: Any) -> tuple[Family | None, tuple[Step, ...]]:
+    """The family of a tensor and the chain to it, which is empty for the base."""
+    trace = mode.current_trace()
+    captured = trace is not None and isinstance(x.data, np.ndarray)
+    known = trace.families.get(id(x)) if captured else getattr(x, "_family", None)
+    if type(known) is Place:
+        return known
+    return (known() if known is not None else None), ()
+
+
+def path_along(steps: tuple[Step, ...]) -> Path:
+    """A chain of view ops as the attribute of `view_set`."""
+    return tuple((step.op.name, tuple(step.attrs.items())) for step in steps)
+
+
+def path_of(x: Any, name: str) -> Path:
+    """The chain to a view that may be written with history.
+
+    Raises
+    ------
+    GradientError : the view was made under `no_grad`, by an op with several views, or shows a leaf that requires grad.
+    ShapeError : several of its elements are one element of memory.
+    """
+    family, steps = family_of(x)
+    if family is None:
+        raise GradientError(
+            f"{name}_(): a view was created in no_grad mode and is being modified inplace with grad mode enabled. Make "
+            "the view outside of no_grad(), or write to it inside"
+        )
+    base = family.base
+    if base.grad_fn is None and base.requires_grad:
+        raise GradientError(
+            f"a view of a leaf Variable that requires grad is being used in an in-place operation ({name}_). Use "
+            "no_grad() for an update of a parameter, or the functional form."
+        )
+    if any(step.position is not None for step in steps):
+        raise GradientError(
+            f"{name}_(): this view is the output of a function that returns multiple views. Such functions do not "
+            "allow the output views to be modified inplace; use a slice, or the functional form"
+        )
+    path = path_along(steps)
+    place = placed(base.shape, path)
+    if place is not None and any(s == 0 and n != 1 for n, s in zip(place[1], place[2], strict=True)):
+        raise ShapeError(
+            f"{name}_(): unsupported operation: more than one element of the written-to tensor refers to a single "
+            "memory location. Please clone() the tensor before performing the operation"
+        )
+    return path
+
+
+def require_writable(x: Any, name: str) -> None:
+    """Refuse a write with history to a tensor that may not have one; see `path_of`."""
+    if family_of(x)[1] or getattr(x, "_family", None) is _UNRECORDED:
+        path_of(x, name)
+
+
+def rebind(x: Any, value: Any, name: str, with_history: bool) -> None:
+    """After a write: give a tensor, and so its base and all views of that, the place of `value` on the tape.
+
+    In a trace, which has no memory, it is this that gives them the elements of `value`.
+
+    Parameters
+    ----------
+    with_history : whether anything is to be differentiated.
+
+    Raises
+    ------
+    GradientError, ShapeError : see `path_of`.
+    TraceError : see `static.trace`.
+    """
+    trace = mode.current_trace()
+    if trace is None and not with_history:
+        return
+    family, steps = family_of(x)
+    with mode.set_grad_enabled(with_history):
+        if steps and family is not None:
+            base, path = family.base, path_of(x, name) if with_history else path_along(steps)
+            if trace is None:
+                _move(base, _written(base, value, path), 0)
+            else:
+                new = view_set(base, value, path=path)
+                trace.set_elements(base, new)
+                if with_history:
+                    _move(base, new.grad_fn, new.output_nr, new.requires_grad)
+        else:
+            if trace is not None:
+                trace.set_elements(x, value)
+            if with_history and not (x.grad_fn is None and not value.requires_grad):
+                _move(x, value.grad_fn, value.output_nr, value.requires_grad)
+        if family is not None:
+            _regenerate(family, trace, with_history)
+
+
+def _written(base: Any, value: Any, path: Path) -> Node:
+    """The node of a base in which a view was written: that of `view_set`, whose elements are in memory already."""
+    from common.frames import user_frame
+
+    op, attrs = view_set, {"path": path}
+    edges = (base.edge, value.edge)
+    forms = tuple((x.shape, x.dtype) if edge is not None else None for x, edge in zip((base, value), edges))
+    return Node(op, attrs, edges, op.save((base, value), None), forms, *user_frame(3))
+
+
+def _move(x: Any, node: Node | None, output: int, requires_grad: bool = True) -> None:
+    """A new place on the tape; a retained gradient is that of the new place."""
+    kept = hooks.retains_grad(x)
+    if kept:
+        del hooks.hooks_of(x.grad_fn).retained[x.output_nr]
+    x.grad_fn, x.output_nr, x.requires_grad = node, output, requires_grad
+    if kept and node is not None:
+        hooks.retain_grad(x)
+
+
+def _regenerate(family: Family, trace: Any, with_history: bool) -> None:
+    """Make all live views anew from the base."""
+    alive = family.alive()
+    for view in alive:
+        made = _replayed(family.base, view._family.steps)
+        if trace is not None:
+            trace.set_elements(view, made)
+        if with_history:
+            _move(view, made.grad_fn, made.output_nr, made.requires_grad)
+    family.views = [ref(view) for view in alive]  # without those that were made on the way
+
+
+def _replayed(base: Any, steps: tuple[Step, ...]) -> Any:
+    x = base
+    for step in steps:
+        result = REGISTRY[step.op.name](x, **dict(step.attrs))
+        x = result if step.position is None else result[step.position]
+    return x

@@ -1,0 +1,125 @@
+"""In-place writes and views: values and gradients of the compiled program are those of the eager one, bit by bit."""
+
+import numpy as np
+import pytest
+
+import dynamic
+import static
+from tests.helpers import in_place
+
+X = np.random.default_rng(0).standard_normal((4, 6)).astype(np.float32)
+W = np.float32(0.75)
+
+
+def both(program):
+    """Bits of value and gradients, eager and compiled, at two sizes."""
+    found = []
+    for tw in (dynamic, static):
+        f = tw.function(tw.value_and_grad(program, argnums=(0, 1)))
+        for rows in (4, 3):
+            value, (gx, gw) = f(X[:rows], np.array(W))
+            found.append([np.asarray(a).tobytes() for a in (value, gx, gw)])
+    return found[:2], found[2:]
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_random_programs(seed):
+    program = in_place.make(seed)
+    eager, compiled = both(lambda x, w: in_place.run(program, x, w))
+    assert eager == compiled, in_place.describe(program)
+
+
+def rows_one_by_one(x, w):
+    out = x * 0
+    for i in range(3):
+        out[i] = x[i] * w
+        out[i].add_(w)
+    return (out * out).sum()
+
+
+def view_of_a_view(x, w):
+    y = x * w
+    part = y[1:][:, ::2]
+    part.mul_(w)
+    y.add_(x)
+    return (part * y[1:][:, ::2]).sum() + y.sum()
+
+
+def base_before_view(x, w):
+    y = x * 2
+    v = y.reshape(-1)
+    y.mul_(w)
+    v[:3] = 1.0
+    return (y * v.reshape(y.shape)).sum()
+
+
+def parts_of_a_split(x, w):
+    y = x * w
+    a, b = y.split([2, 4], 1)
+    y.mul_(x)
+    return (a.sum() * b).sum()
+
+
+def diagonal(x, w):
+    y = x @ x.T
+    y.diagonal().mul_(w)
+    return (y * y).sum()
+
+
+PROGRAMS = [rows_one_by_one, view_of_a_view, base_before_view, parts_of_a_split, diagonal]
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
+def test_programs(program):
+    eager, compiled = both(program)
+    assert eager == compiled
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
+def test_against_finite_differences(program):
+    x, w = X.astype(np.float64), np.array(0.75)
+    rng = np.random.default_rng(1)
+    dx, dw = rng.standard_normal(x.shape), rng.standard_normal()
+    f = dynamic.function(dynamic.value_and_grad(program, argnums=(0, 1)))
+    at = lambda s: float(np.asarray(f(x + s * dx, np.asarray(w + s * dw))[0]))  # noqa: E731
+    gx, gw = f(x, w)[1]
+    slope = np.sum(np.asarray(gx) * dx) + float(gw) * dw
+    assert abs((at(1e-6) - at(-1e-6)) / 2e-6 - slope) < 1e-6 * max(1, abs(slope))
+
+
+def test_writes_to_views_of_arguments_reach_the_caller():
+    """Without gradients, a compiled program writes through views of its arguments as the eager one does."""
+
+    def clear(x):
+        x[1].zero_()
+        x.T[0].add_(1.0)
+        return x.sum()
+
+    arrays = [X.copy(), X.copy()]
+    sums = [np.asarray(tw.function(clear)(a)).tobytes() for tw, a in zip((dynamic, static), arrays)]
+    assert sums[0] == sums[1]
+    assert arrays[0].tobytes() == arrays[1].tobytes() != X.tobytes()
+
+
+def test_writes_to_views_of_parameters_are_effects():
+    parameters = [dynamic.nn.Parameter(X) for _ in range(2)]
+    for tw, p in zip((dynamic, static), parameters):
+
+        def step(scale, tw=tw, p=p):
+            with tw.no_grad():
+                p[1:].mul_(scale)
+                p[0, ::2] = 7.0
+            return (p * 2).sum()
+
+        compiled = tw.function(step)
+        compiled(np.array(0.5, np.float32))
+        compiled(np.array(0.25, np.float32))
+    assert parameters[0].numpy().tobytes() == parameters[1].numpy().tobytes()
+
+
+def test_second_order():
+    def slope(tw):
+        inner = tw.grad(lambda x: view_of_a_view(x * x, x[0, 0]))
+        return tw.function(tw.grad(lambda x: (inner(x) * x).sum()))(X)
+
+    assert np.asarray(slope(dynamic)).tobytes() == np.asarray(slope(static)).tobytes()
