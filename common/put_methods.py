@@ -5,18 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from common.create import operand
-from common.frames import user_frame
-from common.in_place import apply_in_place, has_history
+from common.in_place import apply_in_place
 from common.methods import assign
-from common.mutation import log_write
 from common.ops import put
 from common.ops.index import scatter_add
-from common.ops.masks import masked_fill, masked_scatter, require_mask
+from common.ops.masks import masked_fill, masked_scatter
 from common.ops.put import Put
-from common.ops.values import fitted, number_like
 from common.setitem import setitem
 from common.tensor import TensorBase
 
@@ -62,13 +57,7 @@ def scatter_add_(self: TensorBase, dim: int, index: Any, src: Any) -> TensorBase
 
 def masked_fill_(self: TensorBase, mask: Any, value: Any) -> TensorBase:
     """In place: see `masked_fill`."""
-    chosen, number = _given(mask), number_like(value, self, "masked_fill")
-    if has_history(self, number):
-        return assign(self, masked_fill(self, chosen, number), "masked_fill")
-    require_mask("masked_fill_", chosen)
-    np.copyto(self.data, number.data, where=fitted(chosen, self.shape).data)
-    log_write(self.data, *user_frame(2))
-    return self
+    return assign(self, masked_fill(self, _given(mask), value), "masked_fill")
 
 
 def masked_scatter_(self: TensorBase, mask: Any, source: Any) -> TensorBase:

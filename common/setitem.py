@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from common import eager
 from common.elements import elements
 from common.frames import user_frame
 from common.in_place import has_history, run_in_place
 from common.methods import assign
 from common.mutation import log_write
+from common.op import REGISTRY
 from common.ops.advanced import Selection, check_mask, integers, neighbours, take_apart
 from common.ops.compare import where
 from common.ops.getitem import place
@@ -42,6 +44,8 @@ def setitem(self: TensorBase, key: Any, value: Any) -> None:
     """
     keys = key if isinstance(key, tuple) else (key,)
     selection = take_apart(self.shape, keys)
+    if selection.basic is not None:
+        place(self.shape, selection.basic)  # refuses what is outside
     v = as_value(value, self.dtype)
     if has_history(self, v):
         name = "index_put" if selection.placed else "slice_scatter"
@@ -77,7 +81,7 @@ def _write(part: np.ndarray, selection: Selection, v: Any) -> None:
     spread = None if mask is None else _over_mask(part, *mask, v)
     if mask is not None and spread is not None:
         chosen = reshape(mask[1], (*mask[1].shape, *(1,) * (part.ndim - mask[0] - mask[1].ndim)))
-        np.copyto(part, np.broadcast_to(spread.data, part.shape), where=chosen.data)
+        np.copyto(part, eager.run(REGISTRY["where"], (chosen.data, spread.data, part), {}))
         return
     indices, dim = neighbours(part.shape, integers(part, selection.placed))
     v = at_indices(part.shape, indices, dim, v)

@@ -18,7 +18,7 @@ kernel      buffers           result
 
 Writes happen one after the other in ascending C order of (o, j): additions to one place are added in that order to
 what it holds, and of several values set at one place the last stays. ``single = 1`` takes one element v[0] for all of
-v. The last buffer is scratch of `scratch_bytes`. Kernels that only move elements keep NaN payloads.
+v. ``last`` has `scratch_bytes` of scratch behind its buffers. Kernels that only move elements keep NaN payloads.
 """
 
 from __future__ import annotations
@@ -100,10 +100,9 @@ def place_args(
     return (*heads, *shape[dim : dim + k], len(lengths), *lengths, *(s for row in steps for s in row))
 
 
-def scratch_bytes(operation: str, extents: Sequence[Any], count: Any) -> Any:
-    """Return the bytes of scratch: the places, and for ``last`` who wrote there; never 0, so that it always exists."""
-    owners = numel(tuple(extents)) if operation == "last" else 0
-    return 8 * (count + owners) + 8
+def scratch_bytes(extents: Sequence[Any]) -> Any:
+    """Return the bytes of scratch of ``last``, who wrote to each place; never 0, so that it always exists."""
+    return 8 * numel(tuple(extents)) + 8
 
 
 _STATEMENTS = {
@@ -130,48 +129,55 @@ def source(operation: str, dtype: Any, index_dtypes: Sequence[Any]) -> str:
     lines += [f"    x = buffer(bufs, 0, {kind})"] if reads else []
     lines += [f"    i{d} = buffer(bufs, {d + reads}, {np.dtype(t)})" for d, t in enumerate(index_dtypes)]
     lines.append(f"    out = buffer(bufs, {k + reads}, {'uint8' if operation == 'last' else kind})")
-    lines.append(f"    at = buffer(bufs, {k + reads + 1}, int64)")
+    lines += [f"    at = buffer(bufs, {k + reads + 1}, int64)"] if operation == "last" else []
     lines += ["    outer = args[0]", "    inner = args[1]", "    count = args[2]", "    single = args[4]"]
     lines += [f"    e{d} = args[{5 + d}]" for d in range(k)]
     lines += [f"    low{d} = -e{d} * args[3]" for d in range(k)]
     lines += [f"    extent = {' * '.join(f'e{d}' for d in range(k))}", "    wrong = 0"]
     bad = " or ".join(f"a{d} < low{d} or a{d} >= e{d}" for d in range(k))
-    place = "0"
-    for d in range(k):
-        place = f"({place}) * e{d} + (a{d} + e{d} if a{d} < 0 else a{d})" if d else "(a0 + e0 if a0 < 0 else a0)"
-    lines += _walk(k, [f"at[row * last + j] = {place}", f"if {bad}:", "    wrong = 1"])
+    # no early exit: the loop has no branch and is vectorised; a second one finds what is wrong
+    lines += _walk(k, [f"if {bad}:", "    wrong = 1"], "    ")
     tell = []
     for d in range(k):
         told = f"max(min(a{d}, {_MOST}), {-_MOST})"
         tell += [f"if a{d} < low{d} or a{d} >= e{d}:", f"    return {1 + d} + {_DIMENSIONS} * ({told} + {_MOST})"]
-    lines += ["    if wrong != 0:", *("    " + line for line in _walk(k, tell))]
-    lines += _last() if operation == "last" else _move(operation, dtype, kind)
+    lines += ["    if wrong != 0:", *_walk(k, tell, "        ")]
+    lines += _last(k) if operation == "last" else _move(operation, k, dtype, kind)
     return "\n".join([*lines, "    return 0", ""])
 
 
-def _walk(k: int, body: Sequence[str]) -> list[str]:
-    """Loops over B with the elements a0, a1, ... of the indices at the j-th column of a row."""
-    return [
-        f"    ndim = args[{5 + k}]",
-        f"    last = args[{5 + k} + ndim]",
-        "    rows = 1",
-        "    for d in range(ndim - 1):",
-        f"        rows *= args[{6 + k} + d]",
-        "    for row in range(rows):",
-        "        rest = row",
-        *(f"        p{d} = 0" for d in range(k)),
-        "        for d in range(ndim - 2, -1, -1):",
-        f"            length = args[{6 + k} + d]",
-        *(f"            p{d} += rest % length * args[{6 + k} + d + ndim * {d + 1}]" for d in range(k)),
-        "            rest //= length",
-        *(f"        s{d} = args[{5 + k} + ndim * {d + 2}]" for d in range(k)),
-        "        for j in range(last):",
-        *(f"            a{d} = to_int64(i{d}[p{d} + j * s{d}])" for d in range(k)),
-        *("            " + line for line in body),
-    ]  # fmt: skip
+def _walk(k: int, body: Sequence[str], indent: str) -> list[str]:
+    """Loops over B: at column j of a row there are the elements a0, a1, ... of the indices."""
+    lines = [
+        f"ndim = args[{5 + k}]",
+        f"last = args[{5 + k} + ndim]",
+        "rows = 1",
+        "for d in range(ndim - 1):",
+        f"    rows *= args[{6 + k} + d]",
+        "for row in range(rows):",
+        "    rest = row",
+        *(f"    p{d} = 0" for d in range(k)),
+        "    for d in range(ndim - 2, -1, -1):",
+        f"        length = args[{6 + k} + d]",
+        *(f"        p{d} += rest % length * args[{6 + k} + d + ndim * {d + 1}]" for d in range(k)),
+        "        rest //= length",
+        *(f"    s{d} = args[{5 + k} + ndim * {d + 2}]" for d in range(k)),
+        "    for j in range(last):",
+        *(f"        a{d} = to_int64(i{d}[p{d} + j * s{d}])" for d in range(k)),
+        *("        " + line for line in body),
+    ]
+    return [indent + line for line in lines]
 
 
-def _move(operation: str, dtype: Any, kind: str) -> list[str]:
+def _place(k: int) -> str:
+    """The place that valid indices a0, a1, ... name."""
+    place = "(a0 + e0 if a0 < 0 else a0)"
+    for d in range(1, k):
+        place = f"({place} * e{d} + (a{d} + e{d} if a{d} < 0 else a{d}))"
+    return place
+
+
+def _move(operation: str, k: int, dtype: Any, kind: str) -> list[str]:
     """Loops in which element q of (outer, count, inner) meets element p of (outer, extent, inner)."""
     total = "out[{p}] + x[0 if single != 0 else {q}]"
     if np.dtype(dtype).kind == "b":
@@ -183,20 +189,21 @@ def _move(operation: str, dtype: Any, kind: str) -> list[str]:
         text = _STATEMENTS[operation].replace("{sum}", total).replace("{zero}", f"{kind}(0)")
         return text.replace("{p}", p).replace("{q}", q)
 
+    one = [statement(f"o * extent + {_place(k)}", "o * count + row * last + j")]
+    slices = [
+        f"p = (o * extent + {_place(k)}) * inner",
+        "q = (o * count + row * last + j) * inner",
+        "for c in range(inner):",
+        f"    {statement('p + c', 'q + c')}",
+    ]
     zeros = ["    for i in range(outer * extent * inner):", f"        out[i] = {_zero(kind)}"]
     return [
         *(zeros if operation == "put" else []),
-        "    if inner == 1:",
-        "        for o in range(outer):",
-        "            for j in range(count):",
-        f"                {statement('o * extent + at[j]', 'o * count + j')}",
-        "        return 0",
         "    for o in range(outer):",
-        "        for j in range(count):",
-        "            p = (o * extent + at[j]) * inner",
-        "            q = (o * count + j) * inner",
-        "            for c in range(inner):",
-        f"                {statement('p + c', 'q + c')}",
+        "        if inner == 1:",
+        *_walk(k, one, "            "),
+        "        else:",
+        *_walk(k, slices, "            "),
     ]
 
 
@@ -204,10 +211,7 @@ def _zero(kind: str) -> str:
     return "False" if kind == "bool_" else f"{kind}(0)"
 
 
-def _last() -> list[str]:
-    return [
-        "    for j in range(count):",
-        "        at[count + at[j]] = j",
-        "    for j in range(count):",
-        "        out[j] = to_uint8(1 if at[count + at[j]] == j else 0)",
-    ]
+def _last(k: int) -> list[str]:
+    writes = [f"at[{_place(k)}] = row * last + j"]
+    reads = ["n = row * last + j", f"out[n] = to_uint8(1 if at[{_place(k)}] == n else 0)"]
+    return [*_walk(k, writes, "    "), *_walk(k, reads, "    ")]

@@ -16,11 +16,12 @@ import numpy as np
 from common import mode
 from common.create import lift, operand
 from common.dim import Dim, same
-from common.dtypes import bool_, int32, int64
+from common.dtypes import bool_
 from common.elements import elements, known_elements
 from common.errors import ArgumentError, DTypeError, IndexRangeError
 from common.ops.create import arange_
-from common.ops.places import index_get
+from common.ops.getitem import getitem, is_plain
+from common.ops.places import INDEX_DTYPES, index_get
 from common.ops.view import reshape
 from common.shapes import broadcast_shapes
 from common.tensor import TensorBase
@@ -47,8 +48,6 @@ class Selection(NamedTuple):
 
     def part(self, x: Any) -> Any:
         """What the basic key and the chosen indices leave of x."""
-        from common.ops.getitem import getitem
-
         if self.basic is not None:
             x = getitem(x, self.basic)
         for dim, index in self.chosen:
@@ -56,7 +55,7 @@ class Selection(NamedTuple):
         return x
 
 
-def take_apart(shape: tuple[Any, ...], keys: Sequence[Any]) -> Selection:
+def take_apart(shape: tuple[Any, ...], keys: tuple[Any, ...]) -> Selection:
     """Separate the basic part of a key from the rest.
 
     Parameters
@@ -68,6 +67,11 @@ def take_apart(shape: tuple[Any, ...], keys: Sequence[Any]) -> Selection:
     IndexRangeError : too many indices, or more than one ellipsis.
     ArgumentError, DTypeError : something that does not index.
     """
+    if len(keys) == 1 and shape and isinstance(keys[0], TensorBase):  # by far the commonest
+        if keys[0].dtype in INDEX_DTYPES and keys[0].ndim > 0:
+            return Selection(None, [], [(0, keys[0])])
+    elif is_plain(keys):
+        return Selection(keys, [], [])
     entries = [_entry(k) for k in keys]
     if sum(k is Ellipsis for k in entries) > 1:
         raise IndexRangeError("an index can only have a single ellipsis ('...')")
@@ -118,7 +122,7 @@ def _entry(k: Any) -> Any:
             f"{type(k).__name__}"
         )
     index = operand(k)
-    if index.dtype not in (int64, int32, bool_):
+    if index.dtype not in INDEX_DTYPES and index.dtype != bool_:
         raise DTypeError(f"tensors used as indices must be int64, int32 or bool tensors, not {index.dtype}")
     if index.ndim == 0:
         if index.dtype.kind == "b":
@@ -206,7 +210,7 @@ def along(n: Any, after: int) -> Any:
     return reshape(row, (n, *(1,) * after))
 
 
-def read(x: Any, keys: Sequence[Any]) -> Any:
+def read(x: Any, keys: tuple[Any, ...]) -> Any:
     """`x` at a key of any kind; see `common.ops.getitem.getitem`."""
     selection = take_apart(x.shape, keys)
     part = selection.part(x)

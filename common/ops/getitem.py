@@ -10,7 +10,9 @@ import numpy as np
 from common import mode
 from common.dim import Dim
 from common.errors import ArgumentError, IndexRangeError
+from common.ops.places import INDEX_DTYPES, index_get
 from common.ops.view import reshape, slice_
+from common.tensor import TensorBase
 
 
 def getitem(x: Any, key: Any) -> Any:
@@ -27,18 +29,21 @@ def getitem(x: Any, key: Any) -> Any:
     ShapeError : indices that do not broadcast together.
     TraceError : a mask, while a program is traced.
     """
+    if isinstance(key, TensorBase) and key.dtype in INDEX_DTYPES and key.ndim > 0 and x.ndim > 0:
+        return index_get(x, (key,), 0)
     keys = key if isinstance(key, tuple) else (key,)
-    if not mode.tracing and _PLAIN_KEYS.issuperset(map(type, keys)):
-        hashable = tuple([(k.start, k.stop, k.step) if type(k) is slice else k for k in keys])
-        starts, sizes, steps, shape = _known_place(x.shape, hashable)
-    elif all(map(is_basic, keys)):
-        starts, sizes, steps, shape = place(x.shape, keys)
-    else:
+    if not is_plain(keys) and not all(map(is_basic, keys)):
         from common.ops.advanced import read
 
         return read(x, keys)
+    starts, sizes, steps, shape = place(x.shape, keys)
     part = slice_(x, starts=starts, sizes=sizes, steps=steps)
     return part if shape is None else reshape(part, shape)
+
+
+def is_plain(keys: tuple[Any, ...]) -> bool:
+    """Whether a key holds nothing but Python's own ints, slices, None and Ellipsis."""
+    return _PLAIN_KEYS.issuperset(map(type, keys))
 
 
 def is_basic(k: Any) -> bool:
@@ -54,11 +59,23 @@ _PLAIN_KEYS = frozenset((int, slice, type(None), type(Ellipsis)))
 @lru_cache(maxsize=4096)
 def _known_place(extents: tuple[int, ...], keys: tuple[Any, ...]) -> tuple[Any, ...]:
     """`place` for sizes that are numbers; slices, which have no hash in Python 3.11, come as tuples."""
-    return place(extents, tuple(slice(*k) if type(k) is tuple else k for k in keys))
+    return _place(extents, tuple(slice(*k) if type(k) is tuple else k for k in keys))
 
 
 def place(extents: tuple[Any, ...], keys: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Starts, sizes and steps of an index, and the result's shape where that is not the sizes."""
+    """Starts, sizes and steps of a basic key, and the result's shape where that is not the sizes.
+
+    Raises
+    ------
+    IndexRangeError : an int outside its dimension, too many indices, or more than one ellipsis.
+    ArgumentError : a step that is not positive.
+    """
+    if mode.tracing or not is_plain(keys):
+        return _place(extents, keys)
+    return _known_place(extents, tuple([(k.start, k.stop, k.step) if type(k) is slice else k for k in keys]))
+
+
+def _place(extents: tuple[Any, ...], keys: tuple[Any, ...]) -> tuple[Any, ...]:
     used = sum(1 for k in keys if k is not None and k is not Ellipsis)
     if used > len(extents):
         raise IndexRangeError(f"too many indices for tensor of dimension {len(extents)}")

@@ -22,8 +22,9 @@ from common.ops._samples import away_from_zero
 from common.ops.compare import where
 from common.ops.view import expand, reshape
 from common.shapes import broadcast_shapes
-from common.spec import Spec, numel
+from common.spec import Spec
 
+INDEX_DTYPES = (np.dtype(np.int64), np.dtype(np.int32))
 MOST_ARGS = 40
 """Indices times dimensions of B up to which the kernel broadcasts them: a call has up to 64 arguments."""
 
@@ -66,9 +67,9 @@ def _op(name: str, indices: Sequence[Any]) -> Op:
 
 
 def _few(indices: Sequence[Any]) -> Sequence[Any]:
-    shape = broadcast_shapes(*(i.shape for i in indices))
-    if len(indices) * len(shape) <= MOST_ARGS:
+    if len(indices) * max(i.ndim for i in indices) <= MOST_ARGS:
         return indices
+    shape = broadcast_shapes(*(i.shape for i in indices))
     return [expand(i, shape) for i in indices]
 
 
@@ -89,7 +90,6 @@ def _native(operation: str) -> Callable[..., list[NativeCall]]:
         shape = (*extents,) if operation == "last" else (specs[0] if operation == "get" else out).shape
         start = 0 if operation == "last" else dim
         single = first == 2 and not specs[1].shape
-        count = numel(broadcast_shapes(*(i.shape for i in indices)))
         copies = operation in ("add", "set", "clear")
         calls = []
         if copies:
@@ -100,7 +100,7 @@ def _native(operation: str) -> Callable[..., list[NativeCall]]:
                 f"{operation}{k}",
                 places.place_args(shape, start, [i.shape for i in indices], wrap, single),
                 tuple(range(int(copies), len(specs) + 1)),
-                places.scratch_bytes(operation, extents, count),
+                places.scratch_bytes(extents) if operation == "last" else 0,
                 places.WrongIndex(extents, dim, wrap),
             )
         )

@@ -227,7 +227,7 @@ def index_put(x: Any, indices: Sequence[Any], values: Any, accumulate: bool = Fa
 def put_at(x: Any, indices: Sequence[Any], values: Any, accumulate: bool) -> Put:
     """The write of `index_put`."""
     same_dtype("index_put", x, values)
-    selection = take_apart(x.shape, [slice(None) if i is None else i for i in indices])
+    selection = take_apart(x.shape, tuple(slice(None) if i is None else i for i in indices))
     if not selection.placed:
         raise ArgumentError("index_put(): at least one of indices must be a tensor")
     found, dim = neighbours(x.shape, integers(x, selection.placed))

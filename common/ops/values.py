@@ -9,7 +9,7 @@ import numpy as np
 
 from common import mode
 from common.create import lift, operand, to_array
-from common.dim import Dim, same
+from common.dim import Dim, same, same_shape
 from common.errors import ArgumentError, DTypeError, ShapeError
 from common.operators import as_operand
 from common.ops.cast import to
@@ -103,6 +103,8 @@ def at_indices(shape: tuple[Any, ...], indices: Sequence[Any], dim: int, v: Any)
     """
     b = broadcast_shapes(*(i.shape for i in indices))
     selected = (*shape[:dim], *b, *shape[dim + len(indices) :])
+    if same_shape(v.shape, selected):
+        return v
     v = fitted(v, selected)
     if all(isinstance(n, int) and n == 1 for n in v.shape):
         return reshape(v, ())
