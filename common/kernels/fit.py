@@ -128,6 +128,9 @@ def _targets() -> list[tuple[str, str, Callable[[Any], Any], Any, Any, int, Call
     )
     border = mp.mpf("0.921875")  # where erf changes form, exact in binary
     z_erf = border**2 * mp.mpf("1.001")
+    border32, middle32 = mp.mpf("1.46875"), mp.mpf("2.6953125")
+    centre32 = mp.mpf("1.078125")
+    z_erf32 = border32**2 * mp.mpf("1.001")
     erf_slope = _series(
         lambda z: 2 / mp.sqrt(mp.pi) * (1 - z / 3 + z * z / 10) - 1,
         lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1,
@@ -157,11 +160,13 @@ def _targets() -> list[tuple[str, str, Callable[[Any], Any], Any, Any, int, Call
         ("SIN_32", "(sin(r)/r - 1) / z; float64 inside float32 sin", sin_rest, 0, z_sin, 3, linear),
         ("COS_32", "(cos(r) - 1 + z/2) / z^2; float64 inside float32 cos", cos_rest, 0, z_sin, 3, square),
         ("ERF_64", "erf(x)/x - 1 as a function of z = x^2, |x| <= 0.921875", erf_slope, 0, z_erf, 11, one),
-        ("ERF_32", "the same, for float32", erf_slope, 0, z_erf, 6, one),
+        ("ERF_32", "erf(x)/x - 1 as a function of x^2 - 1.078125, |x| <= 1.46875, for float32",
+         lambda v: erf_slope(v + centre32), -centre32, z_erf32 - centre32, 10,
+         lambda v: 1 / (1 + erf_slope(v + centre32))),
         ("ERFC_LOG_64", "-log(erfc(0.921875 + t)), t <= 5.008125",
          erfc_log, 0, mp.mpf("5.93") - border, 17, erfc),
-        ("ERFC_LOG_32", "the same, for float32, t <= 3.028125",
-         erfc_log, 0, mp.mpf("3.95") - border, 7, erfc),
+        ("ERFC_32", "-erfc(t + 2.6953125), -1.2265625 <= t <= 1.2265625, for float32",
+         lambda t: -mp.erfc(t + middle32), border32 - middle32, middle32 - border32, 10, one),
     ]  # fmt: skip
 
 
