@@ -54,10 +54,10 @@ def _method(name: str, *arguments: Any, **options: Any) -> Call:
 
 FLAT, TWO, THREE = ((SIZE,),), ((SIZE,),) * 2, ((SIZE,),) * 3
 CALLS = {
-    "fmod": Element("fmod", _method("fmod"), TWO, costly=True),
-    "remainder": Element("remainder", _method("remainder"), TWO, costly=True),
-    "remainder by a number": Element("remainder", _method("remainder", 0.07), FLAT, costly=True),
-    "floor_divide": Element("floor_divide", _method("floor_divide"), TWO, costly=True),
+    "fmod": Element("fmod", _method("fmod"), TWO, costly=False),
+    "remainder": Element("remainder", _method("remainder"), TWO, costly=False),
+    "remainder by a number": Element("remainder", _method("remainder", 0.07), FLAT, costly=False),
+    "floor_divide": Element("floor_divide", _method("floor_divide"), TWO, costly=False),
     "div": Element("div", _method("div"), TWO, costly=False),
     "div, trunc": Element("div", _method("div", rounding_mode="trunc"), TWO, costly=True),
     "round": Element("round", _method("round"), FLAT, costly=False),

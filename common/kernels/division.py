@@ -2,9 +2,9 @@
 
 A remainder of floats is exact by definition, however large the quotient is (up to 2^2098). It is found by steps
 ``r - q * b`` in float64, in which q is whole and short enough for q * b to be representable in two parts; r and b are
-multiples of the unit in the last place of b, so every difference is exact. Quotients up to 2^47 take one step without
-a branch; only beyond does a loop run, which takes 46 bits off the quotient each time. float32 is computed in float64,
-in steps of 27 bits: its remainders are float32 numbers again.
+multiples of the unit in the last place of b, so every difference is exact. Quotients up to 2^47 take one step in a
+vectorised loop; beyond, `common.native.primitives.beyond` goes on with a loop of its own that takes 46 bits off the
+quotient each time. float32 is computed in float64, in steps of 27 bits: its remainders are float32 numbers again.
 
 Signs and special values are PyTorch's and C's: ``fmod`` has the sign of the dividend, also where it is zero;
 ``remainder`` and ``floor_divide`` are CPython's formulas on top of it, without Python's sign of a zero remainder. The
@@ -13,6 +13,7 @@ divisor of integers is not zero: `common.ops.division` sees to it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -49,12 +50,25 @@ def fmod(x: Value, y: Value) -> Value:
     size = dtype_of(x).itemsize
     subtract, step = (_subtract_short, _subtract)[size == 8], _STEP[size]
     a, b = absolute(convert(x, np.float64)), absolute(convert(y, np.float64))
-    limit = b * 2.0 ** (step + 1)
-    r = p.repeat_while(lambda r: absolute(r) >= limit, lambda r: subtract(r, _scaled(r, b, step)), a)
-    r = subtract(r, b)
+    r = p.beyond(subtract(a, b), a / b, 2.0 ** (step + 1), (_reduce_short, _reduce)[size == 8], a, b)
     r = select(r < 0, r + b, r)
     r = select(b > a, a, select(b == b, r, b))
     return transfer_sign(convert(r, dtype_of(x)), x)
+
+
+def _reduce_short(a: Value, b: Value) -> Value:
+    return _repeat(a, b, _subtract_short, _STEP[4])
+
+
+def _reduce(a: Value, b: Value) -> Value:
+    return _repeat(a, b, _subtract, _STEP[8])
+
+
+def _repeat(a: Value, b: Value, subtract: Callable[[Value, Value], Value], step: int) -> Value:
+    """Take `step` bits off the quotient at a time, then the rest."""
+    limit = b * 2.0 ** (step + 1)
+    r = p.repeat_while(lambda r: absolute(r) >= limit, lambda r: subtract(r, _scaled(r, b, step)), a)
+    return subtract(r, b)
 
 
 def _scaled(r: Value, b: Value, step: int) -> Value:

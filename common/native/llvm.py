@@ -311,15 +311,16 @@ class LlvmValue:
         """Round to nearest, ties to even (the rounding mode is never changed)."""
         return self._intrinsic("rint")
 
-    def beyond(self, x: LlvmValue, bound: float, definition: Callable[[Any], Any]) -> LlvmValue:
-        """Return this value, but ``definition(x)`` where |x| > bound."""
-        if x.dtype != self.dtype or not self._float:
-            raise TypeError(f"beyond needs two floats of one dtype, got {self.dtype} and {x.dtype}")
+    def beyond(self, x: LlvmValue, bound: float, definition: Callable[..., Any], *operands: LlvmValue) -> LlvmValue:
+        """Return this value, but ``definition(x)`` where |x| > bound; of other operands if there are any."""
+        if any(z.dtype != self.dtype for z in (x, *operands)) or not self._float:
+            raise TypeError(f"beyond needs floats of one dtype, got {self.dtype} and {x.dtype}")
 
-        def emit(builder: ir.IRBuilder, argument: ir.Value) -> ir.Value:
-            return emit_scalar(builder, definition, [(argument, x.dtype)], self._module)[0]
+        def emit(builder: ir.IRBuilder, *arguments: ir.Value) -> ir.Value:
+            return emit_scalar(builder, definition, [(z, self.dtype) for z in arguments], self._module)[0]
 
-        return self._new(emit_beyond(self._builder, self._module, self.ir, x.ir, bound, definition, emit))
+        others = [z.ir for z in operands]
+        return self._new(emit_beyond(self._builder, self._module, self.ir, x.ir, others, bound, definition, emit))
 
     def lookup(self, table: tuple[int, ...]) -> LlvmValue:
         """Return ``table[self]``."""

@@ -157,19 +157,20 @@ def rint(x: Value) -> Value:
     return np.rint(x) if _is_numpy(x) else x.rint()
 
 
-def beyond(value: Value, x: Value, bound: float, definition: Callable[[Value], Value]) -> Value:
+def beyond(value: Value, x: Value, bound: float, definition: Callable[..., Value], *operands: Value) -> Value:
     """Return ``value``, but ``definition(x)`` where ``|x| > bound``; a NaN is not beyond.
 
+    With `operands`, floats of the same dtype, it is ``definition(*operands)``.
     For arguments that are rare: `definition` runs for them only, and a loop over ordinary ones stays as fast as
     without it. A definition has a name of its own; its branches and tables cost nothing elsewhere.
     """
     if not _is_numpy(x):
-        return value.beyond(x, bound, definition)
+        return value.beyond(x, bound, definition, *operands)
     chosen = np.absolute(x) > bound
     if not np.any(chosen):
         return value
     result = np.array(value)
-    result[chosen] = definition(np.asarray(x)[chosen])
+    result[chosen] = definition(*(np.asarray(z)[chosen] for z in operands or (x,)))
     return result[()]
 
 

@@ -10,7 +10,7 @@ loop pays for two comparisons and a branch that is never taken.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from llvmlite import ir
@@ -20,29 +20,36 @@ __all__ = ["PREFIX", "emit_beyond", "emit_lookup", "inline_variants"]
 PREFIX = "tw_beyond"
 _LANES = (2, 4, 8, 16)
 _WORD, _BYTE = ir.IntType(64), ir.IntType(8)
-Emit = Callable[[ir.IRBuilder, ir.Value], ir.Value]
+Emit = Callable[..., ir.Value]
 
 
 def emit_beyond(
-    builder: ir.IRBuilder, module: ir.Module, value: ir.Value, x: ir.Value, bound: float, definition: Any, emit: Emit
+    builder: ir.IRBuilder,
+    module: ir.Module,
+    value: ir.Value,
+    x: ir.Value,
+    others: Sequence[ir.Value],
+    bound: float,
+    definition: Any,
+    emit: Emit,
 ) -> ir.Value:
-    """Emit ``value``, but where |x| > bound the result of `emit` on x.
+    """Emit ``value``, but where |x| > bound the result of `emit` on x, or on the others if there are any.
 
     Parameters
     ----------
-    value, x : ir.Value
-        Two floats of one type.
+    value, x, others : ir.Value
+        Floats of one type.
     definition : callable
         What `emit` emits; it is emitted once per module, type and bound.
     emit : callable
-        ``emit(builder, x)`` emits the definition.
+        ``emit(builder, *operands)`` emits the definition.
     """
     defined: dict[Any, ir.Function] = module.__dict__.setdefault("_twingrad_beyond", {})
-    key = definition, str(x.type), bound
+    key = definition, str(x.type), bound, len(others)
     if key not in defined:
         name = f"{PREFIX}_{definition.__name__.strip('_<>')}_{x.type}_{len(defined)}"
-        defined[key] = _define(module, name, x.type, bound, emit)
-    return builder.call(defined[key], [x, value])
+        defined[key] = _define(module, name, x.type, len(others), bound, emit)
+    return builder.call(defined[key], [x, value, *others])
 
 
 def emit_lookup(builder: ir.IRBuilder, module: ir.Module, table: tuple[int, ...], index: ir.Value) -> ir.Value:
@@ -81,24 +88,24 @@ def _function(module: ir.Module, name: str, result: ir.Type, *operands: ir.Type,
     return function
 
 
-def _define(module: ir.Module, name: str, kind: ir.Type, bound: float, emit: Emit) -> ir.Function:
-    """Define ``name(x, y)``, its variants for vectors and what they share."""
-    slow = _function(module, f"{name}_slow", kind, kind, attributes="memory(none) noinline cold")
+def _define(module: ir.Module, name: str, kind: ir.Type, others: int, bound: float, emit: Emit) -> ir.Function:
+    """Define ``name(x, y, *others)``, its variants for vectors and what they share."""
+    slow = _function(module, f"{name}_slow", kind, *[kind] * (others or 1), attributes="memory(none) noinline cold")
     builder = ir.IRBuilder(slow.append_basic_block())
-    builder.ret(emit(builder, slow.args[0]))
-    each = _define_each(module, f"{name}_each", kind, bound, slow)
-    _keep(module, [_define_variant(module, f"{name}_{n}", kind, n, bound, each) for n in _LANES])
+    builder.ret(emit(builder, *slow.args))
+    each = _define_each(module, f"{name}_each", kind, others, bound, slow)
+    _keep(module, [_define_variant(module, f"{name}_{n}", kind, others, n, bound, each) for n in _LANES])
     # It must still be a call when loops are vectorised
-    scalar = _function(module, name, kind, kind, kind, attributes="memory(none) noinline")
-    variants = ",".join(f"_ZGV_LLVM_N{n}vv_{name}({name}_{n})" for n in _LANES)
+    scalar = _function(module, name, kind, *[kind] * (2 + others), attributes="memory(none) noinline")
+    variants = ",".join(f"_ZGV_LLVM_N{n}vv{'v' * others}_{name}({name}_{n})" for n in _LANES)
     set.add(scalar.attributes, f'"vector-function-abi-variant"="{variants}"')
-    x, y = scalar.args
+    x, y, *rest = scalar.args
     builder = ir.IRBuilder(scalar.append_basic_block())
     rare, usual = scalar.append_basic_block(), scalar.append_basic_block()
     builder.cbranch(_beyond(builder, x, bound), rare, usual)
     ir.IRBuilder(usual).ret(y)
     builder = ir.IRBuilder(rare)
-    builder.ret(builder.call(slow, [x]))
+    builder.ret(builder.call(slow, rest or [x]))
     return scalar
 
 
@@ -115,11 +122,13 @@ def _constant(kind: ir.Type, number: float) -> ir.Constant:
     return ir.Constant(kind, number)
 
 
-def _define_each(module: ir.Module, name: str, kind: ir.Type, bound: float, slow: ir.Function) -> ir.Function:
-    """Define ``name(x, y, n)``: ``y[i] = slow(x[i])`` in memory where |x[i]| > bound; as small as it is rare."""
-    pointer = kind.as_pointer()
-    function = _function(module, name, ir.VoidType(), pointer, pointer, _WORD, attributes="noinline optnone cold")
-    xs, ys, count = function.args
+def _define_each(
+    module: ir.Module, name: str, kind: ir.Type, others: int, bound: float, slow: ir.Function
+) -> ir.Function:
+    """Define ``name(n, x, y, ...)``: ``y[i] = slow(x[i])`` in memory where |x[i]| > bound; as small as it is rare."""
+    pointers = [kind.as_pointer()] * (2 + others)
+    function = _function(module, name, ir.VoidType(), _WORD, *pointers, attributes="noinline optnone cold")
+    count, xs, ys, *rest = function.args
     start, loop, rare, step, end = (function.append_basic_block() for _ in range(5))
     ir.IRBuilder(start).branch(loop)
     builder = ir.IRBuilder(loop)
@@ -127,7 +136,8 @@ def _define_each(module: ir.Module, name: str, kind: ir.Type, bound: float, slow
     x = builder.load(builder.gep(xs, [i]))
     builder.cbranch(_beyond(builder, x, bound), rare, step)
     builder = ir.IRBuilder(rare)
-    builder.store(builder.call(slow, [x]), builder.gep(ys, [i]))
+    operands = [builder.load(builder.gep(z, [i])) for z in rest]
+    builder.store(builder.call(slow, operands or [x]), builder.gep(ys, [i]))
     builder.branch(step)
     builder = ir.IRBuilder(step)
     following = builder.add(i, ir.Constant(_WORD, 1))
@@ -139,24 +149,24 @@ def _define_each(module: ir.Module, name: str, kind: ir.Type, bound: float, slow
 
 
 def _define_variant(
-    module: ir.Module, name: str, kind: ir.Type, lanes: int, bound: float, each: ir.Function
+    module: ir.Module, name: str, kind: ir.Type, others: int, lanes: int, bound: float, each: ir.Function
 ) -> ir.Function:
     """Define the function for a vector of lanes."""
     vector = ir.VectorType(kind, lanes)
-    function = _function(module, name, vector, vector, vector, attributes="memory(none) alwaysinline")
-    x, y = function.args
+    function = _function(module, name, vector, *[vector] * (2 + others), attributes="memory(none) alwaysinline")
+    x, y = function.args[:2]
     start, rare, end = (function.append_basic_block() for _ in range(3))
     builder = ir.IRBuilder(start)
-    xs, ys = builder.alloca(vector), builder.alloca(vector)
+    places = [builder.alloca(vector) for _ in function.args]
     mask = builder.bitcast(_beyond(builder, x, bound), ir.IntType(lanes))
     builder.cbranch(builder.icmp_unsigned("!=", mask, ir.Constant(mask.type, 0)), rare, end)
     builder = ir.IRBuilder(rare)
-    builder.store(x, xs)
-    builder.store(y, ys)
+    for operand, place in zip(function.args, places, strict=True):
+        builder.store(operand, place)
     pointer = kind.as_pointer()
     # Through memory: how vectors are passed depends on attributes of both functions
-    builder.call(each, [builder.bitcast(xs, pointer), builder.bitcast(ys, pointer), ir.Constant(_WORD, lanes)])
-    repaired = builder.load(ys)
+    builder.call(each, [ir.Constant(_WORD, lanes), *(builder.bitcast(place, pointer) for place in places)])
+    repaired = builder.load(places[1])
     builder.branch(end)
     builder = ir.IRBuilder(end)
     result = builder.phi(vector)
