@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from common.apply import apply
@@ -143,11 +144,20 @@ class Op:
             *(shapes[i] for i in self.saved_shapes),
             *(("y",) if self.saves_output else ()),
         )
-        self.backward = _generate_backward(self, named)
-        self.save = _generate_save(self)
+        for made_of_rules in ("backward", "save"):
+            with suppress(AttributeError):
+                delattr(self, made_of_rules)
         self.differentiable = any(rule is not None for rule in self.rules)
         for notify in rules_changed:
             notify(self)
+
+    def __getattr__(self, name: str) -> Any:
+        """Make what follows from the rules when it is first asked for: most programs use few ops."""
+        if name not in _MAKERS:
+            raise AttributeError(f"an op has no attribute {name!r}")
+        made = _MAKERS[name](self)
+        setattr(self, name, made)
+        return made
 
     def __call__(self, *operands: Any, **attrs: Any) -> Any:
         """Run the op by the engine of its operands."""
@@ -162,12 +172,12 @@ def rule_parameters(function: Callable[..., Any]) -> tuple[str, ...]:
     return tuple(inspect.signature(function).parameters)
 
 
-def _generate_backward(op: Op, named: Sequence[tuple[str, ...]]) -> Callable[..., tuple[Any, ...]]:
+def _generate_backward(op: Op) -> Callable[..., tuple[Any, ...]]:
     """Compose the rules into one function, so that no name is looked up when backward runs."""
     where = {name: f"saved[{i}]" for i, name in enumerate(op.saves)}
     where["g"] = "g"
     parts = []
-    for i, names in enumerate(named):
+    for i, names in enumerate(rule_parameters(rule) if rule else () for rule in op.rules):
         arguments = ", ".join(where.get(n) or f"attrs[{n!r}]" for n in names)
         parts.append(f"rule{i}({arguments}) if needs[{i}] is not None else None" if op.rules[i] else "None")
     source = f"def backward(saved, attrs, g, needs):\n    return ({''.join(part + ', ' for part in parts)})\n"
@@ -184,6 +194,9 @@ def _generate_save(op: Op) -> Callable[[Sequence[Any], Any], tuple[Any, ...]]:
     ]
     save: Callable[[Sequence[Any], Any], tuple[Any, ...]] = eval(f"lambda p, y: ({''.join(parts)})")
     return save
+
+
+_MAKERS: dict[str, Callable[[Op], Any]] = {"backward": _generate_backward, "save": _generate_save}
 
 
 def out_specs(result: Spec | tuple[Spec, ...]) -> tuple[Spec, ...]:
