@@ -61,7 +61,10 @@ def _engine() -> Any:
 
 
 _symbols: dict[str, Callable[[], int]] = {}
-_IN_PROCESS = frozenset(("memcpy", "memmove", "memset"))  # calls that LLVM makes of loops
+# Calls that LLVM makes of loops, and of roundings where the processor has none; these are exact in every libm
+_IN_PROCESS = frozenset(
+    ("memcpy", "memmove", "memset", *(f"{name}{f}" for name in ("floor", "ceil", "trunc", "rint") for f in ("", "f")))
+)
 _defined = set(_IN_PROCESS)
 
 
