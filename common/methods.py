@@ -381,7 +381,7 @@ _METHODS = {
     "__rdivmod__": lambda self, other: _divmod(as_operand(other), self) if accepts(other) else NotImplemented,
     "__matmul__": lambda self, other: _matmul(self, other),
     "__rmatmul__": lambda self, other: _matmul(other, self),
-    "T": property(lambda self: _functional("permute")(self, *range(self.ndim)[::-1])),
+    "T": property(lambda self: REGISTRY["permute"](self, dims=tuple(range(len(self.shape)))[::-1])),
     "mT": property(lambda self: _functional("transpose")(self, -1, -2)),
 }  # fmt: skip
 

@@ -19,7 +19,6 @@ from common.errors import EscapedTracerError, ShapeError, StateError
 from common.frames import user_frame
 from common.number import as_array
 from common.op import REGISTRY, Op
-from common.operators import as_operand
 from common.spec import Spec
 from common.tape import Edge, Node, next_number
 
@@ -159,6 +158,8 @@ def cast_operands(op: Op, operands: Sequence[Any]) -> Sequence[Any]:
     """Operands of an elementwise op in the dtype in which it computes; numbers stay weak."""
     if op.attrs:
         return operands
+    # a numpy scalar is an array here, though it passes for a Python number
+    operands = [as_array(x) if isinstance(x, np.generic) else x for x in operands]
     targets = _cast_targets(op, tuple(_tier(x) for x in operands))
     if targets is None:
         return operands
@@ -217,8 +218,7 @@ def record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     if found is None:
         found = recipe(op, tuple(forms), attrs)
     if found.casts:
-        # a numpy scalar is an array here, though it passes for a Python number
-        return record(op, cast_operands(op, [as_operand(x) for x in operands]), attrs)
+        return record(op, cast_operands(op, operands), attrs)
     y = found.run(*payloads)
     if type(y) is tuple:
         tensors = [wrap(part) for part in y]

@@ -15,6 +15,7 @@ from common.errors import IndexRangeError, ShapeError
 from common.op import Op
 from common.ops._define import view as define_view
 from common.ops._samples import join, one
+from common.ops._targets import expansion, known_expansion, known_order, known_swap, order, swap
 from common.ops.pad import unslice
 from common.shapes import broadcast_shapes, contiguous_strides
 from common.spec import numel
@@ -175,12 +176,9 @@ def permute(x: Any, *dims: Any) -> Any:
     ShapeError : `dims` is not a permutation of the dimensions.
     IndexRangeError : a dimension that does not exist.
     """
-    from common.ops.reduce import normalize_dim
-
-    order = tuple(normalize_dim(d, x.ndim, "permute") for d in _sizes(dims))
-    if sorted(order) != list(range(x.ndim)):
-        raise ShapeError(f"permute(): dims {_sizes(dims)} is not a permutation of {x.ndim} dimensions")
-    return permute_(x, dims=order)
+    given = dims[0] if len(dims) == 1 and isinstance(dims[0], (tuple, list)) else dims
+    plain = _INTS.issuperset(map(type, given))
+    return permute_(x, dims=(known_order if plain else order)(tuple(given), x.ndim))
 
 
 def transpose(x: Any, dim0: int, dim1: int) -> Any:
@@ -195,13 +193,8 @@ def transpose(x: Any, dim0: int, dim1: int) -> Any:
     ------
     IndexRangeError : a dimension that does not exist.
     """
-    from common.ops.reduce import normalize_dim
-
-    order = list(range(x.ndim))
-    a, b = (normalize_dim(d, x.ndim, "transpose") for d in (dim0, dim1))
-    if order:
-        order[a], order[b] = order[b], order[a]
-    return permute_(x, dims=tuple(order))
+    plain = type(dim0) is int and type(dim1) is int
+    return permute_(x, dims=(known_swap if plain else swap)(x.ndim, dim0, dim1))
 
 
 def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
@@ -280,19 +273,10 @@ def expand(x: Any, *shape: Any) -> Any:
     ------
     ShapeError : a size other than 1 would have to change.
     """
-    target = list(_sizes(shape))
-    lead = len(target) - x.ndim
-    if lead < 0:
-        raise ShapeError(f"expand(): {x.ndim} dimensions do not fit into shape {tuple(target)}")
-    for i, n in enumerate(target):
-        if isinstance(n, int) and n == -1:
-            if i < lead:
-                raise ShapeError("expand(): -1 is not allowed in a new leading dimension")
-            target[i] = x.shape[i - lead]
-    for have, want in zip(x.shape, target[lead:], strict=True):
-        if not (isinstance(have, int) and have == 1) and not same(have, want) and have != want:
-            raise ShapeError(f"expand(): size {have} cannot become {want}: only sizes of 1 expand")
-    return x if same_shape(target, x.shape) and not _recorded(x) else expand_(x, new_shape=tuple(target))
+    given = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+    plain = not mode.tracing and _INTS.issuperset(map(type, given))
+    target = (known_expansion if plain else expansion)(x.shape, tuple(given))
+    return x if same_shape(target, x.shape) and not _recorded(x) else expand_(x, new_shape=target)
 
 
 def broadcast_to(x: Any, shape: Any) -> Any:
