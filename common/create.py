@@ -35,6 +35,8 @@ def operand(x: Any, *others: Any) -> Any:
     if isinstance(x, Dim):
         return as_operand(x)
     if not isinstance(x, NUMBERS):
+        if hasattr(type(x), "__op_priority__"):  # a value of a graph, in a rule that a user has written
+            return x
         raise TypeError  # the public function names the argument, see `common.diagnose`
     return lift(to_array(x)) if all(map(_is_number, others)) else x
 

@@ -197,8 +197,8 @@ def test_losses():
     p = np.exp(x.astype(np.float64))
     nll = -np.log(p / p.sum(1, keepdims=True))[np.arange(3), target]
     assert np.allclose(nn.CrossEntropyLoss()(x, target).item(), nll.mean())
-    assert np.allclose(nn.CrossEntropyLoss("none")(x, target).numpy(), nll)
-    assert np.allclose(nn.NLLLoss("sum")(tw.log_softmax(x, 1), target).item(), nll.sum())
+    assert np.allclose(nn.CrossEntropyLoss(reduction="none")(x, target).numpy(), nll)
+    assert np.allclose(nn.NLLLoss(reduction="sum")(tw.log_softmax(x, 1), target).item(), nll.sum())
     assert np.allclose(nn.MSELoss()(x, np.zeros_like(x)).item(), (x**2).mean())
 
 
