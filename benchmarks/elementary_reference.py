@@ -1,7 +1,7 @@
 """Reference values, sample points and error in ulp for the elementary functions.
 
-The functions are those of the registry: every elementwise op that is `costly`, but for those in `NOT_MEASURED`. Each
-needs an entry in `REFERENCES`; a test says so.
+The functions are those of `REFERENCES` that exist. Every `costly` op of the registry that is made of a function of
+`common.kernels.elementary` needs an entry there, but for those in `NOT_MEASURED`; a test says so.
 """
 
 from __future__ import annotations

@@ -115,9 +115,7 @@ def _logarithm(exact: Callable[..., Any], quick: Callable[..., Any]) -> Referenc
 
 
 def _of_angle(exact: Callable[..., Any], quick: Callable[..., Any]) -> Reference:
-    limit = {8: 2.0**47, 4: 2.0**27}
-    points = _near_multiples_of_half_pi(47, 27)
-    return Reference(exact, quick, points=points, keep=lambda x: np.abs(x) <= limit[x.dtype.itemsize])
+    return Reference(exact, quick, points=_near_multiples_of_half_pi(47, 27))
 
 
 def _on_unit(exact: Callable[..., Any], quick: Callable[..., Any]) -> Reference:
@@ -157,12 +155,21 @@ REFERENCES: dict[str, Reference] = {
     "erf": Reference(lambda mp, x: mp.erf(x), _scipy("erf"), only_double=True, bend=(-6.2, 6.2),
                      points=_near(0.921875)),
     "erfc": Reference(lambda mp, x: mp.erfc(x), _scipy("erfc"), only_double=True, bend=(-6.2, 27.3),
-                      bend32=(-4.2, 10.1), points=_near(0.5, -0.5, high=1.0), high=28.0, timed=(-5.0, 5.0)),
+                      bend32=(-4.2, 10.1), points=_near(0.75, 1.5, -0.75, high=-0.5), high=28.0, timed=(-5.0, 5.0)),
     "erfinv": Reference(lambda mp, x: mp.erfinv(x), _scipy("erfinv"), only_double=True, bend=(-1.0, 1.0),
                         low=np.nextafter(-1.0, 0), high=np.nextafter(1.0, 0), points=_near(-1.0, 1.0, 0.0, low=-52),
                         timed=(-1.0, 1.0)),
+    "lgamma": Reference(lambda mp, x: mp.loggamma(x).real, _scipy("gammaln"), only_double=True, bend=(0.0, 5.0),
+                        low=-0.5, points=_near(1.0, 2.0, 0.75, 2.75), timed=(0.1, 10.0),
+                        keep=lambda x: (x != 0) & (np.abs(x) < 2.5e305)),
+    "digamma": Reference(lambda mp, x: mp.psi(0, x), _scipy("psi"), only_double=True, bend=(0.0, 5.0),
+                         low=-0.25, points=_near(1.4616321449683622, 0.75, 2.75), timed=(0.1, 10.0),
+                         keep=lambda x: np.abs(x) > 1e-307),
     "pow": Reference(lambda mp, x, y: mp.power(x, y), np.power, operands=2, points=_powers,
                      keep=lambda x, y: (x > 0) & (np.abs(y * np.log(x)) < 746), timed=(0.1, 9.0)),
+    "xlogy": Reference(lambda mp, x, y: x * mp.log(y), lambda x, y: x * np.log(y), operands=2, bend=(0.4, 2.2),
+                       keep=lambda x, y: (y > 0) & (np.abs(x * np.log(y)) < np.finfo(x.dtype).max) & (y != 1),
+                       timed=(0.1, 10.0)),
     "hypot": Reference(lambda mp, x, y: mp.hypot(x, y), np.hypot, operands=2, points=_ratios),
     "logaddexp": Reference(lambda mp, x, y: max(x, y) + mp.log1p(mp.exp(-abs(x - y))), np.logaddexp, operands=2,
                            floor=1.0),

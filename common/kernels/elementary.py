@@ -22,9 +22,11 @@ from common.kernels.basic import (
     sqrt,
     square,
 )
-from common.kernels.compound import hypot, logaddexp, logaddexp2, logsigmoid, mish, silu, softplus
+from common.kernels.complementary_error import erfc, erfinv
+from common.kernels.compound import hypot, logaddexp, logaddexp2, logsigmoid, mish, silu, softplus, xlogy
 from common.kernels.error_function import erf
 from common.kernels.exponential import exp, exp2, expm1
+from common.kernels.gamma import digamma, lgamma
 from common.kernels.hyperbolic import cosh, sigmoid, sinh, tanh
 from common.kernels.inverse_hyperbolic import acosh, asinh, atanh
 from common.kernels.inverse_trigonometric import acos, asin, atan, atan2
@@ -34,8 +36,8 @@ from common.kernels.power import pow
 from common.kernels.trigonometric import cos, sin, tan
 
 __all__ = [
-    "abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "clamp", "cos", "cosh", "erf", "exp", "exp2",
-    "expm1", "hypot", "log", "log10", "log1p", "log2", "logaddexp", "logaddexp2", "logsigmoid", "maximum",
-    "minimum", "mish", "pow", "reciprocal", "rsqrt", "sigmoid", "sign", "signbit", "silu", "sin", "sinh",
-    "softplus", "sqrt", "square", "tan", "tanh",
+    "abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "clamp", "cos", "cosh", "digamma",
+    "erf", "erfc", "erfinv", "exp", "exp2", "expm1", "hypot", "lgamma", "log", "log10", "log1p", "log2",
+    "logaddexp", "logaddexp2", "logsigmoid", "maximum", "minimum", "mish", "pow", "reciprocal", "rsqrt",
+    "sigmoid", "sign", "signbit", "silu", "sin", "sinh", "softplus", "sqrt", "square", "tan", "tanh", "xlogy",
 ]  # fmt: skip

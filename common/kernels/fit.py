@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from common.kernels import fit_inverse
+from common.kernels import fit_error, fit_gamma, fit_inverse
 
 __all__ = ["fit", "main"]
 
@@ -185,9 +185,9 @@ def main() -> None:
         "# ruff: noqa: E501",
     ]
     # Their float32 functions compute in float64
-    in_double = {"LOG2_32", "EXP2_32", "SIN_32", "COS_32"}
+    in_double = {"LOG2_32", "EXP2_32", "SIN_32", "COS_32", "ERFC_32", "ERFINV_NEAR_32", "ERFINV_FAR_32"}
     with mp.workdps(60):
-        for name, what, *target in [*_targets(), *fit_inverse.targets()]:
+        for name, what, *target in [*_targets(), *fit_inverse.targets(), *fit_error.targets(), *fit_gamma.targets()]:
             coefficients, error = fit(*target)
             single = name.endswith("32") and name not in in_double
             numbers = ", ".join(repr(float(np.float32(c) if single else float(c))) for c in coefficients)

@@ -8,7 +8,7 @@ from common.kernels import coefficients as fitted
 from common.kernels.exponential import power_of_two, round_magic, scale
 from common.kernels.integer_power import integer_pow
 from common.kernels.logarithm import split_exponent
-from common.kernels.polynomial import at_least, at_most, horner
+from common.kernels.polynomial import at_least, at_most, horner, short
 from common.native.primitives import (
     Value,
     absolute,
@@ -16,7 +16,6 @@ from common.native.primitives import (
     constant,
     convert,
     dtype_of,
-    from_bits,
     is_float,
     rint,
     select,
@@ -27,11 +26,6 @@ __all__ = ["pow"]
 
 # 2 / (3 ln 2) = head + tail, the head of 26 bits
 _SCALE_HEAD, _SCALE_TAIL = 0.9617966860532761, 7.872699542894897e-09
-
-
-def _short(x: Value) -> Value:
-    """Return ``x`` cut to its leading 26 bits: the product of two such numbers is exact in float64."""
-    return from_bits(bits(x) & -(1 << 27))
 
 
 def _log2(m: Value, k: Value, inverse: Value) -> tuple[Value, Value]:
@@ -49,21 +43,21 @@ def _log2(m: Value, k: Value, inverse: Value) -> tuple[Value, Value]:
         1 / (m + 1), rounded.
     """
     f = m - 1.0
-    d_head = _short(2.0 + f)
+    d_head = short(2.0 + f)
     d_tail = f - (d_head - 2.0)
-    s_head = _short(f * inverse)
+    s_head = short(f * inverse)
     s_tail = ((f - s_head * d_head) - s_head * d_tail) * inverse
     s = s_head + s_tail
     z_head, z = s_head * s_head, s * s
     r = z * z * horner(z, fitted.ATANH_64) + s_tail * (s_head + s)
-    t_head = _short((3.0 + z_head) + r)
+    t_head = short((3.0 + z_head) + r)
     t_tail = r - ((t_head - 3.0) - z_head)
     product, rest = s_head * t_head, s_tail * t_head + s * t_tail
-    p_head = _short(product + rest)
+    p_head = short(product + rest)
     p_tail = rest - (p_head - product)
     log_head = p_head * _SCALE_HEAD
     log_tail = p_head * _SCALE_TAIL + p_tail * (_SCALE_HEAD + _SCALE_TAIL)
-    head = _short((log_head + log_tail) + k)
+    head = short((log_head + log_tail) + k)
     return head, log_tail - ((head - k) - log_head)
 
 
@@ -74,7 +68,7 @@ def _power_64(x: Value, y: Value, divisor_override: Value) -> tuple[Value, Value
     head, tail = _log2(m, k, inverse)
     # |log2 x| is 0 or above 2^-53: beyond 2^70 every exponent over- or underflows alike
     y = at_most(at_least(y, -(2.0**70)), 2.0**70)
-    y_head = _short(y)
+    y_head = short(y)
     p_head = y_head * head
     p_tail = (y - y_head) * head + y * tail
     p_head = at_most(at_least(p_head, -1100.0), 1100.0)

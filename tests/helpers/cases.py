@@ -100,6 +100,7 @@ def case(name: str, f: Callable[..., Any], *operands: Draw, **options: Any) -> N
 
 _DOMAINS = {"log": P, "sqrt": P, "rsqrt": P, "pow": P, "asin": U, "acos": U}
 _DOMAINS |= {"log2": P, "log10": P, "tan": Within(0.8), "atanh": Within(0.8), "acosh": Within(4.0, 1.3)}
+_DOMAINS |= {"erfinv": U, "lgamma": P, "digamma": P, "xlogy": P}
 _STEPS = {"sign", "zeros_like", "ones_like"}
 
 for _name in F.__all__:
