@@ -149,6 +149,31 @@ NAMES = (*FUNCTIONS, *CREATION, *TRANSFORMS, *MODES, *OUTSIDE, *THREADS, *DTYPES
 ENGINE_NAMES = ("Tensor", "autograd", "func", "function", "nn", "optim", "random", "utils")
 
 
+def on_demand(space: dict[str, Any], *tables: tuple[Callable[..., Any], dict[str, Any]]) -> tuple[Any, Any]:
+    """A module's ``__getattr__`` and ``__dir__`` for functions that are bound when they are first asked for.
+
+    Binding all of them takes longer than everything else that an import does.
+
+    Parameters
+    ----------
+    space : the module's globals, in which bound functions stay.
+    tables : pairs of ``bind(names) -> functions`` and the functions by name.
+    """
+
+    def module_getattr(name: str) -> Any:
+        for bind, functions in tables:
+            if name in functions:
+                space[name] = bind({name: functions[name]})[name]
+                return space[name]
+        raise AttributeError(f"module {space['__name__']!r} has no attribute {name!r}")
+
+    for _, functions in tables:
+        for name in functions.keys() & space.keys():  # a submodule of that name, loaded before
+            del space[name]
+            module_getattr(name)
+    return module_getattr, lambda: sorted({*space, *space["__all__"]})
+
+
 def signature_of(function: Any) -> inspect.Signature:
     """The signature of a public function; that of an op is its operands."""
     if isinstance(function, Op):

@@ -33,14 +33,16 @@ from dynamic.region import function as function
 from dynamic.tensors import Tensor as Tensor
 from dynamic.transforms import TRANSFORMS
 
-globals().update(bind(surface.FUNCTIONS))
-globals().update(bind_creation(surface.CREATION))
 globals().update(
     {**TRANSFORMS, **surface.MODES, **surface.OUTSIDE, **surface.THREADS, **surface.DTYPES, **surface.RANDOM}
 )
 
 __all__ = list(surface.NAMES + surface.ENGINE_NAMES)
 
-if TYPE_CHECKING:  # the names above are bound from one list, which type checkers cannot follow
+if TYPE_CHECKING:  # the functions are bound from one list, which type checkers cannot follow
 
     def __getattr__(name: str) -> Any: ...
+
+else:
+    _TABLES = (bind, surface.FUNCTIONS), (bind_creation, surface.CREATION)
+    __getattr__, __dir__ = surface.on_demand(globals(), *_TABLES)

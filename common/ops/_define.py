@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from common.dtypes import compute_dtypes
 from common.errors import ShapeError
-from common.op import Op
+from common.op import Op, rule_parameters
 from common.ops._samples import Draw, Samples, away_from_zero, of_elementwise, of_reduction, truth
 from common.shapes import broadcast_shapes, contiguous_strides
 from common.spec import Spec
@@ -53,7 +52,7 @@ def elementwise(
         _, dtype, weak = compute_dtypes(op, specs)
         return Spec(broadcast_shapes(*(s.shape for s in specs), op=name), dtype, weak)
 
-    inputs = tuple(n for n in inspect.signature(scalar).parameters if n not in attrs)
+    inputs = tuple(n for n in rule_parameters(scalar) if n not in attrs)
     if samples is None:
         samples = of_elementwise(inputs, draw or (truth if domain == "bool" else away_from_zero))
     op = Op(name, "elementwise", inputs, spec, rules, doc, node_name=node_name, scalar=scalar, domain=domain,
@@ -119,7 +118,7 @@ def view(
         placed = strided(0, x.shape, contiguous_strides(x.shape), **attrs)
         return Spec(placed[1], x.dtype)
 
-    attrs = tuple(inspect.signature(strided).parameters)[3:]
+    attrs = rule_parameters(strided)[3:]
     return Op(name, "view", ("x",), spec, rules, doc, node_name=node_name, strided=strided, array=array,
               attrs=attrs, samples=samples)  # fmt: skip
 
@@ -162,6 +161,6 @@ def composite(
     reduce : where it is a sum over ``dim``, with ``keepdim``, of a function of its elements: its name in
         `common.kernels.mapped`. The eager engine then runs one kernel, without the memory between the ops.
     """
-    attrs = tuple(p for p in inspect.signature(forward).parameters if p not in inputs)
+    attrs = tuple(p for p in rule_parameters(forward) if p not in inputs)
     return Op(name, "composite", inputs, lambda *a, **k: None, rules, doc, node_name=node_name, nout=nout,
               attrs=attrs, forward=forward, reduce=reduce, samples=samples)  # fmt: skip

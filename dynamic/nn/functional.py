@@ -5,10 +5,12 @@ from typing import TYPE_CHECKING, Any
 from common import surface
 from dynamic.binding import bind
 
-globals().update(bind({name: surface.FUNCTIONS[name] for name in surface.NN_FUNCTIONS}))
-
 __all__ = list(surface.NN_FUNCTIONS)
 
 if TYPE_CHECKING:  # bound from one list, which type checkers cannot follow
 
     def __getattr__(name: str) -> Any: ...
+
+else:
+    _FUNCTIONS = {name: surface.FUNCTIONS[name] for name in surface.NN_FUNCTIONS}
+    __getattr__, __dir__ = surface.on_demand(globals(), (bind, _FUNCTIONS))
