@@ -17,13 +17,13 @@ import numpy as np
 from common import apply
 from common import eager_kernels as kernels
 from common import op as ops
+from common.autograd.tape import fit
 from common.dtypes import compute_dtypes, operand_dtypes
 from common.errors import DivisionByZeroError, IndexRangeError
 from common.number import as_array, check_range
 from common.op import Op, out_specs
 from common.shapes import broadcast_shapes
 from common.spec import Spec
-from common.tape import fit
 
 Run = Callable[..., Any]
 NUMBERS = (bool, int, float)

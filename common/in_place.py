@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from common import eager, mode
+from common.autograd.mutation import log_write
 from common.eager_kernels import compiled
 from common.frames import user_frame
 from common.methods import assign
-from common.mutation import log_write
 from common.op import Op
 from common.spec import Spec
 from common.tensor import TensorBase

@@ -7,17 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from common import autograd, dtypes, hooks, mode, printing
+from common import dtypes, mode, printing
+from common.autograd import derivatives as autograd
+from common.autograd import hooks
+from common.autograd.mutation import log_write
+from common.autograd.views import rebind, require_writable
 from common.create import known_dtype, lift
 from common.dim import same_shape
 from common.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from common.frames import user_frame
-from common.mutation import log_write
 from common.op import REGISTRY, Op
 from common.operators import accepts, as_operand, install
 from common.spec import numel
 from common.tensor import TensorBase, wrap
-from common.views import rebind, require_writable
 
 #: Public functions that are no methods, as in PyTorch.
 NOT_METHODS = frozenset(
@@ -246,7 +248,7 @@ def backward(
     create_graph: bool = False,
     inputs: Any = None,
 ) -> None:
-    """Add the gradients of this tensor to `.grad` of the leaves; see `common.autograd.backward`."""
+    """Add the gradients of this tensor to `.grad` of the leaves; see `common.autograd.derivatives.backward`."""
     given = None if gradient is None else (gradient,)
     autograd.backward((self,), given, retain_graph, create_graph, inputs)
 

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from common import eager
+from common.autograd.mutation import log_write
 from common.elements import elements
 from common.frames import user_frame
 from common.in_place import has_history, run_in_place
 from common.methods import assign
-from common.mutation import log_write
 from common.op import REGISTRY
 from common.ops.advanced import Selection, check_mask, integers, neighbours, take_apart
 from common.ops.compare import where

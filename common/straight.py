@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 from common import functional  # fills the registry
+from common.autograd.tape import fit
 from common.dtypes import compute_dtypes, operand_dtypes
 from common.eager import NUMBERS, Recipe, number, recipe, run, run_rules, spread
 from common.eager_kernels import fast, form_spec
 from common.op import REGISTRY, Op, rule_parameters
 from common.operators import install
 from common.spec import Spec
-from common.tape import fit
 
 Backward = Callable[..., tuple[Any, ...]]
 

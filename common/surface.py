@@ -12,7 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from common import create, dtypes, functional, mode, printing, random, safetensors, transforms
+from common import create, dtypes, functional, mode, printing, random, safetensors
+from common.autograd import transforms
 from common.diagnose import STUMBLES, Place, stumbled
 from common.native import pool
 from common.op import Op

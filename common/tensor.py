@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from common import mode
+from common.autograd.tape import Edge, Node, next_number
 from common.dtypes import number_spec, operand_dtypes
 from common.eager import Recipe, recipe, recipes
 from common.errors import EscapedTracerError, ShapeError, StateError
@@ -20,7 +21,6 @@ from common.frames import user_frame
 from common.number import as_array
 from common.op import REGISTRY, Op
 from common.spec import Spec
-from common.tape import Edge, Node, next_number
 
 NUMBERS = (bool, int, float)
 _new = object.__new__
@@ -117,7 +117,7 @@ class TensorBase:
         return record(op, operands, attrs)
 
 
-#: Notes that a result of a view op shows an operand's memory; `common.views` puts itself here.
+#: Notes that a result of a view op shows an operand's memory; `common.autograd.views` puts itself here.
 _note_view: Any = None
 
 #: The class of tensors that the eager engine makes; set by `dynamic` when it is imported.
@@ -259,7 +259,7 @@ def record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
 
 
 def _watch(op: Op, payloads: list[Any], y: Any, node: Node | None) -> None:
-    from common.observe import watch
+    from common.autograd.observe import watch
 
     watch(op, payloads, y, node)
 

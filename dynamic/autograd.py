@@ -1,12 +1,10 @@
 """Derivatives of recorded tensors: `backward`, `grad`, and what switches recording."""
 
-from common import autograd_function as function
-from common import autograd_graph as graph
-from common import functional_derivatives as functional
-from common.autograd import backward, grad
-from common.autograd_function import Function
+from common.autograd import function, functional, graph
+from common.autograd.derivatives import backward, grad
+from common.autograd.function import Function
+from common.autograd.observe import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from common.mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
-from common.observe import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 
 __all__ = [
     "Function",

@@ -14,12 +14,12 @@ from contextvars import ContextVar
 from typing import Any
 
 from common import mode
-from common.autograd import view_of
+from common.autograd.derivatives import view_of
+from common.autograd.region import Recorded, RegionOp, captured_edges
+from common.autograd.tape import Edge, Node, collect, next_number
 from common.create import lift
 from common.frames import user_frame
 from common.number import Number
-from common.region import Recorded, RegionOp, captured_edges
-from common.tape import Edge, Node, collect, next_number
 from common.tensor import TensorBase
 from common.tree import flatten, unflatten
 from dynamic.tensors import Tensor

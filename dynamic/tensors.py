@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from common import eager_kernels, mode, tape
+from common import eager_kernels, mode
 from common import tensor as base
 from common.apply import NO_ATTRS
+from common.autograd import tape
+from common.autograd.tape import Edge, Node, next_number
 from common.create import to_array
 from common.dtypes import float32, float64
 from common.errors import GradientError
@@ -23,7 +25,6 @@ from common.leaf import Leaf
 from common.methods import install_methods
 from common.op import REGISTRY, Op, rules_changed
 from common.straight import straight_rules
-from common.tape import Edge, Node, next_number
 from common.tensor import NUMBERS, TensorBase, record
 
 

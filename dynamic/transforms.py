@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from common import func, transforms
+from common.autograd import func, transforms
 from dynamic.region import function, inlining
 
 Function = Callable[..., Any]

@@ -6,7 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from common import func, mode, surface, transforms
+from common import mode, surface
+from common.autograd import func, transforms
 from common.create import operand, operands
 from common.tensor import TensorBase
 from static.at_once import run_at_once

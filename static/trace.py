@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from common import mode
+from common.autograd.views import Family, Step, family_of, note_view, path_along
 from common.dim import Dim, DimScope, Guard, hint
 from common.dtypes import SUPPORTED, number_spec, operand_dtypes
 from common.eager import run
@@ -27,7 +28,6 @@ from common.ops.view_set import placed
 from common.shapes import contiguous_strides
 from common.spec import Spec
 from common.tensor import NUMBERS, TensorBase, spec_of
-from common.views import Family, Step, family_of, note_view, path_along
 from static.graph import Effect, Graph, Node, Source, Value
 from static.tracer import Tracer
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from common import mode, mutation, tape
+from common import mode
 from common import tensor as tensors
+from common.autograd import mutation, tape
 from common.dim import Dim
 from common.tensor import TensorBase
 from common.tree import LEAF, flatten, unflatten
@@ -77,7 +78,7 @@ class Traced:
             mutation.programs.add(self)
 
     def written_arrays(self) -> list[np.ndarray]:
-        """The memory of the state that the program writes; for `common.mutation`."""
+        """The memory of the state that the program writes; for `common.autograd.mutation`."""
         return [source.data for source in self.writes]
 
     def env(self, leaves: Sequence[Any]) -> dict[Any, int]:

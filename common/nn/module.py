@@ -7,11 +7,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from common.autograd.mutation import log_write
 from common.create import lift, to_array
 from common.errors import ArgumentError, DTypeError, ShapeError, StateError
 from common.frames import user_frame
 from common.leaf import Buffer, Leaf, Parameter
-from common.mutation import log_write
 from common.op import REGISTRY
 from common.tensor import TensorBase
 

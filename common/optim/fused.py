@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from common import mutation, tape
+from common.autograd import mutation, tape
 from common.dtypes import compute_dtypes, number_spec, operand_dtypes
 from common.native.calls import make_run
 from common.native.compile import compile_kernel
@@ -137,7 +137,7 @@ class FusedStep:
 
     Attributes
     ----------
-    name, written_at : see `common.mutation.WritingProgram`.
+    name, written_at : see `common.autograd.mutation.WritingProgram`.
     """
 
     def __init__(self, name: str) -> None:

@@ -1,5 +1,5 @@
 """Gradient checkpointing."""
 
-from common.checkpoint import checkpoint
+from common.autograd.checkpoint import checkpoint
 
 __all__ = ["checkpoint"]

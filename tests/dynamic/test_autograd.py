@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import dynamic as tw
+from common.autograd.gradcheck import gradcheck, gradgradcheck
 from common.errors import ArgumentError, DTypeError, GradientError, GraphFreedError
-from common.gradcheck import gradcheck, gradgradcheck
 
 rng = np.random.default_rng(0)
 

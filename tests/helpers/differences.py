@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from common import autograd
+from common.autograd import derivatives as autograd
 from dynamic.tensors import Tensor
 
 STEP = 1e-5

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from common import functional as F
-from common import tape
+from common.autograd import tape
 from common.dim import same, same_shape
 from common.op import REGISTRY
 
@@ -224,11 +224,15 @@ MUTATIONS: dict[str, Mutation] = {
     ),
     # accumulation
     "tape: depth first": Mutation(
-        attribute("common.tape", "collect", _collect_depth_first),
+        attribute("common.autograd.tape", "collect", _collect_depth_first),
         f"{ORDER}:test_contributions_are_added_from_the_last_consumer_to_the_first",
     ),
     "tape: zeros materialised": Mutation(
-        attribute("common.tape", "_take", lambda old: lambda *a, **k: None if (g := old(*a, **k)) is None else g + 0.0),
+        attribute(
+            "common.autograd.tape",
+            "_take",
+            lambda old: lambda *a, **k: None if (g := old(*a, **k)) is None else g + 0.0,
+        ),
         f"{ORDER}:test_a_missing_contribution_is_no_zero",
     ),
     "tape: axis by axis": Mutation(

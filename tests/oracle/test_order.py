@@ -3,7 +3,7 @@
 import numpy as np
 
 import common.functional as F
-from common import autograd
+from common.autograd import derivatives as autograd
 from dynamic.tensors import Tensor
 from static.jit import Function
 from tests.bits import assert_same_bits

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import common.functional as F
-from common import autograd
+from common.autograd import derivatives as autograd
 from dynamic.tensors import Tensor
 from static import compile as static_compile
 from static.jit import Function

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from common import autograd
+from common.autograd import derivatives as autograd
 from common.tensor import TensorBase
 from dynamic.tensors import Tensor
 from static import interpreter

@@ -6,7 +6,7 @@ import pytest
 import common.functional as F
 import dynamic
 import static
-from common import autograd
+from common.autograd import derivatives as autograd
 from common.tree import flatten
 from tests.bits import assert_same_bits
 

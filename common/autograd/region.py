@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from common import mode
-from common.tape import Edge, Node, backward_pass
+from common.autograd.tape import Edge, Node, backward_pass
 from common.tensor import saved_tensors
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from common import transforms
+from common.autograd import transforms
 from common.errors import GradientError
 from common.tree import flatten, unflatten
 

@@ -16,10 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from common import mode, tape
+from common import mode
+from common.autograd import tape
+from common.autograd.observe import check_contributions, checking
+from common.autograd.tape import Edge, Node
 from common.errors import ArgumentError, GradientError, ShapeError
-from common.observe import check_contributions, checking
-from common.tape import Edge, Node
 from common.tensor import TensorBase, wrap
 
 Hook = Callable[..., Any]

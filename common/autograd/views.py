@@ -13,12 +13,13 @@ from weakref import ref
 
 import numpy as np
 
-from common import hooks, mode
+from common import mode
 from common import tensor as tensors
+from common.autograd import hooks
+from common.autograd.tape import Node
 from common.errors import GradientError, ShapeError
 from common.op import REGISTRY, Op
 from common.ops.view_set import Path, placed, view_set
-from common.tape import Node
 
 
 class Family:

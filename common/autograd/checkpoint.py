@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from common import mode, random
-from common.autograd import view_of
+from common.autograd.derivatives import view_of
+from common.autograd.observe import saved_tensors_hooks
+from common.autograd.region import RegionOp, captured_edges
+from common.autograd.tape import Edge, Node, backward_pass, collect, next_number
 from common.errors import GradientError
 from common.frames import locate, user_frame
-from common.observe import saved_tensors_hooks
-from common.region import RegionOp, captured_edges
-from common.tape import Edge, Node, backward_pass, collect, next_number
 from common.tensor import TensorBase, saved_tensors, with_edge, wrap
 from common.tree import flatten, unflatten
 

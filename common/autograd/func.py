@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from common.autograd.transforms import grad, value_and_grad, vjp
 from common.create import lift
 from common.errors import ArgumentError, ShapeError
 from common.ops.arithmetic import zeros_like
@@ -14,7 +15,6 @@ from common.ops.pad import stack
 from common.ops.view import reshape
 from common.spec import numel
 from common.tensor import TensorBase
-from common.transforms import grad, value_and_grad, vjp
 from common.tree import flatten, unflatten
 
 Function = Callable[..., Any]

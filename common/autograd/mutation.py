@@ -16,11 +16,11 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
-from common import tape
+from common.autograd import tape
+from common.autograd.tape import Node, next_number
 from common.errors import GradientError
 from common.frames import locate
 from common.op import Op, rule_parameters
-from common.tape import Node, next_number
 
 
 class Write(NamedTuple):

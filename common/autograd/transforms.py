@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from common import mode
-from common.autograd import cotangent_like, differentiate, view_of
+from common.autograd.derivatives import cotangent_like, differentiate, view_of
+from common.autograd.tape import collect, next_number
 from common.create import lift
 from common.errors import ArgumentError, DTypeError, GradientError
-from common.tape import collect, next_number
 from common.tensor import NUMBERS, TensorBase
 from common.tree import flatten, unflatten
 

@@ -27,7 +27,7 @@ from common.mode import current_trace
 from common.op import REGISTRY, Op
 
 if TYPE_CHECKING:
-    from common.hooks import HookedPass
+    from common.autograd.hooks import HookedPass
 
 _counter = itertools.count()
 next_number: Callable[[], int] = _counter.__next__
@@ -147,7 +147,7 @@ def _nothing() -> None:
 
 
 def _register(owner: Any, kind: str, hook: Callable[..., Any]) -> Any:
-    from common.hooks import RemovableHandle, hooks_of
+    from common.autograd.hooks import RemovableHandle, hooks_of
 
     return RemovableHandle(getattr(hooks_of(owner), kind), hook)
 
@@ -156,7 +156,7 @@ def _register(owner: Any, kind: str, hook: Callable[..., Any]) -> Any:
 hooks_seen = False
 
 
-#: Number of the newest in-place write, see `common.mutation`.
+#: Number of the newest in-place write, see `common.autograd.mutation`.
 last_write = -1
 
 
@@ -221,7 +221,7 @@ def backward_pass(
     if order is None:
         order = collect((edge for edge, _ in seeds), first)
     if order and last_write > order[-1].number:
-        from common.mutation import check
+        from common.autograd.mutation import check
 
         check(order)
     totals: dict[Edge, Any] = {}
@@ -232,7 +232,7 @@ def backward_pass(
     useful = None if wanted is None else _leading_to(order, wanted)
     roots, run = [edge for edge, _ in seeds], None
     if hooks_seen:
-        from common.hooks import watched_pass
+        from common.autograd.hooks import watched_pass
 
         run = watched_pass(order, useful, roots, unpack is None, deposit)
     if run is not None:

@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from common import mode, tape
+from common import mode
+from common.autograd import tape
+from common.autograd.tape import Node
 from common.errors import ArgumentError, GradientError
 from common.frames import locate, user_frame
 from common.op import Op
-from common.tape import Node
 from common.tensor import TensorBase, wrap
 
 packers: ContextVar[tuple[Any, ...]] = ContextVar("twingrad_saved_tensors_hooks", default=())

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from common import mode
+from common.autograd.tape import Node, backward_pass
 from common.errors import GradientError, ShapeError
 from common.frames import user_frame
 from common.ops.arithmetic import ones_like, zeros_like
 from common.ops.cast import to
-from common.tape import Node, backward_pass
 from common.tensor import TensorBase, saved_tensors, wrap
 
 

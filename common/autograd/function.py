@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from common import mode
+from common.autograd.tape import Edge, Node, fit
 from common.errors import ArgumentError, GradientError, GraphFreedError, ShapeError
 from common.frames import user_frame
 from common.ops.create import zeros
 from common.spec import Spec
-from common.tape import Edge, Node, fit
 from common.tensor import TensorBase, with_edge, wrap
 
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from common import autograd, mode
-from common.autograd import view_of
+from common import mode
+from common.autograd import derivatives as autograd
+from common.autograd.derivatives import view_of
 from common.create import lift
 from common.errors import ArgumentError, GradientError
 from common.ops.arithmetic import ones_like, zeros_like
