@@ -42,7 +42,7 @@ def _erf_32(x: Value) -> Value:
     inside = x < BORDER_32
     centre = select(inside, constant(CENTRE_32, x), MIDDLE_32)
     v = select(inside, x * x, at_most(x, ONE_32)) - centre
-    pairs = list(zip(fitted.ERF_32, fitted.ERFC_32, strict=True))
+    pairs = list(zip(fitted.ERF_32, fitted.ERF_FAR_32, strict=True))
     p = select(inside, constant(pairs[-1][0], x), pairs[-1][1])
     for inner, outer in pairs[-2::-1]:
         p = p * v + select(inside, constant(inner, x), outer)

@@ -165,7 +165,7 @@ def _targets() -> list[tuple[str, str, Callable[[Any], Any], Any, Any, int, Call
          lambda v: 1 / (1 + erf_slope(v + centre32))),
         ("ERFC_LOG_64", "-log(erfc(0.921875 + t)), t <= 5.008125",
          erfc_log, 0, mp.mpf("5.93") - border, 17, erfc),
-        ("ERFC_32", "-erfc(t + 2.6953125), -1.2265625 <= t <= 1.2265625, for float32",
+        ("ERF_FAR_32", "-erfc(t + 2.6953125), -1.2265625 <= t <= 1.2265625, for float32",
          lambda t: -mp.erfc(t + middle32), border32 - middle32, middle32 - border32, 10, one),
     ]  # fmt: skip
 

@@ -25,7 +25,7 @@ from benchmarks.elementary_reference import (
 )
 from benchmarks.references import REFERENCES
 from benchmarks.scalar_loop import compile_loop
-from common.kernels import elementary, trigonometric
+from common.kernels import coefficients, elementary, trigonometric
 from common.native.primitives import evaluate
 from common.op import REGISTRY
 
@@ -239,6 +239,13 @@ for name in FUNCTIONS:
         values[np.isnan(values)] = np.nan
         print(name, np.dtype(dtype).name, zlib.crc32(values.tobytes()))
 """
+
+
+def test_every_polynomial_has_a_name_of_its_own():
+    lines = Path(coefficients.__file__).read_text(encoding="utf-8").splitlines()
+    names = [line.partition(" = ")[0] for line in lines if " = (" in line and not line.startswith("#")]
+    assert len(names) > 30
+    assert sorted(names) == sorted(set(names))
 
 
 def test_every_instruction_set_gives_the_same_bits():
