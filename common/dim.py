@@ -114,7 +114,7 @@ class Dim:
     """A size that is known only per call; see the module's docstring.
 
     Arithmetic with ints and other Dims stays symbolic. ``int(d)``, ``range(d)`` and comparisons record a
-    guard. With floats and ``/`` a Dim becomes a weak traced number.
+    guard, and so does ``d ** 0.5``. Otherwise with floats, and in ``/``, a Dim becomes a weak traced number.
     """
 
     __slots__ = ("terms", "hint", "scope")
@@ -173,6 +173,23 @@ class Dim:
 
     def __rmod__(self, other: Any) -> Any:
         return self._quotient("%", other, self)
+
+    def __pow__(self, other: Any) -> Any:
+        if type(other) is not int or other < 0:
+            return int(self) ** (int(other) if isinstance(other, Dim) else other)  # what Python makes of a size
+        power: Any = 1
+        for _ in range(other):
+            power = power * self
+        return power
+
+    def __rpow__(self, other: Any) -> Any:
+        return other ** int(self)
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
 
     def _quotient(self, operator: str, a: Any, b: Any) -> Any:
         if not isinstance(a, (Dim, int)) or not isinstance(b, (Dim, int)):

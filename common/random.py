@@ -8,6 +8,7 @@ compiled program continues the stream where the last call left it, and both engi
 from __future__ import annotations
 
 import threading
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,6 @@ class Generator:
     Attributes
     ----------
     seed, offset : 0-d int64 buffers, the whole state.
-    drawn : how many numbers were drawn from it by this process.
 
     Examples
     --------
@@ -49,7 +49,6 @@ class Generator:
     def __init__(self, seed: int = 0) -> None:
         self.seed, self.offset = Buffer(np.int64(0)), Buffer(np.int64(0))
         self._lock = threading.Lock()
-        self.drawn: Any = 0
         self.seed.name, self.offset.name = "generator.seed", "generator.offset"
         self.manual_seed(seed)
 
@@ -90,7 +89,9 @@ class Generator:
         if dtype.kind != "f":
             raise DTypeError(f"{name}(): dtype must be floating point, got {dtype}")
         op, count = REGISTRY[name], numel(shape)
-        self.drawn = self.drawn + count
+        if self is default_generator:
+            for counter in _counters.get():
+                counter.count = counter.count + count
         if mode.current_trace() is None:
             with self._lock:  # two threads never draw the same numbers
                 y = op(self.seed.data, self.offset.data, shape=shape, dtype=dtype)
@@ -103,6 +104,28 @@ class Generator:
 
 
 default_generator = Generator()
+
+
+class counted:
+    """Context manager that counts what this thread draws from the default generator; a Dim in a trace.
+
+    Attributes
+    ----------
+    count : how many numbers so far.
+    """
+
+    def __init__(self) -> None:
+        self.count: Any = 0
+
+    def __enter__(self) -> counted:
+        self._token = _counters.set((*_counters.get(), self))
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        _counters.reset(self._token)
+
+
+_counters: ContextVar[tuple[counted, ...]] = ContextVar("counted", default=())
 
 
 def manual_seed(seed: int) -> Generator:

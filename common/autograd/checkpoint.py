@@ -50,8 +50,8 @@ def checkpoint(
         return function(*args, **kwargs)
     leaves, structure = flatten((args, kwargs))
     arguments = [view_of(x) if isinstance(x, TensorBase) and x.requires_grad else x for x in leaves]
-    start, drawn = next_number(), random.default_generator.drawn
-    with saved_tensors_hooks(lambda x: None, _never):
+    start = next_number()
+    with saved_tensors_hooks(lambda x: None, _never), random.counted() as drawn:
         returned = _call(function, arguments, structure)
     results, out_structure = flatten(returned)
     recorded = [x for x in results if isinstance(x, TensorBase) and x.requires_grad]
@@ -61,11 +61,10 @@ def checkpoint(
     views = [(x.edge, view.edge) for x, view in zip(leaves, arguments) if view is not x]
     outputs = [x.edge for x in recorded]
     captured = captured_edges(order, outputs, start, {id(edge) for _, edge in views})
-    count = random.default_generator.drawn - drawn
-    drew = preserve_rng_state and (type(count) is not int or count > 0)
+    drew = preserve_rng_state and (type(drawn.count) is not int or drawn.count > 0)
     again = _Again(
         function, structure, [_kept(x) for x in leaves], captured, [tuple(x.shape) for x in recorded],
-        _State(count) if drew else None,
+        _State(drawn.count) if drew else None,
     )  # fmt: skip
     op: Any = _CheckpointOp("checkpoint", len(recorded))
     node = Node(op, None, (*(edge for edge, _ in views), *captured), (again,), None, *user_frame(2))

@@ -157,6 +157,10 @@ class Optimizer:
         for options in given if isinstance(given[0], dict) else [{"params": given}]:
             self.add_param_group(options)
 
+    def __repr__(self) -> str:
+        groups = (f"  group {i}: {group!r}\n" for i, group in enumerate(self.param_groups))
+        return f"{type(self).__name__} (\n{''.join(groups)})"
+
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Update further parameters.
 

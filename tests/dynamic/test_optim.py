@@ -293,3 +293,9 @@ def test_an_optimiser_can_be_copied_and_pickled():
 def test_mistakes(make, text):
     with pytest.raises(ValueError, match=text):
         make(tw.nn.Parameter([1.0]))
+
+
+def test_it_prints_its_options():
+    p = tw.nn.Parameter(tw.ones(2))
+    assert repr(tw.optim.SGD([p], lr=0.5, momentum=0.25)).startswith("SGD (\n  group 0: 1 parameters, ")
+    assert "lr: 0.5, momentum: 0.25" in repr(tw.optim.SGD([p], lr=0.5, momentum=0.25))

@@ -70,6 +70,9 @@ PROGRAMS = {
     "structures": (lambda d: {"a": d["p"] + d["q"][0], "b": [d["p"], (d["q"][0],)]}, {"p": X, "q": [Y]}),
     "a static argument": (lambda x, y, flag: x + y if flag else x - y, X, Y, False),
     "lengths as numbers": (lambda x: x * len(x) + x.shape[1] * x.sum() / x.numel(), X),
+    "powers of sizes": (lambda x: (x / x.shape[1] ** 0.5, x * 2 ** x.shape[0], x * x.shape[0] ** 2), X),
+    "inverse powers of sizes": (lambda x: x * x.shape[0] ** -1, X),
+    "quotients of sizes": (lambda x: x.sum() * divmod(x.shape[0], 3)[0] + divmod(7, x.shape[0])[1], X),
     "a loop over rows": (loop, X),
     "iteration": (lambda x: [row * 2 for row in x], X),
     "comparisons": (lambda x, y: ((x < y) & (x > 0), ~(x < y), (x < y) | (y < 0), (x < y) ^ (y < 0), x == y), X, Y),
@@ -102,6 +105,12 @@ def test_program(name, options):
         assert len(actual) == len(expected)
         for position, (a, b) in enumerate(zip(actual, expected, strict=True)):
             assert_same_bits(a, b, f"{name}, result {position}")
+
+
+def test_an_integer_power_of_a_size_is_a_size():
+    f = static.function(lambda x: static.ones(x.shape[0] ** 2, x.shape[1] ** 0) * x.sum())
+    assert [f(X[:n]).shape for n in (4, 3, 2)] == [(16, 1), (9, 1), (4, 1)]
+    assert len(f.traces) == 1
 
 
 def lifted(tree):
