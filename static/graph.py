@@ -22,6 +22,7 @@ from collections.abc import Iterable, Iterator
 from operator import is_
 from typing import TYPE_CHECKING, Any
 
+from common.dag import digraph
 from common.op import Op
 from common.spec import Spec
 
@@ -164,19 +165,10 @@ class Graph:
 
     @property
     def dag(self) -> nx.DiGraph:
-        """The program as a networkx.DiGraph: int node ids with data "node", edges with data "operands"."""
-        import networkx as nx
-
-        graph = nx.DiGraph()
-        graph.add_nodes_from((node.id, {"node": node, "op": node.name}) for node in self.nodes)
-        for node in self.nodes:
-            for position, operand in enumerate(node.operands):
-                if type(operand) is Value:
-                    if graph.has_edge(operand.node.id, node.id):
-                        graph.edges[operand.node.id, node.id]["operands"] += (position,)
-                    else:
-                        graph.add_edge(operand.node.id, node.id, operands=(position,))
-        return graph
+        """The program as a networkx.DiGraph, see `common.dag`."""
+        records = [(node.id, node, node.name) for node in self.nodes]
+        operands = ((node.id, [x.node.id if type(x) is Value else None for x in node.operands]) for node in self.nodes)
+        return digraph(records, operands)
 
     def __str__(self) -> str:
         lines = [str(node) for node in self.nodes]

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from common import mode
+from common.autograd.recorded import GradientEdge
 from common.autograd.tape import Node, backward_pass
+from common.autograd.unused import refuse_unused, require_grad, unused
 from common.errors import GradientError, ShapeError
 from common.frames import user_frame
 from common.ops.arithmetic import ones_like, zeros_like
@@ -31,28 +33,36 @@ def backward(
     grad_tensors : their cotangents, of their shapes; None for scalars means 1.
     retain_graph : keep saved values for another pass; by default as `create_graph`.
     create_graph : record the backward pass itself, so that gradients can be differentiated.
-    inputs : accumulate into these leaves only.
+    inputs : accumulate into these tensors only, leaves or not.
 
     Raises
     ------
-    GradientError : a root does not require grad, or is not a scalar and has no cotangent.
+    GradientError : a root or an input does not require grad, or a root is not a scalar and has no cotangent.
     ShapeError : a cotangent has another shape than its root.
     GraphFreedError : the graph was freed by an earlier pass.
     """
     roots = _as_tuple(tensors)
     retain = create_graph if retain_graph is None else retain_graph
-    wanted = None if inputs is None else {x.edge for x in _as_tuple(inputs)}
+    wanted: dict[Any, Any] | None = None
+    if inputs is not None:
+        targets = _as_tuple(inputs)
+        if not targets:
+            raise GradientError("`inputs` argument to `backward` cannot be empty.")
+        require_grad(targets)
+        wanted = {x.edge: x for x in targets}
     seen = {id(x.data if isinstance(x, TensorBase) else x) for x in _as_tuple(grad_tensors)}
 
     def deposit(leaf: Any, total: Any) -> bool:
-        if not isinstance(leaf, TensorBase) or (wanted is not None and leaf not in wanted):
+        if wanted is not None:
+            leaf = wanted.get(leaf)
+        if not isinstance(leaf, TensorBase):
             return False
         if type(total) is np.ndarray:
             total = wrap(_own(total, seen))
         accumulate(leaf, total if isinstance(total, TensorBase) else wrap(_array(total)), create_graph)
         return True
 
-    for edge, total in _run(roots, grad_tensors, create_graph, retain, wanted, deposit=deposit).items():
+    for edge, total in _run(roots, grad_tensors, create_graph, retain, wanted and set(wanted), deposit=deposit).items():
         deposit(edge, total)
 
 
@@ -89,7 +99,7 @@ def grad(
     Parameters
     ----------
     outputs, grad_outputs : roots and their cotangents, see `backward`.
-    inputs : a tensor or a sequence of them; leaves or results of recorded ops.
+    inputs : a tensor or a sequence of them, leaves or results of recorded ops; or a `GradientEdge`.
     allow_unused : give None for inputs that the outputs do not depend on, instead of raising.
     is_grads_batched : cotangents have a leading dimension, and so do the gradients: one pass for each.
     materialize_grads : give zeros for such inputs.
@@ -108,22 +118,20 @@ def grad(
     if is_grads_batched:
         return _batched(outputs, inputs, grad_outputs, create_graph, allow_unused, materialize_grads)
     targets = _as_tuple(inputs)
-    for position, x in enumerate(targets):
-        if not x.requires_grad:
-            raise GradientError(f"One of the differentiated Tensors does not require grad (input {position})")
+    require_grad(targets)
+    roots, order = _as_tuple(outputs), None
+    if not (allow_unused or materialize_grads):  # before the pass frees what tells why
+        order = refuse_unused(roots, targets)
     retain = create_graph if retain_graph is None else retain_graph
-    totals = _run(_as_tuple(outputs), grad_outputs, create_graph, retain, {x.edge for x in targets})
+    totals = _run(roots, grad_outputs, create_graph, retain, {x.edge for x in targets}, order)
     out = []
-    for position, x in enumerate(targets):
+    for x in targets:
         total = totals.get(x.edge)
         if total is None and materialize_grads:
             with mode.no_grad():
                 total = zeros_like(x)
         if total is None and not allow_unused:
-            raise GradientError(
-                f"One of the differentiated Tensors appears to not have been used in the graph (input {position}). Set "
-                "allow_unused=True if this is the desired behavior."
-            )
+            raise unused(roots, targets, [x for x in targets if totals.get(x.edge) is None], order or [])
         out.append(total if total is None or isinstance(total, TensorBase) else wrap(_array(total)))
     return tuple(out)
 
@@ -249,7 +257,7 @@ def _seed(root: TensorBase, cotangent: Any) -> Any:
 def _as_tuple(x: Any) -> tuple[Any, ...]:
     if type(x) is tuple:
         return x
-    return tuple(x) if isinstance(x, Sequence) and not isinstance(x, TensorBase) else (x,)
+    return tuple(x) if isinstance(x, Sequence) and not isinstance(x, (TensorBase, GradientEdge)) else (x,)
 
 
 def _array(x: Any) -> Any:

@@ -2,6 +2,19 @@
 
 from common.autograd.hooks import RemovableHandle, register_multi_grad_hook
 from common.autograd.observe import saved_tensors_hooks
+from common.autograd.recorded import GradientEdge, execution_order, get_gradient_edge, iter_graph, to_networkx
+from common.autograd.saved_report import saved_report
 from common.autograd.tape import Node
 
-__all__ = ["Node", "RemovableHandle", "register_multi_grad_hook", "saved_tensors_hooks"]
+__all__ = [
+    "GradientEdge",
+    "Node",
+    "RemovableHandle",
+    "execution_order",
+    "get_gradient_edge",
+    "iter_graph",
+    "register_multi_grad_hook",
+    "saved_report",
+    "saved_tensors_hooks",
+    "to_networkx",
+]

@@ -147,6 +147,11 @@ class Packed:
         with mode.no_grad():
             self._values = [(True, pack(wrap(x))) if isinstance(x, np.ndarray) else (False, x) for x in values]
 
+    @property
+    def unpacked(self) -> tuple[Any, ...]:
+        """What no hook has packed: numbers and shapes."""
+        return tuple(x for packed, x in self._values if not packed)
+
     def open(self) -> tuple[Any, ...]:
         """The saved values as arrays."""
         found = []

@@ -13,13 +13,13 @@ with `backward_pass`. That is why their gradients agree to the bit. The order (d
 from __future__ import annotations
 
 import itertools
-import weakref
 from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from common.autograd.accumulate import accumulate_grad, register
 from common.dim import same_shape
 from common.errors import GraphFreedError
 from common.frames import locate
@@ -82,6 +82,18 @@ class Node:
                 out.append((accumulate_grad(edge), 0))
         return tuple(out)
 
+    def _sequence_nr(self) -> int:
+        """PyTorch's name of `number`."""
+        return self.number
+
+    def __getattr__(self, name: str) -> Any:
+        """What the node has saved, by PyTorch's names: ``_saved_self``, ``_saved_other``, ``_saved_result``."""
+        if name.startswith("_saved_"):
+            from common.autograd.saved_values import saved_attribute
+
+            return saved_attribute(self, name)
+        raise AttributeError(f"a node has no attribute {name!r}")
+
     @property
     def source(self) -> tuple[str, int, str]:
         """The user's file, line and function."""
@@ -98,58 +110,14 @@ class Node:
 
     def register_hook(self, hook: Callable[..., Any]) -> Any:
         """Call ``hook(grad_inputs, grad_outputs)`` after the node's rules; it returns None or new `grad_inputs`."""
-        return _register(self, "after", hook)
+        return register(self, "after", hook)
 
     def register_prehook(self, hook: Callable[..., Any]) -> Any:
         """Call ``hook(grad_outputs)`` before the node's rules; it returns None or new `grad_outputs`."""
-        return _register(self, "before", hook)
+        return register(self, "before", hook)
 
     def __repr__(self) -> str:
         return f"<{self.name()} object at {id(self):#x}>"
-
-
-class AccumulateGrad:
-    """The end of a path: the leaf into whose `.grad` the gradient goes."""
-
-    __slots__ = ("__weakref__", "variable")
-    next_functions: tuple[()] = ()
-
-    def __init__(self, variable: Any) -> None:
-        self.variable = variable
-
-    def name(self) -> str:
-        """PyTorch's name."""
-        return "AccumulateGrad"
-
-    def register_hook(self, hook: Callable[..., Any]) -> Any:
-        """Call ``hook((), grad_outputs)`` after a pass has added to the leaf's `.grad`."""
-        return _register(self.variable, "after", hook)
-
-    def register_prehook(self, hook: Callable[..., Any]) -> Any:
-        """Call ``hook(grad_outputs)`` before a pass adds to the leaf's `.grad`; it returns None or what to add."""
-        return _register(self.variable, "before", hook)
-
-    def __repr__(self) -> str:
-        return f"<AccumulateGrad object at {id(self):#x}>"
-
-
-def accumulate_grad(leaf: Any) -> AccumulateGrad:
-    """The AccumulateGrad of a leaf: one object as long as somebody holds it; the leaf does not, to avoid a cycle."""
-    sink: AccumulateGrad | None = getattr(leaf, "_sink", _nothing)()
-    if sink is None:
-        sink = AccumulateGrad(leaf)
-        leaf._sink = weakref.ref(sink)
-    return sink
-
-
-def _nothing() -> None:
-    """A reference to nothing."""
-
-
-def _register(owner: Any, kind: str, hook: Callable[..., Any]) -> Any:
-    from common.autograd.hooks import RemovableHandle, hooks_of
-
-    return RemovableHandle(getattr(hooks_of(owner), kind), hook)
 
 
 #: Whether anything has ever been given hooks: backward passes look for them only then.
@@ -229,7 +197,7 @@ def backward_pass(
         old = totals.get(edge)
         totals[edge] = seed if old is None else REGISTRY["add"](old, seed)
     trace = current_trace()
-    useful = None if wanted is None else _leading_to(order, wanted)
+    useful = None if wanted is None else leading_to(order, wanted)
     roots, run = [edge for edge, _ in seeds], None
     if hooks_seen:
         from common.autograd.hooks import watched_pass
@@ -273,7 +241,7 @@ def _run_tensors(
             continue
         saved = node.saved
         if saved is None:
-            raise _freed(node)
+            raise freed(node)
         needs = node.edges
         if useful is not None and wanted is not None:
             needs = tuple(e if e is not None and _is_useful(e, useful, wanted) else None for e in needs)
@@ -327,7 +295,7 @@ def _run_arrays(
             continue
         saved = node.saved
         if saved is None:
-            raise _freed(node)
+            raise freed(node)
         for edge, c in zip(edges, node.backward(saved, node.attrs, g, edges)):
             if c is not None and edge is not None:
                 old = get(edge)
@@ -359,7 +327,7 @@ def _take(totals: dict[Edge, Any], node: Node, *, keep: bool) -> Any:
     return None if all(g is None for g in gs) else gs
 
 
-def _leading_to(order: list[Node], wanted: set[Any]) -> set[Any]:
+def leading_to(order: list[Node], wanted: set[Any]) -> set[Any]:
     """The nodes from which a wanted edge can be reached."""
     useful: set[Any] = set()
     for node in reversed(order):
@@ -387,7 +355,8 @@ def fit(c: Any, shape: Any, dtype: Any) -> Any:
     return c
 
 
-def _freed(node: Node) -> GraphFreedError:
+def freed(node: Node) -> GraphFreedError:
+    """The error for a node whose saved values are gone."""
     made, freed = node.source, locate(*node.freed_by) if node.freed_by else None
     where = f" It was freed by the call at {freed[0]}:{freed[1]}." if freed else ""
     return GraphFreedError(

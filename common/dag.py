@@ -1,0 +1,41 @@
+"""How a graph looks in networkx: one schema for the recorded graph and the compiled one.
+
+A `networkx.DiGraph` with an edge from each operand's node to the node that reads it.
+
+- A node of it is an int, and ascending ids are program order, which is a topological order. Data: "node", the
+  engine's own record, which knows everything; "op", the op's name, "input" for what no op made.
+- An edge has data "operands": the positions at which the operand is read, ascending.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+
+def digraph(
+    records: Iterable[tuple[int, Any, str]], operands: Iterable[tuple[int, Sequence[int | None]]]
+) -> nx.DiGraph:
+    """A graph of this module's schema.
+
+    Parameters
+    ----------
+    records : id, record and op name of every node, in program order.
+    operands : id of a node, and per operand the id of the node that makes it, None for what is no node.
+    """
+    import networkx as nx
+
+    graph = nx.DiGraph()
+    graph.add_nodes_from((key, {"node": record, "op": op}) for key, record, op in records)
+    for key, sources in operands:
+        for position, source in enumerate(sources):
+            if source is None:
+                continue
+            if graph.has_edge(source, key):
+                graph.edges[source, key]["operands"] += (position,)
+            else:
+                graph.add_edge(source, key, operands=(position,))
+    return graph
