@@ -133,12 +133,22 @@ def logit(x: Any, eps: float | None = None) -> Any:
 
 
 def rad2deg(x: Any) -> Any:
-    """Radians as degrees: one product with 180 / pi. ints become float32."""
+    """Radians as degrees: one product with 180 / pi. ints become float32.
+
+    Parameters
+    ----------
+    x : (...) angles.
+    """
     return mul(_floats(x), 180 / math.pi)
 
 
 def deg2rad(x: Any) -> Any:
-    """Degrees as radians: one product with pi / 180. ints become float32."""
+    """Degrees as radians: one product with pi / 180. ints become float32.
+
+    Parameters
+    ----------
+    x : (...) angles.
+    """
     return mul(_floats(x), math.pi / 180)
 
 
