@@ -153,7 +153,7 @@ REFERENCES: dict[str, Reference] = {
                          bend32=(-103.9, 40.0), points=_near(0.0, low=-10, high=4)),
     "softplus": Reference(lambda mp, x: mp.log1p(mp.exp(x)), lambda x: np.logaddexp(x, 0), bend=(-3.0, 3.0)),
     "erf": Reference(lambda mp, x: mp.erf(x), _scipy("erf"), only_double=True, bend=(-6.2, 6.2),
-                     points=_near(0.921875)),
+                     points=_near(0.921875, 1.25)),
     "erfc": Reference(lambda mp, x: mp.erfc(x), _scipy("erfc"), only_double=True, bend=(-6.2, 27.3),
                       bend32=(-4.2, 10.1), points=_near(0.75, 1.5, -0.75, high=-0.5), high=28.0, timed=(-5.0, 5.0)),
     "erfinv": Reference(lambda mp, x: mp.erfinv(x), _scipy("erfinv"), only_double=True, bend=(-1.0, 1.0),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from common.kernels.exponential import exp, exp2, exp_parts, scale
+from common.kernels.exponential import exp, exp2, exp_parts, exp_rest, scale
 from common.kernels.logarithm import log, log1p, log1p_doubled
 from common.kernels.logarithm_bases import log2_1p
 from common.kernels.polynomial import at_least, at_most
@@ -114,16 +114,20 @@ def silu(x: Value) -> Value:
 def mish(x: Value) -> Value:
     """Return ``x tanh(log(1 + e^x))``; -0 at -inf.
 
-    Formula: ``x n / (n + 2)``, n = e (e + 2), e = e^x = y 2^k, applied as y first and 2^k at the end: a subnormal
-    e has lost its digits. x itself from 20 on.
+    Formula, with e = e^x = (1 + q) 2^k and n = e (e + 2): ``(x + x h) / 2``, h = (n - 2) / (n + 2) for x >= -1/2;
+    below, ``2^k (x + x w)``, w = q - (h + q h), h = e (e + 1) / (n + 2): 2^k comes last, as a subnormal e has lost its
+    digits. Both sums add a smaller number to x, so that its own rounding errors count less. x itself from 20 on.
 
-    Error: float64 4.2 ulp, float32 4.2 ulp.
+    Error: float64 2.0 ulp, float32 2.0 ulp.
     """
     bounded = at_least(at_most(x, 20.0), -770.0 if dtype_of(x).itemsize == 8 else -120.0)
-    y, k = exp_parts(bounded)
-    e = scale(y, k)
-    more = e + 2.0
-    return select(x >= 20.0, x, scale(bounded * (y * more / (e * more + 2.0)), k))
+    q, k = exp_rest(bounded)
+    e = scale(1.0 + q, k)
+    n = e * (e + 2.0)
+    below = x < -0.5
+    h = select(below, e * (e + 1.0), n - 2.0) / (n + 2.0)
+    w = select(below, q - (h + q * h), h)
+    return select(x >= 20.0, x, scale(bounded + bounded * w, select(below, k, -1)))
 
 
 def xlogy(x: Value, y: Value) -> Value:

@@ -11,8 +11,8 @@ from common.kernels.polynomial import at_least, at_most, horner
 from common.native.primitives import Value, absolute, bits, dtype_of, from_bits, lshr, select, shl
 
 __all__ = [
-    "FORMAT", "Format", "exp", "exp2", "exp_halved", "exp_parts", "expm1", "expm1_times_half", "power_of_two",
-    "reduce_exp", "round_magic", "scale",
+    "FORMAT", "LOG2_E", "Format", "exp", "exp2", "exp_halved", "exp_parts", "exp_rest", "expm1", "expm1_times_half",
+    "power_of_two", "reduce_exp", "round_magic", "scale",
 ]  # fmt: skip
 
 
@@ -80,11 +80,17 @@ def reduce_exp(x: Value) -> tuple[Value, Value, Value]:
     return k, r, (high - r) - low
 
 
-def exp_parts(x: Value) -> tuple[Value, Value]:
-    """Return (y, k) with ``e^x = y 2^k``, y near 1, for x of which `scale` can apply k."""
+def exp_rest(x: Value) -> tuple[Value, Value]:
+    """Return (q, k) with ``e^x = (1 + q) 2^k``, -0.3 < q < 0.42, for x of which `scale` can apply k."""
     k, r, c = reduce_exp(x)
     wide = dtype_of(x).itemsize == 8
-    return 1.0 + (r + (r * r * horner(r, fitted.EXP_64 if wide else fitted.EXP_32) + c)), k
+    return r + (r * r * horner(r, fitted.EXP_64 if wide else fitted.EXP_32) + c), k
+
+
+def exp_parts(x: Value) -> tuple[Value, Value]:
+    """Return (y, k) with ``e^x = y 2^k``, y near 1, for x of which `scale` can apply k."""
+    q, k = exp_rest(x)
+    return 1.0 + q, k
 
 
 def exp(x: Value) -> Value:

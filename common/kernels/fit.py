@@ -128,8 +128,8 @@ def _targets() -> list[tuple[str, str, Callable[[Any], Any], Any, Any, int, Call
     )
     border = mp.mpf("0.921875")  # where erf changes form, exact in binary
     z_erf = border**2 * mp.mpf("1.001")
-    border32, middle32 = mp.mpf("1.46875"), mp.mpf("2.6953125")
-    centre32 = mp.mpf("1.078125")
+    border32, middle32 = mp.mpf("1.25"), mp.mpf("2.59375")
+    centre32 = mp.mpf("0.78125")
     z_erf32 = border32**2 * mp.mpf("1.001")
     erf_slope = _series(
         lambda z: 2 / mp.sqrt(mp.pi) * (1 - z / 3 + z * z / 10) - 1,
@@ -138,6 +138,15 @@ def _targets() -> list[tuple[str, str, Callable[[Any], Any], Any, Any, int, Call
     )
     erfc_log = lambda t: -mp.log(mp.erfc(t + border))  # noqa: E731
     erfc = lambda t: mp.erfc(t + border)  # noqa: E731
+
+    def root(t: Any) -> Any:
+        return mp.erfc(t + middle32) ** (mp.mpf(1) / 8)
+
+    tanh_rest = _series(
+        lambda z: -mp.mpf(1) / 3 + 2 * z / 15 - 17 * z * z / 315,
+        lambda z: (mp.tanh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z,
+        1e-8,
+    )
     one = lambda _: mp.mpf(1)  # noqa: E731
     linear = lambda x: abs(x) + tiny  # noqa: E731
     square = lambda x: x * x + tiny  # noqa: E731
@@ -160,13 +169,16 @@ def _targets() -> list[tuple[str, str, Callable[[Any], Any], Any, Any, int, Call
         ("SIN_32", "(sin(r)/r - 1) / z; float64 inside float32 sin", sin_rest, 0, z_sin, 3, linear),
         ("COS_32", "(cos(r) - 1 + z/2) / z^2; float64 inside float32 cos", cos_rest, 0, z_sin, 3, square),
         ("ERF_64", "erf(x)/x - 1 as a function of z = x^2, |x| <= 0.921875", erf_slope, 0, z_erf, 11, one),
-        ("ERF_32", "erf(x)/x - 1 as a function of x^2 - 1.078125, |x| <= 1.46875, for float32",
-         lambda v: erf_slope(v + centre32), -centre32, z_erf32 - centre32, 10,
+        ("ERF_32", "erf(x)/x - 1 as a function of x^2 - 0.78125, |x| <= 1.25, for float32",
+         lambda v: erf_slope(v + centre32), -centre32, z_erf32 - centre32, 6,
          lambda v: 1 / (1 + erf_slope(v + centre32))),
         ("ERFC_LOG_64", "-log(erfc(0.921875 + t)), t <= 5.008125",
          erfc_log, 0, mp.mpf("5.93") - border, 17, erfc),
-        ("ERF_FAR_32", "-erfc(t + 2.6953125), -1.2265625 <= t <= 1.2265625, for float32",
-         lambda t: -mp.erfc(t + middle32), border32 - middle32, middle32 - border32, 10, one),
+        ("ERF_FAR_32", "erfc(t + 2.59375)^(1/8), -1.34375 <= t <= 1.34625, for float32",
+         root, border32 - middle32, mp.mpf("3.94") - middle32, 6,
+         lambda t: 8 * mp.erfc(t + middle32) / root(t)),
+        ("TANH_64", "(tanh(r)/r - 1) / z, z = r^2, |r| <= ln(2)/4", tanh_rest, 0, half_ln2**2 / 4, 5, linear),
+        ("TANH_32", "the same, for float32", tanh_rest, 0, half_ln2**2 / 4, 2, linear),
     ]  # fmt: skip
 
 

@@ -39,7 +39,7 @@ REFERENCES = {
 BOUNDS = {
     "exp2": (1.2, 1.3), "log2": (0.9, 1.5), "log10": (0.8, 1.4), "sinh": (2.4, 2.4), "cosh": (1.4, 1.4),
     "asinh": (1.4, 1.6), "acosh": (2.2, 1.6), "atanh": (2.0, 2.2), "softplus": (1.7, 1.8),
-    "logsigmoid": (1.7, 1.8), "silu": (2.3, 2.3), "mish": (4.2, 4.2), "hypot": (1.3, 0.51),
+    "logsigmoid": (1.7, 1.8), "silu": (2.3, 2.3), "mish": (2.1, 2.1), "hypot": (1.3, 0.51),
     "logaddexp": (2.2, 2.4), "logaddexp2": (2.3, 2.4),
 }  # fmt: skip
 #: Where a function is a real number.
