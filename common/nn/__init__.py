@@ -19,7 +19,7 @@ from common.nn.activations import (
     Softplus,
     Tanh,
 )
-from common.nn.containers import Sequential
+from common.nn.containers import ModuleList, Sequential
 from common.nn.layers import Dropout, Embedding, Flatten, Identity, LayerNorm, Linear
 from common.nn.losses import (
     BCELoss,
@@ -65,6 +65,7 @@ __all__ = [
     "MarginRankingLoss",
     "Mish",
     "Module",
+    "ModuleList",
     "NLLLoss",
     "Parameter",
     "ReLU",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
@@ -198,6 +198,13 @@ class Module:
         for name, array in arrays.items():
             log_write(own[name].data, *user_frame(1))
             np.copyto(own[name].data, array, casting="same_kind")
+
+    def apply(self: M, fn: Callable[[Module], Any]) -> M:
+        """Call `fn` with every module below and then with this one, for example to initialise parameters."""
+        for module in self._modules.values():
+            module.apply(fn)
+        fn(self)
+        return self
 
     def train(self: M, mode: bool = True) -> M:
         """Set `training` here and below."""

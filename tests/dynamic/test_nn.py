@@ -139,6 +139,27 @@ def test_sequential():
         nn.Sequential(nn.Tanh(), tw.tanh)
 
 
+def test_a_list_of_modules():
+    layers = nn.ModuleList([nn.Linear(2, 2), nn.Tanh()]).extend([nn.Linear(2, 3)])
+    assert [n for n, _ in layers.named_parameters()] == ["0.weight", "0.bias", "2.weight", "2.bias"]
+    assert [type(m) for m in layers] == [nn.Linear, nn.Tanh, nn.Linear]
+    layers[-1] = nn.ReLU()
+    assert type(layers[2]) is nn.ReLU
+    assert len(layers) == 3
+    assert [type(m) for m in layers[1:]] == [nn.Tanh, nn.ReLU]
+    assert repr(layers[1:]) == "ModuleList(\n  (0): Tanh()\n  (1): ReLU()\n)"
+    with pytest.raises(ArgumentError, match="not a Module"):
+        layers.append(tw.tanh)
+    with pytest.raises(IndexError):
+        layers[3]
+
+
+def test_apply_visits_children_first():
+    net, seen = nn.Sequential(nn.Sequential(nn.Tanh()), nn.ReLU()), []
+    assert net.apply(lambda m: seen.append(m)) is net
+    assert seen == [net[0][0], net[0], net[1], net]
+
+
 def test_initial_values_have_pytorchs_distributions():
     tw.manual_seed(0)
     linear, table = nn.Linear(100, 1000), nn.Embedding(1000, 50)

@@ -178,7 +178,21 @@ def an_update_by_hand(tw):
     return step, [w]
 
 
+class Residual(dynamic.nn.Module):
+    """Layers in a list, each added to its input."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = dynamic.nn.ModuleList(dynamic.nn.Linear(4, 4) for _ in range(2))
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = x + layer(x).tanh()
+        return x[:, :2]
+
+
 PROGRAMS = {
+    "a list of modules": trainer(lambda nn: Residual(), lambda optim, p: optim.AdamW(p, lr=0.1)),
     "sgd": trainer(linear, lambda optim, p: optim.SGD(p, lr=0.1, weight_decay=0.1)),
     "dampening": trainer(linear, lambda optim, p: optim.SGD(p, lr=0.1, momentum=0.9, dampening=0.5)),
     "nesterov": trainer(linear, lambda optim, p: optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True)),
