@@ -186,8 +186,11 @@ def _cast_targets(op: Op, tiers: tuple[Any, ...]) -> tuple[Any, ...] | None:
 
 def record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     """Run an op on tensors and, where a gradient may be wanted, put a node on the tape."""
-    if mode.tracing and (trace := mode.current_trace()) is not None:
-        return _record_traced(trace, op, operands, attrs)
+    if mode.tracing:
+        if (trace := mode.current_trace()) is not None:
+            return _record_traced(trace, op, operands, attrs)
+        if (profile := mode.profiling.get()) is not None:
+            profile.begin()
     payloads: list[Any] = []
     forms: list[Any] = []
     edges: list[Edge] = []
