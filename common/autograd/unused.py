@@ -81,6 +81,11 @@ def _reasons(roots: Sequence[Any], x: Any, order: Sequence[Node]) -> Iterator[st
     """What the graph knows about the end of the path."""
     if not isinstance(x, TensorBase):
         return
+    passed = [found for found in order if any(_id(edge) == _id(x.edge) for edge in found.edges)]
+    if passed:
+        file, line, _ = passed[-1].source
+        yield f"{passed[-1].name()} at {file}:{line} uses it, but no gradient comes that way."
+        return
     node = x.grad_fn
     if node is not None and all(root.grad_fn is None or root.grad_fn.number < node.number for root in roots):
         file, line, _ = node.source

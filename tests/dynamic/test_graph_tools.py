@@ -11,6 +11,7 @@ import static
 from common.autograd import tape
 from common.autograd.tape import Node
 from common.errors import GradientError, GraphFreedError
+from common.op import REGISTRY
 from dynamic.autograd import Function, grad, graph
 
 
@@ -53,7 +54,8 @@ PROGRAMS = {
     "a region": lambda x, w: (inside(x * w) + w).sum(),
     "in place": lambda x, w: (x * w).mul_(2).sum(),
     "one leaf": lambda x, w: (x * 2 + x).sum(),
-    "no gradient by a rule": lambda x, w: (tw.where(x > 1, x, w) * (x / 2).sign()).sum(),
+    "a choice": lambda x, w: (tw.where(x > 1, x, w) * (x / 2).sign()).sum(),
+    "an operand without a rule": lambda x, w: REGISTRY["softplus_scaled"](x, 1.0, w.exp()).sum(),
     "a view": lambda x, w: ((x * w)[1:] * w[0]).sum(),
 }
 
@@ -301,7 +303,9 @@ def test_a_rule_that_gives_nothing_is_an_unused_input():
             return None
 
     x = leaf(1.0)
-    assert f"(input 0, of shape (1,)) {UNUSED}" in message(Stop.apply(x).sum(), x)
+    line = inspect.currentframe().f_lineno + 1
+    text = message(Stop.apply(x).sum(), x)
+    assert f"(input 0, of shape (1,)) {UNUSED} StopBackward at {__file__}:{line} uses it, but no gradient" in text
 
 
 def test_inputs_without_gradient_are_named():
