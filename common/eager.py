@@ -216,8 +216,15 @@ def _loop(
         builtin = kernels.fast(name, dtypes, out_dtype)
     classes, rows, columns = kernels.arrange(shapes, shape)
     loop: list[Run] = []
+    turns = kernels.may_turn(name, classes, rows, shape)
 
     def general(*arrays: np.ndarray) -> np.ndarray:
+        if turns and any(kernels.is_turned(x) for x in arrays):
+            letters = ["t" if kernels.is_turned(x) else k for x, k in zip(arrays, classes, strict=True)]
+            call = kernels.general(name, dtypes, out_dtype, "".join(map(str, letters)))
+            out = _empty(shape, out_dtype)
+            call(*[x if k == "t" else _dense(x) for x, k in zip(arrays, letters, strict=True)], out, *shape)
+            return out
         if not loop:
             loop.append(kernels.general(name, dtypes, out_dtype, "".join(k or "f" for k in classes)))
         dense = [_dense(x if k else np.broadcast_to(x, shape)) for x, k in zip(arrays, classes, strict=True)]

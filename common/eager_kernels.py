@@ -83,7 +83,12 @@ def _address(name: str, dtypes: tuple[np.dtype, ...], out_dtype: np.dtype, class
     return compile_kernel(elementwise_source(name, dtypes, out_dtype, classes), f"loop_{name}")
 
 
-_INDEX = {"f": "r * columns + c", "r": "r", "c": "c"}
+_INDEX = {"f": "r * columns + c", "r": "r", "c": "c", "t": "c * rows + r"}
+_TILE = 64
+"""Rows and columns handled together where an operand lies by columns, so that each of its cache lines is read once."""
+
+_TURNED = 4096
+"""Elements from which on a transposed operand is worth a loop of its own: a smaller one stays in the cache."""
 
 
 def elementwise_source(name: str, dtypes: Sequence[np.dtype], out_dtype: np.dtype, classes: str) -> str:
@@ -91,23 +96,32 @@ def elementwise_source(name: str, dtypes: Sequence[np.dtype], out_dtype: np.dtyp
 
     Parameters
     ----------
-    classes : per operand "f" (all elements), "r" (one per row), "c" (one per column) or "s" (one).
+    classes : per operand "f" (all elements), "t" (all, column by column: a transposed matrix), "r" (one per row),
+        "c" (one per column) or "s" (one).
     """
     lines = [f"def loop_{name}(bufs, args):"]
     lines += [f"    x{i} = buffer(bufs, {i}, {_buffer_dtype(d)})" for i, d in enumerate(dtypes)]
     lines += [f"    y = buffer(bufs, {len(dtypes)}, {_buffer_dtype(out_dtype)})"]
-    flat = not set(classes) & set("rc")
+    flat = not set(classes) & set("rct")
     lines += [f"    s{i} = x{i}[0]" for i, k in enumerate(classes) if k == "s"]
     if not flat:
-        lines += ["    columns = args[1]"]
+        lines += ["    rows = args[0]", "    columns = args[1]"]
     index = {"f": "c"} if flat else _INDEX
     operands = ", ".join(f"s{i}" if k == "s" else f"x{i}[{index[k]}]" for i, k in enumerate(classes))
     loop = [
         f"for c in range({'args[0]' if flat else 'columns'}):",
         f"    y[{index['f']}] = {name}({operands})",
     ]
-    if not flat:
-        loop = ["for r in range(args[0]):"] + ["    " + line for line in loop]
+    if "t" in classes:
+        loop = [
+            f"for c0 in range(0, columns, {_TILE}):",  # the transposed operand is walked through as it lies
+            f"    for r0 in range(0, rows, {_TILE}):",
+            f"        for r in range(r0, min(r0 + {_TILE}, rows)):",
+            f"            for c in range(c0, min(c0 + {_TILE}, columns)):",
+            "        " + " " * 4 + loop[1],
+        ]
+    elif not flat:
+        loop = ["for r in range(rows):"] + ["    " + line for line in loop]
     # an empty result must not read the scalar operands of a call that has nothing to compute
     guard = ["    if args[0] == 0:", "        return 0"] if "s" in classes else []
     lines[1 + len(dtypes) + 1 : 1 + len(dtypes) + 1] = guard
@@ -116,6 +130,20 @@ def elementwise_source(name: str, dtypes: Sequence[np.dtype], out_dtype: np.dtyp
 
 def _buffer_dtype(dtype: np.dtype) -> str:
     return "bool_" if dtype == np.bool_ else dtype.name
+
+
+def may_turn(name: str, classes: Sequence[str | None], rows: int, shape: tuple[int, ...]) -> bool:
+    """Whether a loop over a large matrix reads transposed operands where they lie, instead of copying them first."""
+    op = REGISTRY.get(name)
+    if (op is not None and op.costly) or len(shape) != 2 or prod(shape) < _TURNED:
+        return False
+    return None not in classes and rows in (shape[0], prod(shape))
+
+
+def is_turned(x: np.ndarray) -> bool:
+    """Whether an array is a contiguous matrix, transposed."""
+    flags = x.flags
+    return x.ndim == 2 and flags.f_contiguous and flags.aligned and not flags.c_contiguous
 
 
 def arrange(shapes: Sequence[Any], shape: tuple[int, ...]) -> tuple[list[str | None], int, int]:

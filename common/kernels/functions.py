@@ -15,6 +15,7 @@ call                                      meaning
 ``start_columns(acc, a, C, R)``           zero the accumulators for R rows
 ``carry_columns(acc, a, C, block)``       close block number ``block`` when a row follows it
 ``finish_columns(acc, a, C, R, out, o)``  write the C sums to ``out[o:]``
+``block_squares(buf, offset, n)``, ...    S of a function of floats: squares, magnitudes, cubes, numbers
 ``block_product(buf, offset, n)``         the product, in the order of S
 ``start_products``, ``carry_products``,   as for sums
 ``finish_products``
@@ -133,6 +134,10 @@ NAMESPACE: dict[str, Any] = {
     function.name: function
     for function in (
         _define("block_sum", "bii", lanes.fold_all, result=True),
+        *(
+            _define(f"block_{name}", "bii", partial(lanes.fold_all, how=how), result=True)
+            for name, how in lanes.OF_FLOATS.items()
+        ),
         _define("row_max", "bii", extremes.maximum_all, result=True, ordered=True),
         _define("row_min", "bii", extremes.minimum_all, result=True, ordered=True),
         _define("max_into", "bibii", extremes.maximum_into, ordered=True),

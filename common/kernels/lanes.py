@@ -20,6 +20,7 @@ from common.kernels.blocks import (
     Loop,
     While,
     add,
+    align,
     fold_vector,
     internal,
     load_lanes,
@@ -34,19 +35,46 @@ _VOID = ir.VoidType()
 
 
 class Fold(NamedTuple):
-    """What lanes do with elements: ``combine(builder, lane, element)``, from `start` on."""
+    """What lanes do with elements: ``combine(builder, lane, of(builder, element))``, from `start` on.
+
+    `of` gives `start` for `start`, so that missing elements still change nothing.
+    """
 
     name: str
     combine: Callable[[ir.IRBuilder, ir.Value, ir.Value], ir.Value]
     start: int
+    of: Callable[[ir.IRBuilder, ir.Value], ir.Value] = lambda b, v: v
 
     def identity(self, kind: ir.Type) -> ir.Constant:
         """The first value of a lane, or of a vector of them."""
         return ir.Constant(kind, [self.start] * kind.count if isinstance(kind, ir.VectorType) else self.start)
 
 
+def _magnitude(b: ir.IRBuilder, v: ir.Value) -> ir.Value:
+    bits = ir.IntType(8 * align(v.type.element))
+    whole = ir.VectorType(bits, v.type.count)
+    unsigned = ir.Constant(whole, [2 ** (bits.width - 1) - 1] * whole.count)
+    return b.bitcast(b.and_(b.bitcast(v, whole), unsigned), v.type)
+
+
+def _cube(b: ir.IRBuilder, v: ir.Value) -> ir.Value:
+    size = _magnitude(b, v)
+    return b.fmul(b.fmul(size, size), size)
+
+
+def _number(b: ir.IRBuilder, v: ir.Value) -> ir.Value:
+    return b.select(b.fcmp_unordered("uno", v, v), ir.Constant(v.type, None), v)
+
+
 SUM = Fold("sum", add, 0)
 PRODUCT = Fold("product", multiply, 1)
+OF_FLOATS = {
+    "squares": Fold("squares", add, 0, lambda b, v: b.fmul(v, v)),
+    "magnitudes": Fold("magnitudes", add, 0, _magnitude),
+    "cubes": Fold("cubes", add, 0, _cube),
+    "numbers": Fold("numbers", add, 0, _number),
+}
+"""Sums of functions of floats, by their names in `common.kernels.mapped`."""
 
 
 def fold_block(module: ir.Module, kind: ir.Type, how: Fold = SUM) -> ir.Function:
@@ -57,11 +85,13 @@ def fold_block(module: ir.Module, kind: ir.Type, how: Fold = SUM) -> ir.Function
         vector = ir.VectorType(kind, LANES)
         whole = b.and_(n, word(-LANES))
         with Loop(b, whole, LANES, how.identity(vector)) as loop:
-            loop.next = [how.combine(b, loop.carried[0], load_lanes(b, b.gep(x, [loop.index]), LANES))]
+            loaded = load_lanes(b, b.gep(x, [loop.index]), LANES)
+            loop.next = [how.combine(b, loop.carried[0], how.of(b, loaded))]
         (lanes,) = loop.carried
         before, rest = b.block, b.sub(n, whole)
         with b.if_then(b.icmp_signed(">", rest, word(0))):
-            tail = how.combine(b, lanes, load_some(b, b.gep(x, [whole]), rest, how.identity(vector)))
+            some = load_some(b, b.gep(x, [whole]), rest, how.identity(vector))
+            tail = how.combine(b, lanes, how.of(b, some))
             inside = b.block
         total = b.phi(vector)
         total.add_incoming(lanes, before)

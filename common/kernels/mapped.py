@@ -28,10 +28,14 @@ __all__ = ["ELEMENTS", "cols_source", "rows_source", "scratch"]
 ELEMENTS = {
     "squares": "v * v",
     "magnitudes": "abs(v)",
+    "cubes": "abs(v) * abs(v) * abs(v)",
     "numbers": "where(isnan(v), {dtype}(0), v)",
     "deviations": "(v - m) * (v - m)",
     "wholes": "to_int64(v)",
 }
+
+IN_LANES = frozenset(("squares", "magnitudes", "cubes", "numbers"))
+"""Functions of which `common.kernels.lanes` has sums."""
 
 _SHIFT = BLOCK.bit_length() - 1
 
@@ -51,9 +55,19 @@ def _head(name: str, element: str, dtype: np.dtype[Any], out: np.dtype[Any]) -> 
 
 
 def rows_source(element: str, dtype: Any, out: Any) -> str:
-    """Return the kernel ``out[r] = S(f(x[r, :]))``: blocks are mapped into the first-level cache and summed there."""
+    """Return the kernel ``out[r] = S(f(x[r, :]))``.
+
+    Where machine code for f exists, elements go into the lanes at once; else blocks are mapped into the first-level
+    cache and summed there.
+    """
     head, f = _head(f"{element}_rows", element, np.dtype(dtype), np.dtype(out))
     mean = "m = means[r]" if element == "deviations" else "pass"
+    if element in IN_LANES:
+        return f"""{head}
+    for r in range(args[0]):
+        out[r] = block_{element}(x, r * args[1], args[1])
+    return 0
+"""
     return f"""{head}
     columns = args[1]
     wide()

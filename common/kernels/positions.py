@@ -31,8 +31,8 @@ __all__ = [
 KEYS = TILE * 8
 """Bytes of scratch for the keys of the best elements so far."""
 
-_STRETCH = 64
-"""Elements that are searched at once."""
+_PART, _STRETCH, _SHORT = 512, 64, 16
+"""Elements whose extreme is found at once; that are searched at once within such a part; and within a stretch of it."""
 
 
 def key_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -92,30 +92,60 @@ def buffer_dtype(dtype: np.dtype[Any]) -> str:
 
 
 def _rows_source(name: str, dtype: np.dtype[Any]) -> str:
-    """The extreme is found first, then its place, by stretches: a whole stretch without it costs one vector each."""
+    """The extreme of each part of the row; then its place in the first part that has it, by stretches.
+
+    So memory is read once. An element that is neither a zero nor NaN is compared as it is, which costs less than its
+    key.
+    """
     key = _KEY_OF[name]
+    plain = "False" if dtype == np.bool_ else f"value == value and value != {dtype}(0)"
     return f"""def arg{name}_rows(bufs, args):
     x = buffer(bufs, 0, {buffer_dtype(dtype)})
     out = buffer(bufs, 1, int64)
     columns = args[1]
     if args[0] > 0 and columns < 1:
         return {EMPTY}
+    wide()
     for r in range(args[0]):
         p = r * columns
-        best = {key}(row_{name}(x, p, columns))
+        value = row_{name}(x, p, min({_PART}, columns))
+        best = {key}(value)
         c = 0
+        for start in range({_PART}, columns, {_PART}):
+            other = row_{name}(x, p + start, min({_PART}, columns - start))
+            if {key}(other) > best:
+                value = other
+                best = {key}(other)
+                c = start
+        end = min(c + {_PART}, columns)
+        n = 0
         found = False
-        while c + {_STRETCH} < columns and not found:
-            for k in range({_STRETCH}):
-                found = found | ({key}(x[p + c + k]) == best)
-            c += {_STRETCH}
-        if found:
-            c -= {_STRETCH}
-        while c + 1 < columns and {key}(x[p + c]) != best:
+        if {plain}:
+{_search("x[p + c + k] == value", _STRETCH, 12)}
+            found = False
+{_search("x[p + c + k] == value", _SHORT, 12)}
+        else:
+{_search(f"{key}(x[p + c + k]) == best", _STRETCH, 12)}
+        while {key}(x[p + c]) != best:
             c += 1
         out[r] = c
     return 0
 """
+
+
+def _search(test: str, stretch: int, indent: int) -> str:
+    """Lines that move c to the first stretch with an element that passes; the last stretch may be shorter.
+
+    Its length is not written as a constant: LLVM would unroll the loop before it could make vectors of it.
+    """
+    lines = f"""while c < end and not found:
+    n = min({stretch}, end - c)
+    for k in range(n):
+        found = found | ({test})
+    c += n
+if found:
+    c -= n"""
+    return "\n".join(" " * indent + line for line in lines.splitlines())
 
 
 def _cols_source(name: str, dtype: np.dtype[Any]) -> str:

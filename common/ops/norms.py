@@ -14,7 +14,7 @@ from common.ops.arithmetic import abs, neg, pow, sign, sqrt, zeros_like
 from common.ops.cast import to
 from common.ops.compare import eq, maximum, ne, where
 from common.ops.reduce import amax_, amin_, kept, normalize_dims, require_float, spread, sum_
-from common.ops.summed import sum_of_magnitudes, sum_of_squares
+from common.ops.summed import sum_of_cubes, sum_of_magnitudes, sum_of_squares
 from common.ops.view import reshape
 
 
@@ -30,9 +30,9 @@ def _norm(x: Any, *, p: float, dim: tuple[int, ...], keepdim: bool) -> Any:
         return maximum(amax_(x, **how), neg(amin_(x, **how)))  # magnitudes are not stored
     if p == -inf:
         return amin_(abs(x), **how)
-    size = abs(x)
-    powers = size * size * size if p == 3 else pow(size, p)  # what pow is for 3, without its other cases
-    return pow(sum_(powers, **how), 1 / p)
+    # cubes are what pow is for 3, without its other cases
+    powers = sum_of_cubes(x, **how) if p == 3 else sum_(pow(abs(x), p), **how)
+    return pow(powers, 1 / p)
 
 
 def _norm_rule(g: Any, y: Any, x: Any, p: float, dim: tuple[int, ...]) -> Any:

@@ -20,6 +20,11 @@ def _with_means(rng: Any, dtype: Any) -> list[Any]:
     ]
 
 
+def _cubes(x: Any, *, dim: tuple[int, ...], keepdim: bool) -> Any:
+    size = abs(x)
+    return sum_(size * size * size, dim=dim, keepdim=keepdim)
+
+
 def _deviations(x: Any, m: Any, *, dim: tuple[int, ...], keepdim: bool) -> Any:
     centred = x - m
     return sum_(centred * centred, dim=dim, keepdim=keepdim)
@@ -35,6 +40,12 @@ sum_of_magnitudes = composite(
     "sum_of_magnitudes", lambda x, *, dim, keepdim: sum_(abs(x), dim=dim, keepdim=keepdim),
     (lambda g, x, dim: spread(g, x.shape, dim) * sign(x),),
     inputs=("x",), reduce="magnitudes", samples=of_reduction, doc="S(|x|) over dims. d/dx = sign(x).",
+)  # fmt: skip
+
+sum_of_cubes = composite(
+    "sum_of_cubes", _cubes,
+    (lambda g, x, dim: spread(g, x.shape, dim) * (abs(x) * x * 3),),
+    inputs=("x",), reduce="cubes", samples=of_reduction, doc="S(|x|^3) over dims. d/dx = 3 |x| x.",
 )  # fmt: skip
 
 sum_of_deviations = composite(

@@ -36,6 +36,19 @@ def test_positions_are_those_of_the_definition(name, columns, dtype):
                               values.view(f"i{x.itemsize}") * (values == values))  # fmt: skip
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
+@pytest.mark.parametrize("columns", [511, 513, 1600])
+def test_the_first_of_the_parts_of_a_row(columns, dtype):
+    """Long rows are searched part by part; a later part with the same extreme does not win."""
+    x = (1000 * np.random.default_rng(columns).standard_normal((40, columns))).astype(dtype)
+    x[1::4, [3, columns // 2, columns - 1]] = 9999
+    x[2::4, [columns // 3, columns - 2]] = -9999
+    for name in ("max", "min"):
+        expected = position_oracle(x, name)
+        assert np.array_equal(getattr(dynamic, f"arg{name}")(x, 1).numpy(), expected)
+        assert np.array_equal(getattr(static, f"arg{name}")(x, 1), expected)
+
+
 def test_gradient_of_max_goes_to_the_index():
     x = dynamic.tensor([[1.0, 3.0, 3.0], [2.0, 2.0, 1.0]], requires_grad=True)
     values, indices = x.max(dim=1)

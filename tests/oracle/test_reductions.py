@@ -7,7 +7,7 @@ import pytest
 
 import common.functional as F
 from common.errors import ArgumentError, DTypeError, ShapeError
-from common.ops.summed import nansum_, sum_of_deviations, sum_of_magnitudes, sum_of_squares
+from common.ops.summed import nansum_, sum_of_cubes, sum_of_deviations, sum_of_magnitudes, sum_of_squares
 from dynamic.tensors import Tensor
 from tests.bits import assert_same_bits
 from tests.kernels.run import assert_same_bits as same_bits
@@ -170,6 +170,7 @@ def test_one_kernel_has_the_bits_of_the_composition(shape, dtype):
         pairs = {
             "squares": (sum_of_squares(t, dim=(dim,), keepdim=False), F.sum(t * t, dim)),
             "magnitudes": (sum_of_magnitudes(t, dim=(dim,), keepdim=False), F.sum(F.abs(t), dim)),
+            "cubes": (sum_of_cubes(t, dim=(dim,), keepdim=False), F.sum(F.abs(t) * F.abs(t) * F.abs(t), dim)),
             "numbers": (nansum_(t, dim=(dim,), keepdim=False), F.sum(F.where(F.isnan(t), 0, t), dim)),
             "deviations": (sum_of_deviations(t, mean, dim=(dim,), keepdim=False), F.sum((t - mean) * (t - mean), dim)),
         }

@@ -1,0 +1,56 @@
+"""Loops that read transposed matrices where they lie give what numpy gives, for sizes off the tiles and all layouts."""
+
+import numpy as np
+import pytest
+
+import dynamic as tw
+from common import eager_kernels
+
+SIZES = [(64, 64), (65, 70), (1000, 37), (33, 200), (5000, 1), (1, 5000), (2, 2100)]
+CALLS = {
+    "left": lambda x, y: x.T * y,
+    "right": lambda x, y: y - x.T,
+    "both": lambda x, y: x.T * x.T,
+    "a row": lambda x, y: x.T - y[:1],
+    "a column": lambda x, y: x.T - y[:, :1],
+    "an element": lambda x, y: x.T - y[0, 0],
+    "a strided column": lambda x, y: x.T - y[:, 0].reshape(-1, 1),
+    "a row that lies across": lambda x, y: x[:1].T - y,
+    "a number": lambda x, y: x.T * 3,
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+@pytest.mark.parametrize("size", SIZES, ids=str)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "int64"])
+def test_transposed_operands(dtype, size, call):
+    rng = np.random.default_rng(3)
+    x, y = ((9 * rng.standard_normal(shape)).astype(dtype) for shape in (size[::-1], size))
+    wanted = call(x, y)
+    found = call(tw.tensor(x), tw.tensor(y)).numpy()
+    assert found.dtype == wanted.dtype
+    assert found.flags.c_contiguous
+    np.testing.assert_array_equal(found, wanted)
+
+
+def test_three_operands_and_conversion():
+    rng = np.random.default_rng(4)
+    x, y = rng.standard_normal((70, 90)), rng.standard_normal((90, 70))
+    a, b = tw.tensor(x), tw.tensor(y)
+    np.testing.assert_array_equal(tw.where(a.T > 0, a.T, b).numpy(), np.where(x.T > 0, x.T, y))
+    np.testing.assert_array_equal(a.T.to(tw.float32).numpy(), x.T.astype(np.float32))
+
+
+def test_it_is_not_copied(monkeypatch):
+    """The operand that lies by columns reaches the loop as it is."""
+    seen = []
+    found = eager_kernels.general
+
+    def general(name, dtypes, out_dtype, classes):
+        seen.append(classes)
+        return found(name, dtypes, out_dtype, classes)
+
+    monkeypatch.setattr(eager_kernels, "general", general)
+    x = tw.tensor(np.ones((83, 71)))
+    (x.T + tw.tensor(np.ones((71, 83)))).numpy()
+    assert seen == ["tf"]
