@@ -19,10 +19,6 @@ MISSES = {
     ("nansum", "last"): 1.7,  # likewise
     ("nansum", "middle"): 2.5,  # static stores what it sums over a dimension between others
     ("norm 2", "middle"): 2.5,  # likewise
-    ("var", "middle"): 6.0,  # likewise
-    ("std", "middle"): 6.0,
-    ("nanmean", "middle"): 4.0,
-    ("count_nonzero", "middle"): 4.0,
     ("logsumexp", ""): 1.7,  # dynamic stores the exponentials
     ("cummax", ""): 1.6,  # a chain of two selections per element, value and place
     ("cummin", ""): 1.6,
