@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 Atom = tuple[Any, ...]
 Terms = tuple[tuple[tuple[Atom, ...], int], ...]
 
@@ -149,6 +151,16 @@ class Dim:
     def __neg__(self) -> Any:
         return 0 - self
 
+    def __pos__(self) -> Any:
+        return self
+
+    def __abs__(self) -> Any:
+        return -self if self < 0 else self
+
+    def sqrt(self) -> Any:
+        """What ``np.sqrt`` asks for: a numpy scalar, as of an int."""
+        return np.sqrt(int(self))
+
     def __mul__(self, other: Any) -> Any:
         if not isinstance(other, (Dim, int)):
             return self.scope.number(self) * other
@@ -192,6 +204,9 @@ class Dim:
         return other // self, other % self
 
     def _quotient(self, operator: str, a: Any, b: Any) -> Any:
+        if isinstance(a, float) or isinstance(b, float):  # what Python makes of a size
+            a, b = (int(x) if isinstance(x, Dim) else x for x in (a, b))
+            return a // b if operator == "//" else a % b
         if not isinstance(a, (Dim, int)) or not isinstance(b, (Dim, int)):
             return NotImplemented
         exact = _divide(_terms(a), _terms(b))
@@ -245,6 +260,9 @@ class Dim:
 
     def __float__(self) -> float:
         return float(self.__index__())
+
+    def __format__(self, spec: str) -> str:
+        return format(int(self), spec) if spec else str(self)
 
     def __repr__(self) -> str:
         return f"{render(self.terms)}={self.hint}"

@@ -73,6 +73,12 @@ PROGRAMS = {
     "powers of sizes": (lambda x: (x / x.shape[1] ** 0.5, x * 2 ** x.shape[0], x * x.shape[0] ** 2), X),
     "inverse powers of sizes": (lambda x: x * x.shape[0] ** -1, X),
     "quotients of sizes": (lambda x: x.sum() * divmod(x.shape[0], 3)[0] + divmod(7, x.shape[0])[1], X),
+    "numpy's root of a size": (lambda x, i: (x / np.sqrt(x.shape[1]), i / np.sqrt(x.shape[1])), X, IDS),
+    "sizes as numbers": (
+        lambda x: (x * abs(x.shape[0] - 9), x * +x.shape[1], x * (x.shape[0] // 3.0 + 7.5 % x.shape[0])),
+        X,
+    ),
+    "a size as text": (lambda x: x * float(f"{x.shape[1]:d}"), X),
     "a loop over rows": (loop, X),
     "iteration": (lambda x: [row * 2 for row in x], X),
     "comparisons": (lambda x, y: ((x < y) & (x > 0), ~(x < y), (x < y) | (y < 0), (x < y) ^ (y < 0), x == y), X, Y),
