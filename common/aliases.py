@@ -37,12 +37,14 @@ def accept_numpy_names(function: Callable[..., Any]) -> Callable[..., Any]:
     others = [ALIASES[name] for name in signature.parameters if name in ALIASES]
     space: dict[str, Any] = {"function": function, "ABSENT": ABSENT, "resolve": _resolve}
     heads = []
+    keywords = [name for name, p in signature.parameters.items() if p.kind is p.KEYWORD_ONLY]
     for name, p in signature.parameters.items():
         required = p.default is p.empty
         space[f"default_{name}"] = ABSENT if required else p.default
         has_default = name in ALIASES or not required
-        heads.append(f"{name}=default_{name}" if has_default else name)
-    heads += ["*", *(f"{other}=ABSENT" for other in others)]
+        if name not in keywords:
+            heads.append(f"{name}=default_{name}" if has_default else name)
+    heads += ["*", *(f"{name}=default_{name}" for name in keywords), *(f"{other}=ABSENT" for other in others)]
     lines = [f"def {function.__name__}({', '.join(heads)}):"]
     for name, other in ALIASES.items():
         if name in signature.parameters:
@@ -50,7 +52,8 @@ def accept_numpy_names(function: Callable[..., Any]) -> Callable[..., Any]:
                 f"    if {other} is not ABSENT or {name} is ABSENT: "
                 f"{name} = resolve({function.__name__!r}, {name!r}, {name}, default_{name}, {other})"
             )
-    lines.append(f"    return function({', '.join(signature.parameters)})")
+    passed = [f"{name}={name}" if name in keywords else name for name in signature.parameters]
+    lines.append(f"    return function({', '.join(passed)})")
     exec(compile("\n".join(lines), f"{__file__}: {function.__name__}", "exec"), space)
     wrapper: Callable[..., Any] = space[function.__name__]
     wrapper.__doc__, wrapper.__module__ = function.__doc__, function.__module__

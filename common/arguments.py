@@ -47,6 +47,18 @@ def integers(values: Any, op: str, name: str) -> tuple[Any, ...]:
     return (integer(values, op, name),)
 
 
+def gathered(given: tuple[Any, ...], named: Any, op: str, name: str) -> tuple[Any, ...]:
+    """Sizes or dimensions that came under their name, as if given one by one.
+
+    Raises
+    ------
+    ArgumentError : both ways at once.
+    """
+    if given:
+        raise ArgumentError(f"{op}() got multiple values for argument '{name}'")
+    return tuple(named) if isinstance(named, (tuple, list)) else (named,)
+
+
 def shown(value: Any) -> str:
     """The text of a value for a message, shortened."""
     text = repr(value)

@@ -5,10 +5,10 @@
     TwingradError
     |-- ShapeError            RuntimeError, ValueError   operands do not fit together
     |-- DTypeError            TypeError, RuntimeError    an op is not defined for a dtype
-    |-- ArgumentError         TypeError, ValueError      an argument of the wrong kind
+    |-- ArgumentError         TypeError, ValueError, RuntimeError  an argument of the wrong kind
     |-- AllocationError       MemoryError, RuntimeError  a result that does not fit into memory
     |-- IndexRangeError       IndexError, RuntimeError   an index outside its dimension
-    |-- DivisionByZeroError   ZeroDivisionError          integer division by zero
+    |-- DivisionByZeroError   ZeroDivisionError, RuntimeError  integer division by zero
     |-- GradientError         RuntimeError               differentiation cannot go on
     |   `-- GraphFreedError                              backward through a freed graph
     |-- StateError            RuntimeError               parameters that do not fit, or have no engine
@@ -35,7 +35,7 @@ class DTypeError(TwingradError, TypeError, RuntimeError):
     """A dtype for which an operation is not defined."""
 
 
-class ArgumentError(TwingradError, TypeError, ValueError):
+class ArgumentError(TwingradError, TypeError, ValueError, RuntimeError):
     """An argument of the wrong kind or value."""
 
 
@@ -47,7 +47,7 @@ class IndexRangeError(TwingradError, IndexError, RuntimeError):
     """An index outside the dimension it selects from."""
 
 
-class DivisionByZeroError(TwingradError, ZeroDivisionError):
+class DivisionByZeroError(TwingradError, ZeroDivisionError, RuntimeError):
     """Integer division by zero."""
 
 

@@ -16,7 +16,7 @@ from common.create import known_dtype, lift
 from common.dim import same_shape
 from common.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from common.frames import user_frame
-from common.op import REGISTRY, Op
+from common.op import REGISTRY
 from common.operators import accepts, as_operand, install
 from common.spec import numel
 from common.tensor import TensorBase, wrap
@@ -85,14 +85,13 @@ NOT_METHODS = frozenset(
 
 def install_methods(cls: type[TensorBase]) -> None:
     """Give `cls` operators, functions as methods, conversions and in-place forms."""
-    from common import functional, put_methods
+    from common import functional, method_names, put_methods
 
     install(cls, REGISTRY)
     for name in functional.__all__:
         if name in NOT_METHODS:
             continue
-        function = getattr(functional, name)
-        setattr(cls, name, _method_of(function) if isinstance(function, Op) else function)
+        setattr(cls, name, method_names.method(name, getattr(functional, name), cls))
     for name, method in (_METHODS | put_methods.METHODS).items():
         setattr(cls, name, method)
     for dunder, name in _IN_PLACE.items():
@@ -102,14 +101,6 @@ def install_methods(cls: type[TensorBase]) -> None:
     for dunder, name in _DIVIDING.items():
         setattr(cls, f"__{dunder}__", _dividing(name))
         setattr(cls, f"__r{dunder}__", _dividing(name, swapped=True))
-
-
-def _method_of(op: Op) -> Any:
-    def method(self: Any, *others: Any) -> Any:
-        return op(self, *map(as_operand, others))
-
-    method.__name__, method.__doc__ = op.name, op.doc
-    return method
 
 
 #: Operators with an in-place form, and the function of each.
@@ -376,10 +367,10 @@ _METHODS = {
     "bool": lambda self: to(self, dtypes.bool_),
     "where": lambda self, condition, other: _functional("where")(condition, self, other),
     "polygamma": lambda self, n: _functional("polygamma")(n, self),
-    "view": lambda self, *shape: _functional("view")(self, *shape),
+    "view": lambda self, *shape, size=None: _functional("view")(self, *shape, size=size),
     "t": lambda self: _functional("transpose")(self, 0, -1),
     "type_as": lambda self, other: to(self, other.dtype),
-    "broadcast_to": lambda self, *shape: _functional("expand")(self, *shape),
+    "broadcast_to": lambda self, *shape, size=None: _functional("expand")(self, *shape, size=size),
     "__divmod__": lambda self, other: _divmod(self, as_operand(other)) if accepts(other) else NotImplemented,
     "__rdivmod__": lambda self, other: _divmod(as_operand(other), self) if accepts(other) else NotImplemented,
     "__matmul__": lambda self, other: _matmul(self, other),

@@ -27,16 +27,22 @@ def _apply(x: TensorBase, write: Put, name: str) -> TensorBase:
 
 def index_add_(self: TensorBase, dim: int, index: Any, source: Any, *, alpha: float = 1) -> TensorBase:
     """In place: see `index_add`."""
+    if self.ndim == 0:
+        return assign(self, put.index_add(self, dim, _given(index), _given(source), alpha=alpha), "index_add")
     return _apply(self, put.put_add(self, dim, _given(index), _given(source), alpha), "index_add")
 
 
 def index_copy_(self: TensorBase, dim: int, index: Any, source: Any) -> TensorBase:
     """In place: see `index_copy`."""
+    if self.ndim == 0:
+        return assign(self, put.index_copy(self, dim, _given(index), _given(source)), "index_copy")
     return _apply(self, put.put_copy(self, dim, _given(index), _given(source)), "index_copy")
 
 
 def index_fill_(self: TensorBase, dim: int, index: Any, value: Any) -> TensorBase:
     """In place: see `index_fill`."""
+    if self.ndim == 0:
+        return assign(self, put.index_fill(self, dim, _given(index), value), "index_fill")
     return _apply(self, put.put_fill(self, dim, _given(index), value), "index_fill")
 
 
@@ -47,6 +53,8 @@ def index_put_(self: TensorBase, indices: Sequence[Any], values: Any, accumulate
 
 def scatter_(self: TensorBase, dim: int, index: Any, src: Any = None, *, value: Any = None) -> TensorBase:
     """In place: see `scatter`."""
+    if self.ndim == 0:
+        return assign(self, put.scatter(self, dim, _given(index), _given(src), value=value), "scatter")
     return _apply(self, put.put_scattered(self, dim, _given(index), _given(src), value), "scatter")
 
 

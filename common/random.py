@@ -152,35 +152,35 @@ def set_rng_state(state: Any) -> None:
     default_generator.set_state(state)
 
 
-def rand(*size: Any, dtype: Any = None, generator: Generator | None = None) -> Any:
+def rand(*sizes: Any, size: Any = None, dtype: Any = None, generator: Generator | None = None) -> Any:
     """Draw from the uniform distribution on [0, 1).
 
     Parameters
     ----------
-    size : sizes, or one tuple of them.
+    sizes, size : sizes, or one tuple of them.
     dtype : float32 (default) or float64.
     generator : where from; the default generator if None.
     """
-    return _draw("rand", size, dtype, generator)
+    return _draw("rand", sizes, dtype, generator, size)
 
 
-def randn(*size: Any, dtype: Any = None, generator: Generator | None = None) -> Any:
+def randn(*sizes: Any, size: Any = None, dtype: Any = None, generator: Generator | None = None) -> Any:
     """Draw from the normal distribution with mean 0 and variance 1.
 
     Parameters
     ----------
-    size : sizes, or one tuple of them.
+    sizes, size : sizes, or one tuple of them.
     dtype : float32 (default) or float64.
     generator : where from; the default generator if None.
     """
-    return _draw("randn", size, dtype, generator)
+    return _draw("randn", sizes, dtype, generator, size)
 
 
-def _draw(name: str, size: tuple[Any, ...], dtype: Any, generator: Generator | None) -> Any:
-    from common.ops.create import dtype_or, sizes
+def _draw(name: str, sizes: tuple[Any, ...], dtype: Any, generator: Generator | None, size: Any = None) -> Any:
+    from common.ops.create import dtype_or, known_sizes
 
     wanted = dtype_or(dtype, DEFAULT_FLOAT)
-    return (generator or default_generator).draw(name, sizes(size), wanted)
+    return (generator or default_generator).draw(name, known_sizes(sizes, size), wanted)
 
 
 def rand_like(x: Any, dtype: Any = None, generator: Generator | None = None) -> Any:
@@ -231,14 +231,14 @@ def randint(low: Any, high: Any, size: Any = None, dtype: Any = None, generator:
     ArgumentError : no integers between the bounds, or more than 2^53.
     ShapeError : a negative size.
     """
-    from common.ops.create import dtype_or, sizes
+    from common.ops.create import dtype_or, known_sizes
 
     if size is None:
         low, high, size = 0, low, high
     first, last = (int(integer(x, "randint", name)) for x, name in ((low, "low"), (high, "high")))
     if not first < last <= first + 2**53:
         raise ArgumentError(f"random_ expects 'from' to be less than 'to', by at most 2^53, but got {first} and {last}")
-    shape = sizes((size,) if not isinstance(size, (tuple, list)) else tuple(size))
+    shape = known_sizes((size,) if not isinstance(size, (tuple, list)) else tuple(size))
     wanted = dtype_or(dtype, int64)
     u = lift(_draw("rand", shape, float64, generator))
     y = _to(u * (last - first), int64) + first
@@ -259,10 +259,10 @@ def randperm(n: Any, dtype: Any = None, generator: Generator | None = None) -> A
     ShapeError, ArgumentError : a negative number, or something that is no int.
     """
     from common.functional import argsort
-    from common.ops.create import dtype_or, sizes
+    from common.ops.create import dtype_or, known_sizes
 
     wanted = dtype_or(dtype, int64)
-    y = argsort(lift(_draw("rand", sizes((n,)), float64, generator)), stable=True)
+    y = argsort(lift(_draw("rand", known_sizes((n,)), float64, generator)), stable=True)
     return y if wanted == int64 else _to(y, wanted)
 
 

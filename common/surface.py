@@ -82,6 +82,11 @@ CREATION: dict[str, Any] = {
     "tensor": create.tensor, "as_tensor": create.as_tensor,
     "from_numpy": create.from_numpy, "from_dlpack": create.from_dlpack,
 }  # fmt: skip
+#: Functions that take ``requires_grad=``, as `tensor` does.
+LEAVES = frozenset(
+    ["arange", "empty", "empty_like", "eye", "full", "full_like", "linspace", "logspace", "ones", "ones_like", "rand",
+     "rand_like", "randint", "randn", "randn_like", "randperm", "zeros", "zeros_like"]
+)  # fmt: skip
 NN_FUNCTIONS = (
     "bilinear",
     "binary_cross_entropy",
@@ -200,6 +205,7 @@ def bind(
     fastest ops themselves (benchmarks/test_chain.py).
     """
     signature = signature_of(function)
+    leaf = name in LEAVES and "requires_grad" not in signature.parameters
     renamed = {**RENAMED, **RENAMED_IN.get(name, {})}
     public = {p: renamed.get(p, p) for p in signature.parameters}
     defaults: dict[str, Any] = {}
@@ -224,6 +230,9 @@ def bind(
             defaults[f"_{shown}"] = p.default
         heads.append(shown if p.default is p.empty else f"{shown}=_{shown}")
     call = f"_function({', '.join(passed)})"
+    if leaf:
+        heads += ["requires_grad=False"] if starred else ["*", "requires_grad=False"]
+        call = f"(_leaf({call}) if requires_grad else {call})"
     if several:  # operands one by one, or as one list
         call = f"({call.replace(f'*{several}', several, 1)} if listed else {call})"
     body = template(
@@ -245,12 +254,18 @@ def bind(
         tuple(public[n] for n, p in signature.parameters.items() if p.default is not p.empty),
         tuple(public[n] for n, p in signature.parameters.items() if type(p.default) in (int, float)),
     )
-    diagnosis = {"_stumbles": STUMBLES, "_stumbled": stumbled, "_place": place}
+    diagnosis = {"_stumbles": STUMBLES, "_stumbled": stumbled, "_place": place, "_leaf": _leaf}
     space: dict[str, Any] = {**diagnosis, **scope, **defaults, "_function": function}
     exec(compile(source, str(Path(home).parent / f"<{name}>"), "exec"), space)
     bound: Callable[..., Any] = space[name]
     bound.__doc__ = function.doc if isinstance(function, Op) else function.__doc__
-    bound.__signature__ = signature.replace(  # type: ignore[attr-defined]
-        parameters=[p.replace(name=public[p.name]) for p in signature.parameters.values()]
-    )
+    parameters = [p.replace(name=public[p.name]) for p in signature.parameters.values()]
+    if leaf:
+        parameters.append(inspect.Parameter("requires_grad", inspect.Parameter.KEYWORD_ONLY, default=False))
+    bound.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     return bound
+
+
+def _leaf(x: Any) -> Any:
+    """What a function has made, recording operations on it."""
+    return create.lift(x).requires_grad_()

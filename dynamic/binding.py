@@ -43,7 +43,8 @@ _OPERATORS = {"add": "__add__", "sub": "__sub__", "mul": "__mul__", "div": "__tr
 
 def _short_body(tensors: list[str], sequences: list[str], call: str) -> list[str]:
     exact = " and ".join(f"{x}.__class__ is Tensor" for x in tensors)
-    exact += "".join(f" and {name} is None" for name in re.findall(r"(\w+)=", call))  # what the operator has not
+    # what the operator has not is left at its default
+    exact += "".join(f" and {x} is {'_alpha' if x == 'alpha' else None}" for x in re.findall(r"(\w+)=", call))
     return [f"if {exact}: return short({', '.join(tensors)})", *_function_body(tensors, sequences, call)]
 
 

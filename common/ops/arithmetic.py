@@ -110,5 +110,5 @@ pow = elementwise(
 
 
 __all__ = [
-    "abs", "add", "mul", "neg", "pow", "reciprocal", "rsqrt", "sign", "sqrt", "square", "sub",
+    "abs", "mul", "neg", "pow", "reciprocal", "rsqrt", "sign", "sqrt", "square",
 ]  # fmt: skip

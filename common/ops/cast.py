@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from common.native.primitives import convert
 from common.op import Op
 from common.ops._define import elementwise
@@ -13,6 +15,22 @@ to: Op = elementwise(
     doc="x in another dtype. Float to int: towards zero, nan is 0, out of range saturates; to bool: x != 0.",
     attrs=("dtype", "x_dtype"), node_name="ToCopy",
 )  # fmt: skip
+
+
+def converted(x: Any, dtype: Any) -> Any:
+    """`x` in the dtype that a caller asked for; as it is if None.
+
+    Raises
+    ------
+    DTypeError : a dtype without ops.
+    """
+    if dtype is None:
+        return x
+    from common.ops.create import dtype_or
+
+    wanted = dtype_or(dtype, None)
+    return x if x.dtype == wanted else to(x, dtype=wanted, x_dtype=x.dtype)
+
 
 clone = elementwise("clone", lambda x: x, (lambda g: g,), doc="The same elements in new memory.")
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from common import mode
-from common.arguments import integer
+from common.arguments import gathered, integer
 from common.dim import Dim
 from common.dtypes import DEFAULT_FLOAT, SUPPORTED, bool_, int64
 from common.errors import ArgumentError, DTypeError, ShapeError
@@ -67,14 +67,16 @@ def made(op: Op, **attrs: Any) -> Any:
     return op.oracle(**attrs) if trace is None else trace.wrap(trace.record(op, (), attrs))
 
 
-def sizes(size: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Sizes given one by one or as one tuple; refuses negative ones.
+def known_sizes(size: tuple[Any, ...], named: Any = None) -> tuple[Any, ...]:
+    """Sizes given one by one, as one tuple or by name; refuses negative ones.
 
     Raises
     ------
     ShapeError : a negative size.
     ArgumentError : something that is not a size.
     """
+    if named is not None:
+        size = gathered(size, named, "creation", "size")
     if len(size) == 1 and isinstance(size[0], (tuple, list)):
         size = tuple(size[0])
     found = tuple([n if type(n) is int else integer(n, "size", "size") for n in size])
@@ -99,12 +101,12 @@ def dtype_or(dtype: Any, default: Any) -> np.dtype:
     return wanted
 
 
-def zeros(*size: Any, dtype: Any = None) -> Any:
-    """Zeros; `size` is one tuple or several ints, dtype float32 by default.
+def zeros(*sizes: Any, size: Any = None, dtype: Any = None) -> Any:
+    """Zeros of one tuple of sizes or several ints, dtype float32 by default.
 
     Parameters
     ----------
-    size : sizes, or one tuple of them.
+    sizes, size : sizes, or one tuple of them.
     dtype : float32 by default.
 
     Raises
@@ -112,15 +114,15 @@ def zeros(*size: Any, dtype: Any = None) -> Any:
     ShapeError, ArgumentError : a negative size, or something that is not a size.
     DTypeError : a dtype without ops.
     """
-    return made(full_, shape=sizes(size), value=0, dtype=dtype_or(dtype, DEFAULT_FLOAT))
+    return made(full_, shape=known_sizes(sizes, size), value=0, dtype=dtype_or(dtype, DEFAULT_FLOAT))
 
 
-def ones(*size: Any, dtype: Any = None) -> Any:
-    """Ones; `size` is one tuple or several ints, dtype float32 by default.
+def ones(*sizes: Any, size: Any = None, dtype: Any = None) -> Any:
+    """Ones of one tuple of sizes or several ints, dtype float32 by default.
 
     Parameters
     ----------
-    size : sizes, or one tuple of them.
+    sizes, size : sizes, or one tuple of them.
     dtype : float32 by default.
 
     Raises
@@ -128,7 +130,7 @@ def ones(*size: Any, dtype: Any = None) -> Any:
     ShapeError, ArgumentError : a negative size, or something that is not a size.
     DTypeError : a dtype without ops.
     """
-    return made(full_, shape=sizes(size), value=1, dtype=dtype_or(dtype, DEFAULT_FLOAT))
+    return made(full_, shape=known_sizes(sizes, size), value=1, dtype=dtype_or(dtype, DEFAULT_FLOAT))
 
 
 def full(size: Any, fill_value: Any, dtype: Any = None) -> Any:
@@ -153,7 +155,7 @@ def full(size: Any, fill_value: Any, dtype: Any = None) -> Any:
     if not isinstance(fill_value, (bool, int, float)):
         raise ArgumentError(f"full(): fill_value must be a number, got {type(fill_value).__name__}")
     by_value = bool_ if isinstance(fill_value, bool) else int64 if isinstance(fill_value, int) else DEFAULT_FLOAT
-    shape = sizes(tuple(size) if isinstance(size, (tuple, list)) else (size,))
+    shape = known_sizes(tuple(size) if isinstance(size, (tuple, list)) else (size,))
     value: Any = float(fill_value) if isinstance(fill_value, float) else fill_value
     return made(full_, shape=shape, value=value, dtype=dtype_or(dtype, by_value))
 
@@ -165,16 +167,16 @@ def _filled(value: Any, size: Any, dtype: Any) -> Any:
     from common.ops.view import expand_
 
     number = _as_tensor(lift(value), None if dtype is None else dtype_or(dtype, None))
-    shape = sizes(tuple(size) if isinstance(size, (tuple, list)) else (size,))
+    shape = known_sizes(tuple(size) if isinstance(size, (tuple, list)) else (size,))
     return clone(expand_(number, new_shape=shape))
 
 
-def empty(*size: Any, dtype: Any = None) -> Any:
+def empty(*sizes: Any, size: Any = None, dtype: Any = None) -> Any:
     """A tensor to be written to. Its elements are zeros: what was in memory before is no result of a program.
 
     Parameters
     ----------
-    size : sizes, or one tuple of them.
+    sizes, size : sizes, or one tuple of them.
     dtype : float32 by default.
 
     Raises
@@ -182,7 +184,7 @@ def empty(*size: Any, dtype: Any = None) -> Any:
     ShapeError, ArgumentError : a negative size, or something that is not a size.
     DTypeError : a dtype without ops.
     """
-    return zeros(*size, dtype=dtype)
+    return zeros(*sizes, size=size, dtype=dtype)
 
 
 def arange(start: Any, end: Any = None, step: Any = 1, dtype: Any = None) -> Any:
@@ -237,5 +239,5 @@ def eye(n: Any, m: Any = None, dtype: Any = None) -> Any:
     ------
     ShapeError, ArgumentError : a negative size, or something that is not a size.
     """
-    rows, columns = sizes((n, n if m is None else m))
+    rows, columns = known_sizes((n, n if m is None else m))
     return made(eye_, rows=rows, columns=columns, dtype=dtype_or(dtype, DEFAULT_FLOAT))

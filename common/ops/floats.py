@@ -13,6 +13,7 @@ from common.native.primitives import copysign as _copysign
 from common.op import Op
 from common.ops._define import elementwise
 from common.ops.arithmetic import zeros_like
+from common.ops.cast import clone
 from common.ops.compare import eq, ge, isnan, le, logical_and, logical_not, logical_or, where
 
 isfinite = elementwise("isfinite", basic.isfinite, doc="Whether x is neither infinite nor nan.", result="bool")
@@ -73,6 +74,8 @@ def nan_to_num(x: Any, nan: float | None = None, posinf: float | None = None, ne
     >>> tw.nan_to_num(tw.tensor([float("nan"), float("inf"), 1.0]), posinf=9)
     tensor([0., 9., 1.])
     """
+    if x.dtype.kind == "b":
+        return clone(x)
     if x.dtype.kind != "f":
         return _nan_to_num(x, 0, 0, 0)
     largest = float(np.finfo(x.dtype).max)

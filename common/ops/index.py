@@ -8,11 +8,18 @@ from typing import Any
 import numpy as np
 
 from common.dim import Dim, render, same
-from common.errors import DTypeError, ShapeError
+from common.errors import DTypeError, IndexRangeError, ShapeError
 from common.op import NativeCall, Op
 from common.ops._define import kernel
 from common.ops._samples import indexed, join
 from common.spec import Spec, numel
+
+
+def row(x: Any) -> Any:
+    """A 0-d tensor as a row of one element, which is what PyTorch's indexing functions take it for; others as is."""
+    from common.ops.view import reshape
+
+    return reshape(x, 1) if getattr(x, "ndim", None) == 0 else x
 
 
 def require_index(op: str, index: Any) -> None:
@@ -113,10 +120,12 @@ def gather(x: Any, dim: int, index: Any) -> Any:
             [3.]])
     """
     from common.ops.reduce import normalize_dim
-    from common.ops.view import narrow
+    from common.ops.view import narrow, reshape
 
     require_index("gather", index)
     axis = normalize_dim(dim, x.ndim, "gather")
+    if x.ndim == 0 or (x.ndim == 1 and index.ndim == 0):
+        return reshape(gather(row(x), 0, row(index)), index.shape)
     if x.ndim != index.ndim:
         raise ShapeError("Index tensor must have the same number of dimensions as input tensor")
     for d, (n, limit) in enumerate(zip(index.shape, x.shape)):
@@ -151,16 +160,15 @@ def scatter_add(x: Any, dim: int, index: Any, src: Any) -> Any:
 
     require_index("scatter_add", index)
     axis = normalize_dim(dim, x.ndim, "scatter_add")
+    if x.ndim == 0:
+        from common.ops.view import reshape
+
+        return reshape(scatter_add(row(x), 0, row(index), row(src)), ())
     if not x.ndim == index.ndim == src.ndim:
         raise ShapeError(
             f"scatter_add(): Index tensor must have the same number of dimensions as self and src: got {index.ndim}, "
             f"{x.ndim} and {src.ndim}"
         )
-    if x.ndim == 0:
-        from common.ops.view import reshape
-
-        y = scatter_add(reshape(x, 1), 0, reshape(index, 1), reshape(src, 1))
-        return reshape(y, ())
     shapes = [(*s[:axis], *s[axis + 1 :]) for s in (x.shape, index.shape, src.shape)]
     sizes = zip(*shapes, strict=True) if len({len(s) for s in shapes}) == 1 else [(0, 1, 2)]
     if any(a != b or b != c for a, b, c in sizes) or index.shape[axis] != src.shape[axis]:
@@ -230,7 +238,7 @@ def index_select(x: Any, dim: int, index: Any) -> Any:
     ----------
     x : (..., n, ...)
     dim : the dimension.
-    index : (k,) int64 or int32.
+    index : (k,) int64 or int32; 0-d counts as (1,).
 
     Returns
     -------
@@ -243,8 +251,16 @@ def index_select(x: Any, dim: int, index: Any) -> Any:
     ShapeError : index is not 1-D.
     """
     from common.ops.reduce import normalize_dim
+    from common.ops.view import reshape
 
     require_index("index_select", index)
+    index = row(index)
+    if x.ndim == 0:
+        if index.ndim != 1 or index.shape[0] != 1:
+            raise IndexRangeError(
+                f"index_select(): Index to scalar can have only 1 value, got shape {tuple(index.shape)}"
+            )
+        return reshape(index_select(row(x), dim, index), ())
     if index.ndim != 1:
         raise ShapeError(f"index_select(): Index is supposed to be a vector, got shape {tuple(index.shape)}")
     return take_(x, index, dim=normalize_dim(dim, x.ndim, "index_select"))

@@ -6,10 +6,13 @@ from typing import Any
 
 from common.aliases import accept_numpy_names
 from common.arguments import integers, shown
+from common.dtypes import DEFAULT_FLOAT
+from common.errors import ArgumentError, ShapeError
 from common.op import Op
 from common.ops._define import composite
 from common.ops._samples import join, one
 from common.ops.arithmetic import abs, rsqrt
+from common.ops.cast import converted
 from common.ops.compare import eq, where
 from common.ops.reduce import amax_, mean_, normalize_dim, normalize_dims, reduced_size, sum_
 from common.ops.transcendental import exp, log
@@ -107,13 +110,14 @@ def _over(op: Op, x: Any, dim: int) -> Any:
 
 
 @accept_numpy_names
-def softmax(x: Any, dim: int) -> Any:
+def softmax(x: Any, dim: int, *, dtype: Any = None) -> Any:
     """e^x along `dim`, divided by its sum.
 
     Parameters
     ----------
     x : (...); ints become float32.
     dim : the dimension.
+    dtype : to which `x` is converted first, and that of the result; by default as above.
 
     Raises
     ------
@@ -125,23 +129,24 @@ def softmax(x: Any, dim: int) -> Any:
     >>> tw.softmax(tw.tensor([0.0, 0.0]), dim=0)
     tensor([0.5000, 0.5000])
     """
-    return _over(softmax_, x, dim)
+    return _over(softmax_, converted(x, dtype), dim)
 
 
 @accept_numpy_names
-def log_softmax(x: Any, dim: int) -> Any:
+def log_softmax(x: Any, dim: int, *, dtype: Any = None) -> Any:
     """The logarithm of `softmax`, without its rounding.
 
     Parameters
     ----------
     x : (...); ints become float32.
     dim : the dimension.
+    dtype : to which `x` is converted first, and that of the result; by default as above.
 
     Raises
     ------
     IndexRangeError : a dimension that does not exist.
     """
-    return _over(log_softmax_, x, dim)
+    return _over(log_softmax_, converted(x, dtype), dim)
 
 
 @accept_numpy_names
@@ -158,6 +163,7 @@ def logsumexp(x: Any, dim: Any, keepdim: bool = False) -> Any:
     ------
     IndexRangeError, ShapeError : a dimension that does not exist, or is named twice.
     """
+    x = x if x.dtype.kind == "f" else converted(x, DEFAULT_FLOAT)  # before the maximum is taken off: unsigned ints wrap
     return logsumexp_(x, dim=normalize_dims(dim, x.ndim, "logsumexp"), keepdim=keepdim)
 
 
@@ -173,7 +179,7 @@ def layer_norm(x: Any, normalized_shape: Any, weight: Any = None, bias: Any = No
 
     Raises
     ------
-    ShapeError : `x` does not end in `normalized_shape`.
+    ShapeError : `x` does not end in `normalized_shape`, or `weight` or `bias` has another shape.
 
     Examples
     --------
@@ -181,14 +187,18 @@ def layer_norm(x: Any, normalized_shape: Any, weight: Any = None, bias: Any = No
     >>> tw.layer_norm(tw.tensor([1.0, 3.0]), 2)
     tensor([-1.0000,  1.0000])
     """
-    from common.errors import ArgumentError, ShapeError
-
     sizes = integers(normalized_shape, "layer_norm", "normalized_shape")
     given: Any = eps
     if not isinstance(given, (int, float)) and not hasattr(given, "dtype"):
         raise ArgumentError(f"layer_norm(): argument 'eps' must be a number, not {type(eps).__name__} ({shown(eps)})")
     if not sizes or len(sizes) > x.ndim or any(m != n for m, n in zip(x.shape[-len(sizes) :], sizes)):
         raise ShapeError(f"layer_norm(): normalized_shape {sizes} does not end the input's shape {tuple(x.shape)}")
+    for name, given in (("weight", weight), ("bias", bias)):
+        if given is not None and (given.ndim != len(sizes) or any(m != n for m, n in zip(given.shape, sizes))):
+            raise ShapeError(
+                f"layer_norm(): Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
+                f"{list(given.shape)} and normalized_shape = {list(sizes)}"
+            )
     y = normalize_(x, dim=tuple(range(x.ndim - len(sizes), x.ndim)), eps=eps)[0]
     if weight is not None:
         y = y * weight

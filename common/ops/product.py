@@ -6,6 +6,7 @@ from typing import Any
 
 from common.aliases import accept_numpy_names
 from common.ops._define import reduction
+from common.ops.cast import converted
 from common.ops.reduce import normalize_dims, spread
 from common.ops.scans import cumprod_, delay_
 from common.ops.view import permute, reshape
@@ -42,7 +43,7 @@ prod_ = reduction(
 
 
 @accept_numpy_names
-def prod(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+def prod(x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """Product over `dim` (all dimensions by default); ints and bools as int64. Gradients are right at zeros, too.
 
     Parameters
@@ -50,6 +51,7 @@ def prod(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     x : (...)
     dim : the dimension, or several; all by default.
     keepdim : leave reduced dimensions with size 1.
+    dtype : to which `x` is converted first, and that of the result; by default as above.
 
     Raises
     ------
@@ -61,6 +63,8 @@ def prod(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     >>> tw.prod(tw.tensor([[1, 2], [3, 4]]), dim=0)
     tensor([3, 8])
     """
+    if dtype is not None:
+        return converted(prod(converted(x, dtype), dim, keepdim), dtype)
     return prod_(x, dim=normalize_dims(dim, x.ndim, "prod"), keepdim=keepdim)
 
 

@@ -12,7 +12,7 @@ from common.dim import same
 from common.errors import ArgumentError, ShapeError
 from common.op import Op
 from common.ops.advanced import along, integers, neighbours, take_apart
-from common.ops.index import gather, require_index
+from common.ops.index import gather, require_index, row
 from common.ops.places import family, index_get
 from common.ops.reduce import normalize_dim
 from common.ops.values import at_indices, number_like, same_dtype
@@ -78,6 +78,8 @@ def take_along_dim(x: Any, index: Any, dim: int | None = None) -> Any:
     require_index("take_along_dim", index)
     if dim is None:
         return gather(reshape(x, -1), 0, reshape(index, -1))
+    if x.ndim == 0:
+        return gather(x, dim, index)
     if x.ndim != index.ndim:
         raise ShapeError(
             "take_along_dim(): input and indices should have the same number of dimensions, but got "
@@ -116,6 +118,8 @@ def index_add(x: Any, dim: int, index: Any, src: Any, *, alpha: float = 1) -> An
     >>> tw.index_add(tw.zeros(3), 0, tw.tensor([0, 2, 2]), tw.ones(3))
     tensor([1., 0., 2.])
     """
+    if x.ndim == 0:
+        return reshape(index_add(row(x), dim, index, row(src), alpha=alpha), ())
     return put_add(x, dim, index, src, alpha).on(x)
 
 
@@ -141,6 +145,8 @@ def index_copy(x: Any, dim: int, index: Any, src: Any) -> Any:
     DTypeError : `index` is not int64 or int32, or source has another dtype than x.
     ShapeError : `src` does not have the sizes of `x` and `index`.
     """
+    if x.ndim == 0:
+        return reshape(index_copy(row(x), dim, index, row(src)), ())
     return put_copy(x, dim, index, src).on(x)
 
 
@@ -166,6 +172,8 @@ def index_fill(x: Any, dim: int, index: Any, value: Any) -> Any:
     DTypeError : `index` is not int64 or int32, or the value is a float and `x` holds integers.
     ShapeError : `value` has dimensions, or `index` has more than one.
     """
+    if x.ndim == 0:
+        return reshape(index_fill(row(x), dim, index, value), ())
     return put_fill(x, dim, index, value).on(x)
 
 
@@ -262,6 +270,8 @@ def scatter(x: Any, dim: int, index: Any, src: Any = None, *, value: Any = None)
     tensor([[0., 0., 5.],
             [5., 0., 0.]])
     """
+    if x.ndim == 0:
+        return reshape(scatter(row(x), dim, row(index), row(src), value=value), ())
     return put_scattered(x, dim, index, src, value).on(x)
 
 
@@ -271,8 +281,8 @@ def put_scattered(x: Any, dim: int, index: Any, src: Any, value: Any) -> Put:
     if (src is None) is (value is None):
         raise ArgumentError("scatter(): exactly one of 'src' and 'value' must be given")
     axis = normalize_dim(dim, x.ndim, "scatter")
-    if x.ndim == 0 or x.ndim != index.ndim:
-        raise ShapeError("scatter(): Index tensor must have the same number of dimensions as self tensor, at least one")
+    if x.ndim != index.ndim:
+        raise ShapeError("scatter(): Index tensor must have the same number of dimensions as self tensor")
     number = value is not None or not hasattr(src, "ndim")
     for d, n in enumerate(index.shape):
         if d != axis and not same(n, x.shape[d]) and n > x.shape[d]:

@@ -11,7 +11,7 @@ from common.dtypes import bool_
 from common.errors import DTypeError, IndexRangeError, ShapeError
 from common.ops._define import composite, reduction
 from common.ops._samples import of_reduction
-from common.ops.cast import to
+from common.ops.cast import converted, to
 from common.ops.compare import eq
 from common.ops.view import expand, reshape
 from common.spec import numel
@@ -113,7 +113,7 @@ mean_ = composite(
 
 
 @accept_numpy_names
-def sum(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+def sum(x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """Sum over `dim` (all dimensions by default); ints and bools sum as int64.
 
     Parameters
@@ -121,6 +121,7 @@ def sum(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     x : (...)
     dim : the dimension, or several; all by default.
     keepdim : leave reduced dimensions with size 1.
+    dtype : to which `x` is converted first, and that of the result; by default as above.
 
     Raises
     ------
@@ -132,11 +133,13 @@ def sum(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     >>> tw.sum(tw.tensor([[1, 2], [3, 4]]), dim=0)
     tensor([4, 6])
     """
+    if dtype is not None:
+        return converted(sum(converted(x, dtype), dim, keepdim), dtype)
     return apply(sum_, (x,), {"dim": normalize_dims(dim, x.ndim, "sum"), "keepdim": keepdim})
 
 
 @accept_numpy_names
-def mean(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+def mean(x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """Sum over `dim` divided by the number of elements.
 
     Parameters
@@ -144,11 +147,13 @@ def mean(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     x : (...), floating point.
     dim : the dimension, or several; all by default.
     keepdim : leave reduced dimensions with size 1.
+    dtype : to which `x` is converted first, and that of the result; by default as above.
 
     Raises
     ------
     DTypeError : `x` is not floating point.
     """
+    x = converted(x, dtype)
     require_float("mean", x)
     return mean_(x, dim=normalize_dims(dim, x.ndim, "mean"), keepdim=keepdim)
 

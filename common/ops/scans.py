@@ -12,7 +12,7 @@ from common.dtypes import DEFAULT_FLOAT, int64
 from common.op import NativeCall, Op
 from common.ops._define import composite, kernel
 from common.ops._samples import away_from_zero, join, one
-from common.ops.cast import to
+from common.ops.cast import converted, to
 from common.ops.compare import eq, where
 from common.ops.index import scatter_zeros
 from common.ops.reduce import normalize_dim
@@ -193,7 +193,7 @@ def _summed(x: Any) -> Any:
 
 
 @accept_numpy_names
-def cumsum(x: Any, dim: int) -> Any:
+def cumsum(x: Any, dim: int, *, dtype: Any = None) -> Any:
     """Running sums along `dim`; ints and bools as int64.
 
     Sums are taken from the first element to the last; those of float32 are held in float64 and rounded once each. The
@@ -203,6 +203,7 @@ def cumsum(x: Any, dim: int) -> Any:
     ----------
     x : (...)
     dim : the dimension.
+    dtype : to which `x` is converted first, and that of the result; by default as above.
 
     Raises
     ------
@@ -214,17 +215,20 @@ def cumsum(x: Any, dim: int) -> Any:
     >>> tw.cumsum(tw.tensor([1, 2, 3]), 0)
     tensor([1, 3, 6])
     """
+    if dtype is not None:
+        return converted(cumsum(converted(x, dtype), dim), dtype)
     return _along(cumsum_, "cumsum", _summed(x), dim, reverse=False)
 
 
 @accept_numpy_names
-def cumprod(x: Any, dim: int) -> Any:
+def cumprod(x: Any, dim: int, *, dtype: Any = None) -> Any:
     """Running products along `dim`; ints and bools as int64. Gradients are right at zeros, too.
 
     Parameters
     ----------
     x : (...)
     dim : the dimension.
+    dtype : to which `x` is converted first, and that of the result; by default as above.
 
     Raises
     ------
@@ -236,6 +240,8 @@ def cumprod(x: Any, dim: int) -> Any:
     >>> tw.cumprod(tw.tensor([2.0, 3.0, 4.0]), 0)
     tensor([ 2.,  6., 24.])
     """
+    if dtype is not None:
+        return converted(cumprod(converted(x, dtype), dim), dtype)
     return _along(cumprod_, "cumprod", _summed(x), dim, reverse=False)
 
 

@@ -13,7 +13,7 @@ from common.errors import ArgumentError, ShapeError
 from common.ops.arithmetic import pow
 from common.ops.cast import to
 from common.ops.compare import where
-from common.ops.create import arange_, dtype_or, made, sizes
+from common.ops.create import arange_, dtype_or, known_sizes, made
 
 
 def _number(x: Any, op: str, name: str) -> Any:
@@ -135,5 +135,5 @@ def triu_indices(row: int, col: int, offset: int = 0) -> Any:
 def _indices(positions: Any, row: Any, col: Any, offset: Any, op: str) -> Any:
     from common.create import lift
 
-    rows, columns = (int(n) for n in sizes((row, col)))
+    rows, columns = (int(n) for n in known_sizes((row, col)))
     return lift(np.array(positions(rows, int(integer(offset, op, "offset")), columns), np.int64))

@@ -11,7 +11,7 @@ from common.op import Op
 from common.ops._define import composite
 from common.ops._samples import join, of_reduction, one
 from common.ops.arithmetic import sqrt
-from common.ops.cast import to
+from common.ops.cast import converted, to
 from common.ops.compare import eq, isnan, logical_not, where
 from common.ops.reduce import amax, amin, mean_, normalize_dims, reduced_size, require_float, spread, sum_
 from common.ops.summed import nansum_, sum_of_deviations
@@ -207,7 +207,7 @@ def std_mean(x: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = Fals
 
 
 @accept_numpy_names
-def nansum(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+def nansum(x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """`sum` with 0 in place of nan.
 
     Parameters
@@ -215,6 +215,7 @@ def nansum(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     x : (...)
     dim : the dimension, or several; all by default.
     keepdim : leave reduced dimensions with size 1.
+    dtype : to which `x` is converted first, and that of the result; by default as above.
 
     Raises
     ------
@@ -226,12 +227,14 @@ def nansum(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     >>> tw.nansum(tw.tensor([1.0, float("nan"), 2.0]))
     tensor(3.)
     """
+    if dtype is not None:
+        return converted(nansum(converted(x, dtype), dim, keepdim), dtype)
     op = nansum_ if x.dtype.kind == "f" else sum_
     return op(x, dim=normalize_dims(dim, x.ndim, "nansum"), keepdim=keepdim)
 
 
 @accept_numpy_names
-def nanmean(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+def nanmean(x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """The mean of the elements that are not nan; nan where there are none.
 
     Parameters
@@ -239,12 +242,14 @@ def nanmean(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     x : (...), floating point.
     dim : the dimension, or several; all by default.
     keepdim : leave reduced dimensions with size 1.
+    dtype : to which `x` is converted first, and that of the result; by default as above.
 
     Raises
     ------
     DTypeError : `x` is not floating point.
     IndexRangeError, ShapeError : a dimension that does not exist, or is named twice.
     """
+    x = converted(x, dtype)
     require_float("nanmean", x)
     dims = normalize_dims(dim, x.ndim, "nanmean")
     count = sum_(logical_not(isnan(x)), dim=dims, keepdim=keepdim)

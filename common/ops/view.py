@@ -9,15 +9,16 @@ import numpy as np
 
 from common import mode
 from common.aliases import accept_numpy_names
-from common.arguments import integer, integers
+from common.arguments import gathered, integer, integers
 from common.dim import same, same_shape
 from common.errors import IndexRangeError, ShapeError
 from common.op import Op
 from common.ops._define import view as define_view
 from common.ops._samples import join, one
-from common.ops._targets import expansion, known_expansion, known_order, known_swap, order, swap
+from common.ops._targets import expansion, known_expansion, known_order, known_swap, swap
+from common.ops._targets import order as order_of
 from common.ops.pad import unslice
-from common.shapes import broadcast_shapes, contiguous_strides
+from common.shapes import contiguous_strides
 from common.spec import numel
 
 Placed = tuple[Any, tuple[Any, ...], tuple[Any, ...]]
@@ -95,20 +96,21 @@ slice_ = define_view(
 )  # fmt: skip
 
 
-def reshape(x: Any, *shape: Any) -> Any:
+def reshape(x: Any, *sizes: Any, shape: Any = None) -> Any:
     """`x` under another shape with as many elements; one size may be -1.
 
     Parameters
     ----------
     x : (...)
-    shape : sizes, or one tuple of them.
+    sizes, shape : sizes, or one tuple of them.
 
     Raises
     ------
     ShapeError : the sizes do not multiply to the number of elements.
     """
-    if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
-        shape = tuple(shape[0])
+    if shape is not None:
+        sizes = gathered(sizes, shape, "reshape", "shape")
+    shape = tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes
     plain = not mode.tracing and _INTS.issuperset(map(type, shape))
     target = (_known_target if plain else _target)(x.shape, shape)
     return x if not _recorded(x) and same_shape(target, x.shape) else reshape_(x, new_shape=target)
@@ -142,13 +144,13 @@ def _sizes(shape: tuple[Any, ...]) -> tuple[Any, ...]:
     return integers(shape, "reshape", "shape")
 
 
-def view(x: Any, *shape: Any) -> Any:
+def view(x: Any, *shape: Any, size: Any = None) -> Any:
     """Like `reshape`, but refuses to copy.
 
     Parameters
     ----------
     x : (...)
-    shape : sizes, or one tuple of them.
+    shape, size : sizes, or one tuple of them.
 
     Raises
     ------
@@ -160,25 +162,27 @@ def view(x: Any, *shape: Any) -> Any:
             "view size is not compatible with input tensor's size and stride (at least one dimension spans across "
             "two contiguous subspaces). Use .reshape(...) instead."
         )
-    return reshape(x, *shape)
+    return reshape(x, *shape if size is None else gathered(shape, size, "view", "size"))
 
 
-def permute(x: Any, *dims: Any) -> Any:
-    """Dimensions in the order `dims`.
+def permute(x: Any, *order: Any, dims: Any = None) -> Any:
+    """Dimensions in another order.
 
     Parameters
     ----------
     x : (...)
-    dims : all dimensions, in their new order.
+    order, dims : all dimensions, in their new order, or one tuple of them.
 
     Raises
     ------
-    ShapeError : `dims` is not a permutation of the dimensions.
+    ShapeError : it is not a permutation of the dimensions.
     IndexRangeError : a dimension that does not exist.
     """
-    given = dims[0] if len(dims) == 1 and isinstance(dims[0], (tuple, list)) else dims
+    if dims is not None:
+        order = gathered(order, dims, "permute", "dims")
+    given = order[0] if len(order) == 1 and isinstance(order[0], (tuple, list)) else order
     plain = _INTS.issuperset(map(type, given))
-    return permute_(x, dims=(known_order if plain else order)(tuple(given), x.ndim))
+    return permute_(x, dims=(known_order if plain else order_of)(tuple(given), x.ndim))
 
 
 def transpose(x: Any, dim0: int, dim1: int) -> Any:
@@ -261,18 +265,20 @@ def unsqueeze(x: Any, dim: int) -> Any:
     return reshape(x, (*x.shape[:at], 1, *x.shape[at:]))
 
 
-def expand(x: Any, *shape: Any) -> Any:
+def expand(x: Any, *shape: Any, size: Any = None) -> Any:
     """`x` with sizes of 1 repeated to `shape`; -1 keeps a size.
 
     Parameters
     ----------
     x : (...)
-    shape : sizes, or one tuple of them.
+    shape, size : sizes, or one tuple of them.
 
     Raises
     ------
     ShapeError : a size other than 1 would have to change.
     """
+    if size is not None:
+        shape = gathered(shape, size, "expand", "size")
     given = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
     plain = not mode.tracing and _INTS.issuperset(map(type, given))
     target = (known_expansion if plain else expansion)(x.shape, tuple(given))
@@ -285,15 +291,13 @@ def broadcast_to(x: Any, shape: Any) -> Any:
     Parameters
     ----------
     x : (...)
-    shape : tuple of sizes.
+    shape : tuple of sizes; -1 keeps a size.
 
     Raises
     ------
     ShapeError : `x` does not broadcast to it.
     """
-    target = integers(shape, "broadcast_to", "shape")
-    broadcast_shapes(x.shape, target, op="broadcast_to")
-    return expand(x, target)
+    return expand(x, integers(shape, "broadcast_to", "shape"))
 
 
 def sum_to(x: Any, shape: tuple[Any, ...]) -> Any:
