@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from common.op import Op
 
-NO_ATTRS: dict[str, Any] = {}
+
+class Attrs(dict[str, Any]):
+    """Attributes that are made once and then passed again: as part of a key they are themselves."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__  # type: ignore[assignment]
+
+
+NO_ATTRS: dict[str, Any] = Attrs()
 
 
 #: Per type of operand its priority and how it is applied to.
@@ -24,6 +32,8 @@ def apply(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any] = NO_ATTRS) 
     handler, priority = None, 0
     for operand in operands:
         rank, found = _kinds.get(type(operand)) or _kind(type(operand))
+        if rank > 1:  # tensors of all engines are applied to alike
+            return found(op, operands, attrs)
         if rank > priority:
             handler, priority = found, rank
     return (handler or run)(op, operands, attrs)

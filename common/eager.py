@@ -17,6 +17,7 @@ import numpy as np
 from common import apply
 from common import eager_kernels as kernels
 from common import op as ops
+from common.apply import Attrs
 from common.autograd.tape import fit
 from common.dtypes import compute_dtypes, operand_dtypes
 from common.errors import DivisionByZeroError, IndexRangeError
@@ -71,14 +72,15 @@ _lock = Lock()
 
 
 def recipe(op: Op, forms: tuple[Any, ...], attrs: Mapping[str, Any]) -> Recipe:
-    """The recipe of an op for operands of these forms."""
-    items: Any = ()
+    """The recipe of an op for operands of these forms; its key is op, forms one after the other, and attributes."""
+    key: list[Any] = [op]
+    for form in forms:
+        key += form if type(form) is tuple else (form,)
     if attrs:
         # equality does not tell 0.0, -0.0 and False apart; without operands, attributes are such values
-        items = tuple(attrs.items()) if forms else repr(attrs)
-    key = (op, forms, items)
+        key.append(repr(attrs) if not forms else attrs if type(attrs) is Attrs else tuple(attrs.items()))
     try:
-        found = recipes.get(key)
+        found = recipes.get(tuple(key))
     except TypeError:  # an attribute that is a list
         return Recipe(op, forms, attrs)
     if found is None:
@@ -86,7 +88,7 @@ def recipe(op: Op, forms: tuple[Any, ...], attrs: Mapping[str, Any]) -> Recipe:
         with _lock:
             if len(recipes) >= _LIMIT:
                 del recipes[next(iter(recipes))]
-            recipes[key] = found
+            recipes[tuple(key)] = found
     return found
 
 
@@ -261,6 +263,12 @@ def _cached_number(value: Any, dtype: np.dtype) -> np.ndarray:
     return _make_number(value, dtype)
 
 
+@lru_cache(maxsize=64)
+def _cached_zero(text: str, dtype: np.dtype) -> np.ndarray:
+    """A zero by its text: equality does not tell 0.0 and -0.0 apart."""
+    return _make_number(-0.0 if text[0] == "-" else 0, dtype)
+
+
 def _make_number(value: Any, dtype: np.dtype) -> np.ndarray:
     if type(value) is int:
         check_range(value)
@@ -272,7 +280,7 @@ def _make_number(value: Any, dtype: np.dtype) -> np.ndarray:
 
 def number(value: bool | int | float, dtype: np.dtype) -> np.ndarray:
     """A Python number as a 0-d array, rounded once to `dtype`."""
-    return _cached_number(value, dtype) if value else _make_number(value, dtype)
+    return _cached_number(value, dtype) if value else _cached_zero(str(value), dtype)
 
 
 # ------------------------------------------------------------------ other kinds

@@ -95,7 +95,7 @@ def install_methods(cls: type[TensorBase]) -> None:
     for name, method in (_METHODS | put_methods.METHODS).items():
         setattr(cls, name, method)
     for dunder, name in _IN_PLACE.items():
-        in_place = _in_place(getattr(functional, name), name)
+        in_place = _in_place(getattr(functional, name), name, f"__{dunder}__")
         setattr(cls, f"{name}_", in_place)
         setattr(cls, f"__i{dunder}__", in_place)
     for dunder, name in _DIVIDING.items():
@@ -127,16 +127,15 @@ def _divmod(a: Any, b: Any) -> Any:
     return _functional("floor_divide")(a, b), _functional("remainder")(a, b)
 
 
-def _in_place(function: Any, name: str) -> Any:
+def _in_place(function: Any, name: str, operator: str) -> Any:
     def method(self: TensorBase, other: Any, **options: Any) -> TensorBase:
-        value = function(self, as_operand(other), **options)
+        short = not options and isinstance(other, TensorBase)  # the eager engine's operators are its short path
+        value = getattr(self, operator)(other) if short else function(self, as_operand(other), **options)
         node = value.grad_fn
         if node is not None and node.saved and isinstance(self.data, np.ndarray):
             # the op's own rules need the operand as it was before this write
-            node.saved = tuple(
-                np.array(x) if isinstance(x, np.ndarray) and np.may_share_memory(x, self.data) else x
-                for x in node.saved
-            )
+            shared = [isinstance(x, np.ndarray) and np.may_share_memory(x, self.data) for x in node.saved]
+            node.saved = tuple([np.array(x) if s else x for x, s in zip(node.saved, shared, strict=True)])
         return assign(self, value, name)
 
     return method
@@ -154,7 +153,12 @@ def assign(self: TensorBase, value: Any, name: str, part: Any = None) -> TensorB
     GradientError : a leaf that requires grad, outside `no_grad`; or another tensor shows the same memory.
     ShapeError : the result does not have the tensor's shape.
     """
-    recording = mode.is_grad_enabled()
+    recording, x, y = mode.is_grad_enabled(), self.data, value.data
+    if not mode.tracing and part is None and not (recording and (self.requires_grad or value.requires_grad)):
+        if type(x) is np.ndarray is type(y) and x.shape == y.shape and x.dtype == y.dtype:
+            log_write(x, *user_frame(2))
+            np.copyto(x, y)
+            return self
     if recording and self.requires_grad and self.is_leaf:
         raise GradientError(
             f"a leaf Variable that requires grad is being used in an in-place operation ({name}_). Use no_grad() for "

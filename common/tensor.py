@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from common import mode
+from common.apply import Attrs
 from common.autograd.tape import Edge, Node, next_number
 from common.dtypes import number_spec, operand_dtypes
 from common.eager import Recipe, recipe, recipes
@@ -184,16 +185,14 @@ def _cast_targets(op: Op, tiers: tuple[Any, ...]) -> tuple[Any, ...] | None:
     return targets if any(t is not None for t in targets) else None
 
 
-def record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    """Run an op on tensors and, where a gradient may be wanted, put a node on the tape."""
-    if mode.tracing:
-        if (trace := mode.current_trace()) is not None:
-            return _record_traced(trace, op, operands, attrs)
-        if (profile := mode.profiling.get()) is not None:
-            profile.begin()
+_NO_EDGE: tuple[Edge, ...] = (None,)
+
+
+def _operands(op: Op, operands: Sequence[Any], items: tuple[Any, ...]) -> tuple[list[Any], list[Edge], bool, Any]:
+    """Payloads and edges of operands of any kind, whether one requires grad, and the key of their recipe."""
     payloads: list[Any] = []
-    forms: list[Any] = []
     edges: list[Edge] = []
+    key: list[Any] = [op]
     wanted = False
     for x in operands:
         if isinstance(x, TensorBase):
@@ -201,7 +200,7 @@ def record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
             if not isinstance(data, _ndarray):
                 raise EscapedTracerError(x.describe_escape())
             payloads.append(data)
-            forms.append((data.shape, data.dtype))
+            key += data.shape, data.dtype
             if not x.requires_grad:
                 edges.append(None)
                 continue
@@ -212,14 +211,44 @@ def record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         if not isinstance(x, NUMBERS) or isinstance(x, np.generic):
             x = as_array(x)
         payloads.append(x)
-        forms.append((x.shape, x.dtype) if isinstance(x, _ndarray) else type(x))
+        if isinstance(x, _ndarray):
+            key += x.shape, x.dtype
+        else:
+            key.append(type(x))
         edges.append(None)
+    key.extend(items)
+    return payloads, edges, wanted, tuple(key)
+
+
+def record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    """Run an op on tensors and, where a gradient may be wanted, put a node on the tape."""
+    if mode.tracing and (trace := mode.current_trace()) is not None:
+        return _record_traced(trace, op, operands, attrs)
+    payloads: Any
+    edges: Any
+    items = () if not attrs else (attrs,) if type(attrs) is Attrs else (tuple(attrs.items()),)
+    if len(operands) == 1 and isinstance(x := operands[0], TensorBase) and type(data := x.data) is _ndarray:
+        payloads, key = (data,), (op, data.shape, data.dtype, *items)
+        wanted = x.requires_grad
+        edges = (x.edge,) if wanted else _NO_EDGE
+    elif (
+        len(operands) == 2
+        and isinstance(x := operands[0], TensorBase)
+        and isinstance(z := operands[1], TensorBase)
+        and type(data := x.data) is _ndarray
+        and type(other := z.data) is _ndarray
+    ):
+        payloads, key = (data, other), (op, data.shape, data.dtype, other.shape, other.dtype, *items)
+        wanted = x.requires_grad or z.requires_grad
+        edges = (x.edge, z.edge) if wanted else _NO_EDGE
+    else:
+        payloads, edges, wanted, key = _operands(op, operands, items)
     try:
-        found = recipes.get((op, tuple(forms), tuple(attrs.items()) if attrs else ()))
+        found = recipes.get(key)
     except TypeError:  # an attribute that is a list
         found = None
     if found is None:
-        found = recipe(op, tuple(forms), attrs)
+        found = recipe(op, tuple([(x.shape, x.dtype) if isinstance(x, _ndarray) else type(x) for x in payloads]), attrs)
     if found.casts:
         return record(op, cast_operands(op, operands), attrs)
     y = found.run(*payloads)

@@ -1,7 +1,8 @@
 """The eager tensor: an array, its place in the tape, and a short path for the commonest ops.
 
 The short path handles two tensors of one shape and dtype, or one tensor: a native builtin computes, and a node
-is put on the tape by plain assignments. Everything else takes `common.tensor.record`, with the same result.
+is put on the tape by plain assignments. A little longer is the way of two other tensors, or a tensor and a number, for
+whose forms there is a recipe. Everything else takes `common.tensor.record`, with the same result.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ import numpy as np
 from common import eager_kernels, mode
 from common import tensor as base
 from common.apply import NO_ATTRS
-from common.autograd import tape
+from common.autograd import collector, tape
 from common.autograd.tape import Edge, Node, next_number
 from common.create import to_array
 from common.dtypes import float32, float64
+from common.eager import recipes
 from common.errors import GradientError
 from common.frames import own_files, user_frame
 from common.leaf import Leaf
@@ -132,14 +134,14 @@ def _binary(op: Op) -> Callable[[Any, Any], Any]:
         if isinstance(b, TensorBase):
             x, z = a.data, b.data
         elif type(b) in NUMBERS:
-            return record(op, (a, b), NO_ATTRS)
+            return wider(a, b)
         else:
             return general(a, b)
         y = builtins[0](x, z)
         position = 0
         if y is None:
             if x.dtype is not float64 or (y := builtins[1](x, z)) is None:
-                return record(op, (a, b), NO_ATTRS)
+                return wider(a, b)
             position = 1
         t = _new(Tensor)
         t.data = y
@@ -171,6 +173,48 @@ def _binary(op: Op) -> Callable[[Any, Any], Any]:
             frame = _getframe(1)
             if own_files[frame.f_code.co_filename]:
                 node.code, node.lasti = user_frame(2)
+            else:
+                node.code, node.lasti = frame.f_code, frame.f_lasti
+            t.grad_fn = node
+            t.requires_grad = True
+        else:
+            t.grad_fn = None
+            t.requires_grad = False
+        return t
+
+    def wider(a: Tensor, b: Any) -> Any:
+        """A tensor or number b for which `operator` has no builtin."""
+        x = a.data
+        if tensor := type(b) not in NUMBERS:
+            z = b.data
+            found = recipes.get((op, x.shape, x.dtype, z.shape, z.dtype)) if type(z) is np.ndarray else None
+        else:
+            z = b
+            found = recipes.get((op, x.shape, x.dtype, type(b)))
+        if found is None or found.casts:
+            return record(op, (a, b), NO_ATTRS)
+        t = _new(Tensor)
+        t.data = y = found.run(x, z)
+        t.output_nr = 0
+        t._grad = None
+        if (a.requires_grad or (tensor and b.requires_grad)) and _grad_enabled():
+            node = _new(Node)
+            node.number = _next_number()
+            node.op = op
+            node.attrs = found.attrs
+            node.backward = found.backward
+            node.fit = found.forms
+            node.edges = (a.edge, b.edge if tensor else None)
+            if left:
+                node.saved = (x, z) if right else (x, y) if output else (x,)
+            elif right:
+                node.saved = (z, y) if output else (z,)
+            else:
+                node.saved = (y,) if output else ()
+            node.freed_by = None
+            frame = _getframe(2)
+            if own_files[frame.f_code.co_filename]:
+                node.code, node.lasti = user_frame(3)
             else:
                 node.code, node.lasti = frame.f_code, frame.f_lasti
             t.grad_fn = node
@@ -261,3 +305,4 @@ for _name, _function in SHORT.items():
     setattr(Tensor, _name, _function)
 Tensor.__neg__ = SHORT["neg"]  # type: ignore[method-assign]
 base.eager_class = Tensor
+collector.install()

@@ -87,7 +87,7 @@ class Trace:
         self._from_float: dict[int, bool] = {}
         self._arguments: list[tuple[Tracer, Value]] = []
         self._aliases: list[tuple[weakref.ref[Tracer], weakref.ref[Any]]] = []
-        self.families: dict[int, weakref.ref[Family]] = {}
+        self.families: dict[int, Family] = {}
         self._scope: list[str] = []
         self.origin: Any = None
 
@@ -236,10 +236,9 @@ class Trace:
             if value is not start or not chain:
                 continue
             if op.kind == "view":
-                known = family_of(operands[0])
-                steps = (*known[1], Step(op, attrs, None))
-                if known[0] is not None and all(step.position is None for step in steps):
-                    base = known[0].base
+                family, base, before = family_of(operands[0])
+                steps = (*before, Step(op, attrs, None))
+                if family is not None and all(step.position is None for step in steps):
                     if placed(base.shape, path_along(steps)) is None:
                         continue
                 elif op.strided(*strided, **attrs) is None:

@@ -27,23 +27,19 @@ class Family:
 
     Attributes
     ----------
-    base : kept by its views, as in PyTorch; it does not keep the family.
     views : in order of creation, held weakly; dead entries are dropped as the list doubles.
     """
 
-    __slots__ = ("__weakref__", "base", "limit", "views")
+    __slots__ = ("__weakref__", "limit", "views")
 
-    def __init__(self, base: Any) -> None:
-        self.base = base
+    def __init__(self) -> None:
         self.views: list[ref[Any]] = []
         self.limit = 16
 
-    def add(self, view: Any) -> None:
-        """Take up a view."""
-        self.views.append(ref(view))
-        if len(self.views) > self.limit:
-            self.views = [r for r in self.views if r() is not None]
-            self.limit = 2 * len(self.views) + 16
+    def drop_dead(self) -> None:
+        """Forget views that are gone."""
+        self.views = [r for r in self.views if r() is not None]
+        self.limit = 2 * len(self.views) + 16
 
     def alive(self) -> list[Any]:
         """The live views in order of creation."""
@@ -58,40 +54,41 @@ class Step(NamedTuple):
     position: int | None
 
 
-class Place(NamedTuple):
-    """What a view knows of its family; made without recording, it has none."""
+#: What a view knows of its family, a plain tuple because every view makes one: the family, its base, the `Place` of
+#: the operand (None for the base itself), op, attributes and position of the last step. A view that was made without
+#: recording has no family. Views keep the base, as in PyTorch; the base keeps its family, and that keeps nobody.
+Place = tuple[Family | None, Any, Any, Op | None, Any, int | None]
 
-    family: Family | None
-    steps: tuple[Step, ...]
-
-
-_UNRECORDED = Place(None, ())
+_UNRECORDED: Place = (None, None, None, None, None, None)
 
 
 def note_view(x: Any, view: Any, op: Op, attrs: Any, position: int | None = None) -> None:
     """Note that `view`, a result of `op`, shows elements of `x`."""
-    trace = mode.current_trace()
-    if trace is None and not mode.grad_mode.get():
+    trace: Any = mode.current_trace() if mode.tracing else None
+    if trace is None and not _grad_enabled():
         view._family = _UNRECORDED
         return
     captured = trace is not None and isinstance(x.data, np.ndarray)
     known = trace.families.get(id(x)) if captured else getattr(x, "_family", None)
-    steps: tuple[Step, ...] = ()
-    if type(known) is Place:
-        family, steps = known
+    if type(known) is tuple:
+        family, base, *_ = known
         if family is None:
             view._family = known
             return
     else:
-        family = known() if known is not None else None
+        family, base = known, x
         if family is None:
-            family = Family(x)
+            family = Family()
             if captured:
-                trace.families[id(x)] = ref(family)
+                trace.families[id(x)] = family
             else:
-                x._family = ref(family)
-    view._family = Place(family, (*steps, Step(op, attrs, position)))
-    family.add(view)
+                x._family = family
+        known = None
+    view._family = (family, base, known, op, attrs, position)
+    views = family.views
+    views.append(ref(view))
+    if len(views) > family.limit:
+        family.drop_dead()
 
 
 def _note_array(x: Any, view: Any, op: Op, attrs: Any, position: int | None = None) -> None:
@@ -103,16 +100,31 @@ def _note_array(x: Any, view: Any, op: Op, attrs: Any, position: int | None = No
 
 
 tensors._note_view = _note_array
+_grad_enabled = mode.grad_mode.get
 
 
-def family_of(x: Any) -> tuple[Family | None, tuple[Step, ...]]:
-    """The family of a tensor and the chain to it, which is empty for the base."""
+def _known(x: Any) -> Any:
+    """The family of a base, the place of a view, None for other tensors."""
     trace = mode.current_trace()
-    captured = trace is not None and isinstance(x.data, np.ndarray)
-    known = trace.families.get(id(x)) if captured else getattr(x, "_family", None)
-    if type(known) is Place:
-        return known
-    return (known() if known is not None else None), ()
+    if trace is not None and isinstance(x.data, np.ndarray):
+        return trace.families.get(id(x))
+    return getattr(x, "_family", None)
+
+
+def family_of(x: Any) -> tuple[Family | None, Any, tuple[Step, ...]]:
+    """The family of a tensor, its base, and the chain to the tensor, which is empty for the base."""
+    known = _known(x)
+    return (known[0], known[1], steps_to(known)) if type(known) is tuple else (known, x, ())
+
+
+def steps_to(place: Place) -> tuple[Step, ...]:
+    """The chain to a view."""
+    steps: list[Step] = []
+    at: Any = place
+    while at is not None and at[0] is not None:
+        steps.append(Step(*at[3:]))
+        at = at[2]
+    return tuple(reversed(steps))
 
 
 def path_along(steps: tuple[Step, ...]) -> Path:
@@ -128,13 +140,12 @@ def path_of(x: Any, name: str) -> Path:
     GradientError : the view was made under `no_grad`, by an op with several views, or shows a leaf that requires grad.
     ShapeError : several of its elements are one element of memory.
     """
-    family, steps = family_of(x)
+    family, base, steps = family_of(x)
     if family is None:
         raise GradientError(
             f"{name}_(): a view was created in no_grad mode and is being modified inplace with grad mode enabled. Make "
             "the view outside of no_grad(), or write to it inside"
         )
-    base = family.base
     if base.grad_fn is None and base.requires_grad:
         raise GradientError(
             f"a view of a leaf Variable that requires grad is being used in an in-place operation ({name}_). Use "
@@ -157,7 +168,7 @@ def path_of(x: Any, name: str) -> Path:
 
 def require_writable(x: Any, name: str) -> None:
     """Refuse a write with history to a tensor that may not have one; see `path_of`."""
-    if family_of(x)[1] or getattr(x, "_family", None) is _UNRECORDED:
+    if type(_known(x)) is tuple or getattr(x, "_family", None) is _UNRECORDED:
         path_of(x, name)
 
 
@@ -178,10 +189,10 @@ def rebind(x: Any, value: Any, name: str, with_history: bool) -> None:
     trace = mode.current_trace()
     if trace is None and not with_history:
         return
-    family, steps = family_of(x)
+    family, base, steps = family_of(x)
     with mode.set_grad_enabled(with_history):
         if steps and family is not None:
-            base, path = family.base, path_of(x, name) if with_history else path_along(steps)
+            path = path_of(x, name) if with_history else path_along(steps)
             if trace is None:
                 _move(base, _written(base, value, path), 0)
             else:
@@ -195,7 +206,7 @@ def rebind(x: Any, value: Any, name: str, with_history: bool) -> None:
             if with_history and not (x.grad_fn is None and not value.requires_grad):
                 _move(x, value.grad_fn, value.output_nr, value.requires_grad)
         if family is not None:
-            _regenerate(family, trace, with_history)
+            _regenerate(family, base, trace, with_history)
 
 
 def _written(base: Any, value: Any, path: Path) -> Node:
@@ -218,11 +229,11 @@ def _move(x: Any, node: Node | None, output: int, requires_grad: bool = True) ->
         hooks.retain_grad(x)
 
 
-def _regenerate(family: Family, trace: Any, with_history: bool) -> None:
+def _regenerate(family: Family, base: Any, trace: Any, with_history: bool) -> None:
     """Make all live views anew from the base."""
     alive = family.alive()
     for view in alive:
-        made = _replayed(family.base, view._family.steps)
+        made = _replayed(base, steps_to(view._family))
         if trace is not None:
             trace.set_elements(view, made)
         if with_history:

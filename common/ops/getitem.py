@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from common import mode
+from common.apply import Attrs, apply
 from common.dim import Dim
 from common.errors import ArgumentError, IndexRangeError
 from common.ops.places import INDEX_DTYPES, index_get
-from common.ops.view import reshape, slice_
+from common.ops.view import known_sizes, reshape, reshape_, slice_
 from common.tensor import TensorBase
 
 
@@ -32,13 +33,30 @@ def getitem(x: Any, key: Any) -> Any:
     if isinstance(key, TensorBase) and key.dtype in INDEX_DTYPES and key.ndim > 0 and x.ndim > 0:
         return index_get(x, (key,), 0)
     keys = key if isinstance(key, tuple) else (key,)
-    if not is_plain(keys) and not all(map(is_basic, keys)):
+    plain = is_plain(keys)
+    if plain and not mode.tracing:
+        attrs, shape = _known_part(x.shape, _hashable(keys))
+        part = apply(slice_, (x,), attrs)
+        return part if shape is None else apply(reshape_, (part,), known_sizes(shape))
+    if not plain and not all(map(is_basic, keys)):
         from common.ops.advanced import read
 
         return read(x, keys)
     starts, sizes, steps, shape = place(x.shape, keys)
     part = slice_(x, starts=starts, sizes=sizes, steps=steps)
     return part if shape is None else reshape(part, shape)
+
+
+def _hashable(keys: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A plain key with tuples for slices, which have no hash before Python 3.12."""
+    return tuple([(k.start, k.stop, k.step) if type(k) is slice else k for k in keys])
+
+
+@lru_cache(maxsize=4096)
+def _known_part(extents: tuple[int, ...], keys: tuple[Any, ...]) -> tuple[Attrs, Any]:
+    """Attributes of the slice that a plain key stands for, and the result's shape where that is not the sizes."""
+    starts, sizes, steps, shape = _known_place(extents, keys)
+    return Attrs(starts=starts, sizes=sizes, steps=steps), shape
 
 
 def is_plain(keys: tuple[Any, ...]) -> bool:
@@ -58,7 +76,7 @@ _PLAIN_KEYS = frozenset((int, slice, type(None), type(Ellipsis)))
 
 @lru_cache(maxsize=4096)
 def _known_place(extents: tuple[int, ...], keys: tuple[Any, ...]) -> tuple[Any, ...]:
-    """`place` for sizes that are numbers; slices, which have no hash in Python 3.11, come as tuples."""
+    """`place` for sizes that are numbers and a hashable key."""
     return _place(extents, tuple(slice(*k) if type(k) is tuple else k for k in keys))
 
 
@@ -72,7 +90,7 @@ def place(extents: tuple[Any, ...], keys: tuple[Any, ...]) -> tuple[Any, ...]:
     """
     if mode.tracing or not is_plain(keys):
         return _place(extents, keys)
-    return _known_place(extents, tuple([(k.start, k.stop, k.step) if type(k) is slice else k for k in keys]))
+    return _known_place(extents, _hashable(keys))
 
 
 def _place(extents: tuple[Any, ...], keys: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from common.apply import apply
+from common.apply import Attrs, apply
 from common.dim import same
 from common.errors import DTypeError, ShapeError
 from common.op import NativeCall
@@ -91,8 +91,8 @@ bmm_ = kernel(
 )  # fmt: skip
 
 
-_PLAIN = {"trans_a": False, "trans_b": False}
-_TRANSPOSED = {"trans_a": False, "trans_b": True}
+_PLAIN = Attrs(trans_a=False, trans_b=False)
+_TRANSPOSED = Attrs(trans_a=False, trans_b=True)
 
 
 def _column(x: Any) -> Any:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from common.aliases import accept_numpy_names
-from common.apply import apply
+from common.apply import Attrs, apply
 from common.arguments import integer, integers
 from common.dtypes import bool_
 from common.errors import DTypeError, IndexRangeError, ShapeError
@@ -54,6 +55,18 @@ def normalize_dim(dim: int, ndim: int, op: str) -> int:
             f"{op}(): Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {dim})"
         )
     return dim % limit
+
+
+def reduced(dim: Any, keepdim: bool, ndim: int, op: str) -> Any:
+    """The attributes of a reduction."""
+    if (dim is None or type(dim) is int) and type(keepdim) is bool:
+        return _known_reduced(dim, keepdim, ndim, op)
+    return {"dim": normalize_dims(dim, ndim, op), "keepdim": keepdim}
+
+
+@lru_cache(maxsize=1024)
+def _known_reduced(dim: int | None, keepdim: bool, ndim: int, op: str) -> Attrs:
+    return Attrs(dim=normalize_dims(dim, ndim, op), keepdim=keepdim)
 
 
 def kept(shape: Any, dim: tuple[int, ...]) -> tuple[Any, ...]:
@@ -135,7 +148,7 @@ def sum(x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) ->
     """
     if dtype is not None:
         return converted(sum(converted(x, dtype), dim, keepdim), dtype)
-    return apply(sum_, (x,), {"dim": normalize_dims(dim, x.ndim, "sum"), "keepdim": keepdim})
+    return apply(sum_, (x,), reduced(dim, keepdim, x.ndim, "sum"))
 
 
 @accept_numpy_names
@@ -155,7 +168,7 @@ def mean(x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -
     """
     x = converted(x, dtype)
     require_float("mean", x)
-    return mean_(x, dim=normalize_dims(dim, x.ndim, "mean"), keepdim=keepdim)
+    return apply(mean_, (x,), reduced(dim, keepdim, x.ndim, "mean"))
 
 
 @accept_numpy_names
@@ -172,7 +185,7 @@ def amax(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     ------
     ShapeError : a reduced dimension has size 0.
     """
-    return amax_(x, dim=normalize_dims(dim, x.ndim, "amax"), keepdim=keepdim)
+    return apply(amax_, (x,), reduced(dim, keepdim, x.ndim, "amax"))
 
 
 @accept_numpy_names
@@ -189,7 +202,7 @@ def amin(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     ------
     ShapeError : a reduced dimension has size 0.
     """
-    return amin_(x, dim=normalize_dims(dim, x.ndim, "amin"), keepdim=keepdim)
+    return apply(amin_, (x,), reduced(dim, keepdim, x.ndim, "amin"))
 
 
 __all__ = ["amax", "amin", "mean", "sum"]

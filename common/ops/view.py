@@ -9,6 +9,7 @@ import numpy as np
 
 from common import mode
 from common.aliases import accept_numpy_names
+from common.apply import Attrs, apply
 from common.arguments import gathered, integer, integers
 from common.dim import same, same_shape
 from common.errors import IndexRangeError, ShapeError
@@ -113,7 +114,20 @@ def reshape(x: Any, *sizes: Any, shape: Any = None) -> Any:
     shape = tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes
     plain = not mode.tracing and _INTS.issuperset(map(type, shape))
     target = (_known_target if plain else _target)(x.shape, shape)
-    return x if not _recorded(x) and same_shape(target, x.shape) else reshape_(x, new_shape=target)
+    if not _recorded(x) and same_shape(target, x.shape):
+        return x
+    return apply(reshape_, (x,), known_sizes(target) if plain else {"new_shape": target})
+
+
+@lru_cache(maxsize=4096)
+def known_sizes(shape: tuple[int, ...]) -> Attrs:
+    """The attributes of ops that are asked for sizes."""
+    return Attrs(new_shape=shape)
+
+
+@lru_cache(maxsize=1024)
+def _known_dims(dims: tuple[int, ...]) -> Attrs:
+    return Attrs(dims=dims)
 
 
 def _target(old: tuple[Any, ...], shape: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -182,7 +196,8 @@ def permute(x: Any, *order: Any, dims: Any = None) -> Any:
         order = gathered(order, dims, "permute", "dims")
     given = order[0] if len(order) == 1 and isinstance(order[0], (tuple, list)) else order
     plain = _INTS.issuperset(map(type, given))
-    return permute_(x, dims=(known_order if plain else order_of)(tuple(given), x.ndim))
+    known = (known_order if plain else order_of)(tuple(given), x.ndim)
+    return apply(permute_, (x,), _known_dims(known))
 
 
 def transpose(x: Any, dim0: int, dim1: int) -> Any:
@@ -198,7 +213,7 @@ def transpose(x: Any, dim0: int, dim1: int) -> Any:
     IndexRangeError : a dimension that does not exist.
     """
     plain = type(dim0) is int and type(dim1) is int
-    return permute_(x, dims=(known_swap if plain else swap)(x.ndim, dim0, dim1))
+    return apply(permute_, (x,), _known_dims((known_swap if plain else swap)(x.ndim, dim0, dim1)))
 
 
 def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
@@ -282,7 +297,9 @@ def expand(x: Any, *shape: Any, size: Any = None) -> Any:
     given = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
     plain = not mode.tracing and _INTS.issuperset(map(type, given))
     target = (known_expansion if plain else expansion)(x.shape, tuple(given))
-    return x if same_shape(target, x.shape) and not _recorded(x) else expand_(x, new_shape=target)
+    if not _recorded(x) and same_shape(target, x.shape):
+        return x
+    return apply(expand_, (x,), known_sizes(target) if plain else {"new_shape": target})
 
 
 def broadcast_to(x: Any, shape: Any) -> Any:

@@ -1,0 +1,79 @@
+"""Gate: a training step's peak of memory is at most 1.1 times PyTorch eager's, each in a process of its own."""
+
+import json
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.bootstrap import ROOT
+from benchmarks.oneoff import child_environment
+
+BOUND = 1.1
+
+PROGRAM = """
+import gc, importlib, json, sys
+import numpy as np
+from benchmarks.memory import peak
+
+name, sizes, batch = sys.argv[1], json.loads(sys.argv[2]), int(sys.argv[3])
+tw = importlib.import_module(name)
+nn, optim = (importlib.import_module(f"{name}.{part}") for part in ("nn", "optim"))
+if name == "torch":
+    tw.set_num_threads(1)
+rng = np.random.default_rng(0)
+
+def training(sizes, batch):
+    layers = []
+    for a, b in zip(sizes, sizes[1:]):
+        layers += [nn.Linear(a, b), nn.ReLU()]
+    model, loss = nn.Sequential(*layers[:-1]), nn.CrossEntropyLoss()
+    sgd = optim.SGD(model.parameters(), lr=1e-3)
+    x = tw.tensor(rng.normal(size=(batch, sizes[0])).astype(np.float32))
+    labels = tw.tensor(rng.integers(0, sizes[-1], batch))
+    def step():
+        sgd.zero_grad()
+        loss(model(x), labels).backward()
+        sgd.step()
+    return step
+
+small = training([8, 16, 10], 4)
+for _ in range(3):
+    small()
+gc.collect()
+open("/proc/self/clear_refs", "w").write("5")  # the peak so far is forgotten
+start = peak()
+step = training(sizes, batch)
+for _ in range(3):
+    step()
+print(peak() - start)
+"""
+
+NETWORKS = {
+    "784-512-512-10": ([784, 512, 512, 10], 128),
+    "deep": ([256] * 40 + [10], 1024),
+    "wide": ([784, 2048, 2048, 10], 4096),
+}
+
+
+def peak_of_training(framework: str, name: str) -> int:
+    """Bytes at the peak of three steps, beyond what the process had before."""
+    sizes, batch = NETWORKS[name]
+    command = [sys.executable, "-c", PROGRAM, framework, json.dumps(sizes), str(batch)]
+    done = subprocess.run(command, env=child_environment(), cwd=ROOT, capture_output=True, text=True, check=True)
+    return int(done.stdout)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_peak_of_a_training_step(benchmark: Any, name: str) -> None:
+    if not Path("/proc/self/clear_refs").exists():
+        pytest.fail("this gate needs Linux: only there a process can ask for the peak of a part of its life")
+    ours = benchmark.pedantic(peak_of_training, ("dynamic", name), rounds=1)
+    benchmark.extra_info["bytes"] = {"dynamic": ours}
+    if find_spec("torch"):
+        theirs = peak_of_training("torch", name)
+        benchmark.extra_info["bytes"]["torch"] = theirs
+        assert ours <= BOUND * theirs, f"{ours / 1e6:.1f} MB, PyTorch {theirs / 1e6:.1f} MB"
