@@ -76,6 +76,8 @@ def _near(*centres: float, low: float = -40.0, high: float = -1.0) -> Callable[.
 
 
 def _near_multiples_of_half_pi(limit: float, limit32: float) -> Callable[..., list[np.ndarray]]:
+    """Multiples below 2^limit: beyond, products with the rounded pi/2 are near none."""
+
     def points(rng: np.random.Generator, count: int, wide: bool) -> list[np.ndarray]:
         whole = 2.0 ** rng.uniform(0, (limit if wide else limit32) - 1, count) * rng.choice([-1.0, 1.0], count)
         return [np.rint(whole) * (np.pi / 2)]

@@ -10,9 +10,12 @@ from typing import Any, TypeVar
 F = TypeVar("F", bound=Callable[..., Any])
 
 grad_mode: ContextVar[bool] = ContextVar("twingrad_grad_mode", default=True)
+#: The profile that is open in this context, see `common.profiler`; read only while `tracing` is not 0.
+profiling: ContextVar[Any] = ContextVar("twingrad_profile", default=None)
 _trace: ContextVar[Any] = ContextVar("twingrad_trace", default=None)
 
-#: Number of open traces in the process; the eager engine's hot path reads this before the ContextVar.
+#: Number of open traces, profiles and other observers in the process; the eager engine's hot path reads this before the
+#: ContextVars.
 tracing = 0
 
 
@@ -89,6 +92,61 @@ class enable_grad(set_grad_enabled):
 
     def __init__(self) -> None:
         super().__init__(True)
+
+
+_inference: ContextVar[bool] = ContextVar("twingrad_inference_mode", default=False)
+
+
+class inference_mode(set_grad_enabled):
+    """Context manager and decorator for programs that never ask for a gradient; records as little as `no_grad`.
+
+    Parameters
+    ----------
+    mode : False ends the mode inside a block, and records again; or the function, as in ``@inference_mode``.
+
+    Notes
+    -----
+    PyTorch refuses to record tensors made in this mode later on. Here they are plain tensors, as those of `no_grad`:
+    a mark on each would cost time in every program.
+
+    Examples
+    --------
+    >>> with inference_mode():
+    ...     is_inference_mode_enabled(), is_grad_enabled()
+    (True, False)
+    """
+
+    def __new__(cls, mode: Any = True) -> Any:
+        """The context; used as ``@inference_mode``, the decorated function."""
+        return object.__new__(cls) if isinstance(mode, bool) else cls()(mode)
+
+    def __init__(self, mode: Any = True) -> None:
+        super().__init__(not mode)
+        self._inference: list[Token[bool]] = []
+
+    def __enter__(self) -> None:
+        self._inference.append(_inference.set(not self.mode))
+        super().__enter__()
+
+    def __exit__(self, *exc: object) -> None:
+        super().__exit__(*exc)
+        _inference.reset(self._inference.pop())
+
+    def __call__(self, function: F) -> F:
+        """Decorate: every call of `function` runs in a context of its own."""
+        enabled = not self.mode
+
+        @functools.wraps(function)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            with inference_mode(enabled):
+                return function(*args, **kwargs)
+
+        return wrapper  # type: ignore[return-value]
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether `inference_mode` is on in this context."""
+    return _inference.get()
 
 
 def is_grad_enabled() -> bool:

@@ -130,7 +130,8 @@ TRANSFORMS: dict[str, Any] = {
 }  # fmt: skip
 MODES: dict[str, Any] = {
     "no_grad": mode.no_grad, "enable_grad": mode.enable_grad, "set_grad_enabled": mode.set_grad_enabled,
-    "is_grad_enabled": mode.is_grad_enabled,
+    "is_grad_enabled": mode.is_grad_enabled, "inference_mode": mode.inference_mode,
+    "is_inference_mode_enabled": mode.is_inference_mode_enabled,
 }  # fmt: skip
 OUTSIDE: dict[str, Any] = {
     "set_printoptions": printing.set_printoptions,
@@ -150,9 +151,9 @@ RANDOM: dict[str, Any] = {
 }  # fmt: skip
 
 #: Everything at the top level of an engine that this module provides; the engines add `function`, `Tensor`, and
-#: the modules `nn`, `optim`, `autograd` and `random`.
+#: the modules `nn`, `optim`, `autograd`, `profiler` and `random`.
 NAMES = (*FUNCTIONS, *CREATION, *TRANSFORMS, *MODES, *OUTSIDE, *THREADS, *DTYPES, *RANDOM)
-ENGINE_NAMES = ("Tensor", "autograd", "func", "function", "nn", "optim", "random", "utils")
+ENGINE_NAMES = ("Tensor", "autograd", "func", "function", "nn", "optim", "profiler", "random", "utils")
 
 
 def on_demand(space: dict[str, Any], *tables: tuple[Callable[..., Any], dict[str, Any]]) -> tuple[Any, Any]:

@@ -222,8 +222,11 @@ def _operands(op: Op, operands: Sequence[Any], items: tuple[Any, ...]) -> tuple[
 
 def record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     """Run an op on tensors and, where a gradient may be wanted, put a node on the tape."""
-    if mode.tracing and (trace := mode.current_trace()) is not None:
-        return _record_traced(trace, op, operands, attrs)
+    if mode.tracing:
+        if (trace := mode.current_trace()) is not None:
+            return _record_traced(trace, op, operands, attrs)
+        if (profile := mode.profiling.get()) is not None:
+            profile.begin()
     payloads: Any
     edges: Any
     items = () if not attrs else (attrs,) if type(attrs) is Attrs else (tuple(attrs.items()),)

@@ -26,6 +26,7 @@ from dynamic import autograd as autograd
 from dynamic import func as func
 from dynamic import nn as nn
 from dynamic import optim as optim
+from dynamic import profiler as profiler
 from dynamic import random as random
 from dynamic import utils as utils
 from dynamic.binding import bind, bind_creation

@@ -29,6 +29,7 @@ from static import autograd as autograd
 from static import func as func
 from static import nn as nn
 from static import optim as optim
+from static import profiler as profiler
 from static import random as random
 from static import utils as utils
 from static.binding import TRANSFORMS, bind, bind_creation

@@ -65,8 +65,12 @@ class Function:
         TraceError : the function asks a traced value for its elements.
         ArgumentError, DTypeError : an argument that no program can take.
         """
-        if mode.tracing and mode.current_trace() is not None:
-            return self.target(*args, **kwargs)
+        if mode.tracing:
+            if mode.current_trace() is not None:
+                return self.target(*args, **kwargs)
+            if (profile := mode.profiling.get()) is not None:
+                with profile.span(self.__name__, "compiled", args):
+                    return self._general(args, kwargs)
         if self._last is not None and not kwargs:
             traced, plan = self._last
             if not traced.trace.assumed or traced.state_objection() is None:

@@ -1,5 +1,6 @@
 """What programs do with the recorded graph: `autograd.graph` of both engines."""
 
+import common.autograd.saved_values  # noqa: F401  gives nodes their `_saved_*`
 from common.autograd.hooks import RemovableHandle, register_multi_grad_hook
 from common.autograd.observe import saved_tensors_hooks
 from common.autograd.recorded import GradientEdge, execution_order, get_gradient_edge, iter_graph, to_networkx

@@ -220,6 +220,7 @@ class HookedPass:
         for leaf, latest in last.items():
             self._leaves.setdefault(latest, []).append(leaf)
         self._all = last
+        self._profile = _profile()
 
     def reaches(self, edge: Edge) -> bool:
         """Whether the pass computes the gradient of a slot."""
@@ -269,17 +270,23 @@ class HookedPass:
     def before(self, node: Node, g: Any) -> Any:
         """Run a node's pre-hooks on the gradients of its outputs."""
         hooks = getattr(node, "_hooks", None)
-        if hooks is None or not hooks.before:
-            return g
-        grads = tuple(self._tensor(x) for x in (g if node.op.nout > 1 else (g,)))
-        for hook in list(hooks.before.values()):
-            new = hook(grads)
-            grads = grads if new is None else tuple(new) if isinstance(new, (tuple, list)) else (new,)
-        bare = tuple(self._payload(x) for x in grads)
-        return bare if node.op.nout > 1 else bare[0]
+        if hooks is not None and hooks.before:
+            grads = tuple(self._tensor(x) for x in (g if node.op.nout > 1 else (g,)))
+            for hook in list(hooks.before.values()):
+                new = hook(grads)
+                grads = grads if new is None else tuple(new) if isinstance(new, (tuple, list)) else (new,)
+            bare = tuple(self._payload(x) for x in grads)
+            g = bare if node.op.nout > 1 else bare[0]
+        if self._profile is not None:
+            self._rule = self._profile.open()
+        return g
 
     def after(self, node: Node, contributions: tuple[Any, ...], g: Any) -> tuple[Any, ...]:
         """Run a node's hooks on the gradients of its inputs and outputs."""
+        if self._profile is not None:
+            gs = g if node.op.nout > 1 else (g,)
+            frame = node.code, node.lasti
+            self._profile.close(self._rule, node.name(), "rule", [x for x in gs if x is not None], node.number, frame)
         if checking.get() and mode.current_trace() is None:
             check_contributions(node, contributions, g)
         hooks = getattr(node, "_hooks", None)
@@ -320,17 +327,27 @@ class HookedPass:
 
     def __enter__(self) -> HookedPass:
         self._token = _running.set(self)
+        if self._profile is not None:
+            self._pass = self._profile.open()
         return self
 
     def __exit__(self, *exc: object) -> None:
         _running.reset(self._token)
+        if self._profile is not None:
+            self._profile.close(self._pass, "backward", "backward")
+
+
+def _profile() -> Any:
+    """The profile that is open; a trace is not measured."""
+    return mode.profiling.get() if mode.current_trace() is None else None
 
 
 def watched_pass(order: Sequence[Node], useful: set[Any] | None, roots: Sequence[Edge], *how: Any) -> HookedPass | None:
-    """A pass over the useful nodes of `order` if any node or leaf has hooks, or results are checked; else None."""
+    """A pass over the useful nodes of `order` if any node or leaf has hooks, or something watches; else None."""
     edges = itertools.chain(roots, *(node.edges for node in order))
     watched = (
         checking.get()
+        or _profile() is not None
         or any(hasattr(node, "_hooks") for node in order)
         or any(hasattr(edge, "_hooks") for edge in edges if isinstance(edge, TensorBase))
     )

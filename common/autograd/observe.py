@@ -1,4 +1,4 @@
-"""What watches the ops of a context as they run: hooks on saved values, and the search for the first non-finite result.
+"""What watches the ops of a context as they run: hooks on saved values, profiles, the search for non-finite results.
 
 While something watches, ops take the general path (`mode.tracing` is not 0), so programs that nobody watches pay
 nothing. In a trace nothing is watched: there are no elements yet.
@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from common import mode
-from common.autograd import tape
 from common.autograd.tape import Node
 from common.errors import ArgumentError, GradientError
 from common.frames import locate, user_frame
@@ -25,7 +24,7 @@ packers: ContextVar[tuple[Any, ...]] = ContextVar("twingrad_saved_tensors_hooks"
 checking: ContextVar[bool] = ContextVar("twingrad_anomaly", default=False)
 
 
-class _Watching:
+class Watching:
     """Context manager, and decorator, that sets a variable of the context while ops take the general path."""
 
     def __init__(self, variable: ContextVar[Any], value: Callable[[], Any]) -> None:
@@ -34,7 +33,6 @@ class _Watching:
 
     def __enter__(self) -> Any:
         mode.tracing += 1
-        tape.hooks_seen = True
         self._tokens.append(self._variable.set(self._value()))
         return self
 
@@ -47,13 +45,13 @@ class _Watching:
 
         @functools.wraps(function)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
-            with _Watching(self._variable, self._value):
+            with Watching(self._variable, self._value):
                 return function(*args, **kwargs)
 
         return wrapper
 
 
-class saved_tensors_hooks(_Watching):
+class saved_tensors_hooks(Watching):
     """Context manager: what ops save for backward goes through ``pack``, and comes back through ``unpack``.
 
     Parameters
@@ -76,7 +74,7 @@ class saved_tensors_hooks(_Watching):
         super().__init__(packers, lambda: (*packers.get(), (pack_hook, unpack_hook)))
 
 
-class detect_anomaly(_Watching):
+class detect_anomaly(Watching):
     """Context manager: the first op whose inputs are finite and whose result is not raises, forward and backward.
 
     Parameters
@@ -129,7 +127,6 @@ class set_detect_anomaly:
         if on is not set_detect_anomaly._held:
             set_detect_anomaly._held = on
             mode.tracing += 1 if on else -1
-            tape.hooks_seen = True
 
 
 def is_anomaly_enabled() -> bool:
@@ -169,6 +166,9 @@ class Packed:
 
 def watch(op: Op, payloads: list[Any], y: Any, node: Node | None) -> None:
     """Look at an op that has run outside a trace."""
+    profile = mode.profiling.get()
+    if profile is not None:
+        profile.end(op.name, payloads, -1 if node is None else node.number)
     if checking.get() and not _finite(y) and all(map(_finite, payloads)):
         file, line, function = locate(*user_frame(3))
         raise GradientError(

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from common import mode
 from common.autograd.accumulate import accumulate_grad, register
 from common.dim import same_shape
 from common.errors import GraphFreedError
@@ -86,14 +87,6 @@ class Node:
         """PyTorch's name of `number`."""
         return self.number
 
-    def __getattr__(self, name: str) -> Any:
-        """What the node has saved, by PyTorch's names: ``_saved_self``, ``_saved_other``, ``_saved_result``."""
-        if name.startswith("_saved_"):
-            from common.autograd.saved_values import saved_attribute
-
-            return saved_attribute(self, name)
-        raise AttributeError(f"a node has no attribute {name!r}")
-
     @property
     def source(self) -> tuple[str, int, str]:
         """The user's file, line and function."""
@@ -120,7 +113,8 @@ class Node:
         return f"<{self.name()} object at {id(self):#x}>"
 
 
-#: Whether anything has ever been given hooks: backward passes look for them only then.
+#: Whether anything has ever been given hooks: backward passes look for them only then, or while
+#: something watches.
 hooks_seen = False
 
 
@@ -215,7 +209,7 @@ def backward_pass(
     trace = current_trace()
     useful = None if wanted is None else leading_to(order, wanted)
     roots, run = [edge for edge, _ in seeds], None
-    if hooks_seen:
+    if hooks_seen or mode.tracing:
         from common.autograd.hooks import watched_pass
 
         run = watched_pass(order, useful, roots, unpack is None, deposit)

@@ -94,7 +94,7 @@ def test_both_backends_give_the_same_bits(name, dtype):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", REFERENCES)
 def test_the_last_bits_against_mpmath(name, dtype):
-    arguments = points(name, dtype, 150, seed=1)
+    arguments = points(name, dtype, 600, seed=1)
     values = evaluate(getattr(elementary, name), *arguments)
     bound = BOUNDS[name][DTYPES.index(dtype)]
     for value, *point in zip(values.tolist(), *(a.tolist() for a in arguments), strict=True):

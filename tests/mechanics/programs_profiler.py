@@ -1,0 +1,40 @@
+"""The profiler's shape."""
+
+import json
+import tempfile
+from pathlib import Path
+
+
+def _profiled(tw, **options):
+    x = tw.tensor([[1.0, 2.0]], requires_grad=True)
+    kinds = tw.profiler.ProfilerActivity
+    with tw.profiler.profile(activities=[kinds.CPU], **options) as p, tw.profiler.record_function("my part"):
+        (x * x).tanh().sum().backward()
+    return p
+
+
+def averages_and_table(tw):
+    found = {e.key.removeprefix("aten::"): e for e in _profiled(tw).key_averages()}
+    assert {"mul", "tanh", "sum", "my part", "MulBackward0", "TanhBackward0"} <= set(found)
+    assert found["my part"].count == 1
+    assert found["my part"].cpu_time_total >= found["tanh"].cpu_time_total > 0
+    assert found["my part"].cpu_time_total > found["my part"].self_cpu_time_total
+    table = _profiled(tw).key_averages().table(sort_by="cpu_time_total", row_limit=100)
+    for text in ("Name", "Self CPU %", "CPU total", "CPU time avg", "# of Calls", "Self CPU time total: ", "my part"):
+        assert text in table
+    assert "Input Shapes" in _profiled(tw, record_shapes=True).key_averages(group_by_input_shape=True).table()
+
+
+def chrome_trace_with_arrows(tw):
+    p = _profiled(tw)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "trace.json"
+        p.export_chrome_trace(str(path))
+        events = json.loads(path.read_text())["traceEvents"]
+    names = [e["name"] for e in events if e.get("ph") == "X"]
+    assert "my part" in names
+    assert any(name.endswith("MulBackward0") for name in names)
+    starts = {e["id"] for e in events if e.get("ph") == "s" and e["cat"] == "fwdbwd"}
+    ends = {e["id"] for e in events if e.get("ph") == "f" and e["cat"] == "fwdbwd"}
+    assert starts == ends
+    assert starts
