@@ -287,6 +287,20 @@ def _unary(op: Op) -> Callable[[Any], Any]:
     return method
 
 
+def _named(name: str, operator: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    """The method of a binary op: the operator, unless arguments are named."""
+
+    def method(self: Tensor, *others: Any, **options: Any) -> Any:
+        if len(others) == 1 and not options:
+            y = operator(self, others[0])
+            if y is not NotImplemented:
+                return y
+        return getattr(TensorBase, name)(self, *others, **options)
+
+    method.__name__, method.__doc__ = name, REGISTRY[name].doc
+    return method
+
+
 #: Functions of one tensor, of either engine, that take the short path.
 SHORT = {
     name: _unary(REGISTRY[name])
@@ -298,6 +312,7 @@ tape.adders = _Short(REGISTRY["add"]).builtins
 for _name in ("add", "sub", "mul", "div"):
     _dunder = _METHOD.get(_name, _name)
     _operators = {f"__{_dunder}__": _binary(REGISTRY[_name]), f"__r{_dunder}__": _reflected(REGISTRY[_name])}
+    _operators[_name] = _named(_name, _operators[f"__{_dunder}__"])
     for _method, _operator in _operators.items():
         setattr(Tensor, _method, _operator)
         setattr(Leaf, _method, _operator)  # outside a trace, operators on parameters are this engine's

@@ -6,11 +6,12 @@ from typing import Any
 
 from common.errors import ArgumentError, ShapeError
 from common.ops._define import composite
+from common.ops.activations import logsigmoid
 from common.ops.arithmetic import abs, sqrt
 from common.ops.compare import clamp_min, eq, gt, le, lt, ne, where
 from common.ops.join import broadcast_tensors
 from common.ops.reduce import mean, sum
-from common.ops.transcendental import exp, log, log1p, sigmoid
+from common.ops.transcendental import exp, log, log1p
 
 
 def reduced(losses: Any, reduction: str) -> Any:
@@ -128,12 +129,6 @@ binary_ = composite(
     doc="-t log(x) - (1 - t) log(1 - x), logarithms at least -100. d/dx = (x - t) / max((1 - x) x, 1e-12).",
 )  # fmt: skip
 
-softplus_of_minus = composite(
-    "minus_log_sigmoid", lambda x: log1p(exp(-abs(x))) + clamp_min(-x, 0), (lambda g, x: g * -sigmoid(-x),),
-    inputs=("x",), samples=lambda rng, dtype: [((rng.normal(size=(5, 3)).astype(dtype),), {})],
-    doc="log(1 + e^-x) without overflow. d/dx = -sigmoid(-x).",
-)  # fmt: skip
-
 
 def _same_shape(name: str, input: Any, target: Any) -> None:
     if input.ndim != target.ndim or any(m != n for m, n in zip(input.shape, target.shape, strict=True)):
@@ -189,7 +184,7 @@ def binary_cross_entropy_with_logits(
     tensor([  0.6931, 200.0000])
     """
     _same_shape("binary_cross_entropy_with_logits", input, target)
-    rest = softplus_of_minus(input)
+    rest = -logsigmoid(input)
     if pos_weight is not None:
         rest = (1 + (pos_weight - 1) * target) * rest
     losses = (1 - target) * input + rest
@@ -270,7 +265,7 @@ def soft_margin_loss(input: Any, target: Any, reduction: str = "mean") -> Any:
     ShapeError : the shapes do not broadcast.
     ArgumentError : another value of `reduction`.
     """
-    return reduced(softplus_of_minus(target * input), reduction)
+    return reduced(-logsigmoid(target * input), reduction)
 
 
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:

@@ -127,6 +127,11 @@ case("pow", lambda x: F.pow(x, 0.5), P("n"))
 case("pow", lambda x: F.pow(x, 1.7), P("n"))
 case("pow", lambda x: F.pow(2.5, x), X("n"))
 
+for _name in ("add", "sub"):
+    _f = getattr(F, _name)
+    case(_name, _f, X("n", 3), X(3))
+    case(_name, lambda a, b, f=_f: f(a, b, alpha=0.5), X("n", 1), X("n", 3))
+
 case("clamp", lambda x: F.clamp(x, -0.5, 0.7), X("n", 3))
 case("clamp", lambda x: F.clamp(x, min=0), X("n", 3))
 case("clamp", lambda x: F.clamp(x, max=0.1), X("n", 3))

@@ -7,6 +7,7 @@ import pytest
 
 from common import eager
 from common.dtypes import compute_dtypes
+from common.errors import DTypeError
 from common.native.primitives import evaluate
 from common.op import REGISTRY
 from common.spec import Spec
@@ -18,8 +19,20 @@ KERNELS = [op for op in REGISTRY.values() if op.kind == "kernel" and op.name != 
 ALL = ("bool", "uint8", "int8", "int16", "int32", "int64", "float32", "float64")
 
 
-@pytest.mark.parametrize("dtype", ALL)
-@pytest.mark.parametrize("op", ELEMENTWISE, ids=lambda op: op.name)
+def defined(op, dtype):
+    """Whether an op takes operands of a dtype."""
+    try:
+        compute_dtypes(op, [Spec((1,), np.dtype(dtype))] * len(op.inputs))
+    except DTypeError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    ("op", "dtype"),
+    [(op, dtype) for op in ELEMENTWISE for dtype in ALL if defined(op, dtype)],
+    ids=lambda x: getattr(x, "name", x),
+)
 def test_scalar_expressions_run_by_numpy(op, dtype):
     """The same source, run by numpy: with special values in all combinations, and 3,000 ordinary ones."""
     rng = np.random.default_rng(30)

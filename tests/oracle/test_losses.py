@@ -137,8 +137,11 @@ def test_vectors_of_length_zero_are_similar_to_nothing():
 
 def test_ignored_classes_have_no_gradient():
     x = tw.tensor(X, requires_grad=True)
-    F.cross_entropy(x, tw.tensor(T), tw.tensor(W), label_smoothing=0.1).backward()
-    assert (x.grad[2] == 0).all()
+    for options in ({}, {"reduction": "sum"}, {"weight": tw.tensor(W), "label_smoothing": 0.1}):
+        x.grad = None
+        F.cross_entropy(x, tw.tensor(T), **options).backward()
+        assert (x.grad[2] == 0).all()
+        assert (x.grad[:2] != 0).all()
     assert np.isnan(F.cross_entropy(x, tw.tensor([-100] * 6)).item())
     with pytest.raises(IndexError, match="out of range"):
         F.cross_entropy(x, tw.tensor(T), ignore_index=-1)

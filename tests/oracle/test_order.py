@@ -134,7 +134,7 @@ def test_special_values_have_the_documented_results():
     for dtype in (np.float32, np.float64):
         for f, operands, expected in table:
             result = f(*[Tensor(np.array([v], dtype)) for v in operands]).numpy()
-            assert_same_bits(result, np.array([expected], dtype), f"{f.name}{operands}")
+            assert_same_bits(result, np.array([expected], dtype), f"{f}{operands}")
 
 
 def test_integers_follow_their_table():
