@@ -11,6 +11,7 @@ import numpy as np
 
 from common.dtypes import number_spec
 from common.kernels import mapped, sums
+from common.kernels.copying import buffer_dtype
 from common.native.calls import make_call, make_elementwise
 from common.native.compile import add_namespace, compile_kernel
 from common.op import REGISTRY
@@ -100,8 +101,8 @@ def elementwise_source(name: str, dtypes: Sequence[np.dtype], out_dtype: np.dtyp
         "c" (one per column) or "s" (one).
     """
     lines = [f"def loop_{name}(bufs, args):"]
-    lines += [f"    x{i} = buffer(bufs, {i}, {_buffer_dtype(d)})" for i, d in enumerate(dtypes)]
-    lines += [f"    y = buffer(bufs, {len(dtypes)}, {_buffer_dtype(out_dtype)})"]
+    lines += [f"    x{i} = buffer(bufs, {i}, {buffer_dtype(d)})" for i, d in enumerate(dtypes)]
+    lines += [f"    y = buffer(bufs, {len(dtypes)}, {buffer_dtype(out_dtype)})"]
     flat = not set(classes) & set("rct")
     lines += [f"    s{i} = x{i}[0]" for i, k in enumerate(classes) if k == "s"]
     if not flat:
@@ -126,10 +127,6 @@ def elementwise_source(name: str, dtypes: Sequence[np.dtype], out_dtype: np.dtyp
     guard = ["    if args[0] == 0:", "        return 0"] if "s" in classes else []
     lines[1 + len(dtypes) + 1 : 1 + len(dtypes) + 1] = guard
     return "\n".join([*lines, "    wide()", *("    " + line for line in loop), "    return 0", ""])
-
-
-def _buffer_dtype(dtype: np.dtype) -> str:
-    return "bool_" if dtype == np.bool_ else dtype.name
 
 
 def may_turn(name: str, classes: Sequence[str | None], rows: int, shape: tuple[int, ...]) -> bool:

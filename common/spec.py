@@ -36,3 +36,8 @@ def numel(shape: tuple[Any, ...]) -> Any:
     for extent in shape:
         total = total * extent
     return total
+
+
+def around(shape: tuple[Any, ...], dim: int) -> tuple[Any, Any, Any]:
+    """Sizes before, at and after a dimension, as a kernel over (outer, extent, inner) takes them."""
+    return numel(shape[:dim]), shape[dim], numel(shape[dim + 1 :])

@@ -38,6 +38,12 @@ _TILE = 32
 """Rows and columns that a transposing copy handles together, so that each cache line is read once."""
 
 
+def buffer_dtype(dtype: Any) -> str:
+    """The name of a dtype in kernel source."""
+    kind = np.dtype(dtype)
+    return "bool_" if kind == np.bool_ else kind.name
+
+
 def bits_of(dtype: Any) -> str:
     """Return the unsigned integer dtype as wide as `dtype`."""
     return f"uint{8 * np.dtype(dtype).itemsize}"

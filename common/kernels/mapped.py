@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from common.kernels.positions import buffer_dtype
+from common.kernels.copying import buffer_dtype
 from common.kernels.sums import TILE, sum_cols_scratch
 from common.numerics import BLOCK, LANES
 

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from common.kernels.copying import buffer_dtype
 from common.kernels.sums import EMPTY, TILE
 from common.native.primitives import Value, bits, constant, convert, dtype_of, is_float, lshr, select
 
@@ -84,11 +85,6 @@ def argmax_cols_source(dtype: Any) -> str:
 def argmin_cols_source(dtype: Any) -> str:
     """Return the kernel that finds the first minimum of each column."""
     return _cols_source("min", np.dtype(dtype))
-
-
-def buffer_dtype(dtype: np.dtype[Any]) -> str:
-    """The name of a dtype in kernel source."""
-    return "bool_" if dtype == np.bool_ else dtype.name
 
 
 def _rows_source(name: str, dtype: np.dtype[Any]) -> str:

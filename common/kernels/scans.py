@@ -29,7 +29,8 @@ from typing import Any
 
 import numpy as np
 
-from common.kernels.positions import buffer_dtype, key_dtype
+from common.kernels.copying import buffer_dtype
+from common.kernels.positions import key_dtype
 
 __all__ = [
     "accumulators", "cummax_source", "cummin_source", "cumprod_source", "cumsum_source", "delay_source",

@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from common.kernels.copying import buffer_dtype
 from common.native.primitives import Value, bits, constant, convert, dtype_of, is_float, lshr, select
 
 __all__ = ["argsort_scratch", "argsort_source", "searchsorted_source", "sort_key", "top_scratch", "top_source"]
@@ -52,10 +53,6 @@ def _key_dtype(dtype: Any) -> np.dtype[Any]:
     return np.dtype(np.int64 if np.dtype(dtype).itemsize == 8 else np.int32)
 
 
-def _element(dtype: Any) -> str:
-    return "bool_" if np.dtype(dtype) == np.bool_ else str(np.dtype(dtype))
-
-
 def argsort_scratch(dtype: Any, n: Any) -> Any:
     """Bytes of scratch for rows of n: keys twice, positions, and 256 counts per digit."""
     size = _key_dtype(dtype).itemsize
@@ -69,7 +66,7 @@ def argsort_source(dtype: Any) -> str:
     count = "\n".join(f"            counts[{256 * d} + ((k >> {8 * d}) & 255)] += 1" for d in digits)
     passes = "\n".join(_distribute(d, 128 if d == digits[-1] else 0) for d in digits)
     return f"""def argsort(bufs, args):
-    x = buffer(bufs, 0, {_element(dtype)})
+    x = buffer(bufs, 0, {buffer_dtype(dtype)})
     out = buffer(bufs, 1, int64)
     counts = buffer(bufs, 2, int64)
     keys = buffer(bufs, 2, {key})
@@ -144,7 +141,7 @@ def top_source(dtype: Any) -> str:
     key = _key_dtype(dtype)
     narrow = "\n".join(_narrow(d, key.itemsize) for d in reversed(range(key.itemsize)))
     return f"""def top(bufs, args):
-    x = buffer(bufs, 0, {_element(dtype)})
+    x = buffer(bufs, 0, {buffer_dtype(dtype)})
     out = buffer(bufs, 1, int64)
     counts = buffer(bufs, 2, int64)
     keys = buffer(bufs, 2, {key})
@@ -241,8 +238,8 @@ def searchsorted_source(dtype: Any) -> str:
 """
 
     return f"""def searchsorted(bufs, args):
-    x = buffer(bufs, 0, {_element(dtype)})
-    v = buffer(bufs, 1, {_element(dtype)})
+    x = buffer(bufs, 0, {buffer_dtype(dtype)})
+    v = buffer(bufs, 1, {buffer_dtype(dtype)})
     out = buffer(bufs, 2, int64)
     n = args[1]
     m = args[2]

@@ -68,6 +68,7 @@ from typing import Any
 
 import numpy as np
 
+from common.kernels.copying import buffer_dtype
 from common.numerics import BLOCK, LANES
 
 __all__ = [
@@ -149,14 +150,10 @@ def extreme_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(np.int16) if dtype == np.uint8 else dtype
 
 
-def _word(dtype: np.dtype[Any]) -> str:
-    return "bool_" if dtype == np.bool_ else dtype.name
-
-
 def _rows_source(name: str, function: str, dtype: np.dtype[Any], least: int) -> str:
     return f"""def {name}(bufs, args):
-    x = buffer(bufs, 0, {_word(dtype)})
-    out = buffer(bufs, 1, {_word(dtype)})
+    x = buffer(bufs, 0, {buffer_dtype(dtype)})
+    out = buffer(bufs, 1, {buffer_dtype(dtype)})
     rows = args[0]
     columns = args[1]
     if rows > 0 and columns < {least}:
@@ -244,8 +241,8 @@ def _extreme_cols_source(name: str, dtype: np.dtype[Any]) -> str:
             out[i] = bool_({int(name == "min")})
         return 0"""
     return f"""def {name}_cols(bufs, args):
-    x = buffer(bufs, 0, {_word(dtype)})
-    out = buffer(bufs, 1, {_word(dtype)})
+    x = buffer(bufs, 0, {buffer_dtype(dtype)})
+    out = buffer(bufs, 1, {buffer_dtype(dtype)})
     batch = args[0]
     rows = args[1]
     columns = args[2]

@@ -12,7 +12,7 @@ from common.errors import DTypeError, IndexRangeError, ShapeError
 from common.op import NativeCall, Op
 from common.ops._define import kernel
 from common.ops._samples import indexed, join
-from common.spec import Spec, numel
+from common.spec import Spec, around, numel
 
 
 def row(x: Any) -> Any:
@@ -33,11 +33,6 @@ def require_index(op: str, index: Any) -> None:
         raise DTypeError(f"{op}(): Expected dtype int32/int64 for index, got {index.dtype}")
 
 
-def _split(shape: tuple[Any, ...], dim: int) -> tuple[Any, Any, Any]:
-    """Sizes before, at and after a dimension."""
-    return numel(shape[:dim]), shape[dim], numel(shape[dim + 1 :])
-
-
 def _out_of_range(extent: Any) -> dict[int, str]:
     limit = render(extent.terms) if isinstance(extent, Dim) else extent  # its hint is the size of one call only
     return {1: f"index out of range: indices must lie in [0, {limit})"}
@@ -50,7 +45,7 @@ def _gather_native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str,
     from common.kernels import indexing
 
     x, index = specs
-    outer, extent, inner = _split(x.shape, attrs["dim"])
+    outer, extent, inner = around(x.shape, attrs["dim"])
     ints = (outer, extent, inner, index.shape[attrs["dim"]])
     return [NativeCall(indexing.gather_source(x.dtype, index.dtype), "gather", ints, errors=_out_of_range(extent))]
 
@@ -69,7 +64,7 @@ def _scatter_native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str
     from common.kernels import indexing
 
     g, index = specs
-    outer, count, inner = _split(g.shape, attrs["dim"])
+    outer, count, inner = around(g.shape, attrs["dim"])
     extent = attrs["extent"]
     source = indexing.scatter_zeros_source(g.dtype, index.dtype)
     return [NativeCall(source, "scatter_zeros", (outer, extent, inner, count), errors=_out_of_range(extent))]
@@ -186,7 +181,7 @@ def _take_native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str, A
     from common.kernels import indexing
 
     x, index = specs
-    outer, extent, inner = _split(x.shape, attrs["dim"])
+    outer, extent, inner = around(x.shape, attrs["dim"])
     source = indexing.take_source(x.dtype, index.dtype)
     ints = (outer, extent, inner, numel(index.shape))
     return [NativeCall(source, "take", ints, errors=_out_of_range(extent))]
@@ -206,7 +201,7 @@ def _put_native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str, An
     from common.kernels import indexing
 
     g, index = specs
-    outer, extent, inner = _split(outs[0].shape, attrs["dim"])
+    outer, extent, inner = around(outs[0].shape, attrs["dim"])
     source = indexing.put_zeros_source(g.dtype, index.dtype)
     ints = (outer, extent, inner, numel(index.shape))
     return [NativeCall(source, "put_zeros", ints, errors=_out_of_range(extent))]

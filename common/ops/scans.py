@@ -18,7 +18,7 @@ from common.ops.index import scatter_zeros
 from common.ops.reduce import normalize_dim
 from common.ops.transcendental import exp, log
 from common.ops.view import reshape
-from common.spec import Spec, numel
+from common.spec import Spec, around
 
 _INF = float("inf")
 
@@ -36,10 +36,6 @@ class Running(NamedTuple):
     indices: Any
 
 
-def _sizes(shape: tuple[Any, ...], dim: int) -> tuple[Any, Any, Any]:
-    return numel(shape[:dim]), shape[dim], numel(shape[dim + 1 :])
-
-
 def _scan(name: str, inputs: tuple[str, ...], rules: Sequence[Any], doc: str, *extra: str) -> Op:
     """A kernel of `common.kernels.scans` that carries partial results; `extra` attributes are its last numbers."""
 
@@ -49,7 +45,7 @@ def _scan(name: str, inputs: tuple[str, ...], rules: Sequence[Any], doc: str, *e
         numbers = [int(attrs[n]) for n in ("reverse", *extra)]
         source = getattr(scans, f"{name}_source")(outs[0].dtype)
         scratch = scans.accumulators()
-        return [NativeCall(source, name, (*_sizes(outs[0].shape, attrs["dim"]), *numbers), scratch=scratch)]
+        return [NativeCall(source, name, (*around(outs[0].shape, attrs["dim"]), *numbers), scratch=scratch)]
 
     def oracle(*operands: np.ndarray, **attrs: Any) -> np.ndarray:
         from common.kernels import scans
@@ -105,7 +101,7 @@ def _delay_native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str, 
     from common.kernels import scans
 
     numbers = (int(attrs["reverse"]), attrs["fill"])
-    return [NativeCall(scans.delay_source(outs[0].dtype), "delay", (*_sizes(outs[0].shape, attrs["dim"]), *numbers))]
+    return [NativeCall(scans.delay_source(outs[0].dtype), "delay", (*around(outs[0].shape, attrs["dim"]), *numbers))]
 
 
 def _delay_oracle(x: np.ndarray, dim: int, reverse: bool, fill: int) -> np.ndarray:
@@ -132,7 +128,7 @@ def _running_op(name: str) -> Op:
         from common.kernels import scans
 
         source = getattr(scans, f"{name}_source")(specs[0].dtype)
-        return [NativeCall(source, name, _sizes(specs[0].shape, attrs["dim"]), scratch=scans.accumulators())]
+        return [NativeCall(source, name, around(specs[0].shape, attrs["dim"]), scratch=scans.accumulators())]
 
     def oracle(x: np.ndarray, dim: int) -> tuple[np.ndarray, np.ndarray]:
         from common.kernels import scans
