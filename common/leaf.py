@@ -120,6 +120,14 @@ class Buffer(Leaf):
     def __init__(self, data: Any) -> None:
         super().__init__(data, False)
 
+    @classmethod
+    def over(cls, array: np.ndarray) -> Buffer:
+        """A buffer over an array that nothing else refers to, such as a compiled program's result: no copy."""
+        buffer = object.__new__(cls)
+        _write_data(buffer, array)
+        buffer.name, buffer.requires_grad, buffer.grad_fn, buffer.output_nr, buffer._grad = "", False, None, 0, None
+        return buffer
+
 
 def _owned(data: Any) -> np.ndarray:
     if isinstance(data, TensorBase):

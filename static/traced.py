@@ -12,6 +12,7 @@ from common import mode
 from common import tensor as tensors
 from common.autograd import mutation, tape
 from common.dim import Dim
+from common.leaf import Buffer
 from common.tensor import TensorBase
 from common.tree import LEAF, flatten, unflatten
 from static.interpreter import interpret
@@ -152,11 +153,7 @@ def _is_traced(x: Any) -> bool:
 
 def state_tensor(array: np.ndarray) -> TensorBase:
     """A tensor over an array: of the eager engine where it is imported."""
-    if tensors.eager_class is not None:
-        return tensors.wrap(array)
-    from common.leaf import Buffer
-
-    return Buffer(array)
+    return Buffer.over(array) if tensors.eager_class is None else tensors.wrap(array)
 
 
 def _compile(graph: Graph, fuse: bool) -> Any:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from common import leaf, tensor
 from common.errors import ArgumentError, CompileError, IndexRangeError, ShapeError
+from common.leaf import Buffer, Parameter
 from common.ops import arithmetic, index, reduce, transcendental, view
 from static import compile as static_compile
 from static.graph import Effect, Graph, Node
@@ -199,3 +201,23 @@ def test_a_node_without_a_kernel_is_named():
 
 class _NoKernel:
     name, kind, native = "mystery", "control", None
+
+
+def test_gradients_are_not_copied_where_only_this_engine_is_imported(monkeypatch):
+    w, x = Parameter(floats(3, 2)), floats(5, 3)
+
+    @function
+    def step(x):
+        loss = reduce.sum(transcendental.tanh(x @ w))
+        loss.backward()
+        return loss
+
+    step(x)
+    expected = w.grad.numpy().copy()
+    w.grad = None
+    monkeypatch.setattr(tensor, "eager_class", None)
+    monkeypatch.setattr(leaf, "_owned", None)  # what copies
+    step(x)
+    assert type(w.grad) is Buffer
+    assert not w.grad.requires_grad
+    assert_same_bits(w.grad.data, expected, "gradient")
