@@ -7,6 +7,7 @@ compiled program continues the stream where the last call left it, and both engi
 
 from __future__ import annotations
 
+import os
 import threading
 from contextvars import ContextVar
 from typing import Any
@@ -31,10 +32,11 @@ class Generator:
     Parameters
     ----------
     seed : any int; equal seeds give equal streams.
+    device : "cpu"; there is no other.
 
     Attributes
     ----------
-    seed, offset : 0-d int64 buffers, the whole state.
+    key, offset : 0-d int64 buffers, the whole state: the seed, and how many numbers have been drawn.
 
     Examples
     --------
@@ -46,10 +48,12 @@ class Generator:
     array([7, 2])
     """
 
-    def __init__(self, seed: int = 0) -> None:
-        self.seed, self.offset = Buffer(np.int64(0)), Buffer(np.int64(0))
+    def __init__(self, seed: int = 0, device: str = "cpu") -> None:
+        if str(device) != "cpu":
+            raise ArgumentError(f"Generator(): expected device 'cpu', got {device!r}")
+        self.key, self.offset = Buffer(np.int64(0)), Buffer(np.int64(0))
         self._lock = threading.Lock()
-        self.seed.name, self.offset.name = "generator.seed", "generator.offset"
+        self.key.name, self.offset.name = "generator.key", "generator.offset"
         self.manual_seed(seed)
 
     def manual_seed(self, seed: int) -> Generator:
@@ -61,17 +65,39 @@ class Generator:
         """
         if mode.current_trace() is not None:
             raise ArgumentError("manual_seed() inside a traced function would run once per trace: seed outside")
-        self.seed.data[...] = (int(seed) + 2**63) % 2**64 - 2**63
+        self.key.data[...] = (int(seed) + 2**63) % 2**64 - 2**63
         self.offset.data[...] = 0
         return self
 
+    def seed(self) -> int:
+        """Begin the stream of a seed that the system draws, and return it."""
+        self.manual_seed(int.from_bytes(os.urandom(8), "little"))
+        return self.initial_seed()
+
+    def initial_seed(self) -> int:
+        """The seed of the present stream, 0 <= seed < 2^64."""
+        return int(self.key.data) % 2**64
+
     def get_state(self) -> np.ndarray:
         """Seed and offset, (2,) int64."""
-        return np.array([self.seed.data, self.offset.data])
+        return np.array([self.key.data, self.offset.data])
 
-    def set_state(self, state: Any) -> None:
-        """Continue from what `get_state` returned."""
-        self.seed.data[...], self.offset.data[...] = np.asarray(state, np.int64)
+    def set_state(self, state: Any) -> Generator:
+        """Continue from what `get_state` returned.
+
+        Raises
+        ------
+        ArgumentError : it is no such state.
+        """
+        state = np.asarray(state)
+        if state.shape != (2,) or state.dtype != np.int64:
+            raise ArgumentError(f"RNG state must be an int64 array of seed and offset, got {state.dtype} {state.shape}")
+        self.key.data[...], self.offset.data[...] = state
+        return self
+
+    def clone_state(self) -> Generator:
+        """A fork: another generator that draws from here on what this one will draw."""
+        return Generator().set_state(self.get_state())
 
     def draw(self, name: str, shape: tuple[Any, ...], dtype: np.dtype) -> Any:
         """Run the op `name` and advance: an array outside a trace, a traced tensor inside.
@@ -94,11 +120,11 @@ class Generator:
                 counter.count = counter.count + count
         if mode.current_trace() is None:
             with self._lock:  # two threads never draw the same numbers
-                y = op(self.seed.data, self.offset.data, shape=shape, dtype=dtype)
+                y = op(self.key.data, self.offset.data, shape=shape, dtype=dtype)
                 self.offset.data[...] += count
             return y
         with mode.set_grad_enabled(False):
-            y = op(self.seed, self.offset, shape=shape, dtype=dtype)
+            y = op(self.key, self.offset, shape=shape, dtype=dtype)
             self.offset.add_(count)
         return y
 
@@ -152,6 +178,57 @@ def set_rng_state(state: Any) -> None:
     default_generator.set_state(state)
 
 
+def initial_seed() -> int:
+    """The seed of the default generator, 0 <= seed < 2^64."""
+    return default_generator.initial_seed()
+
+
+def seed() -> int:
+    """Seed the default generator with a number that the system draws, and return it."""
+    return default_generator.seed()
+
+
+class fork_rng:
+    """Context manager: the default generator afterwards continues as if nothing inside had drawn.
+
+    In a trace too, where seeding is refused.
+
+    Parameters
+    ----------
+    devices : accepted; there is only one.
+    enabled : whether anything is put back.
+
+    Examples
+    --------
+    >>> _ = manual_seed(0)
+    >>> with fork_rng():
+    ...     a = rand(2)
+    >>> bool((a == rand(2)).all())
+    True
+    """
+
+    def __init__(self, devices: Any = None, enabled: bool = True) -> None:
+        self.enabled = enabled
+        self._states: list[Any] = []
+
+    def __enter__(self) -> None:
+        if mode.current_trace() is None:
+            self._states.append(default_generator.get_state())
+        else:
+            with mode.set_grad_enabled(False):
+                self._states.append(default_generator.offset.clone())
+
+    def __exit__(self, *exc: object) -> None:
+        state = self._states.pop()
+        if not self.enabled:
+            return
+        if isinstance(state, np.ndarray):
+            default_generator.set_state(state)
+        else:
+            with mode.set_grad_enabled(False):
+                default_generator.offset.copy_(state)
+
+
 def rand(*sizes: Any, size: Any = None, dtype: Any = None, generator: Generator | None = None) -> Any:
     """Draw from the uniform distribution on [0, 1).
 
@@ -161,7 +238,7 @@ def rand(*sizes: Any, size: Any = None, dtype: Any = None, generator: Generator 
     dtype : float32 (default) or float64.
     generator : where from; the default generator if None.
     """
-    return _draw("rand", sizes, dtype, generator, size)
+    return draw("rand", sizes, dtype, generator, size)
 
 
 def randn(*sizes: Any, size: Any = None, dtype: Any = None, generator: Generator | None = None) -> Any:
@@ -173,10 +250,11 @@ def randn(*sizes: Any, size: Any = None, dtype: Any = None, generator: Generator
     dtype : float32 (default) or float64.
     generator : where from; the default generator if None.
     """
-    return _draw("randn", sizes, dtype, generator, size)
+    return draw("randn", sizes, dtype, generator, size)
 
 
-def _draw(name: str, sizes: tuple[Any, ...], dtype: Any, generator: Generator | None, size: Any = None) -> Any:
+def draw(name: str, sizes: tuple[Any, ...], dtype: Any, generator: Generator | None, size: Any = None) -> Any:
+    """Numbers of "rand" or "randn" from a generator, the default one if None; see `Generator.draw`."""
     from common.ops.create import dtype_or, known_sizes
 
     wanted = dtype_or(dtype, DEFAULT_FLOAT)
@@ -196,7 +274,7 @@ def rand_like(x: Any, dtype: Any = None, generator: Generator | None = None) -> 
     ------
     DTypeError : a dtype that is not floating point.
     """
-    return lift(_draw("rand", tuple(x.shape), x.dtype if dtype is None else dtype, generator))
+    return lift(draw("rand", tuple(x.shape), x.dtype if dtype is None else dtype, generator))
 
 
 def randn_like(x: Any, dtype: Any = None, generator: Generator | None = None) -> Any:
@@ -212,7 +290,7 @@ def randn_like(x: Any, dtype: Any = None, generator: Generator | None = None) ->
     ------
     DTypeError : a dtype that is not floating point.
     """
-    return lift(_draw("randn", tuple(x.shape), x.dtype if dtype is None else dtype, generator))
+    return lift(draw("randn", tuple(x.shape), x.dtype if dtype is None else dtype, generator))
 
 
 def randint(low: Any, high: Any, size: Any = None, dtype: Any = None, generator: Generator | None = None) -> Any:
@@ -240,7 +318,7 @@ def randint(low: Any, high: Any, size: Any = None, dtype: Any = None, generator:
         raise ArgumentError(f"random_ expects 'from' to be less than 'to', by at most 2^53, but got {first} and {last}")
     shape = known_sizes((size,) if not isinstance(size, (tuple, list)) else tuple(size))
     wanted = dtype_or(dtype, int64)
-    u = lift(_draw("rand", shape, float64, generator))
+    u = lift(draw("rand", shape, float64, generator))
     y = _to(u * (last - first), int64) + first
     return y if wanted == int64 else _to(y, wanted)
 
@@ -262,7 +340,7 @@ def randperm(n: Any, dtype: Any = None, generator: Generator | None = None) -> A
     from common.ops.create import dtype_or, known_sizes
 
     wanted = dtype_or(dtype, int64)
-    y = argsort(lift(_draw("rand", known_sizes((n,)), float64, generator)), stable=True)
+    y = argsort(lift(draw("rand", known_sizes((n,)), float64, generator)), stable=True)
     return y if wanted == int64 else _to(y, wanted)
 
 
@@ -280,7 +358,7 @@ def bernoulli(x: Any, generator: Generator | None = None) -> Any:
     """
     if x.dtype.kind != "f":
         raise DTypeError(f"bernoulli(): expected a floating point tensor of probabilities, got {x.dtype}")
-    u = lift(_draw("rand", tuple(x.shape), x.dtype, generator))
+    u = lift(draw("rand", tuple(x.shape), x.dtype, generator))
     return _to(REGISTRY["lt"](u, x), x.dtype)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from common import create, dtypes, functional, mode, printing, random, safetensors
+from common import create, distributions, dtypes, functional, mode, printing, random, safetensors
 from common.autograd import transforms
 from common.diagnose import STUMBLES, Place, stumbled
 from common.native import pool
@@ -74,18 +74,20 @@ FUNCTIONS: dict[str, Any] = {
     "rand_like": random.rand_like,
     "randn_like": random.randn_like,
     "bernoulli": random.bernoulli,
+    "multinomial": distributions.multinomial,
 }
 CREATION: dict[str, Any] = {
     **{name: getattr(fills, name) for name in ("zeros", "ones", "empty", "full", "arange", "eye")},
     **{name: getattr(spaced, name) for name in ("linspace", "logspace", "tril_indices", "triu_indices")},
     **{name: getattr(random, name) for name in ("rand", "randn", "randint", "randperm")},
+    "normal": distributions.normal,
     "tensor": create.tensor, "as_tensor": create.as_tensor,
     "from_numpy": create.from_numpy, "from_dlpack": create.from_dlpack,
 }  # fmt: skip
 #: Functions that take ``requires_grad=``, as `tensor` does.
 LEAVES = frozenset(
-    ["arange", "empty", "empty_like", "eye", "full", "full_like", "linspace", "logspace", "ones", "ones_like", "rand",
-     "rand_like", "randint", "randn", "randn_like", "randperm", "zeros", "zeros_like"]
+    ["arange", "empty", "empty_like", "eye", "full", "full_like", "linspace", "logspace", "normal", "ones",
+     "ones_like", "rand", "rand_like", "randint", "randn", "randn_like", "randperm", "zeros", "zeros_like"]
 )  # fmt: skip
 NN_FUNCTIONS = (
     "bilinear",
@@ -147,7 +149,7 @@ DTYPES: dict[str, Any] = {
 }  # fmt: skip
 RANDOM: dict[str, Any] = {
     "Generator": random.Generator, "manual_seed": random.manual_seed, "get_rng_state": random.get_rng_state,
-    "set_rng_state": random.set_rng_state,
+    "set_rng_state": random.set_rng_state, "seed": random.seed, "initial_seed": random.initial_seed,
 }  # fmt: skip
 
 #: Everything at the top level of an engine that this module provides; the engines add `function`, `Tensor`, and

@@ -1,9 +1,23 @@
 """Random numbers: generators, their state, and draws."""
 
-from common.random import Generator, get_rng_state, manual_seed, set_rng_state
+from common.random import Generator, fork_rng, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from common.surface import CREATION
 from static.binding import bind_creation
 
-rand, randn = bind_creation({name: CREATION[name] for name in ("rand", "randn")}).values()
+NAMES = ("normal", "rand", "randint", "randn", "randperm")
+normal, rand, randint, randn, randperm = bind_creation({name: CREATION[name] for name in NAMES}).values()
 
-__all__ = ["Generator", "get_rng_state", "manual_seed", "rand", "randn", "set_rng_state"]
+__all__ = [
+    "Generator",
+    "fork_rng",
+    "get_rng_state",
+    "initial_seed",
+    "manual_seed",
+    "normal",
+    "rand",
+    "randint",
+    "randn",
+    "randperm",
+    "seed",
+    "set_rng_state",
+]

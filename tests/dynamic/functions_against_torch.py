@@ -56,7 +56,19 @@ NOT_OFFERED = frozenset(
 )
 #: Functions whose elements are drawn: shape and dtype are compared.
 DRAWN = frozenset(
-    ["bernoulli", "empty", "empty_like", "rand", "rand_like", "randint", "randn", "randn_like", "randperm"]
+    [
+        "bernoulli",
+        "empty",
+        "empty_like",
+        "multinomial",
+        "normal",
+        "rand",
+        "rand_like",
+        "randint",
+        "randn",
+        "randn_like",
+        "randperm",
+    ]
 )
 #: Function ("*" for all), part of a disagreement's text, and why it stays.
 DELIBERATE: list[tuple[str, str, str]] = [

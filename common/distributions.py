@@ -1,0 +1,223 @@
+"""Draws from distributions made of uniform and normal numbers, which both engines therefore draw alike.
+
+Every function takes what it needs from one generator, element by element in C order, and computes the rest with public
+functions; none of them has a gradient.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from common import mode
+from common.arguments import integer
+from common.create import lift
+from common.dtypes import DEFAULT_FLOAT, float64
+from common.errors import ArgumentError, DTypeError, ShapeError
+from common.methods import assign
+from common.random import Generator, bernoulli, draw
+from common.tensor import TensorBase
+
+__all__ = ["METHODS", "multinomial", "normal"]
+
+
+def normal(
+    mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, dtype: Any = None, generator: Generator | None = None
+) -> Any:
+    """Draw from normal distributions: ``z std + mean``, where z are numbers of `randn`.
+
+    Parameters
+    ----------
+    mean, std : numbers, or floating-point tensors of shapes that broadcast; std >= 0.
+    size : a tuple of sizes, where `mean` and `std` are numbers; otherwise theirs is taken.
+    dtype : where `mean` and `std` are numbers: float32 (default) or float64.
+    generator : where from; the default generator if None.
+
+    Returns
+    -------
+    tensor : without history.
+
+    Raises
+    ------
+    ArgumentError : a negative or NaN `std` (inside a trace that of a tensor is not looked at); `size` beside a tensor,
+        or none without.
+    DTypeError : a tensor that is not floating point.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> _ = tw.manual_seed(0)
+    >>> tw.normal(mean=tw.tensor([10.0, 20.0]), std=0.5).shape
+    (2,)
+    """
+    from common.functional import broadcast_tensors
+    from common.ops.create import dtype_or, known_sizes
+
+    mean, std = lift(mean), lift(std)
+    tensors = [x for x in (mean, std) if isinstance(x, TensorBase)]
+    for x in tensors:
+        if x.dtype.kind != "f":
+            raise DTypeError(f"normal(): expected floating point tensors, got {x.dtype}")
+    if bool(tensors) == (size is not None):
+        raise ArgumentError(
+            "normal() takes a size where mean and std are numbers" if size is None else
+            "normal(): a size cannot be given beside a tensor, whose shape is taken"
+        )  # fmt: skip
+    _require(std, lambda x: x >= 0, "normal expects all elements of std >= 0.0, but found std {}")
+    with mode.no_grad():
+        if size is not None:
+            shape = known_sizes((size,) if not isinstance(size, (tuple, list)) else tuple(size))
+            wanted = dtype_or(dtype, DEFAULT_FLOAT)
+        else:
+            shape = tuple((tensors[0] if len(tensors) == 1 else broadcast_tensors(*tensors)[0]).shape)
+            wanted = np.result_type(*(x.dtype for x in tensors))
+        return lift(draw("randn", shape, wanted, generator)) * std + mean
+
+
+def multinomial(x: Any, num_samples: int, replacement: bool = False, *, generator: Generator | None = None) -> Any:
+    """Draw indices with probabilities in proportion to the elements of each row.
+
+    With replacement an index is where ``u`` times the row's sum falls among its running sums, held in float64. Without,
+    the `num_samples` largest ``w / e`` are taken, e exponentially distributed: the same as one draw after the other
+    from what is left [1]_.
+
+    Parameters
+    ----------
+    x : (n,) or (rows, n) floating point: finite weights >= 0, of positive sum; they need not sum to 1.
+    num_samples : draws per row.
+    replacement : whether an index can come again.
+    generator : where from; the default generator if None.
+
+    Returns
+    -------
+    tensor : int64, (num_samples,) or (rows, num_samples).
+
+    Raises
+    ------
+    ShapeError : another number of dimensions.
+    DTypeError : `x` is not floating point.
+    ArgumentError : `num_samples` is not positive, or without replacement more than there are weights above 0; a
+        negative or infinite weight; no weight above 0. Inside a trace weights are not looked at.
+
+    References
+    ----------
+    .. [1] P. S. Efraimidis, P. G. Spirakis: Weighted random sampling with a reservoir. Inf. Process. Lett. 97 (2006).
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.multinomial(tw.tensor([0.0, 3.0, 0.0]), 2, replacement=True)
+    tensor([1, 1])
+    """
+    from common.functional import clamp, cumsum, searchsorted, topk
+
+    if x.dtype.kind != "f":
+        raise DTypeError(f"multinomial only supports floating-point dtypes for input, got: {x.dtype}")
+    if x.ndim not in (1, 2):
+        raise ShapeError(f"prob_dist must be 1 or 2 dim, got {x.ndim}")
+    count = integer(num_samples, "multinomial", "num_samples")
+    if count <= 0:
+        raise ArgumentError(f"cannot sample n_sample <= 0 samples, got {count}")
+    if not replacement and count > x.shape[-1]:
+        raise ArgumentError(f"cannot sample n_sample > prob_dist.size(-1) samples without replacement, got {count}")
+    _require_weights(x, 1 if replacement else count)
+    with mode.no_grad():
+        weights = x.detach().to(float64)
+        if replacement:
+            running = cumsum(weights, -1)
+            u = lift(draw("rand", (*x.shape[:-1], count), float64, generator))
+            return searchsorted(running, u * running[..., -1:], right=True)
+        waits = clamp(_exponential(tuple(x.shape), float64, generator), min=2.0**-54)
+        return topk(weights / waits, count)[1]
+
+
+def _require_weights(x: TensorBase, needed: int) -> None:
+    """Refuse weights that are no distribution, or too few of them above 0."""
+    _require(x, lambda a: (a >= 0) & (a < np.inf), "probability tensor contains either `inf`, `nan` or element < 0: {}")
+    if isinstance(x.data, np.ndarray) and x.data.size:
+        above = int((x.data > 0).sum(-1).min())
+        if above == 0:
+            raise ArgumentError("invalid multinomial distribution (sum of probabilities <= 0)")
+        if above < needed:
+            raise ArgumentError(
+                "invalid multinomial distribution (with replacement=False, not enough non-negative category to "
+                f"sample): {needed} draws from {above} weights above 0"
+            )
+
+
+def _require(x: Any, holds: Any, message: str) -> None:
+    """Refuse elements for which a condition does not hold, where there are elements to look at."""
+    elements = x.data if isinstance(x, TensorBase) else x
+    if isinstance(elements, (np.ndarray, float, int)):
+        elements = np.asarray(elements)
+        good = np.asarray(holds(elements))
+        if not good.all():
+            raise ArgumentError(message.format(elements[~good].ravel()[0]))
+
+
+def _exponential(shape: tuple[Any, ...], dtype: np.dtype, generator: Generator | None) -> Any:
+    """Exponentially distributed numbers of mean 1: the negative logarithm of what is left of 1 by those of `rand`."""
+    from common.functional import log1p
+
+    return -log1p(-lift(draw("rand", shape, dtype, generator)))
+
+
+# ------------------------------------------------------------------ in place
+
+
+def uniform_(self: TensorBase, *bounds: float, generator: Generator | None = None, **named: float) -> TensorBase:
+    """Fill with numbers from the uniform distribution on [from, to), up to rounding: ``u (to - from) + from``.
+
+    Parameters
+    ----------
+    bounds, named : ``from`` and ``to``, 0 and 1 by default.
+    generator : where from; the default generator if None.
+
+    Raises
+    ------
+    ArgumentError : ``from`` is larger than ``to``.
+    DTypeError, GradientError : not floating point; a leaf that requires grad, outside `no_grad`.
+    """
+    given = {"from": 0.0, "to": 1.0} | dict(zip(("from", "to"), bounds, strict=False)) | named
+    if len(bounds) > 2 or set(given) != {"from", "to"}:
+        raise ArgumentError(f"uniform_() takes from, to and generator, got {bounds} and {sorted(named)}")
+    first, last = given["from"], given["to"]
+    if not first <= last:
+        raise ArgumentError(f"uniform_ expects to return a [from, to) range, but found from={first} > to={last}")
+    u = lift(draw("rand", tuple(self.shape), self.dtype, generator))
+    return assign(self, u * (last - first) + first, "uniform")
+
+
+def normal_(self: TensorBase, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> TensorBase:
+    """Fill with numbers from a normal distribution, ``z std + mean``; errors as in `uniform_`, and std < 0."""
+    _require(std, lambda x: x >= 0, "normal expects std >= 0.0, but found std {}")
+    z = lift(draw("randn", tuple(self.shape), self.dtype, generator))
+    return assign(self, z * std + mean, "normal")
+
+
+def exponential_(self: TensorBase, lambd: float = 1.0, *, generator: Generator | None = None) -> TensorBase:
+    """Fill with numbers from an exponential distribution of mean 1 / lambd; errors as in `uniform_`, and lambd <= 0."""
+    _require(lambd, lambda x: x > 0, "exponential_ expects lambda > 0.0, but found lambda={}")
+    return assign(self, _exponential(tuple(self.shape), self.dtype, generator) / lambd, "exponential")
+
+
+def bernoulli_(self: TensorBase, p: Any = 0.5, *, generator: Generator | None = None) -> TensorBase:
+    """Fill with ones, of probability `p` (a number, or a tensor that broadcasts), and zeros; any dtype.
+
+    Raises
+    ------
+    ArgumentError : a probability outside [0, 1]; inside a trace those of a tensor are not looked at.
+    """
+    p = lift(p)
+    _require(p, lambda x: (x >= 0) & (x <= 1), "bernoulli_ expects p to be in [0, 1], but got p={}")
+    with mode.no_grad():
+        u = lift(draw("rand", tuple(self.shape), float64, generator))
+        ones = (u < p).to(self.dtype)
+    return assign(self, ones, "bernoulli")
+
+
+METHODS = {
+    "bernoulli": bernoulli, "bernoulli_": bernoulli_, "exponential_": exponential_, "multinomial": multinomial,
+    "normal_": normal_, "uniform_": uniform_,
+}  # fmt: skip
