@@ -12,6 +12,7 @@
     |-- GradientError         RuntimeError               differentiation cannot go on
     |   `-- GraphFreedError                              backward through a freed graph
     |-- StateError            RuntimeError               parameters that do not fit, or have no engine
+    |-- RegistrationError     KeyError, RuntimeError     a name that a module cannot give to its state
     |-- TraceError            TypeError                  a traced program asks for what only a run knows
     |   `-- EscapedTracerError                           a tracer outlived its trace
     `-- CompileError          RuntimeError               a kernel could not be made
@@ -61,6 +62,12 @@ class GraphFreedError(GradientError):
 
 class StateError(TwingradError, RuntimeError):
     """Parameters or buffers that do not fit what is loaded into them, or that no engine can compute with."""
+
+
+class RegistrationError(TwingradError, KeyError, RuntimeError):
+    """A name that is empty, has a dot, or is taken already."""
+
+    __str__ = Exception.__str__
 
 
 class TraceError(TwingradError, TypeError):

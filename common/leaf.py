@@ -44,7 +44,7 @@ class Leaf(TensorBase):
     data = property(TensorBase.__dict__["data"].__get__, _assign_data)
 
     def __init__(self, data: Any, requires_grad: bool) -> None:
-        self.data = _owned(data)
+        _write_data(self, _owned(data))
         self.name = ""
         self.requires_grad = False
         self.grad_fn = None
@@ -127,6 +127,15 @@ class Buffer(Leaf):
         _write_data(buffer, array)
         buffer.name, buffer.requires_grad, buffer.grad_fn, buffer.output_nr, buffer._grad = "", False, None, 0, None
         return buffer
+
+
+def sharing(leaf: Leaf) -> Buffer:
+    """A leaf without gradient that shares another one's memory."""
+    shared = object.__new__(Buffer)
+    Leaf.__init__(shared, np.empty(0, leaf.dtype), False)
+    _write_data(shared, leaf.data)
+    shared.name = leaf.name
+    return shared
 
 
 def _owned(data: Any) -> np.ndarray:

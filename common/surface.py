@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from common import create, distributions, dtypes, functional, mode, printing, random, safetensors
-from common.autograd import transforms
+from common.autograd import transforms, vmap
 from common.diagnose import STUMBLES, Place, stumbled
 from common.native import pool
 from common.op import Op
@@ -128,7 +128,7 @@ NN_FUNCTIONS = (
     "tanh",
 )
 TRANSFORMS: dict[str, Any] = {
-    "grad": transforms.grad, "value_and_grad": transforms.value_and_grad, "vjp": transforms.vjp,
+    "grad": transforms.grad, "value_and_grad": transforms.value_and_grad, "vjp": transforms.vjp, "vmap": vmap.vmap,
 }  # fmt: skip
 MODES: dict[str, Any] = {
     "no_grad": mode.no_grad, "enable_grad": mode.enable_grad, "set_grad_enabled": mode.set_grad_enabled,

@@ -30,20 +30,32 @@ def _vjp(target: Function, *primals: Any, has_aux: bool = False) -> Any:
 
 
 @functools.wraps(func.jvp)
-def _jvp(target: Function, primals: Any, tangents: Any) -> Any:
+def _jvp(target: Function, primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
     with inlining():
-        return func.jvp(target, primals, tangents)
+        return func.jvp(target, primals, tangents, strict=strict, has_aux=has_aux)
+
+
+@functools.wraps(func.linearize)
+def _linearize(target: Function, *primals: Any) -> Any:
+    with inlining():
+        y, push = func.linearize(target, *primals)
+    return y, function(push)
 
 
 TRANSFORMS: dict[str, Function] = {
     "grad": _as_function(transforms.grad),
     "value_and_grad": _as_function(transforms.value_and_grad),
     "vjp": _vjp,
+    "vmap": _as_function(func.vmap),
 }
 
 #: Those of `func`.
 FUNC: dict[str, Function] = {
     **{name: _as_function(getattr(func, name)) for name in ("grad", "grad_and_value", "hessian", "jacfwd", "jacrev")},
+    "functional_call": func.functional_call,
     "jvp": _jvp,
+    "linearize": _linearize,
+    "stack_module_state": func.stack_module_state,
     "vjp": _vjp,
+    "vmap": TRANSFORMS["vmap"],
 }

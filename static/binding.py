@@ -102,16 +102,30 @@ def _vjp(function: Function, *primals: Any, has_aux: bool = False) -> Any:
 
 
 @functools.wraps(func.jvp)
-def _jvp(function: Function, primals: Any, tangents: Any) -> Any:
+def _jvp(function: Function, primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
+    call = functools.partial(func.jvp, function, strict=strict, has_aux=has_aux)
     if mode.current_trace() is not None:
-        return func.jvp(function, primals, tangents)
-    return compiled(lambda primals, tangents: func.jvp(function, primals, tangents))(primals, tangents)
+        return call(primals, tangents)
+    return compiled(lambda primals, tangents: call(primals, tangents))(primals, tangents)
+
+
+@functools.wraps(func.linearize)
+def _linearize(function: Function, *primals: Any) -> Any:
+    if mode.current_trace() is not None:
+        return func.linearize(function, *primals)
+    push = compiled(lambda primals, tangents: func.linearize(function, *primals)[1](*tangents))
+
+    def jvp_fn(*tangents: Any) -> Any:
+        return push(primals, tangents)
+
+    return compiled(function)(*primals), jvp_fn
 
 
 TRANSFORMS: dict[str, Function] = {
     "grad": _compiled_outside(transforms.grad),
     "value_and_grad": _compiled_outside(transforms.value_and_grad),
     "vjp": _vjp,
+    "vmap": _compiled_outside(func.vmap),
 }
 
 #: Those of `func`.
@@ -120,6 +134,10 @@ FUNC: dict[str, Function] = {
         name: _compiled_outside(getattr(func, name))
         for name in ("grad", "grad_and_value", "hessian", "jacfwd", "jacrev")
     },
+    "functional_call": func.functional_call,
     "jvp": _jvp,
+    "linearize": _linearize,
+    "stack_module_state": func.stack_module_state,
     "vjp": _vjp,
+    "vmap": TRANSFORMS["vmap"],
 }

@@ -79,12 +79,20 @@ def jvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
     return pack_out(_results(ys, create_graph)), pack_out(products)
 
 
-def jacobian(func: Function, inputs: Any, create_graph: bool = False, strict: bool = False) -> Any:
+def jacobian(
+    func: Function,
+    inputs: Any,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    strategy: str = "reverse-mode",
+) -> Any:
     """All derivatives of all results with respect to all inputs.
 
     Parameters
     ----------
     func, inputs, create_graph, strict : see `vjp`.
+    vectorize, strategy : how PyTorch goes about it; here it is row by row whatever they say, with the same result.
 
     Returns
     -------
@@ -112,12 +120,20 @@ def _rows(y: Any, xs: Sequence[Any], create_graph: bool, strict: bool) -> list[A
     return [reshape(stack([row[i] for row in rows]), (*y.shape, *x.shape)) for i, x in enumerate(xs)]
 
 
-def hessian(func: Function, inputs: Any, create_graph: bool = False, strict: bool = False) -> Any:
+def hessian(
+    func: Function,
+    inputs: Any,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    outer_jacobian_strategy: str = "reverse-mode",
+) -> Any:
     """All second derivatives of a function of one scalar result.
 
     Parameters
     ----------
     func, inputs, create_graph, strict : see `vjp`.
+    vectorize, outer_jacobian_strategy : see `jacobian`.
 
     Returns
     -------

@@ -90,7 +90,7 @@ def value_and_grad(function: Function, argnums: int | Sequence[int] = 0, has_aux
                 full[i] = x
             return function(*full, **kwargs)
 
-        pair = _Linearised(inner, chosen, has_aux)
+        pair = Linearised(inner, chosen, has_aux)
         value = _scalar(pair.outputs)
         gradient = pair.pull(cotangent_like(value), retain=False)
         result = (pair.result, pair.aux) if has_aux else pair.result
@@ -126,7 +126,7 @@ def vjp(function: Function, *primals: Any, has_aux: bool = False) -> Any:
     >>> pullback(tw.tensor([1.0]))
     (tensor([5.]), tensor([2.]))
     """
-    pair = _Linearised(function, primals, has_aux)
+    pair = Linearised(function, primals, has_aux)
 
     def pullback(cotangents: Any) -> Any:
         return pair.pull(cotangents, retain=True)
@@ -134,7 +134,7 @@ def vjp(function: Function, *primals: Any, has_aux: bool = False) -> Any:
     return (pair.result, pullback, pair.aux) if has_aux else (pair.result, pullback)
 
 
-class _Linearised:
+class Linearised:
     """One run of a function on fresh leaves, and its pullback.
 
     Attributes
@@ -156,7 +156,7 @@ class _Linearised:
         self.aux = None
         if has_aux:
             if not isinstance(returned, tuple) or len(returned) != 2:
-                raise ArgumentError("with has_aux=True the function must return a pair (outputs, aux)")
+                raise ArgumentError("with has_aux=True the function must return a tuple (outputs, aux)")
             returned, self.aux = returned
         self.outputs = returned
         self.flat, self.out_structure = flatten(returned)

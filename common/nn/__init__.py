@@ -19,7 +19,7 @@ from common.nn.activations import (
     Softplus,
     Tanh,
 )
-from common.nn.containers import ModuleList, Sequential
+from common.nn.containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from common.nn.layers import Dropout, Embedding, Flatten, Identity, LayerNorm, Linear
 from common.nn.losses import (
     BCELoss,
@@ -65,9 +65,12 @@ __all__ = [
     "MarginRankingLoss",
     "Mish",
     "Module",
+    "ModuleDict",
     "ModuleList",
     "NLLLoss",
     "Parameter",
+    "ParameterDict",
+    "ParameterList",
     "ReLU",
     "ReLU6",
     "SELU",

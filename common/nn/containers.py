@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from common.errors import ArgumentError
+from common.leaf import Parameter
 from common.nn.module import Module
 
 
@@ -40,14 +41,27 @@ class Sequential(Module):
             x = module(x)
         return x
 
+    def append(self, module: Module) -> Sequential:
+        """Add a module at the end."""
+        self.add_module(str(len(self)), _module(module))
+        return self
+
     def __len__(self) -> int:
         return len(self._modules)
 
     def __iter__(self) -> Iterator[Module]:
         return iter(self._modules.values())
 
-    def __getitem__(self, index: int) -> Module:
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return Sequential(dict(list(self._modules.items())[index]))
         return list(self._modules.values())[index]
+
+    def __setitem__(self, index: int, module: Module) -> None:
+        setattr(self, list(self._modules)[index], _module(module))
+
+    def __delitem__(self, index: int) -> None:
+        delattr(self, list(self._modules)[index])
 
 
 class ModuleList(Module):
@@ -94,8 +108,190 @@ class ModuleList(Module):
         found = list(self._modules.values())[index]
         return ModuleList(found) if isinstance(index, slice) else found
 
+    def insert(self, index: int, module: Module) -> None:
+        """Add a module before the one at `index`."""
+        modules = list(self)
+        modules.insert(index, _module(module))
+        self._renew(modules)
+
+    def pop(self, index: int = -1) -> Module:
+        """Take a module out."""
+        found: Module = self[index]
+        del self[index]
+        return found
+
+    def _renew(self, modules: Iterable[Module]) -> None:
+        self._modules.clear()
+        self.extend(modules)
+
     def __setitem__(self, index: int, module: Module) -> None:
         setattr(self, str(range(len(self))[index]), _module(module))
+
+    def __delitem__(self, index: int | slice) -> None:
+        modules = list(self)
+        del modules[index]
+        self._renew(modules)
+
+    def __add__(self, other: Iterable[Module]) -> ModuleList:
+        return ModuleList([*self, *other])
+
+    def __iadd__(self, other: Iterable[Module]) -> ModuleList:
+        return self.extend(other)
+
+
+class _Named(Module):
+    """What modules in a dictionary, and parameters in one, have in common.
+
+    Parameters
+    ----------
+    members : a mapping, or pairs of names and members.
+    """
+
+    _table: dict[str, Any]
+
+    def __init__(self, members: Any = None) -> None:
+        super().__init__()
+        if members is not None:
+            self.update(members)
+
+    def update(self, members: Any) -> None:
+        """Add or replace members: a mapping, or pairs of names and members."""
+        pairs = members.items() if hasattr(members, "items") else members
+        for name, member in pairs:
+            self[name] = member
+
+    def keys(self) -> Iterable[str]:
+        """The names."""
+        return self._table.keys()
+
+    def values(self) -> Iterable[Any]:
+        """The members."""
+        return self._table.values()
+
+    def items(self) -> Iterable[tuple[str, Any]]:
+        """Pairs of names and members."""
+        return self._table.items()
+
+    def pop(self, name: str) -> Any:
+        """Take a member out."""
+        return self._table.pop(name)
+
+    def clear(self) -> None:
+        """Take all members out."""
+        self._table.clear()
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._table)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._table
+
+    def __getitem__(self, name: str) -> Any:
+        return self._table[name]
+
+    def __delitem__(self, name: str) -> None:
+        del self._table[name]
+
+
+class ModuleDict(_Named):
+    """Modules in a dictionary, for a `forward` that uses them as it likes; their parameters are found.
+
+    Parameters
+    ----------
+    members : a mapping, or pairs of names and modules.
+
+    Raises
+    ------
+    ArgumentError : something that is not a Module.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> heads = tw.nn.ModuleDict({"a": tw.nn.Linear(3, 1), "b": tw.nn.Linear(3, 2)})
+    >>> [name for name, _ in heads.named_parameters()]
+    ['a.weight', 'a.bias', 'b.weight', 'b.bias']
+    """
+
+    @property
+    def _table(self) -> dict[str, Any]:  # type: ignore[override]
+        return self._modules
+
+    def __setitem__(self, name: str, module: Module) -> None:
+        self.add_module(name, _module(module))
+
+
+class ParameterDict(_Named):
+    """Parameters in a dictionary.
+
+    Parameters
+    ----------
+    members : a mapping, or pairs of names and parameters; tensors become parameters.
+
+    Examples
+    --------
+    >>> import numpy as np, dynamic as tw
+    >>> table = tw.nn.ParameterDict({"w": tw.nn.Parameter(np.ones(2, np.float32))})
+    >>> [name for name, _ in table.named_parameters()]
+    ['w']
+    """
+
+    @property
+    def _table(self) -> dict[str, Any]:  # type: ignore[override]
+        return self._parameters
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self.register_parameter(name, _parameter(value))
+
+
+class ParameterList(Module):
+    """Parameters in a list.
+
+    Parameters
+    ----------
+    values : the parameters in order; tensors become parameters.
+
+    Examples
+    --------
+    >>> import numpy as np, dynamic as tw
+    >>> weights = tw.nn.ParameterList([tw.nn.Parameter(np.ones(2, np.float32))])
+    >>> [name for name, _ in weights.named_parameters()]
+    ['0']
+    """
+
+    def __init__(self, values: Iterable[Any] = ()) -> None:
+        super().__init__()
+        self.extend(values)
+
+    def append(self, value: Any) -> ParameterList:
+        """Add a parameter at the end."""
+        self.register_parameter(str(len(self)), _parameter(value))
+        return self
+
+    def extend(self, values: Iterable[Any]) -> ParameterList:
+        """Add parameters at the end."""
+        for value in list(values):
+            self.append(value)
+        return self
+
+    def __len__(self) -> int:
+        return len(self._parameters)
+
+    def __iter__(self) -> Iterator[Parameter]:
+        return iter(self._parameters.values())
+
+    def __getitem__(self, index: Any) -> Any:
+        found = list(self._parameters.values())[index]
+        return ParameterList(found) if isinstance(index, slice) else found
+
+    def __setitem__(self, index: int, value: Any) -> None:
+        setattr(self, str(range(len(self))[index]), _parameter(value))
+
+
+def _parameter(x: Any) -> Parameter:
+    return x if isinstance(x, Parameter) else Parameter(x)
 
 
 def _module(x: Any) -> Module:

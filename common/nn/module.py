@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import numpy as np
 
-from common.autograd.mutation import log_write
 from common.create import lift, to_array
-from common.errors import ArgumentError, DTypeError, ShapeError, StateError
-from common.frames import user_frame
+from common.errors import ArgumentError, DTypeError, RegistrationError
 from common.leaf import Buffer, Leaf, Parameter
+from common.nn.module_hooks import Hookable, call_with_hooks, of_all
+from common.nn.module_state import Stateful
 from common.op import REGISTRY
 from common.tensor import TensorBase
 
 M = TypeVar("M", bound="Module")
+_TABLES = ("_parameters", "_buffers", "_modules")
 
 
-class Module:
+class Module(Stateful, Hookable):
     """Base class of everything that has parameters.
 
     A subclass calls ``super().__init__()``, assigns parameters, buffers and modules to attributes, and defines
@@ -44,8 +45,9 @@ class Module:
     training: bool
 
     def __init__(self) -> None:
-        for name in ("_parameters", "_buffers", "_modules"):
+        for name in _TABLES:
             object.__setattr__(self, name, {})
+        object.__setattr__(self, "_non_persistent", set())
         self.training = True
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
@@ -53,161 +55,259 @@ class Module:
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run `forward`; arrays among the arguments become tensors."""
+        """Run `forward` between the hooks; arrays among the arguments become tensors."""
         if kwargs:
             kwargs = {name: lift(x) for name, x in kwargs.items()}
+        if self._hooks is not None or of_all:
+            return call_with_hooks(self, self._hooks, tuple(map(lift, args)), kwargs)
         return self.forward(*map(lift, args), **kwargs)
 
     def __setattr__(self, name: str, value: Any) -> None:
         tables = self.__dict__
         if "_modules" not in tables:
             raise AttributeError(f"cannot assign {name!r} before Module.__init__() call")
-        if isinstance(value, TensorBase) and not isinstance(value, Leaf) and name in tables["_parameters"]:
-            raise ArgumentError(
-                f"cannot assign a {type(value).__name__} as parameter {name!r} (Parameter or None expected); to "
-                "change its elements, use copy_() under no_grad()"
-            )
-        for table in ("_parameters", "_buffers", "_modules"):
-            tables[table].pop(name, None)
-        for kind, table in ((Parameter, "_parameters"), (Buffer, "_buffers"), (Module, "_modules")):
+        for kind, table in ((Parameter, "_parameters"), (Module, "_modules"), (Buffer, "_buffers")):
             if isinstance(value, kind):
+                for other in _TABLES:
+                    if other != table:
+                        tables[other].pop(name, None)
                 tables.pop(name, None)
                 tables[table][name] = value
                 self._rename("")
                 return
+        for table, what in (("_parameters", "parameter"), ("_modules", "child module"), ("_buffers", "buffer")):
+            if name in tables[table]:
+                tables[table][name] = _converted(name, value, what)
+                return
         object.__setattr__(self, name, value)
 
     def __getattr__(self, name: str) -> Any:
-        for table in ("_parameters", "_buffers", "_modules"):
+        for table in _TABLES:
             found = self.__dict__.get(table, {})
             if name in found:
                 return found[name]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __delattr__(self, name: str) -> None:
-        for table in ("_parameters", "_buffers", "_modules"):
-            if self.__dict__[table].pop(name, None) is not None:
+        for table in _TABLES:
+            if name in self.__dict__[table]:
+                del self.__dict__[table][name]
+                self._non_persistent.discard(name)
                 return
         object.__delattr__(self, name)
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self._parameters, *self._buffers, *self._modules]
 
-    def register_parameter(self, name: str, parameter: Parameter | None) -> None:
-        """Make a parameter an attribute; None makes the attribute None."""
-        setattr(self, name, parameter)
+    # ------------------------------------------------------------------ registration
 
-    def register_buffer(self, name: str, tensor: Any) -> None:
-        """Make an array or tensor a buffer: part of the state, without gradient."""
-        setattr(self, name, tensor if isinstance(tensor, Buffer) or tensor is None else Buffer(tensor))
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
+        """Make a parameter an attribute; None keeps the place for one.
+
+        Raises
+        ------
+        ArgumentError : `param` is no Parameter.
+        RegistrationError : the name is empty, has a dot, or is taken.
+        """
+        self._refuse_name("parameter", name, self._parameters)
+        if param is not None and not isinstance(param, Parameter):
+            raise ArgumentError(
+                f"cannot assign {type(param).__name__!r} object to parameter {name!r} (nn.Parameter or None required)"
+            )
+        self._parameters[name] = param
+        self._rename("")
+
+    def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
+        """Make an array or tensor a buffer, with memory of its own: part of the state, without gradient.
+
+        Parameters
+        ----------
+        name, tensor : None keeps the place for one.
+        persistent : whether `state_dict` has it.
+
+        Raises
+        ------
+        ArgumentError : `tensor` is neither array nor tensor.
+        RegistrationError : the name is empty, has a dot, or is taken.
+        """
+        self._refuse_name("buffer", name, self._buffers)
+        self._buffers[name] = _converted(name, tensor, "buffer")
+        (self._non_persistent.discard if persistent else self._non_persistent.add)(name)
+        self._rename("")
+
+    def register_module(self, name: str, module: Module | None) -> None:
+        """Make a module an attribute, below this one; the same as `add_module`."""
+        self.add_module(name, module)
+
+    def add_module(self, name: str, module: Module | None) -> None:
+        """Make a module an attribute, below this one; None keeps the place for one.
+
+        Raises
+        ------
+        ArgumentError : `module` is no Module.
+        RegistrationError : the name is empty, has a dot, or is taken.
+        """
+        if module is not None and not isinstance(module, Module):
+            raise ArgumentError(f"{type(module).__name__} is not a Module subclass")
+        self._refuse_name("module", name, self._modules)
+        self._modules[name] = module
+        self._rename("")
+
+    def _refuse_name(self, what: str, name: str, table: dict[str, Any]) -> None:
+        if "." in name:
+            raise RegistrationError(f'{what} name can\'t contain ".", got: {name}')
+        if not name:
+            raise RegistrationError(f'{what} name can\'t be empty string ""')
+        if name not in table and hasattr(self, name):
+            raise RegistrationError(f"attribute '{name}' already exists")
 
     def _rename(self, prefix: str) -> None:
         """Give every leaf the qualified name that this module knows it by."""
         for name, leaf in self._leaves(prefix):
-            leaf.name = name
+            if isinstance(leaf, Leaf):
+                leaf.name = name
 
     # ------------------------------------------------------------------ looking around
 
     def children(self) -> Iterator[Module]:
         """The modules directly inside."""
-        return iter(self._modules.values())
+        return (module for _, module in self.named_children())
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
-        """The modules directly inside, with their names."""
-        return iter(self._modules.items())
+        """The modules directly inside, with their names, each once."""
+        found = {id(m): (name, m) for name, m in reversed(self._modules.items()) if m is not None}
+        return ((name, m) for name, m in self._modules.items() if m is not None and found[id(m)][0] == name)
 
-    def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
-        """Iterate over this module and all below it with qualified names, each once, parents first."""
-        seen: set[int] = set()
+    def named_modules(
+        self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Module]]:
+        """Iterate over this module and all below it with qualified names, parents first.
+
+        Parameters
+        ----------
+        memo : modules to leave out; grows.
+        prefix : the name of this module.
+        remove_duplicate : each once, also if several names lead to it.
+        """
+        seen = set() if memo is None else memo
         stack: list[tuple[str, Module]] = [(prefix, self)]
         while stack:
             name, module = stack.pop()
-            if id(module) in seen:
+            if remove_duplicate and module in seen:
                 continue
-            seen.add(id(module))
+            seen.add(module)
             yield name, module
-            below = [(_join(name, child), m) for child, m in module._modules.items()]
+            below = [(_join(name, child), m) for child, m in module._modules.items() if m is not None]
             stack.extend(reversed(below))
 
     def modules(self) -> Iterator[Module]:
         """Iterate over this module and all below it, each once."""
         return (module for _, module in self.named_modules())
 
-    def named_parameters(self, prefix: str = "") -> Iterator[tuple[str, Parameter]]:
-        """All parameters with qualified names such as ``0.weight``, each once."""
-        return ((n, p) for n, p in self._leaves(prefix) if isinstance(p, Parameter))
-
-    def parameters(self) -> Iterator[Parameter]:
-        """All parameters, each once: what an optimiser takes."""
-        return (p for _, p in self.named_parameters())
-
-    def named_buffers(self, prefix: str = "") -> Iterator[tuple[str, Buffer]]:
-        """All buffers with qualified names, each once."""
-        return ((n, b) for n, b in self._leaves(prefix) if isinstance(b, Buffer))
-
-    def buffers(self) -> Iterator[Buffer]:
-        """All buffers, each once."""
-        return (b for _, b in self.named_buffers())
-
-    def _leaves(self, prefix: str) -> Iterator[tuple[str, Leaf]]:
-        seen: set[int] = set()
-        for name, module in self.named_modules(prefix):
-            for leaf_name, leaf in (*module._parameters.items(), *module._buffers.items()):
-                if id(leaf) not in seen:
-                    seen.add(id(leaf))
-                    yield _join(name, leaf_name), leaf
-
-    # ------------------------------------------------------------------ state
-
-    def state_dict(self) -> dict[str, np.ndarray]:
-        """A copy of every parameter's and buffer's array by qualified name."""
-        return {name: leaf.data.copy() for name, leaf in self._state("")}
-
-    def _state(self, prefix: str) -> Iterator[tuple[str, Leaf]]:
-        """All parameters and buffers under every name that leads to them."""
-        for name, leaf in (*self._parameters.items(), *self._buffers.items()):
-            yield _join(prefix, name), leaf
-        for name, module in self._modules.items():
-            yield from module._state(_join(prefix, name))
-
-    def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> None:
-        """Copy arrays or tensors into the parameters and buffers of the same names.
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
+        """All parameters with qualified names such as ``0.weight``.
 
         Parameters
         ----------
-        state : as from `state_dict`; shapes agree, dtypes are converted.
-        strict : refuse missing and unexpected names; nothing is changed then.
+        prefix : the name of this module.
+        recurse : also those of the modules below.
+        remove_duplicate : each once, also if several names lead to it.
+        """
+        return self._leaves(prefix, ("_parameters",), recurse, remove_duplicate)
+
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        """All parameters, each once: what an optimiser takes."""
+        return (p for _, p in self.named_parameters(recurse=recurse))
+
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Buffer]]:
+        """All buffers with qualified names; see `named_parameters`."""
+        return self._leaves(prefix, ("_buffers",), recurse, remove_duplicate)
+
+    def buffers(self, recurse: bool = True) -> Iterator[Buffer]:
+        """All buffers, each once."""
+        return (b for _, b in self.named_buffers(recurse=recurse))
+
+    def _leaves(
+        self,
+        prefix: str,
+        tables: tuple[str, ...] = ("_parameters", "_buffers"),
+        recurse: bool = True,
+        remove_duplicate: bool = True,
+    ) -> Iterator[tuple[str, Any]]:
+        seen: set[int] = set()
+        modules = self.named_modules(None, prefix, remove_duplicate) if recurse else iter([(prefix, self)])
+        for name, module in modules:
+            for table in tables:
+                for leaf_name, leaf in getattr(module, table).items():
+                    if leaf is not None and not (remove_duplicate and id(leaf) in seen):
+                        seen.add(id(leaf))
+                        yield _join(name, leaf_name), leaf
+
+    def get_submodule(self, target: str) -> Module:
+        """The module of a qualified name; this one for "".
 
         Raises
         ------
-        StateError : names are missing or unexpected.
-        ShapeError : an array has another shape than the state of its name.
+        AttributeError : there is none.
         """
-        own = dict(self._state(""))
-        missing, unexpected = [n for n in own if n not in state], [n for n in state if n not in own]
-        if strict and (missing or unexpected):
-            raise StateError(
-                f"Error(s) in loading state_dict for {type(self).__name__}: missing key(s): {missing}, unexpected "
-                f"key(s): {unexpected}"
-            )
-        arrays = {n: np.asarray(getattr(x, "data", x) if not isinstance(x, np.ndarray) else x)
-                  for n, x in state.items() if n in own}  # fmt: skip
-        for name, array in arrays.items():
-            if array.shape != own[name].shape:
-                raise ShapeError(f"size mismatch for {name}: copying {array.shape} into {own[name].shape}")
-        for name, array in arrays.items():
-            log_write(own[name].data, *user_frame(1))
-            np.copyto(own[name].data, array, casting="same_kind")
+        found: Any = self
+        for name in target.split(".") if target else ():
+            if not hasattr(found, name):
+                raise AttributeError(f"{type(found).__name__} has no attribute `{name}`")
+            found = getattr(found, name)
+            if not isinstance(found, Module):
+                raise AttributeError(f"`{name}` is not an nn.Module")
+        return found
+
+    def get_parameter(self, target: str) -> Parameter:
+        """The parameter of a qualified name.
+
+        Raises
+        ------
+        AttributeError : there is none.
+        """
+        return self._named(target, "_parameters", "an nn.Parameter")
+
+    def get_buffer(self, target: str) -> Buffer:
+        """The buffer of a qualified name.
+
+        Raises
+        ------
+        AttributeError : there is none.
+        """
+        return self._named(target, "_buffers", "a buffer")
+
+    def _named(self, target: str, table: str, what: str) -> Any:
+        path, _, name = target.rpartition(".")
+        module = self.get_submodule(path)
+        if not hasattr(module, name):
+            raise AttributeError(f"{type(module).__name__} has no attribute `{name}`")
+        if name not in getattr(module, table):
+            raise AttributeError(f"`{name}` is not {what}")
+        return getattr(module, name)
+
+    # ------------------------------------------------------------------ changing everything
 
     def apply(self: M, fn: Callable[[Module], Any]) -> M:
         """Call `fn` with every module below and then with this one, for example to initialise parameters."""
-        for module in self._modules.values():
+        for module in self.children():
             module.apply(fn)
         fn(self)
         return self
 
     def train(self: M, mode: bool = True) -> M:
-        """Set `training` here and below."""
+        """Set `training` here and below.
+
+        Raises
+        ------
+        ArgumentError : `mode` is no bool.
+        """
+        if not isinstance(mode, bool):
+            raise ArgumentError("training mode is expected to be boolean")
         for module in self.modules():
             module.training = mode
         return self
@@ -233,7 +333,7 @@ class Module:
         if wanted.kind != "f":
             raise DTypeError(f"Module.to only accepts floating point dtypes, but got {wanted}")
         for _, leaf in self._leaves(""):
-            if leaf.dtype.kind == "f" and leaf.dtype != wanted:
+            if isinstance(leaf, Leaf) and leaf.dtype.kind == "f" and leaf.dtype != wanted:
                 leaf.data, leaf.grad = to_array(leaf.data, wanted), None
         return self
 
@@ -267,3 +367,19 @@ class Module:
 
 def _join(prefix: str, name: str) -> str:
     return f"{prefix}.{name}" if prefix else name
+
+
+def _converted(name: str, value: Any, what: str) -> Any:
+    """A value for the place of something that is registered."""
+    if value is None:
+        return None
+    if what == "buffer":
+        if isinstance(value, (TensorBase, np.ndarray)):
+            return value if isinstance(value, Buffer) else Buffer(value)
+        wanted = "Tensor or None required"
+        raise ArgumentError(f"cannot assign {type(value).__name__!r} object to buffer {name!r} ({wanted})")
+    wanted = "Parameter" if what == "parameter" else "nn.Module"
+    advice = "; to change its elements, use copy_() under no_grad()" if isinstance(value, TensorBase) else ""
+    raise ArgumentError(
+        f"cannot assign {type(value).__name__!r} as {what} {name!r} ({wanted} or None expected){advice}"
+    )

@@ -1,0 +1,260 @@
+"""Transforms of functions: `torch.func`, and what `autograd.functional` has besides."""
+
+import pytest
+
+
+def _points(tw):
+    return tw.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+
+
+def mapping_over_the_first_dimension(tw):
+    x = _points(tw)
+    assert tw.func.vmap(lambda r: r.sum())(x).tolist() == [3.0, 7.0, 11.0]
+    assert tw.vmap(lambda r: r * 2)(x).tolist() == (x * 2).tolist()
+
+
+def mapping_over_other_dimensions(tw):
+    x, y = _points(tw), tw.tensor([10.0, 20.0])
+    assert tw.func.vmap(lambda c: c.sum(), in_dims=1)(x).tolist() == [9.0, 12.0]
+    assert tw.func.vmap(lambda c: c.sum(), in_dims=-1)(x).tolist() == [9.0, 12.0]
+    assert tw.func.vmap(lambda r, y: r * y, in_dims=(0, None))(x, y).tolist() == (x * y).tolist()
+    assert tw.func.vmap(lambda c, n: c * n, in_dims=(1, 0))(x, y).tolist() == (x * y).T.tolist()
+    assert tw.func.vmap(lambda r: r * 2, out_dims=1)(x).tolist() == (x * 2).T.tolist()
+    a, b = tw.func.vmap(lambda r: (r, r.sum()), out_dims=(1, 0))(x)
+    assert (a.tolist(), b.tolist()) == (x.T.tolist(), [3.0, 7.0, 11.0])
+
+
+def mapping_over_structures(tw):
+    x = _points(tw)
+
+    def f(d, pair):
+        return {"sum": d["a"] + pair[0] * pair[1]}
+
+    found = tw.func.vmap(f, in_dims=({"a": 0}, (0, None)))({"a": x}, (x, tw.tensor(2.0)))
+    assert found["sum"].tolist() == (x * 3).tolist()
+    assert tw.func.vmap(lambda x, *, k: x + k)(x, k=tw.tensor([1.0, 1.0])).tolist() == (x + 1).tolist()
+
+
+def mapping_in_mapping(tw):
+    x, y = _points(tw), tw.tensor([1.0, 10.0])
+    outer = tw.func.vmap(lambda r: tw.func.vmap(lambda s: r.sum() * s)(y))
+    assert outer(x).tolist() == [[3.0, 30.0], [7.0, 70.0], [11.0, 110.0]]
+
+
+def gradients_per_example(tw):
+    w = tw.tensor([2.0, 3.0])
+
+    def loss(w, r):
+        return ((w * r).sum() - 1) ** 2
+
+    found = tw.func.vmap(tw.func.grad(loss), in_dims=(None, 0))(w, _points(tw))
+    assert found.tolist() == [[14.0, 28.0], [102.0, 136.0], [270.0, 324.0]]
+
+
+def differentiating_a_mapped_function(tw):
+    x = _points(tw)
+    assert tw.func.grad(lambda x: tw.func.vmap(lambda r: (r**2).sum())(x).sum())(x).tolist() == (2 * x).tolist()
+    j = tw.func.jacrev(tw.func.vmap(lambda r: r.sum()))(x)
+    assert j.shape == (3, 3, 2)
+    assert j.sum((1, 2)).tolist() == [2.0, 2.0, 2.0]
+    h = tw.func.vmap(tw.func.hessian(lambda r: (r**3).sum()))(x)
+    assert h.tolist() == [[[6.0, 0.0], [0.0, 12.0]], [[18.0, 0.0], [0.0, 24.0]], [[30.0, 0.0], [0.0, 36.0]]]
+    leaf = _points(tw).requires_grad_()
+    tw.func.vmap(lambda r: r.prod())(leaf).sum().backward()
+    assert leaf.grad.tolist() == [[2.0, 1.0], [4.0, 3.0], [6.0, 5.0]]
+
+
+def what_mapping_refuses(tw):
+    x = _points(tw)
+    with pytest.raises(ValueError, match="Expected all tensors to have the same size in the mapped dimension"):
+        tw.func.vmap(lambda a, b: a)(x, x[:2])
+    with pytest.raises(ValueError, match="in_dim=2 for some input, but that input is a Tensor of dimensionality 2"):
+        tw.func.vmap(lambda a: a, in_dims=2)(x)
+    with pytest.raises(ValueError, match=r"at least one|has in_dim=None for all inputs"):
+        tw.func.vmap(lambda a: a, in_dims=(None,))(x)
+    with pytest.raises(ValueError, match="is not compatible with the structure"):
+        tw.func.vmap(lambda a: a, in_dims=(0, 0))(x)
+    with pytest.raises(ValueError, match="must only return Tensors, got type"):
+        tw.func.vmap(lambda a: 3)(x)
+    with pytest.raises(RuntimeError, match="Only allowed values for randomness"):
+        tw.func.vmap(lambda a: a, randomness="none")(x)
+
+
+def random_numbers_in_mapped_functions(tw):
+    x = tw.zeros(4)
+    with pytest.raises(RuntimeError, match="called random operation while in randomness error mode"):
+        tw.func.vmap(lambda a: a + tw.rand(()))(x)
+    same = tw.func.vmap(lambda a: a + tw.rand(()), randomness="same")(x).tolist()
+    assert len(set(same)) == 1
+    different = tw.func.vmap(lambda a: a + tw.rand(()), randomness="different")(x).tolist()
+    assert len(set(different)) == 4
+
+
+def auxiliary_results(tw):
+    x = tw.tensor([1.0, 2.0])
+    g, aux = tw.func.grad(lambda x: ((x * x).sum(), x * 3), has_aux=True)(x)
+    assert (g.tolist(), aux.tolist()) == ([2.0, 4.0], [3.0, 6.0])
+    assert not aux.requires_grad
+    g, (value, aux) = tw.func.grad_and_value(lambda x: ((x * x).sum(), x * 3), has_aux=True)(x)
+    assert (g.tolist(), value.tolist(), aux.tolist()) == ([2.0, 4.0], 5.0, [3.0, 6.0])
+    y, pull, aux = tw.func.vjp(lambda x: (x * x, {"a": x + 1}), x, has_aux=True)
+    assert (pull(tw.ones(2))[0].tolist(), aux["a"].tolist()) == ([2.0, 4.0], [2.0, 3.0])
+    y, t, aux = tw.func.jvp(lambda x: (x * x, x + 1), (x,), (tw.ones(2),), has_aux=True)
+    assert (y.tolist(), t.tolist(), aux.tolist()) == ([1.0, 4.0], [2.0, 4.0], [2.0, 3.0])
+    for transform in (tw.func.jacrev, tw.func.jacfwd):
+        j, aux = transform(lambda x: (x * x, x + 1), has_aux=True)(x)
+        assert (j.tolist(), aux.tolist()) == ([[2.0, 0.0], [0.0, 4.0]], [2.0, 3.0])
+    with pytest.raises(RuntimeError, match="tuple"):
+        tw.func.grad(lambda x: (x * x).sum(), has_aux=True)(x)
+
+
+def several_arguments(tw):
+    x, y = tw.tensor([1.0, 2.0]), tw.tensor([3.0, 4.0])
+
+    def f(x, y):
+        return (x * x * y).sum()
+
+    gx, gy = tw.func.grad(f, argnums=(0, 1))(x, y)
+    assert (gx.tolist(), gy.tolist()) == ([6.0, 16.0], [1.0, 4.0])
+    assert tw.func.grad(f, argnums=1)(x, y).tolist() == [1.0, 4.0]
+    assert tw.func.grad(f, argnums=-1)(x, y).tolist() == [1.0, 4.0]
+    (only,) = tw.func.grad(f, argnums=(1,))(x, y)
+    assert only.tolist() == [1.0, 4.0]
+    for transform in (tw.func.jacrev, tw.func.jacfwd):
+        a, b = transform(lambda x, y: x * y, argnums=(0, 1))(x, y)
+        assert (a.tolist(), b.tolist()) == ([[3.0, 0.0], [0.0, 4.0]], [[1.0, 0.0], [0.0, 2.0]])
+    (xx, xy), (yx, yy) = tw.func.hessian(f, argnums=(0, 1))(x, y)
+    assert xx.tolist() == [[6.0, 0.0], [0.0, 8.0]]
+    assert xy.tolist() == yx.tolist() == [[2.0, 0.0], [0.0, 4.0]]
+    assert yy.tolist() == [[0.0, 0.0], [0.0, 0.0]]
+    with pytest.raises(RuntimeError, match="argnum"):
+        tw.func.grad(f, argnums=2)(x, y)
+
+
+def structures_of_arguments(tw):
+    params = {"w": tw.tensor([1.0, 2.0]), "b": tw.tensor(3.0)}
+    g = tw.func.grad(lambda p: (p["w"] * p["b"]).sum())(params)
+    assert (g["w"].tolist(), g["b"].tolist()) == ([3.0, 3.0], 3.0)
+    j = tw.func.jacrev(lambda p: {"y": p["w"] * p["b"]})(params)
+    assert j["y"]["w"].tolist() == [[3.0, 0.0], [0.0, 3.0]]
+    assert j["y"]["b"].tolist() == [1.0, 2.0]
+    _, t = tw.func.jvp(lambda p: p["w"] * p["b"], (params,), ({"w": tw.ones(2), "b": tw.tensor(1.0)},))
+    assert t.tolist() == [4.0, 5.0]
+
+
+def tangents_that_do_not_fit(tw):
+    x = tw.ones(2)
+    with pytest.raises((RuntimeError, ValueError), match=r"different size|same structure and shapes"):
+        tw.func.jvp(lambda x: x, (x,), (tw.ones(3),))
+    with pytest.raises((RuntimeError, ValueError, TypeError), match=r"expected|Expected"):
+        tw.func.jvp(lambda x: x, x, x)
+
+
+def results_have_no_history(tw):
+    x = tw.tensor([1.0, 2.0])
+    assert not tw.func.grad(lambda x: (x * x).sum())(x).requires_grad
+    y, pull = tw.func.vjp(lambda x: x * x, x)
+    assert not y.requires_grad
+    assert not pull(tw.ones(2))[0].requires_grad
+    assert not tw.func.jacrev(lambda x: x * x)(x).requires_grad
+    assert x.grad is None
+
+
+def transforms_see_through_outer_history(tw):
+    x = tw.tensor([1.0, 2.0], requires_grad=True)
+    g = tw.func.grad(lambda x: (x**3).sum())(x)
+    assert g.requires_grad
+    g.sum().backward()
+    assert x.grad.tolist() == [6.0, 12.0]
+
+
+def transforms_under_no_grad(tw):
+    x = tw.tensor([1.0, 2.0])
+    with tw.no_grad():
+        g = tw.func.grad(lambda x: (x**3).sum())(x)
+    assert g.tolist() == [3.0, 12.0]
+    h = tw.func.grad(lambda x: (x * tw.func.grad(lambda z: (z**2).sum())(x)).sum())(x)
+    assert h.tolist() == [4.0, 8.0]
+
+    def f(x):
+        with tw.no_grad():
+            shift = x * 10
+        return (x * shift).sum()
+
+    assert tw.func.grad(f)(x).tolist() == [10.0, 20.0]
+
+
+def gradients_of_what_is_no_scalar(tw):
+    with pytest.raises(RuntimeError, match="Expected"):
+        tw.func.grad(lambda x: x)(tw.ones(2))
+    with pytest.raises(RuntimeError, match="Expected"):
+        tw.func.grad(lambda x: 3.0)(tw.ones(2))
+
+
+def perturbations_are_kept_apart(tw):
+    """d/dx (x * d/dy (x + y)) is 1, not 2: each transform sees its own argument only."""
+    x = tw.tensor(1.0)
+
+    def f(x):
+        return x * tw.func.grad(lambda y: x + y)(tw.tensor(1.0))
+
+    assert tw.func.grad(f)(x).tolist() == 1.0
+
+
+def functional_products_with_aux_structure(tw):
+    x, y = tw.tensor([1.0, 2.0]), tw.tensor([3.0, 4.0])
+    v = (tw.tensor([1.0, 0.0]), tw.tensor([0.0, 1.0]))
+    out, products = tw.autograd.functional.vjp(lambda x, y: (x * y, x + y), (x, y), v)
+    assert [p.tolist() for p in products] == [[3.0, 1.0], [1.0, 1.0]]
+    assert [o.tolist() for o in out] == [[3.0, 8.0], [4.0, 6.0]]
+    out, products = tw.autograd.functional.jvp(lambda x, y: (x * y, x + y), (x, y), v)
+    assert [p.tolist() for p in products] == [[3.0, 2.0], [1.0, 1.0]]
+    value, products = tw.autograd.functional.hvp(lambda x, y: (x * x * y).sum(), (x, y), v)
+    assert value.tolist() == 19.0
+    assert [p.tolist() for p in products] == [[6.0, 4.0], [2.0, 0.0]]
+
+
+def functional_with_create_graph(tw):
+    x = tw.tensor([2.0], requires_grad=True)
+    y, g = tw.autograd.functional.vjp(lambda x: x**3, x, tw.ones(1), create_graph=True)
+    assert y.requires_grad
+    assert tw.autograd.grad(g.sum(), x)[0].tolist() == [12.0]
+    h = tw.autograd.functional.hessian(lambda x: (x**3).sum(), x, create_graph=True)
+    assert tw.autograd.grad(h.sum(), x)[0].tolist() == [6.0]
+    _, p = tw.autograd.functional.hvp(lambda x: (x**3).sum(), x, tw.ones(1), create_graph=True)
+    assert tw.autograd.grad(p.sum(), x)[0].tolist() == [6.0]
+    _, p = tw.autograd.functional.jvp(lambda x: x**3, x, tw.ones(1), create_graph=True)
+    assert tw.autograd.grad(p.sum(), x)[0].tolist() == [12.0]
+
+
+def functional_strictly(tw):
+    x, y = tw.tensor([1.0]), tw.tensor([2.0])
+    f = tw.autograd.functional
+    for call in (
+        lambda: f.vjp(lambda x, y: x * 2, (x, y), tw.ones(1), strict=True),
+        lambda: f.vjp(lambda x: tw.ones(1), x, tw.ones(1), strict=True),
+        lambda: f.hessian(lambda x: (x * 2).sum(), x, strict=True),
+        lambda: f.vhp(lambda x: (x * 2).sum(), x, tw.ones(1), strict=True),
+        lambda: f.hvp(lambda x: (x * 2).sum(), x, tw.ones(1), strict=True),
+        lambda: f.jvp(lambda x: tw.ones(1), x, tw.ones(1), strict=True),
+    ):
+        with pytest.raises(RuntimeError, match=r"independent|strict"):
+            call()
+    assert f.jacobian(lambda x, y: x * 2, (x, y))[1].tolist() == [[0.0]]
+
+
+def functional_hessians_with_strategies(tw):
+    x = tw.tensor([1.0, 2.0])
+    for options in ({"vectorize": True}, {"outer_jacobian_strategy": "reverse-mode"}):
+        h = tw.autograd.functional.hessian(lambda x: (x**3).sum(), x, **options)
+        assert h.tolist() == [[6.0, 0.0], [0.0, 12.0]]
+    for options in ({"vectorize": True}, {"vectorize": True, "strategy": "forward-mode"}):
+        j = tw.autograd.functional.jacobian(lambda x: x**3, x, **options)
+        assert j.tolist() == [[3.0, 0.0], [0.0, 12.0]]
+
+
+def linearising(tw):
+    x = tw.tensor([1.0, 2.0])
+    y, push = tw.func.linearize(lambda x: x**2, x)
+    assert (y.tolist(), push(tw.tensor([1.0, 10.0])).tolist()) == ([1.0, 4.0], [2.0, 40.0])
+    assert push(tw.tensor([1.0, 0.0])).tolist() == [2.0, 0.0]
