@@ -25,7 +25,11 @@ from common.kernels.blocks import (
 
 _BYTES = 64
 """Bytes of one vector: an AVX-512 register; LLVM splits it where registers are shorter."""
+_SHORT_BYTES = 16
+"""Bytes of one vector where rows are too short for the other."""
 _CHAINS = 4
+_TOGETHER = 8
+"""Rows that are taken in at once."""
 _NAMES = {">": "max", "<": "min"}
 
 
@@ -128,40 +132,95 @@ def _signed_zero(module: ir.Module, kind: ir.Type, order: str) -> ir.Function:
     return internal(module, f"signed_zero.{_NAMES[order]}.{kind}", kind, [kind.as_pointer(), WORD], define)
 
 
-def maximum_into(module: ir.Module, kind: ir.Type, truth: bool = False) -> ir.Function:
-    """``void (kind* to, kind* from, i64 n)``: to[i] = maximum(to[i], from[i]); the two do not overlap."""
-    return _into(module, kind, ">")
+def maximum_of_rows(module: ir.Module, kind: ir.Type, truth: bool = False) -> ir.Function:
+    """``void (kind* to, kind* from, i64 n, i64 rows)``: to[i] = maximum(to[i], from[i], from[n + i], ...), `rows` rows.
+
+    The two do not overlap.
+    """
+    return _of_rows(module, kind, ">")
 
 
-def minimum_into(module: ir.Module, kind: ir.Type, truth: bool = False) -> ir.Function:
-    """``void (kind* to, kind* from, i64 n)``: to[i] = minimum(to[i], from[i]); the two do not overlap."""
-    return _into(module, kind, "<")
+def minimum_of_rows(module: ir.Module, kind: ir.Type, truth: bool = False) -> ir.Function:
+    """``void (kind* to, kind* from, i64 n, i64 rows)``: to[i] = minimum(to[i], from[i], from[n + i], ...)."""
+    return _of_rows(module, kind, "<")
 
 
-def _into(module: ir.Module, kind: ir.Type, order: str) -> ir.Function:
+def _of_rows(module: ir.Module, kind: ir.Type, order: str) -> ir.Function:
+    """Several rows per pass over the extremes so far, which are loaded and stored once for all."""
+    name, pointer = f"{_NAMES[order]}_of_rows.{kind}", kind.as_pointer()
+
     def define(function: ir.Function, b: ir.IRBuilder) -> None:
-        function.attributes.add("noinline")  # keeps noalias, which makes the loop vectorise
+        to, source, n, rows = function.args
+        bulk = b.and_(rows, word(-_TOGETHER))
+        for first, last, together in ((word(0), bulk, _TOGETHER), (bulk, rows, 1)):
+            with While(b, lambda r, last=last: b.icmp_signed("<", r, last), first) as walk:
+                start = b.gep(source, [b.mul(walk.carried[0], n)])
+                b.call(_pass(module, kind, order, together), [to, start, n])
+                walk.next = [b.add(walk.carried[0], word(together))]
+        b.ret_void()
+
+    return internal(module, name, ir.VoidType(), [pointer, pointer, WORD, WORD], define)
+
+
+def _pass(module: ir.Module, kind: ir.Type, order: str, rows: int) -> ir.Function:
+    """``void (kind* to, kind* from, i64 n)``: take in some rows of n; an extreme may be taken twice.
+
+    So a last vector that is not full begins where its end is that of the row, and none is masked.
+    """
+
+    def define(function: ir.Function, b: ir.IRBuilder) -> None:
+        function.attributes.add("noinline")  # keeps noalias
         to, source, n = function.args
         to.add_attribute("noalias")
         source.add_attribute("noalias")
+
+        def take(index: ir.Value, count: int) -> None:
+            places = [b.gep(source, [b.add(index, b.mul(n, word(r)))]) for r in range(rows)]
+            own = b.gep(to, [index])
+            best = _choose(b, [load_lanes(b, place, count) for place in (own, *places)], order)
+            b.store(best, b.bitcast(own, best.type.as_pointer()), align=align(kind))
+
+        for width in (_BYTES // align(kind), _SHORT_BYTES // align(kind)):
+            last = b.sub(n, word(width))
+            with b.if_then(b.icmp_signed(">=", last, word(0))):
+                with While(b, lambda i, last=last: b.icmp_signed("<", i, last), word(0)) as walk:
+                    take(walk.carried[0], width)
+                    walk.next = [b.add(walk.carried[0], word(width))]
+                take(last, width)
+                b.ret_void()
         with Loop(b, n, 1) as loop:
-            own = b.gep(to, [loop.index])
-            b.store(_choose(b, b.load(own), b.load(b.gep(source, [loop.index])), order), own)
+            take(loop.index, 1)
         b.ret_void()
 
     pointer = kind.as_pointer()
-    return internal(module, f"{_NAMES[order]}_into.{kind}", ir.VoidType(), [pointer, pointer, WORD], define)
+    name = f"{_NAMES[order]}_of_{rows}_rows.{kind}"
+    return internal(module, name, ir.VoidType(), [pointer, pointer, WORD], define)
 
 
-def _choose(b: ir.IRBuilder, x: ir.Value, y: ir.Value, order: str) -> ir.Value:
-    """Return the extreme of two elements."""
-    kind = x.type
-    if isinstance(kind, ir.IntType):
-        return b.select(b.icmp_signed(order, x, y), x, y)
-    # Equal numbers differ in the sign of a zero only: "and" gives +0 if either is, "or" gives -0 if either
-    # is.
-    whole = ir.IntType({"float": 32, "double": 64}[str(kind)])
-    join = b.and_ if order == ">" else b.or_
-    equal = b.bitcast(join(b.bitcast(x, whole), b.bitcast(y, whole)), kind)
-    best = b.select(b.fcmp_ordered("==", x, y), equal, b.select(b.fcmp_ordered(order, x, y), x, y))
-    return b.select(b.fcmp_unordered("uno", x, y), ir.Constant(kind, float("nan")), best)
+def _choose(b: ir.IRBuilder, vectors: list[ir.Value], order: str) -> ir.Value:
+    """Return the extremes of vectors, lane by lane.
+
+    ``a > b ? a : b`` and ``b > a ? b : a`` are the same number but for zeros, where they are b and a: "and" gives +0
+    if either is, and "or" gives -0.
+    """
+    kind, floating = vectors[0].type, not isinstance(vectors[0].type.element, ir.IntType)
+    whole = ir.VectorType(ir.IntType(8 * align(kind.element)), kind.count)
+
+    def better(x: ir.Value, y: ir.Value) -> ir.Value:
+        if not floating:
+            return b.select(b.icmp_signed(order, x, y), x, y)
+        both = [b.select(b.fcmp_ordered(order, p, q), p, q) for p, q in ((x, y), (y, x))]
+        join = b.and_ if order == ">" else b.or_
+        return b.bitcast(join(*(b.bitcast(one, whole) for one in both)), kind)
+
+    best = vectors[0]
+    for vector in vectors[1:]:
+        best = better(best, vector)
+    if not floating:
+        return best
+    pairs = zip(vectors[::2], [*vectors[1::2], vectors[-1]], strict=False)
+    nans = [b.fcmp_unordered("uno", x, y) for x, y in pairs]
+    nan = nans[0]
+    for other in nans[1:]:
+        nan = b.or_(nan, other)
+    return b.select(nan, ir.Constant(kind, [float("nan")] * kind.count), best)

@@ -10,8 +10,8 @@ call                                      meaning
 ``block_sum(buf, offset, n)``             S of ``buf[offset : offset + n]``, any n >= 0
 ``row_max(buf, offset, n)``               maximum of n >= 1 elements (n >= 0 bools); NaN if any is
 ``row_min(buf, offset, n)``               minimum, likewise
-``max_into(to, t, x, o, n)``              to[t + i] = max(to[t + i], x[o + i]); two distinct buffers
-``min_into(to, t, x, o, n)``              minimum, likewise
+``max_of_rows(to, t, x, o, C, R)``         to[t + i] = max(to[t + i], x[o + i], x[o + C + i], ...); two buffers
+``min_of_rows(to, t, x, o, C, R)``         minimum, likewise
 ``start_columns(acc, a, C, R)``           zero the accumulators for R rows
 ``carry_columns(acc, a, C, block)``       close block number ``block`` when a row follows it
 ``finish_columns(acc, a, C, R, out, o)``  write the C sums to ``out[o:]``
@@ -140,8 +140,8 @@ NAMESPACE: dict[str, Any] = {
         ),
         _define("row_max", "bii", extremes.maximum_all, result=True, ordered=True),
         _define("row_min", "bii", extremes.minimum_all, result=True, ordered=True),
-        _define("max_into", "bibii", extremes.maximum_into, ordered=True),
-        _define("min_into", "bibii", extremes.minimum_into, ordered=True),
+        _define("max_of_rows", "bibiii", extremes.maximum_of_rows, ordered=True),
+        _define("min_of_rows", "bibiii", extremes.minimum_of_rows, ordered=True),
         _define("start_columns", "biii", lanes.start_columns),
         _define("carry_columns", "biii", lanes.carry_columns),
         _define("finish_columns", "biiibi", lanes.finish_columns),

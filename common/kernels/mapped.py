@@ -14,6 +14,7 @@ ops (benchmarks/reductions.py). Scratch: `scratch` elements of the dtype of the 
 
 from __future__ import annotations
 
+from textwrap import indent
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,7 @@ IN_LANES = frozenset(("squares", "magnitudes", "cubes", "numbers"))
 """Functions of which `common.kernels.lanes` has sums."""
 
 _SHIFT = BLOCK.bit_length() - 1
+_TOGETHER = 4
 
 
 def scratch(rows: int, columns: int) -> int:
@@ -86,7 +88,7 @@ def rows_source(element: str, dtype: Any, out: Any) -> str:
 
 
 def cols_source(element: str, dtype: Any, out: Any) -> str:
-    """Return the kernel ``out[b, c] = S(f(x[b, :, c]))``."""
+    """Return the kernel ``out[b, c] = S(f(x[b, :, c]))``; rows of equal lane are added `_TOGETHER` at a time."""
     head, f = _head(f"{element}_cols", element, np.dtype(dtype), np.dtype(out))
     mean = "m = means[o + c]" if element == "deviations" else "pass"
     return f"""{head}
@@ -98,15 +100,28 @@ def cols_source(element: str, dtype: Any, out: Any) -> str:
             width = min({TILE}, columns - c0)
             o = b * columns + c0
             start_columns(acc, 0, width, rows)
-            for r in range(rows):
-                if r & {BLOCK - 1} == 0 and r > 0:
-                    carry_columns(acc, 0, width, (r >> {_SHIFT}) - 1)
-                a = (r & {LANES - 1}) * width
-                p = (b * rows + r) * columns + c0
-                for c in range(width):
-                    {mean}
-                    v = x[p + c]
-                    acc[a + c] = acc[a + c] + {f}
+            for first in range(0, rows, {BLOCK}):
+                if first > 0:
+                    carry_columns(acc, 0, width, (first >> {_SHIFT}) - 1)
+                end = min(rows, first + {BLOCK})
+                bulk = end - (end - first) % {LANES * _TOGETHER}
+                for part in range(first, bulk, {LANES * _TOGETHER}):
+                    for lane in range({LANES}):
+{indent(_add_rows(f, mean, "part + lane", _TOGETHER), " " * 24)}
+                for r in range(bulk, end):
+                    lane = r & {LANES - 1}
+{indent(_add_rows(f, mean, "r", 1), " " * 20)}
             finish_columns(acc, 0, width, rows, out, o)
     return 0
 """
+
+
+def _add_rows(f: str, mean: str, row: str, count: int) -> str:
+    """Add f of a row, and of the next ones of the same lane, to the accumulators of its lane."""
+    lines = ["a = lane * width", f"p0 = (b * rows + {row}) * columns + c0"]
+    lines += [f"p{k} = p{k - 1} + {LANES} * columns" for k in range(1, count)]
+    body = [mean, "s = acc[a + c]"]
+    for k in range(count):
+        body += [f"v = x[p{k} + c]", f"s = s + {f}"]
+    lines += ["for c in range(width):", *(f"    {line}" for line in [*body, "acc[a + c] = s"])]
+    return "\n".join(lines)

@@ -257,7 +257,6 @@ def _extreme_cols_source(name: str, dtype: np.dtype[Any]) -> str:
         o = b * columns
         for c in range(columns):
             out[o + c] = x[p + c]
-        for r in range(1, rows):
-            {name}_into(out, o, x, p + r * columns, columns)
+        {name}_of_rows(out, o, x, p + columns, columns, rows - 1)
     return 0
 """

@@ -116,6 +116,19 @@ def test_extremes(dtype, name, n, values):
     assert_same_bits(out, expected)
 
 
+@pytest.mark.parametrize("dtype", [*DTYPES, "int8"])
+@pytest.mark.parametrize("name", ["max", "min"])
+@pytest.mark.parametrize("rows", [1, 2, 8, 9, 18])
+@pytest.mark.parametrize("columns", [2, 3, 4, 15, 16, 17, 33, 100])
+def test_extremes_of_columns_that_fill_vectors_or_not(dtype, name, rows, columns):
+    x = special_values(np.random.default_rng(rows * columns), (2, rows, columns), dtype, nan=columns != 33)
+    out = np.full((3, columns), 7, dtype)
+    assert run(getattr(sums, f"{name}_cols_source")(dtype), [x, out], [2, rows, columns]) == 0
+    expected = [[extreme_oracle(x[b, :, c], name) for c in range(columns)] for b in range(2)]
+    assert_same_bits(out[:2], np.array(expected, dtype))
+    assert (out[2] == 7).all(), "written beyond the end"
+
+
 def test_extreme_of_nothing_is_refused():
     x, out = np.empty(0, "float32"), np.full(3, 7, "float32")
     assert run(sums.max_rows_source("float32"), [x, out], [3, 0]) == sums.EMPTY
