@@ -12,7 +12,8 @@ import numpy as np
 from common.dtypes import number_spec
 from common.kernels import mapped, sums
 from common.kernels.copying import buffer_dtype
-from common.native.calls import make_call, make_elementwise
+from common.native.calls import make_call, make_elementwise, make_fixed
+from common.native.calls_ir import MAX_INPUTS
 from common.native.compile import add_namespace, compile_kernel
 from common.op import REGISTRY
 from common.spec import Spec
@@ -40,6 +41,24 @@ def form_spec(form: Any) -> Spec:
 def compiled(source: str, name: str) -> Call:
     """A kernel as a Python callable: arrays in, then ints; returns its status."""
     return make_call(compile_kernel(source, name))
+
+
+def address(source: str, name: str) -> int:
+    """The machine code of a kernel."""
+    return compile_kernel(source, name)
+
+
+_OWNED = 1 << 14
+"""Bytes of scratch up to which a kernel for operands of known forms gets a builtin with scratch of its own."""
+
+
+def fixed(
+    kernel: int, dtypes: Sequence[np.dtype], shape: Any, dtype: np.dtype, ints: Sequence[int], scratch: int = 0
+) -> Call | None:
+    """The builtin of a kernel for operands of known forms; it declines other layouts with None. Or None."""
+    if scratch > _OWNED or not 1 <= len(dtypes) <= MAX_INPUTS:
+        return None
+    return make_fixed(kernel, dtypes, shape, dtype, ints, scratch)
 
 
 _HELD = 64 << 20
@@ -78,6 +97,13 @@ def same_shape(name: str, dtypes: tuple[np.dtype, ...], out_dtype: np.dtype) -> 
 def general(name: str, dtypes: tuple[np.dtype, ...], out_dtype: np.dtype, classes: str) -> Call:
     """The loop for operands of the given classes, called with operands, result, rows and columns."""
     return make_call(_address(name, dtypes, out_dtype, classes))
+
+
+def spread_out(
+    name: str, dtypes: tuple[np.dtype, ...], out_dtype: np.dtype, classes: str, shape: Any, rows: int, columns: int
+) -> Call | None:
+    """The builtin for operands of which some are repeated to `shape`."""
+    return fixed(_address(name, dtypes, out_dtype, classes), dtypes, shape, out_dtype, (rows, columns))
 
 
 def _address(name: str, dtypes: tuple[np.dtype, ...], out_dtype: np.dtype, classes: str) -> int:
@@ -181,10 +207,17 @@ def reduced_dtype(kind: str, dtype: np.dtype) -> np.dtype:
     return dtype if kind in LANED else sums.extreme_dtype(dtype)
 
 
-def reduction(kind: str, shape: Any, dtype: np.dtype, dims: tuple[int, ...], out_shape: Any) -> Call:
-    """A reduction over `dims` of arrays of one shape and dtype; several dims are flattened in C order."""
+def reduction(
+    kind: str, shape: Any, dtype: np.dtype, dims: tuple[int, ...], out_shape: Any
+) -> tuple[Call | None, Call]:
+    """A reduction over `dims` of arrays of one shape and dtype; several dims are flattened in C order.
+
+    Returns
+    -------
+    The builtin, which declines what is not contiguous, or None; and a function of any layout.
+    """
     if not dims or 0 in out_shape:
-        return lambda x: _unreduced(kind, x, out_shape, dtype)
+        return None, lambda x: _unreduced(kind, x, out_shape, dtype)
     first, last = dims[0], dims[-1]
     order = None
     if last - first + 1 != len(dims):
@@ -194,7 +227,8 @@ def reduction(kind: str, shape: Any, dtype: np.dtype, dims: tuple[int, ...], out
     batch, rows, columns = prod(shape[:first]), prod(shape[first : last + 1]), prod(shape[last + 1 :])
     by_rows = columns == 1 or rows == 0
     name = f"{kind}_rows" if by_rows else f"{kind}_cols"
-    kernel = compiled(getattr(sums, f"{name}_source")(dtype), name)
+    source = getattr(sums, f"{name}_source")(dtype)
+    kernel = compiled(source, name)
     ints = (batch * columns, rows) if by_rows else (batch, rows, columns)
     lanes = 0
     if kind in LANED and not by_rows:
@@ -208,20 +242,25 @@ def reduction(kind: str, shape: Any, dtype: np.dtype, dims: tuple[int, ...], out
         kernel(_dense(x), out, *held, *ints)
         return out
 
-    return run
+    if order is not None:
+        return None, run
+    return fixed(address(source, name), (dtype,), out_shape, dtype, ints, lanes), run
 
 
 def mapped_sum(
     element: str, shape: Any, dtype: np.dtype, out_dtype: np.dtype, dims: tuple[int, ...], out_shape: Any
-) -> Call | None:
-    """S of a function of the elements, by name in `common.kernels.mapped`; None where it needs a copy in order."""
+) -> tuple[Call | None, Call] | None:
+    """S of a function of the elements, by name in `common.kernels.mapped`, as `reduction`; None where it needs a copy
+    in order.
+    """
     if not dims or 0 in out_shape or dims[-1] - dims[0] + 1 != len(dims):
         return None
     batch, rows = prod(shape[: dims[0]]), prod(shape[dims[0] : dims[-1] + 1])
     columns = prod(shape[dims[-1] + 1 :])
     by_rows = columns == 1 or rows == 0
     make, end = (mapped.rows_source, "rows") if by_rows else (mapped.cols_source, "cols")
-    kernel = compiled(make(element, dtype, out_dtype), f"{element}_{end}")
+    source, name = make(element, dtype, out_dtype), f"{element}_{end}"
+    kernel = compiled(source, name)
     ints = (batch * columns, rows) if by_rows else (batch, rows, columns)
     held = out_dtype.itemsize * mapped.scratch(rows, 0 if by_rows else columns)
 
@@ -230,7 +269,8 @@ def mapped_sum(
         kernel(*map(_dense, operands), out, scratch(held), *ints)
         return out
 
-    return run
+    inputs = 2 if element == "deviations" else 1
+    return fixed(address(source, name), (dtype,) * inputs, out_shape, out_dtype, ints, held), run
 
 
 def _unreduced(kind: str, x: np.ndarray, out_shape: Any, dtype: np.dtype) -> np.ndarray:

@@ -16,6 +16,7 @@ import numpy as np
 from common import eager, mode
 from common.autograd.mutation import log_write
 from common.eager_kernels import compiled
+from common.eager_kinds import raise_status
 from common.frames import user_frame
 from common.methods import assign
 from common.op import Op
@@ -62,7 +63,7 @@ def run_in_place(op: Op, target: np.ndarray, operands: Sequence[np.ndarray], att
     for kernel, slots, scratch, ints, errors in _steps(op, forms, tuple(attrs.items())):
         status = kernel(*[buffers[i] for i in slots], *(np.empty(n, np.uint8) for n in scratch), *ints)
         if status:
-            eager.raise_status(op, errors, status)
+            raise_status(op, errors, status)
 
 
 @lru_cache(maxsize=1024)

@@ -18,8 +18,9 @@ import numpy as np
 from common import functional  # fills the registry
 from common.autograd.tape import fit
 from common.dtypes import compute_dtypes, operand_dtypes
-from common.eager import NUMBERS, Recipe, number, recipe, run, run_rules, spread
+from common.eager import NUMBERS, Recipe, recipe, run, run_rules
 from common.eager_kernels import fast, form_spec
+from common.eager_kinds import number, spread
 from common.op import REGISTRY, Op, rule_parameters
 from common.operators import install
 from common.spec import Spec
@@ -103,7 +104,10 @@ class _Trail:
             return op.forward(*operands, **attrs)  # type: ignore[misc]
         if op.name == "expand" and prod(found.spec.shape) <= SMALL:
             (shape, dtype), target = forms[0], found.spec
-            return self.let(f"{self.name(spread(shape, dtype, target.shape))}({operands[0].text})", target)
+            builtin, otherwise = spread(shape, dtype, target.shape)
+            if builtin is not None:
+                return self._builtin(builtin, otherwise, dtype, operands, target)
+            return self.let(f"{self.name(otherwise)}({operands[0].text})", target)
         if found.builtin is None:
             texts = [x.text if isinstance(x, _Term) else self.name(x) for x in operands]
             return self.let(f"{self.name(found.run)}({', '.join(texts)})", found.spec)

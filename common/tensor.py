@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from common import mode
-from common.apply import Attrs
+from common import eager, mode
+from common.apply import NO_ATTRS
 from common.autograd.tape import Edge, Node, next_number
 from common.dtypes import number_spec, operand_dtypes
-from common.eager import Recipe, recipe, recipes
+from common.eager import Recipe
 from common.errors import EscapedTracerError, ShapeError, StateError
 from common.frames import user_frame
 from common.number import as_array
@@ -188,11 +188,10 @@ def _cast_targets(op: Op, tiers: tuple[Any, ...]) -> tuple[Any, ...] | None:
 _NO_EDGE: tuple[Edge, ...] = (None,)
 
 
-def _operands(op: Op, operands: Sequence[Any], items: tuple[Any, ...]) -> tuple[list[Any], list[Edge], bool, Any]:
-    """Payloads and edges of operands of any kind, whether one requires grad, and the key of their recipe."""
+def _operands(operands: Sequence[Any]) -> tuple[list[Any], list[Edge], bool]:
+    """Payloads and edges of operands of any kind, and whether one requires grad."""
     payloads: list[Any] = []
     edges: list[Edge] = []
-    key: list[Any] = [op]
     wanted = False
     for x in operands:
         if isinstance(x, TensorBase):
@@ -200,7 +199,6 @@ def _operands(op: Op, operands: Sequence[Any], items: tuple[Any, ...]) -> tuple[
             if not isinstance(data, _ndarray):
                 raise EscapedTracerError(x.describe_escape())
             payloads.append(data)
-            key += data.shape, data.dtype
             if not x.requires_grad:
                 edges.append(None)
                 continue
@@ -211,13 +209,8 @@ def _operands(op: Op, operands: Sequence[Any], items: tuple[Any, ...]) -> tuple[
         if not isinstance(x, NUMBERS) or isinstance(x, np.generic):
             x = as_array(x)
         payloads.append(x)
-        if isinstance(x, _ndarray):
-            key += x.shape, x.dtype
-        else:
-            key.append(type(x))
         edges.append(None)
-    key.extend(items)
-    return payloads, edges, wanted, tuple(key)
+    return payloads, edges, wanted
 
 
 def record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
@@ -229,9 +222,11 @@ def record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
             profile.begin()
     payloads: Any
     edges: Any
-    items = () if not attrs else (attrs,) if type(attrs) is Attrs else (tuple(attrs.items()),)
+    if not attrs:
+        attrs = NO_ATTRS
     if len(operands) == 1 and isinstance(x := operands[0], TensorBase) and type(data := x.data) is _ndarray:
-        payloads, key = (data,), (op, data.shape, data.dtype, *items)
+        payloads = (data,)
+        found = eager.find(op, attrs, data)
         wanted = x.requires_grad
         edges = (x.edge,) if wanted else _NO_EDGE
     elif (
@@ -241,20 +236,20 @@ def record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         and type(data := x.data) is _ndarray
         and type(other := z.data) is _ndarray
     ):
-        payloads, key = (data, other), (op, data.shape, data.dtype, other.shape, other.dtype, *items)
+        payloads = (data, other)
+        found = eager.find(op, attrs, data, other)
         wanted = x.requires_grad or z.requires_grad
         edges = (x.edge, z.edge) if wanted else _NO_EDGE
     else:
-        payloads, edges, wanted, key = _operands(op, operands, items)
-    try:
-        found = recipes.get(key)
-    except TypeError:  # an attribute that is a list
-        found = None
+        payloads, edges, wanted = _operands(operands)
+        found = eager.find(op, attrs, *payloads)
     if found is None:
-        found = recipe(op, tuple([(x.shape, x.dtype) if isinstance(x, _ndarray) else type(x) for x in payloads]), attrs)
+        found = eager.prepare(op, payloads, attrs)
     if found.casts:
         return record(op, cast_operands(op, operands), attrs)
-    y = found.run(*payloads)
+    builtin = found.builtin
+    if builtin is None or (y := builtin(*payloads)) is None:
+        y = found.run(*payloads)
     if type(y) is tuple:
         tensors = [wrap(part) for part in y]
         if y[0].base is not None and isinstance(operands[0], TensorBase):  # such as the parts of a split

@@ -13,14 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from common import eager_kernels, mode
+from common import eager, eager_kernels, mode
 from common import tensor as base
 from common.apply import NO_ATTRS
 from common.autograd import collector, tape
 from common.autograd.tape import Edge, Node, next_number
 from common.create import to_array
 from common.dtypes import float32, float64
-from common.eager import recipes
 from common.errors import GradientError
 from common.frames import own_files, user_frame
 from common.leaf import Leaf
@@ -85,26 +84,34 @@ _next_number = next_number
 FLOATS: tuple[np.dtype, ...] = (float32, float64)
 
 
+#: What a number is on the tape: a tensor that takes no gradient.
+_NUMBER = Tensor(np.zeros(()))
+
+
 class _Short:
     """The short path of one op: per float dtype a builtin for operands of one shape, and the rules to go with it."""
 
-    __slots__ = ("op", "builtins", "rules")
+    __slots__ = ("op", "builtins", "numbers", "rules")
 
     def __init__(self, op: Op) -> None:
         self.op = op
-        self.builtins: list[Callable[..., Any]] = [self._first(i, dtype) for i, dtype in enumerate(FLOATS)]
+        positions = range(len(FLOATS))
+        self.builtins: list[Callable[..., Any]] = [self._first("builtins", i) for i in positions]
+        #: The same for a tensor and a number behind it.
+        self.numbers: list[Callable[..., Any]] = [self._first("numbers", i) for i in positions]
         self.rules: list[Any] = [None] * len(FLOATS)
         rules_changed.append(self._derive)
 
-    def _first(self, position: int, dtype: np.dtype) -> Callable[..., Any]:
+    def _first(self, kind: str, position: int) -> Callable[..., Any]:
         """Compiles at first use, then takes itself out of the way."""
+        dtype, make = FLOATS[position], eager_kernels.same_shape if kind == "builtins" else eager_kernels.fast
 
-        def compile_and_run(*arrays: Any) -> Any:
-            if any(type(x) is not np.ndarray or x.dtype != dtype for x in arrays):
+        def compile_and_run(x: Any, *others: Any) -> Any:
+            if any(type(z) is not np.ndarray or z.dtype != dtype for z in (x, *(others if kind == "builtins" else ()))):
                 return None
-            self.builtins[position] = eager_kernels.same_shape(self.op.name, (dtype,) * len(arrays), dtype)
-            self.rules[position] = self._lazily(position, dtype)
-            return self.builtins[position](*arrays)
+            builtin = getattr(self, kind)[position] = make(self.op.name, (dtype,) * (1 + len(others)), dtype)
+            self.rules[position] = self.rules[position] or self._lazily(position, dtype)
+            return builtin(x, *others)
 
         return compile_and_run
 
@@ -122,27 +129,32 @@ class _Short:
             self.rules[:] = [rule and self._lazily(i, FLOATS[i]) for i, rule in enumerate(self.rules)]
 
 
-def _binary(op: Op) -> Callable[[Any, Any], Any]:
-    """The operator of a binary op."""
+def _binary(op: Op) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
+    """The operator of a binary op, and that for a left operand that is no tensor."""
     short = _Short(op)
-    builtins, rules = short.builtins, short.rules
+    builtins, numbers, rules = short.builtins, short.numbers, short.rules
     left, right, output = 0 in op.saved_inputs, 1 in op.saved_inputs, op.saves_output
 
     def operator(a: Tensor, b: Any) -> Any:
         if mode.tracing:
             return general(a, b)
+        x = a.data
+        position = 0
         if isinstance(b, TensorBase):
-            x, z = a.data, b.data
+            z = b.data
+            if (y := builtins[0](x, z)) is None:
+                if x.dtype is not float64 or (y := builtins[1](x, z)) is None:
+                    return wider(a, b)
+                position = 1
         elif type(b) in NUMBERS:
-            return wider(a, b)
+            z = b
+            if (y := numbers[0](x, z)) is None:
+                if x.dtype is not float64 or (y := numbers[1](x, z)) is None:
+                    return wider(a, b)
+                position = 1
+            b = _NUMBER
         else:
             return general(a, b)
-        y = builtins[0](x, z)
-        position = 0
-        if y is None:
-            if x.dtype is not float64 or (y := builtins[1](x, z)) is None:
-                return wider(a, b)
-            position = 1
         t = _new(Tensor)
         t.data = y
         t.output_nr = 0
@@ -182,29 +194,34 @@ def _binary(op: Op) -> Callable[[Any, Any], Any]:
             t.requires_grad = False
         return t
 
-    def wider(a: Tensor, b: Any) -> Any:
-        """A tensor or number b for which `operator` has no builtin."""
-        x = a.data
-        if tensor := type(b) not in NUMBERS:
-            z = b.data
-            found = recipes.get((op, x.shape, x.dtype, z.shape, z.dtype)) if type(z) is np.ndarray else None
-        else:
-            z = b
-            found = recipes.get((op, x.shape, x.dtype, type(b)))
-        if found is None or found.casts:
+    def reflected(a: Tensor, b: Any) -> Any:
+        return wider(b, a) if type(b) in NUMBERS and not mode.tracing else general_reflected(a, b)
+
+    def wider(a: Any, b: Any) -> Any:
+        """Tensors, or a tensor and a number, for which `operator` has no builtin."""
+        x = a if type(a) in NUMBERS else a.data
+        z = b if type(b) in NUMBERS else b.data
+        found = eager.find(op, NO_ATTRS, x, z)
+        if found is None or found.builtin is None:
             return record(op, (a, b), NO_ATTRS)
+        if (y := found.builtin(x, z)) is None:
+            y = found.run(x, z)
         t = _new(Tensor)
-        t.data = y = found.run(x, z)
+        t.data = y
         t.output_nr = 0
         t._grad = None
-        if (a.requires_grad or (tensor and b.requires_grad)) and _grad_enabled():
+        if x is a:
+            a = _NUMBER
+        elif z is b:
+            b = _NUMBER
+        if (a.requires_grad or b.requires_grad) and _grad_enabled():
             node = _new(Node)
             node.number = _next_number()
             node.op = op
             node.attrs = found.attrs
             node.backward = found.backward
             node.fit = found.forms
-            node.edges = (a.edge, b.edge if tensor else None)
+            node.edges = (a.edge, b.edge)
             if left:
                 node.saved = (x, z) if right else (x, y) if output else (x,)
             elif right:
@@ -226,20 +243,11 @@ def _binary(op: Op) -> Callable[[Any, Any], Any]:
 
     assert not (left and right and output), f"the short path does not save all of {op.name}'s operands and result"
     general = getattr(TensorBase, f"__{_METHOD.get(op.name, op.name)}__")
-    return operator
+    general_reflected = getattr(TensorBase, f"__r{_METHOD.get(op.name, op.name)}__")
+    return operator, reflected
 
 
 _METHOD = {"div": "truediv"}
-
-
-def _reflected(op: Op) -> Callable[[Any, Any], Any]:
-    """The operator of a binary op whose left operand is not a tensor."""
-
-    def operator(a: Tensor, b: Any) -> Any:
-        return record(op, (b, a), NO_ATTRS) if type(b) in NUMBERS else general(a, b)
-
-    general = getattr(TensorBase, f"__r{_METHOD.get(op.name, op.name)}__")
-    return operator
 
 
 def _unary(op: Op) -> Callable[[Any], Any]:
@@ -311,7 +319,7 @@ install_methods(TensorBase)
 tape.adders = _Short(REGISTRY["add"]).builtins
 for _name in ("add", "sub", "mul", "div"):
     _dunder = _METHOD.get(_name, _name)
-    _operators = {f"__{_dunder}__": _binary(REGISTRY[_name]), f"__r{_dunder}__": _reflected(REGISTRY[_name])}
+    _operators = dict(zip((f"__{_dunder}__", f"__r{_dunder}__"), _binary(REGISTRY[_name]), strict=True))
     _operators[_name] = _named(_name, _operators[f"__{_dunder}__"])
     for _method, _operator in _operators.items():
         setattr(Tensor, _method, _operator)

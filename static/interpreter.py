@@ -9,7 +9,8 @@ import numpy as np
 
 from common.dim import resolve
 from common.dtypes import number_spec, operand_dtypes
-from common.eager import number, run
+from common.eager import run
+from common.eager_kinds import number
 from common.op import Op
 from static.graph import Graph, Node, Value
 

@@ -17,7 +17,9 @@ C_CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400
 # Indices of numpy's C API table (numpy/__multiarray_api.h); they have never changed.
 _ARRAY_TYPE, _NEW_FROM_DESCR = 2, 94
 
-_PYTHON_FUNCTIONS = ("PyLong_FromLongLong", "PyLong_AsLongLong", "PyErr_Occurred", "Py_IncRef", "Py_DecRef")
+_PYTHON_FUNCTIONS = (
+    "PyLong_FromLongLong", "PyLong_AsLongLong", "PyErr_Occurred", "PyErr_Clear", "Py_IncRef", "Py_DecRef",
+)  # fmt: skip
 
 
 @cache
@@ -36,7 +38,12 @@ def define_symbols() -> None:
         function = getattr(ctypes.pythonapi, name)
         pointer = ctypes.cast(function, ctypes.c_void_p).value or 0
         engine.define(f"twingrad_{name}", partial(int, pointer))
-    for name, python_object in (("PyLong_Type", int), ("PyFloat_Type", float), ("Py_None", None)):
+    for name, python_object in (
+        ("PyLong_Type", int),
+        ("PyFloat_Type", float),
+        ("PyBool_Type", bool),
+        ("Py_None", None),
+    ):
         engine.define(f"twingrad_{name}", partial(id, python_object))
     engine.define("twingrad_PyArray_Type", partial(id, np.ndarray))
     engine.define("twingrad_PyArray_NewFromDescr", lambda: int(_numpy_api()[_NEW_FROM_DESCR] or 0))

@@ -20,6 +20,7 @@ import numpy as np
 from common.native import abi, fallback
 from common.native.calls_ir import MAX_INPUTS, module_text
 from common.native.compile import load_ir
+from common.native.dispatch_ir import CELL_WORDS, CELLS
 from common.native.plan import ProgramPlan
 
 METH_FASTCALL = 0x80
@@ -66,7 +67,7 @@ def make_elementwise(
     callable
         Returns the new array; an int, the kernel's status, if that is not 0; None if an operand is not an
         exact, C-contiguous, aligned ndarray of its dtype or the shapes differ (the caller then takes its
-        general path).
+        general path). A float or int counts as a 0-d operand, rounded once to a dtype that is floating point.
     """
     if not 1 <= len(in_dtypes) <= MAX_INPUTS:
         raise ValueError(f"an elementwise call has 1 to {MAX_INPUTS} operands, not {len(in_dtypes)}")
@@ -75,6 +76,56 @@ def make_elementwise(
     descr = np.dtype(out_dtype)
     words = [len(in_dtypes), full, scalar_left, scalar_right, id(descr), *map(abi.descr_word, in_dtypes)]
     return _builtin("elementwise", np.array(words, dtype=np.int64), descr)
+
+
+def make_fixed(
+    kernel: int,
+    in_dtypes: Sequence[Any],
+    out_shape: Sequence[int],
+    out_dtype: Any,
+    ints: Sequence[int] = (),
+    scratch: int = 0,
+) -> Callable[..., Any]:
+    """Return ``f(*arrays)`` that allocates the result and runs a kernel on operands of known shapes.
+
+    Parameters
+    ----------
+    kernel : int
+        bufs = operands..., result, and scratch if there is any; args = `ints`.
+    in_dtypes : sequence of dtype
+        One per operand, at most 8.
+    out_shape, out_dtype : of the result.
+    scratch : int
+        Bytes of memory that the kernel uses; the builtin keeps them.
+
+    Returns
+    -------
+    callable
+        Returns the new array; None if an operand is not an exact, C-contiguous, aligned ndarray of its dtype, or if
+        the kernel's status is not 0. The caller guarantees the shapes.
+    """
+    if not 1 <= len(in_dtypes) <= MAX_INPUTS:
+        raise ValueError(f"a call has 1 to {MAX_INPUTS} operands, not {len(in_dtypes)}")
+    if not is_native():
+        return fallback.make_fixed(kernel, in_dtypes, out_shape, out_dtype, ints, scratch)
+    descr, held = np.dtype(out_dtype), np.empty(scratch, np.uint8)
+    words = [len(in_dtypes), kernel, id(descr), len(out_shape), held.ctypes.data if scratch else 0]
+    words += [6 + len(in_dtypes) + len(out_shape), *map(abi.descr_word, in_dtypes), *out_shape, *ints]
+    return _builtin("fixed", np.array(words, dtype=np.int64), descr, held)
+
+
+def make_finder() -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Return ``find(op, attrs, *operands)`` and ``store(found, op, attrs, *operands)``, which share a table.
+
+    What is found depends on the identities of `op` and `attrs`, on dtype and shape of arrays, and on the type of
+    numbers. The table is small and may forget; `find` then returns None, as it does for operands of other kinds.
+    ``store()`` forgets everything. Stored objects must keep `op` and `attrs` alive.
+    """
+    if not is_native():
+        return fallback.make_finder()
+    cells = np.zeros(CELLS * CELL_WORDS, np.int64)
+    find, store = (_builtin("find", np.array([cells.ctypes.data, way], dtype=np.int64), cells) for way in (0, 1))
+    return find, store
 
 
 def make_run(plan: ProgramPlan) -> Callable[..., int]:
@@ -135,6 +186,14 @@ def _trial() -> bool:
     result = _builtin("elementwise", np.array(words, dtype=np.int64), x.dtype)(x)
     if status != 7 or y.tolist() != [5, 6, 7] or result != 7:
         return False
+    words = [1, address, id(x.dtype), 1, 0, 8, abi.descr_word(x.dtype), 3, 5]
+    if _builtin("fixed", np.array(words, dtype=np.int64), x.dtype)(x) is not None:  # the status is not 0
+        return False
+    cells = np.zeros(CELLS * CELL_WORDS, np.int64)
+    find, store = (_builtin("find", np.array([cells.ctypes.data, way], dtype=np.int64), cells) for way in (0, 1))
+    if find(x, None, y, 1.0) is not None or store(words, x, None, y, 1.0) or find(x, None, y, 2.5) is not words:
+        return False
+    store()
     plan = ProgramPlan()
     slots = [plan.add_array(np.int64, (3,)), plan.add_array(np.int64, (3,), writes=True)]
     plan.add_call(address, slots, [9])

@@ -11,6 +11,7 @@ each function.  The other items only keep alive what the table points to.
 
 from __future__ import annotations
 
+from common.native.dispatch_ir import FIND, FIXED
 from common.native.run_ir import RUN
 
 MAX_BUFFERS = 64
@@ -23,10 +24,12 @@ _PRELUDE = """
 @twingrad_PyArray_Type = external global i8
 @twingrad_PyLong_Type = external global i8
 @twingrad_PyFloat_Type = external global i8
+@twingrad_PyBool_Type = external global i8
 @twingrad_Py_None = external global i8
 declare ptr @twingrad_PyLong_FromLongLong(i64)
 declare i64 @twingrad_PyLong_AsLongLong(ptr)
 declare ptr @twingrad_PyErr_Occurred()
+declare void @twingrad_PyErr_Clear()
 declare void @twingrad_Py_IncRef(ptr)
 declare void @twingrad_Py_DecRef(ptr)
 declare ptr @twingrad_PyArray_NewFromDescr(ptr, ptr, i32, ptr, ptr, ptr, i32, ptr)
@@ -163,33 +166,106 @@ fail:
 }
 """
 
-# f(*arrays) -> ndarray | status | None.
+# f(*operands) -> ndarray | status | None.  Of two operands one may be a number, if there is a scalar kernel for it.
 # Table: [inputs, full kernel, left-scalar kernel, right-scalar kernel, result descr, inputs' descr words].
 _ELEMENTWISE = """
 define ptr @SYMBOL(ptr %self, ptr %args, i64 %nargs) {
 entry:
   %bufs = alloca [9 x i64]
   %ints = alloca [1 x i64]
+  %number_cell = alloca i64
   %table = call ptr @table_of(ptr %self)
   %inputs = call i64 @word(ptr %table, i64 0)
   %right_count = icmp eq i64 %inputs, %nargs
   br i1 %right_count, label %loop, label %refuse
 loop:
   %i = phi i64 [0, %entry], [%i_next, %good]
+  %number = phi i64 [-1, %entry], [%number_next, %good]
   %end = icmp eq i64 %i, %inputs
-  br i1 %end, label %shapes, label %item
+  br i1 %end, label %operands, label %item
 item:
   %arg_word = call i64 @word(ptr %args, i64 %i)
   %arg = inttoptr i64 %arg_word to ptr
   %slot = add i64 %i, 5
   %expected = call i64 @word(ptr %table, i64 %slot)
   %is_good = call i1 @is_array(ptr %arg, i64 %expected, i32 257)
-  br i1 %is_good, label %good, label %refuse
-good:
+  br i1 %is_good, label %array, label %other_kind
+array:
   %data = call i64 @word(ptr %arg, i64 2)
-  call void @set_word(ptr %bufs, i64 %i, i64 %data)
+  br label %good
+
+other_kind:
+  %is_pair = icmp eq i64 %inputs, 2
+  %is_only = icmp eq i64 %number, -1
+  %may_be_number = and i1 %is_pair, %is_only
+  br i1 %may_be_number, label %number_kernel, label %refuse
+number_kernel:
+  %number_slot = add i64 %i, 2
+  %number_address = call i64 @word(ptr %table, i64 %number_slot)
+  %has_kernel = icmp ne i64 %number_address, 0
+  %type_number = lshr i64 %expected, 32
+  %single = icmp eq i64 %type_number, 11
+  %double = icmp eq i64 %type_number, 12
+  %floating = or i1 %single, %double
+  %takes_numbers = and i1 %has_kernel, %floating
+  br i1 %takes_numbers, label %number_type, label %refuse
+number_type:
+  %is_float = call i1 @has_type(ptr %arg, ptr @twingrad_PyFloat_Type)
+  br i1 %is_float, label %float, label %not_float
+not_float:
+  %is_int = call i1 @has_type(ptr %arg, ptr @twingrad_PyLong_Type)
+  br i1 %is_int, label %int, label %refuse
+int:
+  %int_value = call i64 @twingrad_PyLong_AsLongLong(ptr %arg)
+  %int_double = sitofp i64 %int_value to double
+  %int_single = sitofp i64 %int_value to float
+  %doubtful = icmp eq i64 %int_value, -1
+  br i1 %doubtful, label %maybe_error, label %store_number
+maybe_error:
+  %error = call ptr @twingrad_PyErr_Occurred()
+  %no_error = icmp eq ptr %error, null
+  br i1 %no_error, label %store_number, label %too_large
+too_large:
+  call void @twingrad_PyErr_Clear()
+  br label %refuse
+float:
+  %float_p = getelementptr i8, ptr %arg, i64 16
+  %float_double = load double, ptr %float_p
+  %float_single = fptrunc double %float_double to float
+  br label %store_number
+store_number:
+  %as_double = phi double [%float_double, %float], [%int_double, %int], [%int_double, %maybe_error]
+  %as_single = phi float [%float_single, %float], [%int_single, %int], [%int_single, %maybe_error]
+  br i1 %single, label %store_single, label %store_double
+store_single:
+  store float %as_single, ptr %number_cell
+  br label %number_stored
+store_double:
+  store double %as_double, ptr %number_cell
+  br label %number_stored
+number_stored:
+  %number_data = ptrtoint ptr %number_cell to i64
+  br label %good
+good:
+  %buffer = phi i64 [%data, %array], [%number_data, %number_stored]
+  %number_next = phi i64 [%number, %array], [%i, %number_stored]
+  call void @set_word(ptr %bufs, i64 %i, i64 %buffer)
   %i_next = add i64 %i, 1
   br label %loop
+
+operands:
+  %no_number = icmp eq i64 %number, -1
+  br i1 %no_number, label %shapes, label %beside_number
+beside_number:
+  %array_index = sub i64 1, %number
+  %beside_word = call i64 @word(ptr %args, i64 %array_index)
+  %beside = inttoptr i64 %beside_word to ptr
+  %beside_nd_p = getelementptr i8, ptr %beside, i64 24
+  %beside_nd = load i32, ptr %beside_nd_p
+  %beside_dims = call ptr @pointer_at(ptr %beside, i64 32)
+  %beside_slot = add i64 %number, 2
+  %beside_kernel = call i64 @word(ptr %table, i64 %beside_slot)
+  br label %make
 shapes:
   %first_word = call i64 @word(ptr %args, i64 0)
   %first = inttoptr i64 %first_word to ptr
@@ -232,9 +308,9 @@ scalar_kernel:
   %exists = icmp ne i64 %scalar_address, 0
   br i1 %exists, label %make, label %refuse
 make:
-  %kernel_word = phi i64 [%full, %compare], [%scalar_address, %scalar_kernel]
-  %out_nd = phi i32 [%nd, %compare], [%scalar_nd, %scalar_kernel]
-  %out_dims = phi ptr [%dims, %compare], [%scalar_dims, %scalar_kernel]
+  %kernel_word = phi i64 [%full, %compare], [%scalar_address, %scalar_kernel], [%beside_kernel, %beside_number]
+  %out_nd = phi i32 [%nd, %compare], [%scalar_nd, %scalar_kernel], [%beside_nd, %beside_number]
+  %out_dims = phi ptr [%dims, %compare], [%scalar_dims, %scalar_kernel], [%beside_dims, %beside_number]
   %out_nd64 = zext i32 %out_nd to i64
   br label %product
 product:
@@ -279,6 +355,6 @@ fail:
 
 
 def module_text(symbol: str) -> str:
-    """Return the LLVM IR of one builtin: ``call``, ``elementwise`` or ``run``."""
-    body = {"call": _CALL, "elementwise": _ELEMENTWISE, "run": RUN}[symbol]
+    """Return the LLVM IR of one builtin: ``call``, ``elementwise``, ``fixed``, ``find`` or ``run``."""
+    body = {"call": _CALL, "elementwise": _ELEMENTWISE, "fixed": FIXED, "find": FIND, "run": RUN}[symbol]
     return _PRELUDE + body.replace("SYMBOL", f"twingrad_builtin_{symbol}")

@@ -76,7 +76,19 @@ def make_elementwise(
     scalar_left_run, scalar_right_run = [_runner(a) if a else None for a in (scalar_left, scalar_right)]
     full_run = _runner(full)
 
+    def number_as_array(value: Any, dtype: np.dtype[Any], kernel: Any) -> Any:
+        if kernel is None or dtype.kind != "f" or type(value) not in (int, float):
+            return value
+        try:
+            with np.errstate(all="ignore"):
+                return np.array(value).astype(np.int64 if type(value) is int else np.float64).astype(dtype)
+        except OverflowError:
+            return value
+
     def elementwise(*arrays: Any) -> Any:
+        if len(arrays) == 2 == len(dtypes) and any(type(x) is np.ndarray for x in arrays):
+            kernels = (scalar_left_run, scalar_right_run)
+            arrays = tuple(map(number_as_array, arrays, dtypes, kernels))
         if len(arrays) != len(dtypes) or not all(map(_is_array, arrays, dtypes)):
             return None
         run: Any = full_run
@@ -92,6 +104,47 @@ def make_elementwise(
         return status if status else out
 
     return elementwise
+
+
+def make_fixed(
+    kernel: int,
+    in_dtypes: Sequence[Any],
+    out_shape: Sequence[int],
+    out_dtype: Any,
+    ints: Sequence[int] = (),
+    scratch: int = 0,
+) -> Callable[..., Any]:
+    """Return what `common.native.calls.make_fixed` returns."""
+    dtypes, shape = [np.dtype(dtype) for dtype in in_dtypes], tuple(out_shape)
+    run, held = _runner(kernel), np.empty(scratch, np.uint8)
+
+    def fixed(*arrays: Any) -> Any:
+        if len(arrays) != len(dtypes) or not all(map(_is_array, arrays, dtypes)):
+            return None
+        out = np.empty(shape, out_dtype)
+        return None if run([*map(_data, arrays), _data(out), _data(held)], ints) else out
+
+    return fixed
+
+
+def make_finder() -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Return what `common.native.calls.make_finder` returns; its table does not forget by itself."""
+    table: dict[Any, Any] = {}
+
+    def key(op: Any, attrs: Any, *operands: Any) -> Any:
+        parts = [(x.shape, x.dtype) if type(x) is np.ndarray else type(x) for x in operands]
+        return (id(op), id(attrs), *parts)
+
+    def find(*applied: Any) -> Any:
+        return table.get(key(*applied))
+
+    def store(*given: Any) -> None:
+        if given:
+            table[key(*given[1:])] = given[0]
+        else:
+            table.clear()
+
+    return find, store
 
 
 def make_run(plan: ProgramPlan) -> Callable[..., int]:

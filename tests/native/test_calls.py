@@ -96,7 +96,9 @@ def misaligned(n):
         misaligned(6),
         np.zeros(6, F32).view(Subclass),
         [0.0] * 6,
-        1.0,
+        True,
+        1 << 70,
+        np.float32(1),
         None,
     ],
     ids=lambda value: str(getattr(value, "dtype", value)) + str(getattr(value, "shape", "")),
@@ -105,6 +107,110 @@ def test_elementwise_refuses_everything_else(add, other):
     x, _ = vectors(6)
     assert add(x, other) is None
     assert add(other, x) is None
+
+
+@pytest.mark.parametrize("number", [0.1, -0.0, 3, 2**60 + 1, -1, 1e300, float("nan")])
+def test_elementwise_rounds_a_number_once(add, number):
+    x, _ = vectors(2, 3)
+    with np.errstate(over="ignore"):
+        rounded = np.array(number).astype(F32)
+    for y in (add(x, number), add(number, x)):
+        assert y.tobytes() == (x + rounded).tobytes()
+        assert y.shape == (2, 3)
+    assert add(number, number) is None
+    assert add(np.zeros((0, 2), F32), number).shape == (0, 2)
+
+
+def test_elementwise_takes_a_number_only_where_there_is_a_kernel_for_it(make):
+    full_only = make.make_elementwise([F32, F32], F32, compile_kernel(ADD, "test_add"))
+    x, _ = vectors(4)
+    assert full_only(x, 1.0) is None
+    assert full_only(1.0, x) is None
+
+
+def test_fixed(make):
+    x, y = vectors(2, 3)
+    add = make.make_fixed(compile_kernel(ADD, "test_add"), [F32, F32], (3, 2), F32, [6])
+    z = add(x, y)
+    assert z.dtype is F32
+    assert z.tobytes() == (x + y).tobytes()
+    assert z.shape == (3, 2)
+    assert z.flags.c_contiguous
+    assert z.flags.writeable
+    assert z.base is None
+    for other in (x.T, x.astype(np.float64), x.view(Subclass), 1.0, None, misaligned(6)):
+        assert add(x, other) is None
+        assert add(other, x) is None
+    assert add(x) is None
+    assert add(x, y, x) is None
+    assert make.make_fixed(compile_kernel(FAIL, "test_fail"), [F32], (6,), F32, [7])(x) is None
+    assert make.make_fixed(compile_kernel(ADD, "test_add"), [F32, F32], (), F32, [1])(x, y).shape == ()
+
+
+def test_fixed_limits_its_operands():
+    with pytest.raises(ValueError, match="1 to 8 operands"):
+        calls.make_fixed(1, [F32] * 9, (), F32)
+
+
+def test_finder_tells_what_a_recipe_depends_on(make):
+    find, store = make.make_finder()
+    op, attrs = object(), {}
+    x, row = np.zeros((2, 3), F32), np.zeros(3, F32)
+    keys = [
+        (op, attrs, x, row),
+        (op, attrs, row, x),
+        (op, attrs, x, x),
+        (op, attrs, x, x.T),
+        (op, attrs, x),
+        (op, attrs, x.astype(np.float64)),
+        (op, attrs, x.view(np.int32)),
+        (op, attrs, x[None]),
+        (op, attrs, np.zeros((), F32)),
+        (op, attrs, x, 1.0),
+        (op, attrs, x, 1),
+        (op, attrs, x, True),
+        (op, attrs, 1.0, x),
+        (op, {}, x, row),
+        (object(), attrs, x, row),
+        (op, attrs),
+    ]
+    for key in keys:
+        assert find(*key) is None
+    found = [[] for _ in keys]
+    for each, key in zip(found, keys, strict=True):
+        assert store(each, *key) is None
+    assert [find(*key) for key in keys] == found
+    assert all(find(*key) is each for each, key in zip(found, keys, strict=True))
+    assert find(op, attrs, np.ones((2, 3), F32), row + 1) is found[0]
+    assert find(op, attrs, x, -0.5) is found[9]
+    store([1], *keys[0])
+    assert find(*keys[0]) == [1]
+    store()
+    assert [find(*key) for key in keys] == [None] * len(keys)
+
+
+def test_finder_does_without_what_it_cannot_tell():
+    find, store = calls.make_finder()
+    op = object()
+    for odd in (np.zeros((1,) * 5, F32), np.float32(1), "x", None, [1.0], np.zeros(1, F32).view(Subclass)):
+        store([], op, None, odd)
+        assert find(op, None, odd) is None
+    many = [np.zeros((1, 1, 1, 1), F32)] * 4
+    store([], op, None, *many)
+    assert find(op, None, *many) is None
+    assert find(op) is None
+
+
+def test_finder_owns_what_it_holds_and_forgets_by_itself():
+    find, store = calls.make_finder()
+    op, held = object(), object()
+    before = sys.getrefcount(held)
+    for n in range(5000):
+        store(held, op, None, np.zeros(n % 2500, F32))
+        assert find(op, None, np.ones(n % 2500, F32)) is held
+    assert before < sys.getrefcount(held) <= before + 1024
+    store()
+    assert sys.getrefcount(held) == before
 
 
 def test_elementwise_refuses_another_number_of_arguments(add):
