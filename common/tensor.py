@@ -302,7 +302,7 @@ def _record_traced(trace: Any, op: Op, operands: Sequence[Any], attrs: Mapping[s
         operands = cast_operands(op, operands)
     payloads = [trace.payload(x) for x in operands]
     inline = op.forward is not None and trace.inlines
-    result = op.forward(*payloads, **attrs) if inline else op(*payloads, **attrs)  # type: ignore[misc]
+    result = trace.record(op, payloads, attrs) if inline else op(*payloads, **attrs)
     outputs = result if type(result) is tuple else (result,)
     tensors = [trace.wrap(y) for y in outputs]
     trace.note_views(op, attrs, operands, tensors)

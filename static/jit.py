@@ -178,6 +178,17 @@ class Function:
         return self.newest.graph.dag
 
     @property
+    def picture(self) -> Any:
+        """The newest program as a `common.export.picture.Picture`: ``f.picture.save("step.svg")``, or print it."""
+        from static.picture import picture_of
+
+        newest = self.newest
+        named = [f"{getattr(x, 'name', '') or 'tensor'}.grad" for x in newest.grad_targets]
+        count = newest.returned
+        outputs = ["output"] if count == 1 else [f"output {i}" for i in range(count)]
+        return picture_of(newest.graph, self.__name__, [*outputs, *named])
+
+    @property
     def source(self) -> str:
         """The generated Python source of the newest program; its graph as text when it is interpreted."""
         program = self.newest.program

@@ -64,6 +64,7 @@ class Trace:
     assumed : id -> (tensor, whether its `.grad` was None) for tensors whose `.grad` the program has read.
     origin : the tape's node whose gradient rule is running; its line stands for the rule's nodes.
     fixed : argument position -> number, for number arguments that the program used as Python numbers.
+    scope : where the next node is made: modules and composites, outermost first.
     inlines : whether composites are recorded as what they are made of.
     """
 
@@ -88,7 +89,7 @@ class Trace:
         self._arguments: list[tuple[Tracer, Value]] = []
         self._aliases: list[tuple[weakref.ref[Tracer], weakref.ref[Any]]] = []
         self.families: dict[int, Family] = {}
-        self._scope: list[str] = []
+        self.scope: list[str] = []
         self.origin: Any = None
 
     # ------------------------------------------------------------------ building the graph
@@ -126,17 +127,17 @@ class Trace:
     def record(self, op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         """Append an application of `op`; composites are recorded as what they are made of."""
         if op.forward is not None:
-            self._scope.append(op.name)
+            self.scope.append(op.name)
             try:
                 return op.forward(*operands, **attrs)
             finally:
-                self._scope.pop()
+                self.scope.pop()
         values = tuple(self.payload(x) for x in operands)
         if op.kind == "elementwise" and not op.attrs:
             values = self._cast(op, values)
         specs = out_specs(op.spec(*(spec_of(x) for x in values), **attrs))
         origin = self.origin
-        scope = self._scope if origin is None else ["backward", origin.name(), *self._scope]
+        scope = self.scope if origin is None else ["backward", origin.name(), *self.scope]
         source = self._source() if origin is None else origin.source
         node = Node(len(self.nodes), op, values, dict(attrs), specs, source, "/".join(scope))
         self.nodes.append(node)

@@ -44,7 +44,9 @@ def test_every_needed_module_is_in_the_test_extra():
         "importlinter": "import-linter",
     }
     extras = PROJECT["project"]["optional-dependencies"]
-    listed = {r.partition(">=")[0] for r in (*PROJECT["project"]["dependencies"], *extras["test"], *extras["bench"])}
+    assert extras["test"][0] == "twingrad[bench,tensorboard]"
+    listed = [*PROJECT["project"]["dependencies"], *extras["test"], *extras["bench"], *extras["tensorboard"]]
+    listed = {requirement.partition(">=")[0] for requirement in listed}
     assert {distributions.get(name, name) for name in NEEDS} <= listed
 
 

@@ -6,6 +6,7 @@ from common.autograd.observe import saved_tensors_hooks
 from common.autograd.recorded import GradientEdge, execution_order, get_gradient_edge, iter_graph, to_networkx
 from common.autograd.saved_report import saved_report
 from common.autograd.tape import Node
+from common.export.tape import make_dot, module_scopes
 
 __all__ = [
     "GradientEdge",
@@ -14,6 +15,8 @@ __all__ = [
     "execution_order",
     "get_gradient_edge",
     "iter_graph",
+    "make_dot",
+    "module_scopes",
     "register_multi_grad_hook",
     "saved_report",
     "saved_tensors_hooks",

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from common import mode, scopes
 from common.create import lift, to_array
 from common.errors import ArgumentError, DTypeError, RegistrationError
 from common.leaf import Buffer, Leaf, Parameter
@@ -58,8 +59,9 @@ class Module(Stateful, Hookable):
         """Run `forward` between the hooks; arrays among the arguments become tensors."""
         if kwargs:
             kwargs = {name: lift(x) for name, x in kwargs.items()}
-        if self._hooks is not None or of_all:
-            return call_with_hooks(self, self._hooks, tuple(map(lift, args)), kwargs)
+        if mode.tracing or self._hooks is not None or of_all:
+            with scopes.inside(self):
+                return call_with_hooks(self, self._hooks, tuple(map(lift, args)), kwargs)
         return self.forward(*map(lift, args), **kwargs)
 
     def __setattr__(self, name: str, value: Any) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from common import mode
+from common import mode, scopes
 from common.errors import ArgumentError, StateError
 from common.leaf import Buffer
 from common.ops.arithmetic import zeros_like
@@ -236,16 +236,18 @@ class Optimizer:
                 active: list[Active] = [(p, g, self.state[p]) for p in group.params if (g := p.grad) is not None]
                 left = active if trace is not None else self._fused.run(self, group, active)
                 if left:
-                    self._update_by_ops(group, left)
+                    with scopes.inside(self):
+                        self._update_by_ops(group, left)
         return loss
 
     def _update_by_ops(self, group: Group, active: list[Active]) -> None:
         options = group.options()
         for p, g, state in active:
-            new, new_state = self.update(options, p, g, state)
-            for name, value in new_state.items():
-                state[name].copy_(value)
-            p.copy_(new)
+            with scopes.inside(p, getattr(p, "name", "") or "parameter"):
+                new, new_state = self.update(options, p, g, state)
+                for name, value in new_state.items():
+                    state[name].copy_(value)
+                p.copy_(new)
 
     # ------------------------------------------------------------------ saving
 

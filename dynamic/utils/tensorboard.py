@@ -1,0 +1,11 @@
+"""What TensorBoard shows: graphs, curves, histograms and texts, as in `torch.utils.tensorboard`."""
+
+from common.export import tensorboard
+
+
+class SummaryWriter(tensorboard.SummaryWriter):  # noqa: D101  the base has said everything
+    __doc__ = tensorboard.SummaryWriter.__doc__
+    _draw = staticmethod(tensorboard.recorded)
+
+
+__all__ = ["SummaryWriter"]

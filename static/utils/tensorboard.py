@@ -1,0 +1,24 @@
+"""What TensorBoard shows: graphs, curves, histograms and texts, as in `torch.utils.tensorboard`."""
+
+from collections.abc import Callable
+from typing import Any
+
+from common.export import tensorboard
+from common.export.picture import Picture
+from common.tensor import TensorBase
+from static.jit import Function
+
+
+def _traced(model: Callable[..., Any], inputs: tuple[Any, ...]) -> Picture:
+    """The picture of a trace of a model; it is not compiled."""
+    program = Function(model, interpret=True)
+    program(*(x.detach() if isinstance(x, TensorBase) else x for x in inputs))
+    return program.picture
+
+
+class SummaryWriter(tensorboard.SummaryWriter):  # noqa: D101  the base has said everything
+    __doc__ = tensorboard.SummaryWriter.__doc__
+    _draw = staticmethod(_traced)
+
+
+__all__ = ["SummaryWriter"]
