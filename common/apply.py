@@ -20,7 +20,7 @@ class Attrs(dict[str, Any]):
     __hash__ = object.__hash__  # type: ignore[assignment]
 
 
-NO_ATTRS: dict[str, Any] = Attrs()
+NO_ATTRS = Attrs()
 
 
 #: Per type of operand its priority and how it is applied to.

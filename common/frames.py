@@ -22,14 +22,16 @@ class _Own(dict[str, bool]):
 
 
 own_files = _Own()
+_getframe = sys._getframe
 
 
 def user_frame(depth: int) -> tuple[CodeType | None, int]:
     """Code and instruction of the nearest frame outside this package, from `depth` frames up."""
-    frame = sys._getframe(depth)
-    while own_files[frame.f_code.co_filename] and frame.f_back is not None:
-        frame = frame.f_back
-    return frame.f_code, frame.f_lasti
+    frame = _getframe(depth)
+    code = frame.f_code
+    while own_files[code.co_filename] and (caller := frame.f_back) is not None:
+        frame, code = caller, caller.f_code
+    return code, frame.f_lasti
 
 
 def locate(code: CodeType | None, lasti: int) -> tuple[str, int, str]:

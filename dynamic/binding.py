@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 from common import surface
 from common.create import operand, operands
 from common.tensor import wrap
-from dynamic.tensors import Tensor
+from dynamic.tensors import SHORT, Tensor
 
 
 def _function_body(tensors: list[str], sequences: list[str], call: str) -> list[str]:
@@ -32,20 +31,18 @@ def bind(names: dict[str, Any]) -> dict[str, Callable[..., Any]]:
     scope: dict[str, Any] = {"Tensor": Tensor, "operand": operand, "operands": operands}
     bound = {}
     for name, function in names.items():
-        operator = Tensor.__dict__.get(_OPERATORS.get(name, name))
-        template = _function_body if operator is None else _short_body
-        bound[name] = surface.bind(name, function, template, __file__, **scope, short=operator)
+        template = _short_body if name in SHORT else _function_body
+        bound[name] = surface.bind(name, function, template, __file__, **scope, short=SHORT.get(name))
     return bound
 
 
-_OPERATORS = {"add": "__add__", "sub": "__sub__", "mul": "__mul__", "div": "__truediv__", "neg": "__neg__"}
-
-
 def _short_body(tensors: list[str], sequences: list[str], call: str) -> list[str]:
-    exact = " and ".join(f"{x}.__class__ is Tensor" for x in tensors)
-    # what the operator has not is left at its default
-    exact += "".join(f" and {x} is {'_alpha' if x == 'alpha' else None}" for x in re.findall(r"(\w+)=", call))
-    return [f"if {exact}: return short({', '.join(tensors)})", *_function_body(tensors, sequences, call)]
+    passed = call.removeprefix("_function(").removesuffix(")").split(", ")
+    # keywords are not passed: what the short path has not is left at its default
+    left = [x.partition("=")[0] for x in passed if "=" in x]
+    taken = ", ".join(x for x in passed if "=" not in x)
+    exact = " and ".join([*(f"{x}.__class__ is Tensor" for x in tensors), *(f"{x} is _{x}" for x in left)])
+    return [f"if {exact}: return short({taken})", *_function_body(tensors, sequences, call)]
 
 
 def bind_creation(names: dict[str, Any]) -> dict[str, Callable[..., Any]]:

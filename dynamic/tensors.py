@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
 
 from common import eager, eager_kernels, mode
 from common import tensor as base
-from common.apply import NO_ATTRS
+from common.apply import NO_ATTRS, Attrs
 from common.autograd import collector, tape
 from common.autograd.tape import Edge, Node, next_number
 from common.create import to_array
@@ -25,6 +26,9 @@ from common.frames import own_files, user_frame
 from common.leaf import Leaf
 from common.methods import install_methods
 from common.op import REGISTRY, Op, rules_changed
+from common.ops import linalg
+from common.ops.linalg import PLAIN
+from common.ops.reduce import reduced
 from common.straight import straight_rules
 from common.tensor import NUMBERS, TensorBase, record
 
@@ -129,10 +133,9 @@ class _Short:
             self.rules[:] = [rule and self._lazily(i, FLOATS[i]) for i, rule in enumerate(self.rules)]
 
 
-def _binary(op: Op) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
-    """The operator of a binary op, and that for a left operand that is no tensor."""
-    short = _Short(op)
-    builtins, numbers, rules = short.builtins, short.numbers, short.rules
+def _binary(short: _Short, depth: int = 1) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
+    """The operator of a binary op, and that for a left operand that is no tensor; user code is `depth` frames up."""
+    op, builtins, numbers, rules = short.op, short.builtins, short.numbers, short.rules
     left, right, output = 0 in op.saved_inputs, 1 in op.saved_inputs, op.saves_output
 
     def operator(a: Tensor, b: Any) -> Any:
@@ -182,9 +185,9 @@ def _binary(op: Op) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any
             else:
                 node.saved = (y,) if output else ()
             node.attrs = node.fit = node.freed_by = None
-            frame = _getframe(1)
+            frame = _getframe(depth)
             if own_files[frame.f_code.co_filename]:
-                node.code, node.lasti = user_frame(2)
+                node.code, node.lasti = user_frame(depth + 1)
             else:
                 node.code, node.lasti = frame.f_code, frame.f_lasti
             t.grad_fn = node
@@ -197,41 +200,46 @@ def _binary(op: Op) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any
     def reflected(a: Tensor, b: Any) -> Any:
         return wider(b, a) if type(b) in NUMBERS and not mode.tracing else general_reflected(a, b)
 
-    def wider(a: Any, b: Any) -> Any:
-        """Tensors, or a tensor and a number, for which `operator` has no builtin."""
-        x = a if type(a) in NUMBERS else a.data
-        z = b if type(b) in NUMBERS else b.data
-        found = eager.find(op, NO_ATTRS, x, z)
-        if found is None or found.builtin is None:
-            return record(op, (a, b), NO_ATTRS)
+    assert not (left and right and output), f"the short path does not save all of {op.name}'s operands and result"
+    wider = _known(op, NO_ATTRS, lambda a, b: record(op, (a, b), NO_ATTRS), depth + 1)
+    general = getattr(TensorBase, f"__{_METHOD.get(op.name, op.name)}__")
+    general_reflected = getattr(TensorBase, f"__r{_METHOD.get(op.name, op.name)}__")
+    return operator, reflected
+
+
+def _known(op: Op, attrs: Attrs, otherwise: Callable[[Any, Any], Any], depth: int) -> Callable[[Any, Any], Any]:
+    """An op of two operands, tensors or numbers, for whose forms there is a recipe; `otherwise` what takes all."""
+    save = op.save
+
+    def run(a: Any, b: Any) -> Any:
+        x = a.data if isinstance(a, TensorBase) else a
+        z = b.data if isinstance(b, TensorBase) else b
+        found = eager.find(op, attrs, x, z)
+        if found is None or found.builtin is None or mode.tracing:
+            return otherwise(a, b)
         if (y := found.builtin(x, z)) is None:
             y = found.run(x, z)
-        t = _new(Tensor)
-        t.data = y
-        t.output_nr = 0
-        t._grad = None
         if x is a:
             a = _NUMBER
         elif z is b:
             b = _NUMBER
+        t = _new(Tensor)
+        t.data = y
+        t.output_nr = 0
+        t._grad = None
         if (a.requires_grad or b.requires_grad) and _grad_enabled():
             node = _new(Node)
             node.number = _next_number()
             node.op = op
-            node.attrs = found.attrs
+            node.attrs = attrs
             node.backward = found.backward
             node.fit = found.forms
             node.edges = (a.edge, b.edge)
-            if left:
-                node.saved = (x, z) if right else (x, y) if output else (x,)
-            elif right:
-                node.saved = (z, y) if output else (z,)
-            else:
-                node.saved = (y,) if output else ()
+            node.saved = save((x, z), y)
             node.freed_by = None
-            frame = _getframe(2)
+            frame = _getframe(depth)
             if own_files[frame.f_code.co_filename]:
-                node.code, node.lasti = user_frame(3)
+                node.code, node.lasti = user_frame(depth + 1)
             else:
                 node.code, node.lasti = frame.f_code, frame.f_lasti
             t.grad_fn = node
@@ -241,19 +249,61 @@ def _binary(op: Op) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any
             t.requires_grad = False
         return t
 
-    assert not (left and right and output), f"the short path does not save all of {op.name}'s operands and result"
-    general = getattr(TensorBase, f"__{_METHOD.get(op.name, op.name)}__")
-    general_reflected = getattr(TensorBase, f"__r{_METHOD.get(op.name, op.name)}__")
-    return operator, reflected
+    return run
+
+
+def _known_reduction(op: Op, depth: int) -> Callable[..., Any]:
+    """A reduction of a tensor for whose form there is a recipe; else the method of all tensors."""
+    save = op.save
+
+    def run(input: Any, dim: Any = None, keepdim: Any = False, **others: Any) -> Any:
+        if others or mode.tracing or not isinstance(input, TensorBase):
+            return general(input, dim, keepdim, **others)
+        x = input.data
+        found = None
+        if (dim is None or type(dim) is int) and type(keepdim) is bool and type(x) is np.ndarray:
+            attrs = reduced(dim, keepdim, x.ndim, op.name)
+            found = eager.find(op, attrs, x)
+        if found is None:
+            return general(input, dim, keepdim)
+        if (builtin := found.builtin) is None or (y := builtin(x)) is None:
+            y = found.run(x)
+        t = _new(Tensor)
+        t.data = y
+        t.output_nr = 0
+        t._grad = None
+        if input.requires_grad and found.recorded and _grad_enabled():
+            node = _new(Node)
+            node.number = _next_number()
+            node.op = op
+            node.attrs = attrs
+            node.backward = found.backward
+            node.fit = found.forms
+            node.edges = (input.edge,)
+            node.saved = save((x,), y)
+            node.freed_by = None
+            frame = _getframe(depth)
+            if own_files[frame.f_code.co_filename]:
+                node.code, node.lasti = user_frame(depth + 1)
+            else:
+                node.code, node.lasti = frame.f_code, frame.f_lasti
+            t.grad_fn = node
+            t.requires_grad = True
+        else:
+            t.grad_fn = None
+            t.requires_grad = False
+        return t
+
+    general = getattr(TensorBase, op.name)
+    return wraps(general)(run)
 
 
 _METHOD = {"div": "truediv"}
 
 
-def _unary(op: Op) -> Callable[[Any], Any]:
-    """The method of a unary op."""
-    short = _Short(op)
-    builtins, rules = short.builtins, short.rules
+def _unary(short: _Short, depth: int = 1) -> Callable[[Any], Any]:
+    """The method of a unary op; user code is `depth` frames up."""
+    op, builtins, rules = short.op, short.builtins, short.rules
     operand, output = bool(op.saved_inputs), op.saves_output
 
     def method(a: Tensor) -> Any:
@@ -279,9 +329,9 @@ def _unary(op: Op) -> Callable[[Any], Any]:
             node.edges = (a if e is None else (e, a.output_nr) if a.output_nr else e,)
             node.saved = ((x, y) if output else (x,)) if operand else ((y,) if output else ())
             node.attrs = node.fit = node.freed_by = None
-            frame = _getframe(1)
+            frame = _getframe(depth)
             if own_files[frame.f_code.co_filename]:
-                node.code, node.lasti = user_frame(2)
+                node.code, node.lasti = user_frame(depth + 1)
             else:
                 node.code, node.lasti = frame.f_code, frame.f_lasti
             t.grad_fn = node
@@ -295,7 +345,7 @@ def _unary(op: Op) -> Callable[[Any], Any]:
     return method
 
 
-def _named(name: str, operator: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+def _named(name: str, operator: Callable[[Any, Any], Any], doc: Any) -> Callable[..., Any]:
     """The method of a binary op: the operator, unless arguments are named."""
 
     def method(self: Tensor, *others: Any, **options: Any) -> Any:
@@ -305,27 +355,36 @@ def _named(name: str, operator: Callable[[Any, Any], Any]) -> Callable[..., Any]
                 return y
         return getattr(TensorBase, name)(self, *others, **options)
 
-    method.__name__, method.__doc__ = name, REGISTRY[name].doc
+    method.__name__, method.__doc__ = name, doc
     return method
 
 
-#: Functions of one tensor, of either engine, that take the short path.
-SHORT = {
-    name: _unary(REGISTRY[name])
-    for name in ("exp", "log", "tanh", "sigmoid", "relu", "sin", "cos", "sqrt", "square", "neg")
-}
-
 install_methods(TensorBase)
-tape.adders = _Short(REGISTRY["add"]).builtins
+
+_UNARY = ("exp", "log", "tanh", "sigmoid", "relu", "sin", "cos", "sqrt", "square", "neg")
+_METHODS: dict[str, Any] = {}
+#: The short paths of public functions, which are called from a frame of their own.
+SHORT: dict[str, Any] = {}
+for _name in _UNARY:
+    _short = _Short(REGISTRY[_name])
+    _METHODS[_name], SHORT[_name] = _unary(_short), _unary(_short, 2)
+_METHODS["__neg__"] = _METHODS["neg"]
 for _name in ("add", "sub", "mul", "div"):
-    _dunder = _METHOD.get(_name, _name)
-    _operators = dict(zip((f"__{_dunder}__", f"__r{_dunder}__"), _binary(REGISTRY[_name]), strict=True))
-    _operators[_name] = _named(_name, _operators[f"__{_dunder}__"])
-    for _method, _operator in _operators.items():
-        setattr(Tensor, _method, _operator)
-        setattr(Leaf, _method, _operator)  # outside a trace, operators on parameters are this engine's
-for _name, _function in SHORT.items():
-    setattr(Tensor, _name, _function)
-Tensor.__neg__ = SHORT["neg"]  # type: ignore[method-assign]
+    _short, _dunder = _Short(REGISTRY[_name]), _METHOD.get(_name, _name)
+    _METHODS[f"__{_dunder}__"], _METHODS[f"__r{_dunder}__"] = _binary(_short)
+    SHORT[_name] = _binary(_short, 2)[0]
+    _METHODS[_name] = _named(_name, SHORT[_name], REGISTRY[_name].doc)
+    if _name == "add":
+        tape.adders = _short.builtins
+for _name in ("matmul", "mm"):
+    SHORT[_name] = _known(REGISTRY["mm"], PLAIN, getattr(linalg, _name), 2)
+    _method = _known(REGISTRY["mm"], PLAIN, lambda a, b: NotImplemented, 2)
+    _METHODS[_name] = _named(_name, _method, getattr(linalg, _name).__doc__)
+_METHODS["__matmul__"] = _known(REGISTRY["mm"], PLAIN, getattr(TensorBase, "__matmul__"), 1)  # noqa: B009
+for _name in ("sum", "mean"):
+    _METHODS[_name], SHORT[_name] = (_known_reduction(REGISTRY[_name], depth) for depth in (1, 2))
+for _name, _method in _METHODS.items():
+    setattr(Tensor, _name, _method)
+    setattr(Leaf, _name, _method)  # outside a trace, methods of parameters are this engine's
 base.eager_class = Tensor
 collector.install()

@@ -84,9 +84,10 @@ class Module(Stateful, Hookable):
         object.__setattr__(self, name, value)
 
     def __getattr__(self, name: str) -> Any:
+        tables = self.__dict__
         for table in _TABLES:
-            found = self.__dict__.get(table, {})
-            if name in found:
+            found = tables.get(table)
+            if found and name in found:
                 return found[name]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 

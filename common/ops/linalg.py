@@ -91,7 +91,8 @@ bmm_ = kernel(
 )  # fmt: skip
 
 
-_PLAIN = Attrs(trans_a=False, trans_b=False)
+#: A product of matrices as they are.
+PLAIN = Attrs(trans_a=False, trans_b=False)
 _TRANSPOSED = Attrs(trans_a=False, trans_b=True)
 
 
@@ -100,14 +101,14 @@ def _column(x: Any) -> Any:
 
 
 dot_ = composite(
-    "dot", lambda a, b: reshape(mm_(reshape(a, (1, a.shape[0])), _column(b), **_PLAIN), ()),
+    "dot", lambda a, b: reshape(mm_(reshape(a, (1, a.shape[0])), _column(b), **PLAIN), ()),
     (lambda g, b: g * b, lambda g, a: g * a),
     inputs=("a", "b"), samples=pair((5,), (5,)),
     doc="The sum of the products of two vectors' elements. d/da = g b, d/db = g a.",
 )  # fmt: skip
 
 mv_ = composite(
-    "mv", lambda a, b: reshape(mm_(a, _column(b), **_PLAIN), (a.shape[0],)),
+    "mv", lambda a, b: reshape(mm_(a, _column(b), **PLAIN), (a.shape[0],)),
     (lambda g, b: _column(g) * b,
      lambda g, a: reshape(mm_(a, _column(g), trans_a=True, trans_b=False), (a.shape[1],))),
     inputs=("a", "b"), samples=pair((3, 4), (4,)),
@@ -133,7 +134,7 @@ def mm(a: Any, b: Any) -> Any:
     ShapeError : an operand is not a matrix, or the inner sizes differ.
     DTypeError : the dtypes differ.
     """
-    return apply(mm_, (a, b), _PLAIN)
+    return apply(mm_, (a, b), PLAIN)
 
 
 def bmm(a: Any, b: Any) -> Any:
@@ -153,7 +154,7 @@ def bmm(a: Any, b: Any) -> Any:
     ShapeError : an operand is not 3-D, or sizes differ.
     DTypeError : the dtypes differ.
     """
-    return apply(bmm_, (a, b), _PLAIN)
+    return apply(bmm_, (a, b), PLAIN)
 
 
 def matmul(a: Any, b: Any) -> Any:
@@ -180,7 +181,7 @@ def matmul(a: Any, b: Any) -> Any:
     tensor([3., 3.])
     """
     if a.ndim == 2 and b.ndim == 2:
-        return apply(mm_, (a, b), _PLAIN)
+        return apply(mm_, (a, b), PLAIN)
     if a.ndim == 0 or b.ndim == 0:
         raise ShapeError(f"both arguments to matmul need to be at least 1D, but they are {a.ndim}D and {b.ndim}D")
     if b.ndim == 1:
@@ -281,11 +282,12 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Any:
     ShapeError : the last size of `x` is not that of `weight`.
     DTypeError : the dtypes differ.
     """
-    rows = x if x.ndim == 2 else reshape(x, (numel(x.shape[:-1]), x.shape[-1]))
+    shape = x.shape
+    rows = x if len(shape) == 2 else reshape(x, (numel(shape[:-1]), shape[-1]))
     out = apply(mm_, (rows, weight), _TRANSPOSED)
     if bias is not None:
         out = out + bias
-    return out if x.ndim == 2 else reshape(out, (*x.shape[:-1], weight.shape[0]))
+    return out if len(shape) == 2 else reshape(out, (*shape[:-1], weight.shape[0]))
 
 
 __all__ = ["bmm", "dot", "linear", "matmul", "mm", "mv"]
