@@ -74,7 +74,6 @@ def test_an_engine_loads_only_what_it_needs(engine):
 # grow for a new op: what is not named takes the general path. A file that names none is not listed.
 NAMED_OPS = {
     "dynamic/tensors.py": "hot operators that skip the general path; benchmarks/test_chain.py shows the gain",
-    "dynamic/binding.py": "which operator method is the short path of a function",
     "dynamic/random.py": "the public names of this module",
     "static/random.py": "the public names of this module",
     "static/trace.py": "operands are cast by `to`; numbers are constants",
