@@ -1,10 +1,8 @@
-"""Methods whose parameters have PyTorch's names, where those of the function behind differ."""
+"""Public functions as methods: parameters have PyTorch's names, and a wrong argument is refused by its name."""
 
 from __future__ import annotations
 
 from typing import Any
-
-from common.op import Op
 
 
 class Named:
@@ -29,16 +27,3 @@ class Named:
 
 def _body(tensors: list[str], sequences: list[str], call: str) -> list[str]:
     return [*(f"{x} = as_operand({x})" for x in tensors[1:]), f"return {call}"]
-
-
-#: Parameters behind the first one whose names PyTorch has otherwise; see `common.surface.RENAMED_IN`.
-_OTHERS = frozenset(["b", "src", "index"])
-
-
-def method(name: str, function: Any, home: type) -> Any:
-    """A public function as a method of `home`: itself, if its parameters have their names already."""
-    if isinstance(function, Op):
-        return Named(name, function, home)
-    code = function.__code__
-    behind = code.co_varnames[1 : code.co_argcount]
-    return function if _OTHERS.isdisjoint(behind) else Named(name, function, home)

@@ -91,7 +91,7 @@ def install_methods(cls: type[TensorBase]) -> None:
     for name in functional.__all__:
         if name in NOT_METHODS:
             continue
-        setattr(cls, name, method_names.method(name, getattr(functional, name), cls))
+        setattr(cls, name, method_names.Named(name, getattr(functional, name), cls))
     for name, method in (_METHODS | put_methods.METHODS | distributions.METHODS).items():
         setattr(cls, name, method)
     for dunder, name in _IN_PLACE.items():
@@ -370,6 +370,7 @@ _METHODS = {
     "long": lambda self: to(self, dtypes.int64),
     "bool": lambda self: to(self, dtypes.bool_),
     "where": lambda self, condition, other: _functional("where")(condition, self, other),
+    "split": lambda self, split_size, dim=0, **axis: _functional("split")(self, split_size, **(axis or {"dim": dim})),
     "polygamma": lambda self, n: _functional("polygamma")(n, self),
     "view": lambda self, *shape, size=None: _functional("view")(self, *shape, size=size),
     "t": lambda self: _functional("transpose")(self, 0, -1),

@@ -306,17 +306,19 @@ def randint(low: Any, high: Any, size: Any = None, dtype: Any = None, generator:
 
     Raises
     ------
-    ArgumentError : no integers between the bounds, or more than 2^53.
+    ArgumentError : no integers between the bounds, or more than 2^53; a size that is no tuple.
     ShapeError : a negative size.
     """
     from common.ops.create import dtype_or, known_sizes
 
     if size is None:
         low, high, size = 0, low, high
+    if not isinstance(size, (tuple, list)):
+        raise ArgumentError(f"randint(): argument 'size' must be tuple of ints, not {type(size).__name__}")
     first, last = (int(integer(x, "randint", name)) for x, name in ((low, "low"), (high, "high")))
     if not first < last <= first + 2**53:
         raise ArgumentError(f"random_ expects 'from' to be less than 'to', by at most 2^53, but got {first} and {last}")
-    shape = known_sizes((size,) if not isinstance(size, (tuple, list)) else tuple(size))
+    shape = known_sizes(tuple(size))
     wanted = dtype_or(dtype, int64)
     u = lift(draw("rand", shape, float64, generator))
     y = _to(u * (last - first), int64) + first

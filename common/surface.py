@@ -62,7 +62,7 @@ SEQUENCES = frozenset(["indices", "tensors"])
 RENAMED = {"x": "input", "a": "input", "b": "other"}
 RENAMED_IN = {
     "pow": {"b": "exponent"}, "mm": {"b": "mat2"}, "bmm": {"b": "mat2"}, "embedding": {"index": "input"},
-    "take_along_dim": {"index": "indices"}, "one_hot": {"index": "tensor"},
+    "take_along_dim": {"index": "indices"}, "one_hot": {"index": "input"}, "split": {"x": "tensor"},
     "index_add": {"src": "source"}, "index_copy": {"src": "source"}, "masked_scatter": {"src": "source"},
     "mv": {"b": "vec"}, "dot": {"b": "tensor"}, "outer": {"b": "vec2"}, "tensordot": {"a": "a", "b": "b"},
     "heaviside": {"b": "values"}, "lerp": {"b": "end"},

@@ -139,7 +139,13 @@ def celu(x: Any, alpha: float = 1.0) -> Any:
     ----------
     x : (...); ints become float32.
     alpha : number, not 0.
+
+    Raises
+    ------
+    ArgumentError : `alpha` is 0.
     """
+    if type(alpha) in (int, float) and alpha == 0:
+        raise ArgumentError("celu(): alpha cannot be 0 for CELU")
     return celu_scaled(x, alpha)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from common.dim import same_shape
 from common.errors import ShapeError
+from common.ops.cast import to
 from common.ops.contract import outer
 from common.ops.linalg import bmm, mm, mv
 from common.ops.view import broadcast_to
@@ -20,6 +21,8 @@ def _add(name: str, input: Any, product: Any, beta: Any, alpha: Any) -> Any:
                 "dimensions"
             )
         broadcast_to(input, product.shape)  # raises; the sum below repeats by itself
+    if input.dtype.kind != "f" == product.dtype.kind:
+        input = to(input, dtype=product.dtype, x_dtype=input.dtype)  # whole numbers would wrap before the sum
     if alpha != 1:
         product = product * alpha
     if beta == 0:

@@ -9,7 +9,7 @@ from common.op import REGISTRY
 from common.ops._define import composite
 from common.ops.compare import ne, where
 from common.ops.index import index_select, pick, spread
-from common.ops.loss import reduced
+from common.ops.loss import check_reduction, reduced
 from common.ops.normalize import log_softmax
 from common.ops.reduce import sum, sum_
 from common.ops.view import permute, reshape
@@ -69,8 +69,6 @@ def _classes_last(input: Any) -> Any:
 
 def _check(name: str, input: Any, target: Any, weight: Any) -> None:
     """Refuse operands that do not belong together; classes are the last dimension."""
-    if target.dtype.kind not in "iu" or target.dtype.itemsize < 4:
-        raise DTypeError(f"{name}(): expected a target of dtype int64 or int32, got {target.dtype}")
     if input.ndim == 0 or target.ndim != input.ndim - 1:
         raise ShapeError(
             f"{name}(): expected input (batch, classes, ...) and target (batch, ...), got {input.ndim} and "
@@ -82,6 +80,8 @@ def _check(name: str, input: Any, target: Any, weight: Any) -> None:
         )
     if any(m != n for m, n in zip(input.shape[1:-1], target.shape[1:], strict=True)):
         raise ShapeError(f"{name}(): target has shape {tuple(target.shape)}, expected {tuple(input.shape[:-1])}")
+    if target.dtype.kind not in "iu" or target.dtype.itemsize < 4:
+        raise DTypeError(f"{name}(): expected a target of dtype int64 or int32, got {target.dtype}")
     _check_weight(name, input, weight)
 
 
@@ -130,6 +130,7 @@ def nll_loss(
     DTypeError : target is not int64 or int32.
     ArgumentError : another value of `reduction`.
     """
+    check_reduction(reduction)
     x = _classes_last(input)
     _check("nll_loss", x, target, weight)
     return _of_classes(x, target, weight, ignore_index, reduction, 0.0)
@@ -173,6 +174,7 @@ def cross_entropy(
     """
     if not 0 <= label_smoothing <= 1:
         raise ArgumentError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+    check_reduction(reduction)
     x = _classes_last(input)
     if target.dtype.kind == "f" and target.ndim == input.ndim:
         return _of_probabilities(x, _classes_last(target), weight, reduction, label_smoothing)

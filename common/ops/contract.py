@@ -177,10 +177,10 @@ def inner(a: Any, b: Any) -> Any:
     ShapeError : the last sizes differ.
     DTypeError : the dtypes differ.
     """
-    if a.dtype != b.dtype:
-        raise DTypeError(f"inner: both inputs should have same dtype, but got {a.dtype} and {b.dtype}")
     if a.ndim == 0 or b.ndim == 0:
         return a * b
+    if a.dtype != b.dtype:
+        raise DTypeError(f"inner: both inputs should have same dtype, but got {a.dtype} and {b.dtype}")
     if not same(a.shape[-1], b.shape[-1]) and a.shape[-1] != b.shape[-1]:
         raise ShapeError(
             "inner() the last dimension must match on both input tensors but got shapes "

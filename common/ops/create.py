@@ -144,7 +144,7 @@ def full(size: Any, fill_value: Any, dtype: Any = None) -> Any:
 
     Raises
     ------
-    ArgumentError : `fill_value` is not a number.
+    ArgumentError : `fill_value` is not a number, or not one that the dtype can hold.
     """
     if isinstance(fill_value, np.generic):
         fill_value = fill_value.item()
@@ -156,8 +156,29 @@ def full(size: Any, fill_value: Any, dtype: Any = None) -> Any:
         raise ArgumentError(f"full(): fill_value must be a number, got {type(fill_value).__name__}")
     by_value = bool_ if isinstance(fill_value, bool) else int64 if isinstance(fill_value, int) else DEFAULT_FLOAT
     shape = known_sizes(tuple(size) if isinstance(size, (tuple, list)) else (size,))
-    value: Any = float(fill_value) if isinstance(fill_value, float) else fill_value
-    return made(full_, shape=shape, value=value, dtype=dtype_or(dtype, by_value))
+    wanted = dtype_or(dtype, by_value)
+    return made(full_, shape=shape, value=_held(fill_value, wanted), dtype=wanted)
+
+
+def _held(value: bool | int | float, dtype: np.dtype) -> Any:
+    """A number as elements of a dtype hold it: floats are cut, negative ints wrap in unsigned ones.
+
+    Raises
+    ------
+    ArgumentError : the dtype cannot hold it.
+    """
+    if dtype.kind == "b":
+        return bool(value)
+    if dtype.kind == "f":
+        fits = (isinstance(value, float) and not math.isfinite(value)) or abs(value) <= float(np.finfo(dtype).max)
+        held: Any = float(value) if isinstance(value, float) else value
+    else:
+        info = np.iinfo(dtype)
+        fits = math.isfinite(value) and (-info.max if dtype.kind == "u" else info.min) <= int(value) <= info.max
+        held = int(value) % (info.max + 1) if fits and dtype.kind == "u" else int(value) if fits else 0
+    if not fits:
+        raise ArgumentError(f"full(): value cannot be converted to type {dtype} without overflow: {value}")
+    return held
 
 
 def _filled(value: Any, size: Any, dtype: Any) -> Any:
@@ -196,7 +217,7 @@ def arange(start: Any, end: Any = None, step: Any = 1, dtype: Any = None) -> Any
     Parameters
     ----------
     start, end, step : ints or floats.
-    dtype : int64 or float32 by default.
+    dtype : int64 or float32 by default; for one of integers the arguments are rounded towards zero first.
 
     Raises
     ------
@@ -215,10 +236,13 @@ def arange(start: Any, end: Any = None, step: Any = 1, dtype: Any = None) -> Any
     for name, x in (("start", start), ("end", end), ("step", step)):
         if isinstance(x, float) and not math.isfinite(x):
             raise ArgumentError(f"arange(): argument '{name}' must be finite, got {x}")
+    wanted = None if dtype is None else dtype_or(dtype, None)
+    if wanted is not None and wanted.kind in "iu":  # as in PyTorch: the arguments are cut, not the elements
+        start, end, step = (int(x) if isinstance(x, float) else x for x in (start, end, step))
+    fractional = any(isinstance(x, float) for x in (start, end, step))
     if step == 0 or (end < start if step > 0 else end > start):
         raise ArgumentError(f"arange(): step {step} must be nonzero and lead from {start} to {end}")
-    fractional = any(isinstance(x, float) for x in (start, end, step))
-    wanted = dtype_or(dtype, DEFAULT_FLOAT if fractional else int64)
+    wanted = wanted or dtype_or(None, DEFAULT_FLOAT if fractional else int64)
     if fractional:
         counted = made(arange_, start=0, step=1, count=math.ceil((float(end) - float(start)) / float(step)))
         counted = to(counted, dtype=np.dtype(np.float64), x_dtype=int64) * float(step) + float(start)

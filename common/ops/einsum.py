@@ -49,10 +49,10 @@ def einsum(equation: str, *tensors: Any) -> Any:
         raise ArgumentError(f"einsum(): argument 'equation' (position 1) must be str, not {type(equation).__name__}")
     if not tensors:
         raise ArgumentError("einsum(): must specify the equation string and at least one operand")
+    inputs, output = _parse(equation, tuple(x.ndim for x in tensors))
     dtypes = [str(x.dtype) for x in tensors]
     if len(set(dtypes)) > 1:
         raise DTypeError(f"einsum(): expected operands of one dtype, but got {', '.join(dtypes)}")
-    inputs, output = _parse(equation, tuple(x.ndim for x in tensors))
     _check_sizes(inputs, [x.shape for x in tensors])
     single = [_diagonals(x, labels) for x, labels in zip(tensors, inputs, strict=True)]
     total, labels = single[0]

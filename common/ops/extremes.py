@@ -118,7 +118,7 @@ def argmin(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
 
 
 @accept_numpy_names
-def max(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+def max(x: Any, dim: Any = None, keepdim: bool = False, *, b: Any = None) -> Any:
     """The largest element; over a dimension, values and indices; with a tensor for `dim`, the larger of both.
 
     The gradient of the values over a dimension goes to the element at the index; that of the largest element of all
@@ -129,6 +129,7 @@ def max(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     x : (...)
     dim : the dimension, or a tensor to compare with; None takes all elements.
     keepdim : leave reduced dimensions with size 1.
+    b : the tensor to compare with, by its name.
 
     Raises
     ------
@@ -143,11 +144,11 @@ def max(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     >>> tw.max(tw.tensor([1.0, 3.0]))
     tensor(3.)
     """
-    return _extremum(amax, maximum, argmax, x, dim, keepdim)
+    return _extremum(amax, maximum, argmax, x, dim, keepdim, b)
 
 
 @accept_numpy_names
-def min(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+def min(x: Any, dim: Any = None, keepdim: bool = False, *, b: Any = None) -> Any:
     """The smallest element; over a dimension, values and indices; with a tensor for `dim`, the smaller of both.
 
     See `max`.
@@ -157,16 +158,21 @@ def min(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     x : (...)
     dim : the dimension, or a tensor to compare with; None takes all elements.
     keepdim : leave reduced dimensions with size 1.
+    b : the tensor to compare with, by its name.
 
     Raises
     ------
     ShapeError : a dimension of size 0.
     IndexRangeError : one that does not exist.
     """
-    return _extremum(amin, minimum, argmin, x, dim, keepdim)
+    return _extremum(amin, minimum, argmin, x, dim, keepdim, b)
 
 
-def _extremum(reduce: Any, elementwise: Any, position: Any, x: Any, dim: Any, keepdim: bool) -> Any:
+def _extremum(reduce: Any, elementwise: Any, position: Any, x: Any, dim: Any, keepdim: bool, other: Any) -> Any:
+    if other is not None:
+        if dim is not None or keepdim:
+            raise ArgumentError("max(), min(): a tensor to compare with leaves no dimension; give one of dim and other")
+        return elementwise(x, other)
     if dim is None:
         return reduce(x)
     if isinstance(dim, (tuple, list)) or dim is Ellipsis or isinstance(dim, str):

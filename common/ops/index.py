@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from common.dim import Dim, render, same
+from common.dtypes import int64
 from common.errors import DTypeError, IndexRangeError, ShapeError
 from common.op import NativeCall, Op
 from common.ops._define import kernel
@@ -136,14 +137,14 @@ def scatter_add(x: Any, dim: int, index: Any, src: Any) -> Any:
     ----------
     x : (...)
     dim : the dimension that `index` selects from.
-    index : (...) int64 or int32, of the shape of `src`.
-    src : (...), of the shape of `x` except in `dim`.
+    index : (...) int64 or int32, of the rank of `x`; in other dimensions not larger.
+    src : (...), not smaller than `index`, of the dtype of `x`. Bools are added as logical or.
 
     Raises
     ------
     IndexRangeError : an index outside the dimension.
-    DTypeError : `index` is not int64 or int32.
-    ShapeError : the shapes of index and src differ, or from that of x in another dimension.
+    DTypeError : `index` is not int64 or int32, or src has another dtype than x.
+    ShapeError : the ranks differ, or `index` is larger than `x` or `src`.
 
     Examples
     --------
@@ -151,27 +152,43 @@ def scatter_add(x: Any, dim: int, index: Any, src: Any) -> Any:
     >>> tw.scatter_add(tw.zeros(3), 0, tw.tensor([0, 2, 2]), tw.ones(3))
     tensor([1., 0., 2.])
     """
+    from common.ops.cast import to
+    from common.ops.compare import logical_or, ne
     from common.ops.reduce import normalize_dim
+    from common.ops.values import same_dtype
+    from common.ops.view import narrow, reshape
 
     require_index("scatter_add", index)
     axis = normalize_dim(dim, x.ndim, "scatter_add")
     if x.ndim == 0:
-        from common.ops.view import reshape
-
         return reshape(scatter_add(row(x), 0, row(index), row(src)), ())
     if not x.ndim == index.ndim == src.ndim:
         raise ShapeError(
             f"scatter_add(): Index tensor must have the same number of dimensions as self and src: got {index.ndim}, "
             f"{x.ndim} and {src.ndim}"
         )
-    shapes = [(*s[:axis], *s[axis + 1 :]) for s in (x.shape, index.shape, src.shape)]
-    sizes = zip(*shapes, strict=True) if len({len(s) for s in shapes}) == 1 else [(0, 1, 2)]
-    if any(a != b or b != c for a, b, c in sizes) or index.shape[axis] != src.shape[axis]:
-        raise ShapeError(
-            f"scatter_add(): index {tuple(index.shape)} and src {tuple(src.shape)} must have one shape, equal to that "
-            f"of the input {tuple(x.shape)} except in dimension {axis}"
-        )
-    return x + scatter_zeros(src, index, extent=x.shape[axis], dim=axis)
+    for d, (n, own, most) in enumerate(zip(index.shape, src.shape, x.shape, strict=True)):
+        if (not same(n, own) and n > own) or (d != axis and not same(n, most) and n > most):
+            raise ShapeError(
+                f"scatter_add(): expected index {list(index.shape)} to be no larger than self {list(x.shape)} apart "
+                f"from dimension {axis} and to be no larger than src {list(src.shape)}"
+            )
+        src = src if same(n, own) or n == own else narrow(src, d, 0, n)
+    same_dtype("scatter_add", x, src)
+    if x.dtype.kind == "b":
+        counts = _sums(to(src, dtype=int64, x_dtype=src.dtype), index, x.shape, axis)
+        return logical_or(x, ne(counts, 0))
+    return x + _sums(src, index, x.shape, axis)
+
+
+def _sums(src: Any, index: Any, shape: tuple[Any, ...], dim: int) -> Any:
+    """Zeros of a shape with `src` added; where `index` has fewer elements than the shape, the rest stays zero."""
+    from common.ops.pad import unslice
+
+    total = scatter_zeros(src, index, extent=shape[dim], dim=dim)
+    if all(same(m, n) or m == n for m, n in zip(total.shape, shape, strict=True)):
+        return total
+    return unslice(total, shape=shape, starts=(0,) * len(shape), steps=(1,) * len(shape))
 
 
 # ------------------------------------------------------------------ rows of a table
@@ -273,6 +290,7 @@ def embedding(index: Any, weight: Any) -> Any:
     ------
     IndexRangeError : an index outside [0, entries).
     DTypeError : `index` is not int64 or int32.
+    ShapeError : `weight` is not 2-D.
 
     Examples
     --------
@@ -282,6 +300,8 @@ def embedding(index: Any, weight: Any) -> Any:
             [1., 2.]])
     """
     require_index("embedding", index)
+    if weight.ndim != 2:
+        raise ShapeError(f"embedding(): 'weight' must be 2-D, got shape {tuple(weight.shape)}")
     return take_(weight, index, dim=0)
 
 

@@ -120,7 +120,7 @@ def atleast_3d(*tensors: Any) -> Any:
 
 
 def hstack(tensors: Sequence[Any]) -> Any:
-    """Tensors side by side: along the second dimension, or the first of vectors.
+    """Tensors side by side: along the second dimension, or the first of vectors. Empty vectors do not count.
 
     Parameters
     ----------
@@ -132,6 +132,7 @@ def hstack(tensors: Sequence[Any]) -> Any:
     ShapeError : sizes differ in another dimension.
     """
     xs = _some(tensors, 1, "hstack")
+    xs = [x for x in xs if not (x.ndim == 1 and isinstance(x.shape[0], int) and x.shape[0] == 0)] or xs
     return cat(xs, 0 if xs[0].ndim == 1 else 1)
 
 

@@ -270,19 +270,26 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Any:
     Parameters
     ----------
     x : (..., in)
-    weight : (out, in)
-    bias : (out,), or None.
+    weight : (out, in), or (in,).
+    bias : (out,), or (); or None.
 
     Returns
     -------
-    tensor : (..., out).
+    tensor : (..., out), or (...).
 
     Raises
     ------
-    ShapeError : the last size of `x` is not that of `weight`.
+    ShapeError : the last size of `x` is not that of `weight`, or one of them has no dimension.
     DTypeError : the dtypes differ.
     """
     shape = x.shape
+    if not shape or len(weight.shape) < 2:
+        if not shape or not weight.shape:
+            raise ShapeError(
+                f"both arguments to linear need to be at least 1D, but they are {x.ndim}D and {weight.ndim}D"
+            )
+        out = matmul(x, weight)
+        return out if bias is None else out + bias
     rows = x if len(shape) == 2 else reshape(x, (numel(shape[:-1]), shape[-1]))
     out = apply(mm_, (rows, weight), _TRANSPOSED)
     if bias is not None:

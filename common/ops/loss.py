@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from common.errors import ArgumentError, ShapeError
+from common.dtypes import promote
+from common.errors import ArgumentError, DTypeError, ShapeError
 from common.ops._define import composite
 from common.ops.activations import logsigmoid
 from common.ops.arithmetic import abs, sqrt
@@ -12,6 +13,19 @@ from common.ops.compare import clamp_min, eq, gt, le, lt, ne, where
 from common.ops.join import broadcast_tensors
 from common.ops.reduce import mean, sum
 from common.ops.transcendental import exp, log, log1p
+from common.ops.values import of_dtype
+from common.shapes import broadcast_shapes
+
+
+def check_reduction(reduction: str) -> None:
+    """Refuse what is no reduction.
+
+    Raises
+    ------
+    ArgumentError : it is not "mean", "sum" or "none".
+    """
+    if reduction not in ("mean", "sum", "none"):
+        raise ArgumentError(f"{reduction} is not a valid value for reduction; use 'mean', 'sum' or 'none'")
 
 
 def reduced(losses: Any, reduction: str) -> Any:
@@ -25,18 +39,56 @@ def reduced(losses: Any, reduction: str) -> Any:
         return mean(losses)
     if reduction == "sum":
         return sum(losses)
-    if reduction == "none":
+    check_reduction(reduction)
+    return losses
+
+
+def _weighted(losses: Any, weight: Any, input: Any) -> Any:
+    """Losses, each with a factor.
+
+    Raises
+    ------
+    ShapeError : the weights do not have the shape of the input.
+    """
+    if weight is None:
         return losses
-    raise ArgumentError(f"{reduction} is not a valid value for reduction; use 'mean', 'sum' or 'none'")
+    if weight.ndim != input.ndim or any(m != n for m, n in zip(weight.shape, input.shape, strict=True)):
+        raise ShapeError(
+            f"Weights and input must have the same size, got {tuple(weight.shape)} and {tuple(input.shape)}"
+        )
+    return losses * weight
 
 
-def mse_loss(input: Any, target: Any, reduction: str = "mean") -> Any:
+def _averaged(losses: Any, weight: Any, input: Any, reduction: str) -> Any:
+    """Weighted losses reduced; their mean is that of the weights."""
+    losses = _weighted(losses, weight, input)
+    if weight is not None and reduction == "mean":
+        return sum(losses) / sum(weight)
+    return reduced(losses, reduction)
+
+
+def _within(name: str, input: Any, *others: Any) -> None:
+    """Refuse operands that would make the result larger than the input.
+
+    Raises
+    ------
+    ShapeError : they would.
+    """
+    shape = broadcast_shapes(input.shape, *(x.shape for x in others if x is not None), op=name)
+    if len(shape) != input.ndim or any(m != n for m, n in zip(shape, input.shape, strict=True)):
+        raise ShapeError(
+            f"{name}(): output with shape {list(input.shape)} doesn't match the broadcast shape {list(shape)}"
+        )
+
+
+def mse_loss(input: Any, target: Any, reduction: str = "mean", weight: Any = None) -> Any:
     """The squared difference, elementwise over broadcast operands, then reduced.
 
     Parameters
     ----------
     input, target : (...)
     reduction : "mean", "sum" or "none".
+    weight : of the shape of `input`, factor of each loss, or None; "mean" then divides by the sum of the weights.
 
     Raises
     ------
@@ -44,23 +96,24 @@ def mse_loss(input: Any, target: Any, reduction: str = "mean") -> Any:
     ArgumentError : another value of `reduction`.
     """
     difference = input - target
-    return reduced(difference * difference, reduction)
+    return _averaged(difference * difference, weight, input, reduction)
 
 
-def l1_loss(input: Any, target: Any, reduction: str = "mean") -> Any:
+def l1_loss(input: Any, target: Any, reduction: str = "mean", weight: Any = None) -> Any:
     """The absolute difference, elementwise over broadcast operands, then reduced.
 
     Parameters
     ----------
     input, target : (...)
     reduction : "mean", "sum" or "none".
+    weight : of the shape of `input`, factor of each loss, or None; "mean" then divides by the sum of the weights.
 
     Raises
     ------
     ShapeError : the shapes do not broadcast.
     ArgumentError : another value of `reduction`.
     """
-    return reduced(abs(input - target), reduction)
+    return _averaged(abs(input - target), weight, input, reduction)
 
 
 def smooth_l1_loss(input: Any, target: Any, reduction: str = "mean", beta: float = 1.0) -> Any:
@@ -89,7 +142,9 @@ def smooth_l1_loss(input: Any, target: Any, reduction: str = "mean", beta: float
     return reduced(where(lt(abs(d), beta), 0.5 * (d * d) / beta, abs(d) - 0.5 * beta), reduction)
 
 
-def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 1.0) -> Any:
+def huber_loss(
+    input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Any = None
+) -> Any:
     """d^2 / 2 where |d| <= delta, else delta (|d| - delta / 2), of the difference d; then reduced.
 
     Parameters
@@ -97,6 +152,7 @@ def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 
     input, target : (...)
     reduction : "mean", "sum" or "none".
     delta : where the parabola ends.
+    weight : of the shape of `input`, factor of each loss, or None.
 
     Raises
     ------
@@ -110,7 +166,8 @@ def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 
     if delta <= 0:
         raise ArgumentError("huber_loss does not support non-positive values for delta.")
     d = input - target
-    return reduced(where(le(abs(d), delta), 0.5 * (d * d), delta * (abs(d) - 0.5 * delta)), reduction)
+    losses = where(le(abs(d), delta), 0.5 * (d * d), delta * (abs(d) - 0.5 * delta))
+    return reduced(_weighted(losses, weight, input), reduction)
 
 
 def _samples(rng: Any, dtype: Any) -> list[Any]:
@@ -184,6 +241,7 @@ def binary_cross_entropy_with_logits(
     tensor([  0.6931, 200.0000])
     """
     _same_shape("binary_cross_entropy_with_logits", input, target)
+    _within("binary_cross_entropy_with_logits", input, weight, pos_weight)
     rest = -logsigmoid(input)
     if pos_weight is not None:
         rest = (1 + (pos_weight - 1) * target) * rest
@@ -245,9 +303,16 @@ def margin_ranking_loss(
 
     Raises
     ------
-    ShapeError : the shapes do not broadcast.
+    ShapeError : the shapes do not broadcast, or differ in the number of dimensions.
     ArgumentError : another value of `reduction`.
     """
+    if not input1.ndim == input2.ndim == target.ndim:
+        raise ShapeError(
+            "margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: "
+            f"{tuple(input1.shape)}, input2: {tuple(input2.shape)}, target: {tuple(target.shape)}"
+        )
+    if isinstance(margin, int):
+        margin = float(margin)  # ints become floats by it, as in PyTorch
     return reduced(clamp_min(-target * (input1 - input2) + margin, 0), reduction)
 
 
@@ -262,14 +327,15 @@ def soft_margin_loss(input: Any, target: Any, reduction: str = "mean") -> Any:
 
     Raises
     ------
-    ShapeError : the shapes do not broadcast.
+    ShapeError : `target` does not broadcast to the shape of `input`.
     ArgumentError : another value of `reduction`.
     """
+    _within("soft_margin_loss", input, target)
     return reduced(-logsigmoid(target * input), reduction)
 
 
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
-    """x1 x2 / (max(|x1|, eps) max(|x2|, eps)), products and norms along `dim`.
+    """S(x1 / max(|x1|, eps) x2 / max(|x2|, eps)), sum and norms along `dim`.
 
     Parameters
     ----------
@@ -281,6 +347,7 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     ------
     ShapeError : the shapes do not broadcast.
     IndexRangeError : a dimension that does not exist.
+    DTypeError : neither is floating point.
 
     Examples
     --------
@@ -289,12 +356,17 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     tensor([0.9600])
     """
     x1, x2 = broadcast_tensors(x1, x2)
-    products = x1 * x2
-    return sum(products, dim) / (_norm(x1, dim, eps) * _norm(x2, dim, eps))
+    common = promote(x1.dtype, x2.dtype)
+    if common.kind != "f":
+        raise DTypeError(
+            f"cosine_similarity(): expected common dtype to be floating point, yet common dtype is {common}"
+        )
+    x1, x2 = of_dtype(x1, common), of_dtype(x2, common)
+    return sum(x1 / _norm(x1, dim, eps) * (x2 / _norm(x2, dim, eps)), dim)
 
 
 def _norm(x: Any, dim: int, eps: float) -> Any:
-    squares = sum(x * x, dim)
+    squares = sum(x * x, dim, keepdim=True)
     large = gt(squares, eps * eps)
     return where(large, sqrt(where(large, squares, 1)), eps)
 

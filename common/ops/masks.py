@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from common.create import lift
-from common.dtypes import bool_
+from common.dtypes import bool_, uint8
 from common.elements import elements
 from common.errors import ArgumentError, DTypeError, ShapeError
 from common.ops import compare
@@ -36,6 +36,7 @@ def where(condition: Any, a: Any = None, b: Any = None) -> Any:
     Raises
     ------
     ArgumentError : one of `a` and `b` is missing.
+    DTypeError : with two operands, a condition that is neither bool nor uint8.
     TraceError : a condition alone, in a trace.
 
     Examples
@@ -48,6 +49,10 @@ def where(condition: Any, a: Any = None, b: Any = None) -> Any:
         return _positions(condition, "where", as_tuple=True)
     if a is None or b is None:
         raise ArgumentError("where(): expected a condition alone, or a condition and two operands")
+    if getattr(condition, "dtype", bool_) not in (bool_, uint8):
+        raise DTypeError(
+            f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype}"
+        )
     return compare.where(condition, a, b)
 
 

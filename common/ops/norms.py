@@ -11,7 +11,7 @@ from common.errors import ArgumentError
 from common.ops._define import composite
 from common.ops._samples import join, one
 from common.ops.arithmetic import abs, neg, pow, sign, sqrt, zeros_like
-from common.ops.cast import to
+from common.ops.cast import converted, to
 from common.ops.compare import eq, maximum, ne, where
 from common.ops.reduce import amax_, amin_, kept, normalize_dims, require_float, spread, sum_
 from common.ops.summed import sum_of_cubes, sum_of_magnitudes, sum_of_squares
@@ -60,7 +60,7 @@ norm_ = composite(
 
 
 @accept_numpy_names
-def norm(x: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False) -> Any:
+def norm(x: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """The p-norm of the elements over `dim`, as one vector: ``sum(|x|**p) ** (1/p)``.
 
     The squares of p = 2 overflow where magnitudes exceed 1.8e19 (float32) or 1.3e154 (float64), as in PyTorch.
@@ -72,6 +72,7 @@ def norm(x: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False) -> Any:
         "fro", None and 2 are the Euclidean norm.
     dim : the dimension, or several; all by default.
     keepdim : leave reduced dimensions with size 1.
+    dtype : to which `x` is converted first, and that of the result; by default that of `x`.
 
     Raises
     ------
@@ -87,6 +88,7 @@ def norm(x: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False) -> Any:
     >>> tw.norm(x, dim=1), tw.norm(x, 1), tw.norm(x, float("inf"), dim=0)
     (tensor([5., 5.]), tensor(12.), tensor([3., 5.]))
     """
+    x = converted(x, dtype)
     require_float("norm", x)
     if isinstance(p, str) and p != "fro":
         raise ArgumentError(f"norm(): p must be a number, inf, -inf or 'fro', got {p!r}")

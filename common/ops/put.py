@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from common.dim import same
-from common.errors import ArgumentError, ShapeError
+from common.errors import ArgumentError, IndexRangeError, ShapeError
 from common.op import Op
 from common.ops.advanced import along, integers, neighbours, take_apart
 from common.ops.index import gather, require_index, row
@@ -74,12 +74,13 @@ def take_along_dim(x: Any, index: Any, dim: int | None = None) -> Any:
     IndexRangeError : an index outside the dimension; negative indices are outside.
     DTypeError : `indices` is not int64 or int32.
     ShapeError : the ranks differ, or the shapes do not broadcast.
+    IndexRangeError : a dimension of a tensor that has none.
     """
     require_index("take_along_dim", index)
     if dim is None:
         return gather(reshape(x, -1), 0, reshape(index, -1))
     if x.ndim == 0:
-        return gather(x, dim, index)
+        raise IndexRangeError(f"take_along_dim(): Dimension specified as {dim} but tensor has no dimensions")
     if x.ndim != index.ndim:
         raise ShapeError(
             "take_along_dim(): input and indices should have the same number of dimensions, but got "
@@ -126,6 +127,10 @@ def index_add(x: Any, dim: int, index: Any, src: Any, *, alpha: float = 1) -> An
 def put_add(x: Any, dim: int, index: Any, src: Any, alpha: float) -> Put:
     """The write of `index_add`."""
     axis, index = _slices("index_add", x, dim, index, src)
+    if isinstance(alpha, float) and x.dtype.kind != "f":
+        raise ArgumentError(
+            f"index_add(): For integral input tensors, argument alpha must not be a floating point number, got {alpha}"
+        )
     return Put(family(1)["index_add"], (src if alpha == 1 else src * alpha, index), axis, False)
 
 
@@ -188,12 +193,12 @@ def _slices(op: str, x: Any, dim: int, index: Any, src: Any) -> tuple[int, Any]:
     """The dimension and the index, after what `src` must be has been checked."""
     require_index(op, index)
     axis, index = normalize_dim(dim, x.ndim, op), _row(op, index)
-    same_dtype(op, x, src)
     wanted = (*x.shape[:axis], index.shape[0], *x.shape[axis + 1 :])
     if len(src.shape) != len(wanted) or any(
         not same(m, n) and m != n for m, n in zip(src.shape, wanted, strict=True)
     ):
         raise ShapeError(f"{op}(): source has shape {list(src.shape)}, index and input ask for {list(wanted)}")
+    same_dtype(op, x, src)
     return axis, index
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from common.arguments import integer, integers
-from common.errors import ShapeError
+from common.errors import IndexRangeError, ShapeError
 from common.op import Op
 from common.ops._define import composite, view
 from common.ops._samples import join, one
@@ -159,8 +159,10 @@ def roll(x: Any, shifts: Any, dims: Any = None) -> Any:
         return reshape(roll_(reshape(x, -1), shifts=by, dims=(0,)), x.shape)
     if not by or len(by) != len(where):
         raise ShapeError(f"roll(): shifts and dimensions must align. shifts: {len(by)}, dims:{len(where)}")
+    if x.ndim == 0:
+        raise IndexRangeError(f"roll(): Dimension specified as {where[0]} but tensor has no dimensions")
     axes = tuple(normalize_dim(d, x.ndim, "roll") for d in where)
-    return roll_(x, shifts=by, dims=axes) if x.ndim else clone(x)
+    return roll_(x, shifts=by, dims=axes)
 
 
 def rot90(x: Any, k: int = 1, dims: Any = (0, 1)) -> Any:

@@ -70,13 +70,13 @@ interleave_: Op = composite(
 )  # fmt: skip
 
 
-def repeat(x: Any, sizes: Any, *more: Any) -> Any:
+def repeat(x: Any, repeats: Any, *more: Any) -> Any:
     """`x` side by side, so many times along each dimension; new memory.
 
     Parameters
     ----------
     x : (...)
-    sizes, more : how often along each dimension; further ones than `x` has count as new leading dimensions.
+    repeats, more : how often along each dimension; further ones than `x` has count as new leading dimensions.
 
     Raises
     ------
@@ -90,7 +90,7 @@ def repeat(x: Any, sizes: Any, *more: Any) -> Any:
     tensor([[0, 1, 0, 1],
             [0, 1, 0, 1]])
     """
-    repeats = integers((sizes, *more) if more else sizes, "repeat", "sizes")
+    repeats = integers((repeats, *more) if more else repeats, "repeat", "repeats")
     if len(repeats) < x.ndim:
         raise ShapeError(
             "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor: "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from common.arguments import integers
-from common.errors import ShapeError
+from common.errors import IndexRangeError, ShapeError
 from common.ops.reduce import normalize_dim
 from common.ops.view import expand, reshape, view
 from common.spec import numel
@@ -87,11 +87,13 @@ def unflatten(x: Any, dim: int, sizes: Any) -> Any:
     >>> tw.unflatten(tw.zeros(2, 6), 1, (-1, 3)).shape
     (2, 2, 3)
     """
+    if x.ndim == 0:
+        raise IndexRangeError(f"unflatten(): Dimension specified as {dim} but tensor has no dimensions")
     axis = normalize_dim(dim, x.ndim, "unflatten")
     parts = integers(sizes, "unflatten", "sizes")
     if not parts:
         raise ShapeError("unflatten: sizes must be non-empty")
-    extent = x.shape[axis] if x.ndim else 1
+    extent = x.shape[axis]
     inferred = [i for i, n in enumerate(parts) if isinstance(n, int) and n == -1]
     known = numel(tuple(n for i, n in enumerate(parts) if i not in inferred))
     wrong = len(inferred) > 1 or (inferred and (known == 0 or extent % known != 0)) or any(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from common.dtypes import bool_
 from common.errors import ArgumentError
 from common.operators import as_operand
 from common.ops import arithmetic
+from common.ops.cast import to
 
 
 def add(a: Any, b: Any, *, alpha: Any = 1) -> Any:
@@ -57,7 +59,12 @@ def _scaled(op: str, a: Any, b: Any, alpha: Any) -> Any:
         raise ArgumentError(
             f"{op}(): For integral input tensors, argument alpha must not be a floating point number, got {alpha}"
         )
-    return as_operand(b) * alpha
+    b = as_operand(b)
+    if getattr(b, "dtype", None) == bool_ and kinds[0] == "b":
+        return b * bool(alpha)
+    if hasattr(b, "dtype") and kinds[0] == "f" != kinds[1] and getattr(a, "ndim", 0) >= b.ndim:
+        b = to(b, dtype=a.dtype, x_dtype=b.dtype)  # whole numbers would wrap before they meet a float
+    return b * alpha
 
 
 __all__ = ["add", "sub"]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from common.arguments import integer
 from common.errors import IndexRangeError, ShapeError
 from common.op import NativeCall, Op
 from common.ops._define import kernel
@@ -74,7 +75,7 @@ def slice_scatter(x: Any, src: Any, dim: int = 0, start: Any = None, end: Any = 
     Raises
     ------
     ShapeError : `src` has another shape than the slice.
-    ArgumentError : a step that is not positive.
+    ArgumentError : something that is no int, or a step that is not positive.
 
     Examples
     --------
@@ -85,6 +86,9 @@ def slice_scatter(x: Any, src: Any, dim: int = 0, start: Any = None, end: Any = 
     from common.ops.getitem import place
 
     axis = normalize_dim(dim, x.ndim, "slice_scatter")
+    start = start if start is None else integer(start, "slice_scatter", "start")
+    end = end if end is None else integer(end, "slice_scatter", "end")
+    step = integer(step, "slice_scatter", "step")
     starts, sizes, steps, _ = place(x.shape, (slice(None),) * axis + (slice(start, end, step),))
     if len(src.shape) != x.ndim or any(m != n for m, n in zip(src.shape, sizes, strict=True)):
         raise ShapeError(
@@ -107,9 +111,12 @@ def select_scatter(x: Any, src: Any, dim: int, index: int) -> Any:
     Raises
     ------
     ShapeError : `src` has another shape.
-    IndexRangeError : `index` is outside the dimension.
+    IndexRangeError : `index` is outside the dimension, or there is none.
     """
+    if x.ndim == 0:
+        raise IndexRangeError("select_scatter(): select() cannot be applied to a 0-dim tensor.")
     axis = normalize_dim(dim, x.ndim, "select_scatter")
+    index = integer(index, "select_scatter", "index")
     n = x.shape[axis]
     if index < -n or index >= n:
         raise IndexRangeError(f"select_scatter(): index {index} is out of bounds for dimension {axis} with size {n}")

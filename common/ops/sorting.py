@@ -11,14 +11,15 @@ from common.aliases import accept_numpy_names
 from common.arguments import integer
 from common.create import lift
 from common.dim import same
-from common.dtypes import int32
-from common.errors import ArgumentError, DTypeError, ShapeError
+from common.dtypes import float32, int32, int64, promote
+from common.errors import ArgumentError, ShapeError
 from common.op import NativeCall, Op
 from common.ops._define import kernel
 from common.ops._samples import Samples, away_from_zero, one
 from common.ops.cast import to
 from common.ops.index import gather_
 from common.ops.reduce import normalize_dim
+from common.ops.values import of_dtype
 from common.ops.view import narrow, reshape, select, transpose
 from common.spec import Spec, numel
 
@@ -290,7 +291,7 @@ def searchsorted(
     Parameters
     ----------
     sorted_sequence : (n,), or (..., n) in ascending order along the last dimension.
-    input : a number or (...) for one row; (..., m) with the same leading sizes for many. The same dtype.
+    input : a number or (...) for one row; (..., m) with the same leading sizes for many. Two dtypes are promoted.
     out_int32 : return int32 instead of int64.
     right : after equal elements instead of before them.
     side : "left" or "right"; another way to say `right`.
@@ -302,7 +303,6 @@ def searchsorted(
 
     Raises
     ------
-    DTypeError : the dtypes differ.
     ShapeError : leading sizes differ, or the sequence has no dimension.
     ArgumentError : another `side`, or one that contradicts `right`.
 
@@ -319,12 +319,10 @@ def searchsorted(
     if sorted_sequence.ndim == 0:
         raise ShapeError("searchsorted(): boundaries tensor should have positive dimension, but got 0 dimension")
     if isinstance(input, (bool, int, float)):
-        input = lift(np.asarray(input, sorted_sequence.dtype))
-    if sorted_sequence.dtype != input.dtype:
-        raise DTypeError(
-            "searchsorted(): boundaries tensor and input value tensor should have same dtype, but got "
-            f"{sorted_sequence.dtype} and {input.dtype}"
-        )
+        whole = sorted_sequence.dtype.kind != "f" and not isinstance(input, float)
+        input = lift(np.asarray(input, int64 if whole else promote(sorted_sequence.dtype, float32)))
+    common = promote(sorted_sequence.dtype, input.dtype)
+    sorted_sequence, input = of_dtype(sorted_sequence, common), of_dtype(input, common)
     lead = sorted_sequence.shape[:-1]
     fits = len(lead) + 1 == input.ndim and all(same(m, n) or m == n for m, n in zip(lead, input.shape))
     if sorted_sequence.ndim > 1 and not fits:
@@ -333,6 +331,11 @@ def searchsorted(
             f"and input value tensor must match, but got {tuple(sorted_sequence.shape)} and {tuple(input.shape)}"
         )
     if sorter is not None:
+        if sorter.dtype != int64 or tuple(sorter.shape) != tuple(sorted_sequence.shape):
+            raise ShapeError(
+                "searchsorted(): sorter must be int64 and have the shape of the boundaries tensor, but got "
+                f"{sorter.dtype} {tuple(sorter.shape)} for {tuple(sorted_sequence.shape)}"
+            )
         sorted_sequence = gather_(sorted_sequence, sorter, dim=sorted_sequence.ndim - 1)
     found = searchsorted_(sorted_sequence, input, right=bool(right or side == "right"))
     return to(found, dtype=int32, x_dtype=found.dtype) if out_int32 else found
@@ -344,14 +347,13 @@ def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bo
     Parameters
     ----------
     input : a number or (...)
-    boundaries : (n,) ascending, of the same dtype.
+    boundaries : (n,) ascending.
     out_int32 : return int32 instead of int64.
     right : buckets are closed on the left instead of on the right.
 
     Raises
     ------
     ShapeError : boundaries do not have one dimension.
-    DTypeError : the dtypes differ.
     """
     if boundaries.ndim != 1:
         raise ShapeError(f"bucketize(): boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from common.ops.arithmetic import pow
 from common.ops.cast import to
 from common.ops.compare import where
 from common.ops.create import arange_, dtype_or, known_sizes, made
+from common.ops.rounding import trunc
 
 
 def _number(x: Any, op: str, name: str) -> Any:
@@ -30,14 +32,17 @@ def _number(x: Any, op: str, name: str) -> Any:
     return float(x)
 
 
-def _spaced(start: Any, end: Any, steps: Any, op: str) -> Any:
-    """`steps` numbers from `start` to `end` in float64, each half counted from its own end."""
+def _spaced(start: Any, end: Any, steps: Any, op: str, dtype: np.dtype) -> Any:
+    """`steps` numbers from `start` to `end` in float64, each half counted from its own end; ints between whole ends."""
     from common.create import lift
 
     count = integer(steps, op, "steps")
     if count < 0:
         raise ShapeError(f"{op}(): number of steps must be non-negative, got {count}")
     first, last = _number(start, op, "start"), _number(end, op, "end")
+    if dtype.kind in "iu":
+        first, last = (float(math.trunc(x)) if isinstance(x, float) and math.isfinite(x) else x if isinstance(x, float)
+                       else trunc(x) for x in (first, last))  # fmt: skip
     i = lift(made(arange_, start=0, step=1, count=count))
     place = to(i, dtype=float64, x_dtype=int64)
     if count < 2:
@@ -57,7 +62,7 @@ def linspace(start: Any, end: Any, steps: int, dtype: Any = None) -> Any:
     ----------
     start, end : numbers.
     steps : how many.
-    dtype : float32 by default.
+    dtype : float32 by default; for one of integers `start` and `end` are rounded towards zero first.
 
     Raises
     ------
@@ -71,7 +76,8 @@ def linspace(start: Any, end: Any, steps: int, dtype: Any = None) -> Any:
     >>> tw.linspace(0, 1, 5)
     tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
-    return to(_spaced(start, end, steps, "linspace"), dtype=dtype_or(dtype, DEFAULT_FLOAT), x_dtype=float64)
+    wanted = dtype_or(dtype, DEFAULT_FLOAT)
+    return to(_spaced(start, end, steps, "linspace", wanted), dtype=wanted, x_dtype=float64)
 
 
 def logspace(start: Any, end: Any, steps: int, base: Any = 10.0, dtype: Any = None) -> Any:
@@ -84,7 +90,7 @@ def logspace(start: Any, end: Any, steps: int, base: Any = 10.0, dtype: Any = No
     start, end : the first and the last exponent.
     steps : how many.
     base : a number.
-    dtype : float32 by default.
+    dtype : float32 by default; for one of integers `start` and `end` are rounded towards zero first.
 
     Raises
     ------
@@ -98,42 +104,44 @@ def logspace(start: Any, end: Any, steps: int, base: Any = 10.0, dtype: Any = No
     >>> tw.logspace(0, 3, 4, base=2)
     tensor([1., 2., 4., 8.])
     """
-    exponents = _spaced(start, end, steps, "logspace")
-    return to(pow(base, exponents), dtype=dtype_or(dtype, DEFAULT_FLOAT), x_dtype=float64)
+    wanted = dtype_or(dtype, DEFAULT_FLOAT)
+    return to(pow(base, _spaced(start, end, steps, "logspace", wanted)), dtype=wanted, x_dtype=float64)
 
 
-def tril_indices(row: int, col: int, offset: int = 0) -> Any:
+def tril_indices(row: int, col: int, offset: int = 0, dtype: Any = None) -> Any:
     """Rows and columns of the elements that `tril` keeps of a (row, col) matrix; (2, n) int64.
 
     Parameters
     ----------
     row, col : sizes of the matrix.
     offset : the last diagonal that is kept.
+    dtype : int64 by default.
 
     Raises
     ------
     ShapeError, ArgumentError : a negative size, or something that is no int.
     """
-    return _indices(np.tril_indices, row, col, offset, "tril_indices")
+    return _indices(np.tril_indices, row, col, offset, "tril_indices", dtype)
 
 
-def triu_indices(row: int, col: int, offset: int = 0) -> Any:
+def triu_indices(row: int, col: int, offset: int = 0, dtype: Any = None) -> Any:
     """Rows and columns of the elements that `triu` keeps of a (row, col) matrix; (2, n) int64.
 
     Parameters
     ----------
     row, col : sizes of the matrix.
     offset : the first diagonal that is kept.
+    dtype : int64 by default.
 
     Raises
     ------
     ShapeError, ArgumentError : a negative size, or something that is no int.
     """
-    return _indices(np.triu_indices, row, col, offset, "triu_indices")
+    return _indices(np.triu_indices, row, col, offset, "triu_indices", dtype)
 
 
-def _indices(positions: Any, row: Any, col: Any, offset: Any, op: str) -> Any:
+def _indices(positions: Any, row: Any, col: Any, offset: Any, op: str, dtype: Any) -> Any:
     from common.create import lift
 
     rows, columns = (int(n) for n in known_sizes((row, col)))
-    return lift(np.array(positions(rows, int(integer(offset, op, "offset")), columns), np.int64))
+    return lift(np.array(positions(rows, int(integer(offset, op, "offset")), columns), dtype_or(dtype, int64)))

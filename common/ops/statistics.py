@@ -257,7 +257,7 @@ def nanmean(x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 
 
 @accept_numpy_names
-def aminmax(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+def aminmax(x: Any, *, dim: Any = None, keepdim: bool = False) -> Any:
     """`amin` and `amax` over `dim`.
 
     Parameters

@@ -8,10 +8,12 @@ import numpy as np
 
 from common.apply import run
 from common.elements import elements
+from common.errors import IndexRangeError, ShapeError
 from common.ops.index import take_
 from common.ops.reduce import normalize_dim
 from common.ops.sorting import argsort_
 from common.ops.view import reshape
+from common.spec import numel
 from common.tensor import TensorBase, wrap
 
 
@@ -37,6 +39,7 @@ def unique(
     ------
     TraceError : in a trace, which cannot know the size of the result.
     IndexRangeError : the dimension does not exist.
+    ShapeError : slices along `dim` have no elements.
 
     Notes
     -----
@@ -73,6 +76,7 @@ def unique_consecutive(
     ------
     TraceError : in a trace, which cannot know the size of the result.
     IndexRangeError : the dimension does not exist.
+    ShapeError : slices along `dim` have no elements.
 
     Examples
     --------
@@ -88,9 +92,14 @@ def unique_consecutive(
 def _rows(x: Any, axis: int | None, name: str) -> np.ndarray:
     """What is compared, one per row."""
     array = elements(x, name, "call it outside and pass the result in, or count with one_hot(index, classes).sum(0)")
-    if axis is None or x.ndim == 0:
+    if axis is None:
         return array.reshape(-1, 1)
-    return np.moveaxis(array, axis, 0).reshape(array.shape[axis], -1)
+    if x.ndim == 0:
+        raise IndexRangeError(f"{name}(): Dimension specified as {axis} but tensor has no dimensions")
+    rest = numel((*array.shape[:axis], *array.shape[axis + 1 :]))
+    if rest == 0:
+        raise ShapeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
+    return np.moveaxis(array, axis, 0).reshape(array.shape[axis], rest)
 
 
 def _distinct(x: Any, axis: int | None, rows: np.ndarray, order: np.ndarray, inverse: bool, counts: bool) -> Any:
@@ -98,8 +107,7 @@ def _distinct(x: Any, axis: int | None, rows: np.ndarray, order: np.ndarray, inv
     starts = np.ones(len(rows), np.bool_)
     starts[1:] = (ordered[1:] != ordered[:-1]).any(1)
     first = np.flatnonzero(starts)
-    flat = axis is None or x.ndim == 0
-    results = [take_(reshape(x, -1) if flat else x, order[first], dim=0 if flat else axis)]
+    results = [take_(reshape(x, -1) if axis is None else x, order[first], dim=axis or 0)]
     if inverse:
         number = np.empty(len(rows), np.int64)
         number[order] = np.cumsum(starts) - 1

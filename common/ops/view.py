@@ -246,7 +246,7 @@ def squeeze(x: Any, dim: Any = None) -> Any:
     Parameters
     ----------
     x : (...)
-    dim : the dimension, or several; all by default.
+    dim : the dimension, or several, () being none; all by default.
 
     Raises
     ------
@@ -254,7 +254,8 @@ def squeeze(x: Any, dim: Any = None) -> Any:
     """
     from common.ops.reduce import normalize_dims
 
-    dims = normalize_dims(dim, x.ndim, "squeeze")
+    none = isinstance(dim, (tuple, list)) and not dim
+    dims = () if none else normalize_dims(dim, x.ndim, "squeeze")
     return reshape(x, tuple(n for i, n in enumerate(x.shape) if not (i in dims and n == 1)))
 
 

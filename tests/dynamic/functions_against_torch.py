@@ -52,12 +52,24 @@ NOT_OFFERED = frozenset(
         "out_dtype",
         "args",
         "matrices",
+        "kwargs",
     ]
 )
+#: The same for one function: names that only PyTorch's documentation or one of several overloads has.
+NOT_OFFERED_IN = {
+    "one_hot": {"tensor"},
+    "scatter": {"reduce"},
+    "searchsorted": {"values"},
+    "squeeze": {"List"},
+    "tensor_split": {"indices", "sections"},
+    "true_divide": {"dividend", "divisor"},
+    "view": {"dtype"},
+}
 #: Functions whose elements are drawn: shape and dtype are compared.
 DRAWN = frozenset(
     [
         "bernoulli",
+        "dropout",
         "empty",
         "empty_like",
         "multinomial",
@@ -70,7 +82,7 @@ DRAWN = frozenset(
         "randperm",
     ]
 )
-#: Function ("*" for all), part of a disagreement's text, and why it stays.
+#: Function ("*" for all), part of a disagreement's text after the call and "::", and why it stays.
 DELIBERATE: list[tuple[str, str, str]] = [
     (
         "*",
@@ -81,7 +93,7 @@ DELIBERATE: list[tuple[str, str, str]] = [
     (
         "*",
         "accepted.*(mixed dtype|[Ss]calar type|same dtype|share same|Found dtype|can't be cast|without overflow|"
-        "expected dtype|did not match|to be floating|integral input)",
+        "expected dtype|did not match|to be floating|integral input|dtypes must be the same)",
         "operands of different dtypes are promoted",
     ),
     ("*", "accepted.*must be Tensor, not (int|float|bool)", "a number is an operand"),
@@ -94,18 +106,85 @@ DELIBERATE: list[tuple[str, str, str]] = [
     ("*", "refused.*avg is not a valid value", "PyTorch overlooks it where the old argument size_average is given"),
     ("*", "ShapeError.*PyTorch IndexError", "what is wrong is a shape: PyTorch has either error for it"),
     ("addmm|addmv|addr|baddbmm", "dtype float32, PyTorch u?int", "a float factor promotes; PyTorch truncates it"),
+    ("addr", "dtype int64, PyTorch bool", "a whole factor makes numbers of bools, as in a product"),
+    (
+        "addmm|addmv",
+        r"alpha=0\)::output 0: \[nan",
+        "0 times nan is nan; PyTorch leaves it out in two of four",
+    ),
+    ("addcmul|index_add", "refused.*must not be a floating point", "PyTorch truncates the number"),
+    ("aminmax|slice_scatter|full_like", "error.*PyTorch TypeError", "two things are wrong; PyTorch sees the other one"),
+    ("bernoulli|dropout|randn_like", r"\[.*0.*\].*::refused.*got", "PyTorch overlooks the dtype of an empty tensor"),
+    (
+        "binary_cross_entropy_with_logits|huber_loss|soft_margin_loss|kl_div|mse_loss|l1_loss",
+        "dtype float(64|32), PyTorch float(32|64)",
+        "operands of two dtypes are promoted; PyTorch expands them before, or computes in the memory of one",
+    ),
+    ("clamp", "accepted.*broadcast shape", "operands broadcast; PyTorch refuses it of empty tensors only"),
+    ("cosine_similarity", r"3\.0000e\+38.*::output", "norms whose squares overflow are infinite"),
+    ("cosine_similarity", r"e-0[78]\], PyTorch \[", "the gradient is 0 but for rounding"),
+    ("layer_norm", r"gradient 0: \[[-0. ]*\], PyTorch \[.*e-05", "the gradient is 0 but for PyTorch's rounding"),
+    ("cummax|cummin", "refused.*Dimension out of range", "PyTorch does not look at the dimension of an empty tensor"),
+    ("cumprod|cumsum|nansum|prod|sum", "dtype=uint8.*::output 0", "negative floats saturate; in C they are undefined"),
+    ("digamma|polygamma", "gradient 0", "PyTorch's trigamma is 4 digits exact next to poles"),
+    ("polygamma", r"output 0: \[.*(inf|nan)", "poles are infinite or nan; PyTorch's recurrence passes them by"),
+    ("div(ide)?|floor_divide|fmod|remainder", "refused.*by zero", "PyTorch does not look at divisors of nothing"),
+    ("fmod", r"e-4\d.*PyTorch \[nan", "subnormal divisors are exact; PyTorch gives nan"),
+    ("index_fill|index_copy|index_add|index_select", "refused.*with size 0", "PyTorch overlooks indices of nothing"),
+    ("kl_div", "gradient 1.*nan", "no derivative outside of the domain"),
+    ("matrix_power", "refused.*is negative", "there is no inverse"),
+    ("matrix_power", r"output 0.*(inf|nan)", "infinities in another order of products"),
+    ("nansum", "dtype=(u?int).*::output 0", "converted before the sum, as for `sum`; PyTorch's has undefined values"),
+    ("min|max", "e-4.*::output 1", "subnormal numbers are no zeros"),
+    ("norm", "accepted.*without narrowing", "dtype converts, as for `sum`"),
+    ("norm", "accepted.*dim must be a 2-tuple", "one vector, whatever the number of dimensions"),
+    ("logspace", r"1, dtype=.*::output 0", "`start` is cut, as for more steps"),
+    ("max|min", "error.*missing 1 required", "two things are wrong; PyTorch sees the other one"),
+    ("repeat", "refused.*negative dimension", "PyTorch does not look at how often it repeats nothing"),
+    ("one_hot", "accepted.*LongTensor", "int32 indices"),
+    ("pow", "accepted.*negative integer powers", "the reciprocal rounded towards zero, as with a tensor"),
+    (
+        "repeat_interleave",
+        "accepted.*Dimension out of range",
+        "PyTorch repeats (1,) for a 0-d tensor, without `dim` only",
+    ),
+    ("scatter", "refused.*without a loss", "PyTorch truncates the number"),
+    ("scatter.*", "accepted.*returned an invalid gradient", "PyTorch accepts it, but not its gradient"),
+    ("sign", "dtype int64, PyTorch bool", "bools are numbers, as for abs and neg"),
+    ("sign", r"output 0: \[nan.*PyTorch \[0", "nan stays nan, as in NumPy"),
+    ("sinh", r"e\+38.*PyTorch \[inf", "PyTorch overflows early"),
+    ("soft_margin_loss", r"PyTorch \[inf", "PyTorch overflows"),
+    (
+        "std|std_mean|var|var_mean",
+        r"correction=[25]|[ =]\(\)",
+        "variance of too few is inf or nan, and so its gradient",
+    ),
+    (
+        "std|std_mean|var|var_mean",
+        r"output \d: \[-?(inf|nan)",
+        "squares and sums overflow; Welford's recurrence has nan",
+    ),
+    ("unique_consecutive", "output 1", "PyTorch returns something else if the flags are given by position"),
     ("acosh", "gradient.*nan", "no derivative outside of the domain"),
-    (".*softmax|hardtanh", "dtype float32, PyTorch (u?int|bool)", "integers become float32"),
+    (
+        ".*softmax|hardtanh|relu6|hinge_embedding_loss|margin_ranking_loss",
+        "dtype float32, PyTorch (u?int|bool)",
+        "integers become float32",
+    ),
     (".*softmax", "missing required argument: 'dim'", "PyTorch guesses it, and warns"),
     ("any|all", "output 0: shape", "no dimensions means all of them, as for sum"),
     ("logsumexp", r"accepted.*broadcast shape", "no dimensions means all of them, as for sum"),
     ("bmm|baddbmm|matmul", "refused.*same dtype", "PyTorch does not look at the dtypes of empty operands"),
     ("broadcast_to|expand", "missing 1 required positional", "`shape` in PyTorch's documentation, too"),
     ("index_fill|masked_fill", "refused.*without a loss", "PyTorch truncates the number"),
-    ("index_put", "gradient", "a value that was overwritten has no influence; PyTorch gives it a gradient"),
+    ("index_put|index_copy", "gradient", "a value that was overwritten has no influence; PyTorch gives it a gradient"),
     ("kthvalue|topk|sort|argsort", "output [01]", "equal elements keep their order; in PyTorch any may come first"),
     ("bucketize|searchsorted", "output 0", "boundaries that are not sorted have no defined place"),
-    ("gather|scatter.*", "refused.*number of dimensions", "PyTorch does not look at the rank of an empty index"),
+    (
+        "gather|scatter.*",
+        "refused.*(number of dimensions|no larger)",
+        "PyTorch does not look at an empty index's shape",
+    ),
     ("mish|gelu|silu", "output", "limits at infinity instead of 0 inf"),
     ("kl_div|mse_loss", r"PyTorch \[nan\]", "a sum over nothing is 0; PyTorch took 'sum' for size_average"),
 ]
@@ -130,8 +209,8 @@ def outputs(y: Any) -> list[Any]:
 
 def find(module: Any, name: str) -> Any:
     """The function: of the module itself, or of nn.functional."""
-    homes = [module, module.nn.functional]
-    found = (getattr(home, name, None) for home in (homes[::-1] if name in NN_FIRST else homes))
+    homes = [module, module.nn.functional, getattr(module, "linalg", None)]
+    found = (getattr(home, name, None) for home in (homes[1:] if name in NN_FIRST else homes))
     return next((function for function in found if function is not None), None)
 
 
@@ -241,8 +320,8 @@ def why(name: str, text: str) -> str:
     )
 
 
-def compare(name: str, count: int) -> tuple[int, Counter[str], dict[str, str]]:
-    """Compare calls of a function: how many returned, how often each kind of disagreement, an example of each."""
+def compare(name: str, count: int, deliberate: Counter[str]) -> tuple[Counter[str], dict[str, str]]:
+    """Compare calls of a function: how often each kind of disagreement, an example of each; and note the reasons."""
     kinds: Counter[str] = Counter()
     examples: dict[str, str] = {}
     rng = np.random.default_rng(zlib.crc32(name.encode()))
@@ -250,13 +329,16 @@ def compare(name: str, count: int) -> tuple[int, Counter[str], dict[str, str]]:
     for i in range(count):
         call = draw(rng, name, signature)
         text = disagreement(call, grad=i % 2 == 0 and call.ordinary and name not in DRAWN)
-        if not text or why(name, text):
+        if not text:
+            continue
+        if reason := why(name, f"{call}::{text}"):
+            deliberate[reason] += 1
             continue
         kind = re.sub(r"[-\d.\[\]]+", "#", text)[:70]
         kinds[kind] += 1
         if kind not in examples or len(str(call)) < len(examples[kind].partition("\n")[0]):
             examples[kind] = f"{call}\n        {text}"
-    return count, kinds, examples
+    return kinds, examples
 
 
 def parameters_of(function: Any) -> set[str]:
@@ -281,21 +363,24 @@ def main() -> int:
     parser.add_argument("--calls", type=int, default=200)
     given = parser.parse_args()
     warnings.simplefilter("ignore")
-    wrong = 0
+    wrong, deliberate = 0, Counter[str]()
     names = given.names or [n for n in (*surface.FUNCTIONS, *surface.CREATION) if n not in OF_DATA]
     for name in names:
         there = find(torch, name) or getattr(torch.Tensor, name, None)
         if there is None:
             print(f"{name}: PyTorch has no function of this name")
             continue
-        count, kinds, examples = compare(name, given.calls)
+        kinds, examples = compare(name, given.calls, deliberate)
         ours = set(inspect.signature(find(dynamic, name)).parameters)
-        missing = parameters_of(there) - ours - NOT_OFFERED - {"input", "self"}
+        missing = parameters_of(there) - ours - NOT_OFFERED - NOT_OFFERED_IN.get(name, set()) - {"input", "self"}
         lacks = f"; parameters missing: {sorted(missing)}" if missing else ""
-        print(f"{name}: {count} calls, {sum(kinds.values())} disagree{lacks}")
+        print(f"{name}: {given.calls} calls, {sum(kinds.values())} disagree{lacks}")
         for kind, often in kinds.most_common():
             print(f"    {often} x {examples[kind]}")
-        wrong += sum(kinds.values())
+        wrong += sum(kinds.values()) + len(missing)
+    print(f"\n{len(names)} functions, {given.calls} calls each: {wrong} disagreements. Deliberate ones:")
+    for reason, often in deliberate.most_common():
+        print(f"    {often} x {reason}")
     return int(wrong > 0)
 
 

@@ -38,7 +38,7 @@ def add_cases(case: Callable[..., None], X: Any, T: Any, Tied: Any, Index: Any) 
         case(name, lambda x, f=f: f(F.where(x > -9, x, float("nan")), -1, True), X("n", 3))
     case("nansum", F.nansum, Index("n", 3), differentiable=False)
     case("aminmax", F.aminmax, X("n", 3), empty=False)
-    case("aminmax", lambda x: F.aminmax(x, 1, True), Tied("n", 3), differentiable=False)
+    case("aminmax", lambda x: F.aminmax(x, dim=1, keepdim=True), Tied("n", 3), differentiable=False)
     for name in ("any", "all", "count_nonzero"):
         f = getattr(F, name)
         for draw in (T, Tied, Index):

@@ -20,7 +20,7 @@ CLASSES = frozenset(["nll_loss", "cross_entropy"])
 SIGNS = frozenset(["margin_ranking_loss", "hinge_embedding_loss", "soft_margin_loss"])
 PROBABLE = frozenset(["bernoulli", "binary_cross_entropy", "logit", "dropout", "multinomial"])
 #: Names of `*parameters` as keywords.
-AS_LIST = frozenset(["shape", "dims", "size", "sizes"])
+AS_LIST = frozenset(["shape", "dims", "order", "size", "sizes"])
 FLAGS = frozenset(
     [
      "keepdim", "descending", "largest", "sorted", "right", "out_int32", "unbiased", "return_inverse",
@@ -284,6 +284,8 @@ class Arguments(Operands):
             return self.base[-int(rng.integers(1, 3)) :]
         if name == "values" and f in ("index_put", "heaviside"):
             return self.array(() if rng.random() < 0.5 or f == "index_put" else self.base, str(self.made[0].dtype))
+        if name == "repeats" and f == "repeat":
+            return self.sizes(name)
         if name == "repeats":
             return self.pick([0, 1, 2, 3, np.array(2), -1])
         if name == "shifts":
@@ -366,7 +368,7 @@ def draw(rng: Rng, name: str, signature: inspect.Signature) -> Drawn:
     if name == "embedding":
         made.first_dtype = "int64"
     for p in signature.parameters.values():
-        if p.name in ("generator", "axis", "keepdims", "more"):
+        if p.name in ("generator", "axis", "keepdims", "more") or (name, p.name) == ("permute", "dims"):
             continue
         optional = p.default is not p.empty and repr(p.default) != "..."
         named = named or p.name == "reduction"  # PyTorch has old arguments before it

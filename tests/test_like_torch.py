@@ -1,0 +1,121 @@
+"""Arguments, dtypes and refusals of public functions as PyTorch has them; expected values are PyTorch's."""
+
+import numpy as np
+import pytest
+
+import dynamic
+import static
+from common.errors import TwingradError
+
+F32, I64 = np.float32, np.int64
+
+
+def a(*values, dtype=F32):
+    return np.array(values, dtype)
+
+
+#: A program of an engine and its arrays, and what it returns.
+RETURNS = [
+    (lambda tw, x, y: tw.max(x, other=y), [a(1, 5), a(3, 2)], a(3, 5)),
+    (lambda tw, x, y: tw.min(x, other=y), [a(1, 5), a(3, 2)], a(1, 2)),
+    (lambda tw, x, y: tw.add(x, y, alpha=3), [a(True, False, dtype=bool), a(True, True, dtype=bool)],
+     a(True, True, dtype=bool)),
+    (lambda tw, x, y: tw.add(x, y, alpha=-2), [a(0.0), a(-(2**31), dtype=np.int32)], a(2.0**32)),
+    (lambda tw, x, m, n: tw.addmm(x, m, n, beta=-1),
+     [a([5], dtype=np.uint8), a([0.5]), a([2.0])], a([-4.0])),
+    (lambda tw, x, w: tw.mse_loss(x, x * 0, weight=w), [a(1, 2), a(1, 3)], a(3.25)[0]),
+    (lambda tw, x, w: tw.l1_loss(x, x * 0, weight=w), [a(1, 2), a(1, 3)], a(1.75)[0]),
+    (lambda tw, x, w: tw.huber_loss(x, x * 0, weight=w, reduction="sum"), [a(1, 2), a(1, 3)], a(5)[0]),
+    (lambda tw, x, i, v: tw.scatter_add(x, 0, i, v), [a(1, 2, 3), a(0, 0, dtype=I64), a(5, 6, 7)], a(12, 2, 3)),
+    (lambda tw, x, i, v: tw.scatter_add(x, 1, i, v), [np.zeros((2, 2), F32), a([1], dtype=I64), a([4, 5])],
+     a([0, 4], [0, 0])),
+    (lambda tw, x, i: tw.scatter_add(x, 0, i, x), [a(False, True, dtype=bool), a(0, 0, dtype=I64)],
+     a(True, True, dtype=bool)),
+    (lambda tw, x, w: tw.nn.functional.linear(x, w), [a([1, 2], [3, 4]), a(5, 6)], a(17, 39)),
+    (lambda tw, x: tw.squeeze(x, ()), [np.zeros((1, 2), F32)], np.zeros((1, 2), F32)),
+    (lambda tw, x: tw.squeeze(x), [np.zeros((1, 2), F32)], np.zeros(2, F32)),
+    (lambda tw, x: tw.repeat(x, repeats=(2,)), [a(1, 2)], a(1, 2, 1, 2)),
+    (lambda tw, x: tw.split(tensor=x, split_size_or_sections=[1, 2], dim=0)[1], [a(1, 2, 3)], a(2, 3)),
+    (lambda tw, x: tw.norm(x, dtype=tw.float64), [a(3, 4)], np.float64(5)),
+    (lambda tw, x, y: tw.inner(x, y), [np.array(2, I64), a(3, 4)], a(6, 8)),
+    (lambda tw, x, y: tw.searchsorted(x, y), [a(1, 3, dtype=I64), a(2.5, 3.0)], a(1, 1, dtype=I64)),
+    (lambda tw, x: tw.searchsorted(x, 2.5), [a(1, 2, 3, dtype=I64)], I64(2)),
+    (lambda tw, x: tw.cosine_similarity(x, x, 0), [a(3e38, 3e38)], a(0)[0]),
+    (lambda tw, x, y: tw.cosine_similarity(x, y, 0), [a(0, 200, dtype=np.uint8), a(0, 1)], a(1)[0]),
+    (lambda tw: tw.full((2,), -2, dtype=tw.uint8), [], a(254, 254, dtype=np.uint8)),
+    (lambda tw: tw.full((1,), 2.7, dtype=tw.int32), [], a(2, dtype=np.int32)),
+    (lambda tw: tw.arange(1.5, dtype=tw.int64), [], a(0, dtype=I64)),
+    (lambda tw: tw.linspace(0.5, 5, 8, dtype=tw.uint8), [], a(0, 0, 1, 2, 2, 3, 4, 5, dtype=np.uint8)),
+    (lambda tw: tw.logspace(1.5, 5, 8, dtype=tw.int64), [],
+     a(10, 37, 138, 517, 1930, 7196, 26826, 100000, dtype=I64)),
+    (lambda tw: tw.tril_indices(2, 2, dtype=tw.int32), [], a([0, 1, 1], [0, 0, 1], dtype=np.int32)),
+]  # fmt: skip
+
+#: A program of an engine, its arrays, the class of PyTorch's error and words of its message.
+REFUSES = [
+    (lambda tw, x, i: tw.index_add(x, 0, i, x, alpha=0.5), [a(1, 2, dtype=I64), a(0, 1, dtype=I64)], RuntimeError,
+     "alpha must not be a floating point"),
+    (lambda tw, x: tw.celu(x, 0), [a(1)], RuntimeError, "alpha cannot be 0 for CELU"),
+    (lambda tw, i, w: tw.nn.functional.embedding(i, w), [a(0, dtype=I64), np.zeros((2, 2, 2), F32)], RuntimeError,
+     "'weight' must be 2-D"),
+    (lambda tw, x, w: tw.nn.functional.linear(x, w), [np.array(1, F32), a([1])], RuntimeError, "at least 1D"),
+    (lambda tw, x, i, v: tw.scatter_add(x, 0, i, v), [a(1), a(0, dtype=I64), a(1, dtype=I64)], RuntimeError, "dtypes"),
+    (lambda tw, x, i, v: tw.scatter_add(x, 0, i, v), [a(1), a(0, 0, dtype=I64), a(1)], RuntimeError, "no larger"),
+    (lambda tw, x: tw.where(x, x, x), [a(1)], RuntimeError, "boolean tensor"),
+    (lambda tw, x: tw.slice_scatter(x, x, step=0.5), [a(1)], TypeError, "'step' must be int"),
+    (lambda tw, x: tw.roll(x, 1, (0,)), [np.array(1, F32)], IndexError, "no dimensions"),
+    (lambda tw, x: tw.unflatten(x, 0, (1, 1)), [np.array(1, F32)], RuntimeError, "no dimensions"),
+    (lambda tw, x: tw.take_along_dim(x, tw.zeros((), dtype=tw.int64), 0), [np.array(1, F32)], IndexError,
+     "no dimensions"),
+    (lambda tw, x, s: tw.searchsorted(x, x, sorter=s), [a(1, 2), a(0, 1, 2, dtype=I64)], RuntimeError, "sorter"),
+    (lambda tw, x, y: tw.margin_ranking_loss(x, x, y), [a(1, 2), a([1])], RuntimeError, "same dimension"),
+    (lambda tw, x, y: tw.soft_margin_loss(x, y), [a(1, 2), a([1], [1])], RuntimeError, "broadcast shape"),
+    (lambda tw, x, w: tw.mse_loss(x, x, weight=w), [a(1, 2), a(1)], ValueError, "same size"),
+    (lambda tw, x, t: tw.cross_entropy(x, t, reduction="avg"), [np.zeros((2, 0), F32), a(0, 0, dtype=I64)], ValueError,
+     "not a valid value for reduction"),
+    (lambda tw, x: tw.einsum("ij,jk", x), [a([1])], RuntimeError, "fewer operands"),
+    (lambda tw: tw.full((1,), 300, dtype=tw.uint8), [], RuntimeError, "without overflow"),
+    (lambda tw: tw.full((1,), float("nan"), dtype=tw.int32), [], RuntimeError, "without overflow"),
+    (lambda tw: tw.full((1,), 1e300), [], RuntimeError, "without overflow"),
+    (lambda tw: tw.randint(3, 1), [], TypeError, "must be tuple of ints"),
+]  # fmt: skip
+
+
+def ways(program, arrays):
+    """The program in the eager engine, in the other one at once, and there in a trace."""
+    yield lambda: program(dynamic, *map(dynamic.as_tensor, arrays))
+    yield lambda: program(static, *arrays)
+    yield lambda: static.function(lambda *xs: program(static, *xs))(*arrays)
+
+
+@pytest.mark.parametrize(("program", "arrays", "expected"), RETURNS)
+def test_returns(program, arrays, expected):
+    for run in ways(program, arrays):
+        found = np.asarray(run())
+        assert found.dtype == expected.dtype
+        assert found.tolist() == np.asarray(expected).tolist()
+
+
+@pytest.mark.parametrize(("program", "arrays", "error", "words"), REFUSES)
+def test_refuses(program, arrays, error, words):
+    for run in ways(program, arrays):
+        with pytest.raises(error, match=words) as raised:
+            run()
+        assert isinstance(raised.value, TwingradError)
+
+
+def test_methods_have_their_own_names_and_refuse_by_them():
+    x, y = dynamic.tensor([1.0, 2.0, 3.0]), dynamic.tensor([2.0, 2.0, 2.0])
+    assert x.split(split_size=2)[1].tolist() == [3.0]
+    assert x.max(other=y).tolist() == [2.0, 2.0, 3.0]
+    for call in (lambda: x.gather(0, [0]), lambda: x.take([0]), lambda: x.masked_select("a")):
+        with pytest.raises(TypeError, match=r"must be Tensor, not (list|str)"):
+            call()
+
+
+def test_unique_of_slices_without_elements():
+    with pytest.raises(RuntimeError, match="0 sized dimensions"):
+        dynamic.unique(dynamic.zeros(2, 0), dim=0)
+    with pytest.raises(IndexError, match="no dimensions"):
+        dynamic.unique(dynamic.tensor(1.0), dim=0)
+    assert dynamic.unique(dynamic.zeros(0, 2), dim=0).shape == (0, 2)
