@@ -1,10 +1,10 @@
-"""Derivatives inside a trace: `backward`, `grad`, and what switches recording."""
+"""Derivatives of recorded tensors: `backward`, `grad`, and what switches recording."""
 
-from common.autograd import function, functional, graph
 from common.autograd.derivatives import backward, grad
 from common.autograd.function import Function
 from common.autograd.observe import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from common.mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from dynamic.autograd import function, functional, graph
 
 __all__ = [
     "Function",

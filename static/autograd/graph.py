@@ -1,0 +1,4 @@
+"""What programs do with the recorded graph: look at it, draw it, hang hooks into it."""
+
+from common.autograd.graph import *  # noqa: F403  the names are listed there
+from common.autograd.graph import __all__ as __all__
