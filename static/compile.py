@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,13 +13,15 @@ from common.kernels import sums
 from common.native.compile import compile_kernel
 from common.spec import numel
 from static.graph import Graph
-from static.lowering.build import build
+from static.loopir import Kernel
+from static.lowering.build import Built, build
 from static.lowering.frame import Frame, make_frame
 from static.lowering.groups import Group, single
 from static.lowering.items import Access, Buffer
 from static.lowering.legalise import legalise
 from static.lowering.memory import ColumnScratch, Scratch
 from static.lowering.order import order_groups
+from static.lowering.stack import runs, stack
 from static.lowering.values import Work
 from static.plan import Plan
 
@@ -35,7 +37,7 @@ class Step:
     name, source : of the kernel.
     things : what its slots are.
     ints : its arguments, ints or Dims.
-    group : what it computes.
+    groups : what it computes; several if it is one pass over equal groups.
     errors : status -> message.
     """
 
@@ -43,7 +45,7 @@ class Step:
     source: str
     things: list[Buffer | Scratch]
     ints: list[Any]
-    group: Group
+    groups: list[Group]
     errors: Mapping[int, str]
 
 
@@ -77,20 +79,32 @@ class Program:
         groups = _fused(self.work) if fuse else [single(item) for item in self.work.items]
         self.groups = order_groups(self.work, groups)
         self.escaping = _escaping(self.work, self.groups)
-        self.steps = [step for group in self.groups for step in self._steps(group)]
+        self.steps = list(self._steps(stacking=fuse))
         self.frame: Frame = make_frame(self.work, [(step.things, step.ints) for step in self.steps])
 
-    def _steps(self, group: Group) -> list[Step]:
+    def _steps(self, stacking: bool) -> Iterator[Step]:
+        """The kernel calls of all groups in turn; one for neighbours that `static.lowering.stack` makes one."""
+        ready = [self._ready(group) for group in self.groups]
+        built = [None if isinstance(x, list) else x for x in ready]
+        position = 0
+        for length in runs(built) if stacking else [1] * len(built):
+            groups, parts = self.groups[position : position + length], built[position : position + length]
+            first = ready[position]
+            if isinstance(first, list):
+                yield from first
+            elif length == 1:
+                yield _step(first.kernel, first.nest.bound, first.nest.ints, groups)
+            else:
+                table = stack([part for part in parts if part is not None])
+                yield _step(table.kernel, table.things, table.ints, groups)
+            position += length
+
+    def _ready(self, group: Group) -> list[Step] | Built:
+        """The calls of ready-made kernels, or a kernel to generate."""
         if group.native:
             return _native_steps(group)
         lone = _lone_column_sum(group)
-        if lone is not None:
-            return [lone]
-        built = build(group, self.escaping)
-        digest = hashlib.sha256(built.kernel.source("k").encode()).hexdigest()[:12]
-        name = f"k_{digest}"
-        errors = {status: text for item in group.items for call in item.calls for status, text in call.errors.items()}
-        return [Step(name, built.kernel.source(name), built.nest.bound, built.nest.ints, group, errors)]
+        return [lone] if lone is not None else build(group, self.escaping)
 
     @cached_property
     def addresses(self) -> list[int]:
@@ -114,24 +128,33 @@ class Program:
             users.setdefault(step.source, []).append(step)
         parts = []
         for source, steps in users.items():
-            nodes = [f"# {describe(step.group)}" for step in steps]
+            nodes = [f"# {describe(group)}" for step in steps for group in step.groups]
             parts.append("\n".join([*dict.fromkeys(nodes), source]))
         parts.append("\n".join(f"# {self.call_text(step)}" for step in self.steps))
         return "\n".join(parts) + "\n"
 
     def call_text(self, step: Step) -> str:
-        """One kernel call as text, ``k(x, w) -> t3``."""
-        made = {b.id for item in step.group.items for b in item.results}
-        reads = [_buffer_name(b) for b in step.things if isinstance(b, Buffer) and b.id not in made]
-        outs = [_buffer_name(b.storage) for item in step.group.items for b in item.results if b.id in self.escaping]
-        return f"{step.name}({', '.join(reads)}) -> {', '.join(outs)}"
+        """One kernel call as text, ``k(x, w) -> t3``; a pass over equal groups as ``k(...) -> ...; (...) -> ...``."""
+        texts = []
+        things = [b for b in step.things if isinstance(b, Buffer)]
+        width = len(things) // len(step.groups)
+        for i, group in enumerate(step.groups):
+            made = {b.id for item in group.items for b in item.results}
+            reads = [_buffer_name(b) for b in things[i * width : (i + 1) * width] if b.id not in made]
+            outs = [_buffer_name(b.storage) for item in group.items for b in item.results if b.id in self.escaping]
+            texts.append(f"({', '.join(reads)}) -> {', '.join(outs)}")
+        return step.name + "; ".join(texts)
 
     def explain_lines(self) -> list[str]:
         """What became one kernel, and why other nodes did not join."""
         distinct = len({step.source for step in self.steps})
-        lines = [f"{len(self.groups)} kernels for {len(self.work.items)} operations, {distinct} distinct"]
+        count = len({step.groups[0].id for step in self.steps})
+        lines = [f"{count} kernels for {len(self.work.items)} operations, {distinct} distinct"]
+        shared = {step.groups[0].id: len(step.groups) for step in self.steps}
         for group in self.groups:
             lines.append(f"  {describe(group)}")
+            if (others := shared.get(group.id, 1) - 1) > 0:
+                lines.append(f"    one pass with the next {others}: they are equal and independent")
             refused = [
                 f"    not with {there.node.name} (%{there.node.id}) for {here.node.name}: {reason}"
                 for here, there, reason in group.why_not
@@ -160,6 +183,14 @@ def _escaping(work: Work, groups: list[Group]) -> set[int]:
     return out | {b.id for g in groups for item in g.items for b in item.results if b.storage is not b}
 
 
+def _step(kernel: Kernel, things: list[Buffer | Scratch], ints: list[Any], groups: list[Group]) -> Step:
+    """The call of a generated kernel, named by its text."""
+    name = f"k_{hashlib.sha256(kernel.source('k').encode()).hexdigest()[:12]}"
+    calls = (call for group in groups for item in group.items for call in item.calls)
+    errors = {status: text for call in calls for status, text in call.errors.items()}
+    return Step(name, kernel.source(name), things, ints, groups, errors)
+
+
 def _native_steps(group: Group) -> list[Step]:
     (item,) = group.items
     buffers: list[Buffer | Scratch] = [*item.inputs, *item.results]
@@ -168,7 +199,7 @@ def _native_steps(group: Group) -> list[Step]:
         things = buffers if call.buffers is None else [buffers[i] for i in call.buffers]
         if isinstance(call.scratch, (Dim, ColumnScratch)) or call.scratch:
             things = [*things, Scratch(item.dtype, call.scratch)]
-        steps.append(Step(call.name, call.source, things, list(call.ints), group, call.errors))
+        steps.append(Step(call.name, call.source, things, list(call.ints), [group], call.errors))
     return steps
 
 
@@ -184,7 +215,7 @@ def _lone_column_sum(group: Group) -> Step | None:
     scratch = Scratch(item.dtype, ColumnScratch(rows, columns, item.dtype.itemsize, sums.TILE))
     things: list[Buffer | Scratch] = [source.buffer, item.out, scratch]
     name = f"{item.function}_cols"
-    return Step(name, getattr(sums, f"{name}_source")(item.dtype), things, [1, rows, columns], group, {})
+    return Step(name, getattr(sums, f"{name}_source")(item.dtype), things, [1, rows, columns], [group], {})
 
 
 def _buffer_name(buffer: Buffer) -> str:

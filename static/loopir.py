@@ -59,10 +59,11 @@ class Call:
 
 @dataclass(slots=True)
 class Let:
-    """``name = value``"""
+    """``name = value``; `dtype` is that of a value which is no load."""
 
     name: str
     value: Any
+    dtype: np.dtype[Any] | None = None
 
     def lines(self) -> Iterator[str]:
         """The statement as source."""

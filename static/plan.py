@@ -153,8 +153,8 @@ class Plan:
         return np.require(np.asarray(x), buffer.dtype.newbyteorder("="), ["C", "A"])
 
     def _raise(self, step: Step, status: int) -> NoReturn:
-        failing = (i for i in step.group.items if any(status in call.errors for call in i.calls))
-        item = next(failing, step.group.items[0])
+        failing = (i for group in step.groups for i in group.items if any(status in call.errors for call in i.calls))
+        item = next(failing, step.groups[0].items[0])
         assert item.node.op is not None
         file, line, _ = item.node.source
         try:

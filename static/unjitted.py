@@ -48,7 +48,7 @@ def run_unjitted(program: Program, env: Mapping[Atom, int], arrays: Sequence[np.
         memory.append(np.array([constant.constant if index < 0 else values[index]], constant.dtype))
     for step, (slots, ints) in zip(program.steps, frame.steps, strict=True):
         bufs, args = [memory[slot] for slot in slots], [values[i] for i in ints]
-        if step.group.native:
+        if step.groups[0].native:
             status = make_call(compile_kernel(step.source, step.name))(*bufs, *args)
         else:
             status = python_kernel(step.source, step.name)(bufs, args)
@@ -152,6 +152,7 @@ _SUMS, _PRODUCTS = _Lanes(False), _Lanes(True)
 _FUNCTIONS: dict[str, Any] = {
     "wide": lambda: None,
     "buffer": _buffer,
+    "skip": lambda table, count: table[count:],
     "range": range,
     "min": min,
     "bool_": np.bool_,

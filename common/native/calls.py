@@ -141,8 +141,9 @@ def make_run(plan: ProgramPlan) -> Callable[..., int]:
         return fallback.make_run(plan)
     frame = np.array(plan.frame or [0], dtype=np.int64)
     last = np.zeros(2 * len(plan.arguments) + 1, dtype=np.int64)
-    table = plan.pack(frame.ctypes.data, last.ctypes.data)
-    return _builtin("run", table, frame, last, *plan.keep)
+    bufs = np.zeros(plan.most_buffers + 1, dtype=np.int64)
+    table = plan.pack(frame.ctypes.data, last.ctypes.data, bufs.ctypes.data)
+    return _builtin("run", table, frame, last, bufs, *plan.keep)
 
 
 @cache
@@ -197,8 +198,8 @@ def _trial() -> bool:
     plan = ProgramPlan()
     slots = [plan.add_array(np.int64, (3,)), plan.add_array(np.int64, (3,), writes=True)]
     plan.add_call(address, slots, [9])
-    frame, last = np.array(plan.frame), np.zeros(5, dtype=np.int64)
-    run = _builtin("run", plan.pack(frame.ctypes.data, last.ctypes.data), frame, last)
+    frame, last, bufs = np.array(plan.frame), np.zeros(5, dtype=np.int64), np.zeros(2, dtype=np.int64)
+    run = _builtin("run", plan.pack(frame.ctypes.data, last.ctypes.data, bufs.ctypes.data), frame, last, bufs)
     return bool(run(x, y) == (1 << 32) + 7 and y.tolist() == [9, 10, 11] and run(x, x) > 0)
 
 

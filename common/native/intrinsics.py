@@ -261,6 +261,16 @@ def buffer(bufs: Any, slot: Any, dtype: Any) -> Any:
 
 
 @kernel_function
+def skip(table: Any, count: Any) -> Any:
+    """Return the word array that begins `count` words after the start of ``bufs`` or ``args``."""
+
+    def codegen(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
+        return builder.gep(args[0], [args[1]], inbounds=True)
+
+    return words(words, types.intp), codegen
+
+
+@kernel_function
 def wide() -> Any:
     """Let LLVM use 512-bit registers in this kernel (worth 1.1-1.4x for float64 polynomials)."""
 
@@ -358,4 +368,4 @@ def namespace() -> dict[str, Any]:
         conversion = "to_" + name.rstrip("_")
         names[conversion] = scalar_intrinsic(conversion, _convert(NUMPY_DTYPES[numba_type]))
     extremes = {"min": _integer_extreme("min", "<"), "max": _integer_extreme("max", ">")}
-    return names | extremes | {"buffer": buffer, "wide": wide, "address": address}
+    return names | extremes | {"buffer": buffer, "wide": wide, "address": address, "skip": skip}

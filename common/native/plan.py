@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from common.native.abi import ALIGNED, C_CONTIGUOUS, WRITEABLE, descr_word
-from common.native.calls_ir import BAD_ARGUMENT, MAX_BUFFERS, OVERLAP
+from common.native.calls_ir import BAD_ARGUMENT, OVERLAP
 
 ARRAY, FLOAT, INT = 0, 1, 2
 
@@ -90,10 +90,8 @@ class ProgramPlan:
         Raises
         ------
         ValueError
-            More than `MAX_BUFFERS` buffers, or a slot that does not exist.
+            A slot that does not exist.
         """
-        if len(slots) > MAX_BUFFERS:
-            raise ValueError(f"a kernel takes at most {MAX_BUFFERS} buffers, not {len(slots)}")
         if not kernel or any(not 0 <= slot < len(self.frame) for slot in slots):
             raise ValueError(f"no such kernel or slot: {kernel:#x}, {list(slots)}")
         self.instructions.append(Instruction(int(kernel), tuple(slots), tuple(map(int, ints))))
@@ -107,8 +105,13 @@ class ProgramPlan:
     def _cell(self, dtype: Any) -> int:
         return self.add_memory(np.zeros(1, dtype))
 
-    def pack(self, frame_address: int, last_address: int) -> np.ndarray:
-        """Return the table of `common.native.calls_ir` as an int64 array."""
+    @property
+    def most_buffers(self) -> int:
+        """Number of buffers of the kernel call that has most of them."""
+        return max((len(slots) for _, slots, _ in self.instructions), default=0)
+
+    def pack(self, *addresses: int) -> np.ndarray:
+        """Return the table of `common.native.run_ir`, given where frame, last and bufs are, as an int64 array."""
         records: list[int] = []
         for argument in self.arguments:
             flags = C_CONTIGUOUS | ALIGNED | (WRITEABLE if argument.writes else 0)
@@ -120,9 +123,9 @@ class ProgramPlan:
             code += (kernel, len(slots), *slots, len(ints), *ints)
         sizes = [argument.nbytes for argument in self.arguments]
         writes = [int(argument.writes) for argument in self.arguments]
-        offsets = np.cumsum([8, len(records), len(code), len(sizes)]).tolist()
-        counts = [len(self.arguments), len(self.instructions), frame_address, last_address]
-        return np.array([*counts, *offsets, *records, *code, *sizes, *writes], dtype=np.int64)
+        offsets = np.cumsum([9, len(records), len(code), len(sizes)]).tolist()
+        counts = [len(self.arguments), len(self.instructions)]
+        return np.array([*counts, *addresses, *offsets, *records, *code, *sizes, *writes], dtype=np.int64)
 
 
 class RunFailure(NamedTuple):

@@ -2,15 +2,15 @@
 
 ``f(*arguments)`` returns 0, BAD_ARGUMENT + index, OVERLAP + index, or (instruction + 1) << 32 | status.
 
-Table, in words: [arguments, instructions, frame, last, records, code, bytes, writes]; frame and last are
-addresses, the other four offsets into the table:
+Table, in words: [arguments, instructions, frame, last, bufs, records, code, bytes, writes]; frame, last and bufs
+are addresses, the other four offsets into the table:
 
 - a record per argument: [kind, descr word or cell address, nd, flags, slot, dims...];
 - code, per instruction: [kernel, buffers, slots..., ints, values...];
 - bytes and writes, one word per argument each.
 
 ``last[i]`` is the data address with which argument i passed the overlap check; behind it lies the list of the
-arguments whose address has changed.
+arguments whose address has changed. At ``bufs`` the addresses of the buffers of one kernel are put together.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from __future__ import annotations
 RUN = """
 define ptr @SYMBOL(ptr %self, ptr %args, i64 %nargs) {
 entry:
-  %bufs = alloca [64 x i64]
   %table = call ptr @table_of(ptr %self)
   %count = call i64 @word(ptr %table, i64 0)
   %instructions = call i64 @word(ptr %table, i64 1)
@@ -26,14 +25,16 @@ entry:
   %frame = inttoptr i64 %frame_word to ptr
   %last_word = call i64 @word(ptr %table, i64 3)
   %last = inttoptr i64 %last_word to ptr
+  %bufs_word = call i64 @word(ptr %table, i64 4)
+  %bufs = inttoptr i64 %bufs_word to ptr
   %changed = getelementptr i64, ptr %last, i64 %count
-  %records_offset = call i64 @word(ptr %table, i64 4)
+  %records_offset = call i64 @word(ptr %table, i64 5)
   %records = getelementptr i64, ptr %table, i64 %records_offset
-  %code_offset = call i64 @word(ptr %table, i64 5)
+  %code_offset = call i64 @word(ptr %table, i64 6)
   %code = getelementptr i64, ptr %table, i64 %code_offset
-  %bytes_offset = call i64 @word(ptr %table, i64 6)
+  %bytes_offset = call i64 @word(ptr %table, i64 7)
   %bytes = getelementptr i64, ptr %table, i64 %bytes_offset
-  %writes_offset = call i64 @word(ptr %table, i64 7)
+  %writes_offset = call i64 @word(ptr %table, i64 8)
   %writes = getelementptr i64, ptr %table, i64 %writes_offset
   %right_count = icmp eq i64 %count, %nargs
   br i1 %right_count, label %check, label %wrong_count

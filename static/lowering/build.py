@@ -24,10 +24,16 @@ OUT_OF_RANGE = 1
 
 @dataclass(slots=True)
 class Built:
-    """A kernel and what its slots and arguments are."""
+    """A kernel and what its slots and arguments are.
+
+    Attributes
+    ----------
+    head : number of statements before the loops: what is computed once per kernel.
+    """
 
     kernel: Kernel
     nest: Nest
+    head: int
 
 
 def build(group: Group, escaping: set[int]) -> Built:
@@ -80,8 +86,8 @@ class _Builder:
         if self.columns is not None:
             body = [*self.columns.start(), *body, *self.columns.finish()]
             body = self.columns.tiles(body) if self.columns.tiled else body
-        kernel = Kernel(self.nest.dtypes, len(self.nest.ints), [*self.prologue, *self.late_scalars, *body])
-        return Built(kernel, self.nest)
+        head = [*self.prologue, *self.late_scalars]
+        return Built(Kernel(self.nest.dtypes, len(self.nest.ints), [*head, *body]), self.nest, len(head))
 
     def stage(self, stage: int) -> None:
         for item in self.group.items:
@@ -207,9 +213,9 @@ class _Builder:
         self.count += 1
         return f"t{self.count}"
 
-    def let(self, value: Any, body: list[Any]) -> str:
+    def let(self, value: Any, body: list[Any], dtype: np.dtype[Any] | None = None) -> str:
         name = self.name()
-        body.append(Let(name, value))
+        body.append(Let(name, value, dtype))
         return name
 
     def is_row(self, item: Item) -> bool:
@@ -273,7 +279,7 @@ class _Builder:
             here = self.let(Call("eq", (self.column, self.index(item.operands[1], 0))), body)
             return self.let(Call("where", (here, operand(item.operands[0]), Constant(0, item.dtype))), body)
         values = tuple(operand(o) for o in item.operands)
-        return values[0] if item.function == "" else self.let(Call(item.function, values), body)
+        return values[0] if item.function == "" else self.let(Call(item.function, values), body, item.out.dtype)
 
     def operand(self, operand: Operand, stage: int, loop: list[Any]) -> Any:
         """The name or constant of an operand, in the consumer's dtype."""
@@ -305,7 +311,7 @@ class _Builder:
             return value
         name = (value, want)
         if name not in cache:
-            cache[name] = self.let(Call(f"to_{want.name}", (value,)), body)
+            cache[name] = self.let(Call(f"to_{want.name}", (value,)), body, want)
         return cache[name]
 
     def number(self, const: Const, dtype: np.dtype[Any]) -> Any:
@@ -315,7 +321,7 @@ class _Builder:
         steps = [d for d in (held, dtype) if d.kind != "i" or d.itemsize != 8]
         for target in dict.fromkeys(steps):
             if (name, target) not in self.scalars:
-                self.scalars[name, target] = self.let(Call(f"to_{target.name}", (name,)), self.prologue)
+                self.scalars[name, target] = self.let(Call(f"to_{target.name}", (name,)), self.prologue, target)
             name = self.scalars[name, target]
         return name
 
