@@ -226,6 +226,16 @@ def test_order_and_edges_survive(picture, depth):
     assert all(item.is_source for item in picture.items if item.label in unread)
 
 
+def test_a_source_divides_no_scope():
+    one, two = ("net", "one"), ("net", "two")
+    items = [Item("x", "input"), Item("w", "parameter"), Item("a", "op", ((0, 0),), scope=one),
+             Item("b", "op", ((2, 0), (1, 0)), scope=one), Item("c", "op", ((3, 0), (1, 0)), scope=two),
+             Item("update", "op", ((1, 0),), scope=("sgd",))]  # fmt: skip
+    assert [(item.label, item.scope) for item in settle(items)] == [
+        ("x", ()), ("w", ("net",)), ("a", one), ("b", one), ("c", two), ("update", ("sgd",)),
+    ]  # fmt: skip
+
+
 def parsed(picture):
     """Rectangles of items by label, of boxes, and the two ends of every wire."""
     root = ET.fromstring(picture.to_svg())
@@ -275,6 +285,10 @@ def test_drawings_are_readable(picture):
     tops = [items[picture.items[reader].label] for _, (reader, _) in edges]
     for x, y in heads:
         assert any(abs(y - top[1]) < 0.11 and top[0] <= x <= top[2] for top in tops)
+    starts = [points[0] for points, _ in wires]
+    for points, headed in wires:  # at the border of a box one wire goes on as another
+        x, y = points[-1]
+        assert headed or any(abs(x - a) < 0.11 and abs(y - b) < 0.11 for a, b in starts)
     for (made, _), (reader, _) in edges:
         assert items[picture.items[made].label][3] < items[picture.items[reader].label][1]
 

@@ -84,6 +84,14 @@ def test_continuous_distributions(method, args, law, dtype):
     assert stats.kstest(x, lambda t: law.cdf(t * 1.02)).pvalue < 1e-4  # it can fail
 
 
+def test_normal_is_a_scaled_and_shifted_normal_number():
+    mean, std = np.array([[1.0], [-2.0]], np.float32), np.array([0.5, 3.0, 0.0], np.float32)
+    z = dynamic.randn(2, 3, generator=dynamic.Generator(8)).numpy()
+    drawn = dynamic.normal(dynamic.tensor(mean), dynamic.tensor(std), generator=dynamic.Generator(8)).numpy()
+    assert drawn.tobytes() == (z * std + mean).tobytes()
+    assert (drawn[:, 2] == mean[:, 0]).all()
+
+
 def chi_square(counts, probabilities):
     expected = np.asarray(probabilities) * counts.sum()
     assert counts[expected == 0].sum() == 0
