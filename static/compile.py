@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from common.dim import Atom, Dim
+from common.eager_kernels import LANED
 from common.kernels import sums
 from common.native.compile import compile_kernel
 from common.spec import numel
@@ -103,7 +104,7 @@ class Program:
         """The calls of ready-made kernels, or a kernel to generate."""
         if group.native:
             return _native_steps(group)
-        lone = _lone_column_sum(group)
+        lone = _lone_columns(group)
         return [lone] if lone is not None else build(group, self.escaping)
 
     @cached_property
@@ -203,19 +204,20 @@ def _native_steps(group: Group) -> list[Step]:
     return steps
 
 
-def _lone_column_sum(group: Group) -> Step | None:
-    """Sums or products of columns of a whole array alone: the hand-written kernel takes several rows at a time."""
+def _lone_columns(group: Group) -> Step | None:
+    """A reduction of columns of a whole array alone: the hand-written kernel takes several rows at a time."""
     item = group.items[0]
     source = item.operands[0].source if len(group.items) == 1 and item.kind == "cols" else None
-    if not isinstance(source, Access) or item.function not in ("sum", "prod") or source.buffer.dtype != item.dtype:
+    if not isinstance(source, Access) or {source.buffer.dtype, item.out.dtype} != {item.dtype}:
         return None
     if source.prefix != len(item.dims):
         return None
-    rows, columns = numel(item.dims[: item.split]), numel(item.dims[item.split :])
-    scratch = Scratch(item.dtype, ColumnScratch(rows, columns, item.dtype.itemsize, sums.TILE))
-    things: list[Buffer | Scratch] = [source.buffer, item.out, scratch]
+    sizes = [numel(item.dims[a:b]) for a, b in ((0, item.lead), (item.lead, item.split), (item.split, None))]
+    things: list[Buffer | Scratch] = [source.buffer, item.out]
+    if item.function in LANED:
+        things.append(Scratch(item.dtype, ColumnScratch(sizes[1], sizes[2], item.dtype.itemsize, sums.TILE)))
     name = f"{item.function}_cols"
-    return Step(name, getattr(sums, f"{name}_source")(item.dtype), things, [1, rows, columns], [group], {})
+    return Step(name, getattr(sums, f"{name}_source")(item.dtype), things, sizes, [group], {})
 
 
 def _buffer_name(buffer: Buffer) -> str:

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from common.native.calls_ir import MAX_BUFFERS
 from static.lowering.groups import Group, single
-from static.lowering.items import Access, Buffer, Item
+from static.lowering.items import Access, Buffer, Item, breaks_within
 from static.lowering.refine import align
 from static.lowering.stages import RECOMPUTED_ITEMS, is_cheap
 from static.lowering.values import Work
@@ -210,7 +210,10 @@ def _united(one: Group, two: Group, late: bool) -> Group | str:
     if split is not None:
         if breaks >> split:
             return "an operand does not run through a row evenly"
-        if breaks & ((1 << max(split - 1, 0)) - 1) and any(item.kind == "cols" for item in items):
+        leads = {item.lead for item in items if item.kind == "cols"}
+        if len(leads) > 1:
+            return "they reduce different dimensions"
+        if any(breaks_within(breaks, lead, split) for lead in leads):
             return "an operand does not run through the rows evenly"
     return Group(items, large.dims, large.name, split, breaks, one.why_not + two.why_not)
 

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from common.dim import Dim
-from common.numerics import BLOCK
+from common.numerics import BLOCK, LANES
 from static.loopir import Call, Constant, If, Kernel, Let, Loop, Place, Return, Store
-from static.lowering.columns import Columns
+from static.lowering.columns import TOGETHER, Columns
 from static.lowering.groups import Group
 from static.lowering.items import Access, Const, Item, Operand, is_literal
 from static.lowering.memory import Scratch
 from static.lowering.nest import Nest
-from static.lowering.stages import Stages, source_item
+from static.lowering.stages import RECOMPUTED_ITEMS, Stages, is_cheap, source_item
 
 OUT_OF_RANGE = 1
 """Status of an index outside its row, as in the kernels of `common.ops.index`."""
@@ -76,18 +76,50 @@ class _Builder:
 
     # ---------------------------------------------------------------- the whole kernel
     def run(self) -> Built:
-        for stage in range(self.stages.count):
-            self.stage(stage)
-        body = [*self.rows, *self.late_rows]
-        if self.columns is not None:
-            body = [*self.columns.row(), *body]
-        for i in reversed(range(len(self.nest.rows))):
-            body = [Loop(f"r{i}", self.nest.size(self.nest.rows[i]), body)]
-        if self.columns is not None:
-            body = [*self.columns.start(), *body, *self.columns.finish()]
-            body = self.columns.tiles(body) if self.columns.tiled else body
+        body, loops = self.column_loops() if self.columns is not None else (self.row(), self.nest.rows)
+        for i in reversed(range(len(loops))):
+            body = [Loop(f"r{i}", self.nest.size(loops[i]), body)]
         head = [*self.prologue, *self.late_scalars]
         return Built(Kernel(self.nest.dtypes, len(self.nest.ints), [*head, *body]), self.nest, len(head))
+
+    def row(self) -> list[Any]:
+        """What is done in every row."""
+        for stage in range(self.stages.count):
+            self.stage(stage)
+        return [*self.rows, *self.late_rows]
+
+    def column_loops(self) -> tuple[list[Any], list[Any]]:
+        """The loops that reduce columns, and the sizes of those around them."""
+        columns = self.columns
+        assert columns is not None
+        maps = [item for item in self.group.items if item.kind == "map" and is_cheap(item)]
+        light = len(maps) <= RECOMPUTED_ITEMS and len(maps) + len(columns.items) == len(self.group.items)
+        if light and columns.tiled and not self.stored:
+            body = columns.loop_together(self.rows_together(TOGETHER), self.rows_together(1))
+        else:
+            body = columns.loop(self.row())
+        body = [*columns.start(), *body, *columns.finish()]
+        return columns.tiles(body) if columns.tiled else body, self.nest.rows[:-1]
+
+    def rows_together(self, count: int) -> list[Any]:
+        """What is done in a row, and in the next rows of its lane, if only columns are reduced."""
+        assert self.columns is not None
+        loop: list[Any] = []
+        items, name = self.columns.items, self.columns.row_name
+        taken: list[list[Any]] = [[] for _ in items]
+        self.rows, self.values, self.row_values = [], {}, {}
+        self.nest.forget_bases()
+        for k in range(count):
+            self.nest.row_names[-1] = f"{name}_{k}" if k else name
+            if k:
+                self.rows.append(Let(self.nest.row_names[-1], f"{name} + {k * LANES}"))
+            for values, item in zip(taken, items, strict=True):
+                values.append(self.operand(item.operands[0], 0, loop))
+            # what was read stays known by its place, which names the row; what was computed has another value
+            self.values, self.row_values = _places(self.values), _places(self.row_values)
+        self.nest.row_names[-1] = name
+        loop += [self.columns.add(item, *values) for values, item in zip(taken, items, strict=True)]
+        return [*self.rows, self.inner_loop(loop)]
 
     def stage(self, stage: int) -> None:
         for item in self.group.items:
@@ -324,6 +356,11 @@ class _Builder:
                 self.scalars[name, target] = self.let(Call(f"to_{target.name}", (name,)), self.prologue, target)
             name = self.scalars[name, target]
         return name
+
+
+def _places(values: dict[Any, Any]) -> dict[Any, Any]:
+    """The values that are known by where they were read, not by the item that made them."""
+    return {name: value for name, value in values.items() if not isinstance(name, int)}
 
 
 def _in_place(item: Item) -> bool:

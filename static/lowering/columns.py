@@ -12,12 +12,15 @@ import numpy as np
 
 from common.numerics import BLOCK, LANES
 from static.loopir import Call, Constant, If, Let, Loop, Place, Run, Store
-from static.lowering.items import Item
+from static.lowering.items import Item, is_literal
 from static.lowering.memory import ColumnScratch
 from static.lowering.nest import Nest
 
 COLUMN_TILE = 1024
 """Columns reduced together where nothing else needs whole rows: their accumulators stay in the cache."""
+
+TOGETHER = 4
+"""Rows of equal lane that are taken in at once where that is all a kernel does (benchmarks/reductions.py)."""
 
 _SHIFT = BLOCK.bit_length() - 1
 _LANED = {"sum": "columns", "prod": "products"}
@@ -34,10 +37,11 @@ class Columns:
 
     def __init__(self, nest: Nest, items: list[Item], tiled: bool) -> None:
         self.nest, self.items, self.tiled = nest, items, tiled
+        self.row_name = f"r{len(nest.rows) - 1}"
         self.accumulators = {item.id: nest.slot(self._scratch(item)) for item in items}
 
     def _scratch(self, item: Item) -> Any:
-        rows, inner = self.nest.rows[0], self.nest.inner
+        rows, inner = self.nest.rows[-1], self.nest.inner
         if item.function in _LANED:
             tile = COLUMN_TILE if self.tiled else None
             return self.nest.scratch(item.dtype, ColumnScratch(rows, inner, item.dtype.itemsize, tile))
@@ -50,7 +54,7 @@ class Columns:
 
     def start(self) -> list[Any]:
         """Statements before the first row."""
-        rows = self.nest.size(self.nest.rows[0])
+        rows = self.nest.size(self.nest.rows[-1])
         out: list[Any] = []
         for item in self.items:
             acc = self.accumulators[item.id]
@@ -61,32 +65,55 @@ class Columns:
                 out.append(Loop("i", self.width, [Store(Place(acc, "", "i"), worst)]))
         return out
 
-    def row(self) -> list[Any]:
-        """Statements at the start of every row: the end of a block, and the row's lane."""
-        block = f"(r0 >> {_SHIFT}) - 1"
+    def loop(self, body: list[Any]) -> list[Any]:
+        """The loop over all rows."""
+        row = self.row_name
+        carry = self._carry(f"{row} & {BLOCK - 1} == 0 and {row} > 0", row)
+        return [Loop(row, self.nest.size(self.nest.rows[-1]), [*carry, *self._lane(), *body])]
+
+    def loop_together(self, several: list[Any], single: list[Any]) -> list[Any]:
+        """The loop over all rows, `TOGETHER` of equal lane at a time, then one by one, block by block."""
+        lane = self._lane()
+        group = TOGETHER * LANES
+        body = [
+            *self._carry("k0 > 0", "k0"),
+            Let("k1", f"min(k0 + {BLOCK}, {self.nest.size(self.nest.rows[-1])})"),
+            Let("k2", f"k1 - (k1 - k0) % {group}"),
+            Loop("k", "k2", [Loop(self.row_name, f"k + {LANES}", [*lane, *several], start="k")], "k0", str(group)),
+            Loop(self.row_name, "k1", [*lane, *single], start="k2"),
+        ]
+        return [Loop("k0", self.nest.size(self.nest.rows[-1]), body, step=str(BLOCK))]
+
+    def _carry(self, condition: str, row: str) -> list[Any]:
+        """Statements before a row that ends a block."""
+        block = f"({row} >> {_SHIFT}) - 1"
         carry = [
             Run(Call(f"carry_{_LANED[item.function]}", (self.accumulators[item.id], "0", self.width, block)))
             for item in self.items
             if item.function in _LANED
         ]
-        head: list[Any] = [If(f"r0 & {BLOCK - 1} == 0 and r0 > 0", carry)] if carry else []
-        head.append(Let("lane", f"(r0 & {LANES - 1}) * {self.width}{' - c0' if self.tiled else ''}"))
-        if self.tiled:
-            head.append(Let("first", "0 - c0"))
-        return head
+        return [If(condition, carry)] if carry else []
 
-    def add(self, item: Item, value: Any) -> Store:
-        """The statement that takes in one element."""
+    def _lane(self) -> list[Any]:
+        """Statements at the start of a row: where its accumulators begin."""
+        lane = Let("lane", f"({self.row_name} & {LANES - 1}) * {self.width}{' - c0' if self.tiled else ''}")
+        return [lane, *[Let("first", "0 - c0")] * self.tiled]
+
+    def add(self, item: Item, *values: Any) -> Store:
+        """The statement that takes in the elements of one column and lane."""
         acc = self.accumulators[item.id]
         if item.function in _LANED:
             place, function = Place(acc, "lane", "c"), {"sum": "add", "prod": "mul"}[item.function]
         else:
             place, function = Place(acc, "first" if self.tiled else "", "c"), f"{item.function}imum"
-        return Store(place, Call(function, (place, value)))
+        total: Any = place
+        for value in values:
+            total = Call(function, (total, value))
+        return Store(place, total)
 
     def finish(self) -> list[Any]:
         """Statements after the last row."""
-        rows, start = self.nest.size(self.nest.rows[0]), "c0" if self.tiled else "0"
+        rows, start = self.nest.size(self.nest.rows[-1]), self._start()
         body: list[Any] = []
         for item in self.items:
             out, acc = self.nest.slot(item.out), self.accumulators[item.id]
@@ -96,9 +123,15 @@ class Columns:
             value: Any = Place(acc, "", "i")
             if item.dtype != item.out.dtype:
                 value = Call(f"to_{item.out.dtype.name}", (value,))
-            place = Place(out, "c0" if self.tiled else "", "i")
+            place = Place(out, start.removeprefix("0"), "i")
             body.append(Loop("i", self.width, [Store(place, value)]))
         return body
+
+    def _start(self) -> str:
+        """Where the results of these columns begin."""
+        steps = self.nest.batch_strides(self.items[0].lead)
+        terms = [f"r{i}" if is_literal(step, 1) else f"r{i} * {self.nest.size(step)}" for i, step in enumerate(steps)]
+        return " + ".join([*terms, *["c0"] * self.tiled]) or "0"
 
     def tiles(self, body: list[Any]) -> list[Any]:
         """The kernel's loops for one tile after the other."""

@@ -39,6 +39,11 @@ class Group:
         return self.items[0].kind == "native"
 
     @property
+    def lead(self) -> int:
+        """Number of leading dimensions whose columns are reduced one batch after the other."""
+        return max((item.lead for item in self.items), default=0)
+
+    @property
     def reads(self) -> list[Buffer]:
         """Buffers made elsewhere that it reads, each once."""
         own = {item.id for item in self.items}

@@ -117,10 +117,11 @@ class Item:
 
     Attributes
     ----------
-    kind : "map", "rows" (reduction of trailing dimensions), "cols" (of leading ones), "pick" (one element per
+    kind : "map", "rows" (reduction of trailing dimensions), "cols" (of others), "pick" (one element per
         row), "native".
     dims : the space it iterates over, literal ones stripped.
     split : number of leading dimensions that are rows, where the item asks for it.
+    lead : of "cols", the number of leading dimensions that stay: the columns of each of these batches are reduced.
     function : map: name of the scalar function, "" for a copy; reduction: "sum", "prod", "max" or "min".
     dtype : in which it computes.
     inputs, results : buffers of a native item, in the order of the op.
@@ -137,6 +138,7 @@ class Item:
     operands: list[Operand]
     results: list[Buffer]
     split: int | None = None
+    lead: int = 0
     inputs: list[Buffer] = field(default_factory=list)
     calls: list[Any] = field(default_factory=list)
     accesses: list[Access] = field(init=False)
@@ -192,6 +194,11 @@ def make_access(buffer: Buffer, offset: Any, dims: Sizes, strides: Sizes) -> Acc
         if zero != (True, True) and (any(zero) or not same(outer, inner * dims[i + 1])):
             breaks |= 1 << i
     return Access(buffer, offset, strides, breaks, _prefix(offset, dims, strides))
+
+
+def breaks_within(breaks: int, first: int, last: int) -> bool:
+    """Whether dimensions first..last - 1 cannot be run through as one."""
+    return bool(breaks & ((1 << max(last - 1, 0)) - 1) & -(1 << first))
 
 
 def _prefix(offset: Any, dims: Sizes, strides: Sizes) -> int | None:

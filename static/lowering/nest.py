@@ -20,6 +20,7 @@ class Nest:
     Attributes
     ----------
     rows, inner : sizes of the outer loops, and of the innermost loop (None for a 0-d space).
+    row_names : names of the outer loops' indices.
     bound : what each slot of the kernel is: a buffer or scratch.
     ints : what each int argument of the kernel is: an int or a Dim.
     """
@@ -32,18 +33,20 @@ class Nest:
         self.inner = None if flat or not sizes else sizes.pop()
         self.inner_run = self.runs.pop() if self.inner is not None else None
         self.rows = sizes
+        self.row_names = [f"r{i}" for i in range(len(sizes))]
         self.bound: list[Buffer | Scratch] = []
         self.ints: list[Any] = []
         self.dtypes: list[np.dtype[Any]] = []
         self._slots: dict[int, int] = {}
         self._names: dict[Any, str] = {}
-        self._bases: dict[Any, str] = {}
+        self._bases: dict[str, str] = {}
+        self._count = 0
 
     def _cut(self, group: Group) -> list[tuple[int, int]]:
         runs, first = [], 0
         for i in range(len(self.dims)):
             last = i == len(self.dims) - 1
-            if last or group.breaks >> i & 1 or (group.split is not None and i == group.split - 1):
+            if last or group.breaks >> i & 1 or i + 1 in (group.split, group.lead):
                 runs.append((first, i))
                 first = i + 1
         return runs
@@ -80,6 +83,12 @@ class Nest:
         b = self.inner_run[1]
         return last, strides[b] if b < len(strides) else 0
 
+    def batch_strides(self, lead: int) -> list[Any]:
+        """Strides of the row loops over the first `lead` dimensions, of an array of these and of the columns."""
+        assert self.inner is not None
+        strides = contiguous_strides((*self.dims[:lead], self.inner))
+        return [strides[b] for _, b in self.runs if b < lead]
+
     def row_varying(self, access: Access) -> bool:
         """Whether it moves with a row loop."""
         return any(not is_literal(s, 0) for s in self.strides(access.strides)[0])
@@ -103,18 +112,23 @@ class Nest:
         base = self.base(0, outer, rows)
         return Place(self.slot(buffer), base, "" if is_literal(inner, 0) else column)
 
+    def forget_bases(self) -> None:
+        """Begin a row loop of its own, which does not see what another one has named."""
+        self._bases.clear()
+
     def base(self, offset: Any, outer: list[Any], rows: list[Any]) -> str:
         """The name of ``offset + r0 * s0 + ...``; empty if that is 0."""
         terms = [] if is_literal(offset, 0) else [self.size(offset)]
         for i, stride in enumerate(outer):
             if is_literal(stride, 1):
-                terms.append(f"r{i}")
+                terms.append(self.row_names[i])
             elif not is_literal(stride, 0):
-                terms.append(f"r{i} * {self.size(stride)}")
+                terms.append(f"{self.row_names[i]} * {self.size(stride)}")
         if len(terms) < 2 and "*" not in "".join(terms):
             return "".join(terms)
         text = " + ".join(terms)
         if text not in self._bases:
-            self._bases[text] = f"q{len(self._bases)}"
+            self._bases[text] = f"q{self._count}"
+            self._count += 1
             rows.append(Let(self._bases[text], text))
         return self._bases[text]

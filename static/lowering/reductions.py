@@ -1,14 +1,11 @@
-"""Reductions as items: rows, columns, or columns batch by batch; other dimensions are copied into order first."""
+"""Reductions as items: rows, or columns batch by batch; other dimensions are copied into order first."""
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
-from common.eager_kernels import LANED, reduced_dtype
-from common.op import NativeCall
+from common.eager_kernels import reduced_dtype
 from common.shapes import contiguous_strides
-from common.spec import numel
 from static.graph import Node
 from static.lowering.items import (
     Access,
@@ -16,13 +13,12 @@ from static.lowering.items import (
     Const,
     Layout,
     Operand,
-    dense_layout,
+    breaks_within,
     is_literal,
     make_access,
     sizes_key,
     strip_ones,
 )
-from static.lowering.memory import ColumnScratch
 from static.lowering.values import Values
 
 
@@ -38,25 +34,23 @@ def add_reduction(values: Values, node: Node) -> None:
         return
     if how == "sum" and flags[-1] and sum(flags) == 1 and _sum_of_spread(values, node, layout):
         return
-    kept, summed = [i for i, f in zip(axes, flags) if not f], [i for i, f in zip(axes, flags) if f]
-    by_columns = bool(kept) and flags == sorted(flags, reverse=True)
-    between = not by_columns and flags[-1] is False
-    if between and layout.dense and sum(a != b for a, b in pairwise(flags)) == 2:
-        _reduce_between(values, node, layout, flags, axes)
-        return
-    order = axes if by_columns else kept + summed
-    split = len(summed) if by_columns else len(kept)
-    source = _ordered(values, node, layout, order, split, by_columns)
+    first, last = flags.index(True), len(flags) - flags[::-1].index(True)
+    if last < len(flags) and all(flags[first:last]):
+        kind, order, lead, split = "cols", axes, first, last
+    else:
+        order = [i for i, f in zip(axes, flags) if not f] + [i for i, f in zip(axes, flags) if f]
+        kind, lead, split = "rows", 0, len(flags) - sum(flags)
     dtype = reduced_dtype(how, value.spec.dtype)
     values.item(
         node,
-        "cols" if by_columns else "rows",
+        kind,
         tuple(layout.shape[i] for i in order),
         function=how,
         dtype=dtype,
-        operands=[Operand(source, dtype)],
+        operands=[Operand(_ordered(values, node, layout, order, split, lead if kind == "cols" else split), dtype)],
         results=[values.result(value)],
         split=split,
+        lead=lead,
     )
 
 
@@ -80,16 +74,14 @@ def _sum_of_spread(values: Values, node: Node, layout: Layout) -> bool:
     return True
 
 
-def _ordered(values: Values, node: Node, layout: Layout, order: list[int], split: int, by_columns: bool) -> Any:
-    """The operand of a reduction over dimensions in `order`; copied if a side of it is not one run."""
+def _ordered(values: Values, node: Node, layout: Layout, order: list[int], split: int, lead: int) -> Any:
+    """The operand of a reduction over dimensions in `order`; copied if its rows after `lead`, or a row, are no run."""
     dims = tuple(layout.shape[i] for i in order)
     if isinstance(layout.root, Const):
         return layout.root
     strides = tuple(layout.strides[i] for i in order)
     access = make_access(layout.root, layout.offset, dims, strides)
-    inner = access.breaks >> split
-    outer = access.breaks & ((1 << max(split - 1, 0)) - 1)
-    if not inner and not (by_columns and outer):
+    if not access.breaks >> split and not breaks_within(access.breaks, lead, split):
         return access
     permuted = Layout(layout.root, layout.offset, dims, strides, False)
     return make_access(values.copy(node, permuted), 0, dims, contiguous_strides(dims))
@@ -127,26 +119,3 @@ def _reduce_nothing(values: Values, node: Node, layout: Layout) -> None:
         operands=operands,
         results=[values.result(value)],
     )
-
-
-def _reduce_between(values: Values, node: Node, layout: Layout, flags: list[bool], axes: list[int]) -> None:
-    """One run of dimensions in the middle of a contiguous array: sums of columns, batch by batch."""
-    from common.kernels import sums
-
-    assert node.op is not None
-    assert isinstance(layout.root, Buffer)
-    (value,), how = node.outputs, node.op.reduce
-    first, last = flags.index(True), len(flags) - flags[::-1].index(True)
-    sizes = [layout.shape[i] for i in axes]
-    ints = (numel(tuple(sizes[:first])), numel(tuple(sizes[first:last])), numel(tuple(sizes[last:])))
-    source, dtype = layout.root, value.spec.dtype
-    work = reduced_dtype(how, dtype)
-    if source.dtype != work:
-        source = values.fresh_copy(node, layout, work)
-    out = values.result(value) if dtype == work else values.buffer(work, value.spec.shape)
-    text = getattr(sums, f"{how}_cols_source")(work)
-    scratch = ColumnScratch(ints[1], ints[2], work.itemsize, sums.TILE) if how in LANED else 0
-    call = NativeCall(text, f"{how}_cols", ints, scratch=scratch)
-    values.item(node, "native", (), function=how, dtype=work, operands=[], results=[out], inputs=[source], calls=[call])
-    if dtype != work:
-        values.layouts[value.key] = dense_layout(values.fresh_copy(node, dense_layout(out), dtype))

@@ -57,6 +57,7 @@ def refine(group: Group, dims: Sizes, counts: list[int]) -> None:
                 breaks |= operand.source.breaks
         item.dims = own
         item.split = None if item.split is None else starts[item.split]
+        item.lead = starts[item.lead]
         item.collect()
     group.split = None if group.split is None else starts[group.split]
     group.dims, group.name, group.breaks = dims, sizes_key(dims), breaks

@@ -174,6 +174,24 @@ def test_column_sums_of_many_blocks(rows):
     assert len(program_of(compiled).groups) == 1
 
 
+@pytest.mark.parametrize(("dims", "shape"), [((0,), ()), ((1,), (4, 5)), ((0, 1), (4, 5)), ((1, 2), (5,))])
+def test_a_map_is_fused_into_a_reduction_over_dimensions_before_others(dims, shape):
+    def program(x, m):
+        centred = x - m
+        return reduce.sum(centred * centred, dims), reduce.amax(centred, dims)
+
+    compiled = assert_compiles(program, [floats(3, 70, 4, 5), floats(*shape)], [floats(2, 90, 4, 5), floats(*shape)])
+    assert len(program_of(compiled).groups) == 1
+
+
+def test_row_results_and_sums_over_the_middle_share_a_kernel():
+    def program(x, g):
+        return normalize.softmax(x * 2, 2) * g, reduce.sum(x * g, 1), reduce.amin(g, 1)
+
+    compiled = assert_compiles(program, [floats(3, 70, 5), floats(3, 70, 5)], [floats(2, 9, 4), floats(2, 9, 4)])
+    assert len(program_of(compiled).groups) == 1
+
+
 def test_a_value_read_in_another_order_is_finished_first():
     def program(x):
         y = transcendental.tanh(x)

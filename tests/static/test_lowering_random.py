@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from common import mode
 from common.numerics import BLOCK
+from common.ops import arithmetic, compare, product, reduce, view
 from static.compile import compile_graph
 from static.graph import Effect, Graph
 from static.interpreter import interpret
@@ -60,6 +61,32 @@ def test_random_writes_leave_the_interpreters_state(random, length, fuse):
     results = interpret(graph, expected, env)
     assert_all_same_bits(compile_graph(graph, fuse=fuse).plan(env)(*arrays), results, "outputs")
     assert_all_same_bits(arrays, expected, "state")
+
+
+@settings(max_examples=15)
+@given(st.randoms(use_true_random=False), st.sampled_from([(0,), (1,), (2,), (0, 1), (1, 2), (2, 3), (1, 3)]))
+def test_reductions_of_light_maps_over_any_dimensions_have_the_interpreters_bits(random, dims):
+    """Rows are taken several at a time there: none, whole groups, groups and a rest, some blocks."""
+    steps = [(random.choice(["add", "mul", "maximum", "where"]), random.randrange(5)) for _ in range(3)]
+    hows = random.sample([reduce.sum, reduce.amax, reduce.amin, product.prod], 2)
+    order = random.choice([(0, 1, 2, 3), (0, 1, 2, 3), (1, 0, 2, 3), (0, 2, 1, 3)])
+    dtype = random.choice([np.float32, np.float64])
+
+    def program(*arrays):
+        x = view.permute(arrays[0], *order)
+        for name, i in steps:
+            y = arrays[i] if order == (0, 1, 2, 3) or arrays[i].ndim < 4 else x
+            condition = [compare.gt(x, 1)] if name == "where" else []
+            x = getattr(arithmetic if name in ("add", "mul") else compare, name)(*condition, x, y)
+        return tuple(how(x, dims) for how in hows)
+
+    def arrays(a, b, c, d):
+        rng = np.random.default_rng(a * b)
+        shapes = [(a, b, c, d), (d,), (a, 1, 1, d), (1, b, 1, 1), ()]
+        return [rng.normal(1, 0.1, size=shape).astype(dtype) for shape in shapes]
+
+    sizes = [(2, 3, 150, 5), (3, 70, 2, 6), (2, 64, 17, 3), (3, 2, BLOCK + 81, 2), (2, BLOCK + 130, 3, 4)]
+    assert_compiles(program, *(arrays(*each) for each in sizes))
 
 
 @settings(max_examples=15)
