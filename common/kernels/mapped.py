@@ -32,8 +32,12 @@ ELEMENTS = {
     "cubes": "abs(v) * abs(v) * abs(v)",
     "numbers": "where(isnan(v), {dtype}(0), v)",
     "deviations": "(v - m) * (v - m)",
+    "exponentials": "exp(v - m)",
     "wholes": "to_int64(v)",
 }
+
+OF_TWO = frozenset(("deviations", "exponentials"))
+"""Functions of an element and of the value of its row or column."""
 
 IN_LANES = frozenset(("squares", "magnitudes", "cubes", "numbers"))
 """Functions of which `common.kernels.lanes` has sums."""
@@ -50,7 +54,7 @@ def scratch(rows: int, columns: int) -> int:
 def _head(name: str, element: str, dtype: np.dtype[Any], out: np.dtype[Any]) -> tuple[str, str]:
     """The first lines, and the expression of f."""
     operands = [f"x = buffer(bufs, 0, {buffer_dtype(dtype)})"]
-    if element == "deviations":
+    if element in OF_TWO:
         operands.append(f"means = buffer(bufs, 1, {dtype})")
     operands += [f"{b} = buffer(bufs, {len(operands) + i}, {out})" for i, b in enumerate(("out", "acc"))]
     return "\n    ".join([f"def {name}(bufs, args):", *operands]), ELEMENTS[element].format(dtype=dtype)
@@ -63,7 +67,7 @@ def rows_source(element: str, dtype: Any, out: Any) -> str:
     cache and summed there.
     """
     head, f = _head(f"{element}_rows", element, np.dtype(dtype), np.dtype(out))
-    mean = "m = means[r]" if element == "deviations" else "pass"
+    mean = "m = means[r]" if element in OF_TWO else "pass"
     if element in IN_LANES:
         return f"""{head}
     for r in range(args[0]):
@@ -90,7 +94,10 @@ def rows_source(element: str, dtype: Any, out: Any) -> str:
 def cols_source(element: str, dtype: Any, out: Any) -> str:
     """Return the kernel ``out[b, c] = S(f(x[b, :, c]))``; rows of equal lane are added `_TOGETHER` at a time."""
     head, f = _head(f"{element}_cols", element, np.dtype(dtype), np.dtype(out))
-    mean = "m = means[o + c]" if element == "deviations" else "pass"
+    mean = "m = means[o + c]" if element in OF_TWO else "pass"
+    group, several = LANES * _TOGETHER, indent(_add_rows(f, mean, "part + lane", _TOGETHER), " " * 24)
+    if element == "exponentials":  # which cost more than the accumulators do
+        group, several = BLOCK + 1, " " * 24 + "pass"
     return f"""{head}
     rows = args[1]
     columns = args[2]
@@ -104,10 +111,10 @@ def cols_source(element: str, dtype: Any, out: Any) -> str:
                 if first > 0:
                     carry_columns(acc, 0, width, (first >> {_SHIFT}) - 1)
                 end = min(rows, first + {BLOCK})
-                bulk = end - (end - first) % {LANES * _TOGETHER}
-                for part in range(first, bulk, {LANES * _TOGETHER}):
+                bulk = end - (end - first) % {group}
+                for part in range(first, bulk, {group}):
                     for lane in range({LANES}):
-{indent(_add_rows(f, mean, "part + lane", _TOGETHER), " " * 24)}
+{several}
                 for r in range(bulk, end):
                     lane = r & {LANES - 1}
 {indent(_add_rows(f, mean, "r", 1), " " * 20)}

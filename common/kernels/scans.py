@@ -25,6 +25,7 @@ bit depends on it, and the latency of one addition is hidden behind the others (
 
 from __future__ import annotations
 
+from textwrap import indent
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,9 @@ __all__ = [
 
 TOGETHER = 8
 """Rows whose chains run side by side."""
+
+STRETCH = 32
+"""Elements of a row that are searched at once for a new extreme."""
 
 TILE = 512
 """Columns that are carried together; their accumulators stay in the first-level cache."""
@@ -167,6 +171,16 @@ def cummin_source(dtype: Any) -> str:
 
 
 def _position_source(name: str, dtype: np.dtype[Any], key: str) -> str:
+    """Along a row the next extreme waits for the last one; a stretch without a new one is filled without waiting."""
+    whole = key_dtype(dtype)
+    bulk = "0" if dtype == np.bool_ else f"n - n % {STRETCH}"  # among few values most are extremes again
+    step = f"""new = {key}(x[q + k])
+                taken = new >= best
+                best = where(taken, new, best)
+                value = where(taken, x[q + k], value)
+                at = where(taken, first + k, at)
+                values[q + k] = value
+                out[q + k] = at"""
     return f"""def {name}(bufs, args):
     x = buffer(bufs, 0, {buffer_dtype(dtype)})
     values = buffer(bufs, 1, {buffer_dtype(dtype)})
@@ -177,22 +191,32 @@ def _position_source(name: str, dtype: np.dtype[Any], key: str) -> str:
     inner = args[2]
     if n < 1:
         return 0
+    wide()
     if inner == 1:
         for o in range(outer):
             p = o * n
             best = {key}(x[p])
             value = x[p]
             at = 0
-            for i in range(n):
-                new = {key}(x[p + i])
-                taken = new >= best
-                best = where(taken, new, best)
-                value = where(taken, x[p + i], value)
-                at = where(taken, i, at)
-                values[p + i] = value
-                out[p + i] = at
+            bulk = {bulk}
+            for first in range(0, bulk, {STRETCH}):
+                q = p + first
+                news = {whole}(0)
+                for k in range({STRETCH}):
+                    news = news | where({key}(x[q + k]) >= best, {whole}(1), {whole}(0))
+                if news == 0:
+                    for k in range({STRETCH}):
+                        values[q + k] = value
+                    for k in range({STRETCH}):
+                        out[q + k] = at
+                else:
+                    for k in range({STRETCH}):
+                        {indent(step, " " * 8).lstrip()}
+            first = bulk
+            q = p + first
+            for k in range(n - bulk):
+                {step}
         return 0
-    wide()
     for o in range(outer):
         for c0 in range(0, inner, {TILE}):
             width = min({TILE}, inner - c0)

@@ -15,6 +15,7 @@ from common.ops.arithmetic import abs, rsqrt
 from common.ops.cast import converted
 from common.ops.compare import eq, where
 from common.ops.reduce import amax_, mean_, normalize_dim, normalize_dims, reduced_size, sum_
+from common.ops.summed import sum_of_exponentials
 from common.ops.transcendental import exp, log
 from common.ops.view import expand, reshape
 
@@ -55,7 +56,7 @@ log_softmax_ = composite(
 def _logsumexp(x: Any, *, dim: tuple[int, ...], keepdim: bool) -> Any:
     top = _top(x, dim)
     top = where(eq(abs(top), _INF), 0, top)
-    y = log(sum_(exp(x - top), dim=dim, keepdim=True)) + top
+    y = log(sum_of_exponentials(x, top, dim=dim, keepdim=True)) + top
     return y if keepdim else reshape(y, tuple(n for i, n in enumerate(x.shape) if i not in dim))
 
 

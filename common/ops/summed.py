@@ -9,6 +9,7 @@ from common.ops._samples import away_from_zero, of_reduction
 from common.ops.arithmetic import abs, sign
 from common.ops.compare import isnan, where
 from common.ops.reduce import spread, sum_
+from common.ops.transcendental import exp
 
 
 def _with_means(rng: Any, dtype: Any) -> list[Any]:
@@ -54,6 +55,14 @@ sum_of_deviations = composite(
      lambda g, x, m, dim: spread(g, x.shape, dim) * ((m - x) * 2)),
     inputs=("x", "m"), reduce="deviations", samples=_with_means,
     doc="S((x - m)^2) over dims; m is given with its dimensions kept. d/dx = 2 (x - m), d/dm its negative, summed.",
+)  # fmt: skip
+
+sum_of_exponentials = composite(
+    "sum_of_exponentials", lambda x, m, *, dim, keepdim: sum_(exp(x - m), dim=dim, keepdim=keepdim),
+    (lambda g, x, m, dim: spread(g, x.shape, dim) * exp(x - m),
+     lambda g, x, m, dim: spread(g, x.shape, dim) * -exp(x - m)),
+    inputs=("x", "m"), reduce="exponentials", samples=_with_means,
+    doc="S(e^(x - m)) over dims; m is given with its dimensions kept. d/dx = e^(x - m), d/dm its negative, summed.",
 )  # fmt: skip
 
 nansum_ = composite(

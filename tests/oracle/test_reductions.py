@@ -7,7 +7,14 @@ import pytest
 
 import common.functional as F
 from common.errors import ArgumentError, DTypeError, ShapeError
-from common.ops.summed import nansum_, sum_of_cubes, sum_of_deviations, sum_of_magnitudes, sum_of_squares
+from common.ops.summed import (
+    nansum_,
+    sum_of_cubes,
+    sum_of_deviations,
+    sum_of_exponentials,
+    sum_of_magnitudes,
+    sum_of_squares,
+)
 from dynamic.tensors import Tensor
 from tests.bits import assert_same_bits
 from tests.kernels.run import assert_same_bits as same_bits
@@ -173,6 +180,7 @@ def test_one_kernel_has_the_bits_of_the_composition(shape, dtype):
             "cubes": (sum_of_cubes(t, dim=(dim,), keepdim=False), F.sum(F.abs(t) * F.abs(t) * F.abs(t), dim)),
             "numbers": (nansum_(t, dim=(dim,), keepdim=False), F.sum(F.where(F.isnan(t), 0, t), dim)),
             "deviations": (sum_of_deviations(t, mean, dim=(dim,), keepdim=False), F.sum((t - mean) * (t - mean), dim)),
+            "exponentials": (sum_of_exponentials(t, mean, dim=(dim,), keepdim=False), F.sum(F.exp(t - mean), dim)),
         }
         for name, (one, composed) in pairs.items():
             assert_same_bits(one.numpy(), composed.numpy(), f"{name} over {dim}")

@@ -72,8 +72,9 @@ def test_running_results_follow_the_definition(name, dtype):
 @pytest.mark.parametrize("dtype", ALL)
 def test_running_extremes(dtype):
     """As numpy's accumulate, which knows no signs of zeros; positions are the last of equal ones."""
-    for n in (1, 2, 50):
-        x = mixed(RNG, (4, n), dtype, 0.1)
+    for n, special in ((1, 0.1), (2, 0.1), (50, 0.1), (300, 0.002)):
+        x = mixed(RNG, (4, n), dtype, special)
+        x[:, n // 2] = x[:, 0]
         for name, accumulate in (("cummax", np.maximum), ("cummin", np.minimum)):
             values, indices = (part.numpy() for part in getattr(F, name)(Tensor(x), 1))
             np.testing.assert_array_equal(values, accumulate.accumulate(x, 1))
