@@ -78,7 +78,6 @@ NAMED_OPS = {
     "static/random.py": "the public names of this module",
     "static/trace.py": "operands are cast by `to`; numbers are constants",
     "static/interpreter.py": "constants have no operands and no kernel",
-    "static/compile.py": "kinds of reductions, which are named like ops",
     "static/unjitted.py": "names of kernel functions, which are those of their ops",
     "static/lowering/build.py": "kinds of reductions; how a spread, a selection and a position are read",
     "static/lowering/columns.py": "kinds of reductions and what joins their parts",
