@@ -93,6 +93,17 @@ def _block_sum(x: np.ndarray, offset: int, n: int) -> Any:
     return sum_oracle(x[offset : offset + n])
 
 
+def _block_of(name: str) -> Callable[[np.ndarray, int, int], Any]:
+    def block(x: np.ndarray, offset: int, n: int) -> Any:
+        part = x[offset : offset + n]
+        size = np.abs(part)
+        with np.errstate(all="ignore"):
+            of = {"squares": part * part, "magnitudes": size, "cubes": size * size * size}
+        return sum_oracle(of[name] if name in of else np.where(np.isnan(part), part.dtype.type(0), part))
+
+    return block
+
+
 def _block_product(x: np.ndarray, offset: int, n: int) -> Any:
     return sum_oracle(x[offset : offset + n], product=True)
 
@@ -157,6 +168,7 @@ _FUNCTIONS: dict[str, Any] = {
     "min": min,
     "bool_": np.bool_,
     "block_sum": _block_sum,
+    **{f"block_{name}": _block_of(name) for name in ("squares", "magnitudes", "cubes", "numbers")},
     "row_max": _extreme("maximum"),
     "row_min": _extreme("minimum"),
     "block_product": _block_product,

@@ -39,8 +39,13 @@ ELEMENTS = {
 OF_TWO = frozenset(("deviations", "exponentials"))
 """Functions of an element and of the value of its row or column."""
 
-IN_LANES = frozenset(("squares", "magnitudes", "cubes", "numbers"))
-"""Functions of which `common.kernels.lanes` has sums."""
+IN_LANES: dict[str, Any] = {
+    "squares": ("mul", "v", "v"),
+    "magnitudes": ("abs", "v"),
+    "cubes": ("mul", ("mul", ("abs", "v"), ("abs", "v")), ("abs", "v")),
+    "numbers": ("where", ("isnan", "v"), 0, "v"),
+}
+"""Functions of which `common.kernels.lanes` has sums, and the ops that make them of an element v."""
 
 _SHIFT = BLOCK.bit_length() - 1
 _TOGETHER = 4

@@ -14,6 +14,7 @@ from static.loopir import Call, Constant, If, Kernel, Let, Loop, Place, Return, 
 from static.lowering.columns import TOGETHER, Columns
 from static.lowering.groups import Group
 from static.lowering.items import Access, Const, Item, Operand, is_literal
+from static.lowering.known import known_sum
 from static.lowering.memory import Scratch
 from static.lowering.nest import Nest
 from static.lowering.stages import RECOMPUTED_ITEMS, Stages, is_cheap, source_item
@@ -148,16 +149,17 @@ class _Builder:
                 loop.append(self.columns.add(item, self.operand(item.operands[0], stage, loop)))
         loop += self.late
         self.late = []
+        ready = {item.id: self.ready(item, stage) for item in reductions}
         chunked = not self.nest.rows and bool(reductions)
-        chunked = chunked and (bool(loop) or any(self.direct(i.operands[0], stage) is None for i in reductions))
-        waiting = [(item, self.reduced_row(item.operands[0], stage, loop, chunked)) for item in reductions]
+        chunked = chunked and (bool(loop) or len(reductions) > 1 or None in ready.values())
+        waiting = [(item, *(ready[item.id] or self.loaded(item, stage, loop, chunked))) for item in reductions]
         if chunked:
             self.chunks(loop, waiting)
             return
         self.rows.append(self.inner_loop(loop))
         size = "" if not reductions else self.nest.size(self.nest.inner)
-        for item, place in waiting:
-            self.finish_row(item, Call(_REDUCERS[item.function], (place.buffer, place.base or "0", size)))
+        for item, reducer, place in waiting:
+            self.finish_row(item, Call(reducer, (place.buffer, place.base or "0", size)))
 
     def inner_loop(self, body: list[Any]) -> Loop:
         if self.columns is not None and self.columns.tiled:
@@ -174,7 +176,7 @@ class _Builder:
         if item.out.id in self.escaping:
             self.rows.append(Store(self.nest.own_place(item.out, item.level, self.rows, ""), value))
 
-    def chunks(self, loop: list[Any], waiting: list[tuple[Item, Place]]) -> None:
+    def chunks(self, loop: list[Any], waiting: list[tuple[Item, str, Place]]) -> None:
         """The only row in blocks, so that what is summed stays in the cache: S is a sum over blocks anyway."""
         size = self.nest.size(self.nest.inner)
         assert self.nest.inner is not None
@@ -182,10 +184,10 @@ class _Builder:
         body = [Let("k1", f"min(k0 + {BLOCK}, {size})"), Let("km", "0 - k0"), Loop("c", "k1", loop, start="k0")]
         shift = BLOCK.bit_length() - 1
         finish = []
-        for item, place in waiting:
+        for item, reducer, place in waiting:
             part = self.nest.slot(self.nest.scratch(item.dtype, blocks))
             base = {"": "k0", "km": "0"}.get(place.base, f"{place.base} + k0")
-            call = Call(_REDUCERS[item.function], (place.buffer, base, "k1 - k0"))
+            call = Call(reducer, (place.buffer, base, "k1 - k0"))
             body.append(Store(Place(part, f"(k0 >> {shift})"), call))
             finish.append((item, Call(_REDUCERS[item.function], (part, "0", f"(({size} + {BLOCK - 1}) >> {shift})"))))
         self.rows.append(Loop("k0", size, body, step=str(BLOCK)))
@@ -193,6 +195,25 @@ class _Builder:
             self.finish_row(item, call)
 
     # ---------------------------------------------------------------- operands of row reductions
+    def ready(self, item: Item, stage: int) -> tuple[str, Place] | None:
+        """What reduces a row of which no element has to be computed before, and where that lies."""
+        operand = item.operands[0]
+        known = known_sum(operand) if item.function == "sum" else None
+        if known is not None and self.outside(known[1]) and not self.outside(operand):
+            place = self.direct(known[1], stage)
+            if place is not None:
+                return f"block_{known[0]}", place
+        place = self.direct(operand, stage) if self.outside(operand) else None
+        return None if place is None else (_REDUCERS[item.function], place)
+
+    def outside(self, operand: Operand) -> bool:
+        """Whether another kernel, or nobody, makes an operand."""
+        return isinstance(operand.source, Access) and source_item(operand.source, self.own) is None
+
+    def loaded(self, item: Item, stage: int, loop: list[Any], chunked: bool) -> tuple[str, Place]:
+        """What reduces a row whose elements the loop leaves at a place."""
+        return _REDUCERS[item.function], self.reduced_row(item.operands[0], stage, loop, chunked)
+
     def direct(self, operand: Operand, stage: int) -> Place | None:
         """Where a whole row of the operand lies in memory already, once the loop of the stage has run."""
         source = operand.source

@@ -9,7 +9,7 @@ import pytest
 
 from common.native.calls_ir import MAX_BUFFERS
 from common.numerics import BLOCK
-from common.ops import arithmetic, classification, index, linalg, normalize, reduce, transcendental, view
+from common.ops import arithmetic, cast, classification, compare, index, linalg, normalize, reduce, transcendental, view
 from static.compile import compile_graph
 from static.jit import function
 from tests.static.compare import assert_compiles, program_of
@@ -182,6 +182,41 @@ def test_a_map_is_fused_into_a_reduction_over_dimensions_before_others(dims, sha
 
     compiled = assert_compiles(program, [floats(3, 70, 4, 5), floats(*shape)], [floats(2, 90, 4, 5), floats(*shape)])
     assert len(program_of(compiled).groups) == 1
+
+
+KNOWN = {
+    "squares": lambda x, y: x * x,
+    "magnitudes": lambda x, y: arithmetic.abs(x),
+    "cubes": lambda x, y: arithmetic.abs(x) * arithmetic.abs(x) * arithmetic.abs(x),
+    "numbers": lambda x, y: compare.where(compare.isnan(x), 0, x),
+}
+UNKNOWN = {
+    "a product": lambda x, y: x * y,
+    "another order": lambda x, y: arithmetic.abs(x) * (arithmetic.abs(x) * arithmetic.abs(x)),
+    "another number": lambda x, y: compare.where(compare.isnan(x), 1, x),
+    "other elements": lambda x, y: compare.where(compare.isnan(x), 0, y),
+    "the other end": lambda x, y: x[:, 1:] * x[:, :-1],
+    "another dtype": lambda x, y: cast.to(x, dtype=np.dtype(np.float64), x_dtype=x.dtype) * x,
+    "integers": lambda x, y: compare.gt(x, y) * 3,
+}
+
+
+@pytest.mark.parametrize("name", [*KNOWN, *UNKNOWN])
+@pytest.mark.parametrize("over", [1, None])
+def test_sums_of_known_functions_store_nothing(name, over):
+    x, y = floats(5, 300), floats(5, 300)
+    x[2, 7] = y[3, 3] = np.nan
+    compiled = assert_compiles(lambda x, y: reduce.sum((KNOWN | UNKNOWN)[name](x, y), over), [x, y])
+    assert ("block_sum" not in compiled.source) == (name in KNOWN)
+    assert (f"block_{name}(" in compiled.source) == (name in KNOWN)
+
+
+def test_known_functions_of_what_the_kernel_makes_or_keeps():
+    def program(x):
+        y, square = x * 0.5, x * x
+        return reduce.sum(y * y, 1), square, reduce.sum(square, 1), x / (1 + reduce.sum(square, 1, True))
+
+    assert_compiles(program, [floats(4, 50)], [floats(3, BLOCK + 9)])
 
 
 def test_row_results_and_sums_over_the_middle_share_a_kernel():
