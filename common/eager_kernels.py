@@ -269,7 +269,7 @@ def mapped_sum(
         kernel(*map(_dense, operands), out, scratch(held), *ints)
         return out
 
-    inputs = 2 if element == "deviations" else 1
+    inputs = 2 if element in mapped.OF_TWO else 1
     return fixed(address(source, name), (dtype,) * inputs, out_shape, out_dtype, ints, held), run
 
 
