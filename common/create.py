@@ -44,7 +44,7 @@ def operand(x: Any, *others: Any) -> Any:
 def _is_number(x: Any) -> bool:
     """Whether `x` is a number, or in a trace stands for a number of the call that is not differentiated."""
     if isinstance(x, TensorBase):
-        return getattr(getattr(x.data, "spec", None), "weak", False) and not x.requires_grad
+        return getattr(getattr(x.payload, "spec", None), "weak", False) and not x.requires_grad
     return isinstance(x, NUMBERS)
 
 

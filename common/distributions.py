@@ -135,8 +135,8 @@ def multinomial(x: Any, num_samples: int, replacement: bool = False, *, generato
 def _require_weights(x: TensorBase, needed: int) -> None:
     """Refuse weights that are no distribution, or too few of them above 0."""
     _require(x, lambda a: (a >= 0) & (a < np.inf), "probability tensor contains either `inf`, `nan` or element < 0: {}")
-    if isinstance(x.data, np.ndarray) and x.data.size:
-        above = int((x.data > 0).sum(-1).min())
+    if isinstance(x.payload, np.ndarray) and x.payload.size:
+        above = int((x.payload > 0).sum(-1).min())
         if above == 0:
             raise ArgumentError("invalid multinomial distribution (sum of probabilities <= 0)")
         if above < needed:
@@ -148,7 +148,7 @@ def _require_weights(x: TensorBase, needed: int) -> None:
 
 def _require(x: Any, holds: Any, message: str) -> None:
     """Refuse elements for which a condition does not hold, where there are elements to look at."""
-    elements = x.data if isinstance(x, TensorBase) else x
+    elements = x.payload if isinstance(x, TensorBase) else x
     if isinstance(elements, (np.ndarray, float, int)):
         elements = np.asarray(elements)
         good = np.asarray(holds(elements))

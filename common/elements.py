@@ -25,11 +25,11 @@ def elements(x: Any, function: str, instead: str) -> np.ndarray:
     trace = mode.current_trace()
     if trace is not None:
         trace.refuse_size(function, instead)
-    return x.data if isinstance(x, TensorBase) else x
+    return x.payload if isinstance(x, TensorBase) else x
 
 
 def known_elements(x: Any) -> np.ndarray | None:
     """The array behind an operand; None where it exists only when a traced program runs."""
     trace = mode.current_trace()
-    data = x if not isinstance(x, TensorBase) else x.data if trace is None else trace.payload(x)
+    data = x if not isinstance(x, TensorBase) else x.payload if trace is None else trace.payload(x)
     return data if isinstance(data, np.ndarray) else None

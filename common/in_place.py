@@ -40,9 +40,9 @@ def apply_in_place(op: Op, x: TensorBase, operands: Sequence[Any], attrs: Mappin
     """
     if has_history(x, *operands):
         return assign(x, op(x, *operands, **attrs), name)
-    arrays = [np.asarray(o.data if isinstance(o, TensorBase) else o) for o in operands]
-    run_in_place(op, x.data, arrays, attrs)
-    log_write(x.data, *user_frame(2))
+    arrays = [np.asarray(o.payload if isinstance(o, TensorBase) else o) for o in operands]
+    run_in_place(op, x.payload, arrays, attrs)
+    log_write(x.payload, *user_frame(2))
     return x
 
 

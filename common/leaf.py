@@ -10,12 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from common import mode
 from common.dtypes import SUPPORTED
 from common.errors import DTypeError, TraceError
 from common.tensor import TensorBase
-
-_write_data = TensorBase.__dict__["data"].__set__
 
 
 class Leaf(TensorBase):
@@ -34,28 +31,19 @@ class Leaf(TensorBase):
 
     __slots__ = ("name",)
 
-    def _assign_data(self, value: Any) -> None:
-        trace = mode.current_trace()
-        if trace is not None:
-            trace.refuse_data(self)
-        _write_data(self, value)
-
-    #: The array; reading it costs no more than a slot, and a trace refuses to have it replaced.
-    data = property(TensorBase.__dict__["data"].__get__, _assign_data)
-
     def __init__(self, data: Any, requires_grad: bool) -> None:
-        _write_data(self, _owned(data))
+        self.payload = _owned(data)
         self.name = ""
-        self.requires_grad = False
+        self._requires_grad = False
         self.grad_fn = None
         self.output_nr = 0
         self._grad = None
         if requires_grad:
-            if self.data.dtype.kind != "f":
+            if self.payload.dtype.kind != "f":
                 raise DTypeError(
-                    f"only Tensors of floating point dtype can require gradients; this one is {self.data.dtype}"
+                    f"only Tensors of floating point dtype can require gradients; this one is {self.payload.dtype}"
                 )
-            self.requires_grad = True
+            self._requires_grad = True
 
     def numpy(self) -> np.ndarray:
         """The present contents, (...) array that shares the memory; allowed although it requires grad.
@@ -74,13 +62,13 @@ class Leaf(TensorBase):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Leaf:
         copy = object.__new__(type(self))
-        Leaf.__init__(copy, self.data, self.requires_grad)
+        Leaf.__init__(copy, self.payload, self.requires_grad)
         copy.name = self.name
         memo[id(self)] = copy
         return copy
 
     def __reduce__(self) -> Any:
-        return _restore, (type(self), self.data, self.requires_grad, self.name)
+        return _restore, (type(self), self.payload, self.requires_grad, self.name)
 
 
 class Parameter(Leaf):
@@ -124,23 +112,21 @@ class Buffer(Leaf):
     def over(cls, array: np.ndarray) -> Buffer:
         """A buffer over an array that nothing else refers to, such as a compiled program's result: no copy."""
         buffer = object.__new__(cls)
-        _write_data(buffer, array)
-        buffer.name, buffer.requires_grad, buffer.grad_fn, buffer.output_nr, buffer._grad = "", False, None, 0, None
+        buffer.payload, buffer.name, buffer._requires_grad = array, "", False
+        buffer.grad_fn, buffer.output_nr, buffer._grad = None, 0, None
         return buffer
 
 
 def sharing(leaf: Leaf) -> Buffer:
     """A leaf without gradient that shares another one's memory."""
-    shared = object.__new__(Buffer)
-    Leaf.__init__(shared, np.empty(0, leaf.dtype), False)
-    _write_data(shared, leaf.data)
+    shared = Buffer.over(leaf.payload)
     shared.name = leaf.name
     return shared
 
 
 def _owned(data: Any) -> np.ndarray:
     if isinstance(data, TensorBase):
-        data = data.data
+        data = data.payload
         if not isinstance(data, np.ndarray):
             raise TraceError(
                 "a Parameter or Buffer cannot be made of a traced value: make it before the traced function runs, and "

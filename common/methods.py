@@ -19,7 +19,7 @@ from common.frames import user_frame
 from common.op import REGISTRY
 from common.operators import accepts, as_operand, install
 from common.spec import numel
-from common.tensor import TensorBase, wrap
+from common.tensor import TensorBase
 
 #: Public functions that are no methods, as in PyTorch.
 NOT_METHODS = frozenset(
@@ -85,14 +85,14 @@ NOT_METHODS = frozenset(
 
 def install_methods(cls: type[TensorBase]) -> None:
     """Give `cls` operators, functions as methods, conversions and in-place forms."""
-    from common import distributions, functional, method_names, put_methods
+    from common import distributions, functional, method_names, place, put_methods
 
     install(cls, REGISTRY)
     for name in functional.__all__:
         if name in NOT_METHODS:
             continue
         setattr(cls, name, method_names.Named(name, getattr(functional, name), cls))
-    for name, method in (_METHODS | put_methods.METHODS | distributions.METHODS).items():
+    for name, method in (_METHODS | place.METHODS | put_methods.METHODS | distributions.METHODS).items():
         setattr(cls, name, method)
     for dunder, name in _IN_PLACE.items():
         in_place = _in_place(getattr(functional, name), name, f"__{dunder}__")
@@ -132,9 +132,9 @@ def _in_place(function: Any, name: str, operator: str) -> Any:
         short = not options and isinstance(other, TensorBase)  # the eager engine's operators are its short path
         value = getattr(self, operator)(other) if short else function(self, as_operand(other), **options)
         node = value.grad_fn
-        if node is not None and node.saved and isinstance(self.data, np.ndarray):
+        if node is not None and node.saved and isinstance(self.payload, np.ndarray):
             # the op's own rules need the operand as it was before this write
-            shared = [isinstance(x, np.ndarray) and np.may_share_memory(x, self.data) for x in node.saved]
+            shared = [isinstance(x, np.ndarray) and np.may_share_memory(x, self.payload) for x in node.saved]
             node.saved = tuple([np.array(x) if s else x for x, s in zip(node.saved, shared, strict=True)])
         return assign(self, value, name)
 
@@ -153,7 +153,7 @@ def assign(self: TensorBase, value: Any, name: str, part: Any = None) -> TensorB
     GradientError : a leaf that requires grad, outside `no_grad`; or another tensor shows the same memory.
     ShapeError : the result does not have the tensor's shape.
     """
-    recording, x, y = mode.is_grad_enabled(), self.data, value.data
+    recording, x, y = mode.is_grad_enabled(), self.payload, value.payload
     if not mode.tracing and part is None and not (recording and (self.requires_grad or value.requires_grad)):
         if type(x) is np.ndarray is type(y) and x.shape == y.shape and x.dtype == y.dtype:
             log_write(x, *user_frame(2))
@@ -176,7 +176,7 @@ def assign(self: TensorBase, value: Any, name: str, part: Any = None) -> TensorB
     if with_history:
         require_writable(self, name)
     if mode.current_trace() is None:
-        target, source = (self.data, value.data) if part is None else (part(self.data), part(value.data))
+        target, source = (self.payload, value.payload) if part is None else (part(self.payload), part(value.payload))
         log_write(target, *user_frame(2))
         np.copyto(target, source)
     rebind(self, value, name, with_history)
@@ -205,35 +205,9 @@ def fill_(self: TensorBase, value: float) -> TensorBase:
     return assign(self, (REGISTRY["zeros_like"](self.detach()) + value).to(self.dtype), "fill")
 
 
-def detach(self: TensorBase) -> TensorBase:
-    """The same elements without history; shares memory."""
-    trace = mode.current_trace()
-    if trace is None:
-        return wrap(self.data)
-    alias = trace.wrap(trace.payload(self))
-    trace.note_alias(alias, self)
-    return alias
-
-
 def clone(self: TensorBase) -> TensorBase:
     """A copy with history."""
     return REGISTRY["clone"](self)
-
-
-def requires_grad_(self: TensorBase, requires_grad: bool = True) -> TensorBase:
-    """Switch recording for a leaf.
-
-    Raises
-    ------
-    DTypeError : the dtype is not floating point.
-    GradientError : switching off for a tensor with history.
-    """
-    if requires_grad and self.dtype.kind != "f":
-        raise DTypeError(f"only Tensors of floating point dtype can require gradients; this one is {self.dtype}")
-    if not requires_grad and self.grad_fn is not None:
-        raise GradientError("you can only change requires_grad flags of leaf variables; use .detach() here")
-    self.requires_grad = requires_grad
-    return self
 
 
 def backward(
@@ -265,9 +239,9 @@ def concrete(self: TensorBase) -> np.ndarray:
     trace = mode.current_trace()
     if trace is not None:
         trace.refuse_value(self)
-    if not isinstance(self.data, np.ndarray):
+    if not isinstance(self.payload, np.ndarray):
         raise self.describe_escape()
-    return self.data
+    return self.payload
 
 
 def to(self: TensorBase, dtype: Any) -> TensorBase:
@@ -321,14 +295,14 @@ def _array(self: TensorBase, dtype: Any = None, copy: Any = None) -> np.ndarray:
 
 
 def _repr(self: TensorBase) -> str:
-    if not isinstance(self.data, np.ndarray):
-        return f"Tracer({self.data.spec})"
+    if not isinstance(self.payload, np.ndarray):
+        return f"Tracer({self.payload.spec})"
     extra = []
     if self.grad_fn is not None:
         extra.append(f"grad_fn=<{self.grad_fn.name()}>")
     elif self.requires_grad:
         extra.append("requires_grad=True")
-    return printing.text(self.data, extra)
+    return printing.text(self.payload, extra)
 
 
 def _dlpack(self: TensorBase, **options: Any) -> Any:
@@ -351,8 +325,8 @@ def _functional(name: str) -> Any:
 
 
 _METHODS = {
-    "copy_": copy_, "zero_": zero_, "fill_": fill_, "detach": detach, "clone": clone, "backward": backward,
-    "requires_grad_": requires_grad_, "numpy": numpy, "to": to, "item": _item, "__bool__": _bool, "__len__": _len,
+    "copy_": copy_, "zero_": zero_, "fill_": fill_, "clone": clone, "backward": backward,
+    "numpy": numpy, "to": to, "item": _item, "__bool__": _bool, "__len__": _len,
     "__iter__": _iter, "__array__": _array, "__dlpack__": _dlpack, "__dlpack_device__": _dlpack_device,
     "__repr__": _repr, "__index__": _index,
     "register_hook": hooks.register_hook, "retain_grad": hooks.retain_grad,

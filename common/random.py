@@ -65,8 +65,8 @@ class Generator:
         """
         if mode.current_trace() is not None:
             raise ArgumentError("manual_seed() inside a traced function would run once per trace: seed outside")
-        self.key.data[...] = (int(seed) + 2**63) % 2**64 - 2**63
-        self.offset.data[...] = 0
+        self.key.payload[...] = (int(seed) + 2**63) % 2**64 - 2**63
+        self.offset.payload[...] = 0
         return self
 
     def seed(self) -> int:
@@ -76,11 +76,11 @@ class Generator:
 
     def initial_seed(self) -> int:
         """The seed of the present stream, 0 <= seed < 2^64."""
-        return int(self.key.data) % 2**64
+        return int(self.key.payload) % 2**64
 
     def get_state(self) -> np.ndarray:
         """Seed and offset, (2,) int64."""
-        return np.array([self.key.data, self.offset.data])
+        return np.array([self.key.payload, self.offset.payload])
 
     def set_state(self, state: Any) -> Generator:
         """Continue from what `get_state` returned.
@@ -92,7 +92,7 @@ class Generator:
         state = np.asarray(state)
         if state.shape != (2,) or state.dtype != np.int64:
             raise ArgumentError(f"RNG state must be an int64 array of seed and offset, got {state.dtype} {state.shape}")
-        self.key.data[...], self.offset.data[...] = state
+        self.key.payload[...], self.offset.payload[...] = state
         return self
 
     def clone_state(self) -> Generator:
@@ -120,8 +120,8 @@ class Generator:
                 counter.count = counter.count + count
         if mode.current_trace() is None:
             with self._lock:  # two threads never draw the same numbers
-                y = op(self.key.data, self.offset.data, shape=shape, dtype=dtype)
-                self.offset.data[...] += count
+                y = op(self.key.payload, self.offset.payload, shape=shape, dtype=dtype)
+                self.offset.payload[...] += count
             return y
         with mode.set_grad_enabled(False):
             y = op(self.key, self.offset, shape=shape, dtype=dtype)

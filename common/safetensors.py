@@ -57,7 +57,7 @@ def save_file(tensors: Mapping[str, Any], filename: Any, metadata: Mapping[str, 
         raise ArgumentError("metadata are texts by name: str -> str")
     if any(not isinstance(name, str) or name == "__metadata__" for name in tensors):
         raise ArgumentError("tensors are saved by names: a str other than '__metadata__'")
-    arrays = {n: to_array(x.data if isinstance(x, TensorBase) else x, copy=False) for n, x in tensors.items()}
+    arrays = {n: to_array(x.payload if isinstance(x, TensorBase) else x, copy=False) for n, x in tensors.items()}
     header: dict[str, Any] = {"__metadata__": dict(metadata)} if metadata else {}
     end = 0
     # large elements first, so that each array is aligned

@@ -51,7 +51,7 @@ def setitem(self: TensorBase, key: Any, value: Any) -> None:
         name = "index_put" if selection.placed else "slice_scatter"
         assign(self, _written(self, selection, v), name, _part_of(self, selection))
     else:
-        part = _part(self.data, selection)
+        part = _part(self.payload, selection)
         _write(part, selection, v)
         log_write(part, *user_frame(2))
 
@@ -75,17 +75,17 @@ def _part_of(x: TensorBase, selection: Selection) -> Any:
 
 def _write(part: np.ndarray, selection: Selection, v: Any) -> None:
     if not selection.placed:
-        np.copyto(part, fitted(v, part.shape).data)
+        np.copyto(part, fitted(v, part.shape).payload)
         return
     mask = _lone_mask(part, selection)
     spread = None if mask is None else _over_mask(part, *mask, v)
     if mask is not None and spread is not None:
         chosen = reshape(mask[1], (*mask[1].shape, *(1,) * (part.ndim - mask[0] - mask[1].ndim)))
-        np.copyto(part, eager.run(REGISTRY["where"], (chosen.data, spread.data, part), {}))
+        np.copyto(part, eager.run(REGISTRY["where"], (chosen.payload, spread.payload, part), {}))
         return
     indices, dim = neighbours(part.shape, integers(part, selection.placed))
     v = at_indices(part.shape, indices, dim, v)
-    arrays = [x.data if isinstance(x, TensorBase) else x for x in (v, *indices)]
+    arrays = [x.payload if isinstance(x, TensorBase) else x for x in (v, *indices)]
     run_in_place(family(len(indices))["index_set"], part, arrays, {"dim": dim, "wrap": True})
 
 

@@ -1,6 +1,6 @@
 """What eager and traced tensors have in common: a payload, a place in the tape, and PyTorch's methods.
 
-The payload `data` is a numpy array in the eager engine and a value of a graph in a trace. Everything else,
+The `payload` is a numpy array in the eager engine and a value of a graph in a trace. Everything else,
 recording, gradients, operators, is the same code, which is why both engines record the same tape.
 """
 
@@ -35,24 +35,28 @@ class TensorBase:
 
     Attributes
     ----------
-    data : payload, (...) array or value.
+    payload : (...) array or value.
+    data : the same elements as a tensor without history; assigning takes over another tensor's memory.
     requires_grad : whether ops on it are recorded.
     grad_fn : the node that made it, None for a leaf.
     grad : the gradient accumulated by `backward`, None or a tensor of the same shape.
     """
 
-    __slots__ = ("data", "requires_grad", "grad_fn", "output_nr", "_grad", "_sink", "_family", "_hooks", "__weakref__")
+    __slots__ = ("payload", "_requires_grad", "grad_fn", "output_nr", "_grad", "_sink", "_family", "_hooks",
+                 "__weakref__")  # fmt: skip
     __op_priority__ = 2
     __array_priority__ = 1000
     __array_ufunc__ = None
 
-    data: Any
-    requires_grad: bool
+    payload: Any
+    _requires_grad: bool
     grad_fn: Node | None
     output_nr: int
     _grad: Any
 
     if TYPE_CHECKING:  # the methods of `common.methods` and the operators of `common.operators`
+        data: Any
+        requires_grad: bool
 
         def __getattr__(self, name: str) -> Any: ...
 
@@ -67,17 +71,17 @@ class TensorBase:
     @property
     def shape(self) -> tuple[Any, ...]:
         """Sizes of all dimensions."""
-        return self.data.shape
+        return self.payload.shape
 
     @property
     def dtype(self) -> np.dtype:
         """The numpy dtype."""
-        return self.data.dtype
+        return self.payload.dtype
 
     @property
     def ndim(self) -> int:
         """Number of dimensions."""
-        return len(self.data.shape)
+        return len(self.payload.shape)
 
     @property
     def is_leaf(self) -> bool:
@@ -89,7 +93,7 @@ class TensorBase:
         """Where the tape sends this tensor's gradient."""
         node = self.grad_fn
         if node is None:
-            return self if self.requires_grad else None
+            return self if self._requires_grad else None
         return node if self.output_nr == 0 else (node, self.output_nr)
 
     @property
@@ -148,7 +152,7 @@ def spec_of(x: Any) -> Spec:
         return number_spec(x)
     spec = getattr(x, "spec", None)
     if spec is None:
-        spec = getattr(getattr(x, "data", None), "spec", None)
+        spec = getattr(getattr(x, "payload", None), "spec", None)
     if spec is None:
         array = x if isinstance(x, (TensorBase, np.ndarray)) else as_array(x)
         spec = Spec(array.shape, array.dtype)
@@ -195,11 +199,11 @@ def _operands(operands: Sequence[Any]) -> tuple[list[Any], list[Edge], bool]:
     wanted = False
     for x in operands:
         if isinstance(x, TensorBase):
-            data = x.data
+            data = x.payload
             if not isinstance(data, _ndarray):
                 raise EscapedTracerError(x.describe_escape())
             payloads.append(data)
-            if not x.requires_grad:
+            if not x._requires_grad:
                 edges.append(None)
                 continue
             wanted = True
@@ -224,21 +228,21 @@ def record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     edges: Any
     if not attrs:
         attrs = NO_ATTRS
-    if len(operands) == 1 and isinstance(x := operands[0], TensorBase) and type(data := x.data) is _ndarray:
+    if len(operands) == 1 and isinstance(x := operands[0], TensorBase) and type(data := x.payload) is _ndarray:
         payloads = (data,)
         found = eager.find(op, attrs, data)
-        wanted = x.requires_grad
+        wanted = x._requires_grad
         edges = (x.edge,) if wanted else _NO_EDGE
     elif (
         len(operands) == 2
         and isinstance(x := operands[0], TensorBase)
         and isinstance(z := operands[1], TensorBase)
-        and type(data := x.data) is _ndarray
-        and type(other := z.data) is _ndarray
+        and type(data := x.payload) is _ndarray
+        and type(other := z.payload) is _ndarray
     ):
         payloads = (data, other)
         found = eager.find(op, attrs, data, other)
-        wanted = x.requires_grad or z.requires_grad
+        wanted = x._requires_grad or z._requires_grad
         edges = (x.edge, z.edge) if wanted else _NO_EDGE
     else:
         payloads, edges, wanted = _operands(operands)
@@ -262,7 +266,7 @@ def record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
             _watch(op, payloads, y, several)
         return tuple(tensors)
     t: Any = _new(eager_class or _no_engine())
-    t.data = y if type(y) is _ndarray else np.asarray(y)
+    t.payload = y if type(y) is _ndarray else np.asarray(y)
     t.output_nr = 0
     t._grad = None
     if op.kind == "view" and isinstance(operands[0], TensorBase):
@@ -279,10 +283,10 @@ def record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         node.freed_by = None
         node.code, node.lasti = user_frame(2)
         t.grad_fn = node
-        t.requires_grad = True
+        t._requires_grad = True
     else:
         t.grad_fn = None
-        t.requires_grad = False
+        t._requires_grad = False
     if mode.tracing:
         _watch(op, payloads, y, t.grad_fn)
     return t
@@ -322,7 +326,7 @@ def _attach(
         node.backward = found.backward
     for position, tensor in enumerate(tensors):
         if tensor.dtype.kind == "f":
-            tensor.grad_fn, tensor.output_nr, tensor.requires_grad = node, position, True
+            tensor.grad_fn, tensor.output_nr, tensor._requires_grad = node, position, True
     return node
 
 
@@ -361,5 +365,5 @@ def with_edge(payload: Any, edge: Edge) -> TensorBase:
     tensor = wrap(payload)
     if edge is not None:
         tensor.grad_fn, tensor.output_nr = edge if type(edge) is tuple else (edge, 0)
-        tensor.requires_grad = True
+        tensor._requires_grad = True
     return tensor

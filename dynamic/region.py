@@ -102,7 +102,7 @@ def _as_node(
     if any(node.saved is None for node in order):
         for x in recorded:
             if any(node.saved is None for node in collect([x.edge], start)):
-                replaced[id(x)] = Tensor(x.data)
+                replaced[id(x)] = Tensor(x.payload)
         recorded = [x for x in recorded if id(x) not in replaced]
         order = collect([x.edge for x in recorded], start)
     if not recorded:
@@ -113,6 +113,6 @@ def _as_node(
     op: Any = RegionOp(getattr(target, "__name__", "function"), len(recorded))
     node = Node(op, None, (*(edge for edge, _ in viewed), *captured), (saved,), None, *user_frame(2))
     for i, x in enumerate(recorded):
-        out = replaced[id(x)] = Tensor(x.data)
-        out.grad_fn, out.output_nr, out.requires_grad = node, i, True
+        out = replaced[id(x)] = Tensor(x.payload)
+        out.grad_fn, out.output_nr, out._requires_grad = node, i, True
     return replaced

@@ -56,8 +56,8 @@ class Tensor(TensorBase, metaclass=_TensorType):
     __slots__ = ()
 
     def __init__(self, data: Any, requires_grad: bool = False) -> None:
-        self.data = data if type(data) is np.ndarray else to_array(data)
-        self.requires_grad = False
+        self.payload = data if type(data) is np.ndarray else to_array(data)
+        self._requires_grad = False
         self.grad_fn = None
         self.output_nr = 0
         self._grad = None
@@ -65,20 +65,20 @@ class Tensor(TensorBase, metaclass=_TensorType):
             self.requires_grad_()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        copy = memo[id(self)] = Tensor(self._own_data("deepcopied").copy(), self.requires_grad)
+        copy = memo[id(self)] = Tensor(self._own_data("deepcopied").copy(), self._requires_grad)
         if self._grad is not None:
-            copy._grad = Tensor(self._grad.data.copy())
+            copy._grad = Tensor(self._grad.payload.copy())
         return copy
 
     def __reduce__(self) -> Any:
-        return Tensor, (self._own_data("pickled"), self.requires_grad)
+        return Tensor, (self._own_data("pickled"), self._requires_grad)
 
     def _own_data(self, action: str) -> np.ndarray:
         if self.grad_fn is not None:
             raise GradientError(
                 f"Only Tensors created explicitly by the user (graph leaves) can be {action}; use .detach() or .clone()"
             )
-        return self.data
+        return self.payload
 
 
 _new = object.__new__
@@ -141,10 +141,10 @@ def _binary(short: _Short, depth: int = 1) -> tuple[Callable[[Any, Any], Any], C
     def operator(a: Tensor, b: Any) -> Any:
         if mode.tracing:
             return general(a, b)
-        x = a.data
+        x = a.payload
         position = 0
         if isinstance(b, TensorBase):
-            z = b.data
+            z = b.payload
             if (y := builtins[0](x, z)) is None:
                 if x.dtype is not float64 or (y := builtins[1](x, z)) is None:
                     return wider(a, b)
@@ -159,18 +159,18 @@ def _binary(short: _Short, depth: int = 1) -> tuple[Callable[[Any, Any], Any], C
         else:
             return general(a, b)
         t = _new(Tensor)
-        t.data = y
+        t.payload = y
         t.output_nr = 0
         t._grad = None
-        if (a.requires_grad or b.requires_grad) and _grad_enabled():
+        if (a._requires_grad or b._requires_grad) and _grad_enabled():
             e: Edge = a.grad_fn
             if e is None:
-                e = a if a.requires_grad else None
+                e = a if a._requires_grad else None
             elif a.output_nr:
                 e = a.edge
             f: Edge = b.grad_fn
             if f is None:
-                f = b if b.requires_grad else None
+                f = b if b._requires_grad else None
             elif b.output_nr:
                 f = b.edge
             node = _new(Node)
@@ -191,10 +191,10 @@ def _binary(short: _Short, depth: int = 1) -> tuple[Callable[[Any, Any], Any], C
             else:
                 node.code, node.lasti = frame.f_code, frame.f_lasti
             t.grad_fn = node
-            t.requires_grad = True
+            t._requires_grad = True
         else:
             t.grad_fn = None
-            t.requires_grad = False
+            t._requires_grad = False
         return t
 
     def reflected(a: Tensor, b: Any) -> Any:
@@ -212,8 +212,8 @@ def _known(op: Op, attrs: Attrs, otherwise: Callable[[Any, Any], Any], depth: in
     save = op.save
 
     def run(a: Any, b: Any) -> Any:
-        x = a.data if isinstance(a, TensorBase) else a
-        z = b.data if isinstance(b, TensorBase) else b
+        x = a.payload if isinstance(a, TensorBase) else a
+        z = b.payload if isinstance(b, TensorBase) else b
         found = eager.find(op, attrs, x, z)
         if found is None or found.builtin is None or mode.tracing:
             return otherwise(a, b)
@@ -224,10 +224,10 @@ def _known(op: Op, attrs: Attrs, otherwise: Callable[[Any, Any], Any], depth: in
         elif z is b:
             b = _NUMBER
         t = _new(Tensor)
-        t.data = y
+        t.payload = y
         t.output_nr = 0
         t._grad = None
-        if (a.requires_grad or b.requires_grad) and _grad_enabled():
+        if (a._requires_grad or b._requires_grad) and _grad_enabled():
             node = _new(Node)
             node.number = _next_number()
             node.op = op
@@ -243,10 +243,10 @@ def _known(op: Op, attrs: Attrs, otherwise: Callable[[Any, Any], Any], depth: in
             else:
                 node.code, node.lasti = frame.f_code, frame.f_lasti
             t.grad_fn = node
-            t.requires_grad = True
+            t._requires_grad = True
         else:
             t.grad_fn = None
-            t.requires_grad = False
+            t._requires_grad = False
         return t
 
     return run
@@ -259,7 +259,7 @@ def _known_reduction(op: Op, depth: int) -> Callable[..., Any]:
     def run(input: Any, dim: Any = None, keepdim: Any = False, **others: Any) -> Any:
         if others or mode.tracing or not isinstance(input, TensorBase):
             return general(input, dim, keepdim, **others)
-        x = input.data
+        x = input.payload
         found = None
         if (dim is None or type(dim) is int) and type(keepdim) is bool and type(x) is np.ndarray:
             attrs = reduced(dim, keepdim, x.ndim, op.name)
@@ -269,10 +269,10 @@ def _known_reduction(op: Op, depth: int) -> Callable[..., Any]:
         if (builtin := found.builtin) is None or (y := builtin(x)) is None:
             y = found.run(x)
         t = _new(Tensor)
-        t.data = y
+        t.payload = y
         t.output_nr = 0
         t._grad = None
-        if input.requires_grad and found.recorded and _grad_enabled():
+        if input._requires_grad and found.recorded and _grad_enabled():
             node = _new(Node)
             node.number = _next_number()
             node.op = op
@@ -288,10 +288,10 @@ def _known_reduction(op: Op, depth: int) -> Callable[..., Any]:
             else:
                 node.code, node.lasti = frame.f_code, frame.f_lasti
             t.grad_fn = node
-            t.requires_grad = True
+            t._requires_grad = True
         else:
             t.grad_fn = None
-            t.requires_grad = False
+            t._requires_grad = False
         return t
 
     general = getattr(TensorBase, op.name)
@@ -309,7 +309,7 @@ def _unary(short: _Short, depth: int = 1) -> Callable[[Any], Any]:
     def method(a: Tensor) -> Any:
         if mode.tracing:
             return record(op, (a,), NO_ATTRS)
-        x = a.data
+        x = a.payload
         y = builtins[0](x)
         position = 0
         if y is None:
@@ -317,10 +317,10 @@ def _unary(short: _Short, depth: int = 1) -> Callable[[Any], Any]:
                 return record(op, (a,), NO_ATTRS)
             position = 1
         t = _new(Tensor)
-        t.data = y
+        t.payload = y
         t.output_nr = 0
         t._grad = None
-        if a.requires_grad and _grad_enabled():
+        if a._requires_grad and _grad_enabled():
             e: Edge = a.grad_fn
             node = _new(Node)
             node.number = _next_number()
@@ -335,10 +335,10 @@ def _unary(short: _Short, depth: int = 1) -> Callable[[Any], Any]:
             else:
                 node.code, node.lasti = frame.f_code, frame.f_lasti
             t.grad_fn = node
-            t.requires_grad = True
+            t._requires_grad = True
         else:
             t.grad_fn = None
-            t.requires_grad = False
+            t._requires_grad = False
         return t
 
     method.__name__, method.__doc__ = op.name, op.doc

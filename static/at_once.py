@@ -26,8 +26,8 @@ class ArrayTensor(TensorBase):
     __slots__ = ()
 
     def __init__(self, data: np.ndarray) -> None:
-        self.data = data
-        self.requires_grad = False
+        self.payload = data
+        self._requires_grad = False
         self.grad_fn = None
         self.output_nr = 0
         self._grad = None
@@ -48,7 +48,7 @@ class AtOnce:
 
     def payload(self, x: Any) -> Any:
         """The array behind a tensor; arrays and numbers as they are."""
-        return x.data if isinstance(x, TensorBase) else x
+        return x.payload if isinstance(x, TensorBase) else x
 
     def record(self, op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         """Run an op on arrays."""
@@ -62,7 +62,7 @@ class AtOnce:
 
     def set_elements(self, x: TensorBase, new: Any) -> None:
         """Write to state, such as that of a random generator."""
-        np.copyto(x.data, self.payload(new))
+        np.copyto(x.payload, self.payload(new))
 
     def refuse_value(self, x: TensorBase) -> None:
         """Nothing: arrays have elements."""
@@ -88,4 +88,4 @@ def run_at_once(call: Callable[[], Any]) -> Any:
             "outside a traced function this engine returns arrays, which cannot require grad: use grad or "
             "value_and_grad, an nn.Parameter, or a static.function"
         )
-    return unflatten(structure, [x.data if isinstance(x, TensorBase) else x for x in leaves])
+    return unflatten(structure, [x.payload if isinstance(x, TensorBase) else x for x in leaves])

@@ -74,7 +74,7 @@ class Function:
         if self._last is not None and not kwargs:
             traced, plan = self._last
             if not traced.trace.assumed or traced.state_objection() is None:
-                outputs = plan.attempt((*args, *[x.data for x in traced.state]))
+                outputs = plan.attempt((*args, *[x.payload for x in traced.state]))
                 if outputs is not None:
                     return traced.finish(outputs, False)
         return self._general(args, kwargs)
@@ -132,7 +132,7 @@ class Function:
                 f"argument {position} of {self.__name__} requires grad, but a compiled program returns values without "
                 "history: differentiate inside it (backward(), grad, value_and_grad), or pass .detach()"
             )
-        return x.data
+        return x.payload
 
     def _plan(self, leaves: list[Any], structure: Any) -> tuple[Traced, Callable[..., Any]]:
         """A trace that serves the call, made if there is none, and its plan."""

@@ -45,11 +45,11 @@ class Captured(NamedTuple):
     owner: Any
 
     @property
-    def data(self) -> np.ndarray:
+    def payload(self) -> np.ndarray:
         """The array of this call."""
         if self.kind == "array":
             return self.owner
-        return self.owner.data if self.kind == "tensor" else self.owner._grad.data
+        return self.owner.payload if self.kind == "tensor" else self.owner._grad.payload
 
 
 class Trace:
@@ -108,7 +108,7 @@ class Trace:
         position = len(self.inputs)
         shape = tuple(n if n == 1 else self.dims.input(position, axis, n) for axis, n in enumerate(x.shape))
         tracer = Tracer(self._input(Spec(shape, x.dtype), source, f"arg{position}"), self)
-        self._arguments.append((tracer, tracer.data))
+        self._arguments.append((tracer, tracer.payload))
         return tracer
 
     def _input(self, spec: Spec, source: Source, name: str) -> Value:
@@ -175,10 +175,10 @@ class Trace:
         if isinstance(x, Tracer):
             if x.trace is not self:
                 raise x.describe_escape()
-            return x.data
+            return x.payload
         if isinstance(x, TensorBase):
             if id(x) not in self._values:
-                self._capture(x, Captured("tensor", x), x.data)
+                self._capture(x, Captured("tensor", x), x.payload)
             return self._values[id(x)]
         if isinstance(x, Dim):
             return self.constant(x)
@@ -212,14 +212,14 @@ class Trace:
         for view, base in self._aliases:
             alive = view()
             if alive is not None and (alive is x or base() is x):
-                file, line, _ = alive.data.node.source
+                file, line, _ = alive.payload.node.source
                 raise TraceError(
                     f"an in-place write to a tensor that shares memory with another (made at {file}:{line} by detach() "
                     "or an index that is data) cannot be recorded; write to a copy (.clone()), or build the result "
                     "with where, cat or stack"
                 )
         if isinstance(x, Tracer):
-            x.data = value
+            x.payload = value
         else:
             self._values[id(x)] = value
 
@@ -229,7 +229,7 @@ class Trace:
             return
         start = self.payload(operands[0])
         for position, tracer in enumerate(results):
-            value, strided = tracer.data, (0, start.shape, contiguous_strides(start.shape))
+            value, strided = tracer.payload, (0, start.shape, contiguous_strides(start.shape))
             chain = []
             while value is not start and value.node.op is not None and value.node.op.kind == "view":
                 chain.append(value.node)
@@ -257,7 +257,7 @@ class Trace:
         self._owners[id(x)] = x
         if x._grad is None:
             return None
-        value = self._capture(x._grad, Captured("grad", x), x._grad.data)
+        value = self._capture(x._grad, Captured("grad", x), x._grad.payload)
         self.grads[id(x)] = (x, self.wrap(value))
         return self.grads[id(x)][1]
 
@@ -308,8 +308,8 @@ class Trace:
         """Explain that a traced value has no elements yet."""
         file, line, function = self._source()
         code = linecache.getline(file, line).strip()
-        made = x.data.node.source if isinstance(x, Tracer) else None
-        what = f"a value of {x.data.spec} made at {made[0]}:{made[1]}" if made else "a captured tensor"
+        made = x.payload.node.source if isinstance(x, Tracer) else None
+        what = f"a value of {x.payload.spec} made at {made[0]}:{made[1]}" if made else "a captured tensor"
         raise TraceError(
             f"{file}:{line} in {function}: `{code}` needs the elements of {what}, but {self.name} is being traced and "
             "they exist only when the compiled program runs. A Python `if`, `while`, int(), float() or .item() on a "
@@ -352,9 +352,9 @@ class Trace:
         ------
         TraceError : there was one.
         """
-        changed = [(s.owner, array) for s, array in self._arrays if s.kind == "tensor" and s.owner.data is not array]
+        changed = [(s.owner, array) for s, array in self._arrays if s.kind == "tensor" and s.owner.payload is not array]
         for owner, array in changed:
-            owner.data = array
+            owner.payload = array
         if changed:
             raise TraceError(
                 f"{self.name} replaced `.data` of a tensor of shape {changed[0][1].shape} while it was traced, which "
@@ -367,10 +367,10 @@ class Trace:
         for x, grad in self.grads.values():
             if grad is None:
                 cleared.append(x)
-            elif x._grad is None or grad.data is not self._original.get(id(x._grad)):  # else: read, never set
+            elif x._grad is None or grad.payload is not self._original.get(id(x._grad)):  # else: read, never set
                 targets.append(x)
-                outputs = [*outputs, grad.data]
-        effects = [Effect(old, tracer.data) for tracer, old in self._arguments if tracer.data is not old]
+                outputs = [*outputs, grad.payload]
+        effects = [Effect(old, tracer.payload) for tracer, old in self._arguments if tracer.payload is not old]
         for key, value in self._values.items():
             original = self._original[key]
             if value.key != original.key:

@@ -80,7 +80,7 @@ class Traced:
 
     def written_arrays(self) -> list[np.ndarray]:
         """The memory of the state that the program writes; for `common.autograd.mutation`."""
-        return [source.data for source in self.writes]
+        return [source.payload for source in self.writes]
 
     def env(self, leaves: Sequence[Any]) -> dict[Any, int]:
         """Values of the dimension atoms for the arrays of a call."""
@@ -102,7 +102,7 @@ class Traced:
             if (x._grad is None) is not was_none:
                 return f"the gradient of a tensor of shape {tuple(x.shape)} {'is set' if was_none else 'is None'} now"
         for value, source in self.captured:
-            array = source.data
+            array = source.payload
             if array.shape != value.shape or array.dtype != value.dtype:
                 return f"captured state has become {array.dtype}{list(array.shape)}, it was {value.spec}"
         return None
@@ -115,7 +115,7 @@ class Traced:
 
     def run(self, plan: Callable[..., Any], arrays: Sequence[Any], as_tensors: bool) -> Any:
         """Run a plan on the arguments' arrays."""
-        return self.finish(plan(*arrays, *[x.data for x in self.state]), as_tensors)
+        return self.finish(plan(*arrays, *[x.payload for x in self.state]), as_tensors)
 
     def finish(self, outputs: list[np.ndarray], as_tensors: bool) -> Any:
         """Carry out what concerns Python objects after the program has run, and give its result its structure."""

@@ -18,7 +18,7 @@ from static.graph import Value
 
 
 class Tracer(TensorBase):
-    """A tensor inside a trace; its payload `data` is a `static.graph.Value`.
+    """A tensor inside a trace; its `payload` is a `static.graph.Value`.
 
     Attributes
     ----------
@@ -29,19 +29,19 @@ class Tracer(TensorBase):
     __op_priority__ = 3
 
     def __init__(self, data: Value, trace: Any) -> None:
-        self.data, self.trace = data, trace
-        self.requires_grad = False
+        self.payload, self.trace = data, trace
+        self._requires_grad = False
         self.grad_fn = None
         self.output_nr = 0
         self._grad = None
 
     def describe_escape(self) -> EscapedTracerError:
         """The error for a tracer that is used after its trace."""
-        file, line, function = self.data.node.source
+        file, line, function = self.payload.node.source
         return EscapedTracerError(
-            f"a traced value ({self.data.spec} from {self.data.node.name} at {file}:{line} in {function}) is used "
-            f"after its trace of {self.trace.name} has ended. It has no elements. Return it from the traced function "
-            "instead of storing it in a global, an attribute or a list."
+            f"a traced value ({self.payload.spec} from {self.payload.node.name} at {file}:{line} in {function}) is "
+            f"used after its trace of {self.trace.name} has ended. It has no elements. Return it from the traced "
+            "function instead of storing it in a global, an attribute or a list."
         )
 
     def known_number(self, x: Any) -> Any:
@@ -49,7 +49,7 @@ class Tracer(TensorBase):
         if isinstance(x, (Tracer, Dim)):
             if mode.current_trace() is not self.trace:
                 return None
-            return int(x) if isinstance(x, Dim) else self.trace.known_number(x.data)
+            return int(x) if isinstance(x, Dim) else self.trace.known_number(x.payload)
         return x if isinstance(x, NUMBERS) else None
 
 
@@ -58,7 +58,7 @@ def _in_python(name: str, function: Callable[..., Any]) -> None:
     general = getattr(TensorBase, name, lambda *operands: NotImplemented)
 
     def method(self: Tracer, *others: Any) -> Any:
-        numbers = [self.known_number(x) for x in (self, *others)] if self.data.spec.weak else [None]
+        numbers = [self.known_number(x) for x in (self, *others)] if self.payload.spec.weak else [None]
         return general(self, *others) if any(x is None for x in numbers) else function(*numbers)
 
     method.__name__ = name
@@ -70,8 +70,8 @@ def _power_in_python(name: str, function: Callable[..., Any]) -> None:
     general = getattr(TensorBase, name)
 
     def method(self: Tracer, other: Any) -> Any:
-        values = [x.data if isinstance(x, Tracer) else x for x in (self, other)]
-        if not self.data.spec.weak or any(map(self.trace.comes_from_float, values)):
+        values = [x.payload if isinstance(x, Tracer) else x for x in (self, other)]
+        if not self.payload.spec.weak or any(map(self.trace.comes_from_float, values)):
             return general(self, other)
         numbers = [self.known_number(x) for x in (self, other)]
         return general(self, other) if any(x is None for x in numbers) else function(*numbers)

@@ -30,7 +30,7 @@ def losses(tw, x, t):
 def test_groups_that_stretch_across_others_form_no_cycle():
     compiled = static.function(lambda x, t: losses(static, x, t))(X, T)
     eager = losses(dynamic, dynamic.tensor(X), dynamic.tensor(T))
-    assert_all_same_bits(compiled, [y.data for y in eager], "compiled against eager")
+    assert_all_same_bits(compiled, [y.payload for y in eager], "compiled against eager")
 
 
 def test_a_failing_index_names_its_own_op_and_no_size_of_another_call():
@@ -86,7 +86,7 @@ def test_number_arguments(name, dtype):
     x = np.arange(-3, 4).astype(dtype)
     compiled = static.function(lambda x, n: program(static, x, n))
     for n in (3, 0, 5, 2.5, 0.1, 3, -0.0, 0.0, 7):
-        assert_all_same_bits([compiled(x, n)], [eager(x, n).data], f"{name} with {n!r}")
+        assert_all_same_bits([compiled(x, n)], [eager(x, n).payload], f"{name} with {n!r}")
 
 
 def test_a_number_used_as_a_python_number_is_explained():
@@ -106,7 +106,7 @@ def test_numbers_that_are_used_twice_over_and_over():
 
     x = np.ones(3, np.float32)
     compiled = static.function(doubled)(x, 3.5)
-    assert_all_same_bits([compiled], [dynamic.function(doubled)(x, 3.5).data], "doubled")
+    assert_all_same_bits([compiled], [dynamic.function(doubled)(x, 3.5).payload], "doubled")
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
@@ -124,7 +124,7 @@ def test_an_optimiser_is_copied_with_its_parameters_and_state(copied):
             optimiser.step()
     first, second = (optimiser.param_groups[0]["params"][0] for optimiser in pair)
     assert first is not second
-    assert_all_same_bits([second.data], [first.data], "copied optimiser")
+    assert_all_same_bits([second.payload], [first.payload], "copied optimiser")
 
 
 def test_replacing_a_parameters_array_inside_a_trace_is_refused():
@@ -132,20 +132,20 @@ def test_replacing_a_parameters_array_inside_a_trace_is_refused():
     t = dynamic.tensor(np.ones(4, np.float32), requires_grad=True)
 
     def assign_parameter(x):
-        p.data = p.data - 0.1 * x
+        p.payload = p.payload - 0.1 * x
         return x * 1
 
     def assign_tensor(x):
         y = (t * x).sum()
-        t.data = t.data - x
+        t.payload = t.payload - x
         return y
 
     for function, owner in ((assign_parameter, p), (assign_tensor, t)):
-        before = owner.data
+        before = owner.payload
         with pytest.raises(TraceError, match=r"copy_\(value\)"):
             static.function(function)(X)
-        assert owner.data is before
-    p.data = np.full(4, 2, np.float32)  # outside it is allowed
+        assert owner.payload is before
+    p.payload = np.full(4, 2, np.float32)  # outside it is allowed
     assert (p * 1).tolist() == [2, 2, 2, 2]
 
 

@@ -100,10 +100,10 @@ def test_failed_step_leaves_parameters_unchanged():
         return loss
 
     step(np.array([0, 1, 4]))
-    before = [p.data.copy() for p in model.parameters()] + [p.grad.data.copy() for p in model.parameters()]
+    before = [p.payload.copy() for p in model.parameters()] + [p.grad.payload.copy() for p in model.parameters()]
     with pytest.raises(IndexError, match=r"out of range(.|\n)*test_errors.py:\d+"):
         step(np.array([0, 5, 4]))
-    after = [p.data for p in model.parameters()] + [p.grad.data for p in model.parameters()]
+    after = [p.payload for p in model.parameters()] + [p.grad.payload for p in model.parameters()]
     for a, b in zip(after, before, strict=True):
         assert_same_bits(a, b, "state after a failed step")
     step(np.array([2, 2, 2]))  # and it still works
@@ -196,7 +196,7 @@ def test_backward_of_what_has_no_gradient():
 
 def test_failed_trace_leaves_parameters_and_later_calls_alone():
     p = static.nn.Parameter(X)
-    before = p.data.copy()
+    before = p.payload.copy()
 
     def f(x, good):
         with static.no_grad():
@@ -206,10 +206,10 @@ def test_failed_trace_leaves_parameters_and_later_calls_alone():
     compiled = static.function(f)
     with pytest.raises(errors.ShapeError):
         compiled(X, False)
-    assert_same_bits(p.data, before, "the parameter after a failed trace")
+    assert_same_bits(p.payload, before, "the parameter after a failed trace")
     assert p.grad is None
     compiled(X, True)
-    assert_same_bits(p.data, before + X, "the parameter after a call")
+    assert_same_bits(p.payload, before + X, "the parameter after a call")
 
 
 CACHE_SCRIPT = """

@@ -32,8 +32,8 @@ def run_script(tw, optimizer, **options):
         n = 32 if number % 7 else 17  # a smaller batch now and then
         x, t = rng.normal(size=(n, 64)).astype(np.float32), rng.integers(0, 10, n)
         loss = step(x, t)
-        state = {f"parameter {name}": p.data.copy() for name, p in model.named_parameters()}
-        state |= {f"gradient of {name}": p.grad.data.copy() for name, p in model.named_parameters()}
+        state = {f"parameter {name}": p.payload.copy() for name, p in model.named_parameters()}
+        state |= {f"gradient of {name}": p.grad.payload.copy() for name, p in model.named_parameters()}
         yield {"loss": np.array(loss.detach().numpy() if hasattr(loss, "detach") else loss), **state}
 
 

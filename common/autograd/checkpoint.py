@@ -72,8 +72,8 @@ def checkpoint(
     replaced = []
     for x in results:
         if id(x) in place:
-            y = wrap(x.data)
-            y.grad_fn, y.output_nr, y.requires_grad = node, place[id(x)], True
+            y = wrap(x.payload)
+            y.grad_fn, y.output_nr, y._requires_grad = node, place[id(x)], True
             x = y
         replaced.append(x)
     return unflatten(out_structure, replaced)
@@ -117,7 +117,7 @@ def _kept(x: Any) -> Any:
     if not isinstance(x, TensorBase):
         return x
     trace = mode.current_trace()
-    return _Kept(x.data if trace is None else trace.payload(x), x.edge)
+    return _Kept(x.payload if trace is None else trace.payload(x), x.edge)
 
 
 class _Again(NamedTuple):

@@ -50,7 +50,7 @@ def backward(
             raise GradientError("`inputs` argument to `backward` cannot be empty.")
         require_grad(targets)
         wanted = {x.edge: x for x in targets}
-    seen = {id(x.data if isinstance(x, TensorBase) else x) for x in _as_tuple(grad_tensors)}
+    seen = {id(x.payload if isinstance(x, TensorBase) else x) for x in _as_tuple(grad_tensors)}
 
     def deposit(leaf: Any, total: Any) -> bool:
         if wanted is not None:
@@ -215,7 +215,7 @@ def _run(
         if not isinstance(root, TensorBase) or root.edge is None:
             raise GradientError(f"element {position} of tensors does not require grad and does not have a grad_fn")
         seed = _seed(root, cotangent)
-        payload = seed.data if isinstance(seed, TensorBase) and trace is None else seed
+        payload = seed.payload if isinstance(seed, TensorBase) and trace is None else seed
         if create_graph:
             payload = seed if isinstance(seed, TensorBase) else wrap(seed)
         elif trace is not None:

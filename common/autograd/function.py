@@ -88,14 +88,14 @@ class _Saved(NamedTuple):
     output : which result it is, None for an argument or anything else.
     """
 
-    data: Any
+    payload: Any
     edge: Edge
     output: int | None
 
     def restore(self, node: Node) -> TensorBase:
         """The tensor with its history."""
         edge = self.edge if self.output is None else (node, self.output) if self.output else node
-        return with_edge(self.data, edge)
+        return with_edge(self.payload, edge)
 
 
 class Function:
@@ -177,7 +177,7 @@ def _recorded(cls: Any, ctx: FunctionCtx, args: Sequence[Any], edges: list[Edge]
     ctx._node = weakref.ref(node)
     for position, y in enumerate(returned):
         if isinstance(y, TensorBase) and y.dtype.kind == "f" and not _among(outputs[position], ctx._constant):
-            y.grad_fn, y.output_nr, y.requires_grad = node, position, True
+            y.grad_fn, y.output_nr, y._requires_grad = node, position, True
     return returned
 
 
@@ -192,7 +192,7 @@ def _spec(x: Any) -> Spec | None:
 def _keep(x: Any, args: Sequence[Any], edges: list[Edge], outputs: Sequence[Any]) -> Any:
     if x is None:
         return None
-    data = x.data if mode.current_trace() is None else mode.current_trace().payload(x)
+    data = x.payload if mode.current_trace() is None else mode.current_trace().payload(x)
     for y, edge in zip(args, edges):
         if y is x:
             return _Saved(data, edge, None)
@@ -266,7 +266,7 @@ class _FunctionOp:
         if not bare:
             return c
         trace = mode.current_trace()
-        return c.data if trace is None else trace.payload(c)
+        return c.payload if trace is None else trace.payload(c)
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:

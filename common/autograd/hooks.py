@@ -233,7 +233,7 @@ class HookedPass:
         if not self.bare or not isinstance(g, TensorBase):
             return g
         trace = mode.current_trace()
-        return g.data if trace is None else trace.payload(g)
+        return g.payload if trace is None else trace.payload(g)
 
     def _changed(self, hook: Hook, grad: Any) -> Any:
         new = hook(grad)
@@ -264,7 +264,7 @@ class HookedPass:
             totals[slot] = self._payload(grad)
             kept = hooks.retained[output]() if output in hooks.retained else None
             if kept is not None:
-                own = wrap(np.array(grad.data)) if isinstance(grad.data, np.ndarray) and self.bare else grad
+                own = wrap(np.array(grad.payload)) if isinstance(grad.payload, np.ndarray) and self.bare else grad
                 kept._grad = own if kept._grad is None else kept._grad + own
 
     def before(self, node: Node, g: Any) -> Any:

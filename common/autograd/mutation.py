@@ -95,7 +95,7 @@ def _needed(node: Node) -> Iterator[np.ndarray]:
     if type(saved) is not tuple or op.kind == "region":
         return
     if op.kind == "function":
-        yield from (x.data for x in saved if x is not None and isinstance(x.data, np.ndarray))
+        yield from (x.payload for x in saved if x is not None and isinstance(x.payload, np.ndarray))
         return
     needed = _positions_read(op, op.rules, tuple([edge is not None for edge in node.edges]))
     for position in needed:

@@ -159,7 +159,7 @@ class Packed:
                     raise ArgumentError(
                         f"Output of saved tensor unpack_hook expected to be a Tensor but got {type(x).__name__}"
                     )
-                x = x.data
+                x = x.payload
             found.append(x)
         return tuple(found)
 
@@ -202,7 +202,7 @@ def check_contributions(node: Node, contributions: tuple[Any, ...], g: Any) -> N
 def _finite(x: Any) -> bool:
     if isinstance(x, tuple):
         return all(map(_finite, x))
-    data = x.data if isinstance(x, TensorBase) else x
+    data = x.payload if isinstance(x, TensorBase) else x
     if not isinstance(data, (np.ndarray, float)):
         return True
     return np.asarray(data).dtype.kind != "f" or bool(np.isfinite(data).all())
@@ -210,5 +210,5 @@ def _finite(x: Any) -> bool:
 
 def _worst(x: Any) -> str:
     parts = x if isinstance(x, tuple) else (x,)
-    arrays = [np.asarray(p.data if isinstance(p, TensorBase) else p) for p in parts if p is not None]
+    arrays = [np.asarray(p.payload if isinstance(p, TensorBase) else p) for p in parts if p is not None]
     return "nan" if any(a.dtype.kind == "f" and np.isnan(a).any() for a in arrays) else "inf"

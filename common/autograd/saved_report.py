@@ -116,7 +116,7 @@ def saved_report(roots: Any) -> SavedReport:
     {'ExpBackward0': 4000}
     """
     nodes = list(_all_nodes(collect(edges_of(roots))))
-    leaves = {id(_storage(e.data)) for n in nodes for e in n.edges if isinstance(e, TensorBase)}
+    leaves = {id(_storage(e.payload)) for n in nodes for e in n.edges if isinstance(e, TensorBase)}
     found: dict[int, SavedStorage] = {}
     for node in sorted(nodes, key=lambda n: n.number):
         for array in {id(_storage(x)): x for x in _arrays(node.saved)}.values():
@@ -153,9 +153,7 @@ def _arrays(x: Any) -> Iterator[np.ndarray]:
         x = x.unpacked
     if isinstance(x, np.ndarray):
         yield x
-    elif isinstance(getattr(x, "data", None), np.ndarray):  # what a Function has saved
-        yield x.data
-    elif isinstance(getattr(x, "payload", None), np.ndarray):  # an argument that a checkpoint has kept
+    elif isinstance(getattr(x, "payload", None), np.ndarray):  # what a Function has saved, or a checkpoint has kept
         yield x.payload
     elif isinstance(x, (tuple, list)) and not isinstance(x, Recorded):
         for part in x:

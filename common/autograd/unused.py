@@ -113,7 +113,7 @@ def _reads_without_history(node: Node, x: TensorBase) -> bool:
     if type(node.saved) is not tuple:
         return False
     operands = zip(getattr(node.op, "saved_inputs", ()), node.saved)
-    return any(node.edges[index] is None and _same_memory(saved, x.data) for index, saved in operands)
+    return any(node.edges[index] is None and _same_memory(saved, x.payload) for index, saved in operands)
 
 
 def _same_memory(a: Any, b: Any) -> bool:

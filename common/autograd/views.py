@@ -68,7 +68,7 @@ def note_view(x: Any, view: Any, op: Op, attrs: Any, position: int | None = None
     if trace is None and not _grad_enabled():
         view._family = _UNRECORDED
         return
-    captured = trace is not None and isinstance(x.data, np.ndarray)
+    captured = trace is not None and isinstance(x.payload, np.ndarray)
     known = trace.families.get(id(x)) if captured else getattr(x, "_family", None)
     if type(known) is tuple:
         family, base, *_ = known
@@ -93,7 +93,7 @@ def note_view(x: Any, view: Any, op: Op, attrs: Any, position: int | None = None
 
 def _note_array(x: Any, view: Any, op: Op, attrs: Any, position: int | None = None) -> None:
     """`note_view` where the result shows the operand's memory; some reshapes are copies."""
-    array, y = x.data, view.data
+    array, y = x.payload, view.payload
     owner = y.base
     if owner is array or (owner is not None and owner is array.base) or np.may_share_memory(y, array):
         note_view(x, view, op, attrs, position)
@@ -106,9 +106,22 @@ _grad_enabled = mode.grad_mode.get
 def _known(x: Any) -> Any:
     """The family of a base, the place of a view, None for other tensors."""
     trace = mode.current_trace()
-    if trace is not None and isinstance(x.data, np.ndarray):
+    if trace is not None and isinstance(x.payload, np.ndarray):
         return trace.families.get(id(x))
     return getattr(x, "_family", None)
+
+
+def leave_family(x: Any) -> None:
+    """Take out a tensor that gets other memory; the views of a base keep the old one and have no family any more."""
+    known = getattr(x, "_family", None)
+    if type(known) is tuple:
+        if known[0] is not None:
+            known[0].views = [r for r in known[0].views if r() is not x]
+    elif known is not None:
+        for view in known.alive():
+            view._family = _UNRECORDED
+    if known is not None:
+        del x._family
 
 
 def family_of(x: Any) -> tuple[Family | None, Any, tuple[Step, ...]]:
@@ -224,7 +237,7 @@ def _move(x: Any, node: Node | None, output: int, requires_grad: bool = True) ->
     kept = hooks.retains_grad(x)
     if kept:
         del hooks.hooks_of(x.grad_fn).retained[x.output_nr]
-    x.grad_fn, x.output_nr, x.requires_grad = node, output, requires_grad
+    x.grad_fn, x.output_nr, x._requires_grad = node, output, requires_grad
     if kept and node is not None:
         hooks.retain_grad(x)
 

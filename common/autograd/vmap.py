@@ -144,7 +144,7 @@ def _settle(drawn: Any, randomness: str, last: bool) -> None:
     if not last:
         offset = default_generator.offset
         if mode.current_trace() is None:
-            offset.data[...] -= drawn
+            offset.payload[...] -= drawn
         else:
             with mode.no_grad():
                 offset.sub_(drawn)

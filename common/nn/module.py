@@ -322,7 +322,7 @@ class Module(Stateful, Hookable):
     def requires_grad_(self: M, requires_grad: bool = True) -> M:
         """Switch the recording of all parameters."""
         for p in self.parameters():
-            p.requires_grad = bool(requires_grad)
+            p._requires_grad = bool(requires_grad)
         return self
 
     def to(self: M, dtype: Any) -> M:
@@ -337,7 +337,7 @@ class Module(Stateful, Hookable):
             raise DTypeError(f"Module.to only accepts floating point dtypes, but got {wanted}")
         for _, leaf in self._leaves(""):
             if isinstance(leaf, Leaf) and leaf.dtype.kind == "f" and leaf.dtype != wanted:
-                leaf.data, leaf.grad = to_array(leaf.data, wanted), None
+                leaf.payload, leaf.grad = to_array(leaf.payload, wanted), None
         return self
 
     def double(self: M) -> M:

@@ -143,8 +143,8 @@ class Stateful:
     def _load(self, name: str, array: np.ndarray, given: Any, assign: bool, frame: Any) -> None:
         leaf = self._leaf(name)
         if not assign:
-            log_write(leaf.data, *frame)
-            np.copyto(leaf.data, array, casting="same_kind")
+            log_write(leaf.payload, *frame)
+            np.copyto(leaf.payload, array, casting="same_kind")
         elif isinstance(leaf, Parameter):
             setattr(self, name, given if isinstance(given, Parameter) else Parameter(array, leaf.requires_grad))
         else:
@@ -198,7 +198,7 @@ class Stateful:
 
 
 def _array(x: Any) -> np.ndarray:
-    return x if isinstance(x, np.ndarray) else np.asarray(getattr(x, "data", x))
+    return x if isinstance(x, np.ndarray) else np.asarray(getattr(x, "payload", x))
 
 
 def _quoted(names: list[str]) -> str:

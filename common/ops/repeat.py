@@ -177,7 +177,7 @@ def _is_array(repeats: Any) -> bool:
     from common.tensor import TensorBase
 
     if isinstance(repeats, TensorBase):
-        return not getattr(getattr(repeats.data, "spec", None), "weak", False)
+        return not getattr(getattr(repeats.payload, "spec", None), "weak", False)
     return isinstance(repeats, (list, np.ndarray))
 
 

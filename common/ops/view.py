@@ -170,7 +170,7 @@ def view(x: Any, *shape: Any, size: Any = None) -> Any:
     ------
     ShapeError : the tensor's strides do not allow a view of this shape.
     """
-    data = getattr(x, "data", None)
+    data = getattr(x, "payload", None)
     if isinstance(data, np.ndarray) and not data.flags.c_contiguous:
         raise ShapeError(
             "view size is not compatible with input tensor's size and stride (at least one dimension spans across "

@@ -56,7 +56,7 @@ class Adagrad(Optimizer):
 
     def initial_state(self, group: Group, p: Any) -> dict[str, np.ndarray]:
         """Step count and sum of squares."""
-        return {"step": np.zeros((), np.float64), "sum": np.full_like(p.data, group["initial_accumulator_value"])}
+        return {"step": np.zeros((), np.float64), "sum": np.full_like(p.payload, group["initial_accumulator_value"])}
 
     def update(self, options: dict[str, Any], p: Any, g: Any, state: dict[str, Any]) -> Update:
         """One parameter."""

@@ -75,7 +75,7 @@ class Adam(Optimizer):
     def initial_state(self, group: Group, p: Any) -> dict[str, np.ndarray]:
         """Step count, first and second moment, and the second one's maximum."""
         names = ("exp_avg", "exp_avg_sq", *(("max_exp_avg_sq",) if group["amsgrad"] else ()))
-        return {"step": np.zeros((), np.float64), **{name: np.zeros_like(p.data) for name in names}}
+        return {"step": np.zeros((), np.float64), **{name: np.zeros_like(p.payload) for name in names}}
 
     def update(self, options: dict[str, Any], p: Any, g: Any, state: dict[str, Any]) -> Update:
         """One parameter."""

@@ -150,13 +150,13 @@ class FusedStep:
 
     def run(self, optimizer: Optimizer, group: Group, active: list[Active]) -> list[Active]:
         """Update parameters; those are left of which an array is not contiguous or overlaps another one."""
-        numbers = [x.data for parts in group.numbers.values() for x in parts]
+        numbers = [x.payload for parts in group.numbers.values() for x in parts]
         left: list[Active] = []
         for i in range(0, len(active), CHUNK):
             chunk = active[i : i + CHUNK]
             arrays: list[Any] = []
             for p, g, state in chunk:
-                arrays += (p.data, g.data, *[x.data for x in state.values()])
+                arrays += (p.payload, g.payload, *[x.payload for x in state.values()])
             if not self._run_chunk(optimizer, group, chunk, arrays + numbers):
                 left += chunk
         if len(left) < len(active):
@@ -187,7 +187,7 @@ class FusedStep:
             kind = (p.dtype, *(x.shape == p.shape for x in state.values()))
             if kind not in addresses:
                 addresses[kind] = compile_kernel(*update_source(optimizer, group, entry))
-            calls.append((addresses[kind], slots, p.data.size))
+            calls.append((addresses[kind], slots, p.payload.size))
         numbers = [plan.add_array(x.dtype, x.shape) for parts in group.numbers.values() for x in parts]
         for address, slots, size in calls:
             plan.add_call(address, [*slots, *numbers], [size])
@@ -195,7 +195,7 @@ class FusedStep:
 
     def written_arrays(self) -> list[np.ndarray]:
         """The memory that steps write."""
-        return [x.data for written in self._written.values() for x in written]
+        return [x.payload for written in self._written.values() for x in written]
 
 
 __all__ = ["FusedStep", "update_source"]

@@ -75,7 +75,7 @@ class Group(MutableMapping[str, Any]):
         if parts is None:
             return self.fixed[key] if key in self.fixed else self.extra[key]
         traced = mode.current_trace() is not None
-        values = tuple(x if traced else x.data.item() for x in parts)
+        values = tuple(x if traced else x.payload.item() for x in parts)
         return values if len(values) > 1 else values[0]
 
     def __setitem__(self, key: str, value: Any) -> None:
@@ -91,7 +91,7 @@ class Group(MutableMapping[str, Any]):
                 raise ArgumentError(f"option {key!r} is set to a number inside a traced function, which would run once "
                                     "per trace: set it outside, or to a tensor")  # fmt: skip
             else:
-                x.data[...] = new
+                x.payload[...] = new
         if key not in self.numbers and key not in self.fixed:
             self.extra[key] = value
 
@@ -188,7 +188,7 @@ class Optimizer:
             for name, value in self.initial_state(group, p).items():
                 buffer = self.state[p][name] = Buffer(value)
                 buffer.name = f"{getattr(p, 'name', '') or 'parameter'}.{name}"
-        self._groups.data = np.zeros(len(self.param_groups), np.bool_)
+        self._groups.payload = np.zeros(len(self.param_groups), np.bool_)
 
     def check(self, group: Group) -> None:
         """Refuse options outside their range."""
@@ -256,7 +256,7 @@ class Optimizer:
         position = {p: i for i, p in enumerate(self.state)}
         groups = [{**{k: v for k, v in group.items() if k != "params"}, "params": [position[p] for p in group.params]}
                   for group in self.param_groups]  # fmt: skip
-        states = {i: {n: b.data.copy() for n, b in self.state[p].items()} for p, i in position.items()}
+        states = {i: {n: b.payload.copy() for n, b in self.state[p].items()} for p, i in position.items()}
         return {"state": {i: s for i, s in states.items() if s}, "param_groups": groups}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
@@ -284,7 +284,7 @@ class Optimizer:
             for p, i in zip(group.params, other["params"], strict=True):
                 arrays += self._fitting(group, p, state_dict["state"].get(i, {}))
         for buffer, value in arrays:
-            np.copyto(buffer.data, value)
+            np.copyto(buffer.payload, value)
         for group, other in zip(self.param_groups, saved, strict=True):
             group.update({name: value for name, value in other.items() if name != "params"})
 

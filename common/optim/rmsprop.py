@@ -59,7 +59,7 @@ class RMSprop(Optimizer):
         names = ["square_avg"]
         names += ["momentum_buffer"] if group["momentum"] else []
         names += ["grad_avg"] if group["centered"] else []
-        return {"step": np.zeros((), np.float64), **{name: np.zeros_like(p.data) for name in names}}
+        return {"step": np.zeros((), np.float64), **{name: np.zeros_like(p.payload) for name in names}}
 
     def update(self, options: dict[str, Any], p: Any, g: Any, state: dict[str, Any]) -> Update:
         """One parameter."""

@@ -71,7 +71,7 @@ class SGD(Optimizer):
         if not group["momentum"]:
             return {}
         count = {"step": np.zeros((), np.int64)} if group["dampening"] else {}
-        return {"momentum_buffer": np.zeros_like(p.data), **count}
+        return {"momentum_buffer": np.zeros_like(p.payload), **count}
 
     def update(self, options: dict[str, Any], p: Any, g: Any, state: dict[str, Any]) -> Update:
         """One parameter."""

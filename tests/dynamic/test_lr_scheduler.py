@@ -171,7 +171,7 @@ def test_a_compiled_step_reads_the_rate_and_is_traced_once():
         for _ in range(6):
             program(np.float32([3, -1]))
             scheduler.step()
-        return p.data.tobytes(), len(getattr(program, "traces", [0]))
+        return p.payload.tobytes(), len(getattr(program, "traces", [0]))
 
     assert run(static) == run(tw)
     assert run(static)[1] == 1

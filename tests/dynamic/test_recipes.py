@@ -21,14 +21,14 @@ def draw(*shape, dtype=np.float32):
 
 
 OPERANDS = {
-    "strided": Tensor(draw(6, 8).data[::2, ::2]),
-    "transposed": Tensor(draw(4, 3).data.T),
+    "strided": Tensor(draw(6, 8).payload[::2, ::2]),
+    "transposed": Tensor(draw(4, 3).payload.T),
     "row": draw(4),
     "column": draw(3, 1),
     "0-d": Tensor(np.array(1.5, np.float32)),
     "float64": draw(3, 4, dtype=np.float64),
     "0-d float64": Tensor(np.array(2.5)),
-    "parameter": tw.nn.Parameter(draw(3, 4).data),
+    "parameter": tw.nn.Parameter(draw(3, 4).payload),
 }
 PROGRAMS = {
     "arithmetic": lambda a, b: (a + b) * (a - b) / (b * b + 1.5),
@@ -51,13 +51,13 @@ def results(operands, program, dense=False):
     """The bits of value and gradients."""
     leaves = []
     for x in operands:
-        array = np.ascontiguousarray(x.data).reshape(x.data.shape) if dense else x.data
+        array = np.ascontiguousarray(x.payload).reshape(x.payload.shape) if dense else x.payload
         leaves.append(Tensor(array, requires_grad=True))
     y = program(*leaves)
     y.sum().backward()
     grads = [leaf.grad for leaf in leaves]
     assert [(g.shape, g.dtype) for g in grads] == [(leaf.shape, leaf.dtype) for leaf in leaves]
-    return [x.data.tobytes() for x in (y, *grads)]
+    return [x.payload.tobytes() for x in (y, *grads)]
 
 
 def check(operands, program):

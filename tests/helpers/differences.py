@@ -54,16 +54,16 @@ def check_gradient(f: Callable[..., Any], arrays: Sequence[np.ndarray], what: st
     else:
         grads = (None,) * len(inputs)
     moved = [d for d in directions if d is not None]
-    ours = sum(float((g.data * d).sum()) for g, d in zip(grads, moved, strict=True) if g is not None)
+    ours = sum(float((g.payload * d).sum()) for g, d in zip(grads, moved, strict=True) if g is not None)
 
     def at(step: float) -> float:
         points = [x if d is None else x + step * d for x, d in zip(arrays, directions, strict=True)]
-        return float(value(*[Tensor(np.asarray(x), requires_grad=x.dtype.kind == "f") for x in points]).data)
+        return float(value(*[Tensor(np.asarray(x), requires_grad=x.dtype.kind == "f") for x in points]).payload)
 
     # Richardson: the error is O(STEP^4)
     wide, narrow = (at(2 * STEP) - at(-2 * STEP)) / (4 * STEP), (at(STEP) - at(-STEP)) / (2 * STEP)
     expected = (4 * narrow - wide) / 3
-    scale = max(1.0, abs(expected), abs(float(y.data)))
+    scale = max(1.0, abs(expected), abs(float(y.payload)))
     assert abs(ours - expected) <= 2e-8 * scale / min(1, STEP * 1e5), f"{what}: {ours!r}, differences say {expected!r}"
 
 

@@ -56,7 +56,7 @@ class Derivatives:
             return Tensor(drawn[-1])
 
         results = self._run([Tensor(x) for x in arrays], draw)
-        return [x if x is None else x.data for x in results], drawn
+        return [x if x is None else x.payload for x in results], drawn
 
     def _replay(self, *operands: Any) -> Any:
         rest = iter(operands[self.count :])
@@ -103,4 +103,4 @@ def cotangent(rng: np.random.Generator, shape: Any, dtype: Any) -> np.ndarray:
 
 def payload(x: Any) -> Any:
     """The array of a tensor, an array as it is."""
-    return x.data if isinstance(x, TensorBase) else x
+    return x.payload if isinstance(x, TensorBase) else x

@@ -39,7 +39,7 @@ def special(rng, shape, dtype):
 
 
 def states(optimizer, parameters):
-    return [b.data.copy() for p in parameters for b in (p, *optimizer.state[p].values())]
+    return [b.payload.copy() for p in parameters for b in (p, *optimizer.state[p].values())]
 
 
 def compiled_run(name, options, dtype):
@@ -104,7 +104,7 @@ def trained(tw, change):
     for number in range(6):
         step(np.float32([1, 2]))
         change(optimizer, b, number)
-        yield [a.data.copy(), b.data.copy()]
+        yield [a.payload.copy(), b.payload.copy()]
     yield getattr(step, "traces", None)
 
 
@@ -144,10 +144,10 @@ def test_arrays_that_a_plan_refuses_are_left_to_ops():
 
 def test_a_gradient_that_is_the_parameters_own_memory():
     p, q = (dynamic.nn.Parameter(np.float32([1, 2])) for _ in range(2))
-    p.grad, q.grad = dynamic.Tensor(p.data), dynamic.tensor(np.float32([1, 2]))
+    p.grad, q.grad = dynamic.Tensor(p.payload), dynamic.tensor(np.float32([1, 2]))
     for x in (p, q):
         dynamic.optim.SGD([x], lr=0.5, momentum=0.5, nesterov=True).step()
-    assert_same_bits(p.data, q.data, "p.grad shares memory with p")
+    assert_same_bits(p.payload, q.payload, "p.grad shares memory with p")
 
 
 def test_a_step_counts_as_a_write():
@@ -188,7 +188,11 @@ def clipped(tw, clip):
     for _ in range(5):
         result = step(x)
         result = np.asarray(result.detach() if hasattr(result, "detach") else result)
-        yield [result, *(p.data.copy() for p in model.parameters()), *(p.grad.data.copy() for p in model.parameters())]
+        yield [
+            result,
+            *(p.payload.copy() for p in model.parameters()),
+            *(p.grad.payload.copy() for p in model.parameters()),
+        ]
 
 
 CLIPS: dict[str, Any] = {

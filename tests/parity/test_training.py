@@ -231,9 +231,9 @@ def run(tw, build, steps=3):
     for number in range(steps):
         returned = step(X * (number + 1))
         values = returned if isinstance(returned, tuple) else (returned,)
-        arrays = {f"result {i}": v.data if isinstance(v, TensorBase) else v for i, v in enumerate(values)}
-        arrays |= {f"state {i}": x.data.copy() for i, x in enumerate(state)}
-        arrays |= {f"gradient {i}": x.grad.data.copy() for i, x in enumerate(state) if x.grad is not None}
+        arrays = {f"result {i}": v.payload if isinstance(v, TensorBase) else v for i, v in enumerate(values)}
+        arrays |= {f"state {i}": x.payload.copy() for i, x in enumerate(state)}
+        arrays |= {f"gradient {i}": x.grad.payload.copy() for i, x in enumerate(state) if x.grad is not None}
         yield arrays
 
 

@@ -47,7 +47,7 @@ def test_random_writes_leave_the_interpreters_state(random, length, fuse):
     arrays = [rng.normal(size=shape).astype(np.float32) for shape in shapes]
     trace = Trace("program")
     with mode.activate_trace(trace):
-        values = [trace.argument(i, x, ("test.py", i, "program")).data for i, x in enumerate(arrays)]
+        values = [trace.argument(i, x, ("test.py", i, "program")).payload for i, x in enumerate(arrays)]
         draw = Draw(random.randrange, values)
         for _ in range(length):
             draw.step()

@@ -28,7 +28,7 @@ def plan_of(program, arrays, states):
 
     trace = Trace("program")
     with mode.activate_trace(trace):
-        values = [trace.argument(i, x, ("test.py", 7, "program")).data for i, x in enumerate(arrays)]
+        values = [trace.argument(i, x, ("test.py", 7, "program")).payload for i, x in enumerate(arrays)]
         outputs, new = program(*values)
     effects = [Effect(s, v) for s, v in zip(values[len(values) - states :], new, strict=True)]
     env = {("in", i, axis): n for i, x in enumerate(arrays) for axis, n in enumerate(x.shape)}
@@ -193,7 +193,7 @@ def test_new_sizes_compile_nothing(monkeypatch):
 
 def test_a_node_without_a_kernel_is_named():
     trace = Trace("program")
-    x = trace.argument(0, floats(3), ("here.py", 3, "program")).data
+    x = trace.argument(0, floats(3), ("here.py", 3, "program")).payload
     node = Node(1, _NoKernel, (x,), {}, (x.spec,), ("here.py", 12, "program"))
     with pytest.raises(CompileError, match=r"mystery at here\.py:12"):
         static_compile.compile_graph(Graph([x], [x.node, node], [node.outputs[0]], []))
@@ -220,4 +220,4 @@ def test_gradients_are_not_copied_where_only_this_engine_is_imported(monkeypatch
     step(x)
     assert type(w.grad) is Buffer
     assert not w.grad.requires_grad
-    assert_same_bits(w.grad.data, expected, "gradient")
+    assert_same_bits(w.grad.payload, expected, "gradient")
