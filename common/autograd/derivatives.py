@@ -11,7 +11,7 @@ from common import mode
 from common.autograd.recorded import GradientEdge
 from common.autograd.tape import Node, backward_pass
 from common.autograd.unused import refuse_unused, require_grad, unused
-from common.errors import GradientError, ShapeError
+from common.errors import ArgumentError, GradientError, ShapeError
 from common.frames import user_frame
 from common.ops.arithmetic import ones_like, zeros_like
 from common.ops.cast import to
@@ -29,7 +29,7 @@ def backward(
 
     Parameters
     ----------
-    tensors : a tensor or a sequence of them, the roots.
+    tensors : a tensor or a sequence of them, the roots; or `GradientEdge`s, which need a cotangent.
     grad_tensors : their cotangents, of their shapes; None for scalars means 1.
     retain_graph : keep saved values for another pass; by default as `create_graph`.
     create_graph : record the backward pass itself, so that gradients can be differentiated.
@@ -49,7 +49,7 @@ def backward(
         if not targets:
             raise GradientError("`inputs` argument to `backward` cannot be empty.")
         require_grad(targets)
-        wanted = {x.edge: x for x in targets}
+        wanted = {x.edge: _accumulating(x) for x in targets}
     seen = {id(x.payload if isinstance(x, TensorBase) else x) for x in _as_tuple(grad_tensors)}
 
     def deposit(leaf: Any, total: Any) -> bool:
@@ -64,6 +64,18 @@ def backward(
 
     for edge, total in _run(roots, grad_tensors, create_graph, retain, wanted and set(wanted), deposit=deposit).items():
         deposit(edge, total)
+
+
+def _accumulating(x: Any) -> Any:
+    """The tensor into whose `.grad` an input's gradient goes."""
+    if isinstance(x, TensorBase):
+        return x
+    if not isinstance(x.edge, TensorBase):
+        raise GradientError(
+            f"`inputs` of `backward` holds a GradientEdge to {x.node.name()}, which has no .grad: pass the tensor, or "
+            "call autograd.grad"
+        )
+    return x.edge
 
 
 def _own(total: np.ndarray, seen: set[int]) -> np.ndarray:
@@ -90,7 +102,7 @@ def grad(
     grad_outputs: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
-    allow_unused: bool = False,
+    allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
 ) -> tuple[Any, ...]:
@@ -100,13 +112,15 @@ def grad(
     ----------
     outputs, grad_outputs : roots and their cotangents, see `backward`.
     inputs : a tensor or a sequence of them, leaves or results of recorded ops; or a `GradientEdge`.
-    allow_unused : give None for inputs that the outputs do not depend on, instead of raising.
+    allow_unused : give None for inputs that the outputs do not depend on, instead of raising; by default as
+        `materialize_grads`.
     is_grads_batched : cotangents have a leading dimension, and so do the gradients: one pass for each.
     materialize_grads : give zeros for such inputs.
 
     Raises
     ------
     GradientError : an input does not require grad, or is not used in the graph.
+    ArgumentError : `allow_unused` is False although `materialize_grads` is True.
 
     Examples
     --------
@@ -115,6 +129,11 @@ def grad(
     >>> grad((x * x).sum(), x)
     (tensor([4., 6.]),)
     """
+    if materialize_grads and allow_unused is False:
+        raise ArgumentError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
+        )
+    allow_unused = materialize_grads if allow_unused is None else allow_unused
     if is_grads_batched:
         return _batched(outputs, inputs, grad_outputs, create_graph, allow_unused, materialize_grads)
     targets = _as_tuple(inputs)
@@ -129,7 +148,7 @@ def grad(
         total = totals.get(x.edge)
         if total is None and materialize_grads:
             with mode.no_grad():
-                total = zeros_like(x)
+                total = zeros_like(_with_shape(x))
         if total is None and not allow_unused:
             raise unused(roots, targets, [x for x in targets if totals.get(x.edge) is None], order or [])
         out.append(total if total is None or isinstance(total, TensorBase) else wrap(_array(total)))
@@ -149,7 +168,8 @@ def _batched(outputs: Any, inputs: Any, cotangents: Any, create_graph: bool, *op
     for i in range(count):
         row = tuple(None if batch is None else batch[i] for batch in batches)
         allow_unused, materialize = options
-        rows.append(grad(outputs, inputs, row, True, create_graph, allow_unused, materialize_grads=materialize))
+        unused = None if materialize else allow_unused
+        rows.append(grad(outputs, inputs, row, True, create_graph, unused, materialize_grads=materialize))
     return tuple(None if column[0] is None else stack(column) for column in zip(*rows, strict=True))
 
 
@@ -212,9 +232,9 @@ def _run(
         raise GradientError(f"got {len(roots)} tensors and {len(given)} gradients")
     trace = mode.current_trace()
     for position, (root, cotangent) in enumerate(zip(roots, given)):
-        if not isinstance(root, TensorBase) or root.edge is None:
+        if not isinstance(root, (TensorBase, GradientEdge)) or root.edge is None:
             raise GradientError(f"element {position} of tensors does not require grad and does not have a grad_fn")
-        seed = _seed(root, cotangent)
+        seed = _seed(root if isinstance(root, TensorBase) else _with_shape(root, cotangent), cotangent)
         payload = seed.payload if isinstance(seed, TensorBase) and trace is None else seed
         if create_graph:
             payload = seed if isinstance(seed, TensorBase) else wrap(seed)
@@ -231,6 +251,19 @@ def _run(
             order=order,
             deposit=deposit,
         )
+
+
+def _with_shape(x: Any, cotangent: Any = None) -> Any:
+    """A tensor that has the shape and dtype of what an edge stands for: the leaf, or the cotangent."""
+    if isinstance(x, TensorBase):
+        return x
+    if isinstance(x.edge, TensorBase):
+        return x.edge
+    if cotangent is None:
+        raise GradientError(
+            f"a GradientEdge to {x.node.name()} does not know its tensor's shape: pass a gradient of that shape"
+        )
+    return cotangent if isinstance(cotangent, TensorBase) else wrap(np.asarray(cotangent))
 
 
 def _seed(root: TensorBase, cotangent: Any) -> Any:

@@ -97,7 +97,7 @@ def _needed(node: Node) -> Iterator[np.ndarray]:
     if op.kind == "function":
         yield from (x.payload for x in saved if x is not None and isinstance(x.payload, np.ndarray))
         return
-    needed = _positions_read(op, op.rules, tuple([edge is not None for edge in node.edges]))
+    needed = positions_read(op, op.rules, tuple([edge is not None for edge in node.edges]))
     for position in needed:
         x = saved[position]
         if isinstance(x, np.ndarray):
@@ -107,7 +107,7 @@ def _needed(node: Node) -> Iterator[np.ndarray]:
 
 
 @cache
-def _positions_read(op: Op, rules: tuple[Any, ...], wanted: tuple[bool, ...]) -> tuple[int, ...]:
+def positions_read(op: Op, rules: tuple[Any, ...], wanted: tuple[bool, ...]) -> tuple[int, ...]:
     """Positions among the saved values that the rules of the wanted operands name.
 
     Parameters

@@ -135,14 +135,22 @@ def is_anomaly_enabled() -> bool:
 
 
 class Packed:
-    """Saved values of a node after pack hooks; `open` gives them back."""
+    """Saved values of a node after pack hooks; `open` gives them back.
+
+    Parameters
+    ----------
+    values : what the node saves.
+    hooks : a pair of functions that pack and unpack.
+    only : the position of the one value to pack; None for all.
+    """
 
     __slots__ = ("_unpack", "_values")
 
-    def __init__(self, values: tuple[Any, ...], hooks: tuple[Any, Any]) -> None:
+    def __init__(self, values: tuple[Any, ...], hooks: tuple[Any, Any], only: int | None = None) -> None:
         pack, self._unpack = hooks
+        chosen = [isinstance(x, np.ndarray) and only in (None, i) for i, x in enumerate(values)]
         with mode.no_grad():
-            self._values = [(True, pack(wrap(x))) if isinstance(x, np.ndarray) else (False, x) for x in values]
+            self._values = [(c, pack(wrap(x)) if c else x) for c, x in zip(chosen, values, strict=True)]
 
     @property
     def unpacked(self) -> tuple[Any, ...]:
@@ -176,9 +184,14 @@ def watch(op: Op, payloads: list[Any], y: Any, node: Node | None) -> None:
             f"{[np.shape(x) for x in payloads]}"
         )
     if node is not None and packers.get() and type(node.saved) is tuple and node.saved:
-        node.saved = Packed(node.saved, packers.get()[-1])
-        inner = node.backward
-        node.backward = lambda saved, attrs, g, needs: inner(saved.open(), attrs, g, needs)
+        pack_saved(node, packers.get()[-1])
+
+
+def pack_saved(node: Node, hooks: tuple[Any, Any], only: int | None = None) -> None:
+    """Send the saved values of a node, or one of them, through a pair of hooks."""
+    node.saved = Packed(node.saved, hooks, only)
+    inner = node.backward
+    node.backward = lambda saved, attrs, g, needs: inner(saved.open(), attrs, g, needs)
 
 
 def check_contributions(node: Node, contributions: tuple[Any, ...], g: Any) -> None:

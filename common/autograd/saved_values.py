@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from common.autograd.mutation import positions_read
+from common.autograd.observe import pack_saved
 from common.autograd.tape import Node, freed
+from common.errors import GradientError
 from common.op import REGISTRY, Op
 from common.surface import RENAMED_IN
 from common.tensor import TensorBase, saved_tensors
@@ -23,21 +26,91 @@ def saved_names(op: Op) -> tuple[str, ...]:
     return tuple(public.get(name, name) for name in getattr(op, "saves", ()))
 
 
+class SavedTensor:
+    """The place of one saved value: PyTorch's ``_raw_saved_self`` and its like.
+
+    Parameters
+    ----------
+    node : that saves it.
+    position : among its saved values.
+    """
+
+    def __init__(self, node: Node, position: int) -> None:
+        self._node, self._position = node, position
+
+    def register_hooks(self, pack_hook: Any, unpack_hook: Any) -> None:
+        """Send the value through ``pack_hook(tensor)`` now, and ``unpack_hook(packed)`` when backward reads it.
+
+        Raises
+        ------
+        GraphFreedError : it is gone.
+        GradientError : values of the node have hooks already.
+        """
+        if self._node.saved is None:
+            raise freed(self._node)
+        if type(self._node.saved) is not tuple:
+            raise GradientError(
+                f"the saved values of {self._node.name()} have been registered with hooks already; they take one pair"
+            )
+        pack_saved(self._node, (pack_hook, unpack_hook), self._position)
+
+
+def _position(node: Node, name: str) -> int:
+    """Where a node saves the value of a name."""
+    names = saved_names(node.op)
+    if name not in names:
+        known = [f"_saved_{n}" for n in (*names, *getattr(node.op, "attrs", ()))]
+        raise AttributeError(f"{node.name()} has no attribute '_saved_{name}'; it saves {known}")
+    if node.saved is None:
+        raise freed(node)
+    return names.index(name)
+
+
+def _read(node: Node) -> tuple[int, ...]:
+    """Positions of the saved values that backward reads: an operand without gradient needs no rule."""
+    return positions_read(node.op, node.op.rules, tuple([edge is not None for edge in node.edges]))
+
+
 def _saved(name: str) -> property:
-    """A property for the saved value of a name: a tensor with its history, a number, or a shape."""
+    """A property for the saved value of a name: a tensor with its history, a number, a shape, or an attribute."""
 
     def get(node: Node) -> Any:
-        names = saved_names(node.op)
-        if name not in names:
-            known = [f"_saved_{n}" for n in names]
-            raise AttributeError(f"{node.name()} has no attribute '_saved_{name}'; it saves {known}")
-        if node.saved is None:
-            raise freed(node)
-        value = saved_tensors(node)[names.index(name)]
-        return value if isinstance(value, (TensorBase, tuple, bool, int, float)) else tuple(value)
+        if name in getattr(node.op, "attrs", ()) and name not in saved_names(node.op) and node.attrs is not None:
+            return node.attrs[name]
+        position = _position(node, name)
+        value = saved_tensors(node)[position]
+        if isinstance(value, TensorBase):
+            return value if position in _read(node) else None
+        return value if isinstance(value, (tuple, bool, int, float)) else tuple(value)
 
-    return property(get, doc=f"The saved value {name!r}, until a backward pass frees it.")
+    return property(
+        get, doc=f"The saved value {name!r}, until a backward pass frees it; None if that does not read it."
+    )
 
 
-for _name in {name for op in REGISTRY.values() for name in saved_names(op)}:
-    setattr(Node, f"_saved_{_name}", _saved(_name))
+def _raw(name: str) -> property:
+    return property(
+        lambda node: SavedTensor(node, _position(node, name)), doc=f"The place of the saved value {name!r}, for hooks."
+    )
+
+
+def _of_function(node: Node) -> tuple[Any, ...]:
+    """What a `Function` saved for its `backward`.
+
+    Raises
+    ------
+    AttributeError : the node is no Function's.
+    """
+    if node.op.kind != "function":
+        raise AttributeError(f"{node.name()} has no attribute 'saved_tensors'; only nodes of a Function have")
+    found: tuple[Any, ...] = node.attrs.saved_tensors
+    return found
+
+
+Node.saved_tensors = property(_of_function)  # type: ignore[attr-defined]
+for _op in list(REGISTRY.values()):
+    for _name in saved_names(_op):
+        setattr(Node, f"_saved_{_name}", _saved(_name))
+        setattr(Node, f"_raw_saved_{_name}", _raw(_name))
+    for _name in _op.attrs:
+        setattr(Node, f"_saved_{_name}", _saved(_name))

@@ -21,6 +21,7 @@ import numpy as np
 
 from common import mode
 from common.autograd.accumulate import accumulate_grad, register
+from common.autograd.node_names import node_name
 from common.dim import same_shape
 from common.errors import GraphFreedError
 from common.frames import locate
@@ -66,7 +67,7 @@ class Node:
 
     def name(self) -> str:
         """PyTorch's name of the node, e.g. ``MulBackward0``."""
-        return self.op.node_name
+        return node_name(self)
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:

@@ -87,7 +87,8 @@ def _reasons(roots: Sequence[Any], x: Any, order: Sequence[Node]) -> Iterator[st
         yield f"{passed[-1].name()} at {file}:{line} uses it, but no gradient comes that way."
         return
     node = x.grad_fn
-    if node is not None and all(root.grad_fn is None or root.grad_fn.number < node.number for root in roots):
+    made = [root.grad_fn if isinstance(root, TensorBase) else root.node for root in roots]
+    if node is not None and all(getattr(root, "number", -1) < node.number for root in made):
         file, line, _ = node.source
         yield (
             f"The input is the result of {node.name()} at {file}:{line}, which ran after the outputs were made: "
