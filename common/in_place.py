@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from common import eager, mode
+from common.autograd.inference import refuse_write
 from common.autograd.mutation import log_write
 from common.eager_kernels import compiled
 from common.eager_kinds import raise_status
@@ -38,6 +39,8 @@ def apply_in_place(op: Op, x: TensorBase, operands: Sequence[Any], attrs: Mappin
     ------
     GradientError, ShapeError, DTypeError : as `common.methods.assign`.
     """
+    if mode.inference_seen:
+        refuse_write(x, name)
     if has_history(x, *operands):
         return assign(x, op(x, *operands, **attrs), name)
     arrays = [np.asarray(o.payload if isinstance(o, TensorBase) else o) for o in operands]

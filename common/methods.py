@@ -10,6 +10,7 @@ import numpy as np
 from common import dtypes, mode, printing
 from common.autograd import derivatives as autograd
 from common.autograd import hooks
+from common.autograd.inference import refuse_write
 from common.autograd.mutation import log_write
 from common.autograd.views import rebind, require_writable
 from common.create import known_dtype, lift
@@ -153,6 +154,8 @@ def assign(self: TensorBase, value: Any, name: str, part: Any = None) -> TensorB
     GradientError : a leaf that requires grad, outside `no_grad`; or another tensor shows the same memory.
     ShapeError : the result does not have the tensor's shape.
     """
+    if mode.inference_seen:
+        refuse_write(self, name)
     recording, x, y = mode.is_grad_enabled(), self.payload, value.payload
     if not mode.tracing and part is None and not (recording and (self.requires_grad or value.requires_grad)):
         if type(x) is np.ndarray is type(y) and x.shape == y.shape and x.dtype == y.dtype:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
-from contextvars import ContextVar, Token
+from contextvars import ContextVar
 from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -42,8 +43,38 @@ class activate_trace:
         _trace.reset(self.token)
 
 
-class set_grad_enabled:
-    """Context manager and decorator that switches the recording of gradients.
+class Switch:
+    """Context manager, and decorator, that switches the recording of gradients.
+
+    A decorated generator or coroutine runs in the context whenever it goes on, and only then.
+
+    Parameters
+    ----------
+    mode : whether ops on tensors that require gradients are recorded.
+    """
+
+    def __init__(self, mode: bool) -> None:
+        self.mode = bool(mode)
+        self._before: list[bool] = []
+
+    def __enter__(self) -> None:
+        self._before.append(grad_mode.get())
+        grad_mode.set(self.mode)
+
+    def __exit__(self, *exc: object) -> None:
+        grad_mode.set(self._before.pop())
+
+    def _again(self) -> Switch:
+        """Another context of the same kind: every call of a decorated function has its own."""
+        return Switch(self.mode)
+
+    def __call__(self, function: F) -> F:
+        """Decorate: every call of `function` runs in a context of its own."""
+        return decorated(function, self._again)
+
+
+class set_grad_enabled(Switch):
+    """Switch the recording of gradients at once; as a context manager, until the end of the block; or as a decorator.
 
     Parameters
     ----------
@@ -57,37 +88,36 @@ class set_grad_enabled:
     """
 
     def __init__(self, mode: bool) -> None:
-        self.mode = bool(mode)
-        self._tokens: list[Token[bool]] = []
+        super().__init__(mode)
+        self._before.append(grad_mode.get())
+        grad_mode.set(self.mode)
 
     def __enter__(self) -> None:
-        self._tokens.append(grad_mode.set(self.mode))
-
-    def __exit__(self, *exc: object) -> None:
-        grad_mode.reset(self._tokens.pop())
+        grad_mode.set(self.mode)
 
     def __call__(self, function: F) -> F:
-        """Decorate: every call of `function` runs in a context of its own."""
-        mode = self.mode
-
-        @functools.wraps(function)
-        def wrapper(*args: Any, **kwargs: Any) -> Any:
-            with set_grad_enabled(mode):
-                return function(*args, **kwargs)
-
-        return wrapper  # type: ignore[return-value]
+        """Decorate: nothing is switched until `function` is called."""
+        self.__exit__()
+        return super().__call__(function)
 
 
-class no_grad(set_grad_enabled):
+class _Decorating(type):
+    """Makes ``@no_grad`` the same as ``@no_grad()``."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1 and not kwargs and callable(args[0]) and not isinstance(args[0], bool):
+            return super().__call__()(args[0])
+        return super().__call__(*args, **kwargs)
+
+
+class no_grad(Switch, metaclass=_Decorating):
     """Context manager and decorator: ops inside are not recorded."""
 
-    def __init__(self, function: Callable[..., Any] | None = None) -> None:
+    def __init__(self) -> None:
         super().__init__(False)
-        if function is not None:
-            raise TypeError("no_grad is used as `@no_grad()` or `with no_grad():`")
 
 
-class enable_grad(set_grad_enabled):
+class enable_grad(Switch, metaclass=_Decorating):
     """Context manager and decorator: ops inside are recorded, also within `no_grad`."""
 
     def __init__(self) -> None:
@@ -95,10 +125,16 @@ class enable_grad(set_grad_enabled):
 
 
 _inference: ContextVar[bool] = ContextVar("twingrad_inference_mode", default=False)
+#: Whether there may be inference tensors: only then anybody looks for them.
+inference_seen = False
+#: Called when the mode is entered first.
+on_inference: list[Callable[[], None]] = []
 
 
-class inference_mode(set_grad_enabled):
-    """Context manager and decorator for programs that never ask for a gradient; records as little as `no_grad`.
+class inference_mode(Switch, metaclass=_Decorating):
+    """Context manager and decorator for programs that never ask for a gradient.
+
+    What is made inside is marked, see `Tensor.is_inference`: outside it is neither saved for backward nor overwritten.
 
     Parameters
     ----------
@@ -106,8 +142,8 @@ class inference_mode(set_grad_enabled):
 
     Notes
     -----
-    PyTorch refuses to record tensors made in this mode later on. Here they are plain tensors, as those of `no_grad`:
-    a mark on each would cost time in every program.
+    Nothing is recorded, as under `no_grad`. Marking takes ops the general path, so many ops on small tensors are
+    slower here than under `no_grad`; programs without this mode pay nothing for it.
 
     Examples
     --------
@@ -116,32 +152,96 @@ class inference_mode(set_grad_enabled):
     (True, False)
     """
 
-    def __new__(cls, mode: Any = True) -> Any:
-        """The context; used as ``@inference_mode``, the decorated function."""
-        return object.__new__(cls) if isinstance(mode, bool) else cls()(mode)
-
-    def __init__(self, mode: Any = True) -> None:
+    def __init__(self, mode: bool = True) -> None:
         super().__init__(not mode)
-        self._inference: list[Token[bool]] = []
+        self._outer: list[bool] = []
 
     def __enter__(self) -> None:
-        self._inference.append(_inference.set(not self.mode))
+        global inference_seen, tracing
+        enabled = not self.mode
+        self._outer.append(_inference.get())
+        _inference.set(enabled)
+        if enabled:
+            if not inference_seen:
+                inference_seen = True
+                for call in on_inference:
+                    call()
+            tracing += 1
         super().__enter__()
 
     def __exit__(self, *exc: object) -> None:
+        global tracing
         super().__exit__(*exc)
-        _inference.reset(self._inference.pop())
+        if not self.mode:
+            tracing -= 1
+        _inference.set(self._outer.pop())
 
-    def __call__(self, function: F) -> F:
-        """Decorate: every call of `function` runs in a context of its own."""
-        enabled = not self.mode
+    def _again(self) -> Switch:
+        again: Switch = inference_mode(not self.mode)
+        return again
+
+
+def decorated(function: F, context: Callable[[], Any]) -> F:
+    """A function whose every call, or step, runs in a context of its own.
+
+    Parameters
+    ----------
+    function : plain, a generator, a coroutine, or an asynchronous generator.
+    context : makes the context.
+    """
+    wrapper: Any
+    if inspect.isgeneratorfunction(function):
 
         @functools.wraps(function)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
-            with inference_mode(enabled):
+            with context():
+                inner = function(*args, **kwargs)
+                step = functools.partial(next, inner)
+            while True:
+                with context():
+                    try:
+                        given = step()
+                    except StopIteration as stopped:
+                        return stopped.value
+                try:
+                    sent = yield given
+                    step = functools.partial(inner.send, sent)
+                except GeneratorExit:
+                    with context():
+                        inner.close()
+                    raise
+                except BaseException as error:
+                    step = functools.partial(inner.throw, error)
+
+    elif inspect.iscoroutinefunction(function):
+
+        @functools.wraps(function)
+        async def wrapper(*args: Any, **kwargs: Any) -> Any:
+            with context():
+                return await function(*args, **kwargs)
+
+    elif inspect.isasyncgenfunction(function):
+
+        @functools.wraps(function)
+        async def wrapper(*args: Any, **kwargs: Any) -> Any:
+            inner = function(*args, **kwargs)
+            while True:
+                with context():
+                    try:
+                        given = await anext(inner)
+                    except StopAsyncIteration:
+                        return
+                yield given
+
+    else:
+
+        @functools.wraps(function)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            with context():
                 return function(*args, **kwargs)
 
-        return wrapper  # type: ignore[return-value]
+    made: F = wrapper
+    return made
 
 
 def is_inference_mode_enabled() -> bool:

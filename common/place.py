@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from common import mode
+from common.autograd import inference
 from common.autograd.views import leave_family
 from common.create import to_array
 from common.errors import ArgumentError, DTypeError, GradientError
@@ -17,7 +18,10 @@ def detach(self: TensorBase) -> TensorBase:
     """The same elements without history; shares memory."""
     trace = mode.current_trace()
     if trace is None:
-        return wrap(self.payload)
+        alias = wrap(self.payload)
+        if mode.inference_seen:
+            inference.mark(alias, inference.is_inference(self))
+        return alias
     alias = trace.wrap(trace.payload(self))
     trace.note_alias(alias, self)
     return alias
@@ -29,10 +33,15 @@ def requires_grad_(self: TensorBase, requires_grad: bool = True) -> TensorBase:
     Raises
     ------
     DTypeError : the dtype is not floating point.
-    GradientError : switching off for a tensor with history.
+    GradientError : switching off for a tensor with history, or on for an inference tensor outside its mode.
     """
     if requires_grad and self.dtype.kind != "f":
         raise DTypeError(f"only Tensors of floating point dtype can require gradients; this one is {self.dtype}")
+    if requires_grad and inference.is_inference(self) and not mode.is_inference_mode_enabled():
+        raise GradientError(
+            "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed. Make a clone to get "
+            "a normal tensor."
+        )
     if not requires_grad and self.grad_fn is not None:
         raise GradientError("you can only change requires_grad flags of leaf variables; use .detach() here")
     self._requires_grad = bool(requires_grad)
@@ -71,6 +80,7 @@ def _set_requires_grad(self: TensorBase, value: bool) -> None:
 
 
 METHODS: dict[str, Any] = {
+    "is_inference": inference.is_inference,
     "detach": detach,
     "detach_": detach_,
     "requires_grad_": requires_grad_,

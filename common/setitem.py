@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from common import eager
+from common import eager, mode
+from common.autograd.inference import refuse_write
 from common.autograd.mutation import log_write
 from common.elements import elements
 from common.frames import user_frame
@@ -47,6 +48,8 @@ def setitem(self: TensorBase, key: Any, value: Any) -> None:
     if selection.basic is not None:
         place(self.shape, selection.basic)  # refuses what is outside
     v = as_value(value, self.dtype)
+    if mode.inference_seen:
+        refuse_write(self, "setitem")
     if has_history(self, v):
         name = "index_put" if selection.placed else "slice_scatter"
         assign(self, _written(self, selection, v), name, _part_of(self, selection))

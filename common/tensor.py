@@ -122,6 +122,9 @@ class TensorBase:
         return record(op, operands, attrs)
 
 
+#: `common.autograd.inference`, which puts itself here.
+_inference: Any = None
+
 #: Notes that a result of a view op shows an operand's memory; `common.autograd.views` puts itself here.
 _note_view: Any = None
 
@@ -136,6 +139,8 @@ def wrap(payload: Any) -> TensorBase:
         return trace.wrap(payload)
     make: Any = eager_class or _no_engine()
     tensor: TensorBase = make(payload)
+    if mode.tracing and mode.is_inference_mode_enabled():
+        _inference.mark(tensor)
     return tensor
 
 
@@ -260,7 +265,11 @@ def record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
             for position, part in enumerate(tensors):
                 _note_view(operands[0], part, op, attrs, position)
         several = None
+        if mode.inference_seen:
+            _inference.mark_result(op, operands, tensors)
         if wanted and op.differentiable and _grad_enabled():
+            if mode.inference_seen:
+                _inference.refuse_saving(op, operands, edges)
             several = _attach(op, attrs, payloads, y, tensors, edges, found)
         if mode.tracing:
             _watch(op, payloads, y, several)
@@ -271,7 +280,11 @@ def record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     t._grad = None
     if op.kind == "view" and isinstance(operands[0], TensorBase):
         _note_view(operands[0], t, op, attrs)
+    if mode.inference_seen:
+        _inference.mark_result(op, operands, (t,))
     if wanted and found.recorded and _grad_enabled():
+        if mode.inference_seen:
+            _inference.refuse_saving(op, operands, edges)
         node = _new(Node)
         node.number = _next_number()
         node.op = op

@@ -17,7 +17,7 @@ import numpy as np
 from common import eager, eager_kernels, mode
 from common import tensor as base
 from common.apply import NO_ATTRS, Attrs
-from common.autograd import collector, tape
+from common.autograd import collector, inference, tape
 from common.autograd.tape import Edge, Node, next_number
 from common.create import to_array
 from common.dtypes import float32, float64
@@ -90,6 +90,12 @@ FLOATS: tuple[np.dtype, ...] = (float32, float64)
 
 #: What a number is on the tape: a tensor that takes no gradient.
 _NUMBER = Tensor(np.zeros(()))
+
+
+class InferenceTensor(Tensor):
+    """A tensor that was made under `inference_mode`, see `common.autograd.inference`."""
+
+    __slots__ = ()
 
 
 class _Short:
@@ -387,4 +393,7 @@ for _name, _method in _METHODS.items():
     setattr(Tensor, _name, _method)
     setattr(Leaf, _name, _method)  # outside a trace, methods of parameters are this engine's
 base.eager_class = Tensor
+inference.normal, inference.marked = Tensor, InferenceTensor
+_BINARY = [name for name in _METHODS if name not in (*_UNARY, "__neg__", "sum", "mean")]
+mode.on_inference.append(lambda: inference.look_at_operands((Tensor, Leaf), _BINARY))
 collector.install()

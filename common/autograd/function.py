@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from common import mode
+from common.autograd.inference import is_inference, saving
 from common.autograd.tape import Edge, Node, fit
 from common.errors import ArgumentError, GradientError, GraphFreedError, ShapeError
 from common.frames import user_frame
@@ -192,6 +193,8 @@ def _spec(x: Any) -> Spec | None:
 def _keep(x: Any, args: Sequence[Any], edges: list[Edge], outputs: Sequence[Any]) -> Any:
     if x is None:
         return None
+    if mode.inference_seen and is_inference(x):
+        raise saving("a Function")
     data = x.payload if mode.current_trace() is None else mode.current_trace().payload(x)
     for y, edge in zip(args, edges):
         if y is x:

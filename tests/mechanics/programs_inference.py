@@ -1,4 +1,6 @@
-"""`inference_mode`: what both frameworks promise of it."""
+"""`inference_mode`, and the tensors that are made in it."""
+
+import pytest
 
 
 def _leaf(tw, *values):
@@ -50,3 +52,91 @@ def an_exception_ends_it(tw):
         pass
     assert tw.is_grad_enabled()
     assert not tw.is_inference_mode_enabled()
+
+
+def results_are_marked(tw):
+    x = _leaf(tw, 1.0)
+    with tw.inference_mode():
+        y = x * 2
+        z = tw.ones(2)
+        assert (z + 1).is_inference()
+        assert z.exp().is_inference()
+        assert tw.cat([z, z]).is_inference()
+        assert not x.is_inference()
+    for t in (y, z, z[0], z.view(2, 1), z.detach()):
+        assert t.is_inference()
+        assert t.is_leaf
+    assert not (y * 3).is_inference()
+    assert not y.clone().is_inference()
+    assert not x.is_inference()
+    with tw.no_grad():
+        assert not (x * 2).is_inference()
+
+
+def views_of_normal_tensors_are_normal(tw):
+    n = tw.ones(2)
+    with tw.inference_mode():
+        assert not n[0].is_inference()
+        n.add_(1)
+    assert not n.is_inference()
+    assert n.tolist() == [2.0, 2.0]
+
+
+def they_are_not_saved_for_backward(tw):
+    x = _leaf(tw, 3.0)
+    p = tw.nn.Parameter(tw.tensor([3.0]))
+    with tw.inference_mode():
+        y = tw.tensor([2.0])
+    for leaf in (x, p):
+        for call in (
+            lambda a: a * y,
+            lambda a: y * a,
+            lambda a: tw.mul(a, y),
+            lambda a: a / y,
+            lambda a: (y * 1 + a) @ y,
+        ):
+            with pytest.raises(RuntimeError, match="Inference tensors cannot be saved for backward"):
+                call(leaf)
+    assert (x + y).requires_grad
+    (x * y.clone()).backward()
+    assert x.grad.tolist() == [2.0]
+    with tw.no_grad():
+        assert (x * y).tolist() == [6.0]
+
+
+def they_are_not_overwritten_outside(tw):
+    with tw.inference_mode():
+        y = tw.ones(2)
+        y.add_(1)
+        y[0] = 5.0
+    for write in (lambda: y.add_(1), lambda: y.zero_(), lambda: y.fill_(2), lambda: y.__setitem__(0, 1.0)):
+        with pytest.raises(RuntimeError, match="Inplace update to inference tensor outside InferenceMode"):
+            write()
+    with tw.inference_mode():
+        y.fill_(2)
+    assert y.tolist() == [2.0, 2.0]
+
+
+def they_do_not_require_grad_outside(tw):
+    with tw.inference_mode():
+        y = tw.ones(2)
+    with pytest.raises(RuntimeError, match="Setting requires_grad=True on inference tensor outside InferenceMode"):
+        y.requires_grad_()
+
+
+def functions_do_not_save_them_either(tw):
+    with tw.inference_mode():
+        y = tw.ones(1)
+
+    class Keep(tw.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.save_for_backward(y)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g, None
+
+    with pytest.raises(RuntimeError, match="Inference tensors cannot be saved for backward"):
+        Keep.apply(_leaf(tw, 1.0), y)
