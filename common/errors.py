@@ -10,7 +10,8 @@
     |-- IndexRangeError       IndexError, RuntimeError   an index outside its dimension
     |-- DivisionByZeroError   ZeroDivisionError, RuntimeError  integer division by zero
     |-- GradientError         RuntimeError               differentiation cannot go on
-    |   `-- GraphFreedError                              backward through a freed graph
+    |   |-- GraphFreedError                              backward through a freed graph
+    |   `-- GradcheckError                               derivatives that finite differences contradict
     |-- StateError            RuntimeError               parameters that do not fit, or have no engine
     |-- RegistrationError     KeyError, RuntimeError     a name that a module cannot give to its state
     |-- TraceError            TypeError                  a traced program asks for what only a run knows
@@ -58,6 +59,10 @@ class GradientError(TwingradError, RuntimeError):
 
 class GraphFreedError(GradientError):
     """Backward ran through a graph whose saved values are gone."""
+
+
+class GradcheckError(GradientError):
+    """A gradient differs from finite differences."""
 
 
 class StateError(TwingradError, RuntimeError):

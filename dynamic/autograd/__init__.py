@@ -2,19 +2,24 @@
 
 from common.autograd.derivatives import backward, grad
 from common.autograd.function import Function
+from common.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from common.autograd.observe import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
-from common.mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from common.mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from dynamic.autograd import function, functional, graph
 
 __all__ = [
     "Function",
+    "GradcheckError",
     "backward",
     "detect_anomaly",
     "enable_grad",
     "function",
     "functional",
     "grad",
+    "gradcheck",
+    "gradgradcheck",
     "graph",
+    "inference_mode",
     "is_anomaly_enabled",
     "is_grad_enabled",
     "no_grad",

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import dynamic as tw
-from common.autograd.gradcheck import gradcheck, gradgradcheck
 from common.errors import ArgumentError, DTypeError, GradientError, GraphFreedError
 
 rng = np.random.default_rng(0)
@@ -185,34 +184,3 @@ def test_integers_are_not_differentiated():
         tw.grad(lambda x: x)(tw.ones(2))
     with pytest.raises(ArgumentError, match="argnums"):
         tw.grad(cube, argnums=1)(tw.ones(2))
-
-
-# ------------------------------------------------------------------ the oracle itself
-
-
-def test_gradcheck_accepts_what_is_right():
-    def f(x, w):
-        return tw.nn.functional.log_softmax(tw.tanh(x) @ w, 1)
-
-    arrays = [rng.standard_normal((3, 4)), rng.standard_normal((4, 2))]
-    assert gradcheck(f, arrays)
-    assert gradgradcheck(f, arrays)
-
-
-def test_gradcheck_notices_a_wrong_element():
-    def f(x):
-        wrong = np.zeros(5)
-        wrong[3] = 1e-4
-        return x * x + x.detach() * wrong
-
-    with pytest.raises(GradientError, match="along a random direction"):
-        gradcheck(f, [rng.standard_normal(5)])
-
-
-def test_gradgradcheck_notices_a_wrong_second_derivative():
-    def f(x):
-        y = x.detach()
-        return x * (x.detach() * 1.0) + 0 * y  # derivative x, recorded as a constant
-
-    with pytest.raises(GradientError):
-        gradgradcheck(f, [rng.standard_normal(5)])
