@@ -18,10 +18,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from common.apply import apply
 from common.spec import Spec
+
+if TYPE_CHECKING:
+    from common.subgradients import Subgradient
 
 REGISTRY: dict[str, Op] = {}
 
@@ -70,12 +73,13 @@ class Op:
     oracle : the op on plain arrays, without a compiler, for the tests; kernel ops only.
     array : a view op on a numpy array.
     samples : ``samples(rng, dtype) -> list of (operands, attrs)`` for the generated tests.
+    subgradients : what it gives where it has no derivative, see `common.subgradients`.
     """
 
     __slots__ = (
         "name", "kind", "inputs", "spec", "rules", "node_name", "saves", "backward", "doc", "samples", "scalar",
         "result", "reduce", "strided", "native", "forward", "nout", "domain", "attrs", "saved_inputs", "saved_shapes",
-        "saves_output", "frees", "oracle", "array", "costly", "differentiable", "save", "refuses",
+        "subgradients", "saves_output", "frees", "oracle", "array", "costly", "differentiable", "save", "refuses",
     )  # fmt: skip
 
     rules: tuple[Rule | None, ...]
@@ -99,6 +103,7 @@ class Op:
     forward: Callable[..., Any] | None
     oracle: Callable[..., Any]
     array: Callable[..., Any]
+    subgradients: Sequence[Subgradient]
 
     def __init__(
         self,
@@ -200,7 +205,15 @@ def _generate_save(op: Op) -> Callable[[Sequence[Any], Any], tuple[Any, ...]]:
     return save
 
 
-_MAKERS: dict[str, Callable[[Op], Any]] = {"backward": _generate_backward, "save": _generate_save}
+def _subgradients(op: Op) -> Sequence[Subgradient]:
+    from common.subgradients import TABLE
+
+    return TABLE.get(op.name, ())
+
+
+_MAKERS: dict[str, Callable[[Op], Any]] = {
+    "backward": _generate_backward, "save": _generate_save, "subgradients": _subgradients,
+}  # fmt: skip
 
 
 def out_specs(result: Spec | tuple[Spec, ...]) -> tuple[Spec, ...]:

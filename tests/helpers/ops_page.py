@@ -7,6 +7,7 @@ from pathlib import Path
 import dynamic
 from common import surface
 from common.op import REGISTRY
+from common.subgradients import TABLE
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "ops.md"
 
@@ -52,6 +53,7 @@ def page() -> str:
     records = [[f"`{op.name}`", op.kind, ", ".join(op.inputs), ", ".join(op.attrs), op.doc] for op in ops]
     offered = sorted({**surface.FUNCTIONS, **surface.CREATION})
     functions = [[_signature(name), _summary(getattr(dynamic, name).__doc__)] for name in offered]
+    choices = [[f"`{name}`", each.where, each.choice] for name in sorted(TABLE) for each in TABLE[name]]
     return "\n".join([
         HEAD,
         "## Functions",
@@ -66,6 +68,12 @@ def page() -> str:
         "`split` and `unbind`, by the number of results, and `index_get1` and its kin, by the number of indices.",
         "",
         _table(["op", "kind", "operands", "attributes", "formula and derivative"], *records),
+        "## Subgradients",
+        "",
+        "What a gradient is where there is no derivative: at kinks, jumps, ties, and at the borders of a domain. The",
+        "choices are PyTorch's, except where the text says so; the record of an op has its own as `subgradients`.",
+        "",
+        _table(["op or function", "where", "gradient"], *choices),
     ])  # fmt: skip
 
 
