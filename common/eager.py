@@ -152,7 +152,8 @@ def first_backward(self: Recipe) -> Run:
             from common.straight import straight_backward
 
             self.backward = straight_backward(self, general) or general
-        return general(saved, attrs, g, needs) if calls == 1 else self.backward(saved, attrs, g, needs)
+        lines = self.backward  # this function itself, as long as another thread is writing the lines
+        return (general if calls == 1 or lines is backward else lines)(saved, attrs, g, needs)
 
     def general(saved: Any, attrs: Any, g: Any, needs: Any) -> tuple[Any, ...]:
         contributions = run_rules(op, saved, attrs, g, needs)

@@ -40,6 +40,7 @@ class AtOnce:
 
     def __init__(self) -> None:
         self.families: dict[int, Any] = {}
+        self.hooks = 0
         self.scope: list[str] = []
 
     def wrap(self, payload: Any) -> ArrayTensor:

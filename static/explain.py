@@ -25,6 +25,8 @@ class Explanation:
     groups : kernels, and why neighbours were not fused.
     retraces : why each trace after the first was made.
     plans : how many sizes have been planned.
+    hooks : how many hooks ran while it was traced. What they computed is part of the program; what else they did, such
+        as printing or appending to a list, is not repeated.
     """
 
     def __init__(self, function: Function) -> None:
@@ -43,12 +45,17 @@ class Explanation:
         self.groups: list[str] = [] if newest.program is None else list(newest.program.explain_lines())
         self.retraces = list(function.retraces)
         self.plans = function.plans_made
+        self.hooks = newest.trace.hooks
 
     def __str__(self) -> str:
         lines = [f"{self.name}: {self.traces} trace(s), {self.plans} plan(s)"]
         lines += [f"  {phase}: {seconds * 1e3:.1f} ms" for phase, seconds in self.seconds.items()]
         lines += [f"  pass {p.name}: {p.before} -> {p.after} nodes" for p in self.passes]
         lines.append(f"  graph: {self.nodes} nodes, {self.edges} edges, longest path of {self.depth} nodes")
+        if self.hooks:
+            lines.append(
+                f"  hooks: {self.hooks} ran while tracing; what they computed is recorded, their other effects are not"
+            )
         for title in ("captures", "guards", "groups", "retraces"):
             entries = getattr(self, title)
             lines += [f"{title}:" if entries else f"{title}: none", *(f"  {entry}" for entry in entries)]

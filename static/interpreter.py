@@ -27,12 +27,22 @@ def interpret(graph: Graph, arrays: Sequence[np.ndarray], env: Mapping[Any, int]
     The outputs, none of them sharing memory with another or with an input; effects are written to the state's
     arrays after everything has been computed.
     """
+    return finish(graph, evaluate(graph, arrays, env))
+
+
+def evaluate(graph: Graph, arrays: Sequence[np.ndarray], env: Mapping[Any, int]) -> dict[tuple[int, int], Any]:
+    """Every value of a graph, by its key."""
     values: dict[tuple[int, int], Any] = {v.key: x for v, x in zip(graph.inputs, arrays, strict=True)}
     for node in graph.nodes:
         if node.op is not None:
             results = _run_node(node, values, env)
             for value, result in zip(node.outputs, results, strict=True):
                 values[value.key] = result
+    return values
+
+
+def finish(graph: Graph, values: Mapping[tuple[int, int], Any]) -> list[np.ndarray]:
+    """The outputs of a graph, after its effects."""
     outputs = [np.array(values[v.key], order="C") for v in graph.outputs]
     writes = [(values[e.state.key], np.array(values[e.value.key])) for e in graph.effects]
     for target, new in writes:

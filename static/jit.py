@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from common import mode
+from common.autograd.observe import checking
 from common.diagnose import allocation_error, too_large
 from common.dtypes import SUPPORTED
 from common.errors import ArgumentError, DTypeError, GradientError, TraceError, TwingradError
@@ -71,6 +72,8 @@ class Function:
             if (profile := mode.profiling.get()) is not None:
                 with profile.span(self.__name__, "compiled", args):
                     return self._general(args, kwargs)
+            if checking.get():
+                return self._general(args, kwargs)
         if self._last is not None and not kwargs:
             traced, plan = self._last
             if not traced.trace.assumed or traced.state_objection() is None:
@@ -110,6 +113,8 @@ class Function:
                 self._by_call.pop(next(iter(self._by_call)), None)
             self._by_call[key] = hit
         traced, plan = hit
+        if mode.tracing and checking.get():
+            plan = traced.watched(leaves)
         if any(i in traced.written_leaves for i in copied):
             raise ArgumentError(
                 f"{self.__name__} writes to an argument that is not an array in native byte order: the "

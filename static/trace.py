@@ -65,6 +65,7 @@ class Trace:
     origin : the tape's node whose gradient rule is running; its line stands for the rule's nodes.
     fixed : argument position -> number, for number arguments that the program used as Python numbers.
     scope : where the next node is made: modules and composites, outermost first.
+    hooks : how many hooks of tensors, nodes and modules have run.
     inlines : whether composites are recorded as what they are made of.
     """
 
@@ -91,6 +92,7 @@ class Trace:
         self.families: dict[int, Family] = {}
         self.scope: list[str] = []
         self.origin: Any = None
+        self.hooks = 0
 
     # ------------------------------------------------------------------ building the graph
 
@@ -221,6 +223,8 @@ class Trace:
         if isinstance(x, Tracer):
             x.payload = value
         else:
+            if id(x) not in self._original:  # state that is written before it is read is captured all the same
+                self.payload(x)
             self._values[id(x)] = value
 
     def note_views(self, op: Op, attrs: Any, operands: Sequence[Any], results: Sequence[Tracer]) -> None:

@@ -113,6 +113,13 @@ class Traced:
             return lambda *arrays: interpret(self.graph, [np.asarray(x) for x in arrays], env)
         return self.program.plan(env)
 
+    def watched(self, leaves: Sequence[Any]) -> Callable[..., Any]:
+        """The program as it was traced, for the sizes of a call, which looks for results that are not finite."""
+        from static.anomaly import run_watched
+
+        env = self.env(leaves)
+        return lambda *arrays: run_watched(self.raw, [np.asarray(x) for x in arrays], env, self.name)
+
     def run(self, plan: Callable[..., Any], arrays: Sequence[Any], as_tensors: bool) -> Any:
         """Run a plan on the arguments' arrays."""
         return self.finish(plan(*arrays, *[x.payload for x in self.state]), as_tensors)

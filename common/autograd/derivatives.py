@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -86,14 +87,19 @@ def _own(total: np.ndarray, seen: set[int]) -> np.ndarray:
     return total
 
 
+#: Held while a total is added to `.grad`: threads that share a leaf add one after the other.
+_adding = RLock()
+
+
 def accumulate(leaf: TensorBase, total: TensorBase, create_graph: bool) -> None:
     """``.grad = old + total``, with the total alone where there is no old one."""
-    old = leaf.grad
-    if old is None:
-        leaf.grad = total
-    else:
-        with mode.set_grad_enabled(create_graph):
-            leaf.grad = old + total
+    with _adding:
+        old = leaf.grad
+        if old is None:
+            leaf.grad = total
+        else:
+            with mode.set_grad_enabled(create_graph):
+                leaf.grad = old + total
 
 
 def grad(

@@ -197,6 +197,13 @@ class _Handles(RemovableHandle):
 _running: ContextVar[Any] = ContextVar("twingrad_hooked_pass")
 
 
+def note_hook() -> None:
+    """Tell the trace that is open, if any, that a hook runs: it will not run again when the program does."""
+    trace = mode.current_trace()
+    if trace is not None:
+        trace.hooks += 1
+
+
 class HookedPass:
     """The hooks that one backward pass meets.
 
@@ -236,6 +243,7 @@ class HookedPass:
         return g.payload if trace is None else trace.payload(g)
 
     def _changed(self, hook: Hook, grad: Any) -> Any:
+        note_hook()
         new = hook(grad)
         if new is None:
             return grad
@@ -273,6 +281,7 @@ class HookedPass:
         if hooks is not None and hooks.before:
             grads = tuple(self._tensor(x) for x in (g if node.op.nout > 1 else (g,)))
             for hook in list(hooks.before.values()):
+                note_hook()
                 new = hook(grads)
                 grads = grads if new is None else tuple(new) if isinstance(new, (tuple, list)) else (new,)
             bare = tuple(self._payload(x) for x in grads)
@@ -295,6 +304,7 @@ class HookedPass:
         outputs = tuple(self._tensor(x) for x in (g if node.op.nout > 1 else (g,)))
         inputs = tuple(self._tensor(x) for x in contributions)
         for hook in list(hooks.after.values()):
+            note_hook()
             new = hook(inputs, outputs)
             if new is not None:
                 inputs = tuple(new) if isinstance(new, (tuple, list)) else (new,)

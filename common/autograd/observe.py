@@ -1,12 +1,14 @@
 """What watches the ops of a context as they run: hooks on saved values, profiles, the search for non-finite results.
 
 While something watches, ops take the general path (`mode.tracing` is not 0), so programs that nobody watches pay
-nothing. In a trace nothing is watched: there are no elements yet.
+nothing. Inside a traced function nothing is watched: there are no elements yet, and a warning says so. Around the call
+of a compiled function `detect_anomaly` has it run node by node, see `static.anomaly`.
 """
 
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable
 from contextvars import ContextVar, Token
 from typing import Any
@@ -27,11 +29,16 @@ checking: ContextVar[bool] = ContextVar("twingrad_anomaly", default=False)
 class Watching:
     """Context manager, and decorator, that sets a variable of the context while ops take the general path."""
 
+    #: What a user should know who opens one inside a traced function, where there is nothing to watch.
+    in_a_trace = ""
+
     def __init__(self, variable: ContextVar[Any], value: Callable[[], Any]) -> None:
         self._variable, self._value = variable, value
         self._tokens: list[Token[Any]] = []
 
     def __enter__(self) -> Any:
+        if self.in_a_trace and mode.current_trace() is not None:
+            warnings.warn(f"{type(self).__name__} inside a traced function {self.in_a_trace}", stacklevel=2)
         mode.tracing += 1
         self._tokens.append(self._variable.set(self._value()))
         return self
@@ -70,6 +77,10 @@ class saved_tensors_hooks(Watching):
     tensor([6.])
     """
 
+    in_a_trace = (
+        "packs nothing: the compiled program decides what is kept, and where. Run the function under `dynamic`."
+    )
+
     def __init__(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
         super().__init__(packers, lambda: (*packers.get(), (pack_hook, unpack_hook)))
 
@@ -95,6 +106,8 @@ class detect_anomaly(Watching):
         ...
     common.errors.GradientError: Function 'SqrtBackward0' returned inf values in its 0th output...
     """
+
+    in_a_trace = "watches nothing, as there are no elements yet: put it around the call of the compiled function."
 
     def __init__(self, check_nan: bool = True) -> None:
         super().__init__(checking, lambda: bool(check_nan))
@@ -177,10 +190,10 @@ def watch(op: Op, payloads: list[Any], y: Any, node: Node | None) -> None:
     profile = mode.profiling.get()
     if profile is not None:
         profile.end(op.name, payloads, -1 if node is None else node.number)
-    if checking.get() and not _finite(y) and all(map(_finite, payloads)):
+    if checking.get() and not finite(y) and all(map(finite, payloads)):
         file, line, function = locate(*user_frame(3))
         raise GradientError(
-            f"{op.name}() at {file}:{line} in {function} returned {_worst(y)} values for finite inputs of shapes "
+            f"{op.name}() at {file}:{line} in {function} returned {worst(y)} values for finite inputs of shapes "
             f"{[np.shape(x) for x in payloads]}"
         )
     if node is not None and packers.get() and type(node.saved) is tuple and node.saved:
@@ -201,27 +214,29 @@ def check_contributions(node: Node, contributions: tuple[Any, ...], g: Any) -> N
     ------
     GradientError : `g` is finite and a contribution is not.
     """
-    if not _finite(g):
+    if not finite(g):
         return
     for position, c in enumerate(contributions):
-        if not _finite(c):
+        if not finite(c):
             file, line, function = node.source
             raise GradientError(
-                f"Function '{node.name()}' returned {_worst(c)} values in its {position}th output, for a finite "
+                f"Function '{node.name()}' returned {worst(c)} values in its {position}th output, for a finite "
                 f"gradient of its result. The forward op is at {file}:{line} in {function}."
             )
 
 
-def _finite(x: Any) -> bool:
+def finite(x: Any) -> bool:
+    """Whether all floats of an array, a tensor, a number, or a tuple of these are finite."""
     if isinstance(x, tuple):
-        return all(map(_finite, x))
+        return all(map(finite, x))
     data = x.payload if isinstance(x, TensorBase) else x
     if not isinstance(data, (np.ndarray, float)):
         return True
     return np.asarray(data).dtype.kind != "f" or bool(np.isfinite(data).all())
 
 
-def _worst(x: Any) -> str:
+def worst(x: Any) -> str:
+    """The word for what is not finite: "nan" if there is one, else "inf"."""
     parts = x if isinstance(x, tuple) else (x,)
     arrays = [np.asarray(p.payload if isinstance(p, TensorBase) else p) for p in parts if p is not None]
     return "nan" if any(a.dtype.kind == "f" and np.isnan(a).any() for a in arrays) else "inf"

@@ -12,7 +12,7 @@ from typing import Any
 
 from common import mode
 from common.autograd.function import Function
-from common.autograd.hooks import Hook, RemovableHandle
+from common.autograd.hooks import Hook, RemovableHandle, note_hook
 from common.errors import ArgumentError, GradientError
 from common.tensor import TensorBase
 from common.tree import flatten, unflatten
@@ -157,6 +157,7 @@ def call_with_hooks(module: Any, own: ModuleHooks | None, args: tuple[Any, ...],
         for hooks in (of_all, own):
             for i, hook in list(hooks.forward.items()):
                 called.add(i)
+                note_hook()
                 new = hook(module, args, kwargs, y) if i in hooks.keywords else hook(module, args, y)
                 y = y if new is None else new
         return behind.leave(y)
@@ -172,6 +173,7 @@ def _before(module: Any, own: ModuleHooks, args: tuple[Any, ...], kwargs: dict[s
     """The arguments after the pre-hooks."""
     for hooks in (of_all, own):
         for i, hook in list(hooks.forward_pre.items()):
+            note_hook()
             if i not in hooks.keywords:
                 new = hook(module, args)
                 if new is not None:
