@@ -41,7 +41,7 @@ def _origin(value: Value, values: Mapping[tuple[int, int], Any]) -> Node | None:
     """The node at which a non-finite value began; None if it came in."""
     while True:
         node = value.node
-        if node.op is None or node.op.name == "constant":
+        if not node.operands:  # an input or a constant
             return None
         operands = [x for x in node.operands if type(x) is Value and not finite(values[x.key])]
         if not operands:
