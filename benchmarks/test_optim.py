@@ -64,7 +64,7 @@ def compiled_step(count: int) -> Any:
     step(arrays)
     traced = step.newest
     plan = traced.plan(traced.env(arrays))
-    state = [x.data for x in traced.state]
+    state = [x.payload for x in traced.state]
     return partial(plan._run, *arrays, *state, *plan(*arrays, *state))
 
 
