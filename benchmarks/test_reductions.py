@@ -9,19 +9,10 @@ from benchmarks.peers import reductions as peers
 from benchmarks.reductions import OURS, SHAPES, operand, samples
 
 BOUND = 1.3
-#: What misses the bound, by (function, where): a bound of its own, and why. "" stands for every place.
+#: What misses the bound, by (function, where): a bound of its own, and why.
 MISSES = {
-    ("sum", "middle"): 1.6,  # float64, 100 rows of 100: 36 of them are added to the accumulators one by one
-    ("mean", "middle"): 1.6,  # likewise
-    ("amax", "middle"): 1.5,  # the maxima so far pass through the first-level cache at every row
-    ("amin", "middle"): 1.5,  # likewise
-    ("nansum", "flat"): 1.7,  # static writes a block of what it sums to the first-level cache and reads it again
-    ("nansum", "last"): 1.7,  # likewise
-    ("nansum", "middle"): 2.5,  # static stores what it sums over a dimension between others
-    ("norm 2", "middle"): 2.5,  # likewise
-    ("logsumexp", ""): 1.7,  # dynamic stores the exponentials
-    ("cummax", ""): 1.6,  # a chain of two selections per element, value and place
-    ("cummin", ""): 1.6,
+    ("sum", "middle"): 1.45,  # float64: 16 lanes are started and folded per 100 rows; with 1000 rows it is 0.7 of the time
+    ("mean", "middle"): 1.45,  # likewise
 }
 CASES = [(name, where, dtype) for name in peers.NAMES for where in SHAPES for dtype in ("float32", "float64")]
 
@@ -33,6 +24,6 @@ def test_reduction(benchmark: Any, name: str, where: str, dtype: str) -> None:
     benchmark.extra_info["seconds"] = fastest
     record(benchmark, peers.call("dynamic", name, *operand(where, dtype)), [()])
     best = min(seconds for library, seconds in fastest.items() if library not in OURS)
-    bound = max(BOUND, MISSES.get((name, where), 0), MISSES.get((name, ""), 0))
+    bound = MISSES.get((name, where), BOUND)
     for engine in OURS:
         assert fastest[engine] <= bound * best, f"{engine} {fastest[engine] / best:.2f} of the fastest, {bound} allowed"
