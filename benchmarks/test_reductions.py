@@ -11,7 +11,7 @@ from benchmarks.reductions import OURS, SHAPES, operand, samples
 BOUND = 1.3
 #: What misses the bound, by (function, where): a bound of its own, and why.
 MISSES = {
-    ("sum", "middle"): 1.45,  # float64: 16 lanes are started and folded per 100 rows; with 1000 rows it is 0.7 of the time
+    ("sum", "middle"): 1.45,  # float64: 16 lanes are started and folded per 100 rows; 1000 rows take 0.7 of the time
     ("mean", "middle"): 1.45,  # likewise
 }
 CASES = [(name, where, dtype) for name in peers.NAMES for where in SHAPES for dtype in ("float32", "float64")]
