@@ -47,7 +47,7 @@ def evaluate(terms: Terms, env: Mapping[Atom, int]) -> int:
 
 
 def _atom_value(atom: Atom, env: Mapping[Atom, int]) -> int:
-    if atom[0] == "in":
+    if atom[0] in ("in", "room"):
         return env[atom]
     a, b = evaluate(atom[1], env), evaluate(atom[2], env)
     return a // b if atom[0] == "//" else a % b
@@ -69,6 +69,8 @@ def render(terms: Terms) -> str:
 def _atom_name(atom: Atom) -> str:
     if atom[0] == "in":
         return f"arg{atom[1]}.shape[{atom[2]}]"
+    if atom[0] == "room":
+        return f"room{atom[1]}"
     return f"({render(atom[1])} {atom[0]} {render(atom[2])})"
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import threading
-from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,8 @@ import numpy as np
 from common import mode
 from common.arguments import integer
 from common.create import lift
+from common.draws import counted as counted
+from common.draws import note_drawn
 from common.dtypes import DEFAULT_FLOAT, float64, int64
 from common.errors import ArgumentError, DTypeError
 from common.leaf import Buffer
@@ -116,8 +117,7 @@ class Generator:
             raise DTypeError(f"{name}(): dtype must be floating point, got {dtype}")
         op, count = REGISTRY[name], numel(shape)
         if self is default_generator:
-            for counter in _counters.get():
-                counter.count = counter.count + count
+            note_drawn(count)
         if mode.current_trace() is None:
             with self._lock:  # two threads never draw the same numbers
                 y = op(self.key.payload, self.offset.payload, shape=shape, dtype=dtype)
@@ -130,28 +130,6 @@ class Generator:
 
 
 default_generator = Generator()
-
-
-class counted:
-    """Context manager that counts what this thread draws from the default generator; a Dim in a trace.
-
-    Attributes
-    ----------
-    count : how many numbers so far.
-    """
-
-    def __init__(self) -> None:
-        self.count: Any = 0
-
-    def __enter__(self) -> counted:
-        self._token = _counters.set((*_counters.get(), self))
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        _counters.reset(self._token)
-
-
-_counters: ContextVar[tuple[counted, ...]] = ContextVar("counted", default=())
 
 
 def manual_seed(seed: int) -> Generator:

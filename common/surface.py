@@ -14,6 +14,7 @@ from typing import Any
 
 from common import create, distributions, dtypes, functional, mode, printing, random, safetensors
 from common.autograd import transforms, vmap
+from common.control import choose, iterate
 from common.diagnose import STUMBLES, Place, stumbled
 from common.native import pool
 from common.op import Op
@@ -130,6 +131,10 @@ NN_FUNCTIONS = (
 TRANSFORMS: dict[str, Any] = {
     "grad": transforms.grad, "value_and_grad": transforms.value_and_grad, "vjp": transforms.vjp, "vmap": vmap.vmap,
 }  # fmt: skip
+CONTROL: dict[str, Any] = {
+    "cond": choose.cond, "switch": choose.switch, "while_loop": iterate.while_loop, "fori_loop": iterate.fori_loop,
+    "scan": iterate.scan, "map": iterate.map,
+}  # fmt: skip
 MODES: dict[str, Any] = {
     "no_grad": mode.no_grad, "enable_grad": mode.enable_grad, "set_grad_enabled": mode.set_grad_enabled,
     "is_grad_enabled": mode.is_grad_enabled, "inference_mode": mode.inference_mode,
@@ -154,7 +159,7 @@ RANDOM: dict[str, Any] = {
 
 #: Everything at the top level of an engine that this module provides; the engines add `function`, `Tensor`, and
 #: the modules `nn`, `optim`, `autograd`, `profiler` and `random`.
-NAMES = (*FUNCTIONS, *CREATION, *TRANSFORMS, *MODES, *OUTSIDE, *THREADS, *DTYPES, *RANDOM)
+NAMES = (*FUNCTIONS, *CREATION, *CONTROL, *TRANSFORMS, *MODES, *OUTSIDE, *THREADS, *DTYPES, *RANDOM)
 ENGINE_NAMES = ("Tensor", "autograd", "func", "function", "nn", "optim", "profiler", "random", "utils")
 
 

@@ -35,7 +35,15 @@ from dynamic.tensors import Tensor as Tensor
 from dynamic.transforms import TRANSFORMS
 
 globals().update(
-    {**TRANSFORMS, **surface.MODES, **surface.OUTSIDE, **surface.THREADS, **surface.DTYPES, **surface.RANDOM}
+    {
+        **surface.CONTROL,
+        **TRANSFORMS,
+        **surface.MODES,
+        **surface.OUTSIDE,
+        **surface.THREADS,
+        **surface.DTYPES,
+        **surface.RANDOM,
+    }
 )
 
 __all__ = list(surface.NAMES + surface.ENGINE_NAMES)

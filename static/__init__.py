@@ -32,11 +32,19 @@ from static import optim as optim
 from static import profiler as profiler
 from static import random as random
 from static import utils as utils
-from static.binding import TRANSFORMS, bind, bind_creation
+from static.binding import CONTROL, TRANSFORMS, bind, bind_creation
 from static.jit import function as function
 
 globals().update(
-    {**TRANSFORMS, **surface.MODES, **surface.OUTSIDE, **surface.THREADS, **surface.DTYPES, **surface.RANDOM}
+    {
+        **CONTROL,
+        **TRANSFORMS,
+        **surface.MODES,
+        **surface.OUTSIDE,
+        **surface.THREADS,
+        **surface.DTYPES,
+        **surface.RANDOM,
+    }
 )
 
 __all__ = list(surface.NAMES + surface.ENGINE_NAMES)

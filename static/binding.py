@@ -10,6 +10,7 @@ from common import mode, surface
 from common.autograd import func, transforms
 from common.create import operand, operands
 from common.tensor import TensorBase
+from common.tree import flatten
 from static.at_once import run_at_once
 from static.jit import function as compiled
 
@@ -66,6 +67,21 @@ def bind_creation(names: dict[str, Any]) -> dict[str, Function]:
         name: surface.bind(name, f, lambda _, __, call: _public_body([], [], call), __file__, **scope)
         for name, f in names.items()
     }
+
+
+def _at_once_outside(construct: Function) -> Function:
+    """Control flow that runs Python on arrays outside a trace."""
+
+    @functools.wraps(construct)
+    def bound(*args: Any, **kwargs: Any) -> Any:
+        if _recorded(tuple(flatten((args, kwargs))[0])):
+            return construct(*args, **kwargs)
+        return run_at_once(lambda: construct(*args, **kwargs))
+
+    return bound
+
+
+CONTROL: dict[str, Function] = {name: _at_once_outside(construct) for name, construct in surface.CONTROL.items()}
 
 
 def _compiled_outside(transform: Function) -> Function:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -40,6 +40,7 @@ class Step:
     ints : its arguments, ints or Dims.
     groups : what it computes; several if it is one pass over equal groups.
     errors : status -> message.
+    regions : by name, programs that it runs; then it is no kernel call.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Step:
     ints: list[Any]
     groups: list[Group]
     errors: Mapping[int, str]
+    regions: dict[str, Program] = field(default_factory=dict)
 
 
 def compile_graph(graph: Graph, *, fuse: bool = True) -> Program:
@@ -75,7 +77,7 @@ class Program:
     """
 
     def __init__(self, graph: Graph, fuse: bool) -> None:
-        self.graph = graph
+        self.graph, self.fuse = graph, fuse
         self.work: Work = legalise(graph)
         groups = _fused(self.work) if fuse else [single(item) for item in self.work.items]
         self.groups = order_groups(self.work, groups)
@@ -103,14 +105,20 @@ class Program:
     def _ready(self, group: Group) -> list[Step] | Built:
         """The calls of ready-made kernels, or a kernel to generate."""
         if group.native:
-            return _native_steps(group)
+            return [self._control_step(group)] if group.items[0].node.regions else _native_steps(group)
         lone = _lone_columns(group)
         return [lone] if lone is not None else build(group, self.escaping)
+
+    def _control_step(self, group: Group) -> Step:
+        (item,) = group.items
+        regions = {name: Program(region, self.fuse) for name, region in item.node.regions}
+        things: list[Buffer | Scratch] = [*item.inputs, *item.results, Scratch(item.dtype, None)]
+        return Step(item.node.name, "", things, [], [group], {}, regions)
 
     @cached_property
     def addresses(self) -> list[int]:
         """The address of each step's kernel; compiles, or loads from the disk cache, at first use."""
-        return [compile_kernel(step.source, step.name) for step in self.steps]
+        return [0 if step.regions else compile_kernel(step.source, step.name) for step in self.steps]
 
     def plan(self, env: Mapping[Atom, int]) -> Plan:
         """The program for concrete sizes; compiles nothing that another plan of it has compiled.
@@ -125,14 +133,30 @@ class Program:
     def source(self) -> str:
         """Every kernel's source, once, and the order in which kernels run."""
         users: dict[str, list[Step]] = {}
-        for step in self.steps:
-            users.setdefault(step.source, []).append(step)
+        for step in self.all_steps():
+            if not step.regions:
+                users.setdefault(step.source, []).append(step)
         parts = []
         for source, steps in users.items():
             nodes = [f"# {describe(group)}" for step in steps for group in step.groups]
             parts.append("\n".join([*dict.fromkeys(nodes), source]))
-        parts.append("\n".join(f"# {self.call_text(step)}" for step in self.steps))
-        return "\n".join(parts) + "\n"
+        return "\n".join([*parts, *(f"# {line}" for line in self.call_lines())]) + "\n"
+
+    def all_steps(self) -> Iterator[Step]:
+        """The kernel calls, those of regions included."""
+        for step in self.steps:
+            yield step
+            for region in step.regions.values():
+                yield from region.all_steps()
+
+    def call_lines(self) -> list[str]:
+        """The kernel calls in order, as text."""
+        lines = []
+        for step in self.steps:
+            lines.append(self.call_text(step))
+            for name, region in step.regions.items():
+                lines += [f"  {name}:", *(f"    {line}" for line in region.call_lines())]
+        return lines
 
     def call_text(self, step: Step) -> str:
         """One kernel call as text, ``k(x, w) -> t3``; a pass over equal groups as ``k(...) -> ...; (...) -> ...``."""
@@ -148,12 +172,15 @@ class Program:
 
     def explain_lines(self) -> list[str]:
         """What became one kernel, and why other nodes did not join."""
-        distinct = len({step.source for step in self.steps})
+        distinct = len({step.source for step in self.all_steps()})
         count = len({step.groups[0].id for step in self.steps})
         lines = [f"{count} kernels for {len(self.work.items)} operations, {distinct} distinct"]
         shared = {step.groups[0].id: len(step.groups) for step in self.steps}
+        regions = {step.groups[0].id: step.regions for step in self.steps}
         for group in self.groups:
             lines.append(f"  {describe(group)}")
+            for name, region in regions.get(group.id, {}).items():
+                lines += [f"    {name}:", *(f"      {line}" for line in region.explain_lines())]
             if (others := shared.get(group.id, 1) - 1) > 0:
                 lines.append(f"    one pass with the next {others}: they are equal and independent")
             refused = [

@@ -13,6 +13,7 @@ from common.eager import run
 from common.eager_kinds import number
 from common.op import Op
 from static.graph import Graph, Node, Value
+from static.regions import LoopParts, NeedsRoom, branches
 
 
 def interpret(graph: Graph, arrays: Sequence[np.ndarray], env: Mapping[Any, int]) -> list[np.ndarray]:
@@ -53,6 +54,8 @@ def finish(graph: Graph, values: Mapping[tuple[int, int], Any]) -> list[np.ndarr
 def _run_node(node: Node, values: Mapping[tuple[int, int], Any], env: Mapping[Any, int]) -> tuple[Any, ...]:
     op = node.op
     assert op is not None
+    if op.kind == "control":
+        return run_control(node, [values[x.key] for x in node.values], env)
     attrs = {name: resolve(value, env) for name, value in node.attrs.items()}
     if op.name == "constant":
         spec = node.outputs[0].spec
@@ -71,3 +74,40 @@ def _operand(op: Op, node: Node, position: int, x: Any, values: Mapping[tuple[in
         return x
     specs = [y.spec if type(y) is Value else number_spec(y) for y in node.operands]
     return number(x, operand_dtypes(op, specs)[position])
+
+
+def run_control(node: Node, operands: list[np.ndarray], env: Mapping[Any, int]) -> tuple[np.ndarray, ...]:
+    """The results of a node with regions.
+
+    Raises
+    ------
+    NeedsRoom : a loop needs more iterations than there is room for.
+    """
+    if node.name == "switch":
+        region, uses = branches(node)[int(operands[0])]
+        return tuple(interpret(region, [operands[1 + i] for i in uses], env))
+    parts = LoopParts(node)
+    carried = [operands[i] for i in parts.carried]
+    constants, tests = [operands[i] for i in parts.constants], [operands[i] for i in parts.tests]
+    length = resolve(parts.length, env)
+    count = int(operands[0]) if parts.counted else None if parts.condition is not None else length
+    shapes = [(length, *(resolve(n, env) for n in parts.body.outputs[i].shape)) for i in parts.stacked]
+    stacks = [np.zeros(shape, parts.body.outputs[i].dtype) for shape, i in zip(shapes, parts.stacked)]
+    done = 0
+    while True:
+        if count is None:
+            assert parts.condition is not None
+            if not interpret(parts.condition, [*carried, *tests], env)[0]:
+                break
+            if stacks and done >= length:
+                raise NeedsRoom(parts.length)
+        elif done == count:
+            break
+        row = count - 1 - done if parts.backwards and count is not None else done
+        rows = [operands[i][row] for i in parts.rows]
+        results = interpret(parts.body, [*carried, *rows, *constants], env)
+        carried = results[: parts.n]
+        for stack, y in zip(stacks, results[parts.n :], strict=True):
+            stack[row] = y
+        done += 1
+    return (*carried, *stacks, *([np.array(done)] if parts.condition is not None else []))

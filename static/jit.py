@@ -24,6 +24,7 @@ from common.errors import ArgumentError, DTypeError, GradientError, TraceError, 
 from common.tensor import TensorBase
 from common.tree import flatten
 from static.explain import Explanation
+from static.regions import NeedsRoom
 from static.traced import Traced
 from static.tracer import Tracer
 
@@ -122,12 +123,25 @@ class Function:
             )
         if traced.program is not None and not traced.trace.fixed and not kwargs and all(map(_is_plain, args)):
             self._last = hit
-        try:
-            return traced.run(plan, [leaves[i] for i in traced.positions], as_tensors)
-        except (MemoryError, ValueError) as error:
-            if too_large(error) and not isinstance(error, TwingradError):
-                raise allocation_error(self.__name__, error) from error
-            raise
+        while True:
+            try:
+                return traced.run(plan, [leaves[i] for i in traced.positions], as_tensors)
+            except NeedsRoom as need:
+                plan = self._with_more_room(traced, need, key, leaves)
+            except (MemoryError, ValueError) as error:
+                if too_large(error) and not isinstance(error, TwingradError):
+                    raise allocation_error(self.__name__, error) from error
+                raise
+
+    def _with_more_room(self, traced: Traced, need: NeedsRoom, key: Any, leaves: list[Any]) -> Callable[..., Any]:
+        """A plan in which a loop may run more often; plans with less room are forgotten."""
+        traced.make_room(need)
+        self._by_call = {k: hit for k, hit in self._by_call.items() if hit[0] is not traced}
+        plan = traced.plan(traced.env(leaves))
+        self._by_call[key] = traced, plan
+        if self._last is not None and self._last[0] is traced:
+            self._last = traced, plan
+        return plan
 
     def _array_of(self, x: TensorBase, position: int) -> np.ndarray:
         if isinstance(x, Tracer):

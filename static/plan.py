@@ -12,9 +12,12 @@ from common.eager_kinds import raise_status
 from common.errors import ArgumentError, ShapeError
 from common.native.calls import make_run
 from common.native.plan import ProgramPlan, RunFailure, explain_failure
-from static.lowering.arena import ALIGNMENT, place
+from static.emit import ROOM, Emitter
+from static.lowering.arena import ALIGNMENT
 from static.lowering.items import Buffer
+from static.lowering.layout import lay_out
 from static.outputs import make_allocator
+from static.regions import NeedsRoom
 
 if TYPE_CHECKING:
     from static.compile import Program, Step
@@ -30,13 +33,17 @@ class Plan:
 
     def __init__(self, program: Program, env: Mapping[Atom, int]) -> None:
         self.program, frame = program, program.frame
-        values = frame.evaluate(env)
-        self._shapes = [tuple([values[i] for i in shape]) for shape in frame.inputs]
+        layout = lay_out(program, env)
+        self._shapes = [tuple([layout.values[i] for i in shape]) for shape in frame.inputs]
         self._native = ProgramPlan()
-        self._declare([tuple([values[i] for i in shape]) for shape in frame.outputs])
-        self._add_memory(values)
-        for (slots, ints), address in zip(frame.steps, program.addresses, strict=True):
-            self._native.add_call(address, slots, [values[i] for i in ints])
+        self._declare([tuple([layout.values[i] for i in shape]) for shape in frame.outputs])
+        self.arena_bytes = layout.total
+        arena = np.empty(layout.total + ALIGNMENT, np.uint8)
+        self._native.keep.append(arena)
+        address = arena.__array_interface__["data"][0]
+        emitter = Emitter(self._native, env)
+        emitter.program(program, layout, address + -address % ALIGNMENT, range(len(self._native.frame)))
+        self._steps = emitter.steps
         self._run = make_run(self._native)
 
     # ---------------------------------------------------------------- building
@@ -56,26 +63,6 @@ class Plan:
         for (buffer, _), sizes in zip(work.outputs, outputs, strict=True):
             native.add_array(buffer.dtype, sizes, writes=True)
             self._allocate.append(make_allocator(sizes, buffer.dtype))
-
-    def _add_memory(self, values: list[int]) -> None:
-        """Place temporaries and constants in one arena."""
-        frame = self.program.frame
-        lives = []
-        for t in frame.temporaries:
-            nbytes = values[t.size[0]] if t.columns is None else t.columns.nbytes(*(values[i] for i in t.size))
-            lives.append((t.first, t.last, nbytes))
-        offsets, total = place(lives)
-        offsets += range(total, total + ALIGNMENT * len(frame.constants), ALIGNMENT)
-        self.arena_bytes = total + ALIGNMENT * len(frame.constants)
-        arena = np.empty(self.arena_bytes + ALIGNMENT, np.uint8)
-        address = arena.__array_interface__["data"][0]
-        start = -address % ALIGNMENT
-        for offset, (buffer, index) in zip(offsets[len(lives) :], frame.constants, strict=True):
-            at = start + offset
-            value = buffer.constant if index < 0 else values[index]
-            arena[at : at + buffer.dtype.itemsize].view(buffer.dtype)[0] = value
-        self._native.keep.append(arena)
-        self._native.frame += [address + start + offset for offset in offsets]
 
     # ---------------------------------------------------------------- running
     def __call__(self, *arrays: Any) -> list[np.ndarray]:
@@ -109,14 +96,14 @@ class Plan:
         if not code:
             return outputs
         failure = explain_failure(code)
-        if failure.kind == "status":
-            self._raise(self.program.steps[failure.position], failure.status)
+        if failure.kind == "status" and failure.status != ROOM:
+            self._raise(self._steps[failure.position], failure.status)
         return None
 
     def _recover(self, given: list[Any], outputs: list[np.ndarray], failure: RunFailure) -> None:
         """Copy arguments whose layout or overlap the native call refuses, and run again; or raise."""
         if failure.kind == "status":
-            self._raise(self.program.steps[failure.position], failure.status)
+            self._raise(self._steps[failure.position], failure.status)
         work, back, arrays = self.program.work, [], given.copy()
         if len(arrays) != len(work.inputs):
             raise ArgumentError(f"the program takes {len(work.inputs)} arrays, got {len(arrays)}")
@@ -136,7 +123,7 @@ class Plan:
             again = explain_failure(code)
             if again.kind != "status":
                 raise ArgumentError(f"argument {again.position} of the program is not acceptable ({again.kind})")
-            self._raise(self.program.steps[again.position], again.status)
+            self._raise(self._steps[again.position], again.status)
         for target, value in back:
             target[...] = value
 
@@ -153,6 +140,8 @@ class Plan:
         return np.require(np.asarray(x), buffer.dtype.newbyteorder("="), ["C", "A"])
 
     def _raise(self, step: Step, status: int) -> NoReturn:
+        if status == ROOM:
+            raise NeedsRoom(step.groups[0].items[0].node.attrs["length"])
         failing = (i for group in step.groups for i in group.items if any(status in call.errors for call in i.calls))
         item = next(failing, step.groups[0].items[0])
         assert item.node.op is not None

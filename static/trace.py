@@ -8,9 +8,9 @@ value cannot be recorded and raises an error that names the line and the way out
 
 from __future__ import annotations
 
-import linecache
 import weakref
 from collections.abc import Mapping, Sequence
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +29,8 @@ from common.shapes import contiguous_strides
 from common.spec import Spec
 from common.tensor import NUMBERS, TensorBase, spec_of
 from static.graph import Effect, Graph, Node, Source, Value
+from static.refusals import Refusals
+from static.trace_regions import Region, run_choice, run_loop
 from static.tracer import Tracer
 
 
@@ -52,7 +54,7 @@ class Captured(NamedTuple):
         return self.owner.payload if self.kind == "tensor" else self.owner._grad.payload
 
 
-class Trace:
+class Trace(Refusals):
     """An open trace.
 
     Attributes
@@ -73,11 +75,15 @@ class Trace:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.nodes: list[Node] = []
+        self.top: list[Node] = []
+        self.nodes = self.top
+        self.regions: list[Region] = []
+        self.next_id = count().__next__
         self.inputs: list[Value] = []
         self.captured: list[Captured] = []
         self.dims = DimScope(self.constant, lambda dim: self.wrap(self.constant(dim)))
         self.grads: dict[int, tuple[TensorBase, Any]] = {}
+        self.read_grads: set[int] = set()
         self.assumed: dict[int, tuple[TensorBase, bool]] = {}
         self.fixed: dict[int, Any] = {}
         self._values: dict[int, Value] = {}
@@ -114,15 +120,15 @@ class Trace:
         return tracer
 
     def _input(self, spec: Spec, source: Source, name: str) -> Value:
-        node = Node(len(self.nodes), None, (), {"name": name}, (spec,), source)
-        self.nodes.append(node)
+        node = Node(self.next_id(), None, (), {"name": name}, (spec,), source)
+        self.top.append(node)
         self.inputs.append(node.outputs[0])
         return node.outputs[0]
 
     def constant(self, value: Any) -> Value:
         """A weak 0-d constant: a number or a symbolic size."""
         spec = number_spec(hint(value))
-        node = Node(len(self.nodes), REGISTRY["constant"], (), {"value": value}, (spec,), self._source())
+        node = Node(self.next_id(), REGISTRY["constant"], (), {"value": value}, (spec,), self._source())
         self.nodes.append(node)
         return node.outputs[0]
 
@@ -141,9 +147,14 @@ class Trace:
         origin = self.origin
         scope = self.scope if origin is None else ["backward", origin.name(), *self.scope]
         source = self._source() if origin is None else origin.source
-        node = Node(len(self.nodes), op, values, dict(attrs), specs, source, "/".join(scope))
-        self.nodes.append(node)
+        node = self.append(op, values, dict(attrs), specs, source, "/".join(scope))
         return node.outputs[0] if op.nout == 1 else node.outputs
+
+    def append(self, op: Op, operands: Sequence[Any], attrs: Any, specs: Any, source: Source, scope: str = "") -> Node:
+        """A new node of the program, or of the region that is being traced."""
+        node = Node(self.next_id(), op, tuple(operands), attrs, specs, source, scope)
+        self.nodes.append(node)
+        return node
 
     def _cast(self, op: Op, values: tuple[Any, ...]) -> tuple[Any, ...]:
         """Operands in the dtype in which `op` computes; numbers stay numbers."""
@@ -220,6 +231,12 @@ class Trace:
                     "or an index that is data) cannot be recorded; write to a copy (.clone()), or build the result "
                     "with where, cat or stack"
                 )
+        for region in self.regions:
+            region.note_write(x, self.payload(x), value)
+        self.restore(x, value)
+
+    def restore(self, x: TensorBase, value: Value) -> None:
+        """From here on `x` stands for `value`, whatever has been written to it."""
         if isinstance(x, Tracer):
             x.payload = value
         else:
@@ -261,6 +278,7 @@ class Trace:
         self._owners[id(x)] = x
         if x._grad is None:
             return None
+        self.read_grads.add(id(x))
         value = self._capture(x._grad, Captured("grad", x), x._grad.payload)
         self.grads[id(x)] = (x, self.wrap(value))
         return self.grads[id(x)][1]
@@ -308,47 +326,6 @@ class Trace:
             self._from_float[node.id] = any(self.comes_from_float(x) for x in node.operands)
         return self._from_float[node.id]
 
-    def refuse_value(self, x: TensorBase) -> None:
-        """Explain that a traced value has no elements yet."""
-        file, line, function = self._source()
-        code = linecache.getline(file, line).strip()
-        made = x.payload.node.source if isinstance(x, Tracer) else None
-        what = f"a value of {x.payload.spec} made at {made[0]}:{made[1]}" if made else "a captured tensor"
-        raise TraceError(
-            f"{file}:{line} in {function}: `{code}` needs the elements of {what}, but {self.name} is being traced and "
-            "they exist only when the compiled program runs. A Python `if`, `while`, int(), float() or .item() on a "
-            "traced value cannot be recorded: use where(condition, a, b), return the value "
-            "and decide outside, or pass what decides as a bool argument, which is static."
-        )
-
-    def refuse_size(self, function: str, instead: str) -> None:
-        """Explain that the size of a result would depend on the elements.
-
-        Raises
-        ------
-        TraceError : always.
-        """
-        file, line, place = self._source()
-        raise TraceError(
-            f"{file}:{line} in {place}: {function}(): the size of the result depends on the data, but {self.name} is "
-            f"being traced, where sizes are fixed before there are elements: {instead}"
-        )
-
-    def refuse_data(self, x: TensorBase) -> None:
-        """Explain how state is written inside a traced function.
-
-        Raises
-        ------
-        TraceError : always.
-        """
-        file, line, function = self._source()
-        code = linecache.getline(file, line).strip()
-        raise TraceError(
-            f"{file}:{line} in {function}: `{code}` replaces the array of a tensor while {self.name} is being traced, "
-            "which the compiled program cannot repeat. Write to the tensor instead: `with no_grad(): "
-            "p.copy_(value)`, `p.sub_(...)`, `p.add_(...)`."
-        )
-
     def check_state(self) -> None:
         """Put back the arrays of captured tensors that the program has replaced.
 
@@ -379,7 +356,15 @@ class Trace:
             original = self._original[key]
             if value.key != original.key:
                 effects.append(Effect(original, value))
-        return Graph(self.inputs, self.nodes, outputs, effects), targets, cleared
+        return Graph(self.inputs, self.top, outputs, effects), targets, cleared
+
+    def run_loop(self, request: Any) -> Any:
+        """Record a loop, see `common.control.loop`."""
+        return run_loop(self, request)
+
+    def run_choice(self, choice: Any) -> Any:
+        """Record branches, see `common.control.branches`."""
+        return run_choice(self, choice)
 
     @property
     def guards(self) -> list[Guard]:

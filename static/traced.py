@@ -17,6 +17,7 @@ from common.tensor import TensorBase
 from common.tree import LEAF, flatten, unflatten
 from static.interpreter import interpret
 from static.passes import run_passes
+from static.regions import FIRST_ROOM, NeedsRoom, rooms
 from static.trace import Trace
 from static.verify import verify
 
@@ -68,6 +69,7 @@ class Traced:
         self.seconds["compile"] = perf_counter() - start
         inputs = self.raw.inputs[len(self.positions) :]
         written = {effect.state.key for effect in self.raw.effects}
+        self.rooms = dict.fromkeys(rooms(self.graph), FIRST_ROOM)
         self.captured = list(zip(inputs, trace.captured, strict=True))
         self.name, self.written_at = owner.__name__, -1
         # a captured tensor is asked for its data itself: one step less at each call
@@ -84,7 +86,11 @@ class Traced:
 
     def env(self, leaves: Sequence[Any]) -> dict[Any, int]:
         """Values of the dimension atoms for the arrays of a call."""
-        return {("in", p, axis): n for p, i in self.arrays for axis, n in enumerate(leaves[i].shape)}
+        return {**{("in", p, axis): n for p, i in self.arrays for axis, n in enumerate(leaves[i].shape)}, **self.rooms}
+
+    def make_room(self, need: NeedsRoom) -> None:
+        """Let later plans have room for more iterations of a loop."""
+        self.rooms[need.atom] *= 4
 
     def objection(self, leaves: Sequence[Any], env: Mapping[Any, int]) -> str | None:
         """Why this trace does not serve a call; None if it does."""

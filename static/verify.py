@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+
 from common.dim import same
 from common.errors import CompileError
 from static.graph import Graph, Value
+from static.regions import check
 
 
 def verify(graph: Graph, stage: str) -> None:
@@ -16,7 +19,7 @@ def verify(graph: Graph, stage: str) -> None:
         before its use, or a written value whose shape or dtype is not that of its state.
     """
     defined: dict[tuple[int, int], Value] = {}
-    last = -1
+    last = -sys.maxsize
     for node in graph.nodes:
         if node.id <= last:
             raise CompileError(f"after {stage}: node %{node.id} does not follow %{last}")
@@ -28,6 +31,8 @@ def verify(graph: Graph, stage: str) -> None:
             defined[value.key] = value
         for name, region in node.regions:
             verify(region, f"{stage}, in {name} of %{node.id}")
+        if node.op is not None and node.op.kind == "control":
+            check(node, stage)
     for value in (*graph.inputs, *graph.results, *(e.state for e in graph.effects)):
         if defined.get(value.key) is not value:
             raise CompileError(f"after {stage}: the graph's {value!r} is not defined by a node")

@@ -76,6 +76,7 @@ NAMED_OPS = {
     "dynamic/tensors.py": "hot operators that skip the general path; benchmarks/test_chain.py shows the gain",
     "dynamic/random.py": "the public names of this module",
     "static/random.py": "the public names of this module",
+    "static/passes/save_residuals.py": "what a product costs; that of other ops follows from their elements",
     "static/trace.py": "operands are cast by `to`; numbers are constants",
     "static/interpreter.py": "constants have no operands and no kernel",
     "static/unjitted.py": "names of kernel functions, which are those of their ops",

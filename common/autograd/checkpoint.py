@@ -51,7 +51,7 @@ def checkpoint(
     leaves, structure = flatten((args, kwargs))
     arguments = [view_of(x) if isinstance(x, TensorBase) and x.requires_grad else x for x in leaves]
     start = next_number()
-    with saved_tensors_hooks(lambda x: None, _never), random.counted() as drawn:
+    with _Discarding(lambda x: None, _never), random.counted() as drawn:
         returned = _call(function, arguments, structure)
     results, out_structure = flatten(returned)
     recorded = [x for x in results if isinstance(x, TensorBase) and x.requires_grad]
@@ -86,6 +86,12 @@ def _call(function: Callable[..., Any], leaves: list[Any], structure: Any) -> An
 
 def _never(packed: Any) -> Any:
     raise GradientError("a checkpointed function cannot call backward on what it computes inside")
+
+
+class _Discarding(saved_tensors_hooks):
+    """Nothing is kept; in a trace nothing is kept anyway."""
+
+    in_a_trace = ""
 
 
 class _State:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from common.native import plan as plan_ops
 from common.native.calls_ir import BAD_ARGUMENT, MAX_BUFFERS, OVERLAP, RAISED
 from common.native.plan import ARRAY, FLOAT, Argument, ProgramPlan
 
@@ -150,7 +151,9 @@ def make_finder() -> tuple[Callable[..., Any], Callable[..., Any]]:
 def make_run(plan: ProgramPlan) -> Callable[..., int]:
     """Return what `common.native.calls.make_run` returns."""
     arguments, preset, keep = tuple(plan.arguments), tuple(plan.frame), tuple(plan.keep)
-    steps = [(_runner(kernel), slots, ints) for kernel, slots, ints in plan.instructions]
+    steps: list[Any] = [
+        (kernel if kernel < 64 else _runner(kernel), slots, ints) for kernel, slots, ints in plan.instructions
+    ]
     lock = threading.Lock()  # Python may switch threads between two kernels that share an arena
 
     def run(*values: Any) -> int:
@@ -167,14 +170,47 @@ def make_run(plan: ProgramPlan) -> Callable[..., int]:
         clash = _find_overlap(arguments, values)
         if clash:
             return OVERLAP + clash
-        for index, (kernel, slots, ints) in enumerate(steps):
-            status = kernel([frame[slot] for slot in slots], ints)
+        index = 0
+        while index < len(steps):
+            kernel, slots, ints = steps[index]
+            following, status = index + 1, 0
+            if type(kernel) is int:
+                following, status = _control(kernel, ints, frame, following)
+            else:
+                status = kernel([frame[slot] for slot in slots], ints)
             if status:
                 return (index + 1) << 32 | (status & 0xFFFFFFFF)
+            index = following
         return 0
 
     run.keep = keep  # type: ignore[attr-defined]
     return run
+
+
+def _control(op: int, ints: tuple[int, ...], frame: list[int], following: int) -> tuple[int, int]:
+    """Run an instruction that is no kernel call; the number of the next one, and a status."""
+    a, b, c, d = ints
+    word = ctypes.c_int64
+    if op in (plan_ops.SET, plan_ops.ROW):
+        frame[a] = frame[b] + (d if op == plan_ops.SET else frame[c] * d)
+    elif op == plan_ops.SWAP:
+        frame[a], frame[b] = frame[b], frame[a]
+    elif op == plan_ops.LOAD:
+        frame[a] = word.from_address(frame[b]).value
+    elif op == plan_ops.STORE:
+        word.from_address(frame[a]).value = frame[b]
+    elif op == plan_ops.COPY:
+        ctypes.memmove(frame[a], frame[b], d)
+    elif op == plan_ops.LIMIT:
+        return following, c if frame[a] >= b else 0
+    elif (
+        op == plan_ops.JUMP
+        or (op == plan_ops.JUMP_FALSE and not ctypes.c_int8.from_address(frame[a]).value)
+        or (op == plan_ops.JUMP_REACHED and frame[a] >= frame[b])
+        or (op == plan_ops.JUMP_OTHER and frame[a] != b)
+    ):
+        return d, 0
+    return following, 0
 
 
 def _accept(argument: Argument, value: Any, frame: list[int]) -> bool:

@@ -17,6 +17,17 @@ from common.native.calls_ir import BAD_ARGUMENT, OVERLAP
 
 ARRAY, FLOAT, INT = 0, 1, 2
 
+END, SET, ROW, SWAP, LOAD, STORE, COPY, JUMP, JUMP_FALSE, JUMP_REACHED, JUMP_OTHER, LIMIT = range(12)
+"""Instructions that are no kernel calls, on words a, b, c of the frame and a number d:
+
+- SET: a = b + d;  ROW: a = b + c * d;  SWAP: a and b;  LOAD: a = what b points to;  STORE: to what a points to, b;
+- COPY: d bytes from b to a;
+- JUMP to instruction d;  JUMP_FALSE: if the byte at a is 0;  JUMP_REACHED: if a >= b;  JUMP_OTHER: if a is not the
+  number b;
+- LIMIT: end with status c if a >= the number b.
+"""
+_TARGETS = (JUMP, JUMP_FALSE, JUMP_REACHED, JUMP_OTHER)
+
 
 class Argument(NamedTuple):
     """What one argument of a program must be, and the slot that receives its address."""
@@ -34,11 +45,17 @@ class Argument(NamedTuple):
 
 
 class Instruction(NamedTuple):
-    """One kernel call: address, frame slots of its buffers, integer arguments."""
+    """One kernel call: address, frame slots of its buffers, integer arguments.
+
+    Other instructions have their number in place of the address, and (a, b, c, d) as `ints`.
+    """
 
     kernel: int
     slots: tuple[int, ...]
     ints: tuple[int, ...]
+
+
+_THE_END = Instruction(END, (), (0, 0, 0, 0))
 
 
 class ProgramPlan:
@@ -96,6 +113,21 @@ class ProgramPlan:
             raise ValueError(f"no such kernel or slot: {kernel:#x}, {list(slots)}")
         self.instructions.append(Instruction(int(kernel), tuple(slots), tuple(map(int, ints))))
 
+    def add_word(self, value: int = 0) -> int:
+        """Return a slot for a counter, or for an address that instructions set."""
+        self.frame.append(value)
+        return len(self.frame) - 1
+
+    def add_op(self, op: int, a: int = 0, b: int = 0, c: int = 0, d: int = 0) -> int:
+        """Append an instruction that is no kernel call, and return its number."""
+        self.instructions.append(Instruction(op, (), (a, b, c, d)))
+        return len(self.instructions) - 1
+
+    def set_target(self, jump: int) -> None:
+        """Let a jump, known by its number, lead to the next instruction to be appended."""
+        op, _, (a, b, c, _) = self.instructions[jump]
+        self.instructions[jump] = Instruction(op, (), (a, b, c, len(self.instructions)))
+
     def _argument(self, argument: Argument) -> int:
         if argument.kind == ARRAY:
             self.frame.append(0)
@@ -119,12 +151,17 @@ class ProgramPlan:
             subject = descr_word(argument.dtype) if is_array else self.frame[argument.slot]
             records += (argument.kind, subject, len(argument.shape), flags, argument.slot, *argument.shape)
         code: list[int] = []
-        for kernel, slots, ints in self.instructions:
-            code += (kernel, len(slots), *slots, len(ints), *ints)
+        places = np.cumsum([0, *(6 if i.kernel < 64 else 4 + len(i.slots) + len(i.ints) for i in self.instructions)])
+        for number, (kernel, slots, ints) in enumerate([*self.instructions, _THE_END]):
+            if kernel >= 64:
+                code += (kernel, number, len(slots), *slots, len(ints), *ints)
+            else:
+                d = int(places[ints[3]]) if kernel in _TARGETS else ints[3]
+                code += (kernel, number, *ints[:3], d)
         sizes = [argument.nbytes for argument in self.arguments]
         writes = [int(argument.writes) for argument in self.arguments]
         offsets = np.cumsum([9, len(records), len(code), len(sizes)]).tolist()
-        counts = [len(self.arguments), len(self.instructions)]
+        counts = [len(self.arguments), 0]
         return np.array([*counts, *addresses, *offsets, *records, *code, *sizes, *writes], dtype=np.int64)
 
 

@@ -2,12 +2,15 @@
 
 ``f(*arguments)`` returns 0, BAD_ARGUMENT + index, OVERLAP + index, or (instruction + 1) << 32 | status.
 
-Table, in words: [arguments, instructions, frame, last, bufs, records, code, bytes, writes]; frame, last and bufs
+Table, in words: [arguments, 0, frame, last, bufs, records, code, bytes, writes]; frame, last and bufs
 are addresses, the other four offsets into the table:
 
 - a record per argument: [kind, descr word or cell address, nd, flags, slot, dims...];
-- code, per instruction: [kernel, buffers, slots..., ints, values...];
+- code, per kernel call: [kernel, number of the instruction, buffers, slots..., ints, values...]; what has one of the
+  small numbers of `common.native.plan` in place of a kernel's address: [that, number of the instruction, a, b, c, d];
 - bytes and writes, one word per argument each.
+
+Words of the frame are addresses of buffers, or counters of loops.
 
 ``last[i]`` is the data address with which argument i passed the overlap check; behind it lies the list of the
 arguments whose address has changed. At ``bufs`` the addresses of the buffers of one kernel are put together.
@@ -20,7 +23,6 @@ define ptr @SYMBOL(ptr %self, ptr %args, i64 %nargs) {
 entry:
   %table = call ptr @table_of(ptr %self)
   %count = call i64 @word(ptr %table, i64 0)
-  %instructions = call i64 @word(ptr %table, i64 1)
   %frame_word = call i64 @word(ptr %table, i64 2)
   %frame = inttoptr i64 %frame_word to ptr
   %last_word = call i64 @word(ptr %table, i64 3)
@@ -184,15 +186,15 @@ raised:
   ret ptr null
 
 execute:
-  %step = phi i64 [0, %overlap], [%step_next, %step_done]
-  %pc = phi ptr [%code, %overlap], [%pc_next, %step_done]
-  %finished = icmp eq i64 %step, %instructions
-  br i1 %finished, label %answer, label %step_start
-step_start:
+  %pc = phi ptr [%code, %overlap], [%pc_next, %step_done], [%pc_jump, %jump], [%pc_op, %op_done]
   %kernel_word = call i64 @word(ptr %pc, i64 0)
+  %ordinal = call i64 @word(ptr %pc, i64 1)
+  %is_op = icmp ult i64 %kernel_word, 64
+  br i1 %is_op, label %op, label %step_start
+step_start:
   %kernel = inttoptr i64 %kernel_word to ptr
-  %nbufs = call i64 @word(ptr %pc, i64 1)
-  %slots = getelementptr i64, ptr %pc, i64 2
+  %nbufs = call i64 @word(ptr %pc, i64 2)
+  %slots = getelementptr i64, ptr %pc, i64 3
   br label %gather
 gather:
   %g = phi i64 [0, %step_start], [%g_next, %gather_body]
@@ -210,18 +212,84 @@ call:
   %ints = getelementptr i64, ptr %after_slots, i64 1
   %pc_next = getelementptr i64, ptr %ints, i64 %nints
   %status = call i64 @run_kernel(ptr %kernel, ptr %bufs, ptr %ints)
-  %step_next = add i64 %step, 1
   %ok = icmp eq i64 %status, 0
   br i1 %ok, label %step_done, label %step_failed
 step_done:
   br label %execute
+
+op:
+  %pc_op = getelementptr i64, ptr %pc, i64 6
+  %opa = call i64 @word(ptr %pc, i64 2)
+  %opb = call i64 @word(ptr %pc, i64 3)
+  %opc = call i64 @word(ptr %pc, i64 4)
+  %opd = call i64 @word(ptr %pc, i64 5)
+  %pc_jump = getelementptr i64, ptr %code, i64 %opd
+  %fa = call i64 @word(ptr %frame, i64 %opa)
+  %pa = inttoptr i64 %fa to ptr
+  switch i64 %kernel_word, label %answer [
+    i64 1, label %op_set i64 2, label %op_row i64 3, label %op_swap i64 4, label %op_load i64 5, label %op_store
+    i64 6, label %op_copy i64 7, label %jump i64 8, label %op_jump_false i64 9, label %op_jump_reached
+    i64 10, label %op_jump_other i64 11, label %op_limit
+  ]
+op_set:
+  %fb_set = call i64 @word(ptr %frame, i64 %opb)
+  %set_value = add i64 %fb_set, %opd
+  call void @set_word(ptr %frame, i64 %opa, i64 %set_value)
+  br label %op_done
+op_row:
+  %fb_row = call i64 @word(ptr %frame, i64 %opb)
+  %fc = call i64 @word(ptr %frame, i64 %opc)
+  %row_offset = mul i64 %fc, %opd
+  %row_address = add i64 %fb_row, %row_offset
+  call void @set_word(ptr %frame, i64 %opa, i64 %row_address)
+  br label %op_done
+op_swap:
+  %fb_swap = call i64 @word(ptr %frame, i64 %opb)
+  call void @set_word(ptr %frame, i64 %opa, i64 %fb_swap)
+  call void @set_word(ptr %frame, i64 %opb, i64 %fa)
+  br label %op_done
+op_load:
+  %fb_load = call i64 @word(ptr %frame, i64 %opb)
+  %pfb_load = inttoptr i64 %fb_load to ptr
+  %loaded = load i64, ptr %pfb_load
+  call void @set_word(ptr %frame, i64 %opa, i64 %loaded)
+  br label %op_done
+op_store:
+  %fb_store = call i64 @word(ptr %frame, i64 %opb)
+  store i64 %fb_store, ptr %pa
+  br label %op_done
+op_copy:
+  %fb_copy = call i64 @word(ptr %frame, i64 %opb)
+  %pfb_copy = inttoptr i64 %fb_copy to ptr
+  call void @llvm.memmove.p0.p0.i64(ptr %pa, ptr %pfb_copy, i64 %opd, i1 false)
+  br label %op_done
+op_jump_false:
+  %truth = load i8, ptr %pa
+  %is_false = icmp eq i8 %truth, 0
+  br i1 %is_false, label %jump, label %op_done
+op_jump_reached:
+  %fb_jump_reached = call i64 @word(ptr %frame, i64 %opb)
+  %is_reached = icmp sge i64 %fa, %fb_jump_reached
+  br i1 %is_reached, label %jump, label %op_done
+op_jump_other:
+  %is_other = icmp ne i64 %fa, %opb
+  br i1 %is_other, label %jump, label %op_done
+op_limit:
+  %is_beyond = icmp sge i64 %fa, %opb
+  br i1 %is_beyond, label %step_failed, label %op_done
+jump:
+  br label %execute
+op_done:
+  br label %execute
 step_failed:
-  %low = and i64 %status, 4294967295
+  %failed_status = phi i64 [%status, %call], [%opc, %op_limit]
+  %step_next = add i64 %ordinal, 1
+  %low = and i64 %failed_status, 4294967295
   %high = shl i64 %step_next, 32
   %packed = or i64 %high, %low
   br label %answer
 answer:
-  %answer_value = phi i64 [%odd_code, %wrong_count], [%forget_code, %forget_end], [0, %execute],
+  %answer_value = phi i64 [%odd_code, %wrong_count], [%forget_code, %forget_end], [0, %op],
                           [%packed, %step_failed]
   %result = call ptr @twingrad_PyLong_FromLongLong(i64 %answer_value)
   ret ptr %result

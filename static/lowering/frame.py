@@ -25,12 +25,14 @@ class Temporary:
     ----------
     first, last : steps of the first and last use.
     size : index of the bytes, or of rows and columns of `columns`.
+    block : the step whose regions it is for; their layout says how large it is.
     """
 
     first: int
     last: int
     size: tuple[int, ...]
     columns: ColumnScratch | None = None
+    block: int | None = None
 
 
 @dataclass(slots=True)
@@ -107,6 +109,8 @@ def make_frame(work: Work, calls: Sequence[tuple[Sequence[Buffer | Scratch], Seq
 
 
 def _temporary(frame: Frame, thing: Buffer | Scratch, index: int) -> Temporary:
+    if isinstance(thing, Scratch) and thing.nbytes is None:
+        return Temporary(index, index, (), block=index)
     if isinstance(thing, Scratch) and isinstance(thing.nbytes, ColumnScratch):
         sizes = (frame.size(thing.nbytes.rows), frame.size(thing.nbytes.columns))
         return Temporary(index, index, sizes, thing.nbytes)

@@ -165,7 +165,7 @@ class Item:
     @property
     def can_fail(self) -> bool:
         """Whether the item may end the program with a status."""
-        return any(call.errors for call in self.calls)
+        return any(call.errors for call in self.calls) or (self.kind == "native" and bool(self.node.regions))
 
 
 @dataclass(slots=True)

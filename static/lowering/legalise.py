@@ -95,7 +95,7 @@ class _Legaliser(Values):
             add_reduction(self, node)
         elif node.op.name in ("pick", "spread") and not is_literal(_row(node)[-1], 1):
             self.by_index(node)
-        elif node.op.native is not None:
+        elif node.op.kind == "control" or node.op.native is not None:
             self.native(node)
         else:
             raise unsupported(node, f"ops of kind {node.op.kind} have no kernel")
@@ -179,7 +179,7 @@ class _Legaliser(Values):
                 inputs.append(self.contiguous(node, layout))
             specs.append(Spec(spec.shape, spec.dtype))
         outs = [value.spec for value in node.outputs]
-        calls = list(node.op.native(specs, outs, node.attrs))
+        calls = [] if node.op.native is None else list(node.op.native(specs, outs, node.attrs))
         results = [self.result(value) for value in node.outputs]
         self.item(
             node,

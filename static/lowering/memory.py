@@ -29,7 +29,7 @@ class ColumnScratch:
 
 @dataclass(eq=False, slots=True)
 class Scratch:
-    """Temporary memory of one kernel: bytes, which may be a Dim or known only when sizes are."""
+    """Temporary memory of one kernel: bytes, which may be a Dim or known only when sizes are; None for regions."""
 
     dtype: np.dtype[Any]
     nbytes: Any

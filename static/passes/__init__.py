@@ -10,16 +10,20 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import NamedTuple
 
-from static.graph import Graph
+from static.graph import Graph, Node, rebuild
 from static.passes.fold_constants import fold_constants
 from static.passes.merge_equal import merge_equal
 from static.passes.remove_dead import remove_dead
+from static.passes.save_residuals import save_residuals
 from static.passes.simplify import simplify
+from static.passes.trim_regions import trim_regions
 from static.verify import verify
 
 Pass = Callable[[Graph], Graph]
 
 PIPELINE: tuple[Pass, ...] = (remove_dead, simplify, fold_constants, merge_equal, remove_dead)
+#: After these, where there are regions.
+REGIONS: tuple[Pass, ...] = (trim_regions, save_residuals, trim_regions, remove_dead)
 
 
 class PassReport(NamedTuple):
@@ -31,18 +35,32 @@ class PassReport(NamedTuple):
     seconds: float
 
 
-def run_passes(graph: Graph, pipeline: tuple[Pass, ...] = PIPELINE) -> tuple[Graph, list[PassReport]]:
-    """Apply passes in order and verify the graph after each that changed it.
+def run_passes(graph: Graph, pipeline: tuple[Pass, ...] | None = None) -> tuple[Graph, list[PassReport]]:
+    """Apply passes in order, in regions too, and verify the graph after each that changed it.
 
     Raises
     ------
     CompileError : a pass left an inconsistent graph; the message names it.
     """
     reports = []
+    if pipeline is None:
+        pipeline = (*PIPELINE, *REGIONS) if any(node.regions for node in graph.nodes) else PIPELINE
     for rewrite in pipeline:
         given, start = graph, perf_counter()
-        graph = rewrite(given)
+        graph = _inside(rewrite(given), rewrite)
         if graph is not given:
             verify(graph, rewrite.__name__)
         reports.append(PassReport(rewrite.__name__, len(given.nodes), len(graph.nodes), perf_counter() - start))
     return graph, reports
+
+
+def _inside(graph: Graph, rewrite: Pass) -> Graph:
+    """The graph with a pass applied to all its regions, after it was applied to what is around them."""
+    nodes, changed = list(graph.nodes), False
+    for i, node in enumerate(nodes):
+        regions = {name: _inside(rewrite(region), rewrite) for name, region in node.regions}
+        if any(region is not node.attrs[name] for name, region in regions.items()):
+            specs = [value.spec for value in node.outputs]
+            nodes[i] = Node(node.id, node.op, node.operands, {**node.attrs, **regions}, specs, node.source, node.scope)
+            changed = True
+    return rebuild(graph, nodes, {}) if changed else graph

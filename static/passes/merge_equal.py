@@ -15,7 +15,7 @@ def merge_equal(graph: Graph) -> Graph:
     replace: dict[tuple[int, int], Any] = {}
     kept = []
     for node in graph.nodes:
-        if node.op is not None:
+        if node.op is not None and node.op.kind != "control":
             key = (node.name, tuple(_operand(x, replace) for x in node.operands), _plain(node.attrs))
             known = first.setdefault(key, node)
             if known is not node:

@@ -12,11 +12,13 @@ import numpy as np
 from hypothesis import strategies as st
 
 import common.functional as F
+from common.control.choose import cond
+from common.control.iterate import fori_loop, map, scan, while_loop
 
 UNARY = ("tanh", "sigmoid", "sin", "cos", "relu", "neg", "abs", "square", "erf", "gelu", "clone")
 BINARY = ("add", "sub", "mul", "maximum", "minimum")
 NUMBERS = (0.5, -1.25, 2, 0, 1, 1e-3)
-KINKS = ("cast", "where", "amax", "relu", "abs", "maximum", "minimum", "ratio")
+KINKS = ("cond", "cast", "where", "amax", "relu", "abs", "maximum", "minimum", "ratio")
 INPUTS: dict[str, tuple[Any, ...]] = {
     "x": ("n", "m"), "y": ("n", "m"), "b": ("m",), "c": ("n", 1), "s": (), "w": ("m", "m"),
     "i": ("n",),
@@ -54,7 +56,29 @@ def _in_place(option: str, x: Any, y: Any) -> Any:
     return z
 
 
+def _scan(flip: bool, x: Any, y: Any) -> Any:
+    y = y.to(x.dtype)
+
+    def step(h: Any, v: Any) -> Any:
+        h = F.tanh(h * v + y)
+        return h, h * v
+
+    h, ys = scan(step, F.sum(x, 0), x, reverse=flip)
+    return ys + h
+
+
+def _while(most: int, x: Any, y: Any) -> Any:
+    y = y.to(x.dtype)
+    stop = F.minimum((F.sum(F.abs(y)).detach() * 0 + most), 9)
+    return while_loop(lambda s: s[0] < stop, lambda s: (s[0] + 1, F.sin(s[1]) + y * 0.5), (0.0, x))[1]
+
+
 _RUN: dict[str, Any] = {
+    "cond": lambda _, x, y: cond(F.sum(x) > F.sum(y), lambda a: F.sin(a) * y, lambda a: a - F.square(y), x),
+    "scan": _scan,
+    "while": _while,
+    "fori": lambda n, x, y: fori_loop(1, n, lambda i, s: (s[0] * y.to(x.dtype) + i, F.sin(s[0]) + s[1]), (x, x))[1],
+    "map": lambda _, x, y: map(lambda v: F.softmax(v, -1) * y, x),
     "unary": lambda name, x: getattr(F, name)(x),
     "binary": lambda name, x, y: getattr(F, name)(x, y),
     "ratio": lambda _, x, y: x / (F.abs(y) + 0.5),
@@ -98,6 +122,9 @@ def _candidates(i: int, j: int, a: tuple[Any, ...], b: tuple[Any, ...], pick: in
         steps += [Step("binary", (i, j), BINARY[pick % len(BINARY)], both)] * 3
         steps += [Step("ratio", (i, j), None, both), Step("where", (i, j), None, both)]
         if both == a:
+            steps.append(Step("cond", (i, j), None, a))
+            steps.append(Step("while", (i, j), pick % 4, a))
+            steps.append(Step("fori", (i, j), pick % 4, a))
             steps.append(Step("in_place", (i, j), ("add_", "mul_")[pick % 2], a))
     if a:
         dim, keep = pick % len(a), bool(pick & 1)
@@ -122,6 +149,8 @@ def _candidates(i: int, j: int, a: tuple[Any, ...], b: tuple[Any, ...], pick: in
             steps.append(Step("scatter_add", (i, INDEX), None, ("m",)))
         if len(b) == 2 and a[1] == b[0]:
             steps += [Step("mm", (i, j), None, (a[0], b[1]))] * 2
+    if len(a) == 2 and b == a[1:]:
+        steps += [Step("scan", (i, j), bool(pick & 1), a)] * 2 + [Step("map", (i, j), None, a)]
     if a and a[0] == "m":
         steps.append(Step("index_select", (i, INDEX), None, ("n", *a[1:])))
     if a == b and a:

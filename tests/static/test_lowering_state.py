@@ -200,7 +200,7 @@ def test_a_node_without_a_kernel_is_named():
 
 
 class _NoKernel:
-    name, kind, native = "mystery", "control", None
+    name, kind, native = "mystery", "unheard of", None
 
 
 def test_gradients_are_not_copied_where_only_this_engine_is_imported(monkeypatch):

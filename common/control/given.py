@@ -1,0 +1,74 @@
+"""What control flow is given, and how its functions are called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from common import mode
+from common.control.abstract import Abstract, AbstractTrace
+from common.control.body import leaf, tensor_of
+from common.control.trees import Form, place_of, require_equal, tensors
+from common.draws import uncounted
+from common.dtypes import int64, promote
+from common.errors import ArgumentError, DTypeError, ShapeError
+from common.op import REGISTRY
+from common.ops.create import full_, made
+from common.tensor import TensorBase, spec_of
+from common.tree import flatten, unflatten
+
+Function = Callable[..., Any]
+
+
+def call(name: str, function: Function, *args: Any) -> Any:
+    """Call a function on what its region is given."""
+    try:
+        return function(*args)
+    except ValueError as error:
+        if "read-only" not in str(error):
+            raise
+        raise ArgumentError(
+            f"{name}: {place_of(function)} writes to its argument in place; write to a clone() and return that"
+        ) from error
+
+
+def initial(init: Any, what: str, run: Function) -> tuple[list[TensorBase], Any]:
+    """What a loop begins with; numbers in the dtype that the function makes of them.
+
+    Parameters
+    ----------
+    run : one iteration, of the tree; it is traced for its shapes if there are numbers.
+    """
+    given, structure = tensors(init, what)
+    raw, _ = flatten(init)
+    numbers = [i for i, x in enumerate(raw) if type(x) in (bool, int, float)]
+    if numbers:
+        with mode.no_grad(), mode.activate_trace(AbstractTrace(what)), uncounted():
+            result, returned = flatten(run(unflatten(structure, [leaf(Abstract(spec_of(x)), False) for x in given])))
+        for i in numbers if returned == structure else ():
+            if isinstance(result[i], TensorBase) and promote(given[i].dtype, result[i].dtype) != given[i].dtype:
+                given[i] = tensor_of(made(full_, shape=(), value=raw[i], dtype=result[i].dtype))
+    return given, structure
+
+
+def carried_on(name: str, function: Function, result: Any, form: Form) -> list[TensorBase]:
+    """The leaves of what a loop's function returns to be carried on; they must be like those of `form`."""
+    leaves, structure = tensors(result, f"{name}: what {place_of(function)} carries on", form)
+    require_equal(name, "init", form, f"what {place_of(function)} carries on", Form(structure, leaves))
+    return leaves
+
+
+def scalar(x: Any, name: str, what: str) -> TensorBase:
+    """A 0-d tensor."""
+    (answer,), _ = tensors((x,), f"{name}: {what}")
+    if len(answer.shape):
+        raise ShapeError(f"{name}: {what} must be 0-d, not of shape {tuple(answer.shape)}")
+    return answer
+
+
+def index_of(x: Any, what: str) -> TensorBase:
+    """A 0-d int64 tensor."""
+    answer = scalar(x, "fori_loop", what)
+    if answer.dtype.kind not in "iu":
+        raise DTypeError(f"fori_loop: {what} must be an integer, not {answer.dtype}")
+    return answer if answer.dtype == int64 else REGISTRY["to"](answer, dtype=int64, x_dtype=answer.dtype)

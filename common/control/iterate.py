@@ -1,0 +1,230 @@
+"""`while_loop`, `fori_loop`, `scan` and `map`, with the signatures of jax.lax.
+
+Outside a trace they run Python; in a trace they become loops of the compiled program. In both a construct is one node
+of the tape, which can be differentiated any number of times.
+"""
+
+from __future__ import annotations
+
+from functools import wraps
+from operator import index as as_index
+from typing import Any
+
+from common.autograd.tape import next_number
+from common.control.abstract import Abstract
+from common.control.body import Body, leaf
+from common.control.given import Function, call, carried_on, index_of, initial, scalar
+from common.control.loop import Request, run_loop
+from common.control.trees import Form, place_of, require_equal, tensors
+from common.dim import Dim, same
+from common.dtypes import bool_
+from common.errors import ArgumentError, ShapeError
+from common.op import REGISTRY
+from common.spec import Spec
+from common.tensor import TensorBase
+from common.tree import flatten, unflatten
+
+
+def while_loop(cond_fn: Function, body_fn: Function, init: Any) -> Any:
+    """Replace `init` by ``body_fn(init)`` as long as ``cond_fn(init)`` holds.
+
+    Reverse mode works, however many iterations the data ask for: what is carried is saved for each of them.
+
+    Parameters
+    ----------
+    cond_fn : of what is carried; returns a 0-d bool tensor.
+    body_fn : of what is carried; returns the same structure, shapes and dtypes.
+    init : tree of tensors.
+
+    Raises
+    ------
+    ArgumentError, ShapeError, DTypeError : the result of `body_fn` differs from `init`; the message shows both.
+
+    Notes
+    -----
+    A compiled loop that never ends cannot be interrupted.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> x = tw.tensor(2.0, requires_grad=True)
+    >>> y = tw.while_loop(lambda y: y < 100, lambda y: y * y, x)
+    >>> y.backward()
+    >>> y.item(), x.grad.item()
+    (256.0, 1024.0)
+    """
+    given, structure = initial(init, "while_loop: init", body_fn)
+    form = Form(structure, given)
+
+    def holds(leaves: list[TensorBase]) -> TensorBase:
+        answer = scalar(cond_fn(unflatten(structure, leaves)), "while_loop", f"the result of {place_of(cond_fn)}")
+        return answer if answer.dtype == bool_ else REGISTRY["ne"](answer, 0)
+
+    def step(leaves: list[TensorBase], _: Body | None) -> Body:
+        body = Body(leaves, next_number())
+        body.carried = carried_on(
+            "while_loop", body_fn, call("while_loop", body_fn, unflatten(structure, leaves)), form
+        )
+        return body
+
+    carried, _, _ = run_loop(Request("while_loop", step, given, [], [], None, holds, False, None))
+    return unflatten(structure, carried)
+
+
+def fori_loop(lower: Any, upper: Any, body_fn: Function, init: Any) -> Any:
+    """Replace `init` by ``body_fn(i, init)`` for i from `lower` to `upper` - 1.
+
+    Parameters
+    ----------
+    lower, upper : ints, sizes, or 0-d integer tensors.
+    body_fn : of a 0-d int64 tensor and what is carried; returns the same structure, shapes and dtypes.
+    init : tree of tensors.
+
+    Raises
+    ------
+    ArgumentError, ShapeError, DTypeError : see `while_loop`.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.fori_loop(0, 5, lambda i, x: x + i, tw.tensor(0.0))
+    tensor(10.)
+    """
+    if not (_is_size(lower) and _is_size(upper)):
+        stop = index_of(upper, "upper")
+
+        @wraps(body_fn)
+        def again(state: Any) -> Any:
+            return state[0] + 1, body_fn(*state)
+
+        return while_loop(lambda state: state[0] < stop, again, (index_of(lower, "lower"), init))[1]
+    count = upper - lower
+    if count < 0:
+        count = 0
+    first = index_of(lower, "lower")
+    given, structure = initial(init, "fori_loop: init", lambda state: body_fn(index_of(0, "lower"), state))
+    form = Form(structure, given)
+
+    def step(leaves: list[TensorBase], _: Body | None) -> Body:
+        body = Body(leaves, next_number())
+        result = call("fori_loop", body_fn, leaves[0], unflatten(structure, leaves[1:]))
+        results = carried_on("fori_loop", body_fn, result, form)
+        body.carried = [leaves[0] + 1, *results]
+        return body
+
+    carried, _, _ = run_loop(Request("fori_loop", step, [first, *given], [], [], count, None, False, None))
+    return unflatten(structure, carried[1:])
+
+
+def scan(f: Function, init: Any, xs: Any = None, length: Any = None, reverse: bool = False) -> Any:
+    """Carry `init` through ``carry, y = f(carry, x)`` for each x of `xs`; return the last carry, and all y stacked.
+
+    Parameters
+    ----------
+    f : returns a pair: what is carried on, of the structure, shapes and dtypes of `init`, and any tree of tensors.
+    init : tree of tensors.
+    xs : tree of tensors (length, ...), or None.
+    length : number of iterations; needed if there are no `xs`.
+    reverse : go from the last x to the first; y stand where their x do.
+
+    Returns
+    -------
+    carry : as `init`.
+    ys : tree of tensors (length, ...).
+
+    Raises
+    ------
+    ArgumentError, ShapeError, DTypeError : lengths differ, `f` does not return a pair, or see `while_loop`.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.scan(lambda total, x: (total + x, total * x), tw.tensor(0.0), tw.tensor([1.0, 2.0, 3.0]))
+    (tensor(6.), tensor([0., 2., 9.]))
+    """
+    rows, xs_structure = tensors(xs, "scan: xs")
+
+    def row(x: TensorBase) -> TensorBase:
+        return leaf(Abstract(Spec(tuple(x.shape[1:]), x.dtype)), False)
+
+    def once(carry: Any) -> Any:
+        return split(f(carry, unflatten(xs_structure, [row(x) for x in rows])))[0]
+
+    def split(result: Any) -> tuple[Any, Any]:
+        if not isinstance(result, (tuple, list)) or len(result) != 2:
+            raise ArgumentError(f"scan: {place_of(f)} must return a pair (carry, y), not {type(result).__name__}")
+        return result[0], result[1]
+
+    count = _length("scan", rows, length)
+    given, structure = initial(init, "scan: init", once)
+    form = Form(structure, given)
+    return _scan(
+        "scan", lambda carry, x: split(call("scan", f, carry, x)), f, form, given, (rows, xs_structure), count, reverse
+    )
+
+
+def map(f: Function, xs: Any) -> Any:
+    """``f(x)`` for each x of `xs`, stacked.
+
+    Parameters
+    ----------
+    f : of one row of each; returns any tree of tensors.
+    xs : tree of tensors (length, ...).
+
+    Raises
+    ------
+    ArgumentError, ShapeError : there are no `xs`, or their lengths differ.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.map(lambda x: x * x, tw.tensor([1.0, 2.0, 3.0]))
+    tensor([1., 4., 9.])
+    """
+    rows = tensors(xs, "map: xs")
+    nothing = Form(flatten(())[1], [])
+    count = _length("map", rows[0], None)
+    return _scan("map", lambda _, x: ((), call("map", f, x)), f, nothing, [], rows, count, False)[1]
+
+
+def _scan(
+    name: str, pair: Function, f: Function, form: Form, given: list[Any], xs: Any, count: Any, reverse: bool
+) -> Any:
+    rows, xs_structure = xs
+    n, out = len(given), list[Form]()
+
+    def step(leaves: list[TensorBase], _: Body | None) -> Body:
+        body = Body(leaves, next_number())
+        carry, y = pair(unflatten(form.structure, leaves[:n]), unflatten(xs_structure, leaves[n:]))
+        body.carried = carried_on(name, f, carry, form)
+        body.stacked, y_structure = tensors(y, f"{name}: y")
+        y_form = Form(y_structure, body.stacked)
+        if not out:
+            out.append(y_form)
+        require_equal(name, f"y of {place_of(f)}", out[0], "y of a later iteration", y_form)
+        return body
+
+    carried, stacked, _ = run_loop(Request(name, step, given, rows, [], count, None, bool(reverse), None))
+    return unflatten(form.structure, carried), unflatten(out[0].structure, stacked)
+
+
+def _length(name: str, rows: list[TensorBase], length: Any) -> Any:
+    for x in rows:
+        if not len(x.shape):
+            raise ShapeError(f"{name}: xs has a 0-d leaf; the first dimension of each is what is gone through")
+    if length is not None and not isinstance(length, Dim):
+        length = as_index(length)
+    sizes = [*([] if length is None else [length]), *(x.shape[0] for x in rows)]
+    if not sizes:
+        raise ArgumentError(f"{name}: without xs, length must be given")
+    if any(not same(n, sizes[0]) and n != sizes[0] for n in sizes):
+        raise ShapeError(f"{name}: lengths differ: {sizes} (length, then the first dimensions of xs)")
+    if sizes[0] < 0:
+        raise ArgumentError(f"{name}: length is {sizes[0]}; it must not be negative")
+    return sizes[0]
+
+
+def _is_size(x: Any) -> bool:
+    if isinstance(x, (Dim, TensorBase)) or type(x) is bool:
+        return isinstance(x, Dim)
+    return hasattr(x, "__index__") and not getattr(x, "shape", ())

@@ -1,0 +1,111 @@
+"""Structures of tensors that go into regions and come out, and what is said when two differ."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from common.create import operand
+from common.dim import Dim, same_shape
+from common.dtypes import DEFAULT_FLOAT, bool_, int64
+from common.errors import ArgumentError, DTypeError, ShapeError
+from common.frames import locate
+from common.ops.create import full_, made
+from common.spec import Spec
+from common.tensor import TensorBase, wrap
+from common.tree import flatten, unflatten
+
+_NUMBERS = {bool: bool_, int: int64, float: DEFAULT_FLOAT}
+
+
+class Form:
+    """Structure, shapes and dtypes of a tree of tensors."""
+
+    def __init__(self, structure: Any, leaves: Sequence[TensorBase]) -> None:
+        self.structure = structure
+        self.specs = [Spec(tuple(x.shape), x.dtype) for x in leaves]
+
+    def __str__(self) -> str:
+        return str(unflatten(self.structure, [_Shown(str(spec)) for spec in self.specs]))
+
+
+class _Shown(str):
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def tensors(tree: Any, what: str, like: Form | None = None) -> tuple[list[TensorBase], Any]:
+    """The leaves of a tree as tensors, and its structure; dictionaries in the order of `like`.
+
+    Numbers become tensors as `tensor` makes them, or of the dtype that `like` has in their place.
+
+    Raises
+    ------
+    ArgumentError : a leaf is neither a number nor an array nor a tensor.
+    """
+    if like is not None:
+        tree = _ordered(tree, like.structure)
+    leaves, structure = flatten(tree)
+    fits = like is not None and structure == like.structure
+    return [_tensor(x, what, like.specs[i] if fits and like else None) for i, x in enumerate(leaves)], structure
+
+
+def _tensor(x: Any, what: str, like: Spec | None) -> TensorBase:
+    if isinstance(x, (bool, int, float)) and not isinstance(x, np.generic):
+        kind = bool if isinstance(x, bool) else int if isinstance(x, int) else float
+        dtype = _NUMBERS[kind]
+        if like is not None and "biuf".index(like.dtype.kind.replace("u", "i")) >= "bi?f".index(dtype.kind):
+            dtype = like.dtype
+        x = made(full_, shape=(), value=kind(x), dtype=dtype)
+    elif isinstance(x, (Dim, TensorBase, np.ndarray, np.generic)):
+        x = operand(x)
+        x = operand(wrap(x)) if not isinstance(x, (TensorBase, np.ndarray)) else x
+    else:
+        raise ArgumentError(f"{what} has a leaf of type {type(x).__name__}; leaves are tensors, arrays and numbers")
+    return x if isinstance(x, TensorBase) else wrap(x)
+
+
+def _ordered(tree: Any, structure: Any) -> Any:
+    """`tree` with the keys of its dictionaries in the order of a structure."""
+    if not isinstance(structure, tuple) or structure[0] is not type(tree):
+        return tree
+    parts = structure[-1]
+    if type(tree) is dict:
+        if set(tree) != set(structure[1]):
+            return tree
+        return {key: _ordered(tree[key], part) for key, part in zip(structure[1], parts)}
+    if len(tree) != len(parts):
+        return tree
+    items = [_ordered(x, part) for x, part in zip(tree, parts)]
+    return type(tree)(*items) if hasattr(tree, "_fields") else type(tree)(items)
+
+
+def place_of(function: Callable[..., Any]) -> str:
+    """A function's name, file and line."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    if code is None:
+        return getattr(function, "__name__", repr(function))
+    file, line, name = locate(code, -1)
+    return f"{name} at {file}:{line}"
+
+
+def require_equal(name: str, first: str, form: Form, second: str, other: Form) -> None:
+    """Refuse two trees that differ in structure, shapes or dtypes.
+
+    Raises
+    ------
+    ArgumentError, ShapeError, DTypeError : which names both.
+    """
+    text = f"{name}: {first} is\n  {form}\nbut {second} is\n  {other}"
+    if form.structure != other.structure:
+        raise ArgumentError(f"{text}\nthey must have the same structure")
+    for a, b in zip(form.specs, other.specs, strict=True):
+        if not same_shape(a.shape, b.shape) and a.shape != b.shape:
+            raise ShapeError(f"{text}\nthey must have the same shapes")
+        if a.dtype != b.dtype:
+            raise DTypeError(f"{text}\nthey must have the same dtypes: convert one of them with .to(dtype)")

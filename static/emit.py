@@ -1,0 +1,145 @@
+"""From a program to the table of a native call: kernels, and jumps for its regions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from common.dim import Atom, resolve
+from common.native import plan as ops
+from common.native.plan import ProgramPlan
+from static.lowering.layout import Block, Layout, nbytes
+from static.regions import LoopParts, branches
+
+if TYPE_CHECKING:
+    from static.compile import Program, Step
+
+ROOM = 1 << 20
+"""Status of a loop that needs more room; no kernel has it."""
+
+
+class Emitter:
+    """Writes programs to a plan.
+
+    Attributes
+    ----------
+    steps : per instruction of the plan the step that it belongs to.
+    """
+
+    def __init__(self, native: ProgramPlan, env: Mapping[Atom, int]) -> None:
+        self.native, self.env = native, env
+        self.steps: list[Step] = []
+        self._zero: int | None = None
+
+    @property
+    def zero(self) -> int:
+        """A word that is 0."""
+        if self._zero is None:
+            self._zero = self.native.add_word()
+        return self._zero
+
+    def program(self, program: Program, layout: Layout, base: int, bound: Sequence[int]) -> None:
+        """Append a program whose inputs and outputs lie in the slots `bound`, its temporaries from `base` on."""
+        native, frame, values = self.native, program.frame, layout.values
+        slots = [*bound, *(native.add_word(base + offset) for offset in layout.offsets)]
+        for buffer, index in frame.constants:
+            value = buffer.constant if index < 0 else values[index]
+            with np.errstate(all="ignore"):
+                cell = np.zeros(8, np.uint8)
+                cell[: buffer.dtype.itemsize].view(buffer.dtype)[0] = value
+            slots.append(native.add_memory(cell))
+        for i, (step, (things, ints)) in enumerate(zip(program.steps, frame.steps, strict=True)):
+            own = [slots[thing] for thing in things]
+            if step.regions:
+                block = layout.blocks[i]
+                at = base + layout.offsets[things[-1] - len(bound)]
+                emit = self.switch if step.groups[0].items[0].node.name == "switch" else self.loop
+                emit(step, block, at, own)
+            else:
+                native.add_call(program.addresses[i], own, [values[j] for j in ints])
+            self.note(step)
+
+    def note(self, step: Step) -> None:
+        """The instructions appended since the last note belong to a step."""
+        self.steps += [step] * (len(self.native.instructions) - len(self.steps))
+
+    def switch(self, step: Step, block: Block, base: int, slots: Sequence[int]) -> None:
+        """Append branches: the index is compared with each number but the last."""
+        native, node = self.native, step.groups[0].items[0].node
+        values = slots[1 : len(node.operands)]
+        results = list(slots[len(node.operands) : -1])
+        index = native.add_word()
+        native.add_op(ops.LOAD, index, slots[0])
+        regions = branches(node)
+        ends = []
+        for i, (_, uses) in enumerate(regions):
+            last = i == len(regions) - 1
+            other = -1 if last else native.add_op(ops.JUMP_OTHER, index, i)
+            self.note(step)
+            layout, start = block.regions[f"branch{i}"]
+            self.program(step.regions[f"branch{i}"], layout, base + start, [*(values[j] for j in uses), *results])
+            if not last:
+                ends.append(native.add_op(ops.JUMP))
+                native.set_target(other)
+        for end in ends:
+            native.set_target(end)
+
+    def loop(self, step: Step, block: Block, base: int, slots: Sequence[int]) -> None:
+        """Append a loop. What is carried changes places with its other buffer after each iteration."""
+        native, node = self.native, step.groups[0].items[0].node
+        parts = LoopParts(node)
+        operands, results = slots[: len(node.operands)], slots[len(node.operands) : -1]
+        sizes = [nbytes(v, self.env) for v in node.outputs[: parts.n]]
+        now = [native.add_word() for _ in sizes]
+        then = [native.add_word(base + offset) for offset in block.buffers[:-1]]
+        others = [native.frame[slot] for slot in then]
+        for k, size in enumerate(sizes):
+            native.add_op(ops.SET, now[k], results[k])
+            native.add_op(ops.SET, then[k], self.zero, d=others[k])
+            native.add_op(ops.COPY, now[k], operands[parts.carried[k]], d=size)
+        done, limit, place = native.add_word(), native.add_word(), native.add_word()
+        native.add_op(ops.SET, done, self.zero)
+        if parts.counted:
+            native.add_op(ops.LOAD, limit, operands[0])
+        elif parts.condition is None:
+            native.add_op(ops.SET, limit, self.zero, d=resolve(parts.length, self.env))
+        if parts.backwards:
+            native.add_op(ops.SET, place, limit, d=-1)
+        self.note(step)
+        top = len(native.instructions)
+        if parts.condition is None:
+            leave = native.add_op(ops.JUMP_REACHED, done, limit)
+        else:
+            answer = native.add_word(base + block.buffers[-1])
+            layout, start = block.regions["condition"]
+            tests = [operands[i] for i in parts.tests]
+            self.program(step.regions["condition"], layout, base + start, [*now, *tests, answer])
+            leave = native.add_op(ops.JUMP_FALSE, answer)
+            if parts.stacked:
+                native.add_op(ops.LIMIT, done, resolve(parts.length, self.env), ROOM)
+        row = place if parts.backwards else done
+        rows = [self._row(operands[i], row, nbytes(node.operands[i], self.env, 1)) for i in parts.rows]
+        stacks = [self._row(results[i], row, nbytes(node.outputs[i], self.env, 1)) for i in parts.stacked]
+        self.note(step)
+        layout, start = block.regions["body"]
+        constants = [operands[i] for i in parts.constants]
+        self.program(step.regions["body"], layout, base + start, [*now, *rows, *constants, *then, *stacks])
+        for a, b in zip(now, then):
+            native.add_op(ops.SWAP, a, b)
+        native.add_op(ops.SET, done, done, d=1)
+        if parts.backwards:
+            native.add_op(ops.SET, place, place, d=-1)
+        native.add_op(ops.JUMP, d=top)
+        native.set_target(leave)
+        for k, size in enumerate(sizes):
+            native.add_op(ops.COPY, results[k], now[k], d=size)
+        if parts.condition is not None:
+            native.add_op(ops.STORE, results[-1], done)
+
+    def _row(self, stack: int, row: int, size: int) -> int:
+        """A slot for a row of a stack."""
+        slot = self.native.add_word()
+        self.native.add_op(ops.ROW, slot, stack, row, size)
+        return slot

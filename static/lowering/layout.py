@@ -1,0 +1,88 @@
+"""Where the temporaries of a program lie, those of its regions inside blocks of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from common.dim import Atom, evaluate
+from common.spec import numel
+from static.lowering.arena import ALIGNMENT, place
+
+if TYPE_CHECKING:
+    from static.compile import Program, Step
+
+
+@dataclass(slots=True)
+class Block:
+    """Memory of one step with regions.
+
+    Attributes
+    ----------
+    buffers : offsets of what the step itself needs.
+    regions : per region its layout, and where that begins.
+    total : bytes.
+    """
+
+    buffers: list[int]
+    regions: dict[str, tuple[Layout, int]]
+    total: int
+
+
+@dataclass(slots=True)
+class Layout:
+    """A program for concrete sizes.
+
+    Attributes
+    ----------
+    values : what the sizes of its frame are.
+    offsets : of its temporaries.
+    blocks : step -> memory of its regions.
+    total : bytes.
+    """
+
+    values: list[int]
+    offsets: list[int]
+    blocks: dict[int, Block]
+    total: int
+
+
+def lay_out(program: Program, env: Mapping[Atom, int]) -> Layout:
+    """The layout of a program and of its regions."""
+    frame = program.frame
+    values = frame.evaluate(env)
+    blocks = {i: _block(step, env) for i, step in enumerate(program.steps) if step.regions}
+    lives = []
+    for t in frame.temporaries:
+        if t.block is not None:
+            nbytes = blocks[t.block].total
+        else:
+            nbytes = values[t.size[0]] if t.columns is None else t.columns.nbytes(*(values[i] for i in t.size))
+        lives.append((t.first, t.last, nbytes))
+    offsets, total = place(lives)
+    return Layout(values, offsets, blocks, total)
+
+
+def _block(step: Step, env: Mapping[Atom, int]) -> Block:
+    """What is carried needs two buffers, the other of which is the result; regions run one after the other."""
+    node = step.groups[0].items[0].node
+    buffers, total = [], 0
+    sizes = []
+    if node.name == "loop":
+        sizes = [nbytes(v, env) for v in node.outputs[: node.attrs["carried"]]] + [1]
+    for size in sizes:
+        buffers.append(total)
+        total += -(-max(size, 1) // ALIGNMENT) * ALIGNMENT
+    regions, most = {}, 0
+    for name, program in step.regions.items():
+        layout = lay_out(program, env)
+        regions[name] = layout, total
+        most = max(most, layout.total)
+    return Block(buffers, regions, total + most)
+
+
+def nbytes(value: Any, env: Mapping[Atom, int], skip: int = 0) -> int:
+    """Bytes of a value without its first `skip` dimensions."""
+    count = numel(value.shape[skip:])
+    return (count if isinstance(count, int) else evaluate(count.terms, env)) * value.dtype.itemsize

@@ -1,0 +1,137 @@
+"""What the gradient of a loop reads back from the loop, and what it computes again."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from common.dim import Dim, hint
+from common.spec import numel
+from static.graph import Graph, Node, Value
+from static.region_edit import LoopEdit, Made, replace_nodes
+
+STORED = 0.15
+"""Nanoseconds per byte that is written to a stack and read back."""
+MOVED, COSTLY, ADDED = 0.1, 1.5, 0.25
+"""Nanoseconds per element of a simple operation, of a transcendental one, and of a sum."""
+FLOPS = 30.0
+"""Per nanosecond, of a product of matrices."""
+STACK = 30.0
+"""Nanoseconds per row of a stack, whatever its size."""
+
+
+def save_residuals(graph: Graph) -> Graph:
+    """g(h(x)) in the gradient of a loop that computes h(x) -> g(stack of h(x)), where reading back costs less.
+
+    The gradient starts as a loop that computes again everything it needs from what was carried into each iteration.
+    A minimum cut between that and what it needs finds the cheapest mixture. It changes no bit.
+    """
+    loops = {node.id: node for node in graph.nodes if node.name == "loop"}
+    saved: dict[int, dict[Any, Value]] = {}
+    read: dict[int, list[Any]] = {}
+    for node in loops.values():
+        first = loops.get(node.attrs.get("of", -1))
+        keys = [] if first is None else _cut(first, node)
+        if first is not None and keys:
+            own = {v.key: v for x in first.attrs["body"].nodes for v in x.outputs}
+            saved.setdefault(first.id, {}).update((key, own[key]) for key in keys)
+            read[node.id] = keys
+    if not read:
+        return graph
+    stacks: dict[Any, Value] = {}
+
+    def make(node: Node) -> Made | None:
+        if node.id not in saved and node.id not in read:
+            return None
+        edit = LoopEdit(node)
+        moved: dict[Any, Value] = {}
+        for number, key in enumerate(read.get(node.id, ())):
+            value = next(v for x in edit.parts.body.nodes for v in x.outputs if v.key == key)
+            moved[key] = Node(-(10**9) - number, None, (), {"name": "saved"}, (value.spec,), value.node.source).outputs[
+                0
+            ]
+            edit.rows.append([stacks[node.attrs["of"], key], moved[key]])
+        ends = len(edit.carried) + len(edit.stacked)
+        wanted = saved.get(node.id, {})
+        present = {v.key: v for x in edit.parts.body.nodes for v in x.outputs}
+        edit.stacked += [[moved.get(key, present[key]), None] for key in wanted]
+        made, places = edit.build(moved)
+        stacks.update(((node.id, key), made.outputs[ends + i]) for i, key in enumerate(wanted))
+        return made, places
+
+    return replace_nodes(graph, make)
+
+
+def _cut(first: Node, second: Node) -> list[Any]:
+    """Keys of the values that `second` should read back from `first`."""
+    import networkx as nx
+
+    there = {node.id for node in first.attrs["body"].nodes if node.op is not None and node.id >= 0}
+    edit = LoopEdit(second)
+    body = edit.parts.body
+    shared = {node.id: node for node in body.nodes if node.id in there}
+    outside = [v for node in body.nodes if node.id not in shared for v in node.values]
+    demanded = {v.key for v in (*outside, *body.outputs) if v.node.id in shared}
+    if not demanded:
+        return []
+    hidden = {v.key for (operand, v) in edit.rows if operand.node.id == first.id}
+    flow = nx.DiGraph()
+    for key in sorted(demanded):
+        flow.add_edge("source", ("have", key))
+    for node in shared.values():
+        again = ("again", node.id)
+        flow.add_edge(again, "sink", capacity=_seconds(node))
+        for v in node.outputs:
+            flow.add_edge(("have", v.key), again, capacity=_stored(v))
+        for v in node.values:
+            if v.node.id in shared:
+                flow.add_edge(again, ("have", v.key))
+            elif v.key in hidden:
+                flow.add_edge(again, ("carried", v.key))
+                flow.add_edge(("carried", v.key), "sink", capacity=_stored(v))
+    _, (side, _) = nx.minimum_cut(flow, "source", "sink")
+    return [
+        v.key
+        for node in shared.values()
+        for v in node.outputs
+        if ("have", v.key) in side and ("again", node.id) not in side
+    ]
+
+
+def _elements(shape: Any) -> float:
+    return float(hint(numel(shape)))
+
+
+def _stored(v: Value) -> float:
+    """What it costs to save a value, in nanoseconds.
+
+    Not saved are numbers, values of sizes that only a run finds, and results of nodes with regions, which the two loops
+    may number differently.
+    """
+    control = v.node.op is not None and v.node.op.kind == "control"
+    if control or v.spec.weak or any(isinstance(n, Dim) and "room" in str(n) for n in v.shape):
+        return 1e15
+    return STACK + STORED * _elements(v.shape) * v.dtype.itemsize
+
+
+def _seconds(node: Node) -> float:
+    """What it costs to compute a node again, in nanoseconds; inside a kernel that is there anyway."""
+    op, out = node.op, node.outputs[0]
+    assert op is not None
+    if op.kind == "control":
+        return _control(node)
+    size = _elements(out.shape)
+    if op.kind == "view" or not node.operands:
+        return 0.0
+    if op.kind == "elementwise":
+        return size * (COSTLY if op.costly else MOVED)
+    given = max((_elements(v.shape) for v in node.values), default=size)
+    if op.name in ("mm", "bmm"):
+        a, b = (_elements(v.shape) for v in list(node.values)[:2])
+        return 100 + 2 * math.sqrt(max(a * b * size, 1.0)) / FLOPS
+    return 50 + ADDED * max(given, size)
+
+
+def _control(node: Node) -> float:
+    regions = [sum(_seconds(x) for x in region.nodes if x.op is not None) for _, region in node.regions]
+    return 50 + (max(regions) if node.name == "switch" else sum(regions) * hint(node.attrs["length"]))

@@ -1,0 +1,65 @@
+"""What is said when a program asks a trace for what only a run knows."""
+
+from __future__ import annotations
+
+import linecache
+
+from common.errors import TraceError
+from common.tensor import TensorBase
+from static.graph import Source
+from static.tracer import Tracer
+
+
+class Refusals:
+    """Errors of a trace that name the user's line and the way out.
+
+    Attributes
+    ----------
+    name : of the traced function.
+    """
+
+    name: str
+
+    def _source(self) -> Source:
+        raise NotImplementedError
+
+    def refuse_value(self, x: TensorBase) -> None:
+        """Explain that a traced value has no elements yet."""
+        file, line, function = self._source()
+        code = linecache.getline(file, line).strip()
+        made = x.payload.node.source if isinstance(x, Tracer) else None
+        what = f"a value of {x.payload.spec} made at {made[0]}:{made[1]}" if made else "a captured tensor"
+        raise TraceError(
+            f"{file}:{line} in {function}: `{code}` needs the elements of {what}, but {self.name} is being traced and "
+            "they exist only when the compiled program runs. A Python `if`, `while`, int(), float() or .item() on a "
+            "traced value cannot be recorded: use cond, while_loop or where(condition, a, b), return "
+            "the value and decide outside, or pass what decides as a bool argument, which is static."
+        )
+
+    def refuse_size(self, function: str, instead: str) -> None:
+        """Explain that the size of a result would depend on the elements.
+
+        Raises
+        ------
+        TraceError : always.
+        """
+        file, line, place = self._source()
+        raise TraceError(
+            f"{file}:{line} in {place}: {function}(): the size of the result depends on the data, but {self.name} is "
+            f"being traced, where sizes are fixed before there are elements: {instead}"
+        )
+
+    def refuse_data(self, x: TensorBase) -> None:
+        """Explain how state is written inside a traced function.
+
+        Raises
+        ------
+        TraceError : always.
+        """
+        file, line, function = self._source()
+        code = linecache.getline(file, line).strip()
+        raise TraceError(
+            f"{file}:{line} in {function}: `{code}` replaces the array of a tensor while {self.name} is being traced, "
+            "which the compiled program cannot repeat. Write to the tensor instead: `with no_grad(): "
+            "p.copy_(value)`, `p.sub_(...)`, `p.add_(...)`."
+        )

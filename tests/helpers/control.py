@@ -1,0 +1,168 @@
+"""Programs with control flow, as functions of tensors that both engines run: (name, function, arrays)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import common.functional as F
+from common import surface
+
+cond, switch, while_loop = (surface.CONTROL[name] for name in ("cond", "switch", "while_loop"))
+fori_loop, scan, map_ = (surface.CONTROL[name] for name in ("fori_loop", "scan", "map"))
+
+
+class Case(NamedTuple):
+    """A program.
+
+    Attributes
+    ----------
+    run : of tensors.
+    shapes : of its operands, ints for an operand that is an integer.
+    twice : whether its second derivatives are compared with differences.
+    """
+
+    run: Callable[..., Any]
+    shapes: tuple[Any, ...]
+    twice: bool = True
+
+    def arrays(self, rng: np.random.Generator, dtype: Any) -> list[np.ndarray]:
+        """Operands."""
+        return [np.array(s) if isinstance(s, int) else np.asarray(rng.normal(size=s) * 0.5, dtype) for s in self.shapes]
+
+
+XW, XWN = ((5, 4), (4, 4)), lambda n: ((5, 4), (4, 4), n)
+
+
+def taken(x, w, n):
+    return cond(n > 2, lambda x: F.tanh(x @ w) * x, lambda x: x * x * 0.5, x)
+
+
+def captured_and_after(x, w):
+    y = cond(x.sum() > 100, lambda: x @ w, lambda: x * w.sum() * w.sum())
+    return y * w.sum() + x * y
+
+
+def several(x, w, n):
+    parts = switch(n, [lambda a, b: {"p": a @ b, "q": (a,)}, lambda a, b: {"q": (a * a,), "p": a},
+                       lambda a, b: {"p": F.sin(a), "q": (a * b.sum(),)}], x, w)  # fmt: skip
+    return parts["p"] * parts["q"][0]
+
+
+def data_decides(x, w):
+    return while_loop(lambda s: (s * s).sum() < 50, lambda s: s * 1.25 + F.sin(s @ w) * 0.1, x)
+
+
+def long_run(x, w):
+    stop = (x * 0).sum() + 150
+    return while_loop(lambda s: s[0] < stop, lambda s: (s[0] + 1, F.sin(s[1]) + x * w.sum() * 0.01), (0.0, x))[1]
+
+
+def never(x, w):
+    return while_loop(lambda s: (s * s).sum() < -1, lambda s: s @ w * w.sum(), x) * w.sum()
+
+
+def newton(x, w):
+    target = F.exp(x) + w.sum() * w.sum()
+
+    def body(s):
+        y, _ = s
+        new = 0.5 * (y + target / y)
+        return new, F.amax(F.abs(new - y).detach())
+
+    return while_loop(lambda s: s[1] > 1e-3, body, (target, (x * 0).sum() + 1.0))[0]
+
+
+def recurrence(x, w):
+    def step(h, v):
+        h = F.tanh(h @ w + v) * w.sum()
+        return h, (h * 2, {"v": v * h})
+
+    h, (a, rest) = scan(step, x[0], x)
+    return h, a * rest["v"], h * w[0]
+
+
+def backwards(x, w):
+    h, ys = scan(lambda h, v: (h * v + w[1], h * h), x[0] * 0 + 1, x, reverse=True)
+    return ys * h
+
+
+def no_rows(x, w):
+    h, ys = scan(lambda h, v: (F.tanh(h @ w), v), x[0] * w.sum(), x[5:])
+    return h, ys.sum()
+
+
+def without_xs(x, w):
+    return scan(lambda h, _: (F.sin(h @ w) + h, h.sum()), x, length=4)
+
+
+def only_some(x, w):
+    """Of what is carried one value is not used, one is handed through, one does not depend on the operands."""
+
+    def step(s, v):
+        a, b, c, i = s
+        return (b * v, a + v, c * 0.5, i + 1), (a * c + i)
+
+    (a, _, _, _), ys = scan(step, (x[0], x[1], F.ones_like(x[0]), 3), x)
+    return a, ys * w.sum()
+
+
+def counted(x, w):
+    return fori_loop(2, 6, lambda i, s: F.sin(s @ w) * (i + 1) + x, x)
+
+
+def counted_by_data(x, w, n):
+    return fori_loop(n - 2, n + 1, lambda i, s: (s[0] * (w[0] + i) * 0.5, s[0] + s[1]), (x, x * 2))[1]
+
+
+def rows(x, w):
+    return map_(lambda v: {"a": cond(v.sum() > 0, lambda: v @ w, lambda: v * w[0]), "b": v[0]}, x)["a"]
+
+
+def nested(x, w, n):
+    def outer(i, s):
+        inner = while_loop(lambda t: t[0] < i + 1, lambda t: (t[0] + 1, F.sin(t[1] * w.sum()) + s * 0.5), (0, s))[1]
+        return cond((i > 0) & (s.sum() < 100), lambda a: a * x, lambda a: a + scan(
+            lambda h, v: (h * 0.5 + v, None), a[0], x)[0], inner)  # fmt: skip
+
+    return fori_loop(0, n, outer, x)
+
+
+def inner_gradient(x, w):
+    """Gradient descent in a loop: the gradient of a loss is taken inside, and differentiated outside."""
+    grad = surface.TRANSFORMS["grad"]
+    loss = lambda p: ((x @ p - x) * (x @ p - x)).mean()  # noqa: E731
+    return fori_loop(0, 3, lambda _, p: p - 0.1 * grad(loss)(p), w)
+
+
+def handed_through(x, w):
+    """Results that are operands or captured themselves."""
+    a = cond(x.sum() > 100, lambda x: (x, w), lambda x: (x, w), x)
+    b = scan(lambda h, v: (w, v), w, x)
+    return a[0] * 2, a[1] @ w, b[0] * 3, b[1] * x
+
+
+CASES: dict[str, Case] = {
+    "cond, first": Case(taken, XWN(3)),
+    "cond, second": Case(taken, XWN(0)),
+    "captured, used after": Case(captured_and_after, XW),
+    **{f"switch {n}": Case(several, XWN(n)) for n in (-4, 0, 1, 2, 9)},
+    "while_loop": Case(data_decides, XW),
+    "while_loop of 150": Case(long_run, XW),
+    "while_loop, no iteration": Case(never, XW),
+    "Newton": Case(newton, XW, twice=False),
+    "scan": Case(recurrence, XW),
+    "scan, reverse": Case(backwards, XW),
+    "scan of nothing": Case(no_rows, XW),
+    "scan without xs": Case(without_xs, XW),
+    "scan, unused parts": Case(only_some, XW),
+    "fori_loop": Case(counted, XW),
+    "fori_loop, bounds are data": Case(counted_by_data, XWN(4)),
+    "fori_loop, empty": Case(counted_by_data, XWN(-9)),
+    "map": Case(rows, XW),
+    "nested": Case(nested, XWN(3)),
+    "gradient inside": Case(inner_gradient, XW),
+    "handed through": Case(handed_through, XW),
+}  # fmt: skip
