@@ -155,6 +155,33 @@ def elementwise_source(name: str, dtypes: Sequence[np.dtype], out_dtype: np.dtyp
     return "\n".join([*lines, "    wide()", *("    " + line for line in loop), "    return 0", ""])
 
 
+def loop_source(name: str, body: Sequence[str], dtypes: Sequence[np.dtype], out_dtype: np.dtype, classes: str) -> str:
+    """Kernel source of a loop over rows x columns whose body computes ``t0``, ... of elements ``x0``, ...; the last
+    one is the result.
+
+    Parameters
+    ----------
+    classes : per operand "f", "r", "c" or "s", see `elementwise_source`.
+    """
+    lines = [f"x{i}_ = buffer(bufs, {i}, {buffer_dtype(d)})" for i, d in enumerate(dtypes)]
+    lines.append(f"y = buffer(bufs, {len(dtypes)}, {buffer_dtype(out_dtype)})")
+    if "s" in classes:  # an empty result must not read them
+        lines += ["if args[0] == 0:", "    return 0"]
+    lines += [f"x{i} = x{i}_[0]" for i, k in enumerate(classes) if k == "s"]
+    flat = not set(classes) & set("rc")
+    place = "c" if flat else _INDEX["f"]
+    index = {"f": place, "r": "r", "c": "c"}
+    reads = [f"x{i} = x{i}_[{index[k]}]" for i, k in enumerate(classes) if k != "s"]
+    loop = [f"for c in range({'args[0]' if flat else 'columns'}):"]
+    loop += [f"    {line}" for line in (*reads, *body, f"y[{place}] = t{len(body) - 1}")]
+    if not flat:
+        lines += ["rows = args[0]", "columns = args[1]"]
+        loop = ["for r in range(rows):", *(f"    {line}" for line in loop)]
+    return "\n".join(
+        [f"def {name}(bufs, args):", *(f"    {line}" for line in (*lines, "wide()", *loop, "return 0")), ""]
+    )
+
+
 def may_turn(name: str, classes: Sequence[str | None], rows: int, shape: tuple[int, ...]) -> bool:
     """Whether a loop over a large matrix reads transposed operands where they lie, instead of copying them first."""
     op = REGISTRY.get(name)
@@ -174,14 +201,14 @@ def arrange(shapes: Sequence[Any], shape: tuple[int, ...]) -> tuple[list[str | N
 
     An operand that no class fits has None: it is copied to the full shape.
     """
-    misses = [sum(_class_of(have, shape, s) is None for have in shapes) for s in range(len(shape) + 1)]
+    misses = [sum(class_of(have, shape, s) is None for have in shapes) for s in range(len(shape) + 1)]
     split = misses.index(min(misses))
     rows, columns = prod(shape[:split]), prod(shape[split:])
-    classes = [_class_of(have, shape, split) for have in shapes]
+    classes = [class_of(have, shape, split) for have in shapes]
     return classes, (rows if {"r", "c"} & set(classes) else rows * columns), columns
 
 
-def _class_of(have: tuple[int, ...], shape: tuple[int, ...], split: int) -> str | None:
+def class_of(have: tuple[int, ...], shape: tuple[int, ...], split: int) -> str | None:
     """The access class of an operand under a split, None if no class fits."""
     padded = (1,) * (len(shape) - len(have)) + have
     varies = [m == n for m, n in zip(padded, shape, strict=True)]
@@ -260,17 +287,24 @@ def mapped_sum(
     by_rows = columns == 1 or rows == 0
     make, end = (mapped.rows_source, "rows") if by_rows else (mapped.cols_source, "cols")
     source, name = make(element, dtype, out_dtype), f"{element}_{end}"
-    kernel = compiled(source, name)
     ints = (batch * columns, rows) if by_rows else (batch, rows, columns)
     held = out_dtype.itemsize * mapped.scratch(rows, 0 if by_rows else columns)
+    inputs = 2 if element in mapped.OF_TWO else 1
+    return with_scratch(source, name, (dtype,) * inputs, out_shape, out_dtype, ints, held)
+
+
+def with_scratch(
+    source: str, name: str, dtypes: Sequence[np.dtype], shape: Any, dtype: np.dtype, ints: Sequence[int], held: int
+) -> tuple[Call | None, Call]:
+    """A kernel that uses `held` bytes of scratch, as `reduction` returns it."""
+    kernel = compiled(source, name)
 
     def run(*operands: np.ndarray) -> np.ndarray:
-        out = _empty(out_shape, out_dtype)
+        out = _empty(shape, dtype)
         kernel(*map(_dense, operands), out, scratch(held), *ints)
         return out
 
-    inputs = 2 if element in mapped.OF_TWO else 1
-    return fixed(address(source, name), (dtype,) * inputs, out_shape, out_dtype, ints, held), run
+    return fixed(address(source, name), dtypes, shape, dtype, ints, held), run
 
 
 def _unreduced(kind: str, x: np.ndarray, out_shape: Any, dtype: np.dtype) -> np.ndarray:

@@ -3,7 +3,8 @@
 A rule such as ``lambda g, y: g * (1 - y * y)`` is run once on terms that know shape and dtype and write down what is
 computed. The result is a function that calls the native builtins and recipes of `common.eager` one after the other:
 the same ops in the same order, hence the same bits, without dispatch, shape arithmetic and numpy's ufuncs
-(benchmarks/test_chain.py). Un-broadcasting and casts of contributions are part of it.
+(benchmarks/test_chain.py). Un-broadcasting and casts of contributions are part of it. Elementwise ops that follow each
+other are one kernel (`common.fused_lines`).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from common.dtypes import compute_dtypes, operand_dtypes
 from common.eager import NUMBERS, Recipe, recipe, run, run_rules
 from common.eager_kernels import fast, form_spec
 from common.eager_kinds import number, spread
+from common.fused_lines import Made, fused, fused_sum
 from common.op import REGISTRY, Op, rule_parameters
 from common.operators import install
 from common.spec import Spec
@@ -36,12 +38,21 @@ class _NotStraightError(Exception):
 
 
 class _Term:
-    """An expression over the names that a rule was given; `spec` has no shape on the short path."""
+    """An expression over the names that a rule was given; `spec` has no shape on the short path.
+
+    An elementwise one is written down when its text is first asked for: until then it may become part of another.
+    """
 
     __op_priority__ = 1
 
-    def __init__(self, text: str, spec: Any, trail: _Trail) -> None:
-        self.text, self.spec, self.trail = text, spec, trail
+    def __init__(self, text: str, spec: Any, trail: _Trail, made: Made | None = None) -> None:
+        self.written, self.spec, self.trail, self.made = text, spec, trail, made
+
+    @property
+    def text(self) -> str:
+        if not self.written:
+            self.written = self.trail.write(self)
+        return self.written
 
     @property
     def shape(self) -> Any:
@@ -111,7 +122,29 @@ class _Trail:
         if found.builtin is None:
             texts = [x.text if isinstance(x, _Term) else self.name(x) for x in operands]
             return self.let(f"{self.name(found.run)}({', '.join(texts)})", found.spec)
+        if op.kind == "reduction" and op.reduce == "sum":
+            total = fused_sum(operands[0], attrs["dim"], found.spec, found.run)
+            if total is not None:
+                return self._builtin(total.builtin, total.otherwise, found.spec.dtype, total.inputs, found.spec)
+        if op.kind == "elementwise" and not attrs:
+            return self._elementwise(Made(op, tuple(operands), found.builtin, found.run, found.dtype), found.spec)
         return self._builtin(found.builtin, found.run, found.dtype, operands, found.spec)
+
+    def _elementwise(self, made: Made, spec: Any) -> _Term:
+        """An elementwise op; of one float dtype it is written down later."""
+        if made.is_fusible(spec):
+            return _Term("", spec, self, made)
+        return self._builtin(made.builtin, made.otherwise, made.dtype, made.operands, spec)
+
+    def write(self, term: _Term) -> str:
+        """Write down a delayed op, in one kernel with those that only it needs; the name of its result."""
+        made = term.made
+        assert made is not None
+        found = fused(term)
+        if found is None:
+            return self._builtin(made.builtin, made.otherwise, made.dtype, made.operands, term.spec).text
+        builtin, otherwise, inputs = found
+        return self._builtin(builtin, otherwise, made.dtype, inputs, term.spec).text
 
     def _shapeless(self, op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         """An elementwise op on operands of one shape, which is not known; and numbers."""
@@ -123,7 +156,8 @@ class _Trail:
         if any(isinstance(x, _Term) and x.dtype != d for x, d in zip(operands, wanted, strict=True)):
             raise _NotStraightError
         builtin = fast(op.name, tuple(wanted), out_dtype)
-        return self._builtin(builtin, lambda *xs: run(op, xs, {}), dtype, operands, Spec(None, out_dtype))  # type: ignore[arg-type]
+        made = Made(op, tuple(operands), builtin, lambda *xs: run(op, xs, {}), dtype)
+        return self._elementwise(made, Spec(None, out_dtype))  # type: ignore[arg-type]
 
     def _builtin(self, builtin: Any, otherwise: Any, dtype: np.dtype, operands: Sequence[Any], spec: Any) -> _Term:
         texts, plain = [], []
@@ -173,6 +207,22 @@ def straight_backward(self: Recipe, otherwise: Backward) -> Backward | None:
     """The rules of an op as straight lines for operands of these forms; None if they follow from more than forms."""
     if self.spec is None:
         return None
+    if self.op.nout == 1:
+        return _straight(self, ())
+    known: dict[tuple[bool, ...], Backward] = {}
+
+    def backward(saved: Any, attrs: Any, g: Any, needs: Any) -> tuple[Any, ...]:
+        """Lines for each choice of results that have a cotangent."""
+        present = tuple([x is not None for x in g])
+        if present not in known:
+            known[present] = _straight(self, present) or otherwise
+        return known[present](saved, attrs, g, needs)
+
+    return backward
+
+
+def _straight(self: Recipe, present: tuple[bool, ...]) -> Backward | None:
+    """The lines for one choice of results, where there are several."""
     op, forms = self.op, self.forms
     trail = _Trail()
     known: dict[str, Any] = dict(self.attrs)
@@ -183,17 +233,15 @@ def straight_backward(self: Recipe, otherwise: Backward) -> Backward | None:
     if op.nout == 1:
         known["g"], known["y"] = _Term("g", self.spec, trail), _Term("y", self.spec, trail)
     else:
-        known["g"] = tuple(_Term(f"g{i}", spec, trail) for i, spec in enumerate(self.spec))
+        terms = (_Term(f"g{i}", spec, trail) for i, spec in enumerate(self.spec))
+        known["g"] = tuple(term if there else None for term, there in zip(terms, present, strict=True))
         known["y"] = tuple(_Term(f"y[{i}]", spec, trail) for i, spec in enumerate(self.spec))
     lines = _unpack(op)
     body = _rules(op, known, trail, forms)
     if body is None:
         return None
     if op.nout > 1:
-        used = [i for i in range(op.nout) if any(f"g{i}" in line for line in body)]
         lines.append(f"{''.join(f'g{i}, ' for i in range(op.nout))}= g")
-        absent = " or ".join(f"g{i} is None" for i in used)
-        lines.append(f"if {absent}: return {trail.name(otherwise)}(saved, attrs, g, needs)")
     return trail.function("backward(saved, attrs, g, needs)", [*lines, *body])
 
 
@@ -228,8 +276,9 @@ def _rules(op: Op, known: Mapping[str, Any], trail: _Trail, forms: Any) -> list[
             result = rule(*(known[name] for name in rule_parameters(rule)))
             if result is not None:
                 result = fit(result, *forms[i]) if forms is not None else result
+                last = f"c{i} = {result.text}"  # asking for the text writes lines
                 body.append(f"if needs[{i}] is not None:")
-                body += [f"    {line}" for line in [*trail.lines[start:], f"c{i} = {result.text}"]]
+                body += [f"    {line}" for line in [*trail.lines[start:], last]]
         except Exception:  # what is not special to terms comes again from the arrays
             return None
     return [*body, f"return ({''.join(f'c{i}, ' for i in range(len(op.rules)))})"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -144,3 +145,35 @@ def test_a_new_rule_replaces_what_was_made_of_the_old_one():
     finally:
         op.set_rules(old)
     assert gradients() == [[8.0]]
+
+
+FUSED = {
+    "gelu": lambda a, b: F.gelu(a * b) + F.gelu(b, approximate="tanh"),
+    "softmax": lambda a, b: a.softmax(-1) * b.softmax(0),
+    "losses": lambda a, b: F.mse_loss(a, b) + F.smooth_l1_loss(a, b) + F.cross_entropy(a, b.softmax(-1)),
+    "statistics": lambda a, b: (a * b).var(0).sum() + (a - b).std() * b.var(-1, keepdim=True),
+    "layer_norm": lambda a, b: F.layer_norm(a, (a.shape[-1],), b[0], b[1]) * F.logsumexp(b, 0),
+}
+
+
+@pytest.mark.parametrize("shape", [(2, 1), (3, 5), (2, 1025), (1100, 3), (2, 0)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("program", FUSED)
+def test_ops_in_one_kernel_have_the_bits_of_ops_one_by_one(program, dtype, shape):
+    operands = [draw(*shape, dtype=dtype) for _ in range(2)]
+    check(operands, FUSED[program])
+    check([Tensor(np.asfortranarray(x.data)) for x in operands], FUSED[program])
+
+
+def test_a_rule_is_one_kernel():
+    """The cotangent of gelu is made in one pass: nothing of its size besides its operands and result."""
+    x = Tensor(rng.normal(size=1 << 20).astype(np.float32), requires_grad=True)
+    y = F.gelu(x)
+    g = Tensor(np.ones(1 << 20, np.float32))
+    for _ in range(3):
+        tw.autograd.grad(y, x, g, retain_graph=True)
+    tracemalloc.start()
+    tw.autograd.grad(y, x, g, retain_graph=True)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1.1 * 4 * (1 << 20)
