@@ -13,15 +13,9 @@ _HOME = Path(__file__).absolute().parent.parent
 PACKAGES = tuple(f"{_HOME / name}{os.sep}" for name in ("common", "dynamic", "static"))
 
 
-class _Own(dict[str, bool]):
-    """Whether a file is the package's own."""
-
-    def __missing__(self, name: str) -> bool:
-        own = self[name] = name.startswith(PACKAGES)
-        return own
-
-
-own_files = _Own()
+#: Files that frames were found in, by whose they are.
+own_files: set[str] = set()
+user_files: set[str] = set()
 _getframe = sys._getframe
 
 
@@ -29,8 +23,13 @@ def user_frame(depth: int) -> tuple[CodeType | None, int]:
     """Code and instruction of the nearest frame outside this package, from `depth` frames up."""
     frame = _getframe(depth)
     code = frame.f_code
-    while own_files[code.co_filename] and (caller := frame.f_back) is not None:
-        frame, code = caller, caller.f_code
+    while (name := code.co_filename) not in user_files:
+        if name not in own_files:
+            (own_files if name.startswith(PACKAGES) else user_files).add(name)
+        elif (caller := frame.f_back) is not None:
+            frame, code = caller, caller.f_code
+        else:
+            break
     return code, frame.f_lasti
 
 

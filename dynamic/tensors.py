@@ -22,7 +22,7 @@ from common.autograd.tape import Edge, Node, next_number
 from common.create import to_array
 from common.dtypes import float32, float64
 from common.errors import GradientError
-from common.frames import own_files, user_frame
+from common.frames import user_files, user_frame
 from common.leaf import Leaf
 from common.methods import install_methods
 from common.op import REGISTRY, Op, rules_changed
@@ -127,10 +127,14 @@ class _Short:
 
     def _lazily(self, position: int, dtype: np.dtype) -> Callable[..., Any]:
         """The rules, written down when a gradient first asks for them: that compiles kernels."""
+        written: list[Callable[..., Any]] = []
 
         def write_and_run(*arguments: Any) -> Any:
-            self.rules[position] = straight_rules(self.op, dtype)
-            return self.rules[position](*arguments)
+            if not written:  # nodes that were recorded before come here every time
+                written.append(straight_rules(self.op, dtype))
+                if self.rules[position] is write_and_run:
+                    self.rules[position] = written[0]
+            return written[0](*arguments)
 
         return write_and_run
 
@@ -192,10 +196,11 @@ def _binary(short: _Short, depth: int = 1) -> tuple[Callable[[Any, Any], Any], C
                 node.saved = (y,) if output else ()
             node.attrs = node.fit = node.freed_by = None
             frame = _getframe(depth)
-            if own_files[frame.f_code.co_filename]:
-                node.code, node.lasti = user_frame(depth + 1)
+            code = frame.f_code
+            if code.co_filename in user_files:
+                node.code, node.lasti = code, frame.f_lasti
             else:
-                node.code, node.lasti = frame.f_code, frame.f_lasti
+                node.code, node.lasti = user_frame(depth + 1)
             t.grad_fn = node
             t._requires_grad = True
         else:
@@ -244,10 +249,11 @@ def _known(op: Op, attrs: Attrs, otherwise: Callable[[Any, Any], Any], depth: in
             node.saved = save((x, z), y)
             node.freed_by = None
             frame = _getframe(depth)
-            if own_files[frame.f_code.co_filename]:
-                node.code, node.lasti = user_frame(depth + 1)
+            code = frame.f_code
+            if code.co_filename in user_files:
+                node.code, node.lasti = code, frame.f_lasti
             else:
-                node.code, node.lasti = frame.f_code, frame.f_lasti
+                node.code, node.lasti = user_frame(depth + 1)
             t.grad_fn = node
             t._requires_grad = True
         else:
@@ -289,10 +295,11 @@ def _known_reduction(op: Op, depth: int) -> Callable[..., Any]:
             node.saved = save((x,), y)
             node.freed_by = None
             frame = _getframe(depth)
-            if own_files[frame.f_code.co_filename]:
-                node.code, node.lasti = user_frame(depth + 1)
+            code = frame.f_code
+            if code.co_filename in user_files:
+                node.code, node.lasti = code, frame.f_lasti
             else:
-                node.code, node.lasti = frame.f_code, frame.f_lasti
+                node.code, node.lasti = user_frame(depth + 1)
             t.grad_fn = node
             t._requires_grad = True
         else:
@@ -336,10 +343,11 @@ def _unary(short: _Short, depth: int = 1) -> Callable[[Any], Any]:
             node.saved = ((x, y) if output else (x,)) if operand else ((y,) if output else ())
             node.attrs = node.fit = node.freed_by = None
             frame = _getframe(depth)
-            if own_files[frame.f_code.co_filename]:
-                node.code, node.lasti = user_frame(depth + 1)
+            code = frame.f_code
+            if code.co_filename in user_files:
+                node.code, node.lasti = code, frame.f_lasti
             else:
-                node.code, node.lasti = frame.f_code, frame.f_lasti
+                node.code, node.lasti = user_frame(depth + 1)
             t.grad_fn = node
             t._requires_grad = True
         else:

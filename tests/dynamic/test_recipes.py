@@ -12,6 +12,7 @@ import common.functional as F
 import dynamic as tw
 from common import eager
 from common.op import REGISTRY
+from common.straight import straight_rules
 from dynamic.tensors import Tensor
 
 rng = np.random.default_rng(30)
@@ -177,3 +178,16 @@ def test_a_rule_is_one_kernel():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 1.1 * 4 * (1 << 20)
+
+
+def test_rules_of_nodes_that_came_first_are_written_once(monkeypatch):
+    from dynamic import tensors
+
+    written = []
+    monkeypatch.setattr(tensors, "straight_rules", lambda *given: written.append(given) or straight_rules(*given))
+    multiply = tensors._binary(tensors._Short(REGISTRY["mul"]))[0]
+    x = y = Tensor(np.float32([1, -2]), requires_grad=True)
+    for _ in range(5):
+        y = multiply(y, x)
+    assert [tw.autograd.grad(y.sum(), x, retain_graph=True)[0].tolist() for _ in range(3)] == [[6, -192]] * 3
+    assert len(written) == 1

@@ -1,0 +1,228 @@
+"""``python -m benchmarks.features``: what each part of an eager operation's bookkeeping costs, in nanoseconds.
+
+A part is measured by leaving it out: the same code without its lines, or with the switch that skips it. Ops have 8
+float32 elements; the fastest of interleaved rounds, because a machine that others use only ever adds time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import inspect
+import textwrap
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from benchmarks import measure
+
+Call = Callable[[], Any]
+CHAIN = 50
+
+
+class Row(NamedTuple):
+    """A part of the bookkeeping, what is measured, and its time with and without that part, in seconds."""
+
+    feature: str
+    what: str
+    on: float
+    off: float
+
+
+def without(maker: Any, *names: str) -> Any:
+    """A function of `dynamic.tensors` without the statements and conditions that use one of the names."""
+    from dynamic import tensors
+
+    class Remover(ast.NodeTransformer):
+        def visit_If(self, node: ast.If) -> Any:
+            self.generic_visit(node)
+            if not _uses(node.test, names):
+                return node
+            if isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.And):
+                kept = [x for x in node.test.values if not _uses(x, names)]
+                node.test = kept[0] if len(kept) == 1 else ast.BoolOp(ast.And(), kept)
+                return node
+            return None
+
+        def visit_Assign(self, node: ast.Assign) -> Any:
+            return None if _uses(node.value, names) else node
+
+    tree = Remover().visit(ast.parse(textwrap.dedent(inspect.getsource(maker))))
+    scope = dict(vars(tensors))
+    exec(compile(ast.fix_missing_locations(tree), __file__, "exec"), scope)
+    return scope[maker.__name__]
+
+
+def _uses(node: ast.AST, names: tuple[str, ...]) -> bool:
+    found = {x.id for x in ast.walk(node) if isinstance(x, ast.Name)}
+    found |= {x.attr for x in ast.walk(node) if isinstance(x, ast.Attribute)}
+    return not found.isdisjoint(names)
+
+
+@contextmanager
+def replaced(module: Any, name: str, value: Any) -> Iterator[None]:
+    """A module whose global is another value for a while."""
+    old = getattr(module, name)
+    setattr(module, name, value)
+    try:
+        yield
+    finally:
+        setattr(module, name, old)
+
+
+def often(function: Callable[..., Any], *operands: Any, count: int = 100) -> Call:
+    """Many calls from one frame, as in a user's loop."""
+
+    def run() -> None:
+        for _ in range(count):
+            function(*operands)
+
+    return run
+
+
+def inside(call: Call, module: Any, name: str, value: Any) -> Call:
+    """A call that finds another value in a module's global."""
+
+    def run() -> None:
+        with replaced(module, name, value):
+            call()
+
+    return run
+
+
+def fastest(calls: dict[str, Call], seconds: float, count: int = 100) -> dict[str, float]:
+    """Seconds per operation of calls that make `count` of them, in processor time: the fastest of many turns."""
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    for call in calls.values():  # what is compiled, or done at the first and the second time
+        call()
+        call()
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        for name, call in calls.items():
+            start = time.thread_time()
+            call()
+            times[name].append(time.thread_time() - start)
+    return {name: min(found) / count for name, found in times.items()}
+
+
+def operator_rows(seconds: float) -> list[Row]:
+    """The parts of a recorded multiplication."""
+    import dynamic as tw
+    from common.op import REGISTRY
+    from dynamic import tensors
+
+    x = tw.tensor(np.linspace(0.5, 1.5, 8, dtype=np.float32), requires_grad=True)
+    plain, short = x.detach(), tensors._Short(REGISTRY["mul"])
+    parts = {
+        "line of the user": ("_getframe", "f_code", "user_files"),
+        "number of the node": ("_next_number",),
+        "grad mode": ("_grad_enabled",),
+        "traces, profiles, observers": ("tracing",),
+    }
+    whole = tensors._binary(short)[0]
+    variants = {name: without(tensors._binary, *names)(short)[0] for name, names in parts.items()}
+    calls = {name: often(operator, x, x) for name, operator in {"all": whole, **variants}.items()}
+    times = fastest({**calls, "unrecorded": often(whole, plain, plain)}, seconds)
+    what = "x * x, recorded"
+    rows = [Row("node on the tape", what, times["all"], times["unrecorded"])]
+    return rows + [Row(name, what, times["all"], times[name]) for name in parts]
+
+
+def promotion_row(seconds: float) -> Row:
+    """Whether shapes and dtypes are equal: the builtin that finds out, against one that takes shapes for granted."""
+    from common import eager_kernels
+
+    f4 = np.dtype(np.float32)
+    x = np.ones(8, f4)
+    kernel = eager_kernels.address(eager_kernels.elementwise_source("mul", (f4, f4), f4, "ff"), "loop_mul")
+    taken = eager_kernels.fixed(kernel, (f4, f4), (8,), f4, (8, 1))
+    assert taken is not None
+    checked = eager_kernels.same_shape("mul", (f4, f4), f4)
+    times = fastest({"on": often(checked, x, x), "off": often(taken, x, x)}, seconds)
+    return Row("promotion, broadcasting", "x * x on arrays", times["on"], times["off"])
+
+
+def write_row(seconds: float) -> Row:
+    """The log of writes into memory, by which overwritten saved values are found."""
+    import dynamic as tw
+    from common import methods
+    from common.autograd import mutation
+
+    x = tw.tensor(np.ones(8, np.float32))
+    multiply: Any = x.mul_
+    with tw.no_grad():
+        calls = {
+            "on": inside(often(multiply, x), methods, "log_write", mutation.log_write),
+            "off": inside(often(multiply, x), methods, "log_write", lambda *_: None),
+        }
+        times = fastest(calls, seconds)
+    return Row("log of writes (versions)", "x.mul_(x)", times["on"], times["off"])
+
+
+def view_row(seconds: float) -> Row:
+    """The family of a tensor and its views, by which a write reaches the history of all."""
+    import dynamic as tw
+    from common import tensor
+
+    x = tw.tensor(np.ones((2, 4), np.float32), requires_grad=True) * 1
+    transpose: Any = x.t
+    calls = {
+        "on": inside(often(transpose), tensor, "_note_view", tensor._note_view),
+        "off": inside(often(transpose), tensor, "_note_view", lambda *_: None),
+    }
+    times = fastest(calls, seconds)
+    return Row("family of views", "x.t(), recorded", times["on"], times["off"])
+
+
+def backward_rows(seconds: float) -> list[Row]:
+    """Per node of a backward pass: hooks that could be there, and writes that could have been made."""
+    import dynamic as tw
+    from common.autograd import tape
+
+    x = tw.tensor(np.linspace(0.5, 1.5, 8, dtype=np.float32), requires_grad=True)
+    y = x
+    for _ in range(CHAIN):
+        y = y * x
+    g = tw.tensor(np.ones(8, np.float32))
+
+    def backward() -> None:
+        x.grad = None
+        y.backward(g, retain_graph=True)
+
+    calls = {
+        "all": often(backward, count=10),
+        "hooks": inside(often(backward, count=10), tape, "hooks_seen", True),
+        "written": inside(often(backward, count=10), tape, "last_write", 1 << 62),
+    }
+    times = fastest(calls, seconds, 10 * CHAIN)
+    what = "backward of x * x, per node"
+    return [
+        Row("hooks, none ever made", what, times["all"], times["all"]),
+        Row("hooks, made elsewhere", what, times["hooks"], times["all"]),
+        Row("writes since, elsewhere", what, times["written"], times["all"]),
+    ]
+
+
+def rows(seconds: float) -> list[Row]:
+    """All rows; `seconds` is the time for each group of calls that are compared."""
+    groups = [operator_rows(seconds), [promotion_row(seconds)], [write_row(seconds)], [view_row(seconds)]]
+    return [row for group in [*groups, backward_rows(seconds)] for row in group]
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.features", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=2.0, help="for each group of calls")
+    options = parser.parse_args()
+    measure.single_core()
+    print(f"{'part':28s} {'measured in':28s} {'with':>7s} {'without':>8s} {'cost':>6s}  (ns)")
+    for row in rows(options.seconds):
+        on, off = row.on * 1e9, row.off * 1e9
+        print(f"{row.feature:28s} {row.what:28s} {on:7.0f} {off:8.0f} {on - off:6.0f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,22 @@
+"""Gate: backward passes of composite functions store nothing on the way, and stay near PyTorch."""
+
+from typing import Any
+
+import pytest
+
+from benchmarks import backward
+from benchmarks.gate import record
+
+BOUND = 1.3
+#: Arrays at the peak where it takes more than the gradient: what flows between two nodes, or to two operands.
+ARRAYS = {"layer_norm, affine": 2, "cross_entropy": 2}
+
+
+@pytest.mark.parametrize("name", backward.FUNCTIONS)
+def test_backward(benchmark: Any, name: str) -> None:
+    found = backward.find(name)
+    benchmark.extra_info.update(found._asdict())
+    record(benchmark, backward.backward("dynamic", name), [()])
+    assert found.arrays <= ARRAYS.get(name, 1) + 0.1
+    if found.theirs is not None:
+        assert found.ours <= BOUND * found.theirs, f"{found.ours / found.theirs:.2f} of PyTorch's time"
