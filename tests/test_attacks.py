@@ -132,12 +132,12 @@ def test_replacing_a_parameters_array_inside_a_trace_is_refused():
     t = dynamic.tensor(np.ones(4, np.float32), requires_grad=True)
 
     def assign_parameter(x):
-        p.payload = p.payload - 0.1 * x
+        p.data = p.data - 0.1 * x
         return x * 1
 
     def assign_tensor(x):
         y = (t * x).sum()
-        t.payload = t.payload - x
+        t.data = t.data - x
         return y
 
     for function, owner in ((assign_parameter, p), (assign_tensor, t)):
@@ -145,7 +145,7 @@ def test_replacing_a_parameters_array_inside_a_trace_is_refused():
         with pytest.raises(TraceError, match=r"copy_\(value\)"):
             static.function(function)(X)
         assert owner.payload is before
-    p.payload = np.full(4, 2, np.float32)  # outside it is allowed
+    p.data = np.full(4, 2, np.float32)  # outside it is allowed
     assert (p * 1).tolist() == [2, 2, 2, 2]
 
 

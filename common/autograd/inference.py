@@ -87,10 +87,10 @@ def look_at_operands(classes: Sequence[type[TensorBase]], names: Sequence[str]) 
 
 
 def _looking(short: Callable[..., Any], general: Callable[..., Any]) -> Callable[..., Any]:
-    def method(a: Any, b: Any, **options: Any) -> Any:
-        if type(a) is marked or type(b) is marked:
-            return general(a, b, **options)
-        return short(a, b, **options) if options else short(a, b)
+    def method(a: Any, *others: Any, **options: Any) -> Any:
+        if type(a) is marked or any(type(b) is marked for b in (*others, *options.values())):
+            return general(a, *others, **options)
+        return short(a, *others, **options)
 
     method.__name__, method.__doc__ = general.__name__, general.__doc__
     return method

@@ -64,3 +64,10 @@ def test_the_short_path_is_back_after_inference_mode():
         with tw.inference_mode(False):
             assert tw.is_grad_enabled()
     assert mode.tracing == before
+
+
+def test_methods_take_names_after_inference_mode():
+    with tw.inference_mode():
+        y = tw.ones(2)
+    x = tw.ones(2)
+    assert x.mul(other=x).tolist() == x.mul(other=y).tolist() == [1.0, 1.0]
