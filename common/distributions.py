@@ -6,6 +6,7 @@ functions; none of them has a gradient.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,10 @@ from common.create import lift
 from common.dtypes import DEFAULT_FLOAT, float64
 from common.errors import ArgumentError, DTypeError, ShapeError
 from common.methods import assign
-from common.random import Generator, bernoulli, draw
+from common.random import Generator, draw, integers
 from common.tensor import TensorBase
 
-__all__ = ["METHODS", "multinomial", "normal"]
+__all__ = ["METHODS", "bernoulli", "multinomial", "normal"]
 
 
 def normal(
@@ -73,6 +74,29 @@ def normal(
             shape = tuple((tensors[0] if len(tensors) == 1 else broadcast_tensors(*tensors)[0]).shape)
             wanted = np.result_type(*(x.dtype for x in tensors))
         return lift(draw("randn", shape, wanted, generator)) * std + mean
+
+
+def bernoulli(x: Any, p: float | None = None, *, generator: Generator | None = None) -> Any:
+    """Draw ones with the probabilities that a tensor holds, else zeros; in its shape and dtype.
+
+    Parameters
+    ----------
+    x : (...), floating point: probabilities. An element is 1 where that of `rand` is below it.
+    p : one probability for all elements, in the place of those of `x`, which then may have any dtype.
+    generator : where from; the default generator if None.
+
+    Raises
+    ------
+    DTypeError : `x` is not floating point.
+    ArgumentError : a probability outside [0, 1]; inside a trace those of a tensor are not looked at.
+    """
+    if p is not None:
+        return bernoulli_(x.detach().clone(), p, generator=generator)
+    if x.dtype.kind != "f":
+        raise DTypeError(f"bernoulli(): expected a floating point tensor of probabilities, got {x.dtype}")
+    _require(x, lambda a: (a >= 0) & (a <= 1), "bernoulli expects all probabilities to be in [0, 1], but got p={}")
+    with mode.no_grad():
+        return (lift(draw("rand", tuple(x.shape), x.dtype, generator)) < x).to(x.dtype)
 
 
 def multinomial(x: Any, num_samples: int, replacement: bool = False, *, generator: Generator | None = None) -> Any:
@@ -217,7 +241,73 @@ def bernoulli_(self: TensorBase, p: Any = 0.5, *, generator: Generator | None = 
     return assign(self, ones, "bernoulli")
 
 
+def random_(self: TensorBase, *bounds: int, generator: Generator | None = None, **named: int) -> TensorBase:
+    """Fill with integers from [from, to), all with the same probability; see `randint`.
+
+    Parameters
+    ----------
+    bounds, named : ``to``, or ``from`` and ``to``; by default from 0 on all that the dtype holds exactly.
+    generator : where from; the default generator if None.
+
+    Raises
+    ------
+    ArgumentError : no integers between the bounds, or more than 2^53, of which int64 holds more.
+    """
+    given = dict(zip(("from", "to") if len(bounds) == 2 else ("to",), bounds, strict=False)) | named
+    if len(bounds) > 2 or not set(given) <= {"from", "to"}:
+        raise ArgumentError(f"random_() takes from, to and generator, got {bounds} and {sorted(named)}")
+    first, last = given.get("from", 0), given.get("to")
+    if last is None:
+        last = 2 if self.dtype.kind == "b" else _EXACT.get(self.dtype.name) or int(np.iinfo(self.dtype).max) + 1
+    if not first < last <= first + 2**53:
+        raise ArgumentError(f"random_ expects 'from' to be less than 'to', by at most 2^53, but got {first} and {last}")
+    return assign(self, integers(int(first), int(last), tuple(self.shape), self.dtype, generator), "random")
+
+
+_EXACT = {"float32": 2**24 + 1, "float64": 2**53}
+
+
+def log_normal_(
+    self: TensorBase, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None
+) -> TensorBase:
+    """Fill with exponentials of normal numbers, ``exp(z std + mean)``; errors as in `normal_`."""
+    from common.functional import exp
+
+    _require(std, lambda x: x > 0, "log_normal_ expects std > 0.0, but found std={}")
+    z = lift(draw("randn", tuple(self.shape), self.dtype, generator))
+    return assign(self, exp(z * std + mean), "log_normal")
+
+
+def cauchy_(
+    self: TensorBase, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None
+) -> TensorBase:
+    """Fill with numbers from a Cauchy distribution, ``tan(pi (u - 1/2)) sigma + median``; errors as in `uniform_`."""
+    from common.functional import tan
+
+    _require(sigma, lambda x: x > 0, "cauchy_ expects sigma > 0.0, but found sigma={}")
+    u = lift(draw("rand", tuple(self.shape), self.dtype, generator))
+    return assign(self, tan((u - 0.5) * np.pi) * sigma + median, "cauchy")
+
+
+def geometric_(self: TensorBase, p: float, *, generator: Generator | None = None) -> TensorBase:
+    """Fill with the number of trials, each of probability `p`, up to the first success: 1, 2, ...; any dtype.
+
+    It is ``ceil(log(1 - u) / log(1 - p))``, in float64, and at least 1.
+
+    Raises
+    ------
+    ArgumentError : `p` is not in (0, 1).
+    """
+    from common.functional import ceil, clamp
+
+    _require(p, lambda x: (x > 0) & (x < 1), "geometric_ expects p to be in (0, 1), but got p={}")
+    with mode.no_grad():
+        trials = ceil(_exponential(tuple(self.shape), float64, generator) / -math.log1p(-p))
+        return assign(self, clamp(trials, min=1.0).to(self.dtype), "geometric")
+
+
 METHODS = {
-    "bernoulli": bernoulli, "bernoulli_": bernoulli_, "exponential_": exponential_, "multinomial": multinomial,
-    "normal_": normal_, "uniform_": uniform_,
+    "bernoulli": bernoulli, "bernoulli_": bernoulli_, "cauchy_": cauchy_, "exponential_": exponential_,
+    "geometric_": geometric_, "log_normal_": log_normal_, "multinomial": multinomial, "normal_": normal_,
+    "random_": random_, "uniform_": uniform_,
 }  # fmt: skip

@@ -271,7 +271,9 @@ def randn_like(x: Any, dtype: Any = None, generator: Generator | None = None) ->
     return lift(draw("randn", tuple(x.shape), x.dtype if dtype is None else dtype, generator))
 
 
-def randint(low: Any, high: Any, size: Any = None, dtype: Any = None, generator: Generator | None = None) -> Any:
+def randint(
+    low: Any = 0, high: Any = None, size: Any = None, dtype: Any = None, generator: Generator | None = None
+) -> Any:
     """Draw integers from [low, high), all with the same probability up to (high - low) 2^-53.
 
     An element is ``floor(u (high - low)) + low``, where u is the element of `rand` in float64.
@@ -284,23 +286,29 @@ def randint(low: Any, high: Any, size: Any = None, dtype: Any = None, generator:
 
     Raises
     ------
-    ArgumentError : no integers between the bounds, or more than 2^53; a size that is no tuple.
+    ArgumentError : no integers between the bounds, or more than 2^53; a bound or the size is missing.
     ShapeError : a negative size.
     """
     from common.ops.create import dtype_or, known_sizes
 
-    if size is None:
+    if size is None and isinstance(high, (tuple, list)):
         low, high, size = 0, low, high
-    if not isinstance(size, (tuple, list)):
-        raise ArgumentError(f"randint(): argument 'size' must be tuple of ints, not {type(size).__name__}")
+    elif high is None:
+        low, high = 0, low
+    if size is None:
+        raise ArgumentError("randint() takes low (optional), high, and a tuple as size: one of them is missing")
     first, last = (int(integer(x, "randint", name)) for x, name in ((low, "low"), (high, "high")))
     if not first < last <= first + 2**53:
         raise ArgumentError(f"random_ expects 'from' to be less than 'to', by at most 2^53, but got {first} and {last}")
-    shape = known_sizes(tuple(size))
-    wanted = dtype_or(dtype, int64)
+    shape = known_sizes((size,) if not isinstance(size, (tuple, list)) else tuple(size))
+    return integers(first, last, shape, dtype_or(dtype, int64), generator)
+
+
+def integers(first: int, last: int, shape: tuple[Any, ...], dtype: np.dtype, generator: Generator | None) -> Any:
+    """Integers from [first, last), see `randint`."""
     u = lift(draw("rand", shape, float64, generator))
     y = _to(u * (last - first), int64) + first
-    return y if wanted == int64 else _to(y, wanted)
+    return y if dtype == int64 else _to(y, dtype)
 
 
 def randperm(n: Any, dtype: Any = None, generator: Generator | None = None) -> Any:
@@ -322,24 +330,6 @@ def randperm(n: Any, dtype: Any = None, generator: Generator | None = None) -> A
     wanted = dtype_or(dtype, int64)
     y = argsort(lift(draw("rand", known_sizes((n,)), float64, generator)), stable=True)
     return y if wanted == int64 else _to(y, wanted)
-
-
-def bernoulli(x: Any, generator: Generator | None = None) -> Any:
-    """Draw ones with the probabilities that a tensor holds, else zeros; in its shape and dtype.
-
-    Parameters
-    ----------
-    x : (...), floating point: probabilities. An element is 1 where that of `rand` is below it.
-    generator : where from; the default generator if None.
-
-    Raises
-    ------
-    DTypeError : `x` is not floating point.
-    """
-    if x.dtype.kind != "f":
-        raise DTypeError(f"bernoulli(): expected a floating point tensor of probabilities, got {x.dtype}")
-    u = lift(draw("rand", tuple(x.shape), x.dtype, generator))
-    return _to(REGISTRY["lt"](u, x), x.dtype)
 
 
 def _to(x: Any, dtype: np.dtype) -> Any:

@@ -74,7 +74,7 @@ FUNCTIONS: dict[str, Any] = {
     "dropout": random.dropout,
     "rand_like": random.rand_like,
     "randn_like": random.randn_like,
-    "bernoulli": random.bernoulli,
+    "bernoulli": distributions.bernoulli,
     "multinomial": distributions.multinomial,
 }
 CREATION: dict[str, Any] = {
@@ -155,6 +155,7 @@ DTYPES: dict[str, Any] = {
 RANDOM: dict[str, Any] = {
     "Generator": random.Generator, "manual_seed": random.manual_seed, "get_rng_state": random.get_rng_state,
     "set_rng_state": random.set_rng_state, "seed": random.seed, "initial_seed": random.initial_seed,
+    "default_generator": random.default_generator,
 }  # fmt: skip
 
 #: Everything at the top level of an engine that this module provides; the engines add `function`, `Tensor`, and

@@ -39,6 +39,11 @@ DRAWS = {
     "normal_": filled("normal_", 1.0, std=2.0),
     "exponential_": filled("exponential_", 3.0),
     "bernoulli_": filled("bernoulli_", 0.25),
+    "log_normal_": filled("log_normal_", 0.5, 0.25),
+    "cauchy_": filled("cauchy_", 1.0, sigma=2.0),
+    "geometric_": filled("geometric_", 0.3),
+    "random_": filled("random_", 3, 20),
+    "bernoulli of one probability": lambda tw, x: tw.bernoulli(x, 0.25),
 }
 
 
@@ -74,7 +79,8 @@ def numbers(method, *args, dtype="float64", n=N):
 @pytest.mark.parametrize(
     ("method", "args", "law"),
     [("uniform_", (-2.0, 3.0), stats.uniform(-2, 5)), ("normal_", (1.0, 2.0), stats.norm(1, 2)),
-     ("exponential_", (4.0,), stats.expon(scale=0.25))],
+     ("exponential_", (4.0,), stats.expon(scale=0.25)), ("cauchy_", (1.0, 2.0), stats.cauchy(1, 2)),
+     ("log_normal_", (0.5, 0.25), stats.lognorm(0.25, scale=np.exp(0.5)))],
 )  # fmt: skip
 def test_continuous_distributions(method, args, law, dtype):
     """Kolmogorov and Smirnov's test; the seed fixes the numbers, so it does not fail by chance."""
@@ -105,9 +111,40 @@ def test_bernoulli(p):
     assert chi_square(np.bincount(x.astype(int), minlength=2), [1 - p * 0.95, p * 0.95]) < 1e-4
 
 
+def test_trials_up_to_a_success():
+    x = numbers("geometric_", 0.3, n=100_000).astype(int)
+    counts = np.bincount(np.minimum(x, 12), minlength=13)[1:]
+    probabilities = [0.3 * 0.7 ** (k - 1) for k in range(1, 12)]
+    assert chi_square(counts, [*probabilities, 0.7**11]) > 0.01
+    assert dynamic.zeros(50, dtype=dynamic.int64).geometric_(1 - 1e-12).tolist() == [1] * 50
+
+
+@pytest.mark.parametrize(("dtype", "limit"), [("float32", 2**24 + 1), ("uint8", 256), ("int32", 2**31), ("bool", 2)])
+def test_integers_fill_what_a_dtype_holds(dtype, limit):
+    x = dynamic.zeros(20_000, dtype=getattr(dynamic, dtype)).random_(generator=dynamic.Generator(4)).numpy()
+    counts = np.bincount((x.astype("float64") * 2 / limit).astype(int), minlength=2)
+    assert chi_square(counts, [0.5, 0.5]) > 0.01
+    assert set(dynamic.zeros(99, dtype=getattr(dynamic, dtype)).random_(2).tolist()) == {0, 1}
+
+
 def test_integers_are_equally_probable():
     x = dynamic.randint(3, 13, (100_000,), generator=dynamic.Generator(5)).numpy()
     assert chi_square(np.bincount(x - 3, minlength=10), np.full(10, 0.1)) > 0.01
+
+
+def test_bounds_and_sizes_of_integers_are_taken_as_in_pytorch():
+    def drawn(*args, **options):
+        return dynamic.randint(*args, **options, generator=dynamic.Generator(1)).tolist()
+
+    expected = drawn(0, 10, (4,))
+    assert (
+        drawn(10, (4,))
+        == drawn(high=10, size=(4,))
+        == drawn(10, size=(4,))
+        == drawn(low=0, high=10, size=[4])
+        == expected
+    )
+    assert drawn(3, 13, size=(4,)) == [n + 3 for n in expected]
 
 
 def test_orders_are_equally_probable():
@@ -228,6 +265,15 @@ REFUSED = {
     "from=2 > to=1": (ArgumentError, lambda: X.clone().uniform_(2, 1)),
     "takes from, to": (ArgumentError, lambda: X.clone().uniform_(high=1)),
     "lambda=0": (ArgumentError, lambda: X.clone().exponential_(0)),
+    "std=0": (ArgumentError, lambda: X.clone().log_normal_(1, 0)),
+    "sigma=-1": (ArgumentError, lambda: X.clone().cauchy_(0, -1)),
+    "got p=1": (ArgumentError, lambda: X.clone().geometric_(1)),
+    "but got 5 and 5": (ArgumentError, lambda: X.clone().random_(5, 5)),
+    "random_() takes": (ArgumentError, lambda: X.clone().random_(1, 2, 3)),
+    "but got 0 and 9223372036854775808": (ArgumentError, lambda: dynamic.zeros(1, dtype=dynamic.int64).random_()),
+    "probabilities to be in [0, 1], but got p=2": (ArgumentError, lambda: dynamic.bernoulli(X)),
+    "tensor of probabilities, got int64": (DTypeError, lambda: dynamic.bernoulli(dynamic.tensor([1]))),
+    "one of them is missing": (ArgumentError, lambda: dynamic.randint(high=3)),
     "p=1.5": (ArgumentError, lambda: X.clone().bernoulli_(1.5)),
     "leaf Variable that requires grad": (GradientError, lambda: leaf().normal_()),
 }  # fmt: skip
