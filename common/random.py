@@ -294,9 +294,9 @@ def randint(
     if size is None and isinstance(high, (tuple, list)):
         low, high, size = 0, low, high
     elif high is None:
-        low, high = 0, low
+        low, high = 0, low  # randint(high, size=...)
     if size is None:
-        raise ArgumentError("randint() takes low (optional), high, and a tuple as size: one of them is missing")
+        raise ArgumentError(f"randint(): argument 'size' must be tuple of ints, not {type(high).__name__}")
     first, last = (int(integer(x, "randint", name)) for x, name in ((low, "low"), (high, "high")))
     if not first < last <= first + 2**53:
         raise ArgumentError(f"random_ expects 'from' to be less than 'to', by at most 2^53, but got {first} and {last}")

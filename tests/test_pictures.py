@@ -251,9 +251,9 @@ def parsed(picture):
     wires = []
     for e in root.iter(f"{tag}path"):
         if e.get("class") == "wire":
-            assert re.fullmatch(r"(M[\d.]+ [\d.]+)((V[\d.]+)|(C[\d. ]+))*", e.get("d")), e.get("d")
+            assert re.fullmatch(r"(M[\d.]+ [\d.]+)((V[\d.]+)|([LC][\d. ]+))*", e.get("d")), e.get("d")
             points, x = [], 0.0
-            for letter, numbers in re.findall(r"([MVC])([\d. ]+)", e.get("d")):
+            for letter, numbers in re.findall(r"([MVLC])([\d. ]+)", e.get("d")):
                 values = [float(v) for v in numbers.split()]
                 x = x if letter == "V" else values[-2]
                 points.append((x, values[-1]))

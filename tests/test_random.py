@@ -273,7 +273,7 @@ REFUSED = {
     "but got 0 and 9223372036854775808": (ArgumentError, lambda: dynamic.zeros(1, dtype=dynamic.int64).random_()),
     "probabilities to be in [0, 1], but got p=2": (ArgumentError, lambda: dynamic.bernoulli(X)),
     "tensor of probabilities, got int64": (DTypeError, lambda: dynamic.bernoulli(dynamic.tensor([1]))),
-    "one of them is missing": (ArgumentError, lambda: dynamic.randint(high=3)),
+    "'size' must be tuple of ints, not int": (ArgumentError, lambda: dynamic.randint(high=3)),
     "p=1.5": (ArgumentError, lambda: X.clone().bernoulli_(1.5)),
     "leaf Variable that requires grad": (GradientError, lambda: leaf().normal_()),
 }  # fmt: skip

@@ -227,8 +227,7 @@ def _path(route: list[Stop], left: float, top: float, headed: bool) -> str:
     for stop in route[1:]:
         to_x, to_y = left + stop.x, top + stop.top
         if abs(to_x - x) < 0.6:
-            steps.append(f"V{_n(to_y)}")
-            to_x = x
+            steps.append(f"L{_n(to_x)} {_n(to_y)}")
         else:
             half = (y + to_y) / 2
             steps.append(f"C{_n(x)} {_n(half)} {_n(to_x)} {_n(half)} {_n(to_x)} {_n(to_y)}")

@@ -23,5 +23,5 @@ def test_each_program_uses_what_its_users_know():
     assert len(re.findall(r"^## \d+\. ", text, re.MULTILINE)) == 15
     for move in ("requires_grad=True", "grad_fn", "no_grad()", "detach()", "save_for_backward", "jacobian", "hessian",
                  "register_hook", "saved_tensors_hooks", "create_graph=True", "requires_grad_(False)", "from_numpy",
-                 "inference_mode", "optim.RMSprop", "next_functions"):  # fmt: skip
+                 "gradcheck", "inference_mode", "optim.RMSprop", "next_functions"):  # fmt: skip
         assert move in text
