@@ -18,12 +18,14 @@ class Named:
 
     def __get__(self, instance: Any, owner: type) -> Any:
         from common import surface
-        from common.operators import as_operand
+        from common.create import operand
+        from common.tensor import TensorBase
 
-        method = surface.bind(self.name, self.function, _body, __file__, as_operand=as_operand)
+        method = surface.bind(self.name, self.function, _body, __file__, _operand=operand, _Tensor=TensorBase)
         setattr(self.home, self.name, method)
         return method if instance is None else method.__get__(instance, owner)
 
 
 def _body(tensors: list[str], sequences: list[str], call: str) -> list[str]:
-    return [*(f"{x} = as_operand({x})" for x in tensors[1:]), f"return {call}"]
+    """Arrays and lists become tensors; a number stays one, also where all operands are numbers."""
+    return [*(f"if not isinstance({x}, _Tensor): {x} = _operand({x}, None)" for x in tensors[1:]), f"return {call}"]

@@ -60,6 +60,12 @@ TABLE: dict[str, list[Subgradient]] = {
     "softplus_scaled": [
         Subgradient("beta x = threshold", "the slope below it", ([0.0], [1.0], [0.0]), ([0.5], [-LN2], None))
     ],
+    "hardsigmoid": [Subgradient("-3, 3", "0", ([-3.0, 3.0],), ([0.0, 0.0],))],
+    "hardswish": [Subgradient("-3, 3", "0 and 1, the outer slopes", ([-3.0, 3.0],), ([0.0, 1.0],))],
+    "hardshrink_by": [Subgradient("|x| = lambd, jumps", "0", ([-0.5, 0.5], [0.5, 0.5]), ([0.0, 0.0], None))],
+    "softshrink_by": [
+        Subgradient("|x| = lambd", "0", ([-0.5, 0.5], [0.5, 0.5]), ([0.0, 0.0], [0.0, 0.0])),
+    ],
     "hardtanh_between": [
         Subgradient("x = low", "0; the bound gets it all", ([-1.0], [-1.0], [1.0]), ([0.0], [1.0], [0.0])),
         Subgradient("x = high", "0; the bound gets it all", ([1.0], [-1.0], [1.0]), ([0.0], [0.0], [1.0])),

@@ -12,7 +12,7 @@ from tests.conftest import ROOT
 from tests.helpers import fuzz
 from tests.helpers.fuzz_arguments import Call
 
-CALLS, PARTS = 4, 2
+CALLS, PARTS = 2, 2
 
 
 @pytest.mark.parametrize("seed", range(PARTS))

@@ -20,6 +20,7 @@ from common.nn.activations import (
     Tanh,
 )
 from common.nn.containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
+from common.nn.gates import GLU, Hardshrink, Hardsigmoid, Hardswish, PReLU, Softmin, Softshrink, Tanhshrink, Threshold
 from common.nn.layers import Dropout, Embedding, Flatten, Identity, LayerNorm, Linear
 from common.nn.losses import (
     BCELoss,
@@ -37,8 +38,13 @@ from common.nn.losses import (
     SoftMarginLoss,
 )
 from common.nn.module import Module
+from common.nn.normalization import BatchNorm1d, BatchNorm2d, BatchNorm3d, GroupNorm, RMSNorm
+from common.nn.recurrent import GRUCell, LSTMCell, RNNCell
 
 __all__ = [
+    "BatchNorm1d",
+    "BatchNorm2d",
+    "BatchNorm3d",
     "BCELoss",
     "BCEWithLogitsLoss",
     "Buffer",
@@ -50,6 +56,12 @@ __all__ = [
     "Embedding",
     "Flatten",
     "GELU",
+    "GLU",
+    "GroupNorm",
+    "GRUCell",
+    "Hardshrink",
+    "Hardsigmoid",
+    "Hardswish",
     "Hardtanh",
     "HingeEmbeddingLoss",
     "HuberLoss",
@@ -61,25 +73,33 @@ __all__ = [
     "Linear",
     "LogSigmoid",
     "LogSoftmax",
-    "MSELoss",
+    "LSTMCell",
     "MarginRankingLoss",
     "Mish",
     "Module",
     "ModuleDict",
     "ModuleList",
+    "MSELoss",
     "NLLLoss",
     "Parameter",
     "ParameterDict",
     "ParameterList",
+    "PReLU",
     "ReLU",
     "ReLU6",
+    "RMSNorm",
+    "RNNCell",
     "SELU",
     "Sequential",
-    "SiLU",
     "Sigmoid",
+    "SiLU",
     "SmoothL1Loss",
     "SoftMarginLoss",
     "Softmax",
+    "Softmin",
     "Softplus",
+    "Softshrink",
     "Tanh",
+    "Tanhshrink",
+    "Threshold",
 ]

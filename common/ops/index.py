@@ -39,6 +39,45 @@ def _out_of_range(extent: Any) -> dict[int, str]:
     return {1: f"index out of range: indices must lie in [0, {limit})"}
 
 
+def _refuse_unless_equal(op: str, a: Sequence[Any], b: Sequence[Any], but: int = -1) -> None:
+    """Refuse two shapes that differ, except in dimension `but`: a kernel would read or write beyond one of them.
+
+    Raises
+    ------
+    ShapeError : they differ.
+    """
+    if len(a) != len(b) or any(
+        d != but and not same(m, n) and m != n for d, (m, n) in enumerate(zip(a, b, strict=True))
+    ):
+        raise ShapeError(f"{op}(): an index of shape {list(b)} does not belong to elements of shape {list(a)}")
+
+
+def _gather_spec(x: Spec, index: Spec, *, dim: int) -> Spec:
+    _refuse_unless_equal("gather", x.shape, index.shape, dim)
+    return Spec(index.shape, x.dtype)
+
+
+def _scatter_spec(g: Spec, index: Spec, *, extent: Any, dim: int) -> Spec:
+    _refuse_unless_equal("scatter_add", g.shape, index.shape)
+    return Spec((*g.shape[:dim], extent, *g.shape[dim + 1 :]), g.dtype)
+
+
+def _put_spec(g: Spec, index: Spec, *, extent: Any, dim: int) -> Spec:
+    rank = len(index.shape)
+    _refuse_unless_equal("index_add", g.shape[dim : dim + rank], index.shape)
+    return Spec((*g.shape[:dim], extent, *g.shape[dim + rank :]), g.dtype)
+
+
+def _pick_spec(x: Spec, index: Spec) -> Spec:
+    _refuse_unless_equal("pick", x.shape[:-1], index.shape)
+    return Spec(index.shape, x.dtype)
+
+
+def _spread_spec(g: Spec, index: Spec, *, extent: Any) -> Spec:
+    _refuse_unless_equal("spread", g.shape, index.shape)
+    return Spec((*g.shape, extent), g.dtype)
+
+
 # ------------------------------------------------------------------ gather: index has the operand's rank
 
 
@@ -52,7 +91,7 @@ def _gather_native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str,
 
 
 gather_ = kernel(
-    "gather", ("x", "index"), lambda x, index, *, dim: Spec(index.shape, x.dtype), _gather_native,
+    "gather", ("x", "index"), _gather_spec, _gather_native,
     lambda x, index, dim: np.take_along_axis(x, index, dim),
     (lambda g, x_shape, index, dim: scatter_zeros(g, index, extent=x_shape[dim], dim=dim),),
     samples=join(indexed((4, 5), (4, 3), 5, dim=1), indexed((4, 5, 2), (6, 5, 2), 4, dim=0)),
@@ -80,9 +119,8 @@ def _scatter_oracle(g: np.ndarray, index: np.ndarray, extent: int, dim: int) -> 
 
 
 scatter_zeros: Op = kernel(
-    "scatter_zeros", ("g", "index"),
-    lambda g, index, *, extent, dim: Spec((*g.shape[:dim], extent, *g.shape[dim + 1 :]), g.dtype), _scatter_native,
-    _scatter_oracle, (lambda g, index, dim: gather_(g, index, dim=dim),),
+    "scatter_zeros", ("g", "index"), _scatter_spec, _scatter_native, _scatter_oracle,
+    (lambda g, index, dim: gather_(g, index, dim=dim),),
     samples=join(indexed((4, 3), (4, 3), 5, dim=1, extent=5), indexed((6, 5, 2), (6, 5, 2), 4, dim=0, extent=4)),
     doc="Zeros with g added at index along one dimension, in C order of index: the transpose of gather.",
     attrs=("extent", "dim"), node_name="ScatterAdd",
@@ -234,9 +272,8 @@ def _put_oracle(g: np.ndarray, index: np.ndarray, extent: int, dim: int) -> np.n
 
 
 put_zeros: Op = kernel(
-    "put_zeros", ("g", "index"),
-    lambda g, index, *, extent, dim: Spec((*g.shape[:dim], extent, *g.shape[dim + index.ndim :]), g.dtype),
-    _put_native, _put_oracle, (lambda g, index, dim: take_(g, index, dim=dim),),
+    "put_zeros", ("g", "index"), _put_spec, _put_native, _put_oracle,
+    (lambda g, index, dim: take_(g, index, dim=dim),),
     samples=join(indexed((7, 5), (7,), 4, dim=0, extent=4), indexed((4, 2, 3), (2, 3), 5, dim=1, extent=5)),
     doc="Zeros with slices of g added at index along one dimension, in the order of index.", attrs=("extent", "dim"),
     node_name="IndexAdd",
@@ -319,7 +356,7 @@ def _pick_native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str, A
 
 
 pick = kernel(
-    "pick", ("x", "index"), lambda x, index: Spec(index.shape, x.dtype), _pick_native,
+    "pick", ("x", "index"), _pick_spec, _pick_native,
     lambda x, index: np.take_along_axis(x, index[..., None], -1)[..., 0],
     (lambda g, x_shape, index: spread(g, index, extent=x_shape[-1]),),
     samples=join(indexed((6, 5), (6,), 5), indexed((5,), (), 5)),
@@ -343,8 +380,8 @@ def _spread_oracle(g: np.ndarray, index: np.ndarray, extent: int) -> np.ndarray:
 
 
 spread: Op = kernel(
-    "spread", ("g", "index"), lambda g, index, *, extent: Spec((*g.shape, extent), g.dtype), _spread_native,
-    _spread_oracle, (lambda g, index: pick(g, index),),
+    "spread", ("g", "index"), _spread_spec, _spread_native, _spread_oracle,
+    (lambda g, index: pick(g, index),),
     samples=join(indexed((6,), (6,), 5, extent=5), indexed((), (), 5, extent=5)),
     doc="Rows of zeros with g at index: the transpose of `pick`.", attrs=("extent",), node_name="Scatter",
 )  # fmt: skip

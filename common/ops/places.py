@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from common.dim import same_shape
+from common.errors import DTypeError, ShapeError
 from common.op import NativeCall, Op
 from common.ops._define import kernel
 from common.ops._samples import away_from_zero
@@ -109,13 +111,42 @@ def _native(operation: str) -> Callable[..., list[NativeCall]]:
     return native
 
 
-def _spec_get(x: Spec, *indices: Spec, dim: int, wrap: bool) -> Spec:
+def _selected(x: Spec, indices: Sequence[Spec], dim: int) -> tuple[Any, ...]:
+    """The shape that indices select, after a check that their dimensions exist.
+
+    Raises
+    ------
+    ShapeError : they do not: a kernel would read beyond the array.
+    """
+    if dim + len(indices) > len(x.shape):
+        raise ShapeError(f"{len(indices)} indices from dimension {dim} on for a tensor of shape {list(x.shape)}")
     b = broadcast_shapes(*(i.shape for i in indices))
-    return Spec((*x.shape[:dim], *b, *x.shape[dim + len(indices) :]), x.dtype)
+    return (*x.shape[:dim], *b, *x.shape[dim + len(indices) :])
+
+
+def _spec_get(x: Spec, *indices: Spec, dim: int, wrap: bool) -> Spec:
+    return Spec(_selected(x, indices, dim), x.dtype)
+
+
+def _spec_write(x: Spec, v: Spec, *indices: Spec, dim: int, wrap: bool) -> Spec:
+    wanted = _selected(x, indices, dim)
+    if v.shape and not same_shape(v.shape, wanted) and tuple(v.shape) != wanted:
+        raise ShapeError(f"values of shape {list(v.shape)} for places of shape {list(wanted)}")
+    if v.dtype != x.dtype:
+        raise DTypeError(f"values of dtype {v.dtype} for a tensor of dtype {x.dtype}")
+    return x
+
+
+def _spec_clear(x: Spec, *indices: Spec, dim: int, wrap: bool) -> Spec:
+    _selected(x, indices, dim)
+    return x
 
 
 def _spec_put(v: Spec, *indices: Spec, extents: tuple[Any, ...], dim: int, wrap: bool) -> Spec:
-    rank = max(len(i.shape) for i in indices)
+    b = broadcast_shapes(*(i.shape for i in indices))
+    rank, own = len(b), tuple(v.shape[dim : dim + len(b)])
+    if len(extents) != len(indices) or (not same_shape(own, b) and own != tuple(b)):
+        raise ShapeError(f"values of shape {list(v.shape)} for places of shape {list(b)} from dimension {dim} on")
     return Spec((*v.shape[:dim], *extents, *v.shape[dim + rank :]), v.dtype)
 
 
@@ -231,18 +262,18 @@ def family(k: int) -> dict[str, Op]:
             "Zeros with v added at indices, in C order; the transpose of index_get.", "IndexPut", whole,
         ),
         "index_add": make(
-            "index_add", ("x", "v"), lambda x, v, *i, **_: x, _oracle_add,
+            "index_add", ("x", "v"), _spec_write, _oracle_add,
             (lambda g: g, rule("g", f"get(g, {at}, dim, wrap)")),
             "x with v added at indices, one element after the other in C order.", "IndexPut",
         ),
         "index_set": make(
-            "index_set", ("x", "v"), lambda x, v, *i, **_: x, _oracle_set,
+            "index_set", ("x", "v"), _spec_write, _oracle_set,
             (rule("g", f"clear(g, {at}, dim, wrap)"),
              rule("g, x_shape", f"set_rule(g, extents(x_shape, dim), {at}, dim, wrap)")),
             "x with v at indices; of several at one place the last in C order stays, and has the gradient.", "IndexPut",
         ),
         "index_clear": make(
-            "index_clear", ("x",), lambda x, *i, **_: x, _oracle_clear, (rule("g", f"clear(g, {at}, dim, wrap)"),),
+            "index_clear", ("x",), _spec_clear, _oracle_clear, (rule("g", f"clear(g, {at}, dim, wrap)"),),
             "x with zeros at indices.", "IndexFill",
         ),
         "index_last": make(

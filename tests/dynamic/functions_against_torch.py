@@ -5,7 +5,8 @@ under the same name (``torch``, ``torch.nn.functional``, methods) gets the same 
 raise, with errors of one kind, or both have to return the same shapes and dtypes, values and gradients that agree up
 to rounding, and nan in the same places. Then the names of parameters are compared.
 
-What differs on purpose is in `DELIBERATE`; every other disagreement is printed, and makes the exit status 1.
+What differs on purpose is in `tests.helpers.torch_differences`; every other disagreement is printed, and makes the exit
+status 1.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import numpy as np
 import dynamic
 from common import surface
 from tests.helpers.torch_arguments import Drawn, draw
+from tests.helpers.torch_differences import DELIBERATE
 
 #: What PyTorch's parameters say about devices, memory and old ways of calling; there is nothing to offer.
 NOT_OFFERED = frozenset(
@@ -82,112 +84,6 @@ DRAWN = frozenset(
         "randperm",
     ]
 )
-#: Function ("*" for all), part of a disagreement's text after the call and "::", and why it stays.
-DELIBERATE: list[tuple[str, str, str]] = [
-    (
-        "*",
-        "not implemented for|not supported|not support|not currently supported",
-        "PyTorch has no kernel for the dtype",
-    ),
-    ("*", "(accepted|error).*invalid combination of arg", "PyTorch's overloads take fewer combinations"),
-    (
-        "*",
-        "accepted.*(mixed dtype|[Ss]calar type|same dtype|share same|Found dtype|can't be cast|without overflow|"
-        "expected dtype|did not match|to be floating|integral input|dtypes must be the same)",
-        "operands of different dtypes are promoted",
-    ),
-    ("*", "accepted.*must be Tensor, not (int|float|bool)", "a number is an operand"),
-    ("*", "accepted.*(takes .* positional arg|missing 1 required positional)", "may be given by position"),
-    (
-        "*",
-        "accepted.*(derivative for|is not differentiable|floating point|infer output dtype|unsigned type)",
-        "more is differentiable, and integers become floats",
-    ),
-    ("*", "refused.*avg is not a valid value", "PyTorch overlooks it where the old argument size_average is given"),
-    ("*", "ShapeError.*PyTorch IndexError", "what is wrong is a shape: PyTorch has either error for it"),
-    ("addmm|addmv|addr|baddbmm", "dtype float32, PyTorch u?int", "a float factor promotes; PyTorch truncates it"),
-    ("addr", "dtype int64, PyTorch bool", "a whole factor makes numbers of bools, as in a product"),
-    (
-        "addmm|addmv",
-        r"alpha=0\)::output 0: \[nan",
-        "0 times nan is nan; PyTorch leaves it out in two of four",
-    ),
-    ("addcmul|index_add", "refused.*must not be a floating point", "PyTorch truncates the number"),
-    ("aminmax|slice_scatter|full_like", "error.*PyTorch TypeError", "two things are wrong; PyTorch sees the other one"),
-    ("bernoulli|dropout|randn_like", r"\[.*0.*\].*::refused.*got", "PyTorch overlooks the dtype of an empty tensor"),
-    (
-        "binary_cross_entropy_with_logits|huber_loss|soft_margin_loss|kl_div|mse_loss|l1_loss",
-        "dtype float(64|32), PyTorch float(32|64)",
-        "operands of two dtypes are promoted; PyTorch expands them before, or computes in the memory of one",
-    ),
-    ("clamp", "accepted.*broadcast shape", "operands broadcast; PyTorch refuses it of empty tensors only"),
-    ("cosine_similarity", r"3\.0000e\+38.*::output", "norms whose squares overflow are infinite"),
-    ("cosine_similarity", r"e-0[78]\], PyTorch \[", "the gradient is 0 but for rounding"),
-    ("layer_norm", r"gradient 0: \[[-0. ]*\], PyTorch \[.*e-05", "the gradient is 0 but for PyTorch's rounding"),
-    ("cummax|cummin", "refused.*Dimension out of range", "PyTorch does not look at the dimension of an empty tensor"),
-    ("cumprod|cumsum|nansum|prod|sum", "dtype=uint8.*::output 0", "negative floats saturate; in C they are undefined"),
-    ("digamma|polygamma", "gradient 0", "PyTorch's trigamma is 4 digits exact next to poles"),
-    ("polygamma", r"output 0: \[.*(inf|nan)", "poles are infinite or nan; PyTorch's recurrence passes them by"),
-    ("div(ide)?|floor_divide|fmod|remainder", "refused.*by zero", "PyTorch does not look at divisors of nothing"),
-    ("fmod", r"e-4\d.*PyTorch \[nan", "subnormal divisors are exact; PyTorch gives nan"),
-    ("index_fill|index_copy|index_add|index_select", "refused.*with size 0", "PyTorch overlooks indices of nothing"),
-    ("kl_div", "gradient 1.*nan", "no derivative outside of the domain"),
-    ("matrix_power", "refused.*is negative", "there is no inverse"),
-    ("matrix_power", r"output 0.*(inf|nan)", "infinities in another order of products"),
-    ("nansum", "dtype=(u?int).*::output 0", "converted before the sum, as for `sum`; PyTorch's has undefined values"),
-    ("min|max", "e-4.*::output 1", "subnormal numbers are no zeros"),
-    ("norm", "accepted.*without narrowing", "dtype converts, as for `sum`"),
-    ("norm", "accepted.*dim must be a 2-tuple", "one vector, whatever the number of dimensions"),
-    ("logspace", r"1, dtype=.*::output 0", "`start` is cut, as for more steps"),
-    ("max|min", "error.*missing 1 required", "two things are wrong; PyTorch sees the other one"),
-    ("repeat", "refused.*negative dimension", "PyTorch does not look at how often it repeats nothing"),
-    ("one_hot", "accepted.*LongTensor", "int32 indices"),
-    ("pow", "accepted.*negative integer powers", "the reciprocal rounded towards zero, as with a tensor"),
-    (
-        "repeat_interleave",
-        "accepted.*Dimension out of range",
-        "PyTorch repeats (1,) for a 0-d tensor, without `dim` only",
-    ),
-    ("scatter", "refused.*without a loss", "PyTorch truncates the number"),
-    ("scatter.*", "accepted.*returned an invalid gradient", "PyTorch accepts it, but not its gradient"),
-    ("sign", "dtype int64, PyTorch bool", "bools are numbers, as for abs and neg"),
-    ("sign", r"output 0: \[nan.*PyTorch \[0", "nan stays nan, as in NumPy"),
-    ("sinh", r"e\+38.*PyTorch \[inf", "PyTorch overflows early"),
-    ("soft_margin_loss", r"PyTorch \[inf", "PyTorch overflows"),
-    (
-        "std|std_mean|var|var_mean",
-        r"correction=[25]|[ =]\(\)",
-        "variance of too few is inf or nan, and so its gradient",
-    ),
-    (
-        "std|std_mean|var|var_mean",
-        r"output \d: \[-?(inf|nan)",
-        "squares and sums overflow; Welford's recurrence has nan",
-    ),
-    ("unique_consecutive", "output 1", "PyTorch returns something else if the flags are given by position"),
-    ("acosh", "gradient.*nan", "no derivative outside of the domain"),
-    (
-        ".*softmax|hardtanh|relu6|hinge_embedding_loss|margin_ranking_loss",
-        "dtype float32, PyTorch (u?int|bool)",
-        "integers become float32",
-    ),
-    (".*softmax", "missing required argument: 'dim'", "PyTorch guesses it, and warns"),
-    ("any|all", "output 0: shape", "no dimensions means all of them, as for sum"),
-    ("logsumexp", r"accepted.*broadcast shape", "no dimensions means all of them, as for sum"),
-    ("bmm|baddbmm|matmul", "refused.*same dtype", "PyTorch does not look at the dtypes of empty operands"),
-    ("broadcast_to|expand", "missing 1 required positional", "`shape` in PyTorch's documentation, too"),
-    ("index_fill|masked_fill", "refused.*without a loss", "PyTorch truncates the number"),
-    ("index_put|index_copy", "gradient", "a value that was overwritten has no influence; PyTorch gives it a gradient"),
-    ("kthvalue|topk|sort|argsort", "output [01]", "equal elements keep their order; in PyTorch any may come first"),
-    ("bucketize|searchsorted", "output 0", "boundaries that are not sorted have no defined place"),
-    (
-        "gather|scatter.*",
-        "refused.*(number of dimensions|no larger)",
-        "PyTorch does not look at an empty index's shape",
-    ),
-    ("mish|gelu|silu", "output", "limits at infinity instead of 0 inf"),
-    ("kl_div|mse_loss", r"PyTorch \[nan\]", "a sum over nothing is 0; PyTorch took 'sum' for size_average"),
-]
 
 
 def tensor(module: Any, x: Any, grad: bool) -> Any:

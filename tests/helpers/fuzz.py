@@ -2,14 +2,16 @@
 
 ``python -m tests.helpers.fuzz --seconds 300 --seed 7`` runs longer, with other numbers; ``--only roll --from 12``
 repeats calls. Each call is made of the seed, the function's name and its number, so it is the same on every machine.
-It runs in the eager engine, at once on arrays in the other one, and there in a traced function. A failure is
+It runs in the eager engine, as a function and as a method, at once on arrays in the other one, and there in a traced
+function. What returned is differentiated in both engines: the sum of the squares of all results by all float operands.
+A failure is
 
 - results that differ in a bit, a dtype or a shape;
 - an error in one way and a result, or an error of another class, in another way;
 - an error from outside `common.errors`, or one that says nothing.
 
-A traced function may refuse with `TraceError` what depends on data, and gets contiguous arrays, of which `view` need
-not refuse a shape. The process limits its own memory, and says before
+A traced function may refuse with `TraceError` what depends on data, or not look at it (probabilities), and gets
+contiguous arrays, of which `view` need not refuse a shape. The process limits its own memory, and says before
 each call what it is, so that a crash has a name: `tests.test_fuzz` runs it in a process of its own.
 """
 
@@ -32,14 +34,25 @@ import numpy as np
 import dynamic
 import static
 from common import surface
+from common.dtypes import SUPPORTED
 from common.errors import TraceError, TwingradError
 from common.tensor import TensorBase
 from common.tree import flatten
 from static.jit import Function
+from tests.helpers import fuzz_modules
 from tests.helpers.fuzz_arguments import Call, draw_call
+from tests.helpers.fuzz_modules import ModuleCall, draw_module
 
 MEMORY = 8 << 30
 """Bytes of address space: what would take more has to fail cleanly."""
+
+
+#: Functions whose method takes other arguments.
+OTHER_METHODS = frozenset(["getitem", "split", "polygamma", "view", "where", "normal", "bernoulli"])
+
+
+class NotDifferentiable(Exception):
+    """No result of a call depends on a float operand."""
 
 
 class Outcome(NamedTuple):
@@ -88,12 +101,55 @@ def run(call: Call) -> dict[str, Outcome]:
     elif call.name == "from_numpy":  # a traced function has no arrays
         ways = ("dynamic", "static at once")
     arrays = [x for x in call.leaves() if type(x) is np.ndarray]
+    if isinstance(call, ModuleCall):
+        ways = ("dynamic", "static traced")
+        built = seeded(lambda: call.build(dynamic))
+        if built.error is not None:
+            return dict.fromkeys(ways, built)
+    elif _has_method(call):
+        ways = (*ways, "dynamic method")
     run = {
         "dynamic": lambda: call.run(dynamic),
+        "dynamic method": lambda: call.run_method(dynamic),
         "static at once": lambda: call.run(static),
         "static traced": lambda: Function(lambda *xs: call.run(static, xs))(*arrays),
     }
     return {way: seeded(run[way]) for way in ways}
+
+
+def _has_method(call: Call) -> bool:
+    first = call.args[0] if call.args else None
+    return (
+        type(first) is np.ndarray and call.name not in OTHER_METHODS and first.dtype in SUPPORTED
+        and hasattr(dynamic.Tensor, call.name) and hasattr(dynamic, call.name)
+    )  # fmt: skip
+
+
+def differentiate(call: Call) -> dict[str, Outcome]:
+    """The gradients of a call in both engines; empty where there is nothing to differentiate."""
+    arrays = [x for x in call.leaves() if type(x) is np.ndarray]
+    floats = [i for i, x in enumerate(arrays) if x.dtype in (np.float32, np.float64)]
+
+    def loss(engine: Any) -> Callable[..., Any]:
+        def of(*xs: Any) -> Any:
+            found = [y for y in flatten(call.run(engine, xs))[0] if getattr(y, "requires_grad", False)]
+            if not found:
+                raise NotDifferentiable
+            return sum((y * y).sum() for y in found)
+
+        return of
+
+    run = {
+        "gradient, dynamic": lambda: dynamic.grad(loss(dynamic), floats)(*arrays),
+        "gradient, static traced": lambda: Function(static.grad(loss(static), floats))(*arrays),
+    }
+    outcomes: dict[str, Outcome] = {}
+    for way, f in run.items() if floats else ():
+        dynamic.manual_seed(11)
+        outcomes[way] = attempt(f)
+        if isinstance(outcomes[way].error, NotDifferentiable):
+            return {}
+    return outcomes
 
 
 def _same(a: Any, b: Any) -> bool:
@@ -112,6 +168,14 @@ def _same(a: Any, b: Any) -> bool:
 def complaint(call: Call) -> str | None:
     """What is wrong with a call; None if nothing is."""
     outcomes = run(call)
+    wrong = disagreement(outcomes)
+    if wrong or any(outcome.error is not None for outcome in outcomes.values()):
+        return wrong
+    return disagreement(differentiate(call))
+
+
+def disagreement(outcomes: dict[str, Outcome]) -> str | None:
+    """What is wrong with the outcomes of one call, of which the first one is the eager engine's."""
     told = "\n".join(f"    {way}: {outcome}" for way, outcome in outcomes.items())
     for way, outcome in outcomes.items():
         error = outcome.error
@@ -122,11 +186,15 @@ def complaint(call: Call) -> str | None:
             return f"{way}: an error that is none of the package ({type(error).__name__} at {where})\n{told}"
         if len(str(error)) < 10:
             return f"{way}: an error that says nothing\n{told}"
-    first = outcomes["dynamic"]
+    if not outcomes:
+        return None
+    first = next(iter(outcomes.values()))
     for way, outcome in outcomes.items():
-        if way == "static traced" and isinstance(outcome.error, TraceError):
+        if way.endswith("static traced") and isinstance(outcome.error, TraceError):
             continue
-        if way == "static traced" and "view size is not compatible" in str(first.error):
+        if way.endswith("static traced") and "view size is not compatible" in str(first.error):
+            continue
+        if way.endswith("static traced") and "probability tensor contains" in str(first.error):
             continue
         if (outcome.error is None) is not (first.error is None):
             return f"{way} and dynamic: one refuses\n{told}"
@@ -155,16 +223,17 @@ def _origin(error: BaseException) -> str:
 
 def names() -> list[str]:
     """Every public function that a call can be made for, `getitem` included."""
-    return [*sorted({**surface.FUNCTIONS, **surface.CREATION}), "getitem"]
+    return [*sorted({**surface.FUNCTIONS, **surface.CREATION}), "getitem", *fuzz_modules.names()]
 
 
 def calls(seed: int, name: str) -> Iterator[Call]:
     """The endless row of calls of one function."""
-    function = getattr(dynamic, name, None)
+    function = getattr(dynamic, name, None) or getattr(dynamic.nn.functional, name, None)
     signature = inspect.signature(function) if function is not None else None
     number = 0
     while True:
-        yield draw_call(np.random.default_rng([seed, zlib.crc32(name.encode()), number]), name, signature)
+        rng = np.random.default_rng([seed, zlib.crc32(name.encode()), number])
+        yield draw_module(rng, name) if name.startswith("nn.") else draw_call(rng, name, signature)
         number += 1
 
 

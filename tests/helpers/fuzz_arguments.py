@@ -62,12 +62,18 @@ class Call:
 
         return [inside(x) for x in self.args], {k: inside(x) for k, x in self.kwargs.items()}
 
+    def replaced(self, arrays: Sequence[Any]) -> tuple[Any, dict[str, Any]]:
+        """The arguments with `arrays` in place of the arrays."""
+        rest = iter(arrays)
+        return self._replace(lambda x: next(rest) if type(x) is np.ndarray else x)
+
+    def run_method(self, engine: Any) -> Any:
+        """Call the method of the first argument."""
+        return getattr(engine.as_tensor(self.args[0]), self.name)(*self.args[1:], **self.kwargs)
+
     def run(self, engine: Any, arrays: Sequence[Any] | None = None) -> Any:
         """Call the function of an engine, with `arrays` in place of the arrays."""
-        args, kwargs = self.args, self.kwargs
-        if arrays is not None:
-            rest = iter(arrays)
-            args, kwargs = self._replace(lambda x: next(rest) if type(x) is np.ndarray else x)  # type: ignore[assignment]
+        args, kwargs = (self.args, self.kwargs) if arrays is None else self.replaced(arrays)
         if self.name == "getitem":
             return engine.as_tensor(args[0])[args[1]]
         return getattr(engine, self.name)(*args, **kwargs)
@@ -314,9 +320,9 @@ def argument(rng: Rng, p: inspect.Parameter, operands: Operands) -> Any:
     return integer(rng)
 
 
-def draw_call(rng: Rng, name: str, signature: inspect.Signature | None) -> Call:
+def draw_call(rng: Rng, name: str, signature: inspect.Signature | None, operands: Operands | None = None) -> Call:
     """A call of a function; of indexing where there is no signature."""
-    operands = Operands(rng)
+    operands = operands or Operands(rng)
     if signature is None:
         return Call(name, (array(rng), key(rng)), {})
     args: list[Any] = []

@@ -24,7 +24,8 @@ AS_LIST = frozenset(["shape", "dims", "order", "size", "sizes"])
 FLAGS = frozenset(
     [
      "keepdim", "descending", "largest", "sorted", "right", "out_int32", "unbiased", "return_inverse",
-     "return_counts", "equal_nan", "log_target", "as_tuple", "accumulate", "stable", "requires_grad",
+     "return_counts", "replacement", "is_causal",
+     "invert", "equal_nan", "log_target", "as_tuple", "accumulate", "stable", "requires_grad",
     ]
 )  # fmt: skip
 CHOICES: dict[str, list[Any]] = {
@@ -53,6 +54,15 @@ CHOICES: dict[str, list[Any]] = {
     "p": [2, 1, 0, 3, 0.5, math.inf, -math.inf, "fro"],
     "chunks": [1, 2, 3, 0, 7],
     "threshold": [20.0, 1.0, 0.1],
+    "num_samples": [1, 2, 3],
+    "num_groups": [1, 2, 3],
+    "lambd": [0.5, 0.25, 0, -1.0],
+    "q": [0.0, 0.25, 0.5, 1.0, 1.5],
+    "interpolation": ["linear", "lower", "higher", "midpoint", "nearest"],
+    "momentum": [0.1],
+    "dropout_p": [0.0],
+    "scale": [None, 0.5],
+    "dx": [1, 0.5],
     "dims": [],
 }
 
@@ -190,7 +200,9 @@ class Arguments(Operands):
             return b
         if name == "weight" and f in CLASSES:
             return (b[1],) if len(b) > 1 else b
-        if name in ("weight", "bias") and f == "layer_norm":
+        if name in ("weight", "bias", "running_mean", "running_var") and f in ("batch_norm", "group_norm", "prelu"):
+            return b[1:2]
+        if name in ("weight", "bias") and f in ("layer_norm", "rms_norm"):
             return b[-1:]
         if f == "embedding":
             return (5, 3)

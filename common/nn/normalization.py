@@ -1,0 +1,162 @@
+"""Normalisations as modules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from common import functional as F
+from common.dtypes import DEFAULT_FLOAT
+from common.errors import ArgumentError, ShapeError
+from common.leaf import Buffer, Parameter
+from common.nn.module import Module
+
+
+class RMSNorm(Module):
+    """Division by the root mean square over the last dimensions, with scale.
+
+    Parameters
+    ----------
+    normalized_shape : sizes of the last dimensions.
+    eps : added to the mean square; by default the distance from 1 to the next number.
+    elementwise_affine : whether there is a weight.
+    dtype : of the weight, float32 by default.
+
+    Attributes
+    ----------
+    weight : (*normalized_shape), ones, or None.
+    """
+
+    def __init__(
+        self, normalized_shape: Any, eps: float | None = None, elementwise_affine: bool = True, *, dtype: Any = None
+    ) -> None:
+        super().__init__()
+        shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, elementwise_affine
+        self.weight = Parameter(np.ones(shape, dtype or DEFAULT_FLOAT)) if elementwise_affine else None
+
+    def forward(self, x: Any) -> Any:
+        """Normalise x (..., *normalized_shape)."""
+        return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+
+
+class GroupNorm(Module):
+    """Normalisation over groups of channels, with scale and shift.
+
+    Parameters
+    ----------
+    num_groups, num_channels : the first divides the second.
+    eps : added to the variance.
+    affine : whether there are weight and bias.
+    dtype : of the parameters, float32 by default.
+
+    Attributes
+    ----------
+    weight, bias : (num_channels,), ones and zeros, or None.
+
+    Raises
+    ------
+    ArgumentError : the groups do not divide the channels.
+    """
+
+    def __init__(
+        self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, *, dtype: Any = None
+    ) -> None:
+        super().__init__()
+        if num_groups < 1 or num_channels % num_groups:
+            raise ArgumentError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
+        self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
+        self.weight = Parameter(np.ones(num_channels, dtype or DEFAULT_FLOAT)) if affine else None
+        self.bias = Parameter(np.zeros(num_channels, dtype or DEFAULT_FLOAT)) if affine else None
+
+    def forward(self, x: Any) -> Any:
+        """Normalise x (batch, num_channels, ...)."""
+        return F.group_norm(x, self.num_groups, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
+
+
+class _BatchNorm(Module):
+    ranks: tuple[int, ...] = ()
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        *,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        kind = dtype or DEFAULT_FLOAT
+        self.num_features, self.eps, self.momentum = num_features, eps, momentum
+        self.affine, self.track_running_stats = affine, track_running_stats
+        self.weight = Parameter(np.ones(num_features, kind)) if affine else None
+        self.bias = Parameter(np.zeros(num_features, kind)) if affine else None
+        self.running_mean = Buffer(np.zeros(num_features, kind)) if track_running_stats else None
+        self.running_var = Buffer(np.ones(num_features, kind)) if track_running_stats else None
+        self.num_batches_tracked = Buffer(np.zeros((), np.int64)) if track_running_stats else None
+
+    def forward(self, x: Any) -> Any:
+        """Normalise x (batch, num_features, ...): by the batch in training, else by what training has seen.
+
+        Raises
+        ------
+        ShapeError : another number of dimensions, or one value per channel in training.
+        """
+        if x.ndim not in self.ranks:
+            raise ShapeError(f"expected {' or '.join(f'{n}D' for n in self.ranks)} input (got {x.ndim}D input)")
+        if self.training and self.num_batches_tracked is not None:
+            self.num_batches_tracked.add_(1)
+        batch = self.training or self.running_mean is None
+        running = (self.running_mean, self.running_var) if not batch or self.training else (None, None)
+        return F.batch_norm(x, *running, self.weight, self.bias, batch, self.momentum, self.eps)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
+            f"track_running_stats={self.track_running_stats}"
+        )
+
+
+class BatchNorm1d(_BatchNorm):
+    """Normalisation of each channel of (batch, channels) or (batch, channels, length), with scale and shift.
+
+    Parameters
+    ----------
+    num_features : number of channels.
+    eps : added to the variance.
+    momentum : the batch's share in the new running statistics.
+    affine : whether there are weight and bias.
+    track_running_stats : whether mean and variance are kept for the time after training.
+    dtype : of parameters and statistics, float32 by default.
+
+    Attributes
+    ----------
+    weight, bias : (num_features,), ones and zeros, or None.
+    running_mean, running_var, num_batches_tracked : what training has seen, or None.
+    """
+
+    ranks = (2, 3)
+
+
+class BatchNorm2d(_BatchNorm):
+    """`BatchNorm1d` of (batch, channels, height, width)."""
+
+    ranks = (4,)
+
+
+class BatchNorm3d(_BatchNorm):
+    """`BatchNorm1d` of (batch, channels, depth, height, width)."""
+
+    ranks = (5,)

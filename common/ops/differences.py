@@ -1,0 +1,329 @@
+"""Differences and integrals along a dimension; medians and quantiles; membership."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from common.aliases import accept_numpy_names
+from common.arguments import integer
+from common.create import lift
+from common.dtypes import float64
+from common.errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
+from common.ops.arithmetic import pow
+from common.ops.bitwise import bitwise_xor
+from common.ops.compare import eq, isnan, where
+from common.ops.extremes import argmax
+from common.ops.index import gather_, index_select
+from common.ops.linalg import dot
+from common.ops.pad import cat
+from common.ops.reduce import normalize_dim, sum_
+from common.ops.rounding import ceil, floor, round
+from common.ops.scans import cumsum
+from common.ops.sorting import sort
+from common.ops.truth import any
+from common.ops.values import of_dtype
+from common.ops.view import narrow, permute, reshape, select, transpose, unsqueeze
+from common.spec import numel
+
+
+class Median(NamedTuple):
+    """What `median` over a dimension returns.
+
+    Attributes
+    ----------
+    values, indices : the medians, and where they stood.
+    """
+
+    values: Any
+    indices: Any
+
+
+def _axis(x: Any, dim: Any, name: str) -> int:
+    if x.ndim == 0:
+        raise IndexRangeError(f"{name}(): expects a tensor of at least one dimension")
+    return normalize_dim(dim, x.ndim, name)
+
+
+def _ends(x: Any, axis: int) -> tuple[Any, Any]:
+    """All but the first and all but the last slice along a dimension."""
+    n = x.shape[axis] - 1
+    return narrow(x, axis, 1, n), narrow(x, axis, 0, n)
+
+
+@accept_numpy_names
+def diff(x: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Any:
+    """Differences of neighbours along `dim`, n times; of bools, whether they differ.
+
+    Parameters
+    ----------
+    x : (..., k, ...)
+    n : how often.
+    dim : the dimension.
+    prepend, append : what stands before and behind `x` along `dim`, or None.
+
+    Returns
+    -------
+    tensor : (..., k - n, ...), empty where n is larger than k.
+
+    Raises
+    ------
+    ArgumentError : `n` is negative.
+    IndexRangeError : a dimension that does not exist.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.diff(tw.tensor([1, 4, 9, 16])), tw.diff(tw.tensor([1, 4, 9, 16]), n=2)
+    (tensor([3, 5, 7]), tensor([2, 2]))
+    """
+    axis, times = _axis(x, dim, "diff"), integer(n, "diff", "n")
+    if times < 0:
+        raise ArgumentError(f"order must be non-negative but got {times}")
+    parts = [t for t in (prepend, x, append) if t is not None]
+    x = cat(parts, axis) if len(parts) > 1 and times else x
+    for _ in range(int(times)):
+        if x.shape[axis] == 0:
+            break
+        after, before = _ends(x, axis)
+        x = bitwise_xor(after, before) if x.dtype.kind == "b" else after - before
+    return x
+
+
+def _areas(src: Any, x: Any, dx: Any, dim: int, name: str) -> tuple[Any, int]:
+    axis = _axis(src, dim, name)
+    if src.dtype.kind == "b":
+        raise DTypeError(f"{name}: received a bool input for `y`, but bool is not supported")
+    if x is not None and dx is not None:
+        raise ArgumentError(f"{name}(): received both `x` and `dx`; give one of them")
+    width = 1 if dx is None else dx
+    after, before = _ends(src, axis) if src.shape[axis] != 0 else (src, src)
+    if x is not None:
+        place = -1 if x.ndim == 1 else axis - src.ndim
+        if x.ndim < -place or x.shape[place] != src.shape[axis]:
+            raise ShapeError(f"{name}(): There must be one `x` value for each sample point: {tuple(x.shape)}")
+        width = diff(x) if x.ndim == 1 else diff(x, dim=axis - src.ndim)
+        if x.ndim == 1:
+            width = reshape(width, (width.shape[0], *(1,) * (src.ndim - 1 - axis)))
+    return (after + before) * width / 2, axis
+
+
+@accept_numpy_names
+def trapezoid(src: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
+    """The integral of y along `dim` by the trapezoidal rule: the sum of (y[i] + y[i + 1]) (x[i + 1] - x[i]) / 2.
+
+    Parameters
+    ----------
+    src : `y`, (..., k, ...).
+    x : (k,) or broadcasts to `y`: where y was taken; or None.
+    dx : the distance of neighbours, 1 by default.
+    dim : the dimension.
+
+    Raises
+    ------
+    ShapeError : not one `x` per sample.
+    ArgumentError : both `x` and `dx`.
+    DTypeError : `y` is bool.
+    IndexRangeError : a dimension that does not exist.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.trapezoid(tw.tensor([1.0, 5.0, 10.0]))
+    tensor(10.5000)
+    """
+    areas, axis = _areas(src, x, dx, dim, "trapezoid")
+    return sum_(areas, dim=(axis,), keepdim=False)
+
+
+@accept_numpy_names
+def cumulative_trapezoid(src: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
+    """Running integrals of y along `dim` by the trapezoidal rule, one less than there are samples.
+
+    Parameters
+    ----------
+    src : `y`, (..., k, ...).
+    x, dx, dim : as for `trapezoid`.
+
+    Raises
+    ------
+    ShapeError, ArgumentError, DTypeError, IndexRangeError : as for `trapezoid`.
+    """
+    areas, axis = _areas(src, x, dx, dim, "cumulative_trapezoid")
+    return cumsum(areas, axis)
+
+
+def _last_of(rows: Any) -> Any:
+    return narrow(rows, rows.ndim - 1, rows.shape[-1] - 1, 1)
+
+
+def _rows(x: Any, dim: Any, name: str) -> tuple[Any, int]:
+    """The dimension as the last one, all elements without one; nothing to choose from is refused."""
+    if dim is None:
+        x, dim = reshape(x, (numel(x.shape),)), 0
+    elif x.ndim == 0:
+        normalize_dim(dim, 0, name)
+        x, dim = reshape(x, (1,)), 0
+    axis = normalize_dim(dim, x.ndim, name)
+    if x.shape[axis] == 0:
+        raise ShapeError(f"{name}(): Expected reduction dim {axis} to have non-zero size.")
+    return transpose(x, axis, x.ndim - 1), axis
+
+
+@accept_numpy_names
+def median(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """The median: of an even number of elements the lower one; nan if there is one.
+
+    Parameters
+    ----------
+    x : (...)
+    dim : the dimension; all elements by default.
+    keepdim : leave the dimension with size 1.
+
+    Returns
+    -------
+    tensor, or values and indices over a dimension; gradients go to the elements they came from.
+
+    Raises
+    ------
+    ShapeError : no elements.
+    IndexRangeError : a dimension that does not exist.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.median(tw.tensor([3.0, 1.0, 4.0, 2.0]))
+    tensor(2.)
+    """
+    rows, axis = _rows(x, dim, "median")
+    ordered, order = sort(rows, -1)
+    index = narrow(order, rows.ndim - 1, (rows.shape[-1] - 1) // 2, 1)
+    if x.dtype.kind == "f":
+        index = where(isnan(_last_of(ordered)), argmax(rows, -1, keepdim=True), index)
+    values = gather_(rows, index, dim=rows.ndim - 1)
+    if dim is None:
+        return reshape(values, ())
+    if x.ndim == 0:
+        return Median(reshape(values, ()), reshape(index, ()))
+    if keepdim:
+        return Median(transpose(values, axis, rows.ndim - 1), transpose(index, axis, rows.ndim - 1))
+    last = rows.ndim - 1
+    values, index = (transpose(t, axis, last) for t in (values, index))
+    return Median(select(values, axis, 0), select(index, axis, 0))
+
+
+_INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
+
+
+@accept_numpy_names
+def quantile(x: Any, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear") -> Any:
+    """Quantiles: element q (n - 1) of the sorted ones, between two of them by interpolation; nan if there is one.
+
+    Parameters
+    ----------
+    x : (...), floating point.
+    q : a number from 0 to 1; or (m,) of the dtype of `x`, which becomes the first dimension of the result.
+    dim : the dimension; all elements by default.
+    keepdim : leave the dimension with size 1.
+    interpolation : "linear", "lower", "higher", "midpoint" or "nearest".
+
+    Raises
+    ------
+    DTypeError : `x` is not floating point, or `q` has another dtype.
+    ArgumentError : q outside [0, 1], or another interpolation.
+    ShapeError : no elements, or `q` has more than one dimension.
+    IndexRangeError : a dimension that does not exist.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.quantile(tw.tensor([0.0, 1.0, 2.0, 3.0]), 0.4)
+    tensor(1.2000)
+    """
+    if x.dtype.kind != "f":
+        raise DTypeError(f"quantile() input tensor must be either float or double dtype, got {x.dtype}")
+    if interpolation not in _INTERPOLATIONS:
+        raise ArgumentError(f"quantile() interpolation must be one of {_INTERPOLATIONS}, but got {interpolation!r}")
+    if isinstance(q, (int, float)):
+        if not 0 <= q <= 1:
+            raise ArgumentError(f"quantile() q must be in the range [0, 1] but got {q}")
+        q = lift(np.asarray(q, x.dtype))
+    if q.ndim == 0:
+        q = of_dtype(q, x.dtype)
+    if q.ndim > 1:
+        raise ShapeError(f"quantile() q must be a scalar or 1D tensor, got {q.ndim} dimensions")
+    if q.dtype != x.dtype:
+        raise DTypeError(f"quantile() q tensor must be same dtype as the input tensor, got {q.dtype} and {x.dtype}")
+    if numel(x.shape) == 0:
+        raise ShapeError("quantile() input tensor must be non-empty")
+    rows, axis = _rows(x, dim, "quantile")
+    ordered = sort(rows, -1)[0]
+    places = reshape(q, (-1,)) * (rows.shape[-1] - 1)
+    lower, upper = (of_dtype(f(places), "int64") for f in (floor, ceil))
+    if interpolation == "nearest":
+        lower = upper = of_dtype(round(places), "int64")
+    elif interpolation in ("lower", "higher"):
+        lower = upper = lower if interpolation == "lower" else upper
+    share = 0.5 if interpolation == "midpoint" else places - floor(places)
+    low, high = (index_select(ordered, rows.ndim - 1, i) for i in (lower, upper))
+    found = low if lower is upper else where(eq(lower, upper), low, low + (high - low) * share)
+    found = where(isnan(_last_of(ordered)), _last_of(ordered), found)
+    # (..., m) with the reduced dimension's place taken by m, which then leads
+    found = transpose(unsqueeze(found, rows.ndim - 1), axis, rows.ndim - 1)
+    found = permute(found, (rows.ndim, *range(rows.ndim)))
+    if dim is None or x.ndim == 0:
+        shape: tuple[Any, ...] = (1,) * x.ndim if keepdim else ()
+    else:
+        shape = (*x.shape[:axis], *((1,) if keepdim else ()), *x.shape[axis + 1 :])
+    return reshape(found, shape if q.ndim == 0 else (found.shape[0], *shape))
+
+
+def isin(x: Any, b: Any, *, assume_unique: bool = False, invert: bool = False) -> Any:
+    """Whether elements are among others.
+
+    Parameters
+    ----------
+    x : (...)
+    b : (...) the others.
+    assume_unique : accepted; makes no difference.
+    invert : whether they are not among them.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.isin(tw.tensor([1, 2, 3]), tw.tensor([3, 1]))
+    tensor([ True, False,  True])
+    """
+    found = any(eq(unsqueeze(x, -1), reshape(b, (-1,))), -1)
+    return ~found if invert else found
+
+
+def float_power(a: Any, b: Any) -> Any:
+    """a to the power b, computed in float64.
+
+    Parameters
+    ----------
+    a, b : (...), broadcast; one of them may be a number.
+    """
+    a, b = (of_dtype(t, float64) if hasattr(t, "dtype") else float(t) for t in (a, b))
+    return pow(a, b)
+
+
+def vdot(a: Any, b: Any) -> Any:
+    """The sum of the products of two vectors, as `dot`.
+
+    Parameters
+    ----------
+    a, b : (n,)
+
+    Raises
+    ------
+    ShapeError, DTypeError : as for `dot`.
+    """
+    return dot(a, b)
+
+
+__all__ = [
+    "cumulative_trapezoid", "diff", "float_power", "isin", "median", "quantile", "trapezoid", "vdot",
+]  # fmt: skip
