@@ -80,6 +80,21 @@ def test_scan_stacks_where_the_rows_stand(run):
     assert run(lambda tw, x: tw.map(lambda v: (v * v, None), x), X) == ([1, 4, 9], None)
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 9])
+def test_segments_do_not_change_what_a_scan_returns(run, size):
+    xs = np.arange(7, dtype=np.float32)
+    for reverse in (False, True):
+        results = [
+            run(lambda tw, x, k=k, r=reverse: tw.scan(step, x[0], {"x": x}, reverse=r, checkpoint=k), xs)
+            for k in (None, size)
+        ]
+        assert results[0] == results[1]
+
+
+def step(c, v):
+    return c * 0.5 + v["x"], {"y": c * v["x"]}
+
+
 def test_numbers_take_the_dtype_that_the_loop_gives_them(run):
     wide = X.astype(np.float64)
     total = lambda tw, x: tw.scan(lambda c, v: (c + v, c), 0, x)[0] / 3  # noqa: E731
@@ -131,6 +146,7 @@ ERRORS = {
     "no pair": (lambda tw, x: tw.scan(lambda c, v: c + v, x.sum(), x), ArgumentError, "must return a pair"),
     "lengths": (lambda tw, x: tw.scan(lambda c, v: (c, v), 0, (x, x[:2])), ShapeError, "lengths differ"),
     "no length": (lambda tw, x: tw.scan(lambda c, v: (c, v), x), ArgumentError, "length must be given"),
+    "segments": (lambda tw, x: tw.scan(lambda c, v: (c, v), 0, x, checkpoint=0), ArgumentError, "checkpoint is 0"),
     "0-d rows": (lambda tw, x: tw.map(lambda v: v, x.sum()), ShapeError, "0-d leaf"),
     "negative length": (lambda tw, x: tw.scan(lambda c, v: (c, c), x, length=-1), ArgumentError, "not be negative"),
     "condition": (lambda tw, x: tw.while_loop(lambda s: s > 0, lambda s: s, x), ShapeError, "must be 0-d"),

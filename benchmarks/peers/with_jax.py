@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.peers import Built
 from benchmarks.workload import Array, Workload
-from benchmarks.workloads import charlm, deep
+from benchmarks.workloads import charlm, deep, lstm, newton
 
 jax.config.update("jax_enable_x64", True)  # for the float64 row and the int64 classes; float32 stays float32
 Params = dict[str, Any]
@@ -25,6 +25,8 @@ def build(peer: str, workload: Workload, initial: dict[str, Array]) -> Built | N
         return training(loss, start, update, {name: jnp.array(value) for name, value in initial.items()}), inputs
     if workload.name == "b-cross-entropy":
         return waiting(jax.jit(jax.value_and_grad(cross_entropy))), inputs
+    if workload.name == "newton":
+        return waiting(jax.jit(roots)), inputs
     return None
 
 
@@ -124,6 +126,34 @@ def character_model(params: Params, codes: Any, target: Any) -> Any:
     return cross_entropy(hidden @ params["output.weight"].T + params["output.bias"], target)
 
 
+def recurrent_model(params: Params, codes: Any, target: Any) -> Any:
+    """Return the loss of the LSTM."""
+
+    def step(state: Any, x: Any) -> Any:
+        h, c = state
+        gates = jnp.concatenate([x, h], 1) @ params["cell.weight"].T + params["cell.bias"]
+        i, f, o, u = jnp.split(gates, 4, 1)
+        c = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * jnp.tanh(u)
+        h = jax.nn.sigmoid(o) * jnp.tanh(c)
+        return (h, c), h
+
+    start = jnp.zeros((lstm.BATCH, lstm.HIDDEN), jnp.float32)
+    _, states = jax.lax.scan(step, (start, start), params["embedding.weight"][codes])
+    logits = states.reshape(-1, lstm.HIDDEN) @ params["output.weight"].T + params["output.bias"]
+    return cross_entropy(logits, target)
+
+
+def roots(a: Any, b: Any) -> Any:
+    """Return the roots without a gradient: JAX has none through a loop whose length depends on data."""
+
+    def better(state: Any) -> Any:
+        x, _ = state
+        step = (x * x * x + a * x - b) / (3 * x * x + a)
+        return x - step, jnp.max(jnp.abs(step / (x + 1)))
+
+    return jax.lax.while_loop(lambda state: state[1] > newton.TOLERANCE, better, (b + 1, b[0] * 0 + 1))[0]
+
+
 def sgd(lr: float, momentum: float = 0.0) -> tuple[Any, Any]:
     """Return (start, update) of stochastic gradient descent."""
 
@@ -168,4 +198,5 @@ TRAININGS: dict[str, tuple[Any, Any, Any]] = {
     "d-mlp-adam": (three_layers, *adam(0.001)),
     "deep": (residual, *adam(0.001)),
     "charlm": (character_model, *adam(0.003)),
+    "lstm": (recurrent_model, *adam(0.003)),
 }

@@ -9,7 +9,7 @@ from torch import nn
 
 from benchmarks.peers import Built
 from benchmarks.workload import Array, Workload
-from benchmarks.workloads import chain, charlm, deep, row_c, row_d
+from benchmarks.workloads import chain, charlm, deep, lstm, newton, row_c, row_d
 
 torch.set_num_threads(1)
 Loss = Callable[[Any, Any], Any]
@@ -26,6 +26,8 @@ def build(peer: str, workload: Workload, initial: dict[str, Array]) -> Built | N
         model = make_model()
         model.load_state_dict({name: torch.tensor(value) for name, value in initial.items()})
         return training(wrap, model, loss, make_optimizer(model.parameters())), inputs
+    if workload.name == "newton":
+        return wrap(roots_and_gradients), inputs
     return (wrap(cross_entropy_and_gradient), inputs) if workload.name == "b-cross-entropy" else None
 
 
@@ -53,6 +55,38 @@ def training(wrap: Any, model: Any, loss: Loss, optimizer: Any) -> Any:
         return value.detach()
 
     return step
+
+
+def roots_and_gradients(a: Any, b: Any) -> Any:
+    """Return the roots of Newton's iteration and their gradient; Python decides when to stop."""
+    a, b = a.detach().requires_grad_(), b.detach().requires_grad_()
+    x, error = b + 1, torch.ones(())
+    while error > newton.TOLERANCE:
+        step = (x * x * x + a * x - b) / (3 * x * x + a)
+        error = (step / (x + 1)).detach().abs().amax()
+        x = x - step
+    return (x.detach(), *torch.autograd.grad(x.sum(), (a, b)))
+
+
+class Recurrent(nn.Module):  # type: ignore[misc]
+    """The LSTM, step by step in Python."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(charlm.VOCABULARY, lstm.WIDTH)
+        self.cell = nn.Linear(lstm.WIDTH + lstm.HIDDEN, 4 * lstm.HIDDEN)
+        self.output = nn.Linear(lstm.HIDDEN, charlm.VOCABULARY)
+
+    def forward(self, codes: Any) -> Any:
+        """Return logits (steps * batch, 96)."""
+        h = c = torch.zeros(lstm.BATCH, lstm.HIDDEN)
+        states = []
+        for x in self.embedding(codes):
+            i, f, o, u = self.cell(torch.cat([x, h], 1)).chunk(4, 1)
+            c = f.sigmoid() * c + i.sigmoid() * u.tanh()
+            h = o.sigmoid() * c.tanh()
+            states.append(h)
+        return self.output(torch.stack(states).reshape(-1, lstm.HIDDEN))
 
 
 def cross_entropy_and_gradient(logits: Any, classes: Any) -> Any:
@@ -121,4 +155,5 @@ TRAININGS: dict[str, tuple[Any, Loss, Any]] = {
     "d-mlp-adam": (classifier, F.cross_entropy, lambda p: torch.optim.Adam(p, lr=0.001)),
     "deep": (Residual, F.mse_loss, lambda p: torch.optim.Adam(p, lr=0.001)),
     "charlm": (CharacterModel, F.cross_entropy, lambda p: torch.optim.Adam(p, lr=0.003)),
+    "lstm": (Recurrent, F.cross_entropy, lambda p: torch.optim.Adam(p, lr=0.003)),
 }

@@ -15,6 +15,7 @@ from common.control.abstract import Abstract
 from common.control.body import Body, leaf
 from common.control.given import Function, call, carried_on, index_of, initial, scalar
 from common.control.loop import Request, run_loop
+from common.control.segments import in_segments
 from common.control.trees import Form, place_of, require_equal, tensors
 from common.dim import Dim, same
 from common.dtypes import bool_
@@ -116,7 +117,9 @@ def fori_loop(lower: Any, upper: Any, body_fn: Function, init: Any) -> Any:
     return unflatten(structure, carried[1:])
 
 
-def scan(f: Function, init: Any, xs: Any = None, length: Any = None, reverse: bool = False) -> Any:
+def scan(
+    f: Function, init: Any, xs: Any = None, length: Any = None, reverse: bool = False, checkpoint: int | None = None
+) -> Any:
     """Carry `init` through ``carry, y = f(carry, x)`` for each x of `xs`; return the last carry, and all y stacked.
 
     Parameters
@@ -126,6 +129,9 @@ def scan(f: Function, init: Any, xs: Any = None, length: Any = None, reverse: bo
     xs : tree of tensors (length, ...), or None.
     length : number of iterations; needed if there are no `xs`.
     reverse : go from the last x to the first; y stand where their x do.
+    checkpoint : k saves what is carried for the gradient every k iterations only, and runs the others again: for T
+        iterations the memory is that of T / k + k, with k near the root of T least. Contributions to one value are
+        totalled per k iterations first.
 
     Returns
     -------
@@ -156,6 +162,8 @@ def scan(f: Function, init: Any, xs: Any = None, length: Any = None, reverse: bo
         return result[0], result[1]
 
     count = _length("scan", rows, length)
+    if checkpoint is not None:
+        return in_segments(scan, f, init, (rows, xs_structure), count, reverse, checkpoint)
     given, structure = initial(init, "scan: init", once)
     form = Form(structure, given)
     return _scan(

@@ -176,7 +176,7 @@ class _Legaliser(Values):
                 buffer.constant = layout.root.value
                 inputs.append(buffer)
             else:
-                inputs.append(self.contiguous(node, layout))
+                inputs.append(self.beginning(node, layout))
             specs.append(Spec(spec.shape, spec.dtype))
         outs = [value.spec for value in node.outputs]
         calls = [] if node.op.native is None else list(node.op.native(specs, outs, node.attrs))

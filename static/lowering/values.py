@@ -108,6 +108,10 @@ class Values:
             return layout.root
         return self.copy(node, layout)
 
+    def beginning(self, node: Node, layout: Layout) -> Buffer:
+        """A buffer that begins with exactly this value, for a kernel that reads no further."""
+        return layout.root if isinstance(layout.root, Buffer) and _is_prefix(layout) else self.contiguous(node, layout)
+
     def copy(self, node: Node, layout: Layout) -> Buffer:
         """A buffer that a copy of the value fills; equal copies share it."""
         root, shape = layout.root, layout.shape
@@ -137,6 +141,13 @@ class Values:
             dims.append(n)
             strides.append(layout.strides[i - lead] if own and layout.strides else 0)
         return layout.access(tuple(dims), tuple(strides))
+
+
+def _is_prefix(layout: Layout) -> bool:
+    """Whether a view is the beginning of its buffer, such as the first rows of a matrix."""
+    wanted = contiguous_strides(layout.shape)
+    steps = zip(layout.shape, layout.strides, wanted, strict=True)
+    return is_literal(layout.offset, 0) and all(is_literal(n, 1) or same(a, b) for n, a, b in steps)
 
 
 def _is_dense(root: Buffer, offset: Any, shape: Sizes, strides: Sizes) -> bool:

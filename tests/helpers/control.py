@@ -109,6 +109,14 @@ def only_some(x, w):
     return a, ys * w.sum()
 
 
+def in_segments(x, w):
+    return scan(lambda h, v: (F.tanh(h @ w + v), (h * v, None)), x[0], x, checkpoint=2)
+
+
+def in_segments_backwards(x, w):
+    return scan(lambda h, v: (F.tanh(h @ w + v), h * v), x[0], x, reverse=True, checkpoint=3)
+
+
 def counted(x, w):
     return fori_loop(2, 6, lambda i, s: F.sin(s @ w) * (i + 1) + x, x)
 
@@ -158,6 +166,8 @@ CASES: dict[str, Case] = {
     "scan of nothing": Case(no_rows, XW),
     "scan without xs": Case(without_xs, XW),
     "scan, unused parts": Case(only_some, XW),
+    "scan in segments": Case(lambda x, w: in_segments(x, w)[0], XW),
+    "scan in segments, reverse": Case(in_segments_backwards, XW),
     "fori_loop": Case(counted, XW),
     "fori_loop, bounds are data": Case(counted_by_data, XWN(4)),
     "fori_loop, empty": Case(counted_by_data, XWN(-9)),

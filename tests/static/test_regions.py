@@ -158,6 +158,21 @@ def test_memory_of_a_scan_grows_by_what_is_saved_only():
     assert per_row <= 2 * 3 * 16 * 4 + 64
 
 
+def test_memory_of_a_scan_in_segments():
+    x, w = np.ones((400, 3, 16), F32), np.ones((16, 16), F32)
+    sizes = {}
+    for size in (None, 20):
+        f = static.function(static.grad(lambda x, w, k=size: static.scan(cell(w), x[0], x, checkpoint=k)[0].sum(), 1))
+        f(x, w)
+        sizes[size] = arena(f) / (3 * 16 * 4)
+    assert sizes[None] > 2 * 400
+    assert sizes[20] < 400 / 20 + 2 * 20 + 60  # and gradients of w, which have no row per iteration
+
+
+def cell(w):
+    return lambda h, v: ((h @ w + v).tanh(), None)
+
+
 def test_only_what_is_used_is_computed():
     f = static.function(
         lambda x, w: static.scan(lambda s, v: ((s[0] @ w, s[1] * v), (s[1], v.exp())), (x, x[0]), x)[0][1]
