@@ -40,10 +40,11 @@ class Recipe:
     builtin : native code for operands of that dtype and of contiguous layout; gives None for others. Or None.
     casts : whether operands are converted first.
     recorded : whether the result may have a gradient.
+    keeps : what a node of it saves: 0 nothing, 2 two operands as they are, -1 something else.
     backward : ``backward(saved, attrs, g, needs)``: contributions in the operands' shapes and dtypes.
     """
 
-    __slots__ = ("op", "forms", "attrs", "run", "spec", "dtype", "builtin", "casts", "recorded", "backward")
+    __slots__ = ("op", "forms", "attrs", "run", "spec", "dtype", "builtin", "casts", "recorded", "keeps", "backward")
 
     run: Run
     spec: Any
@@ -59,6 +60,7 @@ class Recipe:
         self.backward = first_backward(self)
         PREPARE[op.kind](self)
         specs = () if self.spec is None else out_specs(self.spec)
+        self.keeps = 0 if not op.saves else 2 if op.saves == op.inputs and len(op.saves) == 2 else -1
         self.recorded = op.differentiable and all(spec.dtype.kind == "f" for spec in specs[:1])
 
 

@@ -10,7 +10,8 @@ import numpy as np
 from common import surface
 from common.create import operand, operands
 from common.tensor import wrap
-from dynamic.tensors import SHORT, Tensor
+from dynamic.reductions import SHORT
+from dynamic.tensors import Tensor
 
 
 def _function_body(tensors: list[str], sequences: list[str], call: str) -> list[str]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,6 @@ from common.methods import install_methods
 from common.op import REGISTRY, Op, rules_changed
 from common.ops import linalg
 from common.ops.linalg import PLAIN
-from common.ops.reduce import reduced
 from common.straight import straight_rules
 from common.tensor import NUMBERS, TensorBase, record
 
@@ -220,7 +218,6 @@ def _binary(short: _Short, depth: int = 1) -> tuple[Callable[[Any, Any], Any], C
 
 def _known(op: Op, attrs: Attrs, otherwise: Callable[[Any, Any], Any], depth: int) -> Callable[[Any, Any], Any]:
     """An op of two operands, tensors or numbers, for whose forms there is a recipe; `otherwise` what takes all."""
-    save = op.save
 
     def run(a: Any, b: Any) -> Any:
         x = a.payload if isinstance(a, TensorBase) else a
@@ -239,14 +236,25 @@ def _known(op: Op, attrs: Attrs, otherwise: Callable[[Any, Any], Any], depth: in
         t.output_nr = 0
         t._grad = None
         if (a._requires_grad or b._requires_grad) and _grad_enabled():
+            e: Edge = a.grad_fn
+            if e is None:
+                e = a if a._requires_grad else None
+            elif a.output_nr:
+                e = a.edge
+            f: Edge = b.grad_fn
+            if f is None:
+                f = b if b._requires_grad else None
+            elif b.output_nr:
+                f = b.edge
             node = _new(Node)
             node.number = _next_number()
             node.op = op
             node.attrs = attrs
             node.backward = found.backward
             node.fit = found.forms
-            node.edges = (a.edge, b.edge)
-            node.saved = save((x, z), y)
+            node.edges = (e, f)
+            keeps = found.keeps
+            node.saved = (x, z) if keeps == 2 else () if keeps == 0 else op.save((x, z), y)
             node.freed_by = None
             frame = _getframe(depth)
             code = frame.f_code
@@ -262,53 +270,6 @@ def _known(op: Op, attrs: Attrs, otherwise: Callable[[Any, Any], Any], depth: in
         return t
 
     return run
-
-
-def _known_reduction(op: Op, depth: int) -> Callable[..., Any]:
-    """A reduction of a tensor for whose form there is a recipe; else the method of all tensors."""
-    save = op.save
-
-    def run(input: Any, dim: Any = None, keepdim: Any = False, **others: Any) -> Any:
-        if others or mode.tracing or not isinstance(input, TensorBase):
-            return general(input, dim, keepdim, **others)
-        x = input.payload
-        found = None
-        if (dim is None or type(dim) is int) and type(keepdim) is bool and type(x) is np.ndarray:
-            attrs = reduced(dim, keepdim, x.ndim, op.name)
-            found = eager.find(op, attrs, x)
-        if found is None:
-            return general(input, dim, keepdim)
-        if (builtin := found.builtin) is None or (y := builtin(x)) is None:
-            y = found.run(x)
-        t = _new(Tensor)
-        t.payload = y
-        t.output_nr = 0
-        t._grad = None
-        if input._requires_grad and found.recorded and _grad_enabled():
-            node = _new(Node)
-            node.number = _next_number()
-            node.op = op
-            node.attrs = attrs
-            node.backward = found.backward
-            node.fit = found.forms
-            node.edges = (input.edge,)
-            node.saved = save((x,), y)
-            node.freed_by = None
-            frame = _getframe(depth)
-            code = frame.f_code
-            if code.co_filename in user_files:
-                node.code, node.lasti = code, frame.f_lasti
-            else:
-                node.code, node.lasti = user_frame(depth + 1)
-            t.grad_fn = node
-            t._requires_grad = True
-        else:
-            t.grad_fn = None
-            t._requires_grad = False
-        return t
-
-    general = getattr(TensorBase, op.name)
-    return wraps(general)(run)
 
 
 _METHOD = {"div": "truediv"}
@@ -395,8 +356,6 @@ for _name in ("matmul", "mm"):
     _method = _known(REGISTRY["mm"], PLAIN, lambda a, b: NotImplemented, 2)
     _METHODS[_name] = _named(_name, _method, getattr(linalg, _name).__doc__)
 _METHODS["__matmul__"] = _known(REGISTRY["mm"], PLAIN, getattr(TensorBase, "__matmul__"), 1)  # noqa: B009
-for _name in ("sum", "mean"):
-    _METHODS[_name], SHORT[_name] = (_known_reduction(REGISTRY[_name], depth) for depth in (1, 2))
 for _name, _method in _METHODS.items():
     setattr(Tensor, _name, _method)
     setattr(Leaf, _name, _method)  # outside a trace, methods of parameters are this engine's
