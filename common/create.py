@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from common import mode
+from common.autograd.exposed import borrow
 from common.dim import Dim
 from common.dtypes import DEFAULT_FLOAT, SUPPORTED, int64
 from common.errors import ArgumentError, DTypeError
@@ -31,7 +32,7 @@ def operand(x: Any, *others: Any) -> Any:
     if x is None:
         return x
     if isinstance(x, CONVERTED):
-        return lift(to_array(x, copy=False))
+        return _shared(x, "the operand")
     if isinstance(x, Dim):
         return as_operand(x)
     if not isinstance(x, NUMBERS):
@@ -39,6 +40,14 @@ def operand(x: Any, *others: Any) -> Any:
             return x
         raise TypeError  # the public function names the argument, see `common.diagnose`
     return lift(to_array(x)) if all(map(_is_number, others)) else x
+
+
+def _shared(data: Any, how: str, dtype: Any = None) -> Any:
+    """A tensor of data whose memory the outside may write, if it is an array."""
+    array = to_array(data, dtype, copy=False)
+    if array is data and mode.current_trace() is None:
+        borrow(array, how)
+    return lift(array)
 
 
 def _is_number(x: Any) -> bool:
@@ -88,7 +97,9 @@ def to_array(data: Any, dtype: Any = None, *, copy: bool = True) -> np.ndarray:
     ArgumentError : nested lists of unequal lengths, or no numbers at all.
     """
     if isinstance(data, TensorBase):
-        data = data.detach().numpy()
+        from common.methods import concrete
+
+        data = concrete(data)
     try:
         array: np.ndarray = np.array(data) if copy or not isinstance(data, np.ndarray) else data
     except ValueError as error:
@@ -148,7 +159,7 @@ def as_tensor(data: Any, dtype: Any = None) -> Any:
     """
     if isinstance(data, TensorBase):
         return data if dtype is None else data.to(dtype)
-    return lift(to_array(data, dtype, copy=False))
+    return _shared(data, "as_tensor()", dtype)
 
 
 def from_numpy(array: np.ndarray) -> Any:
@@ -170,7 +181,7 @@ def from_numpy(array: np.ndarray) -> Any:
             "given numpy array has byte order different from the native byte order, so its memory cannot be shared; "
             "convert it first, for example with tensor(array)"
         )
-    return lift(to_array(array, copy=False))
+    return _shared(array, "from_numpy()")
 
 
 def from_dlpack(ext_tensor: Any) -> Any:
@@ -193,4 +204,4 @@ def from_dlpack(ext_tensor: Any) -> Any:
         array = np.from_dlpack(ext_tensor)
     except (BufferError, RuntimeError, TypeError) as error:
         raise ArgumentError(f"from_dlpack(): a {type(ext_tensor).__name__} cannot be shared: {error}") from error
-    return lift(to_array(array, copy=False))
+    return _shared(array, "from_dlpack()")

@@ -6,7 +6,7 @@ and gives None for others; `run` takes any.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +14,9 @@ import numpy as np
 
 from common import eager_kernels as kernels
 from common.dtypes import compute_dtypes, operand_dtypes
-from common.errors import DivisionByZeroError, IndexRangeError
+from common.eager_arrays import in_a_row, in_python, view_of
 from common.number import check_range
-from common.op import Op, out_specs
+from common.op import out_specs
 from common.shapes import broadcast_shapes
 from common.spec import Spec
 
@@ -167,6 +167,9 @@ def _view(self: Recipe) -> None:
     shape, dtype = self.forms[0]
     self.spec = self.op.spec(Spec(shape, dtype), **self.attrs)
     self.run = partial(self.op.array, **self.attrs)
+    self.builtin = view_of(self.op, self.attrs, shape, dtype)
+    if self.builtin is not None:
+        self.run = _first(self.builtin, self.run)
 
 
 def _kernel(self: Recipe) -> None:
@@ -174,39 +177,14 @@ def _kernel(self: Recipe) -> None:
     specs = [kernels.form_spec(form) for form in self.forms]
     self.spec = op.spec(*specs, **attrs)
     outs = out_specs(self.spec)
-    steps = []
-    for call in op.native(specs, outs, attrs):
-        slots = range(len(specs) + len(outs)) if call.buffers is None else call.buffers
-        steps.append((kernels.compiled(call.source, call.name), tuple(slots), call.scratch, call.ints, call.errors))
-
-    def general(*operands: Any) -> Any:
-        results = [_empty(spec.shape, spec.dtype) for spec in outs]
-        buffers = [*map(_dense, operands), *results]
-        for kernel, slots, scratch, ints, errors in steps:
-            held = (kernels.scratch(scratch),) if scratch else ()
-            status = kernel(*[buffers[i] for i in slots], *held, *ints)
-            if status:
-                raise_status(op, errors, status)
-        return results[0] if len(results) == 1 else tuple(results)
-
-    self.run = general
-    if len(steps) == 1 and steps[0][1] == tuple(range(len(specs) + 1)) and len(outs) == 1:
-        (call,), (out,) = op.native(specs, outs, attrs), outs
-        address = kernels.address(call.source, call.name)
-        self.builtin = kernels.fixed(address, [x.dtype for x in specs], out.shape, out.dtype, call.ints, call.scratch)
-
-
-def raise_status(op: Op, errors: Mapping[int, str], status: int) -> None:
-    """Raise what a kernel's status stands for.
-
-    Raises
-    ------
-    IndexRangeError, DivisionByZeroError : always one of them.
-    """
-    text = errors.get(status, f"kernel status {status}")
-    if "division" in text:  # it names the op that the user called
-        raise DivisionByZeroError(text)
-    raise IndexRangeError(f"{op.name}(): {text}")
+    calls = op.native(specs, outs, attrs)
+    self.run = in_python(op, calls, len(specs), outs)
+    if len(calls) == len(outs) == 1 and calls[0].buffers in (None, tuple(range(len(specs) + 1))):
+        ((source, name, ints, _, scratch, _),), (out,) = calls, outs
+        address = kernels.address(source, name)
+        self.builtin = kernels.fixed(address, [x.dtype for x in specs], out.shape, out.dtype, ints, scratch)
+    else:
+        self.builtin = in_a_row(calls, self.forms, outs)
 
 
 def _composite(self: Recipe) -> None:

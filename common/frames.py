@@ -19,6 +19,11 @@ user_files: set[str] = set()
 _getframe = sys._getframe
 
 
+def is_user_file(name: str) -> bool:
+    """Whether a file is not the package's own."""
+    return name in user_files or (name not in own_files and not name.startswith(PACKAGES))
+
+
 def user_frame(depth: int) -> tuple[CodeType | None, int]:
     """Code and instruction of the nearest frame outside this package, from `depth` frames up."""
     frame = _getframe(depth)

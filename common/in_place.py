@@ -15,9 +15,9 @@ import numpy as np
 
 from common import eager, mode
 from common.autograd.inference import refuse_write
-from common.autograd.mutation import log_write
+from common.autograd.mutation import log_write, put
+from common.eager_arrays import raise_status
 from common.eager_kernels import compiled
-from common.eager_kinds import raise_status
 from common.frames import user_frame
 from common.methods import assign
 from common.op import Op
@@ -57,7 +57,7 @@ def run_in_place(op: Op, target: np.ndarray, operands: Sequence[np.ndarray], att
     IndexRangeError : a wrong index; nothing is written then.
     """
     if not (type(target) is np.ndarray and target.flags.carray):
-        np.copyto(target, eager.run(op, (target, *operands), attrs))
+        put(target, eager.run(op, (target, *operands), attrs))
         return
     forms = tuple((x.shape, x.dtype) for x in (target, *operands))
     rest = [np.ascontiguousarray(x) for x in operands]

@@ -10,11 +10,13 @@ import numpy as np
 from common import dtypes, mode, printing
 from common.autograd import derivatives as autograd
 from common.autograd import hooks
+from common.autograd.exposed import lend
 from common.autograd.inference import refuse_write
-from common.autograd.mutation import log_write
+from common.autograd.mutation import log_write, put
 from common.autograd.views import rebind, require_writable
 from common.create import known_dtype, lift
 from common.dim import same_shape
+from common.eager_kinds import number
 from common.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from common.frames import user_frame
 from common.op import REGISTRY
@@ -115,7 +117,7 @@ def assign(self: TensorBase, value: Any, name: str, part: Any = None) -> TensorB
     if not mode.tracing and part is None and not (recording and (self.requires_grad or value.requires_grad)):
         if type(x) is np.ndarray is type(y) and x.shape == y.shape and x.dtype == y.dtype:
             log_write(x, *user_frame(2))
-            np.copyto(x, y)
+            put(x, y)
             return self
     if recording and self.requires_grad and self.is_leaf:
         raise GradientError(
@@ -136,13 +138,29 @@ def assign(self: TensorBase, value: Any, name: str, part: Any = None) -> TensorB
     if mode.current_trace() is None:
         target, source = (self.payload, value.payload) if part is None else (part(self.payload), part(value.payload))
         log_write(target, *user_frame(2))
-        np.copyto(target, source)
+        put(target, source)
     rebind(self, value, name, with_history)
     return self
 
 
+def _set_now(self: TensorBase, other: TensorBase | None, value: Any, name: str) -> bool:
+    """Write an array or number to memory where there is neither a history nor a trace; whether that was done."""
+    if mode.tracing or type(x := self.payload) is not np.ndarray:
+        return False
+    if (self.requires_grad or (other is not None and other.requires_grad)) and mode.is_grad_enabled():
+        return False
+    if mode.inference_seen:
+        refuse_write(self, name)
+    put(x, value)
+    log_write(x, *user_frame(3))
+    return True
+
+
 def copy_(self: TensorBase, other: Any) -> TensorBase:
     """Take over the elements of `other`, broadcast and cast."""
+    if isinstance(other, TensorBase) and type(y := other.payload) is np.ndarray:
+        if y.dtype == self.dtype and y.shape == self.shape and _set_now(self, other, y, "copy"):
+            return self
     source = other if isinstance(other, TensorBase) else lift(np.asarray(other))
     if source.dtype != self.dtype:
         source = source.to(self.dtype)
@@ -150,17 +168,28 @@ def copy_(self: TensorBase, other: Any) -> TensorBase:
         from common.ops.view import expand
 
         source = expand(source, self.shape)
-    return assign(self, source, "copy")
+    return assign(self, _after(self, source), "copy")
+
+
+def _after(self: TensorBase, value: Any) -> Any:
+    """`value` with the history of what it overwrites: what is recorded stays so, with zeros as its gradient."""
+    if self.requires_grad and mode.is_grad_enabled() and value.dtype == self.dtype:
+        return REGISTRY["overwrite"](self, value)
+    return value
 
 
 def zero_(self: TensorBase) -> TensorBase:
     """Set all elements to 0."""
-    return assign(self, REGISTRY["zeros_like"](self.detach()), "zero")
+    if _set_now(self, None, 0, "zero"):
+        return self
+    return assign(self, _after(self, REGISTRY["zeros_like"](self.detach())), "zero")
 
 
 def fill_(self: TensorBase, value: float) -> TensorBase:
     """Set all elements to a number."""
-    return assign(self, (REGISTRY["zeros_like"](self.detach()) + value).to(self.dtype), "fill")
+    if type(value) is float and self.dtype.kind == "f" and _set_now(self, None, number(value, self.dtype), "fill"):
+        return self
+    return assign(self, _after(self, (REGISTRY["zeros_like"](self.detach()) + value).to(self.dtype)), "fill")
 
 
 def clone(self: TensorBase) -> TensorBase:
@@ -189,7 +218,13 @@ def numpy(self: TensorBase) -> np.ndarray:
     """
     if self.requires_grad:
         raise GradientError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
-    return concrete(self)
+    return lent(self, "numpy()")
+
+
+def lent(self: TensorBase, how: str) -> np.ndarray:
+    """The array behind a tensor for the outside, whose writes to it are noticed."""
+    concrete(self)
+    return lend(self.payload, how)
 
 
 def concrete(self: TensorBase) -> np.ndarray:
@@ -267,7 +302,7 @@ def _dlpack(self: TensorBase, **options: Any) -> Any:
     """A DLPack capsule of the array, which shares its memory; numpy makes it, options are those of its method."""
     if self.requires_grad:
         raise GradientError("Can't export tensors that require gradient, use tensor.detach()")
-    return concrete(self).__dlpack__(**options)
+    return lent(self, "DLPack").__dlpack__(**options)
 
 
 def _dlpack_device(self: TensorBase) -> tuple[int, int]:
@@ -305,7 +340,7 @@ _METHODS = {
     "split": lambda self, split_size, dim=0, **axis: _functional("split")(self, split_size, **(axis or {"dim": dim})),
     "polygamma": lambda self, n: _functional("polygamma")(n, self),
     "view": lambda self, *shape, size=None: _functional("view")(self, *shape, size=size),
-    "t": lambda self: _functional("transpose")(self, 0, -1),
+    "t": lambda self: _t(self),
     "type_as": lambda self, other: to(self, other.dtype),
     "broadcast_to": lambda self, *shape, size=None: _functional("expand")(self, *shape, size=size),
     "__divmod__": lambda self, other: _divmod(self, as_operand(other)) if accepts(other) else NotImplemented,
@@ -315,6 +350,19 @@ _METHODS = {
     "T": property(lambda self: REGISTRY["permute"](self, dims=tuple(range(len(self.shape)))[::-1])),
     "mT": property(lambda self: _functional("transpose")(self, -1, -2)),
 }  # fmt: skip
+
+
+def _t(self: Any) -> Any:
+    """A matrix transposed; a vector as it is.
+
+    Raises
+    ------
+    ShapeError : more than two dimensions.
+    """
+    ndim = len(self.shape)
+    if ndim > 2:
+        raise ShapeError(f"t() expects a tensor with <= 2 dimensions, but self is {ndim}D")
+    return _functional("transpose")(self, 0, -1)
 
 
 def _matmul(a: Any, b: Any) -> Any:

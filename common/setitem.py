@@ -12,7 +12,7 @@ import numpy as np
 
 from common import eager, mode
 from common.autograd.inference import refuse_write
-from common.autograd.mutation import log_write
+from common.autograd.mutation import log_write, put
 from common.elements import elements
 from common.frames import user_frame
 from common.in_place import has_history, run_in_place
@@ -21,6 +21,7 @@ from common.op import REGISTRY
 from common.ops.advanced import Selection, check_mask, integers, neighbours, take_apart
 from common.ops.compare import where
 from common.ops.getitem import place
+from common.ops.parts import picked
 from common.ops.places import family, index_get, index_set
 from common.ops.slice_set import slice_set
 from common.ops.values import as_value, at_indices, fitted
@@ -78,13 +79,13 @@ def _part_of(x: TensorBase, selection: Selection) -> Any:
 
 def _write(part: np.ndarray, selection: Selection, v: Any) -> None:
     if not selection.placed:
-        np.copyto(part, fitted(v, part.shape).payload)
+        put(part, fitted(v, part.shape).payload)
         return
     mask = _lone_mask(part, selection)
     spread = None if mask is None else _over_mask(part, *mask, v)
     if mask is not None and spread is not None:
         chosen = reshape(mask[1], (*mask[1].shape, *(1,) * (part.ndim - mask[0] - mask[1].ndim)))
-        np.copyto(part, eager.run(REGISTRY["where"], (chosen.payload, spread.payload, part), {}))
+        put(part, eager.run(REGISTRY["where"], (chosen.payload, spread.payload, part), {}))
         return
     indices, dim = neighbours(part.shape, integers(part, selection.placed))
     v = at_indices(part.shape, indices, dim, v)
@@ -104,8 +105,8 @@ def _written(x: Any, selection: Selection, v: Any) -> Any:
     new = _part_written(selection.part(x), selection, v) if selection.placed else v
     if selection.basic is None:
         return new
-    starts, sizes, steps, shape = place(x.shape, selection.basic)
-    shape = sizes if shape is None else shape
+    starts, sizes, steps, dims = place(x.shape, selection.basic)
+    shape = sizes if dims is None else picked(sizes, dims)
     new = expand(fitted(new, shape), shape)
     return slice_set(x, reshape(new, sizes), starts=starts, steps=steps)
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from common import eager, mode
 from common.apply import NO_ATTRS
+from common.autograd.exposed import borrow, exposed, seal
 from common.autograd.tape import Edge, Node, next_number
 from common.dtypes import number_spec, operand_dtypes
 from common.eager import Recipe
@@ -53,6 +54,7 @@ class TensorBase:
     grad_fn: Node | None
     output_nr: int
     _grad: Any
+    _family: Any
 
     if TYPE_CHECKING:  # the methods of `common.methods` and the operators of `common.operators`
         data: Any
@@ -216,6 +218,7 @@ def _operands(operands: Sequence[Any]) -> tuple[list[Any], list[Edge], bool]:
             edges.append(x if node is None else (node, x.output_nr) if x.output_nr else node)
             continue
         if not isinstance(x, NUMBERS) or isinstance(x, np.generic):
+            borrow(x, "the operand")
             x = as_array(x)
         payloads.append(x)
         edges.append(None)
@@ -295,6 +298,8 @@ def record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         node.saved = op.save(payloads, y)
         node.freed_by = None
         node.code, node.lasti = user_frame(2)
+        if exposed:
+            seal(node)
         t.grad_fn = node
         t._requires_grad = True
     else:
@@ -337,6 +342,8 @@ def _attach(
     node = Node(op, attrs, tuple(edges), op.save(payloads, result), fit, *user_frame(3))
     if found is not None:
         node.backward = found.backward
+        if exposed:
+            seal(node)
     for position, tensor in enumerate(tensors):
         if tensor.dtype.kind == "f":
             tensor.grad_fn, tensor.output_nr, tensor._requires_grad = node, position, True

@@ -10,6 +10,7 @@ import numpy as np
 from common import surface
 from common.create import operand, operands
 from common.tensor import wrap
+from dynamic import joins, views
 from dynamic.reductions import SHORT
 from dynamic.tensors import Tensor
 
@@ -31,9 +32,14 @@ def bind(names: dict[str, Any]) -> dict[str, Callable[..., Any]]:
     """Functions of tensors; those with a short path of their own take it at once."""
     scope: dict[str, Any] = {"Tensor": Tensor, "operand": operand, "operands": operands}
     bound = {}
+    short: Callable[..., Any] | None
     for name, function in names.items():
-        template = _short_body if name in SHORT else _function_body
-        bound[name] = surface.bind(name, function, template, __file__, **scope, short=SHORT.get(name))
+        if name in joins.SHORT:
+            template, short = _joining_body, joins.SHORT[name]
+        else:
+            short = views.METHODS.get(name) or SHORT.get(name)
+            template = _function_body if short is None else _short_body
+        bound[name] = surface.bind(name, function, template, __file__, **scope, short=short)
     return bound
 
 
@@ -44,6 +50,11 @@ def _short_body(tensors: list[str], sequences: list[str], call: str) -> list[str
     taken = ", ".join(x for x in passed if "=" not in x)
     exact = " and ".join([*(f"{x}.__class__ is Tensor" for x in tensors), *(f"{x} is _{x}" for x in left)])
     return [f"if {exact}: return short({taken})", *_function_body(tensors, sequences, call)]
+
+
+def _joining_body(tensors: list[str], sequences: list[str], call: str) -> list[str]:
+    lines = _function_body(tensors, sequences, call)
+    return [f"if axis is _axis and (y := short({sequences[0]}, dim)) is not None: return y", *lines]
 
 
 def bind_creation(names: dict[str, Any]) -> dict[str, Callable[..., Any]]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from common import eager, mode
+from common.autograd.exposed import exposed, seal
 from common.autograd.tape import Edge, Node, next_number
 from common.frames import user_files, user_frame
 from common.leaf import Leaf
@@ -64,6 +65,8 @@ def _reduction(op: Op, depth: int) -> Callable[..., Any]:
                 node.code, node.lasti = code, frame.f_lasti
             else:
                 node.code, node.lasti = user_frame(depth + 1)
+            if exposed:
+                seal(node)
             t.grad_fn = node
             t._requires_grad = True
         else:

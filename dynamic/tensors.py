@@ -17,16 +17,16 @@ from common import eager, eager_kernels, mode
 from common import tensor as base
 from common.apply import NO_ATTRS, Attrs
 from common.autograd import collector, inference, tape
+from common.autograd.exposed import borrow, exposed, seal
 from common.autograd.tape import Edge, Node, next_number
 from common.create import to_array
 from common.dtypes import float32, float64
 from common.errors import GradientError
-from common.frames import user_files, user_frame
+from common.frames import is_user_file, user_files, user_frame
 from common.leaf import Leaf
 from common.methods import install_methods
 from common.op import REGISTRY, Op, rules_changed
 from common.ops import linalg
-from common.ops.linalg import PLAIN
 from common.straight import straight_rules
 from common.tensor import NUMBERS, TensorBase, record
 
@@ -55,6 +55,8 @@ class Tensor(TensorBase, metaclass=_TensorType):
 
     def __init__(self, data: Any, requires_grad: bool = False) -> None:
         self.payload = data if type(data) is np.ndarray else to_array(data)
+        if data is self.payload and is_user_file(_getframe(1).f_code.co_filename):
+            borrow(data, "Tensor()")
         self._requires_grad = False
         self.grad_fn = None
         self.output_nr = 0
@@ -81,6 +83,7 @@ class Tensor(TensorBase, metaclass=_TensorType):
 
 _new = object.__new__
 _getframe = sys._getframe
+_users = user_files
 _grad_enabled = mode.grad_mode.get
 _next_number = next_number
 FLOATS: tuple[np.dtype, ...] = (float32, float64)
@@ -193,12 +196,10 @@ def _binary(short: _Short, depth: int = 1) -> tuple[Callable[[Any, Any], Any], C
             else:
                 node.saved = (y,) if output else ()
             node.attrs = node.fit = node.freed_by = None
-            frame = _getframe(depth)
-            code = frame.f_code
-            if code.co_filename in user_files:
-                node.code, node.lasti = code, frame.f_lasti
-            else:
-                node.code, node.lasti = user_frame(depth + 1)
+            c = _getframe(depth)
+            node.code, node.lasti = (c.f_code, c.f_lasti) if c.f_code.co_filename in _users else user_frame(depth + 1)
+            if exposed:
+                seal(node)
             t.grad_fn = node
             t._requires_grad = True
         else:
@@ -256,12 +257,10 @@ def _known(op: Op, attrs: Attrs, otherwise: Callable[[Any, Any], Any], depth: in
             keeps = found.keeps
             node.saved = (x, z) if keeps == 2 else () if keeps == 0 else op.save((x, z), y)
             node.freed_by = None
-            frame = _getframe(depth)
-            code = frame.f_code
-            if code.co_filename in user_files:
-                node.code, node.lasti = code, frame.f_lasti
-            else:
-                node.code, node.lasti = user_frame(depth + 1)
+            c = _getframe(depth)
+            node.code, node.lasti = (c.f_code, c.f_lasti) if c.f_code.co_filename in _users else user_frame(depth + 1)
+            if exposed:
+                seal(node)
             t.grad_fn = node
             t._requires_grad = True
         else:
@@ -303,12 +302,10 @@ def _unary(short: _Short, depth: int = 1) -> Callable[[Any], Any]:
             node.edges = (a if e is None else (e, a.output_nr) if a.output_nr else e,)
             node.saved = ((x, y) if output else (x,)) if operand else ((y,) if output else ())
             node.attrs = node.fit = node.freed_by = None
-            frame = _getframe(depth)
-            code = frame.f_code
-            if code.co_filename in user_files:
-                node.code, node.lasti = code, frame.f_lasti
-            else:
-                node.code, node.lasti = user_frame(depth + 1)
+            c = _getframe(depth)
+            node.code, node.lasti = (c.f_code, c.f_lasti) if c.f_code.co_filename in _users else user_frame(depth + 1)
+            if exposed:
+                seal(node)
             t.grad_fn = node
             t._requires_grad = True
         else:
@@ -352,10 +349,10 @@ for _name in ("add", "sub", "mul", "div"):
     if _name == "add":
         tape.adders = _short.builtins
 for _name in ("matmul", "mm"):
-    SHORT[_name] = _known(REGISTRY["mm"], PLAIN, getattr(linalg, _name), 2)
-    _method = _known(REGISTRY["mm"], PLAIN, lambda a, b: NotImplemented, 2)
+    SHORT[_name] = _known(REGISTRY["mm"], linalg.PLAIN, getattr(linalg, _name), 2)
+    _method = _known(REGISTRY["mm"], linalg.PLAIN, lambda a, b: NotImplemented, 2)
     _METHODS[_name] = _named(_name, _method, getattr(linalg, _name).__doc__)
-_METHODS["__matmul__"] = _known(REGISTRY["mm"], PLAIN, getattr(TensorBase, "__matmul__"), 1)  # noqa: B009
+_METHODS["__matmul__"] = _known(REGISTRY["mm"], linalg.PLAIN, getattr(TensorBase, "__matmul__"), 1)  # noqa: B009
 for _name, _method in _METHODS.items():
     setattr(Tensor, _name, _method)
     setattr(Leaf, _name, _method)  # outside a trace, methods of parameters are this engine's

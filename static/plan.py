@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from common.dim import Atom
-from common.eager_kinds import raise_status
+from common.eager_arrays import raise_status
 from common.errors import ArgumentError, ShapeError
 from common.native.calls import make_run
 from common.native.plan import ProgramPlan, RunFailure, explain_failure

@@ -75,6 +75,7 @@ def test_an_engine_loads_only_what_it_needs(engine):
 NAMED_OPS = {
     "dynamic/reductions.py": "reductions that skip the general path; benchmarks/test_chain.py shows the gain",
     "dynamic/tensors.py": "hot operators that skip the general path; benchmarks/test_chain.py shows the gain",
+    "dynamic/views.py": "methods that skip the general path; benchmarks/test_views.py shows the gain",
     "dynamic/random.py": "the public names of this module",
     "static/random.py": "the public names of this module",
     "static/passes/save_residuals.py": "what a product costs; that of other ops follows from their elements",

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from common import mode
+from common.autograd.exposed import exposed, seal
 from common.autograd.inference import is_inference, saving
 from common.autograd.tape import Edge, Node, fit
 from common.errors import ArgumentError, GradientError, GraphFreedError, ShapeError
@@ -175,6 +176,8 @@ def _recorded(cls: Any, ctx: FunctionCtx, args: Sequence[Any], edges: list[Edge]
     saved = tuple(_keep(x, args, edges, outputs) for x in ctx._to_save)
     ctx._to_save = ()
     node = Node(op, ctx, tuple(edges), saved, None, *user_frame(3))
+    if exposed:
+        seal(node)
     ctx._node = weakref.ref(node)
     for position, y in enumerate(returned):
         if isinstance(y, TensorBase) and y.dtype.kind == "f" and not _among(outputs[position], ctx._constant):

@@ -11,43 +11,76 @@ import weakref
 from collections.abc import Iterator
 from functools import cache
 from types import CodeType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from common.autograd import tape
 from common.autograd.tape import Node, next_number
-from common.errors import GradientError
+from common.errors import GradientError, ShapeError
 from common.frames import locate
 from common.op import Op, rule_parameters
 
-
-class Write(NamedTuple):
-    """One in-place write: its number, its range of bytes, and the user's frame."""
-
-    number: int
-    low: int
-    high: int
-    code: CodeType | None
-    lasti: int
-
+#: One in-place write: its number, its range of bytes, code and instruction of the user's frame.
+Write = tuple[int, int, int, CodeType | None, int]
 
 _EVERYTHING = (0, 1 << 64)
 _log: dict[int, dict[tuple[int, int], Write]] = {}
 
 
+def _extent(array: np.ndarray) -> Any:
+    """The addresses between which an array lies; compiles at first use, then takes itself out of the way."""
+    global _extent
+    from common.dtypes import SUPPORTED
+    from common.native.calls import make_extent
+
+    _extent = make_extent(SUPPORTED)
+    return _extent(array)
+
+
 def log_write(array: np.ndarray, code: CodeType | None, lasti: int) -> None:
     """Note that `array`'s memory is being overwritten."""
-    base = _base(array)
+    base = array
+    while type(above := base.base) is np.ndarray:
+        base = above
+    if above is not None:
+        base = owner_of(base)
     key = id(base)
     writes = _log.get(key)
     if writes is None:
         writes = _log[key] = {}
         weakref.finalize(base, _log.pop, key, None).atexit = False
-    tape.last_write = next_number()
-    low, high = _EVERYTHING if array is base else byte_bounds(array)
-    writes[low, high] = Write(tape.last_write, low, high, code, lasti)
+    tape.last_write = number = next_number()
+    bounds = _EVERYTHING if array is base else _extent(array) or byte_bounds(array)
+    writes[bounds] = (number, *bounds, code, lasti)
+
+
+def put(target: np.ndarray, source: Any) -> None:
+    """Write to the memory of a tensor.
+
+    Raises
+    ------
+    ShapeError : several elements of the tensor are one element of memory.
+    ValueError : the memory is that of a read-only array.
+    """
+    try:
+        target[...] = source
+    except ValueError:
+        if target.flags.writeable:
+            raise
+        repeats = [s == 0 and n > 1 for n, s in zip(target.shape, target.strides, strict=True)]
+        if any(repeats) and np.ndim(source) == 0:  # one value for all
+            once = target[(*(0 if r else slice(None) for r in repeats), ...)]
+            once.flags.writeable = True
+            once[...] = source
+            return
+        if any(repeats):
+            raise ShapeError(
+                "unsupported operation: more than one element of the written-to tensor refers to a single memory "
+                "location. Please clone() the tensor before performing the operation"
+            ) from None
+        raise
 
 
 class WritingProgram(Protocol):
@@ -66,9 +99,16 @@ class WritingProgram(Protocol):
 programs: weakref.WeakSet[WritingProgram] = weakref.WeakSet()
 
 
-def _base(array: np.ndarray) -> np.ndarray:
-    while isinstance(array.base, np.ndarray):
-        array = array.base
+def owner_of(array: np.ndarray) -> np.ndarray:
+    """The array that owns the memory; an array that was handed out (`common.autograd.exposed`) has a memoryview."""
+    base: Any = array.base
+    while base is not None:
+        if isinstance(base, memoryview):
+            base = base.obj
+        if not isinstance(base, np.ndarray):
+            break
+        array = base
+        base = array.base
     return array
 
 
@@ -85,25 +125,24 @@ def check(nodes: list[Node]) -> None:
     """
     for node in nodes:
         if node.number < tape.last_write:
-            for saved in _needed(node):
+            for _, saved in needed(node):
                 _check_array(node, saved)
 
 
-def _needed(node: Node) -> Iterator[np.ndarray]:
-    """The saved arrays that a rule will read: a rule whose operand gets no gradient does not run."""
+def needed(node: Node) -> Iterator[tuple[int, np.ndarray]]:
+    """The saved arrays that a rule will read, with their positions: one whose operand gets no gradient does not run."""
     op, saved = node.op, node.saved
     if type(saved) is not tuple or op.kind == "region":
         return
     if op.kind == "function":
-        yield from (x.payload for x in saved if x is not None and isinstance(x.payload, np.ndarray))
+        yield from ((i, x.payload) for i, x in enumerate(saved) if x is not None and isinstance(x.payload, np.ndarray))
         return
-    needed = positions_read(op, op.rules, tuple([edge is not None for edge in node.edges]))
-    for position in needed:
+    for position in positions_read(op, op.rules, tuple([edge is not None for edge in node.edges])):
         x = saved[position]
         if isinstance(x, np.ndarray):
-            yield x
+            yield position, x
         elif isinstance(x, tuple):  # the outputs of an op with several; shapes hold no arrays
-            yield from (y for y in x if isinstance(y, np.ndarray))
+            yield from ((position, y) for y in x if isinstance(y, np.ndarray))
 
 
 @cache
@@ -122,19 +161,21 @@ def positions_read(op: Op, rules: tuple[Any, ...], wanted: tuple[bool, ...]) -> 
 
 
 def _check_array(node: Node, saved: np.ndarray) -> None:
-    writes = _log.get(id(_base(saved)))
+    writes = _log.get(id(owner_of(saved)))
     low, high = byte_bounds(saved) if writes else (0, 0)
     for write in writes.values() if writes else ():
-        if write.number > node.number and write.low < high and low < write.high:
-            file, line, _ = locate(write.code, write.lasti)
-            raise _overwritten(node, saved, f"at {file}:{line}")
+        number, start, end, code, lasti = write
+        if number > node.number and start < high and low < end:
+            file, line, _ = locate(code, lasti)
+            raise overwritten(node, saved, f"at {file}:{line}")
     for program in programs:
         if program.written_at > node.number:
             if any(np.may_share_memory(saved, array) for array in program.written_arrays()):
-                raise _overwritten(node, saved, f"by the compiled {program.name}")
+                raise overwritten(node, saved, f"by the compiled {program.name}")
 
 
-def _overwritten(node: Node, saved: np.ndarray, how: str) -> GradientError:
+def overwritten(node: Node, saved: np.ndarray, how: str) -> GradientError:
+    """The error for a saved array that was overwritten; `how` says where or by whom."""
     file, line, _ = node.source
     return GradientError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "

@@ -122,6 +122,10 @@ hooks_seen = False
 #: Number of the newest in-place write, see `common.autograd.mutation`.
 last_write = -1
 
+#: Checksums of saved values by number of node, and copies by owner of memory, see `common.autograd.exposed`.
+seals: dict[int, Any] = {}
+copies: dict[int, Any] = {}
+
 
 def collect(roots: Iterable[Edge], first: int = -1, outside: dict[int, Any] | None = None) -> list[Node]:
     """All nodes from number `first` on that the roots reach, in descending number; iterative: depth does not matter.
@@ -203,6 +207,10 @@ def backward_pass(
         from common.autograd.mutation import check
 
         check(order)
+    if seals or copies:
+        from common.autograd.exposed import check as check_exposed
+
+        check_exposed(order)
     totals: dict[Edge, Any] = {}
     for edge, seed in seeds:
         old = totals.get(edge)

@@ -59,14 +59,14 @@ class Step(NamedTuple):
 #: recording has no family. Views keep the base, as in PyTorch; the base keeps its family, and that keeps nobody.
 Place = tuple[Family | None, Any, Any, Op | None, Any, int | None]
 
-_UNRECORDED: Place = (None, None, None, None, None, None)
+UNRECORDED: Place = (None, None, None, None, None, None)
 
 
 def note_view(x: Any, view: Any, op: Op, attrs: Any, position: int | None = None) -> None:
     """Note that `view`, a result of `op`, shows elements of `x`."""
     trace: Any = mode.current_trace() if mode.tracing else None
     if trace is None and not _grad_enabled():
-        view._family = _UNRECORDED
+        view._family = UNRECORDED
         return
     captured = trace is not None and isinstance(x.payload, np.ndarray)
     known = trace.families.get(id(x)) if captured else getattr(x, "_family", None)
@@ -119,7 +119,7 @@ def leave_family(x: Any) -> None:
             known[0].views = [r for r in known[0].views if r() is not x]
     elif known is not None:
         for view in known.alive():
-            view._family = _UNRECORDED
+            view._family = UNRECORDED
     if known is not None:
         del x._family
 
@@ -181,7 +181,7 @@ def path_of(x: Any, name: str) -> Path:
 
 def require_writable(x: Any, name: str) -> None:
     """Refuse a write with history to a tensor that may not have one; see `path_of`."""
-    if type(_known(x)) is tuple or getattr(x, "_family", None) is _UNRECORDED:
+    if type(_known(x)) is tuple or getattr(x, "_family", None) is UNRECORDED:
         path_of(x, name)
 
 

@@ -15,10 +15,11 @@ from common.native import engine
 C_CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400
 
 # Indices of numpy's C API table (numpy/__multiarray_api.h); they have never changed.
-_ARRAY_TYPE, _NEW_FROM_DESCR = 2, 94
+_ARRAY_TYPE, _NEW_FROM_DESCR, _SET_BASE_OBJECT = 2, 94, 282
 
 _PYTHON_FUNCTIONS = (
     "PyLong_FromLongLong", "PyLong_AsLongLong", "PyErr_Occurred", "PyErr_Clear", "Py_IncRef", "Py_DecRef",
+    "PyTuple_Pack",
 )  # fmt: skip
 
 
@@ -29,7 +30,7 @@ def _numpy_api() -> Any:
     get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
     get_pointer.restype, get_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     address = get_pointer(_multiarray_umath._ARRAY_API, None)
-    return (ctypes.c_void_p * (_NEW_FROM_DESCR + 1)).from_address(address)
+    return (ctypes.c_void_p * (_SET_BASE_OBJECT + 1)).from_address(address)
 
 
 def define_symbols() -> None:
@@ -46,7 +47,12 @@ def define_symbols() -> None:
     ):
         engine.define(f"twingrad_{name}", partial(id, python_object))
     engine.define("twingrad_PyArray_Type", partial(id, np.ndarray))
-    engine.define("twingrad_PyArray_NewFromDescr", lambda: int(_numpy_api()[_NEW_FROM_DESCR] or 0))
+    for name, index in (("NewFromDescr", _NEW_FROM_DESCR), ("SetBaseObject", _SET_BASE_OBJECT)):
+        engine.define(f"twingrad_PyArray_{name}", partial(_numpy_function, index))
+
+
+def _numpy_function(index: int) -> int:
+    return int(_numpy_api()[index] or 0)
 
 
 def descr_word(dtype: np.dtype[Any]) -> int:
@@ -100,11 +106,12 @@ def _numpy_layout() -> bool:
             (array.T, ALIGNED | WRITEABLE),
             (np.broadcast_to(array[0, :1], (3, 5)), ALIGNED),
         ):
-            dims = _read(word, view, 32)
+            dims, steps = _read(word, view, 32), _read(word, view, 40)
             if not (
                 _read(word, view, 16) == view.__array_interface__["data"][0]
                 and _read(ctypes.c_int32, view, 24) == view.ndim
                 and [word.from_address(dims + 8 * i).value for i in range(view.ndim)] == list(view.shape)
+                and [word.from_address(steps + 8 * i).value for i in range(view.ndim)] == list(view.strides)
                 and _read(word, view, 56) == id(view.dtype)
                 and _read(ctypes.c_int32, view, 64) & (C_CONTIGUOUS | ALIGNED | WRITEABLE) == flags
             ):

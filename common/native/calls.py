@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 
 from common.native import abi, fallback
-from common.native.calls_ir import MAX_INPUTS, module_text
+from common.native.calls_ir import MAX_BUFFERS, MAX_INPUTS, module_text
 from common.native.compile import load_ir
 from common.native.dispatch_ir import CELL_WORDS, CELLS
 from common.native.plan import ProgramPlan
+from common.native.trial import is_right
 
 METH_FASTCALL = 0x80
 
@@ -128,6 +129,82 @@ def make_finder() -> tuple[Callable[..., Any], Callable[..., Any]]:
     return find, store
 
 
+def make_view(
+    dtype: Any,
+    shape: Sequence[int],
+    strides: Sequence[int],
+    offset: int,
+    out_shape: Sequence[int],
+    out_strides: Sequence[int],
+) -> Callable[..., Any]:
+    """Return ``f(x)`` that makes a view of arrays of one dtype, shape and strides.
+
+    Parameters
+    ----------
+    shape, strides : what an operand must have; strides and `offset` in bytes.
+    offset, out_shape, out_strides : where the view lies.
+
+    Returns
+    -------
+    callable
+        Returns the view, an exact ndarray, read-only where elements share a place; None for another operand.
+    """
+    if not is_native():
+        return fallback.make_view(dtype, shape, strides, offset, out_shape, out_strides)
+    repeats = any(n > 1 and s == 0 for n, s in zip(out_shape, out_strides, strict=True))
+    words = [abi.descr_word(dtype), len(shape), *shape, *strides, offset, len(out_shape)]
+    words += [0 if repeats else abi.WRITEABLE, *out_shape, *out_strides]
+    return _builtin("view", np.array(words, dtype=np.int64))
+
+
+def make_steps(
+    forms: Sequence[tuple[Sequence[int], Any]],
+    out_form: tuple[Sequence[int], Any],
+    steps: Sequence[tuple[int, Sequence[int], Sequence[int]]],
+) -> Callable[..., Any]:
+    """Return ``f(*arrays)`` that allocates the result and runs some kernels, one after the other.
+
+    Parameters
+    ----------
+    forms : shape and dtype per operand, at most 63.
+    out_form : those of the result.
+    steps : per kernel its address, which of the operands and the result (counted through) it gets, and its ints.
+
+    Returns
+    -------
+    callable
+        Returns the new array; None if an operand is not an exact, C-contiguous, aligned ndarray of its form, or if a
+        kernel's status is not 0, which ends the row.
+    """
+    if len(forms) >= MAX_BUFFERS:
+        raise ValueError(f"a row of kernels has at most {MAX_BUFFERS - 1} operands, not {len(forms)}")
+    if not is_native():
+        return fallback.make_steps(forms, out_form, steps)
+    descr = np.dtype(out_form[1])
+    words = [len(forms), len(steps), id(descr), len(out_form[0]), *out_form[0]]
+    for shape, dtype in forms:
+        words += [abi.descr_word(dtype), len(shape), *shape]
+    for address, slots, ints in steps:
+        words += [address, len(slots), *slots, len(ints), *ints]
+    return _builtin("steps", np.array(words, dtype=np.int64), descr)
+
+
+def make_extent(dtypes: Sequence[Any]) -> Callable[..., Any]:
+    """Return ``f(array)``: the addresses (low, high) between which an array of one of the dtypes lies.
+
+    Returns
+    -------
+    callable
+        Returns None for other dtypes, subclasses of ndarray, and what is none. An empty array has ``low == high``.
+    """
+    if not is_native():
+        return fallback.make_extent(dtypes)
+    words = [len(dtypes)]
+    for dtype in dtypes:
+        words += [abi.descr_word(dtype), np.dtype(dtype).itemsize]
+    return _builtin("extent", np.array(words, dtype=np.int64))
+
+
 def make_run(plan: ProgramPlan) -> Callable[..., int]:
     """Return ``f(*arguments)`` that checks the arguments and runs a program.
 
@@ -149,7 +226,7 @@ def make_run(plan: ProgramPlan) -> Callable[..., int]:
 @cache
 def is_native() -> bool:
     """Whether the native builtins are used: the object layout is known and a trial run of each is right."""
-    return abi.is_supported() and _trial()
+    return abi.is_supported() and is_right(_builtin)
 
 
 class _MethodDef(ctypes.Structure):
@@ -175,47 +252,3 @@ def _builtin(symbol: str, table: np.ndarray, *keep: Any) -> Callable[..., Any]:
     make, definition = _method(symbol)
     # The builtin owns `self`, and with it everything that the table points to.
     return make(ctypes.addressof(definition), (table.tobytes(), *keep), None)
-
-
-@cache
-def _trial() -> bool:
-    """Run each builtin on a kernel that writes (first buffer + ``args[0]``) to the second and returns 7."""
-    address = load_ir(_TRIAL, "twingrad_trial")
-    x, y = np.arange(3, dtype=np.int64), np.zeros(3, dtype=np.int64)
-    status = _builtin("call", np.array([address], dtype=np.int64))(x, y, 5)
-    words = [1, address, 0, 0, id(x.dtype), abi.descr_word(x.dtype)]
-    result = _builtin("elementwise", np.array(words, dtype=np.int64), x.dtype)(x)
-    if status != 7 or y.tolist() != [5, 6, 7] or result != 7:
-        return False
-    words = [1, address, id(x.dtype), 1, 0, 8, abi.descr_word(x.dtype), 3, 5]
-    if _builtin("fixed", np.array(words, dtype=np.int64), x.dtype)(x) is not None:  # the status is not 0
-        return False
-    cells = np.zeros(CELLS * CELL_WORDS, np.int64)
-    find, store = (_builtin("find", np.array([cells.ctypes.data, way], dtype=np.int64), cells) for way in (0, 1))
-    if find(x, None, y, 1.0) is not None or store(words, x, None, y, 1.0) or find(x, None, y, 2.5) is not words:
-        return False
-    store()
-    plan = ProgramPlan()
-    slots = [plan.add_array(np.int64, (3,)), plan.add_array(np.int64, (3,), writes=True)]
-    plan.add_call(address, slots, [9])
-    frame, last, bufs = np.array(plan.frame), np.zeros(5, dtype=np.int64), np.zeros(2, dtype=np.int64)
-    run = _builtin("run", plan.pack(frame.ctypes.data, last.ctypes.data, bufs.ctypes.data), frame, last, bufs)
-    return bool(run(x, y) == (1 << 32) + 7 and y.tolist() == [9, 10, 11] and run(x, x) > 0)
-
-
-_TRIAL = """
-define i32 @twingrad_trial(ptr %status, ptr %exception, ptr %bufs, ptr %args) {
-  %add = load i64, ptr %args
-  %x = load ptr, ptr %bufs
-  %y_p = getelementptr ptr, ptr %bufs, i64 1
-  %y = load ptr, ptr %y_p
-  %v = load <3 x i64>, ptr %x, align 8
-  %a0 = insertelement <3 x i64> poison, i64 %add, i64 0
-  %a1 = insertelement <3 x i64> %a0, i64 %add, i64 1
-  %a2 = insertelement <3 x i64> %a1, i64 %add, i64 2
-  %sum = add <3 x i64> %v, %a2
-  store <3 x i64> %sum, ptr %y, align 8
-  store i64 7, ptr %status
-  ret i32 0
-}
-"""

@@ -1,9 +1,9 @@
 """The native builtins of `common.native.calls`: LLVM IR text against the C layout of CPython and numpy.
 
 Offsets in bytes (all checked at run time by `common.native.abi` before this code is used): PyObject type 8;
-tuple item 0 24; bytes data 32; float value 16; ndarray data 16, nd 24, dimensions 32, descr 56, flags 64; the
-eight bytes of a descr from 24 on hold kind, type character, byte order and type number, which together
-identify a native dtype.
+tuple item 0 24; bytes data 32; float value 16; ndarray data 16, nd 24, dimensions 32, strides 40, descr 56,
+flags 64; the eight bytes of a descr from 24 on hold kind, type character, byte order and type number, which
+together identify a native dtype.
 
 ``self`` of each builtin is a tuple whose first item is a bytes object: a table of int64 words, described at
 each function.  The other items only keep alive what the table points to.
@@ -11,6 +11,7 @@ each function.  The other items only keep alive what the table points to.
 
 from __future__ import annotations
 
+from common.native.array_ir import EXTENT, STEPS, VIEW
 from common.native.dispatch_ir import FIND, FIXED
 from common.native.run_ir import RUN
 
@@ -34,6 +35,8 @@ declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)
 declare void @twingrad_Py_IncRef(ptr)
 declare void @twingrad_Py_DecRef(ptr)
 declare ptr @twingrad_PyArray_NewFromDescr(ptr, ptr, i32, ptr, ptr, ptr, i32, ptr)
+declare i32 @twingrad_PyArray_SetBaseObject(ptr, ptr)
+declare ptr @twingrad_PyTuple_Pack(i64, ...)
 
 define internal i64 @word(ptr %base, i64 %index) alwaysinline {
   %p = getelementptr i64, ptr %base, i64 %index
@@ -355,7 +358,13 @@ fail:
 """
 
 
+_BODIES = {
+    "call": _CALL, "elementwise": _ELEMENTWISE, "fixed": FIXED, "find": FIND, "run": RUN, "view": VIEW, "steps": STEPS,
+    "extent": EXTENT,
+}  # fmt: skip
+
+
 def module_text(symbol: str) -> str:
-    """Return the LLVM IR of one builtin: ``call``, ``elementwise``, ``fixed``, ``find`` or ``run``."""
-    body = {"call": _CALL, "elementwise": _ELEMENTWISE, "fixed": FIXED, "find": FIND, "run": RUN}[symbol]
+    """Return the LLVM IR of one builtin."""
+    body = _BODIES[symbol]
     return _PRELUDE + body.replace("SYMBOL", f"twingrad_builtin_{symbol}")

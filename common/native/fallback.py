@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import byte_bounds
 
 from common.native import plan as plan_ops
 from common.native.calls_ir import BAD_ARGUMENT, MAX_BUFFERS, OVERLAP, RAISED
@@ -146,6 +147,45 @@ def make_finder() -> tuple[Callable[..., Any], Callable[..., Any]]:
             table.clear()
 
     return find, store
+
+
+def make_view(*_: Any) -> Callable[..., None]:
+    """Return a function that declines: the caller's general path makes its views with numpy."""
+    return lambda *_: None
+
+
+def make_steps(
+    forms: Sequence[tuple[Sequence[int], Any]],
+    out_form: tuple[Sequence[int], Any],
+    steps: Sequence[tuple[int, Sequence[int], Sequence[int]]],
+) -> Callable[..., Any]:
+    """Return what `common.native.calls.make_steps` returns."""
+    wanted = [(tuple(shape), np.dtype(dtype)) for shape, dtype in forms]
+    runs = [(_runner(address), slots, ints) for address, slots, ints in steps]
+
+    def run_steps(*arrays: Any) -> Any:
+        if len(arrays) != len(wanted):
+            return None
+        if any(not _is_array(x, dtype) or x.shape != shape for x, (shape, dtype) in zip(arrays, wanted, strict=True)):
+            return None
+        out = np.empty(tuple(out_form[0]), out_form[1])
+        places = [*map(_data, arrays), _data(out)]
+        failed = any(run([places[slot] for slot in slots], ints) for run, slots, ints in runs)
+        return None if failed else out
+
+    return run_steps
+
+
+def make_extent(dtypes: Sequence[Any]) -> Callable[..., Any]:
+    """Return what `common.native.calls.make_extent` returns."""
+    known = {np.dtype(dtype) for dtype in dtypes}
+
+    def extent(*args: Any) -> Any:
+        if len(args) != 1 or type(args[0]) is not np.ndarray or args[0].dtype not in known:
+            return None
+        return byte_bounds(args[0]) if args[0].size else (_data(args[0]),) * 2
+
+    return extent
 
 
 def make_run(plan: ProgramPlan) -> Callable[..., int]:

@@ -124,6 +124,13 @@ def parts(count: int) -> Samples:
     ]
 
 
+def alike(count: int) -> Samples:
+    """Arrays of one shape."""
+    return lambda rng, dtype: [
+        (tuple(away_from_zero(rng, (2, 3), dtype) for _ in range(count)), {"dim": dim}) for dim in (0, 1, 2)
+    ]
+
+
 def fixed(*attrs: dict[str, Any]) -> Samples:
     """No operands, and these attributes."""
     return lambda rng, dtype: [((), each) for each in attrs]

@@ -12,7 +12,8 @@ from common.ops.contract import tensordot
 from common.ops.create import eye
 from common.ops.linalg import matmul, mm
 from common.ops.pad import stack
-from common.ops.view import expand, reshape, select
+from common.ops.parts import select
+from common.ops.view import expand, reshape
 
 
 def chain_matmul(*tensors: Any) -> Any:

@@ -18,13 +18,14 @@ from common.ops.extremes import argmax
 from common.ops.index import gather_, index_select
 from common.ops.linalg import dot
 from common.ops.pad import cat
+from common.ops.parts import narrow, select
 from common.ops.reduce import normalize_dim, sum_
 from common.ops.rounding import ceil, floor, round
 from common.ops.scans import cumsum
 from common.ops.sorting import sort
 from common.ops.truth import any
 from common.ops.values import of_dtype
-from common.ops.view import narrow, permute, reshape, select, transpose, unsqueeze
+from common.ops.view import permute, reshape, transpose, unsqueeze
 from common.spec import numel
 
 

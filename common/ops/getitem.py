@@ -11,8 +11,9 @@ from common import mode
 from common.apply import Attrs, apply
 from common.dim import Dim
 from common.errors import ArgumentError, IndexRangeError
+from common.op import Op
+from common.ops.parts import select_, slice_
 from common.ops.places import INDEX_DTYPES, index_get
-from common.ops.view import known_sizes, reshape, reshape_, slice_
 from common.tensor import TensorBase
 
 
@@ -35,28 +36,32 @@ def getitem(x: Any, key: Any) -> Any:
     keys = key if isinstance(key, tuple) else (key,)
     plain = is_plain(keys)
     if plain and not mode.tracing:
-        attrs, shape = _known_part(x.shape, _hashable(keys))
-        part = apply(slice_, (x,), attrs)
-        return part if shape is None else apply(reshape_, (part,), known_sizes(shape))
+        op, attrs = known_part(x.shape, hashable(keys))
+        return apply(op, (x,), attrs)
     if not plain and not all(map(is_basic, keys)):
         from common.ops.advanced import read
 
         return read(x, keys)
-    starts, sizes, steps, shape = place(x.shape, keys)
-    part = slice_(x, starts=starts, sizes=sizes, steps=steps)
-    return part if shape is None else reshape(part, shape)
+    op, attrs = _part(place(x.shape, keys))
+    return apply(op, (x,), attrs)
 
 
-def _hashable(keys: tuple[Any, ...]) -> tuple[Any, ...]:
+def hashable(keys: tuple[Any, ...]) -> tuple[Any, ...]:
     """A plain key with tuples for slices, which have no hash before Python 3.12."""
     return tuple([(k.start, k.stop, k.step) if type(k) is slice else k for k in keys])
 
 
 @lru_cache(maxsize=4096)
-def _known_part(extents: tuple[int, ...], keys: tuple[Any, ...]) -> tuple[Attrs, Any]:
-    """Attributes of the slice that a plain key stands for, and the result's shape where that is not the sizes."""
-    starts, sizes, steps, shape = _known_place(extents, keys)
-    return Attrs(starts=starts, sizes=sizes, steps=steps), shape
+def known_part(extents: tuple[int, ...], keys: tuple[Any, ...]) -> tuple[Op, Attrs]:
+    """The view that a plain key stands for: op and attributes."""
+    return _part(_known_place(extents, keys))
+
+
+def _part(placed: tuple[Any, ...]) -> tuple[Op, Attrs]:
+    starts, sizes, steps, dims = placed
+    if dims is None:
+        return slice_, Attrs(starts=starts, sizes=sizes, steps=steps)
+    return select_, Attrs(starts=starts, sizes=sizes, steps=steps, dims=dims)
 
 
 def is_plain(keys: tuple[Any, ...]) -> bool:
@@ -81,7 +86,7 @@ def _known_place(extents: tuple[int, ...], keys: tuple[Any, ...]) -> tuple[Any, 
 
 
 def place(extents: tuple[Any, ...], keys: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Starts, sizes and steps of a basic key, and the result's shape where that is not the sizes.
+    """Starts, sizes and steps of a basic key, and the dimensions that it keeps, None for a new one; None for all.
 
     Raises
     ------
@@ -90,7 +95,7 @@ def place(extents: tuple[Any, ...], keys: tuple[Any, ...]) -> tuple[Any, ...]:
     """
     if mode.tracing or not is_plain(keys):
         return _place(extents, keys)
-    return _known_place(extents, _hashable(keys))
+    return _known_place(extents, hashable(keys))
 
 
 def _place(extents: tuple[Any, ...], keys: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -100,7 +105,7 @@ def _place(extents: tuple[Any, ...], keys: tuple[Any, ...]) -> tuple[Any, ...]:
     starts: list[Any] = []
     sizes: list[Any] = []
     steps: list[Any] = []
-    shape: list[Any] = []
+    dims: list[Any] = []
     seen = False
 
     def take(start: Any, size: Any, step: Any) -> None:
@@ -110,31 +115,30 @@ def _place(extents: tuple[Any, ...], keys: tuple[Any, ...]) -> tuple[Any, ...]:
 
     for k in keys:
         if k is None:
-            shape.append(1)
+            dims.append(None)
             continue
         if k is Ellipsis:
             if seen:
                 raise IndexRangeError("an index can only have a single ellipsis ('...')")
             seen = True
             for _ in range(len(extents) - used):
-                n = extents[len(starts)]
-                take(0, n, 1)
-                shape.append(n)
+                dims.append(len(starts))
+                take(0, extents[len(starts)], 1)
             continue
         extent = extents[len(starts)]
         if isinstance(k, slice):
             start, size, step = _slice_range(k, extent)
+            dims.append(len(starts))
             take(start, size, step)
-            shape.append(size)
         else:
             if k < -extent or k >= extent:
                 raise IndexRangeError(f"index {k} is out of bounds for dimension {len(starts)} with size {extent}")
             take(k + extent if k < 0 else k, 1, 1)
     for n in extents[len(starts) :]:
+        dims.append(len(starts))
         take(0, n, 1)
-        shape.append(n)
     plain = all(isinstance(k, slice) or k is Ellipsis for k in keys)
-    return tuple(starts), tuple(sizes), tuple(steps), None if plain else tuple(shape)
+    return tuple(starts), tuple(sizes), tuple(steps), None if plain else tuple(dims)
 
 
 def _slice_range(k: slice, extent: Any) -> tuple[Any, Any, Any]:

@@ -153,8 +153,9 @@ def gather(x: Any, dim: int, index: Any) -> Any:
     tensor([[2.],
             [3.]])
     """
+    from common.ops.parts import narrow
     from common.ops.reduce import normalize_dim
-    from common.ops.view import narrow, reshape
+    from common.ops.view import reshape
 
     require_index("gather", index)
     axis = normalize_dim(dim, x.ndim, "gather")
@@ -192,9 +193,10 @@ def scatter_add(x: Any, dim: int, index: Any, src: Any) -> Any:
     """
     from common.ops.cast import to
     from common.ops.compare import logical_or, ne
+    from common.ops.parts import narrow
     from common.ops.reduce import normalize_dim
     from common.ops.values import same_dtype
-    from common.ops.view import narrow, reshape
+    from common.ops.view import reshape
 
     require_index("scatter_add", index)
     axis = normalize_dim(dim, x.ndim, "scatter_add")
@@ -221,12 +223,12 @@ def scatter_add(x: Any, dim: int, index: Any, src: Any) -> Any:
 
 def _sums(src: Any, index: Any, shape: tuple[Any, ...], dim: int) -> Any:
     """Zeros of a shape with `src` added; where `index` has fewer elements than the shape, the rest stays zero."""
-    from common.ops.pad import unslice
+    from common.ops.parts import unslice
 
     total = scatter_zeros(src, index, extent=shape[dim], dim=dim)
     if all(same(m, n) or m == n for m, n in zip(total.shape, shape, strict=True)):
         return total
-    return unslice(total, shape=shape, starts=(0,) * len(shape), steps=(1,) * len(shape))
+    return unslice(total, shape=shape, starts=(0,) * len(shape), sizes=total.shape, steps=(1,) * len(shape))
 
 
 # ------------------------------------------------------------------ rows of a table

@@ -1,78 +1,43 @@
-"""Placing parts into a larger result: the transposes of slicing, and joining."""
+"""Joining tensors along a dimension."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from threading import Lock
 from typing import Any
 
 import numpy as np
 
 from common.aliases import accept_numpy_names
 from common.arguments import integer
-from common.dim import same
+from common.dim import same, same_shape
 from common.dtypes import promote
-from common.errors import ArgumentError, ShapeError
-from common.op import NativeCall
+from common.errors import ArgumentError, IndexRangeError, ShapeError
+from common.op import NativeCall, Op
 from common.ops._define import kernel
-from common.ops._samples import join, one, parts
+from common.ops._samples import alike, parts
 from common.shapes import contiguous_strides
-from common.spec import Spec, numel
-
-
-def _unslice_native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str, Any]) -> list[NativeCall]:
-    from common.kernels import copying
-
-    (g,), (out,) = specs, outs
-    strides = contiguous_strides(out.shape)
-    offset = sum_products(attrs["starts"], strides)
-    steps = tuple(a * b for a, b in zip(attrs["steps"], strides, strict=True))
-    zero = copying.value_bits(0, out.dtype)
-    place = copying.copy_args(g.shape, out_offset=offset, out_strides=steps)
-    return [
-        NativeCall(copying.fill_source(out.dtype), "fill", (numel(out.shape), zero), (1,)),
-        NativeCall(copying.copy_source(g.dtype), "copy", place, (0, 1)),
-    ]
-
-
-def _unslice_oracle(g: np.ndarray, shape: Any, starts: Any, steps: Any) -> np.ndarray:
-    out = np.zeros(shape, g.dtype)
-    place = tuple(slice(a, a + n * s, s) for a, n, s in zip(starts, g.shape, steps, strict=True))
-    out[place] = g
-    return out
-
-
-def _unslice_rule(g: Any, g_shape: Any, starts: Any, steps: Any) -> Any:
-    from common.ops.view import slice_
-
-    return slice_(g, starts=starts, sizes=g_shape, steps=steps)
-
-
-def sum_products(a: Sequence[Any], b: Sequence[Any]) -> Any:
-    """The inner product of two tuples of sizes."""
-    total: Any = 0
-    for m, n in zip(a, b, strict=True):
-        total = total + m * n
-    return total
-
-
-unslice = kernel(
-    "unslice", ("x",), lambda x, *, shape, starts, steps: Spec(tuple(shape), x.dtype), _unslice_native,
-    _unslice_oracle,
-    (lambda g, x_shape, starts, steps: _unslice_rule(g, x_shape, starts, steps),),
-    samples=join(one(3, 4, shape=(5, 8), starts=(1, 0), steps=(1, 2)), one(2, shape=(2,), starts=(0,), steps=(1,))),
-    doc="x placed at start, start + step, ... of zeros of a shape; the transpose of slice.",
-    attrs=("shape", "starts", "steps"), node_name="SliceScatter",
-)  # fmt: skip
-
+from common.spec import Spec
 
 MOST_OPERANDS = 32
 """Operands of one `cat` op; more are joined in groups first."""
 
 
-class _Cat:
-    """`cat` for one number of operands; ops have a fixed number of operands, so there is one op per number."""
+_made: dict[tuple[str, int], Op] = {}
+_lock = Lock()
 
-    made: dict[int, Any] = {}
+
+def _op(name: str, count: int) -> Op:
+    """`cat` or `stack` of a number of operands: an op has a fixed number of them."""
+    with _lock:
+        if (name, count) not in _made:
+            spec, native, oracle, rule, samples, doc = _KINDS[name]
+            _made[name, count] = kernel(
+                f"{name}{count}", tuple(f"x{i}" for i in range(count)), spec, native, oracle,
+                [rule(i) for i in range(count)], doc=doc, attrs=("dim",), samples=samples(count),
+                node_name=name.capitalize(),
+            )  # fmt: skip
+    return _made[name, count]
 
 
 def _cat_spec(*specs: Spec, dim: int) -> Spec:
@@ -90,29 +55,19 @@ def _cat_spec(*specs: Spec, dim: int) -> Spec:
 
 
 def _cat_native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str, Any]) -> list[NativeCall]:
+    return _pieces([spec.shape for spec in specs], outs[0], attrs["dim"])
+
+
+def _pieces(shapes: Sequence[Any], out: Spec, dim: int) -> list[NativeCall]:
+    """A copy per operand, to its place."""
     from common.kernels import copying
 
-    dim, (out,) = attrs["dim"], outs
     strides = contiguous_strides(out.shape)
-    source = copying.copy_source(out.dtype)
     calls, start = [], 0
-    for position, spec in enumerate(specs):
-        ints = copying.copy_args(spec.shape, out_offset=start * strides[dim], out_strides=strides)
-        calls.append(NativeCall(source, "copy", ints, (position, len(specs))))
-        start = start + spec.shape[dim]
+    for position, shape in enumerate(shapes):
+        calls.append(copying.scatter(out.dtype, shape, start * strides[dim], strides, (position, len(shapes))))
+        start = start + shape[dim]
     return calls
-
-
-def _cat_op(count: int) -> Any:
-    if count not in _Cat.made:
-        rules = [_cat_rule(i) for i in range(count)]
-        names = tuple(f"x{i}" for i in range(count))
-        _Cat.made[count] = kernel(
-            f"cat{count}", names, _cat_spec, _cat_native, lambda *xs, dim: np.concatenate(xs, dim), rules,
-            doc="Operands one after the other along a dimension. The gradient is sliced apart.", attrs=("dim",),
-            samples=parts(count), node_name="Cat",
-        )  # fmt: skip
-    return _Cat.made[count]
 
 
 def _cat_rule(position: int) -> Any:
@@ -122,12 +77,56 @@ def _cat_rule(position: int) -> Any:
 
 
 def _cat_part(g: Any, dim: int, shapes: tuple[Any, ...]) -> Any:
-    from common.ops.view import narrow
+    from common.ops.parts import narrow
 
     start: Any = 0
     for shape in shapes[:-1]:
         start = start + shape[dim]
     return narrow(g, dim, start, shapes[-1][dim])
+
+
+def _stack_spec(*specs: Spec, dim: int) -> Spec:
+    first = specs[0]
+    for position, spec in enumerate(specs):
+        if not same_shape(first.shape, spec.shape) and tuple(first.shape) != tuple(spec.shape):
+            raise ShapeError(
+                f"stack(): expects each tensor to be equal size, but got {list(first.shape)} at entry 0 and "
+                f"{list(spec.shape)} at entry {position}"
+            )
+    return Spec((*first.shape[:dim], len(specs), *first.shape[dim:]), first.dtype)
+
+
+def _stack_native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str, Any]) -> list[NativeCall]:
+    dim = attrs["dim"]
+    return _pieces([(*spec.shape[:dim], 1, *spec.shape[dim:]) for spec in specs], outs[0], dim)
+
+
+def _stack_rule(position: int) -> Any:
+    return lambda g, dim: _stack_part(g, dim, position)
+
+
+def _stack_part(g: Any, dim: int, position: int) -> Any:
+    from common.ops.parts import select
+
+    return select(g, dim, position)
+
+
+_KINDS: dict[str, tuple[Any, ...]] = {
+    "cat": (_cat_spec, _cat_native, lambda *xs, dim: np.concatenate(xs, dim), _cat_rule, parts,
+            "Operands one after the other along a dimension. The gradient is sliced apart."),
+    "stack": (_stack_spec, _stack_native, lambda *xs, dim: np.stack(xs, dim), _stack_rule, alike,
+              "Operands of one shape along a new dimension. The gradient is taken apart."),
+}  # fmt: skip
+
+
+def _promoted(tensors: Sequence[Any]) -> list[Any]:
+    """All in the dtype to which they promote."""
+    from common.ops.cast import to
+
+    dtype = tensors[0].dtype
+    for x in tensors:
+        dtype = promote(dtype, x.dtype)
+    return [x if x.dtype == dtype else to(x, dtype=dtype, x_dtype=x.dtype) for x in tensors]
 
 
 @accept_numpy_names
@@ -144,7 +143,6 @@ def cat(tensors: Sequence[Any], dim: int = 0) -> Any:
     ArgumentError : no tensors.
     ShapeError : sizes differ in another dimension.
     """
-    from common.ops.cast import to
     from common.ops.reduce import normalize_dim
 
     parts = list(tensors)
@@ -156,14 +154,11 @@ def cat(tensors: Sequence[Any], dim: int = 0) -> Any:
     for part in parts:
         if part.ndim != parts[0].ndim:
             raise ShapeError(f"cat(): tensors must have the same number of dimensions: {parts[0].ndim}, {part.ndim}")
-    dtype = parts[0].dtype
-    for part in parts:
-        dtype = promote(dtype, part.dtype)
-    parts = [p if p.dtype == dtype else to(p, dtype=dtype, x_dtype=p.dtype) for p in parts]
+    parts = _promoted(parts)
     while len(parts) > MOST_OPERANDS:  # an op's rule of operand i names i shapes
         groups = [parts[i : i + MOST_OPERANDS] for i in range(0, len(parts), MOST_OPERANDS)]
-        parts = [group[0] if len(group) == 1 else _cat_op(len(group))(*group, dim=axis) for group in groups]
-    return _cat_op(len(parts))(*parts, dim=axis)
+        parts = [group[0] if len(group) == 1 else _op("cat", len(group))(*group, dim=axis) for group in groups]
+    return _op("cat", len(parts))(*parts, dim=axis)
 
 
 @accept_numpy_names
@@ -191,7 +186,17 @@ def stack(tensors: Sequence[Any], dim: int = 0) -> Any:
     dim = integer(dim, "stack", "dim")
     if not tensors:
         raise ArgumentError("stack(): expects a non-empty TensorList")
-    return cat([unsqueeze(x, dim) for x in tensors], dim if dim >= 0 else dim % (tensors[0].ndim + 1))
+    xs = _promoted(list(tensors))
+    ndim = xs[0].ndim
+    if not -ndim - 1 <= dim <= ndim:
+        raise IndexRangeError(
+            f"Dimension out of range (expected to be in range of [{-ndim - 1}, {ndim}], but got {dim})"
+        )
+    axis = dim % (ndim + 1)
+    if len(xs) <= MOST_OPERANDS:
+        return _op("stack", len(xs))(*xs, dim=axis)
+    _stack_spec(*(Spec(x.shape, x.dtype) for x in xs), dim=axis)
+    return cat([unsqueeze(x, axis) for x in xs], axis)
 
 
 __all__ = ["cat", "stack"]

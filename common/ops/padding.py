@@ -13,9 +13,10 @@ from common.op import NativeCall, Op
 from common.ops._define import kernel
 from common.ops._samples import join, one
 from common.ops.cast import clone
-from common.ops.pad import cat, sum_products
+from common.ops.pad import cat
+from common.ops.parts import slice_, sum_products
 from common.ops.reorder import reverse_
-from common.ops.view import expand_, slice_
+from common.ops.view import expand_
 from common.shapes import contiguous_strides
 from common.spec import Spec, numel
 

@@ -12,9 +12,10 @@ from common.ops._define import elementwise
 from common.ops.activations import leaky_scaled
 from common.ops.compare import gt, le, logical_and, lt, where
 from common.ops.normalize import softmax
+from common.ops.parts import narrow
 from common.ops.reduce import normalize_dim
 from common.ops.transcendental import sigmoid, tanh
-from common.ops.view import narrow, reshape
+from common.ops.view import reshape
 
 hardsigmoid = elementwise(
     "hardsigmoid", lambda x: e.clamp(x + 3.0, constant(0, x), constant(6, x)) / 6.0,

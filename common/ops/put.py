@@ -13,10 +13,11 @@ from common.errors import ArgumentError, IndexRangeError, ShapeError
 from common.op import Op
 from common.ops.advanced import along, integers, neighbours, take_apart
 from common.ops.index import gather, require_index, row
+from common.ops.parts import narrow
 from common.ops.places import family, index_get
 from common.ops.reduce import normalize_dim
 from common.ops.values import at_indices, number_like, same_dtype
-from common.ops.view import expand, narrow, reshape
+from common.ops.view import expand, reshape
 from common.shapes import broadcast_shapes
 
 

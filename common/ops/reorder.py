@@ -13,8 +13,9 @@ from common.ops._define import composite, view
 from common.ops._samples import join, one
 from common.ops.cast import clone
 from common.ops.pad import cat
+from common.ops.parts import narrow
 from common.ops.reduce import normalize_dim
-from common.ops.view import narrow, permute_, reshape, transpose
+from common.ops.view import permute_, reshape, transpose
 
 
 def _reverse(offset: Any, shape: Any, strides: Any, dims: tuple[int, ...]) -> Any:

@@ -13,10 +13,10 @@ from common.op import NativeCall, Op
 from common.ops._define import kernel
 from common.ops._samples import away_from_zero
 from common.ops.arithmetic import zeros_like
-from common.ops.pad import sum_products
+from common.ops.parts import slice_, sum_products
 from common.ops.reduce import normalize_dim
 from common.ops.values import of_dtype
-from common.ops.view import slice_, unsqueeze
+from common.ops.view import unsqueeze
 from common.shapes import contiguous_strides
 from common.spec import Spec
 
@@ -60,6 +60,21 @@ slice_set: Op = kernel(
     samples=_samples, attrs=("starts", "steps"), node_name="CopySlices",
     doc="x with v at start, start + step, ... along each dimension. The gradients are g outside and inside of it.",
 )  # fmt: skip
+
+
+overwrite: Op = kernel(
+    "overwrite", ("x", "v"), lambda x, v: x, lambda specs, outs, attrs: _copied(outs[0]), lambda x, v: v.copy(),
+    (lambda g: zeros_like(g), lambda g: g),
+    samples=lambda rng, dtype: [((away_from_zero(rng, (2, 3), dtype), away_from_zero(rng, (2, 3), dtype)), {})],
+    node_name="Copy",
+    doc="v in the place of all of x, what `x.copy_(v)` records: x is one of its operands, but its gradient is zero.",
+)  # fmt: skip
+
+
+def _copied(out: Spec) -> list[NativeCall]:
+    from common.kernels import copying
+
+    return [copying.copy(out.dtype, copying.copy_args(out.shape), (1, 2))]
 
 
 def slice_scatter(x: Any, src: Any, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Any:

@@ -12,9 +12,10 @@ from common.errors import IndexRangeError, ShapeError
 from common.op import Op
 from common.ops._define import composite
 from common.ops._samples import one
-from common.ops.pad import cat, stack, unslice
+from common.ops.pad import cat, stack
+from common.ops.parts import select_, slice_, unslice
 from common.ops.reduce import normalize_dim
-from common.ops.view import reshape, slice_, unsqueeze
+from common.ops.view import unsqueeze
 
 _made: dict[tuple[str, int], Op] = {}
 _lock = Lock()
@@ -43,15 +44,22 @@ def _split_rule(g: Any, x_shape: Any, dim: int, sizes: tuple[Any, ...]) -> Any:
     for part, size in zip(g, sizes, strict=True):
         if part is not None:
             starts = tuple(start if i == dim else 0 for i in range(len(x_shape)))
-            placed = unslice(part, shape=x_shape, starts=starts, steps=(1,) * len(x_shape))
+            placed = unslice(part, shape=x_shape, starts=starts, sizes=part.shape, steps=(1,) * len(x_shape))
             total = placed if total is None else total + placed
         start = start + size
     return total
 
 
 def _unbind(x: Any, *, dim: int, count: int) -> tuple[Any, ...]:
-    shape = (*x.shape[:dim], *x.shape[dim + 1 :])
-    return tuple(reshape(_part(x, dim, i, 1), shape) for i in range(count))
+    n = len(x.shape)
+    rest = tuple(i for i in range(n) if i != dim)
+    sizes = tuple(1 if i == dim else extent for i, extent in enumerate(x.shape))
+
+    def part(at: int) -> Any:
+        starts = tuple(at if i == dim else 0 for i in range(n))
+        return select_(x, starts=starts, sizes=sizes, steps=(1,) * n, dims=rest)
+
+    return tuple(map(part, range(count)))
 
 
 def _unbind_rule(g: Any, x_shape: Any, dim: int, count: int) -> Any:

@@ -18,7 +18,6 @@ from common.ops._define import view as define_view
 from common.ops._samples import join, one
 from common.ops._targets import expansion, known_expansion, known_order, known_swap, swap
 from common.ops._targets import order as order_of
-from common.ops.pad import unslice
 from common.shapes import contiguous_strides
 from common.spec import numel
 
@@ -74,26 +73,6 @@ expand_ = define_view(
     (lambda g, x_shape: sum_to(g, x_shape),),
     samples=join(one(3, 1, new_shape=(2, 3, 4)), one(new_shape=(3,))),
     doc="Sizes of 1 repeated without copying.",
-)  # fmt: skip
-
-
-def _slice(offset: Any, shape: Any, strides: Any, starts: Any, sizes: Any, steps: Any) -> Placed:
-    for start, stride in zip(starts, strides, strict=True):
-        offset = offset + start * stride
-    return offset, tuple(sizes), tuple(stride * step for stride, step in zip(strides, steps, strict=True))
-
-
-@lru_cache(maxsize=4096)
-def _index(starts: tuple[int, ...], sizes: tuple[int, ...], steps: tuple[int, ...]) -> tuple[Any, ...]:
-    """The index of a slice; its ellipsis keeps a 0-d array an array."""
-    return (*(slice(a, a + n * s if n else a, s) for a, n, s in zip(starts, sizes, steps, strict=True)), ...)
-
-
-slice_ = define_view(
-    "slice", _slice, lambda x, starts, sizes, steps: x[_index(starts, sizes, steps)],
-    (lambda g, x_shape, starts, sizes, steps: unslice(g, shape=x_shape, starts=starts, steps=steps),),
-    samples=join(one(5, 7, starts=(1, 0), sizes=(3, 4), steps=(1, 2)), one(5, starts=(4,), sizes=(0,), steps=(1,))),
-    doc="start, start + step, ... along each dimension; positive steps.",
 )  # fmt: skip
 
 
@@ -170,13 +149,16 @@ def view(x: Any, *shape: Any, size: Any = None) -> Any:
     ------
     ShapeError : the tensor's strides do not allow a view of this shape.
     """
+    sizes = shape if size is None else gathered(shape, size, "view", "size")
     data = getattr(x, "payload", None)
     if isinstance(data, np.ndarray) and not data.flags.c_contiguous:
-        raise ShapeError(
-            "view size is not compatible with input tensor's size and stride (at least one dimension spans across "
-            "two contiguous subspaces). Use .reshape(...) instead."
-        )
-    return reshape(x, *shape if size is None else gathered(shape, size, "view", "size"))
+        steps = tuple([s // data.itemsize for s in data.strides])
+        if _reshape(0, data.shape, steps, _target(data.shape, sizes)) is None:
+            raise ShapeError(
+                "view size is not compatible with input tensor's size and stride (at least one dimension spans across "
+                "two contiguous subspaces). Use .reshape(...) instead."
+            )
+    return reshape(x, *sizes)
 
 
 def permute(x: Any, *order: Any, dims: Any = None) -> Any:
@@ -234,6 +216,8 @@ def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
     a, b = (normalize_dim(d, x.ndim, "flatten") for d in (start_dim, end_dim))
     if x.ndim == 0:
         return reshape(x, 1)
+    if a == b:
+        return x
     if a > b:
         raise ShapeError("flatten() has invalid args: start_dim cannot come after end_dim")
     return reshape(x, (*x.shape[:a], numel(x.shape[a : b + 1]), *x.shape[b + 1 :]))
@@ -331,63 +315,6 @@ def sum_to(x: Any, shape: tuple[Any, ...]) -> Any:
     return reshape(sum_(x, dim=tuple(ones), keepdim=True) if ones else x, shape)
 
 
-def narrow(x: Any, dim: int, start: int, length: int) -> Any:
-    """`length` elements along `dim` from `start` on.
-
-    Parameters
-    ----------
-    x : (...)
-    dim : the dimension.
-    start, length : ints; a negative `start` counts from the end.
-
-    Raises
-    ------
-    ShapeError : the range leaves the dimension.
-    """
-    from common.ops.reduce import normalize_dim
-
-    axis = normalize_dim(dim, x.ndim, "narrow")
-    if x.ndim == 0:
-        raise ShapeError("narrow() cannot be applied to a 0-dim tensor.")
-    start, length = integer(start, "narrow", "start"), integer(length, "narrow", "length")
-    extent = x.shape[axis]
-    if start < 0:
-        start = start + extent
-    if start < 0 or length < 0 or start + length > extent:
-        raise ShapeError(f"narrow(): start ({start}) + length ({length}) exceeds dimension size ({extent})")
-    starts = tuple(start if i == axis else 0 for i in range(x.ndim))
-    sizes = tuple(length if i == axis else n for i, n in enumerate(x.shape))
-    return slice_(x, starts=starts, sizes=sizes, steps=(1,) * x.ndim)
-
-
-def select(x: Any, dim: int, index: int) -> Any:
-    """The slice at `index` of `dim`, without that dimension.
-
-    Parameters
-    ----------
-    x : (...)
-    dim : the dimension.
-    index : int; a negative one counts from the end.
-
-    Raises
-    ------
-    IndexRangeError : the index is outside the dimension.
-    """
-    from common.ops.reduce import normalize_dim
-
-    axis, index = normalize_dim(dim, x.ndim, "select"), integer(index, "select", "index")
-    if x.ndim == 0:
-        raise IndexRangeError("select() cannot be applied to a 0-dim tensor.")
-    extent = x.shape[axis]
-    if index < -extent or index >= extent:
-        raise IndexRangeError(
-            f"select(): index {index} out of range for tensor of size {list(x.shape)} at dimension {axis}"
-        )
-    part = narrow(x, axis, index + extent if index < 0 else index, 1)
-    return reshape(part, tuple(n for i, n in enumerate(part.shape) if i != axis))
-
-
 __all__ = [
-    "broadcast_to", "expand", "flatten", "narrow", "permute", "reshape", "select", "squeeze", "transpose",
-    "unsqueeze", "view",
+    "broadcast_to", "expand", "flatten", "permute", "reshape", "squeeze", "transpose", "unsqueeze", "view",
 ]  # fmt: skip

@@ -282,7 +282,7 @@ def test_an_input_made_after_the_outputs_is_told():
     y = (x * x).sum()
     line = inspect.currentframe().f_lineno + 1
     late = x[0]
-    assert f"ViewBackward0 at {__file__}:{line}, which ran after the outputs were made" in message(y, late)
+    assert f"SelectBackward0 at {__file__}:{line}, which ran after the outputs were made" in message(y, late)
 
 
 def test_a_refused_pass_frees_nothing():
