@@ -117,7 +117,7 @@ def operator_rows(seconds: float) -> list[Row]:
     x = tw.tensor(np.linspace(0.5, 1.5, 8, dtype=np.float32), requires_grad=True)
     plain, short = x.detach(), tensors._Short(REGISTRY["mul"])
     parts = {
-        "line of the user": ("_getframe", "f_code", "user_files"),
+        "line of the user": ("_getframe", "f_code", "_users"),
         "number of the node": ("_next_number",),
         "grad mode": ("_grad_enabled",),
         "traces, profiles, observers": ("tracing",),

@@ -196,8 +196,13 @@ def _binary(short: _Short, depth: int = 1) -> tuple[Callable[[Any, Any], Any], C
             else:
                 node.saved = (y,) if output else ()
             node.attrs = node.fit = node.freed_by = None
-            c = _getframe(depth)
-            node.code, node.lasti = (c.f_code, c.f_lasti) if c.f_code.co_filename in _users else user_frame(depth + 1)
+            frame = _getframe(depth)
+            code = frame.f_code
+            if code.co_filename in _users:
+                node.code = code
+                node.lasti = frame.f_lasti
+            else:
+                node.code, node.lasti = user_frame(depth + 1)
             if exposed:
                 seal(node)
             t.grad_fn = node
@@ -257,8 +262,13 @@ def _known(op: Op, attrs: Attrs, otherwise: Callable[[Any, Any], Any], depth: in
             keeps = found.keeps
             node.saved = (x, z) if keeps == 2 else () if keeps == 0 else op.save((x, z), y)
             node.freed_by = None
-            c = _getframe(depth)
-            node.code, node.lasti = (c.f_code, c.f_lasti) if c.f_code.co_filename in _users else user_frame(depth + 1)
+            frame = _getframe(depth)
+            code = frame.f_code
+            if code.co_filename in _users:
+                node.code = code
+                node.lasti = frame.f_lasti
+            else:
+                node.code, node.lasti = user_frame(depth + 1)
             if exposed:
                 seal(node)
             t.grad_fn = node
@@ -302,8 +312,13 @@ def _unary(short: _Short, depth: int = 1) -> Callable[[Any], Any]:
             node.edges = (a if e is None else (e, a.output_nr) if a.output_nr else e,)
             node.saved = ((x, y) if output else (x,)) if operand else ((y,) if output else ())
             node.attrs = node.fit = node.freed_by = None
-            c = _getframe(depth)
-            node.code, node.lasti = (c.f_code, c.f_lasti) if c.f_code.co_filename in _users else user_frame(depth + 1)
+            frame = _getframe(depth)
+            code = frame.f_code
+            if code.co_filename in _users:
+                node.code = code
+                node.lasti = frame.f_lasti
+            else:
+                node.code, node.lasti = user_frame(depth + 1)
             if exposed:
                 seal(node)
             t.grad_fn = node
