@@ -15,7 +15,8 @@ def parser() -> argparse.ArgumentParser:
         prog="python3 -m benchmarks",
         description="Run real workloads in both engines, compare every bit, then measure: seconds per call, "
         "one-off cost cold and from the disk cache, break-even calls, peak memory.",
-        epilog="Exit code 1 if a bit differs or a workload fails. Table on stdout, progress on stderr.",
+        epilog="Exit code 1 if a bit differs or a workload fails. Table on stdout, progress on stderr. "
+        "`python3 -m benchmarks cache [--clear]` shows, or empties, the disk cache of machine code.",
     )
     p.add_argument("--quick", action="store_true", help="fewer repetitions: under two minutes on two cores")
     p.add_argument("-k", metavar="NAME", action="append", default=[], dest="select",
@@ -29,6 +30,11 @@ def parser() -> argparse.ArgumentParser:
 
 def main() -> int:
     """Run the command and return its exit code."""
+    if sys.argv[1:2] == ["cache"]:
+        bootstrap("benchmarks", "bench", NEEDS)
+        from benchmarks import cache
+
+        return cache.main(sys.argv[2:])
     options = parser().parse_args()
     bootstrap("benchmarks", "bench", NEEDS)
     from benchmarks.measure import single_core

@@ -11,7 +11,7 @@ import pytest
 
 import dynamic
 import static
-import static.compile
+import static.program
 from benchmarks.gate import assert_ratio, compare
 
 BOUND = 0.5
@@ -74,6 +74,6 @@ def test_one_pass_over_small_parameters(
 ) -> None:
     """The time includes the checks of all arrays; measured 0.7 and 0.4."""
     calls = {"one pass": (compiled_step(count), [()])}
-    monkeypatch.setattr(static.compile, "runs", lambda built: [1] * len(built))
+    monkeypatch.setattr(static.program, "runs", lambda built: [1] * len(built))
     calls["a kernel each"] = (compiled_step(count), [()])
     assert_ratio(compare(benchmark, calls), "one pass", "a kernel each", bound)

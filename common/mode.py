@@ -19,6 +19,15 @@ _trace: ContextVar[Any] = ContextVar("twingrad_trace", default=None)
 #: ContextVars.
 tracing = 0
 
+#: Number of changes so far of Python state on which compiled programs rely, see `static.facts`.
+changes = 0
+
+
+def note_change() -> None:
+    """Say that such state has changed: compiled programs look again at what they rely on."""
+    global changes
+    changes += 1
+
 
 def current_trace() -> Any:
     """The trace that records ops in this context, or None."""

@@ -44,6 +44,8 @@ def requires_grad_(self: TensorBase, requires_grad: bool = True) -> TensorBase:
         )
     if not requires_grad and self.grad_fn is not None:
         raise GradientError("you can only change requires_grad flags of leaf variables; use .detach() here")
+    if self._requires_grad is not bool(requires_grad):
+        mode.note_change()  # compiled programs rely on it
     self._requires_grad = bool(requires_grad)
     return self
 

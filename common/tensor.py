@@ -361,7 +361,7 @@ def saved_tensors(node: Node) -> tuple[Any, ...]:
     assert node.saved is not None
     op = node.op
     out: list[Any] = []
-    if op.kind in ("region", "function"):
+    if op.kind in ("region", "function", "compiled"):
         return node.saved
     saved = opened(node)
     for position, index in enumerate(op.saved_inputs):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from typing import Any
 
@@ -27,7 +27,14 @@ from dynamic.tensors import Tensor
 _inside: ContextVar[bool] = ContextVar("twingrad_region", default=False)
 
 
-def function(target: Callable[..., Any] | None = None, *, fuse: bool = True, interpret: bool = False) -> Any:
+def function(
+    target: Callable[..., Any] | None = None,
+    *,
+    fuse: bool = True,
+    interpret: bool = False,
+    passes: Sequence[Callable[..., Any]] | None = None,
+    max_traces: int = 64,
+) -> Any:
     """Run a function as it is; the same decorator compiles it in the other engine.
 
     Called from outside, it is differentiated as one node; inside another `function` or a trace it is a plain call.
@@ -36,7 +43,7 @@ def function(target: Callable[..., Any] | None = None, *, fuse: bool = True, int
     Parameters
     ----------
     target : the function; omitted when used as a decorator with options.
-    fuse, interpret : options of the compiling engine, without effect here.
+    fuse, interpret, passes, max_traces : options of the compiling engine, without effect here.
 
     Examples
     --------
@@ -48,7 +55,7 @@ def function(target: Callable[..., Any] | None = None, *, fuse: bool = True, int
     tensor([9.])
     """
     if target is None:
-        return functools.partial(function, fuse=fuse, interpret=interpret)
+        return functools.partial(function, fuse=fuse, interpret=interpret, passes=passes, max_traces=max_traces)
 
     @functools.wraps(target)
     def call(*args: Any, **kwargs: Any) -> Any:

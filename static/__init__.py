@@ -33,7 +33,11 @@ from static import profiler as profiler
 from static import random as random
 from static import utils as utils
 from static.binding import CONTROL, TRANSFORMS, bind, bind_creation
+from static.compare import compare as compare
+from static.debugger import debug as debug
 from static.jit import function as function
+from static.module import compile as compile
+from static.nan_watch import nan_watch as nan_watch
 
 globals().update(
     {
@@ -47,7 +51,7 @@ globals().update(
     }
 )
 
-__all__ = list(surface.NAMES + surface.ENGINE_NAMES)
+__all__ = list(surface.NAMES + surface.ENGINE_NAMES + ("compare", "compile", "debug", "nan_watch"))
 
 if TYPE_CHECKING:  # the functions are bound from one list, which type checkers cannot follow
 

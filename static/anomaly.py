@@ -14,7 +14,7 @@ import numpy as np
 from common.autograd.observe import finite, worst
 from common.errors import GradientError
 from static.graph import Graph, Node, Value
-from static.interpreter import evaluate, finish
+from static.interpreter import Interpreted, evaluate, finish
 
 
 def run_watched(graph: Graph, arrays: Sequence[np.ndarray], env: Mapping[Any, int], name: str) -> list[np.ndarray]:
@@ -35,6 +35,18 @@ def run_watched(graph: Graph, arrays: Sequence[np.ndarray], env: Mapping[Any, in
             if node is not None:
                 raise _found(node, values, name)
     return finish(graph, values)
+
+
+class Watched(Interpreted):
+    """A graph for concrete sizes, as a plan that is watched."""
+
+    def __init__(self, graph: Graph, env: Mapping[Any, int], name: str) -> None:
+        super().__init__(graph, env)
+        self.name = name
+
+    def __call__(self, *arrays: Any) -> list[np.ndarray]:
+        """The outputs for arrays, if they are finite."""
+        return run_watched(self.graph, [np.asarray(x) for x in arrays], self.env, self.name)
 
 
 def _origin(value: Value, values: Mapping[tuple[int, int], Any]) -> Node | None:

@@ -58,6 +58,9 @@ class AtOnce:
     def note_views(self, *how: Any) -> None:
         """Nothing: what runs at once writes to no views."""
 
+    def note_module(self, module: Any) -> None:
+        """Nothing: no program relies on what the module is like."""
+
     def note_alias(self, *tensors: Any) -> None:
         """Nothing, for the same reason."""
 

@@ -14,7 +14,7 @@ from static.lowering.layout import Block, Layout, nbytes
 from static.regions import LoopParts, branches
 
 if TYPE_CHECKING:
-    from static.compile import Program, Step
+    from static.program import Program, Step
 
 ROOM = 1 << 20
 """Status of a loop that needs more room; no kernel has it."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
+from static import costs
 from static.passes import PassReport
 
 if TYPE_CHECKING:
@@ -11,20 +13,28 @@ if TYPE_CHECKING:
     from static.jit import Function
     from static.trace import Captured
 
+SHOWN_REASONS = 6
+
 
 class Explanation:
-    """Facts about a `Function`; all but `retraces` and `plans` concern its newest trace.
+    """Facts about a `Function`; all but `retraces`, `traces` and `plans` concern its newest trace and plan.
 
     Attributes
     ----------
-    seconds : phase -> seconds.
+    traces, plans : how many structures have been traced, and how many sizes planned.
+    seconds : phase -> seconds: trace, passes, lower (to kernel source), kernels (to machine code, or from disk).
     passes : per pass its name, nodes before and after, and seconds.
     nodes, edges, depth : of the graph after the passes; `depth` is the number of nodes on its longest path.
     captures : tensors and arrays that the program reads by reference.
     guards : facts on which the trace relies.
-    groups : kernels, and why neighbours were not fused.
+    operations : items of work after views were folded away; each is in one kernel.
+    kernels : per kernel call a `static.costs.Kernel`: what it computes, bytes, flops, origin, and why neighbours were
+        not fused.
+    kept : values that calls hand to the backward half, and their bytes; empty if calls have no gradient.
+    arena : per temporary a `static.costs.Piece`: where it lies in memory, and when it lives.
+    arena_bytes, unshared_bytes : size of the arena, and what its temporaries would take without sharing memory.
+    machine_code : how many distinct kernels were "compiled" and how many came from the "disk" in this process.
     retraces : why each trace after the first was made.
-    plans : how many sizes have been planned.
     hooks : how many hooks ran while it was traced. What they computed is part of the program; what else they did, such
         as printing or appending to a list, is not repeated.
     """
@@ -32,7 +42,7 @@ class Explanation:
     def __init__(self, function: Function) -> None:
         import networkx as nx
 
-        newest = function.newest
+        newest, plan = function.newest, function.newest_plan
         dag = newest.graph.dag
         self.nodes, self.edges = dag.number_of_nodes(), dag.number_of_edges()
         self.depth = len(nx.dag_longest_path(dag, default_weight=1))
@@ -42,7 +52,18 @@ class Explanation:
         self.captures = [_describe(source, value) for value, source in newest.captured]
         self.guards = [str(guard) for guard in newest.trace.guards]
         self.guards += [f"argument {i} == {value!r}" for i, value in newest.trace.fixed.items()]
-        self.groups: list[str] = [] if newest.program is None else list(newest.program.explain_lines())
+        self.operations = 0 if newest.program is None else len(newest.program.work.items)
+        self.kernels: list[costs.Kernel] = []
+        self.kept = [] if newest.op is None or plan is None else newest.op.describe_kept(plan.env)
+        self.arena: list[costs.Piece] = []
+        self.arena_bytes = self.unshared_bytes = 0
+        if plan is not None:
+            self.kernels = costs.kernels(plan)
+            self.arena, self.arena_bytes = costs.arena(plan), plan.arena_bytes
+            self.unshared_bytes = sum(piece.nbytes for piece in self.arena)
+        origins = {kernel.name: kernel.origin for kernel in self.kernels if kernel.origin is not None}
+        self.machine_code = dict(Counter(origin.place for origin in origins.values()))
+        self.seconds["kernels"] = sum(origin.seconds for origin in origins.values())
         self.retraces = list(function.retraces)
         self.plans = function.plans_made
         self.hooks = newest.trace.hooks
@@ -56,12 +77,37 @@ class Explanation:
             lines.append(
                 f"  hooks: {self.hooks} ran while tracing; what they computed is recorded, their other effects are not"
             )
-        for title in ("captures", "guards", "groups", "retraces"):
-            entries = getattr(self, title)
-            lines += [f"{title}:" if entries else f"{title}: none", *(f"  {entry}" for entry in entries)]
-        return "\n".join(lines)
+        for title in ("captures", "guards"):
+            lines += _section(title, getattr(self, title))
+        lines += _section("kernels", self._kernel_lines())
+        if self.kept:
+            lines += _section("kept for the backward half", [f"{name}: {nbytes} bytes" for name, nbytes in self.kept])
+        lines += _section("arena", [self._arena_line(), *map(str, self.arena)] if self.arena else [])
+        return "\n".join([*lines, *_section("retraces", self.retraces)])
 
     __repr__ = __str__
+
+    def _kernel_lines(self) -> list[str]:
+        if not self.kernels:
+            return []
+        distinct = len({kernel.name for kernel in self.kernels})
+        told = ", ".join(f"{count} {place}" for place, count in self.machine_code.items())
+        reads, writes, flops = (sum(getattr(k, name) for k in self.kernels) for name in ("reads", "writes", "flops"))
+        lines = [
+            f"{len(self.kernels)} for {self.operations} operations, {distinct} distinct ({told})",
+            f"reads {costs.amount(reads, 'B')}, writes {costs.amount(writes, 'B')}, {costs.amount(flops, 'flop')}",
+        ]
+        for kernel in self.kernels:
+            lines.append(f"  {kernel}")
+            lines += [f"    {reason}" for reason in kernel.refused[:SHOWN_REASONS]]
+        return lines
+
+    def _arena_line(self) -> str:
+        return f"{self.arena_bytes} bytes for {len(self.arena)} temporaries, {self.unshared_bytes} without sharing"
+
+
+def _section(title: str, entries: list[str]) -> list[str]:
+    return [f"{title}:" if entries else f"{title}: none", *(f"  {entry}" for entry in entries)]
 
 
 def _describe(source: Captured, value: Value) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -15,30 +15,41 @@ from common.op import Op
 from static.graph import Graph, Node, Value
 from static.regions import LoopParts, NeedsRoom, branches
 
+T = TypeVar("T")
+Watch = Callable[[Node, Sequence[Any], tuple[Any, ...]], None]
+"""Called after each node with its operands and its results."""
 
-def interpret(graph: Graph, arrays: Sequence[np.ndarray], env: Mapping[Any, int]) -> list[np.ndarray]:
+
+def interpret(
+    graph: Graph, arrays: Sequence[np.ndarray], env: Mapping[Any, int], watch: Watch | None = None
+) -> list[np.ndarray]:
     """Run `graph` on arrays, in the order of its inputs.
 
     Parameters
     ----------
     env : values of the dimension atoms, see `common.dim`.
+    watch : told of every node that has run.
 
     Returns
     -------
     The outputs, none of them sharing memory with another or with an input; effects are written to the state's
     arrays after everything has been computed.
     """
-    return finish(graph, evaluate(graph, arrays, env))
+    return finish(graph, evaluate(graph, arrays, env, watch))
 
 
-def evaluate(graph: Graph, arrays: Sequence[np.ndarray], env: Mapping[Any, int]) -> dict[tuple[int, int], Any]:
+def evaluate(
+    graph: Graph, arrays: Sequence[np.ndarray], env: Mapping[Any, int], watch: Watch | None = None
+) -> dict[tuple[int, int], Any]:
     """Every value of a graph, by its key."""
     values: dict[tuple[int, int], Any] = {v.key: x for v, x in zip(graph.inputs, arrays, strict=True)}
     for node in graph.nodes:
         if node.op is not None:
-            results = _run_node(node, values, env)
+            results = run_node(node, values, env, watch)
             for value, result in zip(node.outputs, results, strict=True):
                 values[value.key] = result
+            if watch is not None:
+                watch(node, operands_of(node, values), results)
     return values
 
 
@@ -51,19 +62,49 @@ def finish(graph: Graph, values: Mapping[tuple[int, int], Any]) -> list[np.ndarr
     return outputs
 
 
-def _run_node(node: Node, values: Mapping[tuple[int, int], Any], env: Mapping[Any, int]) -> tuple[Any, ...]:
+def with_room(run: Callable[[Mapping[Any, int]], T], env: Mapping[Any, int]) -> T:
+    """What ``run(env)`` returns, with as much room for loops as it needs."""
+    sizes = dict(env)
+    while True:
+        try:
+            return run(sizes)
+        except NeedsRoom as need:
+            sizes[need.atom] *= 4
+
+
+class Interpreted:
+    """A graph for concrete sizes, as a plan that is interpreted; called as a compiled one."""
+
+    def __init__(self, graph: Graph, env: Mapping[Any, int]) -> None:
+        self.graph, self.env = graph, dict(env)
+
+    def __call__(self, *arrays: Any) -> list[np.ndarray]:
+        """The outputs for arrays, in the order of the graph's inputs."""
+        return interpret(self.graph, [np.asarray(x) for x in arrays], self.env)
+
+
+def run_node(
+    node: Node, values: Mapping[tuple[int, int], Any], env: Mapping[Any, int], watch: Watch | None = None
+) -> tuple[Any, ...]:
+    """The results of one node for the values made so far; `watch` is told of the nodes of its regions."""
     op = node.op
     assert op is not None
     if op.kind == "control":
-        return run_control(node, [values[x.key] for x in node.values], env)
+        return run_control(node, [values[x.key] for x in node.values], env, watch)
     attrs = {name: resolve(value, env) for name, value in node.attrs.items()}
     if op.name == "constant":
         spec = node.outputs[0].spec
         return (number(attrs["value"], spec.dtype),)
-    operands = [_operand(op, node, i, x, values) for i, x in enumerate(node.operands)]
+    operands = operands_of(node, values)
     result = run(op, operands, attrs)
     results = result if isinstance(result, tuple) else (result,)
     return tuple(np.asarray(r) for r in results)
+
+
+def operands_of(node: Node, values: Mapping[tuple[int, int], Any]) -> list[Any]:
+    """The operands of a node as arrays, numbers in the dtype in which it computes."""
+    assert node.op is not None
+    return [_operand(node.op, node, i, x, values) for i, x in enumerate(node.operands)]
 
 
 def _operand(op: Op, node: Node, position: int, x: Any, values: Mapping[tuple[int, int], Any]) -> Any:
@@ -76,7 +117,9 @@ def _operand(op: Op, node: Node, position: int, x: Any, values: Mapping[tuple[in
     return number(x, operand_dtypes(op, specs)[position])
 
 
-def run_control(node: Node, operands: list[np.ndarray], env: Mapping[Any, int]) -> tuple[np.ndarray, ...]:
+def run_control(
+    node: Node, operands: list[np.ndarray], env: Mapping[Any, int], watch: Watch | None = None
+) -> tuple[np.ndarray, ...]:
     """The results of a node with regions.
 
     Raises
@@ -85,7 +128,7 @@ def run_control(node: Node, operands: list[np.ndarray], env: Mapping[Any, int]) 
     """
     if node.name == "switch":
         region, uses = branches(node)[int(operands[0])]
-        return tuple(interpret(region, [operands[1 + i] for i in uses], env))
+        return tuple(interpret(region, [operands[1 + i] for i in uses], env, watch))
     parts = LoopParts(node)
     carried = [operands[i] for i in parts.carried]
     constants, tests = [operands[i] for i in parts.constants], [operands[i] for i in parts.tests]
@@ -97,7 +140,7 @@ def run_control(node: Node, operands: list[np.ndarray], env: Mapping[Any, int]) 
     while True:
         if count is None:
             assert parts.condition is not None
-            if not interpret(parts.condition, [*carried, *tests], env)[0]:
+            if not interpret(parts.condition, [*carried, *tests], env, watch)[0]:
                 break
             if stacks and done >= length:
                 raise NeedsRoom(parts.length)
@@ -105,7 +148,7 @@ def run_control(node: Node, operands: list[np.ndarray], env: Mapping[Any, int]) 
             break
         row = count - 1 - done if parts.backwards and count is not None else done
         rows = [operands[i][row] for i in parts.rows]
-        results = interpret(parts.body, [*carried, *rows, *constants], env)
+        results = interpret(parts.body, [*carried, *rows, *constants], env, watch)
         carried = results[: parts.n]
         for stack, y in zip(stacks, results[parts.n :], strict=True):
             stack[row] = y

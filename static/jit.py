@@ -10,21 +10,25 @@ last call is tried first when all arguments are plain arrays and numbers: the na
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from types import MethodType
 from typing import Any
 
 import numpy as np
 
 from common import mode
+from common import tensor as tensors
 from common.autograd.observe import checking
 from common.diagnose import allocation_error, too_large
-from common.dtypes import SUPPORTED
-from common.errors import ArgumentError, DTypeError, GradientError, TraceError, TwingradError
+from common.errors import ArgumentError, TraceError, TwingradError
 from common.tensor import TensorBase
 from common.tree import flatten
+from static.dump import dump
 from static.explain import Explanation
+from static.passes import Pass
 from static.regions import NeedsRoom
+from static.signature import difference, form, is_plain, kind, native_array
 from static.traced import Traced
 from static.tracer import Tracer
 
@@ -44,13 +48,22 @@ class Function:
 
     __name__: str
 
-    def __init__(self, target: Callable[..., Any], *, fuse: bool = True, interpret: bool = False) -> None:
+    def __init__(
+        self,
+        target: Callable[..., Any],
+        *,
+        fuse: bool = True,
+        interpret: bool = False,
+        passes: Sequence[Pass] | None = None,
+        max_traces: int = 64,
+    ) -> None:
         functools.update_wrapper(self, target)
         self.__name__ = getattr(target, "__name__", type(target).__name__)
         code = getattr(target, "__code__", None)
         self.home = (code.co_filename, code.co_firstlineno, code.co_name) if code else ("<unknown>", 0, self.__name__)
         self.target = target
-        self.options = {"fuse": fuse, "interpret": interpret}
+        self.fuse, self.interpret, self.max_traces = fuse, interpret, max_traces
+        self.passes: tuple[Pass, ...] | None = None if passes is None else tuple(passes)
         self.traces: list[Traced] = []
         self.retraces: list[str] = []
         self.plans_made = 0
@@ -77,7 +90,7 @@ class Function:
                 return self._general(args, kwargs)
         if self._last is not None and not kwargs:
             traced, plan = self._last
-            if not traced.trace.assumed or traced.state_objection() is None:
+            if (traced.checked == mode.changes and not traced.watches) or traced.state_objection() is None:
                 outputs = plan.attempt((*args, *[x.payload for x in traced.state]))
                 if outputs is not None:
                     return traced.finish(outputs, False)
@@ -89,23 +102,29 @@ class Function:
 
     def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         leaves, structure = flatten((args, kwargs))
-        as_tensors, copied = False, []
+        as_tensors, copied, differentiated = False, [], {}
+        recording = mode.is_grad_enabled() and tensors.eager_class is not None
         for i, x in enumerate(leaves):
             if isinstance(x, TensorBase):
-                leaves[i] = self._array_of(x, i)
+                if isinstance(x, Tracer):
+                    raise x.describe_escape()
+                if recording and x.requires_grad:
+                    differentiated[i] = x
+                leaves[i] = x.payload
                 as_tensors = True
             elif isinstance(x, (np.generic, np.ndarray)):
-                leaves[i] = _native_array(np.asarray(x), i)
+                leaves[i] = native_array(np.asarray(x), i)
                 if leaves[i] is not x:
                     copied.append(i)
         fixed = [repr(leaves[i]) for i in self._fixed if i < len(leaves)]
-        key = (structure, *map(_form, leaves), *fixed)
+        history = tuple(differentiated) if recording and as_tensors else None
+        key = (structure, history, *map(form, leaves), *fixed)
         try:
             hit = self._by_call.get(key)
         except TypeError as error:
             raise ArgumentError(f"{self.__name__}: a static argument must be hashable: {error}") from None
         if hit is None or hit[0].state_objection() is not None:
-            hit = self._plan(leaves, structure)
+            hit = self.prepare(leaves, structure, history)
             unseen = [i for i in hit[0].trace.fixed if i not in self._fixed]
             if unseen:  # from now on these numbers are part of the key
                 self._fixed += unseen
@@ -121,11 +140,14 @@ class Function:
                 f"{self.__name__} writes to an argument that is not an array in native byte order: the "
                 "write would be lost"
             )
-        if traced.program is not None and not traced.trace.fixed and not kwargs and all(map(_is_plain, args)):
+        if traced.program is not None and not traced.trace.fixed and not kwargs and all(map(is_plain, args)):
             self._last = hit
+        wanted = list(differentiated.values())
         while True:
             try:
-                return traced.run(plan, [leaves[i] for i in traced.positions], as_tensors)
+                return traced.run(
+                    plan, [leaves[i] for i in traced.positions], as_tensors, list(differentiated.values())
+                )
             except NeedsRoom as need:
                 plan = self._with_more_room(traced, need, key, leaves)
             except (MemoryError, ValueError) as error:
@@ -143,19 +165,9 @@ class Function:
             self._last = traced, plan
         return plan
 
-    def _array_of(self, x: TensorBase, position: int) -> np.ndarray:
-        if isinstance(x, Tracer):
-            raise x.describe_escape()
-        if x.requires_grad and mode.is_grad_enabled():
-            raise GradientError(
-                f"argument {position} of {self.__name__} requires grad, but a compiled program returns values without "
-                "history: differentiate inside it (backward(), grad, value_and_grad), or pass .detach()"
-            )
-        return x.payload
-
-    def _plan(self, leaves: list[Any], structure: Any) -> tuple[Traced, Callable[..., Any]]:
+    def prepare(self, leaves: list[Any], structure: Any, history: tuple[int, ...] | None) -> tuple[Traced, Any]:
         """A trace that serves the call, made if there is none, and its plan."""
-        signature = (structure, *map(_class, leaves))
+        signature = (structure, history, *map(kind, leaves))
         known = self._by_signature.setdefault(signature, [])
         reasons = []
         for traced in reversed(known):
@@ -166,8 +178,11 @@ class Function:
             reasons.append(reason)
         else:
             if self.traces:
-                self.retraces.append(reasons[0] if reasons else "structure, dtypes, ranks or static values differ")
-            traced = Traced(self, leaves, structure)
+                served = [known for known, traces in self._by_signature.items() if traces]
+                reason = reasons[0] if reasons else difference(signature, served)
+                self._check_budget(reason)
+                self.retraces.append(reason)
+            traced = Traced(self, leaves, structure, history)
             known.append(traced)
             self.traces.append(traced)
             env = traced.env(leaves)
@@ -178,6 +193,15 @@ class Function:
             if isinstance(error, OverflowError) or too_large(error):
                 raise allocation_error(self.__name__, error) from error
             raise
+
+    def _check_budget(self, reason: str) -> None:
+        if len(self.traces) < self.max_traces:
+            return
+        raise TraceError(
+            f"{self.__name__} has been traced {len(self.traces)} times, its max_traces, and this call needs another "
+            f"trace: {reason}. Each trace is compiled: pass what varies as an array or as a number that is only "
+            f"computed with, or allow more with function(max_traces=...); explain().retraces lists the reasons so far"
+        )
 
     @property
     def newest(self) -> Traced:
@@ -213,42 +237,29 @@ class Function:
         program = self.newest.program
         return str(self.newest.graph) if program is None else program.source
 
+    @property
+    def newest_plan(self) -> Any:
+        """The plan that was made last for the newest trace; None when it is interpreted or not planned any more."""
+        plans = (plan for traced, plan in reversed(self._by_call.values()) if traced is self.newest)
+        return None if self.newest.program is None else next(plans, None)
+
     def explain(self) -> Explanation:
         """What was traced, rewritten, fused and compiled, as data that prints well."""
         return Explanation(self)
 
-
-def _native_array(x: np.ndarray, position: int) -> np.ndarray:
-    """The array in native byte order; refused if its dtype has no ops."""
-    if x.dtype in SUPPORTED:
-        return x
-    native = x.dtype.newbyteorder("=")
-    if native in SUPPORTED:
-        return x.astype(native)
-    raise DTypeError(
-        f"argument {position} has dtype {x.dtype}; supported are {[d.name for d in SUPPORTED]}: convert it first"
-    )
+    def dump(self, folder: str | Path) -> list[Path]:
+        """Write the newest program, one numbered text file per stage and kernel; see `static.dump.dump`."""
+        return dump(self, folder)
 
 
-def _is_plain(x: Any) -> bool:
-    return type(x) in (np.ndarray, float, int)
-
-
-def _form(x: Any) -> Any:
-    """What of a leaf decides the plan."""
-    if isinstance(x, np.ndarray):
-        return (x.shape, x.dtype)
-    return type(x) if type(x) in (int, float) else (type(x), x)
-
-
-def _class(x: Any) -> Any:
-    """What of a leaf decides the trace."""
-    if isinstance(x, np.ndarray):
-        return (x.dtype, tuple(n == 1 for n in x.shape))
-    return _form(x)
-
-
-def function(target: Callable[..., Any] | None = None, *, fuse: bool = True, interpret: bool = False) -> Any:
+def function(
+    target: Callable[..., Any] | None = None,
+    *,
+    fuse: bool = True,
+    interpret: bool = False,
+    passes: Sequence[Callable[..., Any]] | None = None,
+    max_traces: int = 64,
+) -> Any:
     """Compile a function: traced once per structure of its arguments, then one native call per step.
 
     Parameters
@@ -256,6 +267,13 @@ def function(target: Callable[..., Any] | None = None, *, fuse: bool = True, int
     target : the function; omitted when used as a decorator with options.
     fuse : merge ops into common loops; the bits do not depend on it.
     interpret : run the graph node by node with the eager kernels instead of compiling it.
+    passes : rewrites of the graph, in order; `static.passes.PIPELINE` by default. A pass that is not part of that is
+        checked on the arguments of each call that is traced: it must change no bit.
+    max_traces : how often the function may be traced before a call that needs another trace is refused.
+
+    Raises
+    ------
+    ArgumentError : the target is not callable, or an option is out of range.
 
     Examples
     --------
@@ -266,8 +284,11 @@ def function(target: Callable[..., Any] | None = None, *, fuse: bool = True, int
     >>> f(np.zeros(3, np.float32))
     array([0., 0., 0.], dtype=float32)
     """
+    options: dict[str, Any] = {"fuse": fuse, "interpret": interpret, "passes": passes, "max_traces": max_traces}
     if target is None:
-        return functools.partial(function, fuse=fuse, interpret=interpret)
+        return functools.partial(function, **options)
     if not callable(target):
         raise ArgumentError(f"function() takes a callable, not {type(target).__name__}")
-    return Function(target, fuse=fuse, interpret=interpret)
+    if max_traces < 1 or not all(map(callable, passes or ())):
+        raise ArgumentError("function(): max_traces is at least 1, and passes are functions from a Graph to a Graph")
+    return Function(target, **options)

@@ -20,7 +20,7 @@ from static.outputs import make_allocator
 from static.regions import NeedsRoom
 
 if TYPE_CHECKING:
-    from static.compile import Program, Step
+    from static.program import Program, Step
 
 
 class Plan:
@@ -28,12 +28,14 @@ class Plan:
 
     Attributes
     ----------
-    arena_bytes : size of the memory for temporaries.
+    env : the sizes for which it was made.
+    arena_bytes : size of the memory for temporaries and constants.
+    layout : where the temporaries lie.
     """
 
     def __init__(self, program: Program, env: Mapping[Atom, int]) -> None:
-        self.program, frame = program, program.frame
-        layout = lay_out(program, env)
+        self.program, frame, self.env = program, program.frame, dict(env)
+        self.layout = layout = lay_out(program, env)
         self._shapes = [tuple([layout.values[i] for i in shape]) for shape in frame.inputs]
         self._native = ProgramPlan()
         self._declare([tuple([layout.values[i] for i in shape]) for shape in frame.outputs])

@@ -11,7 +11,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Mapping, Sequence
 from itertools import count
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -21,17 +21,20 @@ from common.dim import Dim, DimScope, Guard, hint
 from common.dtypes import SUPPORTED, number_spec, operand_dtypes
 from common.eager import run
 from common.errors import DTypeError, TraceError
-from common.frames import locate, user_frame
 from common.number import as_array, check_range
 from common.op import REGISTRY, Op, out_specs
 from common.ops.view_set import placed
 from common.shapes import contiguous_strides
 from common.spec import Spec
 from common.tensor import NUMBERS, TensorBase, spec_of
+from static.facts import Facts
 from static.graph import Effect, Graph, Node, Source, Value
 from static.refusals import Refusals
 from static.trace_regions import Region, run_choice, run_loop
 from static.tracer import Tracer
+
+if TYPE_CHECKING:
+    from common.nn.module import Module
 
 
 class Captured(NamedTuple):
@@ -60,6 +63,7 @@ class Trace(Refusals):
     Attributes
     ----------
     name : of the traced function, for messages.
+    facts : what Python objects said.
     captured : sources of the inputs that follow the arguments.
     families : id of a captured tensor -> its views in this trace.
     grads : id -> (tensor, gradient) for tensors whose `.grad` the program has set; a tracer or None.
@@ -74,7 +78,7 @@ class Trace(Refusals):
     inlines = True
 
     def __init__(self, name: str) -> None:
-        self.name = name
+        self.name, self.facts = name, Facts()
         self.top: list[Node] = []
         self.nodes = self.top
         self.regions: list[Region] = []
@@ -125,6 +129,16 @@ class Trace(Refusals):
         self.inputs.append(node.outputs[0])
         return node.outputs[0]
 
+    def cotangent(self, x: Tracer) -> Value:
+        """A new input for the cotangent of a result, which exists only when a backward pass runs."""
+        return self._input(Spec(x.shape, x.dtype), self._source(), f"cotangent{len(self.inputs)}")
+
+    def original(self, x: TensorBase) -> Value:
+        """The input that stands for an argument or a captured tensor, as it was before the program wrote to it."""
+        if isinstance(x, Tracer):
+            return next(value for tracer, value in self._arguments if tracer is x)
+        return self._original[id(x)]
+
     def constant(self, value: Any) -> Value:
         """A weak 0-d constant: a number or a symbolic size."""
         spec = number_spec(hint(value))
@@ -165,12 +179,13 @@ class Trace(Refusals):
             out.append(x)
         return tuple(out)
 
-    def _source(self) -> Source:
-        return locate(*user_frame(3))
-
     def wrap(self, value: Value) -> Tracer:
         """A tracer without history."""
         return Tracer(value, self)
+
+    def note_module(self, module: Module) -> None:
+        """Note that the program has called a module: it relies on its attributes."""
+        self.facts.note_module(module)
 
     def note_alias(self, alias: Tracer, x: Any) -> None:
         """Refuse writes to `x` and `alias`, which show one memory in the eager engine, while both live."""
@@ -209,6 +224,8 @@ class Trace(Refusals):
         name = f"{getattr(source.owner, 'name', None) or source.kind}.{len(self.captured)}"
         value = self._input(Spec(array.shape, array.dtype), self._source(), name)
         self.captured.append(source)
+        if source.kind == "tensor":
+            self.facts.note_tensor(source.owner)
         self._arrays.append((source, array))
         self._values[id(owner)] = self._original[id(owner)] = value
         self._owners[id(owner)] = owner

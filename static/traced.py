@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -11,18 +12,21 @@ import numpy as np
 from common import mode
 from common import tensor as tensors
 from common.autograd import mutation, tape
-from common.dim import Dim
+from common.dim import Dim, resolve
 from common.leaf import Buffer
+from common.nn.module import Module
 from common.tensor import TensorBase
 from common.tree import LEAF, flatten, unflatten
-from static.interpreter import interpret
+from static.bridge import Call, CompiledOp, record_gradients
+from static.interpreter import Interpreted
+from static.parity import check_parity
 from static.passes import run_passes
 from static.regions import FIRST_ROOM, NeedsRoom, rooms
 from static.trace import Trace
 from static.verify import verify
 
 if TYPE_CHECKING:
-    from static.graph import Graph
+    from static.graph import Graph, Value
     from static.jit import Function
 
 
@@ -34,12 +38,15 @@ class Traced:
     trace : guards, captured inputs, assumptions.
     raw, graph : before and after the passes.
     program : the compiled program, None when interpreted.
+    op : of the nodes that its calls make on the caller's tape; None if they make none.
+    watches : whether there are facts whose changes are not counted.
+    checked : the number of `mode.changes` for which all facts hold.
     positions : which of the call's leaves are inputs of the graph.
     seconds : phase -> seconds that it took.
     """
 
-    def __init__(self, owner: Function, leaves: Sequence[Any], structure: Any) -> None:
-        start = perf_counter()
+    def __init__(self, owner: Function, leaves: Sequence[Any], structure: Any, history: tuple[int, ...] | None) -> None:
+        start, first = perf_counter(), tape.next_number()
         self.positions = [i for i, x in enumerate(leaves) if is_data(x)]
         self.arrays = [(p, i) for p, i in enumerate(self.positions) if isinstance(leaves[i], np.ndarray)]
         self.trace = trace = Trace(owner.__name__)
@@ -48,28 +55,52 @@ class Traced:
                 arguments = list(leaves)
                 for i in self.positions:
                     arguments[i] = trace.argument(i, leaves[i], owner.home)
+                for i in history or ():
+                    arguments[i]._requires_grad = True
+                for x in leaves:
+                    if isinstance(x, Module):
+                        trace.note_module(x)
                 args, kwargs = unflatten(structure, arguments)
                 result, self.out_structure = flatten(owner.target(*args, **kwargs))
                 # what is not traced, such as a string, is returned as it was when traced; a size by guard
                 result = [int(x) if isinstance(x, Dim) else x for x in result]
                 self.results = [None if _is_traced(x) else x for x in result]
-                outputs = [trace.payload(x) for x in result if _is_traced(x)]
+                returned = [x for x in result if _is_traced(x)]
+                outputs = [trace.payload(x) for x in returned]
+                recorded = None
+                if history is not None:
+                    recorded = record_gradients(trace, returned, [arguments[i] for i in history], first)
         finally:
             trace.check_state()
         self.returned = len(outputs)
         self.shape_of_result = _common_case(self.out_structure, self.returned)
         self.raw, self.grad_targets, self.cleared = trace.finish(outputs)
+        results = len(self.raw.outputs)
+        late = set() if recorded is None else {value.key for value in recorded.cotangents}
+        if recorded is not None:
+            self.raw.outputs = [*self.raw.outputs, *(g for g in recorded.gradients if g is not None)]
+        trace.facts.finish()
+        self.checked = mode.changes
+        self.watches = bool(trace.assumed or trace.facts.uncounted)
         verify(self.raw, "tracing")
         self.seconds = {"trace": perf_counter() - start}
         start = perf_counter()
-        self.graph, self.passes = run_passes(self.raw)
+        self.rooms = dict.fromkeys(rooms(self.raw), FIRST_ROOM)
+        env = self.env(leaves)
+        given = iter([*(leaves[i] for i in self.positions), *(source.payload for source in trace.captured)])
+        arrays = [_ones(value, env) if value.key in late else next(given) for value in self.raw.inputs]
+        self.graph, self.passes = run_passes(self.raw, owner.passes, partial(check_parity, arrays=arrays, env=env))
         self.seconds["passes"] = perf_counter() - start
         start = perf_counter()
-        self.program = None if owner.options["interpret"] else _compile(self.graph, owner.options["fuse"])
-        self.seconds["compile"] = perf_counter() - start
-        inputs = self.raw.inputs[len(self.positions) :]
+        compiler = None if owner.interpret else partial(_compile, fuse=owner.fuse)
+        self.op: CompiledOp | None = None
+        if recorded is not None:
+            self.op = CompiledOp(owner.__name__, self.graph, results, recorded, compiler)
+            self.graph = self.op.halves.forward
+        self.program = None if compiler is None else compiler(self.graph)
+        self.seconds["lower"] = perf_counter() - start
+        inputs = [value for value in self.raw.inputs if value.key not in late][len(self.positions) :]
         written = {effect.state.key for effect in self.raw.effects}
-        self.rooms = dict.fromkeys(rooms(self.graph), FIRST_ROOM)
         self.captured = list(zip(inputs, trace.captured, strict=True))
         self.name, self.written_at = owner.__name__, -1
         # a captured tensor is asked for its data itself: one step less at each call
@@ -77,6 +108,7 @@ class Traced:
         self.writes = [source for value, source in self.captured if value.key in written]
         arguments_of = zip(self.raw.inputs, self.positions)
         self.written_leaves = [i for value, i in arguments_of if value.key in written]
+        self._written_inputs = [i for i, value in enumerate(self.graph.inputs) if value.key in written]
         if self.writes:
             mutation.programs.add(self)
 
@@ -102,8 +134,20 @@ class Traced:
                 return f"sizes do not fulfil {guard}"
         return self.state_objection()
 
+    def facts_objection(self) -> str | None:
+        """What of the facts on which the trace relies is different now; None if all hold."""
+        if self.checked == mode.changes and not self.trace.facts.uncounted:
+            return None
+        reason = self.trace.facts.objection()
+        if reason is None:
+            self.checked = mode.changes
+        return reason
+
     def state_objection(self) -> str | None:
         """Why captured state does not fit the trace any more; None if it does."""
+        reason = self.facts_objection()
+        if reason is not None:
+            return reason
         for x, was_none in self.trace.assumed.values():
             if (x._grad is None) is not was_none:
                 return f"the gradient of a tensor of shape {tuple(x.shape)} {'is set' if was_none else 'is None'} now"
@@ -115,23 +159,35 @@ class Traced:
 
     def plan(self, env: Mapping[Any, int]) -> Callable[..., Any]:
         """The program for concrete sizes."""
-        if self.program is None:
-            return lambda *arrays: interpret(self.graph, [np.asarray(x) for x in arrays], env)
-        return self.program.plan(env)
+        return Interpreted(self.graph, env) if self.program is None else self.program.plan(env)
 
-    def watched(self, leaves: Sequence[Any]) -> Callable[..., Any]:
+    def watched(self, leaves: Sequence[Any]) -> Interpreted:
         """The program as it was traced, for the sizes of a call, which looks for results that are not finite."""
-        from static.anomaly import run_watched
+        from static.anomaly import Watched
 
-        env = self.env(leaves)
-        return lambda *arrays: run_watched(self.raw, [np.asarray(x) for x in arrays], env, self.name)
+        return Watched(self.raw if self.op is None else self.graph, self.env(leaves), self.name)
 
-    def run(self, plan: Callable[..., Any], arrays: Sequence[Any], as_tensors: bool) -> Any:
-        """Run a plan on the arguments' arrays."""
-        return self.finish(plan(*arrays, *[x.payload for x in self.state]), as_tensors)
+    def run(self, plan: Any, arrays: Sequence[Any], as_tensors: bool, arguments: Sequence[TensorBase]) -> Any:
+        """Run a plan on the arguments' arrays; `arguments` are the tensors among them to differentiate."""
+        inputs = [*arrays, *[x.payload for x in self.state]]
+        if self.op is None:
+            return self.finish(plan(*inputs), as_tensors)
+        before = inputs.copy()
+        for i in self._written_inputs:
+            before[i] = np.array(inputs[i])
+        outputs = plan(*inputs)
+        tensors = [state_tensor(x) for x in outputs[: self.returned]]
+        result = self.finish(outputs, True, tensors)
+        self.op.connect(tensors, arguments, Call(tuple(before), plan.env), outputs)
+        return result
 
-    def finish(self, outputs: list[np.ndarray], as_tensors: bool) -> Any:
-        """Carry out what concerns Python objects after the program has run, and give its result its structure."""
+    def finish(self, outputs: list[np.ndarray], as_tensors: bool, tensors: Sequence[Any] | None = None) -> Any:
+        """Carry out what concerns Python objects after the program has run, and give its result its structure.
+
+        Parameters
+        ----------
+        tensors : of the returned arrays, where they are made already.
+        """
         if self.writes:
             self.written_at = tape.last_write = tape.next_number()
         for x in self.cleared:
@@ -139,7 +195,7 @@ class Traced:
         returned = self.returned
         for x, array in zip(self.grad_targets, outputs[returned:]):
             x._grad = state_tensor(array)
-        values = list(map(state_tensor, outputs[:returned])) if as_tensors else outputs
+        values = tensors or (list(map(state_tensor, outputs[:returned])) if as_tensors else outputs)
         if self.shape_of_result == "one":
             return values[0]
         if self.shape_of_result == "tuple":
@@ -160,6 +216,10 @@ def is_data(x: Any) -> bool:
     return isinstance(x, np.ndarray) or type(x) in (int, float)
 
 
+def _ones(value: Value, env: Mapping[Any, int]) -> np.ndarray:
+    return np.ones(resolve(tuple(value.shape), env), value.dtype)
+
+
 def _is_traced(x: Any) -> bool:
     return isinstance(x, TensorBase)
 
@@ -170,6 +230,6 @@ def state_tensor(array: np.ndarray) -> TensorBase:
 
 
 def _compile(graph: Graph, fuse: bool) -> Any:
-    from static.compile import compile_graph
+    from static.program import compile_graph
 
     return compile_graph(graph, fuse=fuse)

@@ -20,7 +20,7 @@ from common.native.primitives import convert, evaluate
 from common.numerics import BLOCK, LANES
 
 if TYPE_CHECKING:
-    from static.compile import Program
+    from static.program import Program
 
 
 def run_unjitted(program: Program, env: Mapping[Atom, int], arrays: Sequence[np.ndarray]) -> list[np.ndarray]:

@@ -81,6 +81,8 @@ NAMED_OPS = {
     "static/passes/save_residuals.py": "what a product costs; that of other ops follows from their elements",
     "static/trace.py": "operands are cast by `to`; numbers are constants",
     "static/interpreter.py": "constants have no operands and no kernel",
+    "static/bridge.py": "constants are numbers",
+    "static/peers.py": "what other libraries call ops",
     "static/unjitted.py": "names of kernel functions, which are those of their ops",
     "static/lowering/build.py": "kinds of reductions; how a spread, a selection and a position are read",
     "static/lowering/columns.py": "kinds of reductions and what joins their parts",

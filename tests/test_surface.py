@@ -20,11 +20,15 @@ ENGINES = (dynamic, static)
 ROOT = Path(__file__).resolve().parent.parent
 
 
+ONLY_STATIC = {"compare", "compile", "debug", "nan_watch"}
+"""What a define-by-run engine has no use for."""
+
+
 def public(module: str) -> tuple[dict[str, object], dict[str, object]]:
     found = []
     for engine in ENGINES:
         space = importlib.import_module(engine.__name__ + module)
-        found.append({name: getattr(space, name) for name in space.__all__})
+        found.append({name: getattr(space, name) for name in space.__all__ if name not in ONLY_STATIC})
     return found[0], found[1]
 
 

@@ -137,6 +137,9 @@ def needed(node: Node) -> Iterator[tuple[int, np.ndarray]]:
     if op.kind == "function":
         yield from ((i, x.payload) for i, x in enumerate(saved) if x is not None and isinstance(x.payload, np.ndarray))
         return
+    if op.kind == "compiled":
+        yield from ((i, x) for i, x in enumerate(saved) if isinstance(x, np.ndarray))
+        return
     for position in positions_read(op, op.rules, tuple([edge is not None for edge in node.edges])):
         x = saved[position]
         if isinstance(x, np.ndarray):

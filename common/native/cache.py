@@ -124,6 +124,28 @@ def prune(folder: Path, limit: int = LIMIT_BYTES) -> None:
         total -= size
 
 
+class Usage(NamedTuple):
+    """How much is kept: entries and bytes."""
+
+    entries: int
+    nbytes: int
+
+
+def usage() -> Usage:
+    """Count what the cache holds; nothing if there is none."""
+    sizes = [path.stat().st_size for path in directory().glob("*" + SUFFIX)]
+    return Usage(len(sizes), sum(sizes))
+
+
+def clear() -> Usage:
+    """Remove all entries and temporary files and return what the entries were; other files are left alone."""
+    held = usage()
+    for suffix in (SUFFIX, ".tmp"):
+        for path in directory().glob("*" + suffix):
+            _remove(path)
+    return held
+
+
 def _touch(path: Path) -> None:
     """Mark an entry as used, at most once a day: the order of removal needs no more."""
     with contextlib.suppress(OSError):

@@ -16,8 +16,9 @@ import sys
 import threading
 from collections.abc import Callable
 from functools import cache
+from time import perf_counter
 from types import FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,7 +27,16 @@ from common.native import engine, image
 from common.native.fingerprint import fingerprint, global_names
 from common.native.stamp import hashed_files, stamp, version_file
 
+
+class Origin(NamedTuple):
+    """Where the machine code of a kernel came from in this process, "compiled" or "disk", and the seconds it took."""
+
+    place: str
+    seconds: float
+
+
 _addresses: dict[str, int] = {}
+_origins: dict[str, Origin] = {}
 _providers: list[Callable[[str], Any]] = []
 _foreign: dict[str, str] = {}
 _lock = threading.RLock()
@@ -82,6 +92,11 @@ def compile_kernel(source: str, name: str) -> int:
             if address is None:
                 address = _addresses[source] = _get(source, name)
     return address
+
+
+def origin(source: str) -> Origin | None:
+    """Return where the machine code of a kernel came from; None if it has not been asked for yet."""
+    return _origins.get(source)
 
 
 def load_ir(text: str, symbol: str) -> int:
@@ -149,12 +164,16 @@ def _numba_version() -> str:
 
 
 def _get(source: str, name: str) -> int:
+    start = perf_counter()
     key = make_key(source)
     entry = disk.read(key)
+    place = "compiled" if entry is None else "disk"
     if entry is None:
         entry = _compile(source, name, f"twingrad_{key[:32]}")
         disk.write(key, entry)
-    return engine.load(entry.code, entry.symbol, entry.externals)
+    address = engine.load(entry.code, entry.symbol, entry.externals)
+    _origins[source] = Origin(place, perf_counter() - start)
+    return address
 
 
 def _compile(source: str, name: str, symbol: str) -> disk.Entry:

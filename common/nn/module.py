@@ -59,6 +59,8 @@ class Module(Stateful, Hookable):
         """Run `forward` between the hooks; arrays among the arguments become tensors."""
         if kwargs:
             kwargs = {name: lift(x) for name, x in kwargs.items()}
+        if mode.tracing and (trace := mode.current_trace()) is not None:
+            trace.note_module(self)
         if mode.tracing or self._hooks is not None or of_all:
             with scopes.inside(self):
                 return call_with_hooks(self, self._hooks, tuple(map(lift, args)), kwargs)
@@ -68,6 +70,7 @@ class Module(Stateful, Hookable):
         tables = self.__dict__
         if "_modules" not in tables:
             raise AttributeError(f"cannot assign {name!r} before Module.__init__() call")
+        mode.note_change()
         for kind, table in ((Parameter, "_parameters"), (Module, "_modules"), (Buffer, "_buffers")):
             if isinstance(value, kind):
                 for other in _TABLES:
@@ -92,6 +95,7 @@ class Module(Stateful, Hookable):
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __delattr__(self, name: str) -> None:
+        mode.note_change()
         for table in _TABLES:
             if name in self.__dict__[table]:
                 del self.__dict__[table][name]

@@ -23,11 +23,13 @@ class Temporary:
 
     Attributes
     ----------
+    name : "t" and the buffer's id, "scratch", or "regions".
     first, last : steps of the first and last use.
     size : index of the bytes, or of rows and columns of `columns`.
     block : the step whose regions it is for; their layout says how large it is.
     """
 
+    name: str
     first: int
     last: int
     size: tuple[int, ...]
@@ -110,9 +112,10 @@ def make_frame(work: Work, calls: Sequence[tuple[Sequence[Buffer | Scratch], Seq
 
 def _temporary(frame: Frame, thing: Buffer | Scratch, index: int) -> Temporary:
     if isinstance(thing, Scratch) and thing.nbytes is None:
-        return Temporary(index, index, (), block=index)
+        return Temporary("regions", index, index, (), block=index)
     if isinstance(thing, Scratch) and isinstance(thing.nbytes, ColumnScratch):
         sizes = (frame.size(thing.nbytes.rows), frame.size(thing.nbytes.columns))
-        return Temporary(index, index, sizes, thing.nbytes)
+        return Temporary("scratch", index, index, sizes, thing.nbytes)
     nbytes = numel(thing.shape) * thing.dtype.itemsize if isinstance(thing, Buffer) else thing.nbytes
-    return Temporary(index, index, (frame.size(nbytes),))
+    name = f"t{thing.id}" if isinstance(thing, Buffer) else "scratch"
+    return Temporary(name, index, index, (frame.size(nbytes),))

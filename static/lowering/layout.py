@@ -11,7 +11,7 @@ from common.spec import numel
 from static.lowering.arena import ALIGNMENT, place
 
 if TYPE_CHECKING:
-    from static.compile import Program, Step
+    from static.program import Program, Step
 
 
 @dataclass(slots=True)
@@ -37,13 +37,14 @@ class Layout:
     Attributes
     ----------
     values : what the sizes of its frame are.
-    offsets : of its temporaries.
+    offsets, nbytes : of its temporaries.
     blocks : step -> memory of its regions.
     total : bytes.
     """
 
     values: list[int]
     offsets: list[int]
+    nbytes: list[int]
     blocks: dict[int, Block]
     total: int
 
@@ -61,7 +62,7 @@ def lay_out(program: Program, env: Mapping[Atom, int]) -> Layout:
             nbytes = values[t.size[0]] if t.columns is None else t.columns.nbytes(*(values[i] for i in t.size))
         lives.append((t.first, t.last, nbytes))
     offsets, total = place(lives)
-    return Layout(values, offsets, blocks, total)
+    return Layout(values, offsets, [size for _, _, size in lives], blocks, total)
 
 
 def _block(step: Step, env: Mapping[Atom, int]) -> Block:

@@ -1,12 +1,13 @@
 """Rewrites of a graph that keep every bit. A pass is a function ``Graph -> Graph`` in a file of its own.
 
 Adding one: write ``static/passes/verb_noun.py`` with a function of that name whose docstring's first line states
-the rewrite, and name it in `PIPELINE`. The graph is verified after each pass that changed it.
+the rewrite, and name it in `PIPELINE`. The graph is verified after each pass that changed it. A user's own passes are
+given to `static.function`, ``function(passes=(*PIPELINE, mine))``, and also checked for parity (`static.parity`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from time import perf_counter
 from typing import NamedTuple
 
@@ -35,23 +36,34 @@ class PassReport(NamedTuple):
     seconds: float
 
 
-def run_passes(graph: Graph, pipeline: tuple[Pass, ...] | None = None) -> tuple[Graph, list[PassReport]]:
+def run_passes(
+    graph: Graph, pipeline: Iterable[Pass] | None = None, check: Callable[[Graph, Graph, str], None] | None = None
+) -> tuple[Graph, list[PassReport]]:
     """Apply passes in order, in regions too, and verify the graph after each that changed it.
+
+    Parameters
+    ----------
+    check : called with the graph before, after, and the name of each pass that is not one of this package.
 
     Raises
     ------
     CompileError : a pass left an inconsistent graph; the message names it.
     """
     reports = []
-    if pipeline is None:
-        pipeline = (*PIPELINE, *REGIONS) if any(node.regions for node in graph.nodes) else PIPELINE
-    for rewrite in pipeline:
+    for rewrite in default_pipeline(graph) if pipeline is None else pipeline:
         given, start = graph, perf_counter()
         graph = _inside(rewrite(given), rewrite)
         if graph is not given:
             verify(graph, rewrite.__name__)
+            if check is not None and rewrite not in PIPELINE + REGIONS:
+                check(given, graph, rewrite.__name__)
         reports.append(PassReport(rewrite.__name__, len(given.nodes), len(graph.nodes), perf_counter() - start))
     return graph, reports
+
+
+def default_pipeline(graph: Graph) -> tuple[Pass, ...]:
+    """The passes for a graph: those of regions only where there are some."""
+    return (*PIPELINE, *REGIONS) if any(node.regions for node in graph.nodes) else PIPELINE
 
 
 def _inside(graph: Graph, rewrite: Pass) -> Graph:

@@ -9,6 +9,7 @@ import pytest
 from benchmarks import __main__ as command
 from benchmarks import bits, measure, report, run, store
 from benchmarks.bootstrap import ROOT
+from common.native import cache
 
 
 def benchmarks(*arguments):
@@ -47,6 +48,17 @@ def test_unknown_workload_is_an_error():
     assert done.returncode == 2
     assert "no workload's name contains 'nonsense'" in done.stderr
     assert done.stdout == ""
+
+
+def test_cache_is_shown_and_emptied(tmp_path, monkeypatch):
+    monkeypatch.setenv("TWINGRAD_CACHE", str(tmp_path))
+    (tmp_path / "notes.txt").write_text("not an entry")
+    for key in ("ab" * 32, "cd" * 32):
+        cache.write(key, cache.Entry("symbol", (), b"code" * 1000))
+    assert f"{tmp_path}: 2 kernels, 0.0 MiB of at most 512 MiB" in benchmarks("cache").stdout
+    assert "2 kernels, 0.0 MiB removed" in benchmarks("cache", "--clear").stdout
+    assert cache.usage() == (0, 0)
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 
 
 @pytest.fixture

@@ -21,11 +21,11 @@ class NoInterpreter:
     """Context manager: a graph that would be interpreted fails the test."""
 
     def __enter__(self) -> None:
-        self.saved = interpreter._run_node
-        interpreter._run_node = _refuse
+        self.saved = interpreter.run_node
+        interpreter.run_node = _refuse
 
     def __exit__(self, *exc: object) -> None:
-        interpreter._run_node = self.saved
+        interpreter.run_node = self.saved
 
 
 def _refuse(*args: Any, **kwargs: Any) -> Any:

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from common import mode
 from common.numerics import BLOCK
 from common.ops import arithmetic, compare, product, reduce, view
-from static.compile import compile_graph
 from static.graph import Effect, Graph
 from static.interpreter import interpret
 from static.jit import function
+from static.program import compile_graph
 from static.trace import Trace
 from static.unjitted import run_unjitted
 from tests.bits import assert_all_same_bits

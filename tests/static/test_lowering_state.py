@@ -9,7 +9,7 @@ from common import leaf, tensor
 from common.errors import ArgumentError, CompileError, IndexRangeError, ShapeError
 from common.leaf import Buffer, Parameter
 from common.ops import arithmetic, index, reduce, transcendental, view
-from static import compile as static_compile
+from static import program as static_program
 from static.graph import Effect, Graph, Node
 from static.jit import function
 from static.trace import Trace
@@ -32,7 +32,7 @@ def plan_of(program, arrays, states):
         outputs, new = program(*values)
     effects = [Effect(s, v) for s, v in zip(values[len(values) - states :], new, strict=True)]
     env = {("in", i, axis): n for i, x in enumerate(arrays) for axis, n in enumerate(x.shape)}
-    return static_compile.compile_graph(Graph(values, trace.nodes, outputs, effects)).plan(env)
+    return static_program.compile_graph(Graph(values, trace.nodes, outputs, effects)).plan(env)
 
 
 def test_state_is_updated_in_place():
@@ -184,7 +184,7 @@ def test_what_does_not_fit_the_plan_is_refused():
 def test_new_sizes_compile_nothing(monkeypatch):
     compiled = function(lambda x, w: reduce.sum(transcendental.exp(x * w), 1))
     compiled(floats(5, 6), floats(6))
-    monkeypatch.setattr(static_compile, "compile_kernel", None)
+    monkeypatch.setattr(static_program, "compile_kernel", None)
     for rows, columns in ((7, 9), (0, 3), (2000, 1)):
         if columns > 1:
             assert compiled(floats(rows, columns), floats(columns)).shape == (rows,)
@@ -196,7 +196,7 @@ def test_a_node_without_a_kernel_is_named():
     x = trace.argument(0, floats(3), ("here.py", 3, "program")).payload
     node = Node(1, _NoKernel, (x,), {}, (x.spec,), ("here.py", 12, "program"))
     with pytest.raises(CompileError, match=r"mystery at here\.py:12"):
-        static_compile.compile_graph(Graph([x], [x.node, node], [node.outputs[0]], []))
+        static_program.compile_graph(Graph([x], [x.node, node], [node.outputs[0]], []))
 
 
 class _NoKernel:

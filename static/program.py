@@ -26,8 +26,6 @@ from static.lowering.stack import runs, stack
 from static.lowering.values import Work
 from static.plan import Plan
 
-SHOWN_REASONS = 6
-
 
 @dataclass(eq=False, slots=True)
 class Step:
@@ -169,26 +167,6 @@ class Program:
             outs = [_buffer_name(b.storage) for item in group.items for b in item.results if b.id in self.escaping]
             texts.append(f"({', '.join(reads)}) -> {', '.join(outs)}")
         return step.name + "; ".join(texts)
-
-    def explain_lines(self) -> list[str]:
-        """What became one kernel, and why other nodes did not join."""
-        distinct = len({step.source for step in self.all_steps()})
-        count = len({step.groups[0].id for step in self.steps})
-        lines = [f"{count} kernels for {len(self.work.items)} operations, {distinct} distinct"]
-        shared = {step.groups[0].id: len(step.groups) for step in self.steps}
-        regions = {step.groups[0].id: step.regions for step in self.steps}
-        for group in self.groups:
-            lines.append(f"  {describe(group)}")
-            for name, region in regions.get(group.id, {}).items():
-                lines += [f"    {name}:", *(f"      {line}" for line in region.explain_lines())]
-            if (others := shared.get(group.id, 1) - 1) > 0:
-                lines.append(f"    one pass with the next {others}: they are equal and independent")
-            refused = [
-                f"    not with {there.node.name} (%{there.node.id}) for {here.node.name}: {reason}"
-                for here, there, reason in group.why_not
-            ]
-            lines += list(dict.fromkeys(refused))[:SHOWN_REASONS]
-        return lines
 
 
 def describe(group: Group) -> str:

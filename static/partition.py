@@ -1,0 +1,149 @@
+"""A program with its gradients, cut in two: what a call computes, and what only a backward pass needs.
+
+What the backward half needs of the forward one is either kept or computed again. Which of the two is a minimum cut
+between what has to be kept (results of products, reductions, random draws) and where the gradients use it: the weight
+of a value is its bytes, and nothing that exists anyway, an argument or a result. Only ops that cost about as much as a
+load are computed again, so a cut never trades memory for time. Arithmetic is strict: computing again changes no bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import prod
+from typing import NamedTuple
+
+from common.dim import hint
+from static.graph import Graph, Node, Value
+
+Key = tuple[int, int]
+
+SOURCE, SINK = "source", "sink"
+
+
+class Halves(NamedTuple):
+    """The two programs.
+
+    Attributes
+    ----------
+    forward : its outputs are the results, then values that are kept for the backward half only.
+    backward : its inputs are `kept`, then the cotangents; its outputs the gradients.
+    kept : what the backward half takes, as values of the forward one: inputs, results, and further outputs.
+    """
+
+    forward: Graph
+    backward: Graph
+    kept: list[Value]
+
+
+def split(joint: Graph, results: int, cotangents: Sequence[Value]) -> Halves:
+    """Cut a graph whose outputs are results and then gradients.
+
+    Parameters
+    ----------
+    results : how many outputs are results; effects belong to the forward half.
+    cotangents : those of the inputs that only exist once a backward pass runs.
+    """
+    gradients = joint.outputs[results:]
+    given = {value.key for value in cotangents}
+    late = _reached(joint, given)
+    needed = _ancestors(joint, [value for value in gradients if value.key in late])
+    cut = _minimum_cut(joint, results, [node for node in joint.nodes if node.id in needed], late, gradients)
+    own = _ancestors(joint, gradients, {value.key for value in cut} | given)
+    body = [node for node in joint.nodes if node.id in own and node.op is not None]
+    used = {value.key for node in body for value in node.values} | {value.key for value in gradients}
+    kept = [value for value in cut if value.key in used]
+    backward = _program([*kept, *cotangents], body, gradients)
+    shown = {value.key for value in joint.outputs[:results]}
+    written = {effect.state.key for effect in joint.effects}
+    extra = [v for v in kept if v.key not in shown and (v.node.op is not None or v.key in written)]
+    forward = _forward(joint, [*joint.outputs[:results], *extra], given)
+    return Halves(forward, backward, kept)
+
+
+def copied(graph: Graph, outputs: list[Value]) -> Graph:
+    """The part of a graph that computes some of its values, without effects."""
+    alive = _ancestors(graph, outputs)
+    return _program(graph.inputs, [n for n in graph.nodes if n.op is not None and n.id in alive], outputs)
+
+
+def _forward(joint: Graph, outputs: list[Value], given: set[Key]) -> Graph:
+    inputs = [value for value in joint.inputs if value.key not in given]
+    alive = _ancestors(joint, [*outputs, *inputs, *(effect.value for effect in joint.effects)])
+    return Graph(inputs, [node for node in joint.nodes if node.id in alive], outputs, joint.effects)
+
+
+def _reached(graph: Graph, start: set[Key]) -> set[Key]:
+    """The values that depend on some of `start`, these included."""
+    late = set(start)
+    for node in graph.nodes:
+        if any(value.key in late for value in node.values):
+            late.update(value.key for value in node.outputs)
+    return late
+
+
+def _ancestors(graph: Graph, values: Iterable[Value], stop: Iterable[Key] = ()) -> set[int]:
+    """Ids of the nodes from which values follow, their own included; not further than the values in `stop`."""
+    ends = set(stop)
+    wanted = {value.key for value in values}
+    found: set[int] = set()
+    for node in reversed(graph.nodes):
+        if any(value.key in wanted and value.key not in ends for value in node.outputs):
+            found.add(node.id)
+            wanted.update(value.key for value in node.values)
+    return found
+
+
+def _minimum_cut(
+    joint: Graph, results: int, needed: list[Node], late: set[Key], gradients: Sequence[Value]
+) -> list[Value]:
+    """The values to keep, in program order."""
+    import networkx as nx
+
+    written = {effect.state.key for effect in joint.effects}
+    free = {value.key for value in joint.outputs[:results]} | {v.key for v in joint.inputs if v.key not in written}
+    uses = [v for node in needed if node.outputs[0].key in late for v in node.values if v.key not in late]
+    uses += [value for value in gradients if value.key not in late]
+    early = _ancestors(joint, uses)
+    # Edges lead from uses to makers, so that of several least cuts the one nearest to the uses is found.
+    flow = nx.DiGraph()
+    flow.add_nodes_from((SOURCE, SINK))
+    for node in joint.nodes:
+        if node.id not in early:
+            continue
+        for value in node.outputs:
+            weight = 0 if value.key in free else _nbytes(value)
+            flow.add_edge((value.key, "used"), (value.key, "made"), capacity=weight)
+            if not _is_cheap(node):
+                flow.add_edge((value.key, "made"), SINK)
+            for operand in node.values if _is_cheap(node) else ():
+                flow.add_edge((value.key, "made"), (operand.key, "used"))
+    flow.add_edges_from((SOURCE, (value.key, "used")) for value in uses)
+    _, (near, _) = nx.minimum_cut(flow, SOURCE, SINK)
+    values = (value for node in joint.nodes if node.id in early for value in node.outputs)
+    return [v for v in values if (v.key, "used") in near and (v.key, "made") not in near]
+
+
+def _is_cheap(node: Node) -> bool:
+    """Whether a node may be computed again: a view, a constant, or an elementwise op that costs about a load."""
+    return node.op is not None and (node.op.kind in ("elementwise", "view") or not node.operands) and not node.op.costly
+
+
+def _nbytes(value: Value) -> int:
+    return int(prod(hint(n) for n in value.shape)) * value.dtype.itemsize
+
+
+def _program(inputs: Sequence[Value], body: Iterable[Node], outputs: Sequence[Value]) -> Graph:
+    """A graph of its own, with new numbers, in which `inputs` are inputs."""
+    new: dict[Key, Value] = {}
+    nodes: list[Node] = []
+    for i, value in enumerate(inputs):
+        nodes.append(Node(i, None, (), {"name": f"kept{i}"}, (value.spec,), value.node.source))
+        new[value.key] = nodes[-1].outputs[0]
+    count = len(nodes)
+    for node in body:
+        operands = tuple(new[x.key] if type(x) is Value else x for x in node.operands)
+        specs = [value.spec for value in node.outputs]
+        nodes.append(Node(len(nodes), node.op, operands, node.attrs, specs, node.source, node.scope))
+        for old, value in zip(node.outputs, nodes[-1].outputs, strict=True):
+            new.setdefault(old.key, value)
+    return Graph([node.outputs[0] for node in nodes[:count]], nodes, [new[v.key] for v in outputs], [])

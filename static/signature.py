@@ -1,0 +1,79 @@
+"""What of a call's arguments decides which trace and which plan may serve it, and how two calls differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from common.dtypes import SUPPORTED
+from common.errors import DTypeError
+
+Signature = tuple[Any, ...]
+"""The arguments' structure, the positions of those that are differentiated (None if none can be), `kind` of each."""
+
+
+def kind(x: Any) -> Any:
+    """What of a leaf decides the trace: an array's dtype and which sizes are 1, a number's type, else the value."""
+    if isinstance(x, np.ndarray):
+        return (x.dtype, tuple(n == 1 for n in x.shape))
+    return form(x)
+
+
+def form(x: Any) -> Any:
+    """What of a leaf decides the plan: an array's dtype and shape, a number's type, else the value."""
+    if isinstance(x, np.ndarray):
+        return (x.shape, x.dtype)
+    return type(x) if type(x) in (int, float) else (type(x), x)
+
+
+def is_plain(x: Any) -> bool:
+    """Whether the native call checks an argument itself: an array or a number."""
+    return type(x) in (np.ndarray, float, int)
+
+
+def native_array(x: np.ndarray, position: int) -> np.ndarray:
+    """The array in native byte order.
+
+    Raises
+    ------
+    DTypeError : no op takes the dtype.
+    """
+    if x.dtype in SUPPORTED:
+        return x
+    native = x.dtype.newbyteorder("=")
+    if native in SUPPORTED:
+        return x.astype(native)
+    raise DTypeError(
+        f"argument {position} has dtype {x.dtype}; supported are {[d.name for d in SUPPORTED]}: convert it first"
+    )
+
+
+def difference(now: Signature, known: Iterable[Signature]) -> str:
+    """How a signature differs from the nearest of the known ones, in words."""
+    told = [_difference(now, before) for before in known if before != now]
+    return min(told, default=(0, "nothing"))[1]
+
+
+def _difference(now: Signature, before: Signature) -> tuple[int, str]:
+    """In how many leaves two signatures differ, and how."""
+    if now[0] != before[0]:
+        return max(len(now), len(before)), f"the arguments are nested as {now[0]}, before as {before[0]}"
+    pairs = enumerate(zip(now[2:], before[2:], strict=True))
+    told = [] if now[1] == before[1] else [f"{_asked(now[1])} now, before {_asked(before[1])}"]
+    told += [f"argument {i} is {_text(a)}, before {_text(b)}" for i, (a, b) in pairs if a != b]
+    return len(told), "; ".join(told)
+
+
+def _asked(history: tuple[int, ...] | None) -> str:
+    return f"gradients are recorded, for arguments {list(history)}," if history is not None else "none are recorded"
+
+
+def _text(leaf: Any) -> str:
+    if isinstance(leaf, type):
+        return f"a number of type {leaf.__name__}"
+    first, second = leaf
+    if isinstance(first, np.dtype):
+        return f"{first}[{', '.join('1' if one else '*' for one in second)}]"
+    return repr(second)
