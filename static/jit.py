@@ -145,9 +145,7 @@ class Function:
         wanted = list(differentiated.values())
         while True:
             try:
-                return traced.run(
-                    plan, [leaves[i] for i in traced.positions], as_tensors, list(differentiated.values())
-                )
+                return traced.run(plan, [leaves[i] for i in traced.positions], as_tensors, wanted)
             except NeedsRoom as need:
                 plan = self._with_more_room(traced, need, key, leaves)
             except (MemoryError, ValueError) as error:
