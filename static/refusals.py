@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 
 from common.errors import TraceError
+from common.frames import locate, user_frame
 from common.tensor import TensorBase
 from static.graph import Source
 from static.tracer import Tracer
@@ -21,7 +22,7 @@ class Refusals:
     name: str
 
     def _source(self) -> Source:
-        raise NotImplementedError
+        return locate(*user_frame(3))
 
     def refuse_value(self, x: TensorBase) -> None:
         """Explain that a traced value has no elements yet."""
