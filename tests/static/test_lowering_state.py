@@ -8,7 +8,7 @@ import pytest
 from common import leaf, tensor
 from common.errors import ArgumentError, CompileError, IndexRangeError, ShapeError
 from common.leaf import Buffer, Parameter
-from common.ops import arithmetic, index, reduce, transcendental, view
+from common.ops import arithmetic, index, parts, reduce, transcendental, view
 from static import program as static_program
 from static.graph import Effect, Graph, Node
 from static.jit import function
@@ -127,7 +127,7 @@ def test_outputs_share_no_memory():
 
     def program(x):
         y = transcendental.tanh(x)
-        return [y, y, view.reshape(y, 12), x, view.transpose(x, 0, 1), view.select(y, 0, 1)], []
+        return [y, y, view.reshape(y, 12), x, view.transpose(x, 0, 1), parts.select(y, 0, 1)], []
 
     outputs = plan_of(program, [x], 0)(x)
     for a, first in enumerate([x, *outputs]):
