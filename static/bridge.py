@@ -18,6 +18,7 @@ import numpy as np
 from common import mode
 from common.apply import apply
 from common.autograd.derivatives import view_of
+from common.autograd.exposed import exposed, seal
 from common.autograd.region import captured_edges
 from common.autograd.tape import Edge, Node, backward_pass, collect
 from common.dim import resolve
@@ -147,6 +148,8 @@ class CompiledOp:
         kept = tuple(outputs[i] if i >= 0 else call.inputs[-1 - i] for i in self._kept)
         op: Any = self
         node = Node(op, call._replace(edges=edges), edges, kept, None, *user_frame(4))
+        if exposed:
+            seal(node)
         for i, position in enumerate(self.recorded.results):
             x = tensors[position]
             x.grad_fn, x.output_nr, x._requires_grad = node, i, True

@@ -158,6 +158,16 @@ def test_overwriting_what_is_kept_is_noticed():
         y.sum().backward()
 
 
+def test_writes_from_outside_are_noticed():
+    array = np.ones(2, F32)
+    x = dynamic.from_numpy(array)
+    x.requires_grad_()
+    y = static.function(lambda a: a * a)(x)
+    array[0] = 5
+    with pytest.raises(GradientError, match="modified by an inplace operation"):
+        y.sum().backward()
+
+
 def test_new_sizes_compile_nothing(rng):
     f = static.function(lambda a: (a @ a.T).exp())
     for n in (3, 5, 8):
