@@ -117,6 +117,11 @@ def in_segments_backwards(x, w):
     return scan(lambda h, v: (F.tanh(h @ w + v), h * v), x[0], x, reverse=True, checkpoint=3)
 
 
+def negative_zeros(x, w):
+    """All contributions to w are zeros of both signs; their totals begin with +0.0."""
+    return fori_loop(0, 2, lambda _, s: s + w * -0.0, x[:4])
+
+
 def counted(x, w):
     return fori_loop(2, 6, lambda i, s: F.sin(s @ w) * (i + 1) + x, x)
 
@@ -168,6 +173,7 @@ CASES: dict[str, Case] = {
     "scan, unused parts": Case(only_some, XW),
     "scan in segments": Case(lambda x, w: in_segments(x, w)[0], XW),
     "scan in segments, reverse": Case(in_segments_backwards, XW),
+    "negative zeros": Case(negative_zeros, XW),
     "fori_loop": Case(counted, XW),
     "fori_loop, bounds are data": Case(counted_by_data, XWN(4)),
     "fori_loop, empty": Case(counted_by_data, XWN(-9)),
