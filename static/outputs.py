@@ -6,6 +6,7 @@ import math
 import sys
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from static.lowering.arena import ALIGNMENT
 POOLED_BYTES = 1 << 16
 """From this size on memory is used again: a fresh 8 MB array costs more in page faults than most kernels."""
 POOLED_ARRAYS = 3
+KEPT_ALLOCATORS = 512
 _UNUSED = 2  # references: the variable, getrefcount's argument
 
 
@@ -52,3 +54,30 @@ def make_allocator(shape: tuple[int, ...], dtype: np.dtype) -> Callable[[], np.n
         return np.ndarray(shape, dtype, memory, start)
 
     return allocate
+
+
+class Memory:
+    """What the plans of one program share: a call holds the interpreter's lock, so no two of them run at once."""
+
+    def __init__(self) -> None:
+        self._arena = np.empty(0, np.uint8)
+        self._allocators: dict[Any, Callable[[], np.ndarray]] = {}
+
+    def arena(self, nbytes: int) -> np.ndarray:
+        """Memory for the temporaries of a plan; (n,) bytes, n at least `nbytes`.
+
+        It is that of the plan before, if that is large enough. What is larger is larger by half, so that plans for
+        ever longer inputs keep no more than three times as much as the last.
+        """
+        if len(self._arena) < nbytes:
+            self._arena = np.empty(max(nbytes, len(self._arena) * 3 // 2), np.uint8)
+        return self._arena
+
+    def allocator(self, position: int, shape: tuple[int, ...], dtype: np.dtype) -> Callable[[], np.ndarray]:
+        """What `make_allocator` returns, one per output and shape."""
+        key = position, shape, dtype
+        if key not in self._allocators:
+            while len(self._allocators) >= KEPT_ALLOCATORS:
+                self._allocators.pop(next(iter(self._allocators)), None)
+            self._allocators[key] = make_allocator(shape, dtype)
+        return self._allocators[key]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -16,7 +16,6 @@ from static.emit import ROOM, Emitter
 from static.lowering.arena import ALIGNMENT
 from static.lowering.items import Buffer
 from static.lowering.layout import lay_out
-from static.outputs import make_allocator
 from static.regions import NeedsRoom
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ class Plan:
         self._native = ProgramPlan()
         self._declare([tuple([layout.values[i] for i in shape]) for shape in frame.outputs])
         self.arena_bytes = layout.total
-        arena = np.empty(layout.total + ALIGNMENT, np.uint8)
+        arena = program.memory.arena(layout.total + ALIGNMENT)
         self._native.keep.append(arena)
         address = arena.__array_interface__["data"][0]
         emitter = Emitter(self._native, env)
@@ -61,10 +60,10 @@ class Plan:
                 native.add_int()
             else:
                 native.add_array(buffer.dtype, shape, buffer.id in written)
-        self._allocate = []
+        self._allocate: list[Callable[[], np.ndarray]] = []
         for (buffer, _), sizes in zip(work.outputs, outputs, strict=True):
             native.add_array(buffer.dtype, sizes, writes=True)
-            self._allocate.append(make_allocator(sizes, buffer.dtype))
+            self._allocate.append(self.program.memory.allocator(len(self._allocate), sizes, buffer.dtype))
 
     # ---------------------------------------------------------------- running
     def __call__(self, *arrays: Any) -> list[np.ndarray]:

@@ -24,6 +24,7 @@ from static.lowering.memory import ColumnScratch, Scratch
 from static.lowering.order import order_groups
 from static.lowering.stack import runs, stack
 from static.lowering.values import Work
+from static.outputs import Memory
 from static.plan import Plan
 
 
@@ -72,10 +73,11 @@ class Program:
     ----------
     groups : which nodes became one kernel, in the order in which they run.
     steps : the kernel calls.
+    memory : what its plans share.
     """
 
     def __init__(self, graph: Graph, fuse: bool) -> None:
-        self.graph, self.fuse = graph, fuse
+        self.graph, self.fuse, self.memory = graph, fuse, Memory()
         self.work: Work = legalise(graph)
         groups = _fused(self.work) if fuse else [single(item) for item in self.work.items]
         self.groups = order_groups(self.work, groups)

@@ -20,6 +20,9 @@ from common.native.plan import ARRAY, FLOAT, Argument, ProgramPlan
 _KERNEL = ctypes.PYFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 4)  # PYFUNCTYPE: keeps the GIL
 
 
+_lock = threading.Lock()  # Python may switch threads between two kernels, and plans share an arena
+
+
 def _data(array: np.ndarray) -> int:
     return int(array.__array_interface__["data"][0])
 
@@ -194,12 +197,11 @@ def make_run(plan: ProgramPlan) -> Callable[..., int]:
     steps: list[Any] = [
         (kernel if kernel < 64 else _runner(kernel), slots, ints) for kernel, slots, ints in plan.instructions
     ]
-    lock = threading.Lock()  # Python may switch threads between two kernels that share an arena
 
     def run(*values: Any) -> int:
         if len(values) != len(arguments):
             return BAD_ARGUMENT + min(len(values), len(arguments))
-        with lock:
+        with _lock:
             return run_alone(values)
 
     def run_alone(values: Sequence[Any]) -> int:

@@ -33,7 +33,7 @@ def trim_regions(graph: Graph) -> Graph:
         made: Made = trim(node, wanted, False)
         return made
 
-    return replace_nodes(graph, make)
+    return trim_regions(replace_nodes(graph, make))  # what is read by less may now be read by nobody
 
 
 def _needed(graph: Graph, outputs: Iterable[Value]) -> set[Any]:

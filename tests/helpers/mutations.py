@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from common import functional as F
 from common.autograd import tape
+from common.control.body import Body
 from common.dim import same, same_shape
 from common.op import REGISTRY
 
@@ -293,8 +294,21 @@ MUTATIONS: dict[str, Mutation] = {
         f"{FUNCTIONS}:test_function", {"case": "views in between", "dtype": "float32"},
     ),
     "arena: everything at one place": Mutation(
-        attribute("static.plan", "place", _everything_at_the_start),
+        attribute("static.lowering.layout", "place", _everything_at_the_start),
         f"{FUNCTIONS}:test_function", {"case": "tanh mlp", "dtype": "float32"},
+    ),
+    # control flow
+    "loop: every row is the first": Mutation(
+        attribute("static.emit", "nbytes", lambda old: lambda v, env, skip=0: 0 if skip else old(v, env)),
+        "tests.parity.test_control:test_both_engines_agree", {"name": "scan", "dtype": "float32"},
+    ),
+    "loop: nothing flows back into what was carried": Mutation(
+        attribute("common.control.loop:Loop", "hidden_edges", lambda old: lambda self: [None] * len(self.carried)),
+        "tests.oracle.test_control:test_gradients_are_derivatives", {"name": "scan", "order": 2},
+    ),
+    "branches: the others trace nothing": Mutation(
+        attribute("common.control.branches", "trace_branch", lambda old: lambda choice, i: Body([], 0)),
+        "tests.parity.test_control:test_both_engines_agree", {"name": "cond, second", "dtype": "float32"},
     ),
     "guards: never checked": Mutation(
         attribute("common.dim:Guard", "check", lambda old: lambda self, env: True),

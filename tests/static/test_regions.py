@@ -158,6 +158,17 @@ def test_memory_of_a_scan_grows_by_what_is_saved_only():
     assert per_row <= 2 * 3 * 16 * 4 + 64
 
 
+def test_plans_for_many_lengths_share_their_memory():
+    f = static.function(static.grad(lambda x, w: static.scan(cell(w), x[0], x)[0].sum(), 1))
+    w = np.ones((16, 16), F32)
+    for rows in range(2, 60):
+        f(np.ones((rows, 3, 16), F32), w)
+    kept = [plan._native.keep[0] for _, plan in f._by_call.values()]
+    memory = {id(arena): len(arena) for arena in kept}
+    assert len(f.traces) == 1
+    assert sum(memory.values()) <= 3 * max(plan.arena_bytes for _, plan in f._by_call.values()) + 4096
+
+
 def test_memory_of_a_scan_in_segments():
     x, w = np.ones((400, 3, 16), F32), np.ones((16, 16), F32)
     sizes = {}
