@@ -68,7 +68,9 @@ def test_graphs_with_regions_are_saved_and_printed():
     env = {("in", 0, 0): 6, ("in", 0, 1): 4, ("in", 1, 0): 4, ("in", 1, 1): 4}
     assert_all_same_bits(interpret(again, [X, W], env), [expected[0], *expected[1]], "loaded")
     text = str(f.explain())
-    assert "      body:" in text
+    assert "loop: loop" in text
+    assert "gemm: mm" in text
+    assert "regions in kernel calls" in text
     assert "def k_" in f.source
     assert "body:" in f.source
 
