@@ -67,7 +67,7 @@ class Memory:
         """Memory for the temporaries of a plan; (n,) bytes, n at least `nbytes`.
 
         It is that of the plan before, if that is large enough. What is larger is larger by half, so that plans for
-        ever longer inputs keep no more than three times as much as the last.
+        ever longer inputs keep no more than 4.5 times what the last one needs.
         """
         if len(self._arena) < nbytes:
             self._arena = np.empty(max(nbytes, len(self._arena) * 3 // 2), np.uint8)
