@@ -120,7 +120,7 @@ def _kernel(program: Program, step: Step, env: Any) -> Kernel:
     )
     return Kernel(
         step.name,
-        tuple(item.node.name for item in items),
+        tuple(item.name for item in items),
         tuple(dict.fromkeys(line for group in step.groups for line in group.lines)),
         reads,
         writes,

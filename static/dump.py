@@ -61,7 +61,7 @@ def _program(program: Program, function: Function) -> list[tuple[str, str]]:
     groups = []
     for number, group in enumerate(program.groups):
         groups.append(f"group {number}")
-        groups += [f"  %{item.node.id} {item.node.name}" for item in group.items]
+        groups += [f"  %{item.node.id} {item.name}" for item in group.items]
         groups += [f"  not with %{there.node.id} {there.node.name}: {reason}" for _, there, reason in group.why_not]
     sources = {step.name: step.source for step in program.all_steps() if step.source}
     stages = [("groups.txt", "\n".join(groups))]

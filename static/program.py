@@ -173,7 +173,7 @@ class Program:
 
 def describe(group: Group) -> str:
     """A group's nodes and the user's lines."""
-    names = [item.node.name for item in group.items]
+    names = [item.name for item in group.items]
     shown = ", ".join(names[:12]) + (f", ... {len(names) - 12} more" if len(names) > 12 else "")
     return f"{shown}  [{', '.join(group.lines[:4])}]"
 

@@ -163,6 +163,12 @@ class Item:
         return self.split or 0 if self.kind in ("rows", "pick") else len(self.dims)
 
     @property
+    def name(self) -> str:
+        """What it does, for people: the op's name, or "copy" where it moves what an input or a loop is given."""
+        moves = self.kind == "map" and self.function == ""
+        return "copy" if moves and (self.node.op is None or self.node.regions) else self.node.name
+
+    @property
     def can_fail(self) -> bool:
         """Whether the item may end the program with a status."""
         return any(call.errors for call in self.calls) or (self.kind == "native" and bool(self.node.regions))

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from static.graph import Graph, Node, Value
+from static.passes.remove_dead import remove_dead
 from static.region_edit import LoopEdit, Made, replace_nodes
 from static.regions import branches, close
 
@@ -33,7 +34,7 @@ def trim_regions(graph: Graph) -> Graph:
         made: Made = trim(node, wanted, False)
         return made
 
-    return trim_regions(replace_nodes(graph, make))  # what is read by less may now be read by nobody
+    return trim_regions(remove_dead(replace_nodes(graph, make)))  # what is read by less may be read by nobody now
 
 
 def _needed(graph: Graph, outputs: Iterable[Value]) -> set[Any]:
