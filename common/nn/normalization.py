@@ -151,12 +151,32 @@ class BatchNorm1d(_BatchNorm):
 
 
 class BatchNorm2d(_BatchNorm):
-    """`BatchNorm1d` of (batch, channels, height, width)."""
+    """`BatchNorm1d` of (batch, channels, height, width).
+
+    Parameters
+    ----------
+    num_features : number of channels.
+    eps : added to the variance.
+    momentum : the batch's share in the new running statistics.
+    affine : whether there are weight and bias.
+    track_running_stats : whether mean and variance are kept for the time after training.
+    dtype : of parameters and statistics, float32 by default.
+    """
 
     ranks = (4,)
 
 
 class BatchNorm3d(_BatchNorm):
-    """`BatchNorm1d` of (batch, channels, depth, height, width)."""
+    """`BatchNorm1d` of (batch, channels, depth, height, width).
+
+    Parameters
+    ----------
+    num_features : number of channels.
+    eps : added to the variance.
+    momentum : the batch's share in the new running statistics.
+    affine : whether there are weight and bias.
+    track_running_stats : whether mean and variance are kept for the time after training.
+    dtype : of parameters and statistics, float32 by default.
+    """
 
     ranks = (5,)
