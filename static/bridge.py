@@ -8,9 +8,9 @@ runs the graph op by op on the caller's tape instead.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -180,7 +180,7 @@ class CompiledOp:
 
     def describe_kept(self, env: Mapping[Any, int]) -> list[tuple[str, int]]:
         """The values that a call hands to the backward half, and their bytes."""
-        values = ((v, prod(resolve(tuple(v.shape), env)) * v.dtype.itemsize) for v in self.halves.kept)
+        values = ((v, math.prod(resolve(tuple(v.shape), env)) * v.dtype.itemsize) for v in self.halves.kept)
         return [(f"{v.node.name} at {v.node.source[0]}:{v.node.source[1]}", nbytes) for v, nbytes in values]
 
     @cached_property

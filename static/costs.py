@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import prod
 from typing import TYPE_CHECKING, Any
 
 from common.dim import resolve
@@ -145,7 +145,7 @@ def _native_counts(step: Step, env: Any) -> tuple[int, int, int]:
     made = {buffer.id for item in group.items for buffer in item.results}
     buffers = [thing for thing in step.things if isinstance(thing, Buffer)]
     reads, writes = (sum(_nbytes(b, env) for b in buffers if (b.id in made) is out) for out in (False, True))
-    return reads, writes, 2 * prod(resolve(n, env) for n in step.ints[:4]) if step.name == "gemm" else 0
+    return reads, writes, 2 * math.prod(resolve(n, env) for n in step.ints[:4]) if step.name == "gemm" else 0
 
 
 def _read(items: list[Item], made: set[int], env: Any) -> dict[int, int]:
@@ -162,12 +162,12 @@ def _read(items: list[Item], made: set[int], env: Any) -> dict[int, int]:
 
 def _touched(access: Access, item: Item, env: Any) -> int:
     sizes = zip(item.dims, access.strides, strict=True)
-    return prod(resolve(n, env) for n, stride in sizes if not is_literal(stride, 0))
+    return math.prod(resolve(n, env) for n, stride in sizes if not is_literal(stride, 0))
 
 
 def _elements(item: Item, env: Any) -> int:
-    return prod(resolve(n, env) for n in item.dims)
+    return math.prod(resolve(n, env) for n in item.dims)
 
 
 def _nbytes(buffer: Buffer, env: Any) -> int:
-    return prod(resolve(n, env) for n in buffer.shape) * buffer.dtype.itemsize
+    return math.prod(resolve(n, env) for n in buffer.shape) * buffer.dtype.itemsize

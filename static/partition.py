@@ -8,8 +8,8 @@ load are computed again, so a cut never trades memory for time. Arithmetic is st
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
-from math import prod
 from typing import NamedTuple
 
 from common.dim import hint
@@ -129,7 +129,7 @@ def _is_cheap(node: Node) -> bool:
 
 
 def _nbytes(value: Value) -> int:
-    return int(prod(hint(n) for n in value.shape)) * value.dtype.itemsize
+    return int(math.prod(hint(n) for n in value.shape)) * value.dtype.itemsize
 
 
 def _program(inputs: Sequence[Value], body: Iterable[Node], outputs: Sequence[Value]) -> Graph:
