@@ -13,7 +13,7 @@ from common.autograd import hooks
 from common.autograd.exposed import lend
 from common.autograd.inference import refuse_write
 from common.autograd.mutation import log_write, put
-from common.autograd.views import rebind, require_writable
+from common.autograd.views import ONE_VALUE, rebind, require_writable
 from common.create import known_dtype, lift
 from common.dim import same_shape
 from common.eager_kinds import number
@@ -117,7 +117,7 @@ def assign(self: TensorBase, value: Any, name: str, part: Any = None) -> TensorB
     if not mode.tracing and part is None and not (recording and (self.requires_grad or value.requires_grad)):
         if type(x) is np.ndarray is type(y) and x.shape == y.shape and x.dtype == y.dtype:
             log_write(x, *user_frame(2))
-            put(x, y)
+            put(x, y, name in ONE_VALUE)
             return self
     if recording and self.requires_grad and self.is_leaf:
         raise GradientError(
@@ -138,7 +138,7 @@ def assign(self: TensorBase, value: Any, name: str, part: Any = None) -> TensorB
     if mode.current_trace() is None:
         target, source = (self.payload, value.payload) if part is None else (part(self.payload), part(value.payload))
         log_write(target, *user_frame(2))
-        put(target, source)
+        put(target, source, name in ONE_VALUE)
     rebind(self, value, name, with_history)
     return self
 
@@ -151,7 +151,8 @@ def _set_now(self: TensorBase, other: TensorBase | None, value: Any, name: str) 
         return False
     if mode.inference_seen:
         refuse_write(self, name)
-    put(x, value)
+    if other is not self:  # a tensor copied to itself is as it was
+        put(x, value)
     log_write(x, *user_frame(3))
     return True
 
@@ -161,6 +162,8 @@ def copy_(self: TensorBase, other: Any) -> TensorBase:
     if isinstance(other, TensorBase) and type(y := other.payload) is np.ndarray:
         if y.dtype == self.dtype and y.shape == self.shape and _set_now(self, other, y, "copy"):
             return self
+    if other is self and not (self.requires_grad and mode.is_grad_enabled()):
+        return self
     source = other if isinstance(other, TensorBase) else lift(np.asarray(other))
     if source.dtype != self.dtype:
         source = source.to(self.dtype)

@@ -10,9 +10,9 @@ from common.in_place import apply_in_place
 from common.methods import assign
 from common.ops import put
 from common.ops.index import scatter_add
-from common.ops.masks import masked_fill, masked_scatter
+from common.ops.masks import masked_scatter
 from common.ops.put import Put
-from common.setitem import setitem
+from common.setitem import fill_masked, setitem
 from common.tensor import TensorBase
 
 
@@ -65,7 +65,7 @@ def scatter_add_(self: TensorBase, dim: int, index: Any, src: Any) -> TensorBase
 
 def masked_fill_(self: TensorBase, mask: Any, value: Any) -> TensorBase:
     """In place: see `masked_fill`."""
-    return assign(self, masked_fill(self, _given(mask), value), "masked_fill")
+    return fill_masked(self, _given(mask), value)
 
 
 def masked_scatter_(self: TensorBase, mask: Any, source: Any) -> TensorBase:

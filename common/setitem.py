@@ -6,6 +6,7 @@ straight to the memory. Of several values for one place the last one in C order 
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from common import eager, mode
 from common.autograd.inference import refuse_write
 from common.autograd.mutation import log_write, put
+from common.autograd.views import repeats
 from common.elements import elements
 from common.frames import user_frame
 from common.in_place import has_history, run_in_place
@@ -21,9 +23,11 @@ from common.op import REGISTRY
 from common.ops.advanced import Selection, check_mask, integers, neighbours, take_apart
 from common.ops.compare import where
 from common.ops.getitem import place
+from common.ops.masks import masked_fill, require_mask
 from common.ops.parts import picked
 from common.ops.places import family, index_get, index_set
 from common.ops.slice_set import slice_set
+from common.ops.truth import any as any_of
 from common.ops.values import as_value, at_indices, fitted
 from common.ops.view import expand, reshape
 from common.tensor import TensorBase
@@ -51,6 +55,11 @@ def setitem(self: TensorBase, key: Any, value: Any) -> None:
     v = as_value(value, self.dtype)
     if mode.inference_seen:
         refuse_write(self, "setitem")
+    if v.ndim == 0 and selection.basic is None and selection.placed and repeats(self):
+        mask = _lone_mask(self, selection)
+        if mask is not None:
+            fill_masked(self, _aligned(self, *mask), v)
+            return
     if has_history(self, v):
         name = "index_put" if selection.placed else "slice_scatter"
         assign(self, _written(self, selection, v), name, _part_of(self, selection))
@@ -58,6 +67,20 @@ def setitem(self: TensorBase, key: Any, value: Any) -> None:
         part = _part(self.payload, selection)
         _write(part, selection, v)
         log_write(part, *user_frame(2))
+
+
+def fill_masked(x: TensorBase, mask: Any, value: Any) -> TensorBase:
+    """Write a number where `mask` holds; in memory that several elements show, where it holds for one of them."""
+    dims = repeats(x)
+    if dims:
+        warnings.warn(
+            "Use of masked_fill_ on expanded tensors is deprecated. Please clone() the tensor before performing this "
+            "operation. This also applies to advanced indexing e.g. tensor[mask] = scalar",
+            stacklevel=3,
+        )
+        require_mask("masked_fill", mask)
+        mask = expand(any_of(expand(mask, x.shape), dims, keepdim=True), x.shape)
+    return assign(x, masked_fill(x, mask, value), "masked_fill")
 
 
 def _part(array: np.ndarray, selection: Selection) -> np.ndarray:
@@ -84,7 +107,7 @@ def _write(part: np.ndarray, selection: Selection, v: Any) -> None:
     mask = _lone_mask(part, selection)
     spread = None if mask is None else _over_mask(part, *mask, v)
     if mask is not None and spread is not None:
-        chosen = reshape(mask[1], (*mask[1].shape, *(1,) * (part.ndim - mask[0] - mask[1].ndim)))
+        chosen = _aligned(part, *mask)
         put(part, eager.run(REGISTRY["where"], (chosen.payload, spread.payload, part), {}))
         return
     indices, dim = neighbours(part.shape, integers(part, selection.placed))
@@ -115,7 +138,7 @@ def _part_written(part: Any, selection: Selection, v: Any) -> Any:
     mask = _lone_mask(part, selection)
     spread = None if mask is None else _over_mask(part, *mask, v)
     if mask is not None and spread is not None:
-        chosen = reshape(mask[1], (*mask[1].shape, *(1,) * (part.ndim - mask[0] - mask[1].ndim)))
+        chosen = _aligned(part, *mask)
         return where(chosen, spread, part)
     if mask is not None:
         elements(mask[1], "setitem", "give the value the shape of x and write where(mask, value, x)")
@@ -142,6 +165,11 @@ def _lone_mask(part: Any, selection: Selection) -> tuple[int, Any] | None:
         return None
     check_mask(part.shape, *selection.placed[0])
     return selection.placed[0]
+
+
+def _aligned(part: Any, dim: int, mask: Any) -> Any:
+    """The mask with dimensions of size 1 after its own, so that it broadcasts with `part`."""
+    return reshape(mask, (*mask.shape, *(1,) * (part.ndim - dim - mask.ndim)))
 
 
 def _over_mask(part: Any, dim: int, mask: Any, v: Any) -> Any:

@@ -80,6 +80,8 @@ class _Join:
     def _made(self, arrays: list[np.ndarray], forms: tuple[Any, ...], dim: int) -> Any:
         if not 0 < len(arrays) <= MOST_OPERANDS or any(dtype != forms[0][1] for _, dtype in forms):
             return None
+        if len({x.ndim for x in arrays}) > 1:  # vectors without elements get another shape first, others are refused
+            return None
         op, attrs = self.function([_Form(x) for x in arrays], dim)
         specs = [Spec(*form) for form in forms]
         out = op.spec(*specs, **attrs)

@@ -8,7 +8,7 @@ error, and a backward pass compares one number when nothing was written since it
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from types import CodeType
 from typing import Any, Protocol
@@ -56,8 +56,12 @@ def log_write(array: np.ndarray, code: CodeType | None, lasti: int) -> None:
     writes[bounds] = (number, *bounds, code, lasti)
 
 
-def put(target: np.ndarray, source: Any) -> None:
+def put(target: np.ndarray, source: Any, one_value: bool = False) -> None:
     """Write to the memory of a tensor.
+
+    Parameters
+    ----------
+    one_value : elements of `source` that go to one element of memory are equal; a number always is one value.
 
     Raises
     ------
@@ -69,18 +73,28 @@ def put(target: np.ndarray, source: Any) -> None:
     except ValueError:
         if target.flags.writeable:
             raise
-        repeats = [s == 0 and n > 1 for n, s in zip(target.shape, target.strides, strict=True)]
-        if any(repeats) and np.ndim(source) == 0:  # one value for all
-            once = target[(*(0 if r else slice(None) for r in repeats), ...)]
+        repeats = repeated(target.shape, target.strides)
+        if repeats and (one_value or np.ndim(source) == 0):
+            at = (*(slice(0, 1) if d in repeats else slice(None) for d in range(target.ndim)),)
+            once = target[at]
             once.flags.writeable = True
-            once[...] = source
+            once[...] = source[at] if np.ndim(source) else source
             return
-        if any(repeats):
+        if not target.size:  # what has no elements repeats none
+            return
+        if repeats:
             raise ShapeError(
                 "unsupported operation: more than one element of the written-to tensor refers to a single memory "
                 "location. Please clone() the tensor before performing the operation"
             ) from None
         raise
+
+
+def repeated(shape: Sequence[Any], strides: Sequence[Any]) -> tuple[int, ...]:
+    """Dimensions along which all elements are one element of memory; none if there are no elements."""
+    if any(isinstance(n, int) and n == 0 for n in shape):
+        return ()
+    return tuple([d for d, (n, s) in enumerate(zip(shape, strides, strict=True)) if s == 0 and n != 1])
 
 
 class WritingProgram(Protocol):

@@ -16,6 +16,7 @@ import numpy as np
 from common import mode
 from common import tensor as tensors
 from common.autograd import hooks
+from common.autograd.mutation import repeated
 from common.autograd.tape import Node
 from common.errors import GradientError, ShapeError
 from common.op import REGISTRY, Op
@@ -58,6 +59,9 @@ class Step(NamedTuple):
 #: the operand (None for the base itself), op, attributes and position of the last step. A view that was made without
 #: recording has no family. Views keep the base, as in PyTorch; the base keeps its family, and that keeps nobody.
 Place = tuple[Family | None, Any, Any, Op | None, Any, int | None]
+
+#: Writes that give all elements of a tensor that are one element of memory one value.
+ONE_VALUE = frozenset({"fill", "zero", "masked_fill"})
 
 UNRECORDED: Place = (None, None, None, None, None, None)
 
@@ -169,14 +173,26 @@ def path_of(x: Any, name: str) -> Path:
             f"{name}_(): this view is the output of a function that returns multiple views. Such functions do not "
             "allow the output views to be modified inplace; use a slice, or the functional form"
         )
-    path = path_along(steps)
-    place = placed(base.shape, path)
-    if place is not None and any(s == 0 and n != 1 for n, s in zip(place[1], place[2], strict=True)):
-        raise ShapeError(
-            f"{name}_(): unsupported operation: more than one element of the written-to tensor refers to a single "
-            "memory location. Please clone() the tensor before performing the operation"
-        )
-    return path
+    if repeats(x):
+        raise _overlap(name)
+    return path_along(steps)
+
+
+def repeats(x: Any) -> tuple[int, ...]:
+    """Dimensions along which all elements of a tensor are one element of memory, as after `expand`."""
+    array = x.payload
+    if isinstance(array, np.ndarray):
+        return () if array.flags.writeable else repeated(array.shape, array.strides)
+    _, base, steps = family_of(x)
+    place = placed(base.shape, path_along(steps)) if steps else None
+    return () if place is None else repeated(*place[1:])
+
+
+def _overlap(name: str) -> ShapeError:
+    return ShapeError(
+        f"{name}_(): unsupported operation: more than one element of the written-to tensor refers to a single "
+        "memory location. Please clone() the tensor before performing the operation"
+    )
 
 
 def require_writable(x: Any, name: str) -> None:
@@ -206,6 +222,8 @@ def rebind(x: Any, value: Any, name: str, with_history: bool) -> None:
     with mode.set_grad_enabled(with_history):
         if steps and family is not None:
             path = path_of(x, name) if with_history else path_along(steps)
+            if not with_history and name not in ONE_VALUE and repeats(x):
+                raise _overlap(name)
             if trace is None:
                 _move(base, _written(base, value, path), 0)
             else:

@@ -129,13 +129,18 @@ def _promoted(tensors: Sequence[Any]) -> list[Any]:
     return [x if x.dtype == dtype else to(x, dtype=dtype, x_dtype=x.dtype) for x in tensors]
 
 
+def _empty_vector(x: Any) -> bool:
+    return x.ndim == 1 and isinstance(x.shape[0], int) and x.shape[0] == 0
+
+
 @accept_numpy_names
 def cat(tensors: Sequence[Any], dim: int = 0) -> Any:
     """Tensors one after the other along `dim`.
 
     Parameters
     ----------
-    tensors : sequence of (..., n_i, ...), equal in the other sizes; dtypes are promoted.
+    tensors : sequence of (..., n_i, ...), equal in the other sizes; dtypes are promoted. A vector without elements
+        goes with any shape.
     dim : the dimension.
 
     Raises
@@ -144,16 +149,21 @@ def cat(tensors: Sequence[Any], dim: int = 0) -> Any:
     ShapeError : sizes differ in another dimension.
     """
     from common.ops.reduce import normalize_dim
+    from common.ops.view import reshape
 
     parts = list(tensors)
     if not parts:
         raise ArgumentError("cat(): expected a non-empty list of Tensors")
-    if parts[0].ndim == 0:
-        raise ShapeError("zero-dimensional tensor (at position 0) cannot be concatenated")
-    axis = normalize_dim(dim, parts[0].ndim, "cat")
-    for part in parts:
-        if part.ndim != parts[0].ndim:
-            raise ShapeError(f"cat(): tensors must have the same number of dimensions: {parts[0].ndim}, {part.ndim}")
+    for position, part in enumerate(parts):
+        if part.ndim == 0:
+            raise ShapeError(f"zero-dimensional tensor (at position {position}) cannot be concatenated")
+    first = next((part for part in parts if not _empty_vector(part)), parts[0])
+    axis = normalize_dim(dim, first.ndim, "cat")
+    for position, part in enumerate(parts):
+        if part.ndim != first.ndim:
+            if not _empty_vector(part):
+                raise ShapeError(f"Tensors must have same number of dimensions: got {first.ndim} and {part.ndim}")
+            parts[position] = reshape(part, (*first.shape[:axis], 0, *first.shape[axis + 1 :]))
     parts = _promoted(parts)
     while len(parts) > MOST_OPERANDS:  # an op's rule of operand i names i shapes
         groups = [parts[i : i + MOST_OPERANDS] for i in range(0, len(parts), MOST_OPERANDS)]

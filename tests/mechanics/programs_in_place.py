@@ -88,6 +88,43 @@ def expanded_views(tw):
         y.expand(3).mul_(2.0)
 
 
+def masked_writes_to_expanded_tensors(tw):
+    mask = tw.tensor([[True, False, False], [False, False, True]])
+    for write in (lambda e: e.masked_fill_(mask, 0.5), lambda e: e.__setitem__(mask, 0.5)):
+        y = tw.tensor([1.0, 2.0, 3.0])
+        with pytest.warns(UserWarning, match="masked_fill_ on expanded tensors is deprecated"):
+            write(y.expand(2, 3))
+        assert y.tolist() == [0.5, 2.0, 0.5]
+
+
+def expanded_tensors_without_elements(tw):
+    for x in (tw.zeros(0), tw.zeros(0, requires_grad=True)):
+        e = (x * 1).expand(2, 0)
+        e.add_(1.0)
+        e.copy_(tw.ones(2, 0))
+        e[0] = -1.0
+        e.masked_fill_(e.detach() > 0, 1.0)
+        assert e.requires_grad == x.requires_grad
+
+
+def a_tensor_copied_to_itself(tw):
+    e = tw.tensor([1.0, 2.0]).expand(2, 2)
+    assert e.copy_(e) is e
+    x = _leaf(tw, 1.0, 2.0)
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+        x.copy_(x)
+    y = x * 2
+    y.copy_(y)
+    (y * y).sum().backward()
+    assert x.grad.tolist() == [8.0, 16.0]
+    z = tw.tensor([3.0])
+    w = _leaf(tw, 2.0)
+    product = w * z
+    z.copy_(z)  # counts as a write, though nothing moves
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        product.backward()
+
+
 def overwriting_what_is_saved(tw):
     x = _leaf(tw, 1.0, 2.0)
     y = x * 1

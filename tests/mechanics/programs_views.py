@@ -124,6 +124,24 @@ def stacked_shapes_have_to_agree(tw):
         tw.stack([tw.zeros(2), tw.zeros(2)], 2)
 
 
+def empty_vectors_join_anything(tw):
+    nothing, x = tw.zeros(0, dtype=tw.float64, requires_grad=True), tw.ones(2, 3, requires_grad=True)
+    for dim in (0, 1, -1):
+        y = tw.cat([nothing, x, nothing, x], dim)
+        assert (y.dtype, list(y.shape)) == (tw.float64, [4, 3] if dim == 0 else [2, 6])
+        x.grad = None
+        y.sum().backward()
+        assert list(nothing.grad.shape) == [0]
+        assert x.grad.tolist() == [[2.0] * 3] * 2
+    assert list(tw.cat([tw.zeros(0), tw.zeros(0)]).shape) == [0]
+    with pytest.raises(RuntimeError, match="Tensors must have same number of dimensions: got 2 and 1"):
+        tw.cat([nothing, x, tw.zeros(2)])
+    with pytest.raises(RuntimeError, match=r"zero-dimensional tensor \(at position 1\) cannot be concatenated"):
+        tw.cat([x, tw.tensor(1.0)])
+    with pytest.raises(IndexError, match="Dimension out of range"):
+        tw.cat([nothing, x], 2)
+
+
 def joined_gradients_are_taken_apart(tw):
     x, y = tw.ones(2, 2, requires_grad=True), tw.ones(2, 2, requires_grad=True)
     weights = tw.arange(8.0)

@@ -5,6 +5,7 @@ import pytest
 
 import dynamic
 import static
+from common.errors import ShapeError
 from tests.helpers import in_place
 
 X = np.random.default_rng(0).standard_normal((4, 6)).astype(np.float32)
@@ -123,3 +124,27 @@ def test_second_order():
         return tw.function(tw.grad(lambda x: (inner(x) * x).sum()))(X)
 
     assert np.asarray(slope(dynamic)).tobytes() == np.asarray(slope(static)).tobytes()
+
+
+@pytest.mark.parametrize("tw", [dynamic, static], ids=lambda tw: tw.__name__)
+def test_what_repeats_is_written_once(tw):
+    """What `expand` shows takes one value for all that is one element, and no others, also without history."""
+    mask = np.array([[True, False], [False, False]])
+
+    def filled(x):
+        y = x * 1
+        e = y.expand(2, 2)
+        e.copy_(e)
+        e.masked_fill_(tw.tensor(mask), 0.5)
+        return y
+
+    def added(x):
+        e = (x * 1).expand(2, 2)
+        e.add_(1.0)
+        return e
+
+    x = tw.tensor([3.0, 4.0])
+    with pytest.warns(UserWarning, match="expanded tensors is deprecated"):
+        assert tw.function(filled)(x).tolist() == [0.5, 4.0]
+    with pytest.raises(ShapeError, match="more than one element of the written-to tensor"):
+        tw.function(added)(x)
