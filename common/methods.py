@@ -119,11 +119,8 @@ def assign(self: TensorBase, value: Any, name: str, part: Any = None) -> TensorB
             log_write(x, *user_frame(2))
             put(x, y, name in ONE_VALUE)
             return self
-    if recording and self.requires_grad and self.is_leaf:
-        raise GradientError(
-            f"a leaf Variable that requires grad is being used in an in-place operation ({name}_). Use no_grad() for "
-            "an update of a parameter, or the functional form."
-        )
+    if recording:
+        require_unprotected(self, name)
     if not same_shape(value.shape, self.shape) and tuple(value.shape) != tuple(self.shape):
         raise ShapeError(
             f"{name}_(): the result has shape {tuple(value.shape)}, which does not fit the tensor's {tuple(self.shape)}"
@@ -141,6 +138,15 @@ def assign(self: TensorBase, value: Any, name: str, part: Any = None) -> TensorB
         put(target, source, name in ONE_VALUE)
     rebind(self, value, name, with_history)
     return self
+
+
+def require_unprotected(x: TensorBase, name: str) -> None:
+    """Refuse a recorded write to a leaf that requires grad."""
+    if x.requires_grad and x.is_leaf:
+        raise GradientError(
+            f"a leaf Variable that requires grad is being used in an in-place operation ({name}_). Use no_grad() for "
+            "an update of a parameter, or the functional form."
+        )
 
 
 def _set_now(self: TensorBase, other: TensorBase | None, value: Any, name: str) -> bool:

@@ -14,15 +14,15 @@ import numpy as np
 from common import eager, mode
 from common.autograd.inference import refuse_write
 from common.autograd.mutation import log_write, put
-from common.autograd.views import repeats
+from common.autograd.views import part_written, repeats, require_writable
 from common.elements import elements
 from common.frames import user_frame
 from common.in_place import has_history, run_in_place
-from common.methods import assign
+from common.methods import assign, require_unprotected
 from common.op import REGISTRY
 from common.ops.advanced import Selection, check_mask, integers, neighbours, take_apart
 from common.ops.compare import where
-from common.ops.getitem import place
+from common.ops.getitem import hashable, is_plain, known_part, place
 from common.ops.masks import masked_fill, require_mask
 from common.ops.parts import picked
 from common.ops.places import family, index_get, index_set
@@ -61,6 +61,8 @@ def setitem(self: TensorBase, key: Any, value: Any) -> None:
             fill_masked(self, _aligned(self, *mask), v)
             return
     if has_history(self, v):
+        if _write_recorded(self, selection, v):
+            return
         name = "index_put" if selection.placed else "slice_scatter"
         assign(self, _written(self, selection, v), name, _part_of(self, selection))
     else:
@@ -144,6 +146,25 @@ def _part_written(part: Any, selection: Selection, v: Any) -> Any:
         elements(mask[1], "setitem", "give the value the shape of x and write where(mask, value, x)")
     indices, dim = neighbours(part.shape, integers(part, selection.placed))
     return index_set(part, at_indices(part.shape, indices, dim, v), indices, dim)
+
+
+def _write_recorded(x: Any, selection: Selection, v: Any) -> bool:
+    """Write a part and record that, without a copy of the whole; whether that was done, which a trace cannot have."""
+    basic, array = selection.basic, x.payload
+    if mode.tracing or basic is None or selection.placed or selection.chosen or not is_plain(basic):
+        return False
+    if type(array) is not np.ndarray or type(v.payload) is not np.ndarray:
+        return False
+    part = _part(array, selection)
+    if v.shape != part.shape:
+        v = expand(fitted(v, part.shape), part.shape)
+    require_unprotected(x, "slice_scatter")
+    require_writable(x, "slice_scatter")
+    log_write(part, *user_frame(3))
+    put(part, v.payload)
+    op, attrs = known_part(array.shape, hashable(basic))
+    part_written(x, v, ((op.name, tuple(attrs.items())),), "slice_scatter")
+    return True
 
 
 def _chosen(x: Any, selection: Selection, v: Any) -> Any:

@@ -240,6 +240,13 @@ def rebind(x: Any, value: Any, name: str, with_history: bool) -> None:
             _regenerate(family, base, trace, with_history)
 
 
+def part_written(x: Any, value: Any, path: Path, name: str) -> None:
+    """After a write of `value` to what `path` shows of `x`, with history and outside traces: x's place on the tape."""
+    new = tensors.wrap(x.payload)  # stands for the result of `view_set`, whose elements are in x's memory already
+    new.grad_fn, new._requires_grad = _written(x, value, path), True
+    rebind(x, new, name, True)
+
+
 def _written(base: Any, value: Any, path: Path) -> Node:
     """The node of a base in which a view was written: that of `view_set`, whose elements are in memory already."""
     from common.frames import user_frame
