@@ -1,7 +1,7 @@
 """Draws from distributions made of uniform and normal numbers, which both engines therefore draw alike.
 
 Every function takes what it needs from one generator, element by element in C order, and computes the rest with public
-functions; none of them has a gradient.
+functions; none of them has a gradient. Parameters that are tensors are looked at, inside a trace when the program runs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from common import mode
 from common.arguments import integer
 from common.create import lift
-from common.dtypes import DEFAULT_FLOAT, float64
+from common.dtypes import DEFAULT_FLOAT, float64, int64
 from common.errors import ArgumentError, DTypeError, ShapeError
 from common.methods import assign
 from common.random import Generator, draw, integers
@@ -41,8 +41,7 @@ def normal(
 
     Raises
     ------
-    ArgumentError : a negative or NaN `std` (inside a trace that of a tensor is not looked at); `size` beside a tensor,
-        or none without.
+    ArgumentError : a negative or NaN `std`; `size` beside a tensor, or none without.
     DTypeError : a tensor that is not floating point.
 
     Examples
@@ -65,7 +64,7 @@ def normal(
             "normal() takes a size where mean and std are numbers" if size is None else
             "normal(): a size cannot be given beside a tensor, whose shape is taken"
         )  # fmt: skip
-    _require(std, lambda x: x >= 0, "normal expects all elements of std >= 0.0, but found std {}")
+    std = _looked_at(std, lambda x: x >= 0, "normal", "found std {}")
     with mode.no_grad():
         if size is not None:
             shape = known_sizes((size,) if not isinstance(size, (tuple, list)) else tuple(size))
@@ -88,13 +87,13 @@ def bernoulli(x: Any, p: float | None = None, *, generator: Generator | None = N
     Raises
     ------
     DTypeError : `x` is not floating point.
-    ArgumentError : a probability outside [0, 1]; inside a trace those of a tensor are not looked at.
+    ArgumentError : a probability outside [0, 1].
     """
     if p is not None:
         return bernoulli_(x.detach().clone(), p, generator=generator)
     if x.dtype.kind != "f":
         raise DTypeError(f"bernoulli(): expected a floating point tensor of probabilities, got {x.dtype}")
-    _require(x, lambda a: (a >= 0) & (a <= 1), "bernoulli expects all probabilities to be in [0, 1], but got p={}")
+    x = _looked_at(x, lambda a: (a >= 0) & (a <= 1), "bernoulli", "got p={}")
     with mode.no_grad():
         return (lift(draw("rand", tuple(x.shape), x.dtype, generator)) < x).to(x.dtype)
 
@@ -119,10 +118,10 @@ def multinomial(x: Any, num_samples: int, replacement: bool = False, *, generato
 
     Raises
     ------
-    ShapeError : another number of dimensions.
+    ShapeError : another number of dimensions; rows of no weights.
     DTypeError : `x` is not floating point.
     ArgumentError : `num_samples` is not positive, or without replacement more than there are weights above 0; a
-        negative or infinite weight; no weight above 0. Inside a trace weights are not looked at.
+        negative or infinite weight; no weight above 0.
 
     References
     ----------
@@ -135,6 +134,8 @@ def multinomial(x: Any, num_samples: int, replacement: bool = False, *, generato
     tensor([1, 1])
     """
     from common.functional import clamp, cumsum, searchsorted, topk
+    from common.ops.create import zeros
+    from common.ops.parameters import weights_
 
     if x.dtype.kind != "f":
         raise DTypeError(f"multinomial only supports floating-point dtypes for input, got: {x.dtype}")
@@ -145,9 +146,18 @@ def multinomial(x: Any, num_samples: int, replacement: bool = False, *, generato
         raise ArgumentError(f"cannot sample n_sample <= 0 samples, got {count}")
     if not replacement and count > x.shape[-1]:
         raise ArgumentError(f"cannot sample n_sample > prob_dist.size(-1) samples without replacement, got {count}")
-    _require_weights(x, 1 if replacement else count)
+    if x.shape[-1] == 0:
+        if x.ndim == 1 or x.shape[0] != 0:
+            raise ShapeError(f"multinomial(): cannot sample from an empty dimension, got shape {list(x.shape)}")
+        return zeros((0, count), dtype=int64)
+    least = 1 if replacement else count
     with mode.no_grad():
-        weights = x.detach().to(float64)
+        weights = x.detach()
+        if isinstance(x.payload, np.ndarray):
+            _require_weights(x, least)
+        else:
+            weights = weights_(weights, least=least)
+        weights = weights.to(float64)
         if replacement:
             running = cumsum(weights, -1)
             u = lift(draw("rand", (*x.shape[:-1], count), float64, generator))
@@ -159,7 +169,7 @@ def multinomial(x: Any, num_samples: int, replacement: bool = False, *, generato
 def _require_weights(x: TensorBase, needed: int) -> None:
     """Refuse weights that are no distribution, or too few of them above 0."""
     _require(x, lambda a: (a >= 0) & (a < np.inf), "probability tensor contains either `inf`, `nan` or element < 0: {}")
-    if isinstance(x.payload, np.ndarray) and x.payload.size:
+    if x.payload.size:
         above = int((x.payload > 0).sum(-1).min())
         if above == 0:
             raise ArgumentError("invalid multinomial distribution (sum of probabilities <= 0)")
@@ -178,6 +188,17 @@ def _require(x: Any, holds: Any, message: str) -> None:
         good = np.asarray(holds(elements))
         if not good.all():
             raise ArgumentError(message.format(elements[~good].ravel()[0]))
+
+
+def _looked_at(x: Any, holds: Any, user: str, found: str) -> Any:
+    """The parameter of a distribution, refused as `_require` does; inside a trace by an op."""
+    from common.ops.parameters import BOUNDS, bounded_
+
+    if isinstance(x, TensorBase) and not isinstance(x.payload, np.ndarray):
+        with mode.no_grad():
+            return bounded_(x.detach(), user=user)
+    _require(x, holds, f"{BOUNDS[user][0]}, but {found}")
+    return x
 
 
 def _exponential(shape: tuple[Any, ...], dtype: np.dtype, generator: Generator | None) -> Any:
@@ -231,10 +252,9 @@ def bernoulli_(self: TensorBase, p: Any = 0.5, *, generator: Generator | None = 
 
     Raises
     ------
-    ArgumentError : a probability outside [0, 1]; inside a trace those of a tensor are not looked at.
+    ArgumentError : a probability outside [0, 1].
     """
-    p = lift(p)
-    _require(p, lambda x: (x >= 0) & (x <= 1), "bernoulli_ expects p to be in [0, 1], but got p={}")
+    p = _looked_at(lift(p), lambda x: (x >= 0) & (x <= 1), "bernoulli_", "got p={}")
     with mode.no_grad():
         u = lift(draw("rand", tuple(self.shape), float64, generator))
         ones = (u < p).to(self.dtype)

@@ -9,11 +9,11 @@ from typing import Any, NoReturn
 import numpy as np
 
 from common import eager_kernels as kernels
-from common.errors import DivisionByZeroError, IndexRangeError
+from common.errors import ArgumentError, DivisionByZeroError, IndexRangeError
 from common.native.calls import make_steps, make_view
 from common.native.calls_ir import MAX_BUFFERS
 from common.native.compile import compile_kernel
-from common.op import NativeCall, Op
+from common.op import NativeCall, Op, Refusal
 from common.shapes import contiguous_strides
 from common.spec import Spec
 
@@ -87,9 +87,11 @@ def raise_status(op: Op, errors: Mapping[int, str], status: int) -> NoReturn:
 
     Raises
     ------
-    IndexRangeError, DivisionByZeroError : always one of them.
+    ArgumentError, IndexRangeError, DivisionByZeroError : always one of them.
     """
     text = errors.get(status, f"kernel status {status}")
+    if isinstance(text, Refusal):
+        raise ArgumentError(text)
     if "division" in text:  # it names the op that the user called
         raise DivisionByZeroError(text)
     raise IndexRangeError(f"{op.name}(): {text}")

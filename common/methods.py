@@ -377,4 +377,4 @@ def _t(self: Any) -> Any:
 def _matmul(a: Any, b: Any) -> Any:
     if not isinstance(a, (TensorBase, np.ndarray)) or not isinstance(b, (TensorBase, np.ndarray)):
         return NotImplemented
-    return _functional("matmul")(a, b)
+    return _functional("matmul")(lift(a), lift(b))

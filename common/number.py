@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from common.arguments import shown
-from common.errors import ArgumentError
+from common.dtypes import SUPPORTED
+from common.errors import ArgumentError, DTypeError
 
 
 class Number(float):
@@ -71,13 +72,16 @@ def check_range(value: int) -> None:
 
 
 def as_array(x: Any) -> np.ndarray:
-    """A numpy scalar or a list of numbers as an array.
+    """A numpy scalar, a list of numbers or an array as an array in native byte order.
 
     Raises
     ------
     ArgumentError : it is neither.
+    DTypeError : a dtype without ops.
     """
     array: np.ndarray = np.asarray(x)
     if array.dtype.kind not in "biuf":
         raise ArgumentError(f"expected a Tensor or a number, not {type(x).__name__} ({shown(x)})")
-    return array
+    if array.dtype.newbyteorder("=") not in SUPPORTED:
+        raise DTypeError(f"dtype {array.dtype} is not supported; supported are {[d.name for d in SUPPORTED]}")
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))

@@ -34,6 +34,12 @@ rules_changed: list[Callable[[Op], None]] = []
 Rule = Callable[..., Any]
 
 
+class Refusal(str):
+    """The message of a status that stands for a value which an argument may not have: an ArgumentError."""
+
+    __slots__ = ()
+
+
 class NativeCall(NamedTuple):
     """One run of a compiled kernel; a kernel op is a sequence of them.
 

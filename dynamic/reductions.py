@@ -12,6 +12,7 @@ import numpy as np
 from common import eager, mode
 from common.autograd.exposed import exposed, seal
 from common.autograd.tape import Edge, Node, next_number
+from common.errors import TwingradError
 from common.frames import user_files, user_frame
 from common.leaf import Leaf
 from common.op import REGISTRY, Op
@@ -38,7 +39,10 @@ def _reduction(op: Op, depth: int) -> Callable[..., Any]:
         x = input.payload
         found = None
         if (dim is None or type(dim) is int) and type(keepdim) is bool and type(x) is np.ndarray:
-            attrs = reduced(dim, keepdim, x.ndim, op.name)
+            try:
+                attrs = reduced(dim, keepdim, x.ndim, op.name)
+            except TwingradError:
+                return general(input, dim, keepdim)  # which may have something else to say first
             found = eager.find(op, attrs, x)
         if found is None:
             return general(input, dim, keepdim)

@@ -77,7 +77,7 @@ class Plan:
         Raises
         ------
         ShapeError, ArgumentError : an array does not have the planned shape or dtype, or is not writeable.
-        IndexRangeError, DivisionByZeroError : as the ops raise them, with the user's line.
+        ArgumentError, IndexRangeError, DivisionByZeroError : as the ops raise them, with the user's line.
         """
         outputs = [allocate() for allocate in self._allocate]
         code = self._run(*arrays, *outputs)
@@ -90,7 +90,7 @@ class Plan:
 
         Raises
         ------
-        IndexRangeError, DivisionByZeroError : as the ops raise them, with the user's line.
+        ArgumentError, IndexRangeError, DivisionByZeroError : as the ops raise them, with the user's line.
         """
         outputs = [allocate() for allocate in self._allocate]
         code = self._run(*arrays, *outputs)

@@ -77,6 +77,8 @@ REFUSES = [
     (lambda tw: tw.full((1,), 300, dtype=tw.uint8), [], RuntimeError, "without overflow"),
     (lambda tw: tw.full((1,), float("nan"), dtype=tw.int32), [], RuntimeError, "without overflow"),
     (lambda tw: tw.full((1,), 1e300), [], RuntimeError, "without overflow"),
+    (lambda tw, x, y: tw.diff(x, prepend=y), [np.ones((2, 3)), np.ones(3)], RuntimeError, "to match that of input"),
+    (lambda tw, x, y: tw.diff(x, append=y, dim=0), [np.ones((2, 3)), np.ones((2, 2))], RuntimeError, "to match that"),
     (lambda tw: tw.randint(3, 1), [], TypeError, "must be tuple of ints"),
 ]  # fmt: skip
 

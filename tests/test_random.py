@@ -1,5 +1,7 @@
 """Draws and generators: one stream in both engines, the right distributions, PyTorch's errors."""
 
+import re
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -285,6 +287,35 @@ def test_what_makes_no_sense_is_refused(message):
     with pytest.raises(kind) as caught:
         call()
     assert message in str(caught.value)
+
+
+IMPOSSIBLE = {
+    "element < 0": lambda tw, x: tw.multinomial(x - 1, 1),
+    "sum of probabilities <= 0": lambda tw, x: tw.multinomial(x * 0, 1, replacement=True),
+    "2 draws from": lambda tw, x: tw.multinomial(x, 2),
+    "probabilities to be in [0, 1]": lambda tw, x: tw.bernoulli(x * 2),
+    "p to be in [0, 1]": lambda tw, x: tw.zeros(2).bernoulli_(x - 0.5),
+    "std >= 0.0": lambda tw, x: tw.normal(0.0, x - 0.5),
+}
+
+
+@pytest.mark.parametrize("message", IMPOSSIBLE)
+def test_compiled_programs_refuse_impossible_parameters(message):
+    for engine in (dynamic, static):
+        program = engine.function(lambda x, engine=engine: IMPOSSIBLE[message](engine, x))
+        for x in (np.array([0, 1], np.float32), np.array([0, 1], np.float64)):
+            with pytest.raises(ArgumentError, match=re.escape(message)):
+                program(x)
+
+
+@pytest.mark.parametrize("poison", [np.nan, np.inf, -np.inf, -1e-40])
+def test_compiled_draws_refuse_weights_that_are_none(poison):
+    program = static.function(lambda x: static.multinomial(x, 1))
+    program(np.ones((3, 5), np.float32))
+    with pytest.raises(ArgumentError, match="element < 0"):
+        program(np.where(np.arange(15).reshape(3, 5) == 7, np.float32(poison), np.float32(1)))
+    with pytest.raises(ArgumentError, match="sum of probabilities"):
+        program(np.float32([[1, 2], [0, 0]]))
 
 
 def test_draws_have_no_history():

@@ -233,6 +233,7 @@ def arange(start: Any, end: Any = None, step: Any = 1, dtype: Any = None) -> Any
 
     if end is None:
         start, end = 0, start
+    start, end, step = (x.item() if isinstance(x, np.generic) else x for x in (start, end, step))
     for name, x in (("start", start), ("end", end), ("step", step)):
         if isinstance(x, float) and not math.isfinite(x):
             raise ArgumentError(f"arange(): argument '{name}' must be finite, got {x}")

@@ -38,6 +38,7 @@ def _strided(offset_: Any, shape: Any, strides: Any, offset: Any, dim1: int, dim
 
 
 def _array(x: np.ndarray, offset: int, dim1: int, dim2: int) -> np.ndarray:
+    offset = max(-x.shape[dim1], min(offset, x.shape[dim2]))  # beyond the matrix nothing is left; numpy's is a C int
     found = x.diagonal(offset, dim1, dim2)
     if x.flags.writeable:
         found.flags.writeable = True  # numpy's diagonals are views that refuse to be written to

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -71,6 +72,7 @@ def diff(x: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = N
     Raises
     ------
     ArgumentError : `n` is negative.
+    ShapeError : `prepend` or `append` differs from `x` in a size that is not along `dim`.
     IndexRangeError : a dimension that does not exist.
 
     Examples
@@ -82,6 +84,14 @@ def diff(x: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = N
     axis, times = _axis(x, dim, "diff"), integer(n, "diff", "n")
     if times < 0:
         raise ArgumentError(f"order must be non-negative but got {times}")
+    for t in (prepend, append):
+        if t is not None and (t.ndim != x.ndim or builtins.any(
+            i != axis and m != n for i, (m, n) in enumerate(zip(x.shape, t.shape, strict=True))
+        )):  # fmt: skip
+            raise ShapeError(
+                "diff expects the shape of tensor to prepend or append to match that of input except along the "
+                f"differencing dimension; got {list(t.shape)} for input of shape {list(x.shape)} and dimension {axis}"
+            )
     parts = [t for t in (prepend, x, append) if t is not None]
     x = cat(parts, axis) if len(parts) > 1 and times else x
     for _ in range(int(times)):

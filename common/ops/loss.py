@@ -210,6 +210,8 @@ def binary_cross_entropy(input: Any, target: Any, weight: Any = None, *, reducti
     ArgumentError : another value of `reduction`.
     """
     _same_shape("binary_cross_entropy", input, target)
+    if input.dtype.kind == "f" and target.dtype.kind != "f":  # the rules compute with operands of float dtypes
+        target = of_dtype(target, input.dtype)
     losses = binary_(input, target)
     return reduced(losses if weight is None else losses * weight, reduction)
 

@@ -194,7 +194,8 @@ class Layout:
 def make_access(buffer: Buffer, offset: Any, dims: Sizes, strides: Sizes) -> Access:
     """An access with its derived facts."""
     breaks = 0
-    for i in range(len(dims) - 1):
+    read = not any(is_literal(n, 0) for n in dims)  # where nothing is read, strides are 0 and mean nothing
+    for i in range(len(dims) - 1 if read else 0):
         outer, inner = strides[i], strides[i + 1]
         zero = is_literal(outer, 0), is_literal(inner, 0)
         if zero != (True, True) and (any(zero) or not same(outer, inner * dims[i + 1])):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dynamic as tw
-from common.errors import ShapeError
+from common.errors import DTypeError, ShapeError
 
 DTYPES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float32", "float64")
 NUMBERS = {"a bool": True, "an int": 2, "a float": 2.5}
@@ -106,3 +106,28 @@ def test_broadcasting(a, b):
 def test_shapes_that_do_not_broadcast():
     with pytest.raises(ShapeError, match=r"\(2, 3\) and \(2, 4\) do not broadcast: sizes 3 and 4 at dimension 1"):
         tw.ones(2, 3) + tw.ones(2, 4)
+
+
+@pytest.mark.parametrize("dtype", [">f4", ">f8", ">i2", ">i4", ">i8"])
+@pytest.mark.parametrize("way", ["operator", "reflected", "method", "where", "in place", "comparison"])
+def test_arrays_in_another_byte_order_are_operands(dtype, way):
+    run = {
+        "operator": lambda x, b: x * b,
+        "reflected": lambda x, b: b**x,
+        "method": lambda x, b: x.add(b),
+        "where": lambda x, b: x.where(x > 2, b),
+        "in place": lambda x, b: x.clone().sub_(b),
+        "comparison": lambda x, b: x == b,
+    }[way]
+    x, b = tw.tensor([1.0, 2.0, 3.0]), np.array([1, 2, 5], dtype)
+    expected = run(x, b.astype(b.dtype.newbyteorder("=")))
+    found = run(x, b)
+    assert (found.dtype, found.tolist()) == (expected.dtype, expected.tolist())
+
+
+@pytest.mark.parametrize("dtype", ["float16", "uint16", "uint32", "uint64"])
+def test_arrays_of_other_dtypes_are_refused(dtype):
+    x = tw.ones(2)
+    for run in (lambda b: x * b, lambda b: x.where(x > 0, b), lambda b: x.clone().add_(b)):
+        with pytest.raises(DTypeError, match=f"dtype {dtype} is not supported"):
+            run(np.ones(2, dtype))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import static
 from common.op import REGISTRY
 from tests.static.compare import assert_compiles
 
@@ -25,3 +26,14 @@ def test_reductions_of_integers(dtype):
     for name in ("sum", "amax", "amin"):
         for dim in ((0,), (1,), (2,), (0, 2), (0, 1, 2)):
             assert_compiles(lambda x, n=name, d=dim: REGISTRY[n](x, dim=d, keepdim=False), [x])
+
+
+@pytest.mark.parametrize("repeats", [(0, 0), (0, 1, 0), (0, 0, 0)])
+def test_sums_over_several_sizes_of_zero_are_written(repeats):
+    """The gradient of what is repeated never lies where NaNs lay before."""
+    program = static.function(static.grad(lambda x: (static.tile(x, repeats) ** 2).sum()))
+    x = np.ones((2, 4, 2), np.float32)
+    for _ in range(20):
+        poisoned = [np.full(x.shape, np.nan, np.float32) for _ in range(64)]
+        del poisoned
+        assert not np.asarray(program(x)).any()
