@@ -244,17 +244,20 @@ def _cutting(name: str) -> Callable[..., Any]:
     ways = _Ways(function)
     recent = ways.recent
 
+    def general(self: Any, *arguments: Any, **named: Any) -> Any:
+        return getattr(TensorBase, name)(self, *arguments, **named)  # it may have names of its own
+
     def method(self: Any, *arguments: Any, **named: Any) -> Any:
         if mode.tracing or named:
-            return function(self, *arguments, **named)
+            return general(self, *arguments, **named)
         for n in arguments:
             if type(n) is not int:
-                return function(self, *arguments)
+                return general(self, *arguments)
         way = recent.get(arguments)
         if way is not None and (parts := way[0](self.payload)) is not None:
             return _shown_parts(self, parts, way[1])
         y = ways.view(self, arguments, arguments)
-        return function(self, *arguments) if y is None else y
+        return general(self, *arguments) if y is None else y
 
     method.__name__, method.__doc__ = name, function.__doc__
     return method
