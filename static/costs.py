@@ -31,6 +31,7 @@ class Kernel:
         count none.
     origin : where its machine code came from, and the seconds that took.
     equal : how many equal, independent groups of ops it computes in one pass.
+    reused : which results lie in the memory of operands that end with them.
     refused : why neighbours are not part of it.
     """
 
@@ -42,6 +43,7 @@ class Kernel:
     flops: int
     origin: Origin | None
     equal: int
+    reused: tuple[str, ...]
     refused: tuple[str, ...]
 
     def __str__(self) -> str:
@@ -127,6 +129,11 @@ def _kernel(program: Program, step: Step, env: Any) -> Kernel:
         flops,
         origin(step.source),
         len(step.groups),
+        tuple(
+            f"{here.node.name} in the memory of {there.node.name} (%{there.node.id}), which ends here"
+            for group in step.groups
+            for there, here in program.reused.get(group.id, ())
+        ),
         tuple(dict.fromkeys(refused)),
     )
 

@@ -99,7 +99,7 @@ class Explanation:
         ]
         for kernel in self.kernels:
             lines.append(f"  {kernel}")
-            lines += [f"    {reason}" for reason in kernel.refused[:SHOWN_REASONS]]
+            lines += [f"    {told}" for told in (*kernel.reused, *kernel.refused[:SHOWN_REASONS])]
         return lines
 
     def _arena_line(self) -> str:

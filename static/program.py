@@ -22,6 +22,7 @@ from static.lowering.items import Access, Buffer
 from static.lowering.legalise import legalise
 from static.lowering.memory import ColumnScratch, Scratch
 from static.lowering.order import order_groups
+from static.lowering.reuse import reuse_memory
 from static.lowering.stack import runs, stack
 from static.lowering.values import Work
 from static.outputs import Memory
@@ -82,6 +83,7 @@ class Program:
         groups = _fused(self.work) if fuse else [single(item) for item in self.work.items]
         self.groups = order_groups(self.work, groups)
         self.escaping = _escaping(self.work, self.groups)
+        self.reused = reuse_memory(self.work, self.groups) if fuse else {}
         self.steps = list(self._steps(stacking=fuse))
         self.frame: Frame = make_frame(self.work, [(step.things, step.ints) for step in self.steps])
 
@@ -165,6 +167,7 @@ class Program:
         width = len(things) // len(step.groups)
         for i, group in enumerate(step.groups):
             made = {b.id for item in group.items for b in item.results}
+            made -= {b.storage.id for b in group.reads}
             reads = [_buffer_name(b) for b in things[i * width : (i + 1) * width] if b.id not in made]
             outs = [_buffer_name(b.storage) for item in group.items for b in item.results if b.id in self.escaping]
             texts.append(f"({', '.join(reads)}) -> {', '.join(outs)}")

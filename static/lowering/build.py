@@ -55,6 +55,7 @@ class _Builder:
         self.stages = Stages(group, stored)
         self.stored = stored
         self.escaping = escaping
+        self.read_from = {id(buffer.storage) for buffer in group.reads}
         self.prologue: list[Any] = []
         self.rows: list[Any] = []
         # What is stored over its old value is stored last, when every read of the old value is behind.
@@ -133,7 +134,7 @@ class _Builder:
                     if not self.is_row(item):
                         body, late = self.prologue, self.late_scalars
                     place = self.nest.own_place(item.out, item.level, body, "")
-                    (late if _in_place(item) else body).append(Store(place, value))
+                    (late if self.overwrites(item) else body).append(Store(place, value))
         if self.nest.inner is None:
             return
         self.values.clear()
@@ -321,11 +322,15 @@ class _Builder:
         if self.column != "c":
             return value
         if item.id in self.stored and self.stages.first[item.id] == stage:
-            target = self.late if _in_place(item) else loop
+            target = self.late if self.overwrites(item) else loop
             target.append(Store(self.nest.own_place(item.out, item.level, self.rows, "c"), value))
         elif item.id in self.stages.saved and self.stages.first[item.id] == stage:
             loop.append(Store(Place(self.nest.slot(self.keep(item)), "", "c"), value))
         return value
+
+    def overwrites(self, item: Item) -> bool:
+        """Whether the result goes where something lies that the kernel may still read."""
+        return id(item.out.storage) in self.read_from
 
     def apply(self, item: Item, operand: Callable[[Operand], Any], body: list[Any]) -> Any:
         if item.function == "spread":
@@ -382,11 +387,6 @@ class _Builder:
 def _places(values: dict[Any, Any]) -> dict[Any, Any]:
     """The values that are known by where they were read, not by the item that made them."""
     return {name: value for name, value in values.items() if not isinstance(name, int)}
-
-
-def _in_place(item: Item) -> bool:
-    """Whether the result goes into a state that the kernel may still read."""
-    return item.out.storage is not item.out
 
 
 _REDUCERS = {"sum": "block_sum", "prod": "block_product", "max": "row_max", "min": "row_min"}
