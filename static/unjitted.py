@@ -120,6 +120,15 @@ def _extreme(name: str) -> Callable[[np.ndarray, int, int], Any]:
     return row
 
 
+def _extreme_of_rows(name: str) -> Callable[..., None]:
+    def rows_of(to: np.ndarray, start: int, x: np.ndarray, offset: int, columns: int, rows: int) -> None:
+        for i in range(columns):
+            for row in range(rows):
+                to[start + i] = _scalar(scalar_expression(name), to[start + i], x[offset + row * columns + i])
+
+    return rows_of
+
+
 class _Lanes:
     """Accumulators of columns, for sums or for products."""
 
@@ -171,6 +180,8 @@ _FUNCTIONS: dict[str, Any] = {
     **{f"block_{name}": _block_of(name) for name in ("squares", "magnitudes", "cubes", "numbers")},
     "row_max": _extreme("maximum"),
     "row_min": _extreme("minimum"),
+    "max_of_rows": _extreme_of_rows("maximum"),
+    "min_of_rows": _extreme_of_rows("minimum"),
     "block_product": _block_product,
     "start_columns": _SUMS.start,
     "carry_columns": _SUMS.carry,

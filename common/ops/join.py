@@ -132,7 +132,6 @@ def hstack(tensors: Sequence[Any]) -> Any:
     ShapeError : sizes differ in another dimension.
     """
     xs = _some(tensors, 1, "hstack")
-    xs = [x for x in xs if not (x.ndim == 1 and isinstance(x.shape[0], int) and x.shape[0] == 0)] or xs
     return cat(xs, 0 if xs[0].ndim == 1 else 1)
 
 

@@ -135,7 +135,8 @@ def test_steps_do_not_grow(step, without_collector):
         grown = tracemalloc.get_traced_memory()[0] - before
     finally:
         tracemalloc.stop()
-    assert grown < 20 * count, f"{grown / count:.0f} bytes are left of each step"
+    # what is made once, such as a table that has grown, is no leak; a tensor left of each step is 100 bytes and more
+    assert grown < 4096 + 12 * count, f"{grown / count:.0f} bytes are left of each step"
 
 
 @pytest.mark.parametrize("step", PROGRAMS, ids=lambda f: f.__name__.strip("_"))

@@ -41,8 +41,8 @@ FORMULAS = {
     "norm 0": (lambda *a, **k: F.norm(a[0], 0, *a[1:], **k), lambda x, **k: (x != 0).sum(**k)),
     "norm inf": (lambda *a, **k: F.norm(a[0], inf, *a[1:], **k), lambda x, **k: np.abs(x).max(**k)),
     "norm -inf": (lambda *a, **k: F.norm(a[0], -inf, *a[1:], **k), lambda x, **k: np.abs(x).min(**k)),
-    "aminmax": (lambda *a, **k: F.aminmax(*a, **k).min, lambda x, **k: x.min(**k)),
-    "aminmax, max": (lambda *a, **k: F.aminmax(*a, **k).max, lambda x, **k: x.max(**k)),
+    "aminmax": (lambda x, dim=None, **k: F.aminmax(x, dim=dim, **k).min, lambda x, **k: x.min(**k)),
+    "aminmax, max": (lambda x, dim=None, **k: F.aminmax(x, dim=dim, **k).max, lambda x, **k: x.max(**k)),
 }  # fmt: skip
 
 
