@@ -82,7 +82,7 @@ def softplus(x: Value) -> Value:
 
     Formula: ``max(x, 0) + log1p(e^-|x|)``, which keeps its relative accuracy down to the subnormals.
 
-    Error: float64 1.59 ulp, float32 1.74 ulp.
+    Error: float64 1.59 ulp, float32 1.83 ulp.
     """
     return select(x < 0.0, 0.0, x) + log1p(exp(-absolute(x)))
 

@@ -73,7 +73,7 @@ def atanh(x: Value) -> Value:
 
     Formula: ``log1p(2 |x| / (1 - |x|)) / 2``.
 
-    Error: float64 1.97 ulp, float32 2.15 ulp.
+    Error: float64 1.97 ulp, float32 2.24 ulp.
     """
     magnitude = absolute(x)
     y = 0.5 * log1p((magnitude + magnitude) / (1.0 - magnitude))
