@@ -87,7 +87,7 @@ def test_gradients(benchmark: Any, name: str) -> None:
     def make(tw: Any) -> Callable[[], Any]:
         x = tw.tensor(np.ones((1, 4, 3) if name == "squeeze" else (4, 3), np.float32).tolist(), requires_grad=True)
         program = VIEWS[name]
-        g = tw.ones(*program(tw, x).shape)
+        g = tw.ones(tuple(program(tw, x).shape))
 
         def call() -> None:
             x.grad = None
