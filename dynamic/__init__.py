@@ -30,9 +30,12 @@ from dynamic import profiler as profiler
 from dynamic import random as random
 from dynamic import utils as utils
 from dynamic.binding import bind, bind_creation
+from dynamic.heap import keep_freed_memory
 from dynamic.region import function as function
 from dynamic.tensors import Tensor as Tensor
 from dynamic.transforms import TRANSFORMS
+
+keep_freed_memory()
 
 globals().update(
     {
