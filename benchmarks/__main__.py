@@ -22,6 +22,8 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("-k", metavar="NAME", action="append", default=[], dest="select",
                    help="only workloads whose name contains NAME (repeatable)")  # fmt: skip
     p.add_argument("--peers", action="store_true", help="also measure PyTorch and JAX, where installed")
+    p.add_argument("--threads", metavar="N", type=int, default=1,
+                   help="time calls with N threads on N cores, peers too; no one-off costs")  # fmt: skip
     p.add_argument("--list", action="store_true", help="list the workloads and end")
     p.add_argument("--json", metavar="PATH", type=Path, help="file for the results; default: in .benchmarks")
     p.add_argument("--readme", metavar="PATH", type=Path, help="write the table between this file's markers")
@@ -37,12 +39,14 @@ def main() -> int:
         return cache.main(sys.argv[2:])
     options = parser().parse_args()
     bootstrap("benchmarks", "bench", NEEDS)
-    from benchmarks.measure import single_core
+    from benchmarks.measure import keep_to
 
-    core = single_core()  # before anything starts a thread pool
+    if options.threads < 1:
+        parser().error(f"--threads must be at least 1, not {options.threads}")
+    cores = keep_to(options.threads)  # before anything starts a thread pool
     from benchmarks import machine, report, store
     from benchmarks.peers import installed
-    from benchmarks.run import ENGINES, FULL, QUICK, measure
+    from benchmarks.run import ENGINES, FULL, QUICK, measure, without_starts
     from benchmarks.terminal import progress
     from benchmarks.workload import discover
 
@@ -58,13 +62,16 @@ def main() -> int:
             print(f"{workload.name:16} {workload.title}")
         return 0
     engines = {name: __import__(name) for name in ENGINES}
+    engines["static"].set_num_threads(options.threads)  # one setting for both
     peers = installed() if options.peers else []
     about = machine.describe()
-    progress(f"{machine.one_line(about)}; pinned to core {core}")
-    results = [measure(w, engines, QUICK if options.quick else FULL, peers) for w in workloads]
-    text = report.text(results, about, peers)
+    progress(f"{machine.one_line(about)}; pinned to cores {cores}")
+    effort = QUICK if options.quick else FULL
+    effort = effort if options.threads == 1 else without_starts(effort)
+    results = [measure(w, engines, effort, peers) for w in workloads]
+    text = report.text(results, about, peers, options.threads)
     print(text)
-    record = {"machine": about, "quick": options.quick, "core": core}
+    record = {"machine": about, "quick": options.quick, "cores": cores, "threads": options.threads}
     passed = all(result.passed for result in results)
     path = options.json or store.default_path()
     try:

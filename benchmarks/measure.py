@@ -18,21 +18,32 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_
 
 
 def single_core() -> int | None:
-    """Keep this process, and thread pools made later, on one core; return it (None where that can't be done).
+    """Keep this process on one core, see `keep_to`; return it (None where that can't be done)."""
+    cores = keep_to(1)
+    return cores[0] if cores else None
+
+
+def keep_to(count: int) -> list[int]:
+    """Keep this process, and thread pools made later, on `count` cores; return them (none where that can't be done).
 
     Call it before numpy's BLAS, torch or jax start their threads: they size their pools by what they see.
     """
     for name in THREADS:
-        os.environ.setdefault(name, "1")
+        os.environ[name] = str(count)
     if not hasattr(os, "sched_setaffinity"):
-        return None
-    core = idlest_core(os.sched_getaffinity(0))
-    os.sched_setaffinity(0, {core})
-    return core
+        return []
+    cores = idlest_cores(os.sched_getaffinity(0), count)
+    os.sched_setaffinity(0, cores)
+    return cores
 
 
-def idlest_core(cores: set[int], seconds: float = 0.1) -> int:
-    """Return the core of `cores` that was idle for longest during some time; of equals the highest number.
+def threads() -> int:
+    """How many threads libraries may use; 1 unless `keep_to` was asked for more."""
+    return int(os.environ.get(THREADS[0], "1"))
+
+
+def idlest_cores(cores: set[int], count: int = 1, seconds: float = 0.1) -> list[int]:
+    """Return the `count` cores that were idle for longest during some time; of equals the highest numbers.
 
     On a shared machine another pinned process may own a core. Core 0 comes last: it serves most interrupts.
     """
@@ -42,10 +53,10 @@ def idlest_core(cores: set[int], seconds: float = 0.1) -> int:
         return {int(row[0][3:]): int(row[4]) for row in rows if row and row[0][:3] == "cpu" and row[0][3:]}
 
     before = idle()
-    if len(cores) > 1 and before:
+    if len(cores) > count and before:
         time.sleep(seconds)
     after = idle()
-    return max(cores, key=lambda core: (after.get(core, 0) - before.get(core, 0), core))
+    return sorted(cores, key=lambda core: (after.get(core, 0) - before.get(core, 0), core), reverse=True)[:count]
 
 
 def batch(call: Call, inputs: Sequence[tuple[Any, ...]], repeats: int) -> float:

@@ -1,6 +1,7 @@
 """The run's results as a page of Markdown that reads well in a terminal."""
 
 from pathlib import Path
+from statistics import geometric_mean
 from typing import Any
 
 from benchmarks import machine, memory, stats
@@ -13,13 +14,16 @@ MARKERS = (
 )
 
 
-def text(results: list[Result], about: dict[str, Any], peers: list[str]) -> str:
+def text(results: list[Result], about: dict[str, Any], peers: list[str], threads: int = 1) -> str:
     """Return the tables with the machine named; a workload without equal bits has no timings."""
-    parts = [machine.one_line(about) + ". One thread; medians, 95 % intervals in brackets."]
+    used = "One thread" if threads == 1 else f"{threads} threads"
+    parts = [machine.one_line(about) + f". {used}; medians, 95 % intervals in brackets."]
     parts.append(table(
         ["workload", "bits", "dynamic", "static", "static/dynamic", *(f"static/{peer}" for peer in peers)],
         [call_row(result, peers) for result in results],
     ))  # fmt: skip
+    if peers:
+        parts += [line for line in [summary(results, peers)] if line]
     measured = [result for result in results if result.starts]
     if measured:
         parts.append(table(
@@ -36,6 +40,22 @@ def text(results: list[Result], about: dict[str, Any], peers: list[str]) -> str:
     parts += [f"- `{r.workload.name}` BITS DIFFER: {line}" for r in results for line in r.differences]
     parts += [f"- `{r.workload.name}` FAILED: {r.error.splitlines()[-1]}" for r in results if r.error]
     return "\n\n".join(parts).replace("\n\n- ", "\n- ").replace("\n- ", "\n\n- ", 1)
+
+
+def summary(results: list[Result], peers: list[str]) -> str:
+    """Return how many times as fast as each peer, and as the fastest on each workload, static is in the mean."""
+    timed = [result for result in results if result.calls]
+    told = []
+    for peer in peers:
+        factors = [1 / ratio for result in timed if (ratio := result.over([peer])) is not None]
+        told += [f"{peer} {geometric_mean(factors):.2f} ({len(factors)})"] if factors else []
+    best = [1 / ratio for result in timed if (ratio := result.over(peers)) is not None]
+    if not best:
+        return ""
+    return (
+        f"Times as fast as a peer, geometric mean over workloads (their number): {', '.join(told)}; "
+        f"as the fastest peer of each workload {geometric_mean(best):.2f} ({len(best)})."
+    )
 
 
 def call_row(result: Result, peers: list[str]) -> list[str]:

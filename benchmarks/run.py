@@ -1,8 +1,8 @@
 """The run: per workload the bits first, then what each engine costs."""
 
 import traceback
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Any
 
@@ -30,6 +30,11 @@ FULL = Effort(seconds=6.0, cold=3, disk=5)
 QUICK = Effort(seconds=1.0, cold=1, disk=1)
 
 
+def without_starts(effort: Effort) -> Effort:
+    """The same calls, and no new processes: compiling takes one thread however many there are."""
+    return replace(effort, cold=0, disk=0)
+
+
 @dataclass
 class Result:
     """What was found about one workload. Timings stay empty if a bit differs."""
@@ -48,6 +53,11 @@ class Result:
     def call(self, name: str) -> Estimate:
         """Seconds per call of an engine or a peer."""
         return stats.median(self.calls[name])
+
+    def over(self, peers: Iterable[str]) -> float | None:
+        """Time of a call of static over that of the fastest of some peers; None if none of them has this workload."""
+        known = [name for name in peers if name in self.calls]
+        return max((stats.ratio(self.calls["static"], self.calls[name]).value for name in known), default=None)
 
     def once(self, engine: str, start: str) -> Estimate:
         """One-off seconds of an engine; `start` is "cold" or "disk"."""
@@ -99,7 +109,7 @@ def measure(workload: Workload, engines: dict[str, ModuleType], effort: Effort, 
         if result.passed:
             progress(f"{workload.name}: calls, interleaved")
             result.calls = interleave(programs(workload, engines, peers), effort.seconds)
-            for engine in ENGINES:
+            for engine in ENGINES if effort.cold else ():
                 progress(f"{workload.name}: {engine} in new processes, cold and from the disk cache")
                 result.starts[engine] = oneoff.cold_and_disk(engine, workload.name, effort.cold, effort.disk)
     except Exception as problem:  # one workload that fails must not hide the results of the others

@@ -8,25 +8,40 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks.peers import Built
+from benchmarks.peers.jax_blocks import (
+    Params,
+    block_and_gradients,
+    character_model,
+    classify,
+    cross_entropy,
+    layer_norm,
+    recurrent_model,
+    regress,
+    residual,
+    three_layers,
+    unrolled_model,
+)
 from benchmarks.workload import Array, Workload
-from benchmarks.workloads import charlm, deep, lstm, newton
+from benchmarks.workloads import newton
 
 jax.config.update("jax_enable_x64", True)  # for the float64 row and the int64 classes; float32 stays float32
-Params = dict[str, Any]
 
 
 def build(peer: str, workload: Workload, initial: dict[str, Array]) -> Built | None:
     """Return the workload in JAX; `peer` is "jax.jit"."""
     inputs = [tuple(jnp.asarray(array) for array in arrays) for arrays in workload.inputs()]
+    params = {name: jnp.array(value) for name, value in initial.items()}
     if workload.name in PULLBACKS:
         return waiting(jax.jit(pullback(PULLBACKS[workload.name]))), inputs
     if workload.name in TRAININGS:
         loss, start, update = TRAININGS[workload.name]
-        return training(loss, start, update, {name: jnp.array(value) for name, value in initial.items()}), inputs
+        return training(loss, start, update, params), inputs
     if workload.name == "b-cross-entropy":
         return waiting(jax.jit(jax.value_and_grad(cross_entropy))), inputs
     if workload.name == "newton":
         return waiting(jax.jit(roots)), inputs
+    if workload.name == "i-transformer":
+        return block_and_gradients(params), inputs
     return None
 
 
@@ -63,17 +78,6 @@ def training(loss: Any, start: Any, update: Any, params: Params) -> Any:
     return step
 
 
-def cross_entropy(logits: Any, classes: Any) -> Any:
-    """Return the mean cross-entropy of logits (n, k) and classes (n,)."""
-    return -jnp.mean(jnp.take_along_axis(jax.nn.log_softmax(logits), classes[:, None], axis=1))
-
-
-def layer_norm(x: Any, w: Any, b: Any) -> Any:
-    """Return the rows of x normalised, scaled and shifted."""
-    centred = x - x.mean(axis=-1, keepdims=True)
-    return centred * jax.lax.rsqrt((centred * centred).mean(axis=-1, keepdims=True) + np.float32(1e-5)) * w + b
-
-
 def mul_add(x: Any, w: Any, b: Any) -> Any:
     """Return the chain of 100 operations."""
     for _ in range(50):
@@ -87,60 +91,6 @@ def mixed(x: Any, w: Any, b: Any) -> Any:
         x = jnp.tanh(x * b + b) @ w
         x = x * np.float32(0.5) + x.sum(axis=0)
     return x
-
-
-def mlp(params: Params, x: Any) -> Any:
-    """Return the output of two layers with a tanh between, named as in a Sequential."""
-    hidden = jnp.tanh(x @ params["0.weight"].T + params["0.bias"])
-    return hidden @ params["2.weight"].T + params["2.bias"]
-
-
-def classify(params: Params, x: Any, target: Any) -> Any:
-    """Return the loss of a classifier."""
-    return cross_entropy(mlp(params, x), target)
-
-
-def regress(params: Params, x: Any, target: Any) -> Any:
-    """Return the mean squared error."""
-    return jnp.mean((mlp(params, x) - target) ** 2)
-
-
-def three_layers(params: Params, x: Any, target: Any) -> Any:
-    """Return the loss of a classifier of three layers with relu between, named as in a Sequential."""
-    x = jax.nn.relu(x @ params["0.weight"].T + params["0.bias"])
-    x = jax.nn.relu(x @ params["2.weight"].T + params["2.bias"])
-    return cross_entropy(x @ params["4.weight"].T + params["4.bias"], target)
-
-
-def residual(params: Params, x: Any, target: Any) -> Any:
-    """Return the mean squared error of the deep network."""
-    for i in range(deep.LAYERS):
-        x = x + jnp.tanh(x @ params[f"layers.{i}.weight"].T + params[f"layers.{i}.bias"])
-    return jnp.mean((x - target) ** 2)
-
-
-def character_model(params: Params, codes: Any, target: Any) -> Any:
-    """Return the loss of the character model."""
-    x = params["embedding.weight"][codes].reshape(-1, charlm.CONTEXT * charlm.WIDTH)
-    hidden = jnp.tanh(x @ params["hidden.weight"].T + params["hidden.bias"])
-    return cross_entropy(hidden @ params["output.weight"].T + params["output.bias"], target)
-
-
-def recurrent_model(params: Params, codes: Any, target: Any) -> Any:
-    """Return the loss of the LSTM."""
-
-    def step(state: Any, x: Any) -> Any:
-        h, c = state
-        gates = jnp.concatenate([x, h], 1) @ params["cell.weight"].T + params["cell.bias"]
-        i, f, o, u = jnp.split(gates, 4, 1)
-        c = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * jnp.tanh(u)
-        h = jax.nn.sigmoid(o) * jnp.tanh(c)
-        return (h, c), h
-
-    start = jnp.zeros((lstm.BATCH, lstm.HIDDEN), jnp.float32)
-    _, states = jax.lax.scan(step, (start, start), params["embedding.weight"][codes])
-    logits = states.reshape(-1, lstm.HIDDEN) @ params["output.weight"].T + params["output.bias"]
-    return cross_entropy(logits, target)
 
 
 def roots(a: Any, b: Any) -> Any:
@@ -196,6 +146,8 @@ TRAININGS: dict[str, tuple[Any, Any, Any]] = {
     "f-mlp": (classify, *sgd(0.1)),
     "e-tiny-mlp": (regress, *sgd(0.05)),
     "d-mlp-adam": (three_layers, *adam(0.001)),
+    "g-mlp-adam": (three_layers, *adam(0.001)),
+    "h-lstm-cell": (unrolled_model, *sgd(0.1)),
     "deep": (residual, *adam(0.001)),
     "charlm": (character_model, *adam(0.003)),
     "lstm": (recurrent_model, *adam(0.003)),

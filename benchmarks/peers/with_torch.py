@@ -1,17 +1,26 @@
-"""PyTorch's versions of the workloads, eager and compiled, on one thread."""
+"""PyTorch's versions of the workloads, eager and compiled."""
 
 from collections.abc import Callable
 from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import nn
 
+from benchmarks.measure import threads
 from benchmarks.peers import Built
+from benchmarks.peers.torch_blocks import (
+    CharacterModel,
+    Recurrent,
+    Residual,
+    Unrolled,
+    block_and_gradients,
+    classifier,
+    mlp,
+)
 from benchmarks.workload import Array, Workload
-from benchmarks.workloads import chain, charlm, deep, lstm, newton, row_c, row_d
+from benchmarks.workloads import chain, newton, row_c, row_d, row_g
 
-torch.set_num_threads(1)
+torch.set_num_threads(threads())
 Loss = Callable[[Any, Any], Any]
 
 
@@ -28,6 +37,8 @@ def build(peer: str, workload: Workload, initial: dict[str, Array]) -> Built | N
         return training(wrap, model, loss, make_optimizer(model.parameters())), inputs
     if workload.name == "newton":
         return wrap(roots_and_gradients), inputs
+    if workload.name == "i-transformer":
+        return block_and_gradients(wrap, initial), inputs
     return (wrap(cross_entropy_and_gradient), inputs) if workload.name == "b-cross-entropy" else None
 
 
@@ -68,27 +79,6 @@ def roots_and_gradients(a: Any, b: Any) -> Any:
     return (x.detach(), *torch.autograd.grad(x.sum(), (a, b)))
 
 
-class Recurrent(nn.Module):  # type: ignore[misc]
-    """The LSTM, step by step in Python."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.embedding = nn.Embedding(charlm.VOCABULARY, lstm.WIDTH)
-        self.cell = nn.Linear(lstm.WIDTH + lstm.HIDDEN, 4 * lstm.HIDDEN)
-        self.output = nn.Linear(lstm.HIDDEN, charlm.VOCABULARY)
-
-    def forward(self, codes: Any) -> Any:
-        """Return logits (steps * batch, 96)."""
-        h = c = torch.zeros(lstm.BATCH, lstm.HIDDEN)
-        states = []
-        for x in self.embedding(codes):
-            i, f, o, u = self.cell(torch.cat([x, h], 1)).chunk(4, 1)
-            c = f.sigmoid() * c + i.sigmoid() * u.tanh()
-            h = o.sigmoid() * c.tanh()
-            states.append(h)
-        return self.output(torch.stack(states).reshape(-1, lstm.HIDDEN))
-
-
 def cross_entropy_and_gradient(logits: Any, classes: Any) -> Any:
     """Return the mean cross-entropy and its gradient."""
     leaf = logits.detach().requires_grad_()
@@ -99,46 +89,6 @@ def cross_entropy_and_gradient(logits: Any, classes: Any) -> Any:
 def mixed(x: Any, w: Any, b: Any) -> Any:
     """Return the mixed chain, as the workload defines it for any framework."""
     return chain.mixed(x, w, b, torch)
-
-
-class CharacterModel(nn.Module):  # type: ignore[misc]
-    """The same layers under the same names."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.embedding = nn.Embedding(charlm.VOCABULARY, charlm.WIDTH)
-        self.hidden = nn.Linear(charlm.CONTEXT * charlm.WIDTH, charlm.HIDDEN)
-        self.output = nn.Linear(charlm.HIDDEN, charlm.VOCABULARY)
-
-    def forward(self, codes: Any) -> Any:
-        """Return logits (n, 96) of contexts (n, 16)."""
-        return self.output(torch.tanh(self.hidden(torch.flatten(self.embedding(codes), 1))))
-
-
-class Residual(nn.Module):  # type: ignore[misc]
-    """The same layers under the same names."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.layers = nn.Sequential(*(nn.Linear(deep.WIDTH, deep.WIDTH) for _ in range(deep.LAYERS)))
-
-    def forward(self, x: Any) -> Any:
-        """Return x (n, 64) after all layers."""
-        for layer in self.layers:
-            x = x + torch.tanh(layer(x))
-        return x
-
-
-def classifier() -> Any:
-    """Return a Sequential of three layers with relu between."""
-    a, b, c, d = row_d.WIDTHS
-    return nn.Sequential(nn.Linear(a, b), nn.ReLU(), nn.Linear(b, c), nn.ReLU(), nn.Linear(c, d))
-
-
-def mlp(*widths: int) -> Any:
-    """Return a Sequential of two layers with a tanh between."""
-    first, hidden, last = widths
-    return nn.Sequential(nn.Linear(first, hidden), nn.Tanh(), nn.Linear(hidden, last))
 
 
 PULLBACKS: dict[str, Any] = {
@@ -152,7 +102,9 @@ TRAININGS: dict[str, tuple[Any, Loss, Any]] = {
     "digits": (lambda: mlp(64, 128, 10), F.cross_entropy, lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9)),
     "f-mlp": (lambda: mlp(64, 128, 10), F.cross_entropy, lambda p: torch.optim.SGD(p, lr=0.1)),
     "e-tiny-mlp": (lambda: mlp(2, 16, 1), F.mse_loss, lambda p: torch.optim.SGD(p, lr=0.05)),
-    "d-mlp-adam": (classifier, F.cross_entropy, lambda p: torch.optim.Adam(p, lr=0.001)),
+    "d-mlp-adam": (lambda: classifier(row_d.WIDTHS), F.cross_entropy, lambda p: torch.optim.Adam(p, lr=0.001)),
+    "g-mlp-adam": (lambda: classifier(row_g.WIDTHS), F.cross_entropy, lambda p: torch.optim.Adam(p, lr=0.001)),
+    "h-lstm-cell": (Unrolled, F.cross_entropy, lambda p: torch.optim.SGD(p, lr=0.1)),
     "deep": (Residual, F.mse_loss, lambda p: torch.optim.Adam(p, lr=0.001)),
     "charlm": (CharacterModel, F.cross_entropy, lambda p: torch.optim.Adam(p, lr=0.003)),
     "lstm": (Recurrent, F.cross_entropy, lambda p: torch.optim.Adam(p, lr=0.003)),

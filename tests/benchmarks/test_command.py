@@ -63,7 +63,7 @@ def test_cache_is_shown_and_emptied(tmp_path, monkeypatch):
 
 @pytest.fixture
 def in_process(monkeypatch, tmp_path):
-    monkeypatch.setattr(measure, "single_core", lambda: None)  # the test process keeps its cores
+    monkeypatch.setattr(measure, "keep_to", lambda count: [])  # the test process keeps its cores
     monkeypatch.setattr(run, "QUICK", run.Effort(seconds=0.01, cold=1, disk=1))
     path = tmp_path / "run.json"
     monkeypatch.setattr(sys, "argv", ["benchmarks", "--quick", "-k", "e-tiny-mlp", "--json", str(path)])

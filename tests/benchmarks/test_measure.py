@@ -64,9 +64,10 @@ def test_the_idlest_core_is_taken(monkeypatch, tmp_path):
         read_text = staticmethod(lambda: next(readings))
 
     monkeypatch.setattr(measure, "STAT", Stat)
-    assert measure.idlest_core({0, 1}, seconds=0) == 0
+    assert measure.idlest_cores({0, 1}, seconds=0) == [0]
     monkeypatch.setattr(measure, "STAT", tmp_path / "none")
-    assert measure.idlest_core({0, 1, 2}) == 2
+    assert measure.idlest_cores({0, 1, 2}) == [2]
+    assert measure.idlest_cores({0, 1, 2}, 2) == [2, 1]
 
 
 def test_one_core_and_one_thread():

@@ -75,6 +75,24 @@ def test_peers_get_columns(no_processes):
     cells = dict(zip(*([c.strip() for c in line.strip("|").split("|")] for line in (header, row)), strict=True))
     assert cells["static/jax.jit"] == "0.50 [0.50, 0.50]"
     assert cells["static/torch"] == "-"
+    assert "jax.jit 2.00 (1); as the fastest peer of each workload 2.00 (1)" in page
+
+
+def test_the_mean_over_workloads_is_that_of_the_fastest_peers(no_processes):
+    results = [run.measure(FakeWorkload(), pair(), EFFORT) for _ in range(2)]
+    for result, first, second in zip(results, (2, 8), (4, 4), strict=True):
+        result.calls |= {"jax.jit": first * result.calls["static"], "torch": second * result.calls["static"]}
+    page = report.text(results, ABOUT, ["jax.jit", "torch"])
+    assert "jax.jit 4.00 (2), torch 4.00 (2); as the fastest peer of each workload 2.83 (2)." in page
+
+
+def test_calls_alone_start_no_process(monkeypatch):
+    monkeypatch.setattr(oneoff, "cold_and_disk", lambda *_: pytest.fail("a process was started"))
+    result = run.measure(FakeWorkload(), pair(), run.without_starts(EFFORT))
+    assert result.passed
+    page = report.text([result], ABOUT, [], threads=2)
+    assert "2 threads; medians" in page
+    assert "pays off" not in page
 
 
 def test_record_survives_the_disk(no_processes, tmp_path):

@@ -12,7 +12,8 @@ WORKLOADS = discover()
 def test_rows_of_the_issue_are_there():
     names = {workload.name for workload in WORKLOADS}
     assert names >= {"digits", "charlm", "chain", "mixed-chain", "a-float32", "a-float64", "b-cross-entropy",
-                     "c-layer-norm", "d-mlp-adam", "deep", "e-tiny-mlp", "f-mlp"}  # fmt: skip
+                     "c-layer-norm", "d-mlp-adam", "deep", "e-tiny-mlp", "f-mlp",
+                     "g-mlp-adam", "h-lstm-cell", "i-transformer"}  # fmt: skip
     assert len(names) == len(WORKLOADS)
 
 
