@@ -97,7 +97,7 @@ def to_array(data: Any, dtype: Any = None, *, copy: bool = True) -> np.ndarray:
     ArgumentError : nested lists of unequal lengths, or no numbers at all.
     """
     if isinstance(data, TensorBase):
-        from common.methods import concrete
+        from common.to_python import concrete
 
         data = concrete(data)
     try:

@@ -23,6 +23,7 @@ from common.op import REGISTRY
 from common.operators import accepts, as_operand, install
 from common.spec import numel
 from common.tensor import TensorBase
+from common.to_python import concrete, index, item, number_of, tolist, truth, whole
 
 #: Public functions that are no methods, as in PyTorch.
 NOT_METHODS = frozenset(
@@ -236,46 +237,12 @@ def lent(self: TensorBase, how: str) -> np.ndarray:
     return lend(self.payload, how)
 
 
-def concrete(self: TensorBase) -> np.ndarray:
-    """The array behind a tensor; a tracer explains why it has none."""
-    trace = mode.current_trace()
-    if trace is not None:
-        trace.refuse_value(self)
-    if not isinstance(self.payload, np.ndarray):
-        raise self.describe_escape()
-    return self.payload
-
-
 def to(self: TensorBase, dtype: Any) -> TensorBase:
     """The tensor in another dtype; itself where it has it already."""
     target = known_dtype(dtype)
     if target not in dtypes.SUPPORTED:
         raise DTypeError(f"to(): dtype {target} is not supported; supported are {[d.name for d in dtypes.SUPPORTED]}")
     return self if self.dtype == target else REGISTRY["to"](self, dtype=target, x_dtype=self.dtype)
-
-
-def _item(self: TensorBase) -> Any:
-    array = concrete(self)
-    if array.size != 1:
-        raise ShapeError(f"a Tensor with {array.size} elements cannot be converted to Scalar")
-    return array.item()
-
-
-def _bool(self: TensorBase) -> bool:
-    if mode.tracing and (trace := mode.current_trace()) is not None:
-        trace.refuse_value(self)
-    array = concrete(self)
-    if array.size != 1:
-        raise ShapeError(
-            f"Boolean value of Tensor with {array.size} values is ambiguous; reduce it to one, for example with .sum()"
-        )
-    return bool(array.item())
-
-
-def _index(self: TensorBase) -> int:
-    if self.dtype.kind not in "iub":
-        raise ArgumentError("only integer tensors of a single element can be converted to an index")
-    return int(_item(self))
 
 
 def _len(self: TensorBase) -> Any:
@@ -328,15 +295,15 @@ def _functional(name: str) -> Any:
 
 _METHODS = {
     "copy_": copy_, "zero_": zero_, "fill_": fill_, "clone": clone, "backward": backward,
-    "numpy": numpy, "to": to, "item": _item, "__bool__": _bool, "__len__": _len,
+    "numpy": numpy, "to": to, "item": item, "__bool__": truth, "__len__": _len,
     "__iter__": _iter, "__array__": _array, "__dlpack__": _dlpack, "__dlpack_device__": _dlpack_device,
-    "__repr__": _repr, "__index__": _index,
+    "__repr__": _repr, "__index__": index,
     "register_hook": hooks.register_hook, "retain_grad": hooks.retain_grad,
     "retains_grad": property(hooks.retains_grad),
     "register_post_accumulate_grad_hook": hooks.register_post_accumulate_grad_hook,
-    "tolist": lambda self: concrete(self).tolist(),
-    "__float__": lambda self: float(_item(self)),
-    "__int__": lambda self: int(_item(self)),
+    "tolist": tolist,
+    "__float__": lambda self: float(number_of(self)),
+    "__int__": whole,
     "__getitem__": lambda self, key: _functional("getitem")(self, key),
     "size": lambda self, dim=None: self.shape if dim is None else self.shape[dim],
     "dim": lambda self: self.ndim,

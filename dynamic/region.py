@@ -34,6 +34,7 @@ def function(
     interpret: bool = False,
     passes: Sequence[Callable[..., Any]] | None = None,
     max_traces: int = 64,
+    control_flow: str | None = None,
 ) -> Any:
     """Run a function as it is; the same decorator compiles it in the other engine.
 
@@ -43,7 +44,7 @@ def function(
     Parameters
     ----------
     target : the function; omitted when used as a decorator with options.
-    fuse, interpret, passes, max_traces : options of the compiling engine, without effect here.
+    fuse, interpret, passes, max_traces, control_flow : options of the compiling engine, without effect here.
 
     Examples
     --------
@@ -55,7 +56,7 @@ def function(
     tensor([9.])
     """
     if target is None:
-        return functools.partial(function, fuse=fuse, interpret=interpret, passes=passes, max_traces=max_traces)
+        return function
 
     @functools.wraps(target)
     def call(*args: Any, **kwargs: Any) -> Any:

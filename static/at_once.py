@@ -37,6 +37,7 @@ class AtOnce:
     """What takes the place of a trace: operands are arrays, and ops run instead of being recorded."""
 
     inlines = False
+    decide = None
 
     def __init__(self) -> None:
         self.families: dict[int, Any] = {}

@@ -219,7 +219,7 @@ def replay(graph: Graph, inputs: Sequence[Any], env: Mapping[Any, int]) -> list[
     for value, x in zip(graph.inputs, inputs, strict=True):
         values[value.key] = wrap(x) if isinstance(x, np.ndarray) else Number(x) if type(x) is float else x
     for node in graph.nodes:
-        if node.op is None:
+        if node.op is None or node.op.kind == "act":
             continue
         if node.regions:
             raise GradientError(
@@ -231,10 +231,18 @@ def replay(graph: Graph, inputs: Sequence[Any], env: Mapping[Any, int]) -> list[
             values[node.outputs[0].key] = attrs["value"]
             continue
         operands = [values[x.key] if type(x) is Value else x for x in node.operands]
+        if node.op.attrs and node.op.kind == "elementwise":  # a conversion takes no number as it is
+            operands = [np.asarray(x) if isinstance(x, (int, float)) else x for x in operands]
         results = apply(node.op, operands, attrs)
         for value, x in zip(node.outputs, results if isinstance(results, tuple) else (results,), strict=True):
-            values[value.key] = x
+            values[value.key] = _number(x) if value.spec.weak else x
     return [values[value.key] for value in graph.outputs]
+
+
+def _number(x: Any) -> Any:
+    """A weak value as the Python number that it stands for."""
+    number = x.item()
+    return Number(number) if type(number) is float else number
 
 
 def _data(c: Any) -> Any:

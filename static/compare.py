@@ -100,7 +100,8 @@ def _values(call: Call, way: Mode, env: Mapping[Any, int]) -> dict[Key, Any]:
         return _of_peer(call, way)
     if way == "interpreter":
         return _interpreted(call, call.graph)
-    outputs = [value for node in call.graph.nodes if node.op is not None for value in node.outputs]
+    nodes = [node for node in call.graph.nodes if node.op is not None and node.op.kind != "act"]
+    outputs = [value for node in nodes for value in node.outputs]
     everything = Graph(call.graph.inputs, call.graph.nodes, outputs, [])
     if way == "dynamic":
         results: Sequence[Any] = [x.payload if hasattr(x, "grad_fn") else x for x in _eager(everything, call)]

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 ROOM = 1 << 20
 """Status of a loop that needs more room; no kernel has it."""
+OTHER_PATH = 1 << 21
+"""Status of a decision that differs."""
 
 
 class Emitter:
@@ -26,11 +28,13 @@ class Emitter:
     Attributes
     ----------
     steps : per instruction of the plan the step that it belongs to.
+    observed : per instruction that ends a program for a decision, the word of the frame that holds what was decided on.
     """
 
     def __init__(self, native: ProgramPlan, env: Mapping[Atom, int]) -> None:
         self.native, self.env = native, env
         self.steps: list[Step] = []
+        self.observed: dict[int, int] = {}
         self._zero: int | None = None
 
     @property
@@ -57,6 +61,8 @@ class Emitter:
                 at = base + layout.offsets[things[-1] - len(bound)]
                 emit = self.switch if step.groups[0].items[0].node.name == "switch" else self.loop
                 emit(step, block, at, own)
+            elif step.name == "expect":
+                self.expect(step, own[0])
             else:
                 native.add_call(program.addresses[i], own, [values[j] for j in ints])
             self.note(step)
@@ -64,6 +70,16 @@ class Emitter:
     def note(self, step: Step) -> None:
         """The instructions appended since the last note belong to a step."""
         self.steps += [step] * (len(self.native.instructions) - len(self.steps))
+
+    def expect(self, step: Step, slot: int) -> None:
+        """Append a decision: the program ends if the 64 bits at a slot are others."""
+        native, word = self.native, self.native.add_word()
+        native.add_op(ops.LOAD, word, slot)
+        other = native.add_op(ops.JUMP_OTHER, word, step.groups[0].items[0].node.attrs["bits"])
+        onward = native.add_op(ops.JUMP)
+        native.set_target(other)
+        self.observed[native.add_op(ops.LIMIT, self.zero, 0, OTHER_PATH)] = word
+        native.set_target(onward)
 
     def switch(self, step: Step, block: Block, base: int, slots: Sequence[int]) -> None:
         """Append branches: the index is compared with each number but the last."""

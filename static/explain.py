@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from static import costs
 from static.passes import PassReport
+from static.paths import Path, paths
 
 if TYPE_CHECKING:
+    from static.captured import Captured
     from static.graph import Value
     from static.jit import Function
-    from static.trace import Captured
 
 SHOWN_REASONS = 6
 
@@ -35,6 +36,7 @@ class Explanation:
     arena_bytes, unshared_bytes : size of the arena, and what its temporaries would take without sharing memory.
     machine_code : how many distinct kernels were "compiled" and how many came from the "disk" in this process.
     retraces : why each trace after the first was made.
+    paths : per path of Python's decisions on traced values a `static.paths.Path`.
     hooks : how many hooks ran while it was traced. What they computed is part of the program; what else they did, such
         as printing or appending to a list, is not repeated.
     """
@@ -67,6 +69,7 @@ class Explanation:
         self.retraces = list(function.retraces)
         self.plans = function.plans_made
         self.hooks = newest.trace.hooks
+        self.paths = paths(function.traces)
 
     def __str__(self) -> str:
         lines = [f"{self.name}: {self.traces} trace(s), {self.plans} plan(s)"]
@@ -83,6 +86,8 @@ class Explanation:
         if self.kept:
             lines += _section("kept for the backward half", [f"{name}: {nbytes} bytes" for name, nbytes in self.kept])
         lines += _section("arena", [self._arena_line(), *map(str, self.arena)] if self.arena else [])
+        if self.paths:
+            lines += _section("paths", [line for path in self.paths for line in _path_lines(path)])
         return "\n".join([*lines, *_section("retraces", self.retraces)])
 
     __repr__ = __str__
@@ -104,6 +109,12 @@ class Explanation:
 
     def _arena_line(self) -> str:
         return f"{self.arena_bytes} bytes for {len(self.arena)} temporaries, {self.unshared_bytes} without sharing"
+
+
+def _path_lines(path: Path) -> list[str]:
+    """The decisions that the path before does not have, each a step further in, and how often it ran."""
+    new = [f"{'  ' * i}{path.decisions[i]}" for i in range(path.shared, len(path.decisions))]
+    return [*new, f"{'  ' * len(path.decisions)}ran {path.runs} times"]
 
 
 def _section(title: str, entries: list[str]) -> list[str]:

@@ -12,6 +12,7 @@ from common.dtypes import number_spec, operand_dtypes
 from common.eager import run
 from common.eager_kinds import number
 from common.op import Op
+from static.acts import Mismatch
 from static.graph import Graph, Node, Value
 from static.regions import LoopParts, NeedsRoom, branches
 
@@ -91,6 +92,8 @@ def run_node(
     assert op is not None
     if op.kind == "control":
         return run_control(node, [values[x.key] for x in node.values], env, watch)
+    if op.kind == "act":
+        return (run_act(node, operands_of(node, values)),)
     attrs = {name: resolve(value, env) for name, value in node.attrs.items()}
     if op.name == "constant":
         spec = node.outputs[0].spec
@@ -99,6 +102,19 @@ def run_node(
     result = run(op, operands, attrs)
     results = result if isinstance(result, tuple) else (result,)
     return tuple(np.asarray(r) for r in results)
+
+
+def run_act(node: Node, operands: Sequence[Any]) -> np.ndarray:
+    """Do what a node does.
+
+    Raises
+    ------
+    Mismatch : the program is not the one for these values.
+    """
+    bits = int(np.asarray(operands[0]).view(np.int64))
+    if bits != node.attrs["bits"]:
+        raise Mismatch(node.attrs["decision"], bits)
+    return np.zeros((), np.int64)
 
 
 def operands_of(node: Node, values: Mapping[tuple[int, int], Any]) -> list[Any]:

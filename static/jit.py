@@ -10,7 +10,7 @@ last call is tried first when all arguments are plain arrays and numbers: the na
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MethodType
 from typing import Any
@@ -24,9 +24,11 @@ from common.diagnose import allocation_error, too_large
 from common.errors import ArgumentError, TraceError, TwingradError
 from common.tensor import TensorBase
 from common.tree import flatten
+from static.acts import Mismatch
 from static.dump import dump
 from static.explain import Explanation
 from static.passes import Pass
+from static.paths import same_until, told
 from static.regions import NeedsRoom
 from static.signature import difference, form, is_plain, kind, native_array
 from static.traced import Traced
@@ -56,13 +58,14 @@ class Function:
         interpret: bool = False,
         passes: Sequence[Pass] | None = None,
         max_traces: int = 64,
+        control_flow: str | None = None,
     ) -> None:
         functools.update_wrapper(self, target)
         self.__name__ = getattr(target, "__name__", type(target).__name__)
         code = getattr(target, "__code__", None)
         self.home = (code.co_filename, code.co_firstlineno, code.co_name) if code else ("<unknown>", 0, self.__name__)
         self.target = target
-        self.fuse, self.interpret, self.max_traces = fuse, interpret, max_traces
+        self.fuse, self.interpret, self.max_traces, self.control_flow = fuse, interpret, max_traces, control_flow
         self.passes: tuple[Pass, ...] | None = None if passes is None else tuple(passes)
         self.traces: list[Traced] = []
         self.retraces: list[str] = []
@@ -70,6 +73,7 @@ class Function:
         self._by_signature: dict[Any, list[Traced]] = {}
         self._by_call: dict[Any, tuple[Traced, Any]] = {}
         self._last: tuple[Traced, Any] | None = None
+        self._after: dict[Any, tuple[Traced, Any]] = {}
         self._fixed: list[int] = []
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -88,19 +92,31 @@ class Function:
                     return self._general(args, kwargs)
             if checking.get():
                 return self._general(args, kwargs)
-        if self._last is not None and not kwargs:
-            traced, plan = self._last
-            if (traced.checked == mode.changes and not traced.watches) or traced.state_objection() is None:
+        hit = None if kwargs else self._last
+        while hit is not None:
+            traced, plan = hit
+            if (traced.checked != mode.changes or traced.watches) and traced.state_objection() is not None:
+                break
+            try:
                 outputs = plan.attempt((*args, *[x.payload for x in traced.state]))
-                if outputs is not None:
-                    return traced.finish(outputs, False)
+            except Mismatch as miss:
+                other = self._after.get((traced, miss.decision, miss.bits))
+                if other is None:
+                    return self._general(args, kwargs, (hit, miss))
+                hit = self._last = other
+                continue
+            if outputs is None:
+                break
+            return traced.finish(outputs, False)
         return self._general(args, kwargs)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """As an attribute of a class: a method, whose object is a static argument."""
         return self if instance is None else MethodType(self, instance)
 
-    def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _general(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], missed: tuple[tuple[Traced, Any], Mismatch] | None = None
+    ) -> Any:
         leaves, structure = flatten((args, kwargs))
         as_tensors, copied, differentiated = False, [], {}
         recording = mode.is_grad_enabled() and tensors.eager_class is not None
@@ -129,10 +145,24 @@ class Function:
             if unseen:  # from now on these numbers are part of the key
                 self._fixed += unseen
                 key = (*key, *(repr(leaves[i]) for i in unseen))
-            while len(self._by_call) >= KEPT_PLANS:
-                self._by_call.pop(next(iter(self._by_call)), None)
-            self._by_call[key] = hit
+            self._keep(key, hit)
+        if missed is not None:
+            hit = self._other_path(*missed, key, leaves, (structure, history))
+        while True:
+            try:
+                return self._run(hit, args, kwargs, leaves, (as_tensors, copied, list(differentiated.values())))
+            except NeedsRoom as need:
+                hit = self._with_more_room(hit[0], need, key, leaves)
+            except Mismatch as miss:
+                hit = self._other_path(hit, miss, key, leaves, (structure, history))
+            except (MemoryError, ValueError) as error:
+                if too_large(error) and not isinstance(error, TwingradError):
+                    raise allocation_error(self.__name__, error) from error
+                raise
+
+    def _run(self, hit: tuple[Traced, Any], args: Any, kwargs: Any, leaves: list[Any], how: tuple[Any, ...]) -> Any:
         traced, plan = hit
+        as_tensors, copied, wanted = how
         if mode.tracing and checking.get():
             plan = traced.watched(leaves)
         if any(i in traced.written_leaves for i in copied):
@@ -142,26 +172,48 @@ class Function:
             )
         if traced.program is not None and not traced.trace.fixed and not kwargs and all(map(is_plain, args)):
             self._last = hit
-        wanted = list(differentiated.values())
-        while True:
-            try:
-                return traced.run(plan, [leaves[i] for i in traced.positions], as_tensors, wanted)
-            except NeedsRoom as need:
-                plan = self._with_more_room(traced, need, key, leaves)
-            except (MemoryError, ValueError) as error:
-                if too_large(error) and not isinstance(error, TwingradError):
-                    raise allocation_error(self.__name__, error) from error
-                raise
+        return traced.run(plan, [leaves[i] for i in traced.positions], as_tensors, wanted)
 
-    def _with_more_room(self, traced: Traced, need: NeedsRoom, key: Any, leaves: list[Any]) -> Callable[..., Any]:
+    def _keep(self, key: Any, hit: tuple[Traced, Any]) -> None:
+        while len(self._by_call) >= KEPT_PLANS and key not in self._by_call:
+            self._by_call.pop(next(iter(self._by_call)), None)
+        self._by_call[key] = hit
+
+    def _other_path(
+        self, tried: tuple[Traced, Any], miss: Mismatch, key: Any, leaves: list[Any], call: tuple[Any, Any]
+    ) -> tuple[Traced, Any]:
+        """A trace, and its plan, for a call in which a decision comes out otherwise than in the one that was tried."""
+        traced = tried[0]
+        self._keep((key, traced), tried)
+        signature = (*call, *map(kind, leaves))
+        known = self._by_signature[signature]
+        branch = [x for x in known if same_until(x, traced, miss) and x.objection(leaves, x.env(leaves)) is None]
+        # in a chain of paths, of a loop that runs once, twice, ..., the longest is at most one step from the right one
+        path = max(branch, key=lambda x: len(x.decisions), default=None)
+        if path is None:
+            path = self._trace(signature, leaves, call, told(traced, miss))
+            if any(i not in self._fixed for i in path.trace.fixed):  # the key does not say enough
+                return path, self._plan(path, path.env(leaves))
+        hit = self._by_call.get((key, path))
+        if hit is None:
+            hit = path, self._plan(path, path.env(leaves))
+            self._keep((key, path), hit)
+        self._by_call[key] = hit
+        if len(self._after) >= KEPT_PLANS:
+            self._after.clear()
+        self._after[traced, miss.decision, miss.bits] = hit
+        return hit
+
+    def _with_more_room(self, traced: Traced, need: NeedsRoom, key: Any, leaves: list[Any]) -> tuple[Traced, Any]:
         """A plan in which a loop may run more often; plans with less room are forgotten."""
         traced.make_room(need)
+        self._after.clear()
         self._by_call = {k: hit for k, hit in self._by_call.items() if hit[0] is not traced}
         plan = traced.plan(traced.env(leaves))
         self._by_call[key] = traced, plan
         if self._last is not None and self._last[0] is traced:
             self._last = traced, plan
-        return plan
+        return traced, plan
 
     def prepare(self, leaves: list[Any], structure: Any, history: tuple[int, ...] | None) -> tuple[Traced, Any]:
         """A trace that serves the call, made if there is none, and its plan."""
@@ -175,18 +227,27 @@ class Function:
                 break
             reasons.append(reason)
         else:
-            if self.traces:
-                served = [known for known, traces in self._by_signature.items() if traces]
-                reason = reasons[0] if reasons else difference(signature, served)
-                self._check_budget(reason)
-                self.retraces.append(reason)
-            traced = Traced(self, leaves, structure, history)
-            known.append(traced)
-            self.traces.append(traced)
+            served = [known for known, traces in self._by_signature.items() if traces]
+            traced = self._trace(
+                signature, leaves, (structure, history), reasons[0] if reasons else difference(signature, served)
+            )
             env = traced.env(leaves)
+        return traced, self._plan(traced, env)
+
+    def _trace(self, signature: Any, leaves: list[Any], call: tuple[Any, Any], reason: str) -> Traced:
+        """A new trace."""
+        if self.traces:
+            self._check_budget(reason)
+            self.retraces.append(reason)
+        traced = Traced(self, leaves, *call)
+        self._by_signature[signature].append(traced)
+        self.traces.append(traced)
+        return traced
+
+    def _plan(self, traced: Traced, env: Mapping[Any, int]) -> Any:
         self.plans_made += 1
         try:
-            return traced, traced.plan(env)
+            return traced.plan(env)
         except (MemoryError, OverflowError, ValueError) as error:
             if isinstance(error, OverflowError) or too_large(error):
                 raise allocation_error(self.__name__, error) from error
@@ -257,6 +318,7 @@ def function(
     interpret: bool = False,
     passes: Sequence[Callable[..., Any]] | None = None,
     max_traces: int = 64,
+    control_flow: str | None = None,
 ) -> Any:
     """Compile a function: traced once per structure of its arguments, then one native call per step.
 
@@ -268,6 +330,8 @@ def function(
     passes : rewrites of the graph, in order; `static.passes.PIPELINE` by default. A pass that is not part of that is
         checked on the arguments of each call that is traced: it must change no bit.
     max_traces : how often the function may be traced before a call that needs another trace is refused.
+    control_flow : what happens where Python asks a traced value for its elements, as in ``if x.sum() > 0``. None
+        refuses; "guard" traces the path that the call takes, others when they first occur, see docs/control.md.
 
     Raises
     ------
@@ -283,10 +347,13 @@ def function(
     array([0., 0., 0.], dtype=float32)
     """
     options: dict[str, Any] = {"fuse": fuse, "interpret": interpret, "passes": passes, "max_traces": max_traces}
+    options["control_flow"] = control_flow
     if target is None:
         return functools.partial(function, **options)
     if not callable(target):
         raise ArgumentError(f"function() takes a callable, not {type(target).__name__}")
     if max_traces < 1 or not all(map(callable, passes or ())):
         raise ArgumentError("function(): max_traces is at least 1, and passes are functions from a Graph to a Graph")
+    if control_flow not in (None, "guard"):
+        raise ArgumentError(f'function(): control_flow is None or "guard", not {control_flow!r}')
     return Function(target, **options)

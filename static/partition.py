@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from common.dim import hint
+from static.acts import acts
 from static.graph import Graph, Node, Value
 
 Key = tuple[int, int]
@@ -68,7 +69,8 @@ def copied(graph: Graph, outputs: list[Value]) -> Graph:
 
 def _forward(joint: Graph, outputs: list[Value], given: set[Key]) -> Graph:
     inputs = [value for value in joint.inputs if value.key not in given]
-    alive = _ancestors(joint, [*outputs, *inputs, *(effect.value for effect in joint.effects)])
+    done = [node.outputs[0] for node in joint.nodes if acts(node)]
+    alive = _ancestors(joint, [*outputs, *inputs, *(effect.value for effect in joint.effects), *done])
     return Graph(inputs, [node for node in joint.nodes if node.id in alive], outputs, joint.effects)
 
 

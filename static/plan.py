@@ -12,14 +12,15 @@ from common.eager_arrays import raise_status
 from common.errors import ArgumentError, ShapeError
 from common.native.calls import make_run
 from common.native.plan import ProgramPlan, RunFailure, explain_failure
-from static.emit import ROOM, Emitter
+from static.acts import Mismatch
+from static.emit import OTHER_PATH, ROOM, Emitter
 from static.lowering.arena import ALIGNMENT
 from static.lowering.items import Buffer
 from static.lowering.layout import lay_out
 from static.regions import NeedsRoom
 
 if TYPE_CHECKING:
-    from static.program import Program, Step
+    from static.program import Program
 
 
 class Plan:
@@ -44,7 +45,7 @@ class Plan:
         address = arena.__array_interface__["data"][0]
         emitter = Emitter(self._native, env)
         emitter.program(program, layout, address + -address % ALIGNMENT, range(len(self._native.frame)))
-        self._steps = emitter.steps
+        self._steps, self._observed = emitter.steps, emitter.observed
         self._run = make_run(self._native)
 
     # ---------------------------------------------------------------- building
@@ -91,6 +92,7 @@ class Plan:
         Raises
         ------
         ArgumentError, IndexRangeError, DivisionByZeroError : as the ops raise them, with the user's line.
+        Mismatch : the program is not the one for these arrays.
         """
         outputs = [allocate() for allocate in self._allocate]
         code = self._run(*arrays, *outputs)
@@ -98,13 +100,13 @@ class Plan:
             return outputs
         failure = explain_failure(code)
         if failure.kind == "status" and failure.status != ROOM:
-            self._raise(self._steps[failure.position], failure.status)
+            self._raise(failure)
         return None
 
     def _recover(self, given: list[Any], outputs: list[np.ndarray], failure: RunFailure) -> None:
         """Copy arguments whose layout or overlap the native call refuses, and run again; or raise."""
         if failure.kind == "status":
-            self._raise(self._steps[failure.position], failure.status)
+            self._raise(failure)
         work, back, arrays = self.program.work, [], given.copy()
         if len(arrays) != len(work.inputs):
             raise ArgumentError(f"the program takes {len(work.inputs)} arrays, got {len(arrays)}")
@@ -124,7 +126,7 @@ class Plan:
             again = explain_failure(code)
             if again.kind != "status":
                 raise ArgumentError(f"argument {again.position} of the program is not acceptable ({again.kind})")
-            self._raise(self._steps[again.position], again.status)
+            self._raise(again)
         for target, value in back:
             target[...] = value
 
@@ -140,9 +142,13 @@ class Plan:
             raise ArgumentError(f"array {position} has dtype {x.dtype}, the program takes {buffer.dtype}")
         return np.require(np.asarray(x), buffer.dtype.newbyteorder("="), ["C", "A"])
 
-    def _raise(self, step: Step, status: int) -> NoReturn:
+    def _raise(self, failure: RunFailure) -> NoReturn:
+        step, status = self._steps[failure.position], failure.status
+        attrs = step.groups[0].items[0].node.attrs
         if status == ROOM:
-            raise NeedsRoom(step.groups[0].items[0].node.attrs["length"])
+            raise NeedsRoom(attrs["length"])
+        if status == OTHER_PATH:
+            raise Mismatch(attrs["decision"], int(self._native.words[self._observed[failure.position]]))
         failing = (i for group in step.groups for i in group.items if any(status in call.errors for call in i.calls))
         item = next(failing, step.groups[0].items[0])
         assert item.node.op is not None

@@ -35,7 +35,7 @@ class Step:
 
     Attributes
     ----------
-    name, source : of the kernel.
+    name, source : of the kernel; no source for control flow and acts.
     things : what its slots are.
     ints : its arguments, ints or Dims.
     groups : what it computes; several if it is one pass over equal groups.
@@ -107,20 +107,14 @@ class Program:
     def _ready(self, group: Group) -> list[Step] | Built:
         """The calls of ready-made kernels, or a kernel to generate."""
         if group.native:
-            return [self._control_step(group)] if group.items[0].node.regions else _native_steps(group)
+            return [_own_step(group, self.fuse)] if group.items[0].own else _native_steps(group)
         lone = _lone_columns(group)
         return [lone] if lone is not None else build(group, self.escaping)
-
-    def _control_step(self, group: Group) -> Step:
-        (item,) = group.items
-        regions = {name: Program(region, self.fuse) for name, region in item.node.regions}
-        things: list[Buffer | Scratch] = [*item.inputs, *item.results, Scratch(item.dtype, None)]
-        return Step(item.node.name, "", things, [], [group], {}, regions)
 
     @cached_property
     def addresses(self) -> list[int]:
         """The address of each step's kernel; compiles, or loads from the disk cache, at first use."""
-        return [0 if step.regions else compile_kernel(step.source, step.name) for step in self.steps]
+        return [compile_kernel(step.source, step.name) if step.source else 0 for step in self.steps]
 
     def plan(self, env: Mapping[Atom, int]) -> Plan:
         """The program for concrete sizes; compiles nothing that another plan of it has compiled.
@@ -136,7 +130,7 @@ class Program:
         """Every kernel's source, once, and the order in which kernels run."""
         users: dict[str, list[Step]] = {}
         for step in self.all_steps():
-            if not step.regions:
+            if step.source:
                 users.setdefault(step.source, []).append(step)
         parts = []
         for source, steps in users.items():
@@ -200,6 +194,16 @@ def _step(kernel: Kernel, things: list[Buffer | Scratch], ints: list[Any], group
     calls = (call for group in groups for item in group.items for call in item.calls)
     errors = {status: text for call in calls for status, text in call.errors.items()}
     return Step(name, kernel.source(name), things, ints, groups, errors)
+
+
+def _own_step(group: Group, fuse: bool) -> Step:
+    """A step that is no kernel call: control flow, or an act."""
+    (item,) = group.items
+    regions = {name: Program(region, fuse) for name, region in item.node.regions}
+    things: list[Buffer | Scratch] = [*item.inputs, *item.results]
+    if regions:
+        things.append(Scratch(item.dtype, None))
+    return Step(item.node.name, "", things, [], [group], {}, regions)
 
 
 def _native_steps(group: Group) -> list[Step]:

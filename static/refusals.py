@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+from typing import Any
 
 from common.errors import TraceError
 from common.frames import locate, user_frame
@@ -17,9 +18,11 @@ class Refusals:
     Attributes
     ----------
     name : of the traced function.
+    decide : what answers instead, see `static.decisions`.
     """
 
     name: str
+    decide: Any
 
     def _source(self) -> Source:
         return locate(*user_frame(3))
@@ -29,12 +32,27 @@ class Refusals:
         file, line, function = self._source()
         code = linecache.getline(file, line).strip()
         made = x.payload.node.source if isinstance(x, Tracer) else None
+        if self.decide is not None:
+            raise TraceError(
+                f"{file}:{line} in {function}: `{code}` needs the elements of a value that {self.name} computes inside "
+                "a loop, a branch or a backward pass, where one trace stands for all runs: use cond, while_loop or "
+                "where(condition, a, b) there"
+            )
         what = f"a value of {x.payload.spec} made at {made[0]}:{made[1]}" if made else "a captured tensor"
         raise TraceError(
             f"{file}:{line} in {function}: `{code}` needs the elements of {what}, but {self.name} is being traced and "
             "they exist only when the compiled program runs. A Python `if`, `while`, int(), float() or .item() on a "
             "traced value cannot be recorded: use cond, while_loop or where(condition, a, b), return "
-            "the value and decide outside, or pass what decides as a bool argument, which is static."
+            "the value and decide outside, or pass what decides as a bool argument, which is static. Or let "
+            'function(control_flow="guard") trace each path when it first occurs.'
+        )
+
+    def no_text(self, x: TensorBase, spec: str) -> TraceError:
+        """The error for a traced number that is to become text, which would be that of the traced call for ever."""
+        file, line, function = self._source()
+        return TraceError(
+            f"{file}:{line} in {function}: a traced number cannot be formatted ({spec!r}) in {self.name}: the text "
+            "would be made once per path, not once per call; float(x) fixes the number and traces a path for each value"
         )
 
     def refuse_size(self, function: str, instead: str) -> None:

@@ -45,7 +45,8 @@ def trace_call(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, A
     for i, x in enumerate(leaves):
         if isinstance(x, (TensorBase, np.ndarray, np.generic)):
             leaves[i] = native_array(np.array(x.payload if isinstance(x, TensorBase) else x, order="C"), i)
-    traced, plan = Function(target, interpret=True, passes=()).prepare(leaves, structure, None)
+    how = f.control_flow if isinstance(f, Function) else None
+    traced, plan = Function(target, interpret=True, passes=(), control_flow=how).prepare(leaves, structure, None)
     state = [np.array(x.payload) for x in traced.state]
     return Call(traced.raw, [*(leaves[i] for i in traced.positions), *state], plan.env)
 

@@ -15,9 +15,12 @@ from common.dim import Dim, DimScope
 from common.errors import ArgumentError
 from common.op import REGISTRY
 from common.spec import Spec
+from static.acts import ACTS
 from static.graph import Effect, Graph, Node, Value
 from static.regions import CONTROL
 
+OWN = {**CONTROL, **ACTS}
+"""Ops that are not in the registry."""
 FORMAT = 1
 """Version of the data; `load` refuses others."""
 
@@ -110,14 +113,14 @@ class _Reader:
 
     def _node(self, record: dict[str, Any], values: dict[tuple[int, int], Value]) -> Node:
         name = record["op"]
-        if name is not None and name not in REGISTRY and name not in CONTROL:
+        if name is not None and name not in REGISTRY and name not in OWN:
             raise ArgumentError(f"the graph uses the op {name!r}, which is not registered")
         operands = tuple(
             values[tuple(x["value"])] if "value" in x else self._read(x["number"]) for x in record["operands"]
         )
         attrs = {key: self._read(x) for key, x in record["attrs"].items()}
         specs = [Spec(self._read(shape), np.dtype(dtype), weak) for shape, dtype, weak in record["specs"]]
-        op = None if name is None else CONTROL.get(name) or REGISTRY[name]
+        op = None if name is None else OWN.get(name) or REGISTRY[name]
         file, line, function = record["source"]
         return Node(record["id"], op, operands, attrs, specs, (file, line, function), record["scope"])
 

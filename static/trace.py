@@ -11,7 +11,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Mapping, Sequence
 from itertools import count
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,8 @@ from common.ops.view_set import placed
 from common.shapes import contiguous_strides
 from common.spec import Spec
 from common.tensor import NUMBERS, TensorBase, spec_of
+from static.captured import Captured
+from static.decisions import Decisions
 from static.facts import Facts
 from static.graph import Effect, Graph, Node, Source, Value
 from static.refusals import Refusals
@@ -35,26 +37,6 @@ from static.tracer import Tracer
 
 if TYPE_CHECKING:
     from common.nn.module import Module
-
-
-class Captured(NamedTuple):
-    """Where the array of a captured input comes from at each call.
-
-    Attributes
-    ----------
-    kind : "tensor" (its data), "grad" (the data of its gradient) or "array".
-    owner : the tensor or array.
-    """
-
-    kind: str
-    owner: Any
-
-    @property
-    def payload(self) -> np.ndarray:
-        """The array of this call."""
-        if self.kind == "array":
-            return self.owner
-        return self.owner.payload if self.kind == "tensor" else self.owner._grad.payload
 
 
 class Trace(Refusals):
@@ -73,12 +55,14 @@ class Trace(Refusals):
     scope : where the next node is made: modules and composites, outermost first.
     hooks : how many hooks of tensors, nodes and modules have run.
     inlines : whether composites are recorded as what they are made of.
+    decide : answers Python's questions about elements; None refuses them.
     """
 
     inlines = True
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, deciding: bool = False) -> None:
         self.name, self.facts = name, Facts()
+        self.decide = Decisions(self) if deciding else None
         self.top: list[Node] = []
         self.nodes = self.top
         self.regions: list[Region] = []
@@ -115,13 +99,19 @@ class Trace(Refusals):
         """
         if isinstance(x, NUMBERS):
             value = self._input(number_spec(x), source, f"arg{len(self.inputs)}")
+            self._note(value, np.asarray(x, value.dtype))
             self._leaf_of[value.node.id] = leaf, x
             return Tracer(value, self)
         position = len(self.inputs)
         shape = tuple(n if n == 1 else self.dims.input(position, axis, n) for axis, n in enumerate(x.shape))
         tracer = Tracer(self._input(Spec(shape, x.dtype), source, f"arg{position}"), self)
+        self._note(tracer.payload, x)
         self._arguments.append((tracer, tracer.payload))
         return tracer
+
+    def _note(self, value: Value, array: np.ndarray) -> None:
+        if self.decide is not None:
+            self.decide.note(value, len(self.inputs) - 1, array)
 
     def _input(self, spec: Spec, source: Source, name: str) -> Value:
         node = Node(self.next_id(), None, (), {"name": name}, (spec,), source)
@@ -224,6 +214,7 @@ class Trace(Refusals):
         name = f"{getattr(source.owner, 'name', None) or source.kind}.{len(self.captured)}"
         value = self._input(Spec(array.shape, array.dtype), self._source(), name)
         self.captured.append(source)
+        self._note(value, array)
         if source.kind == "tensor":
             self.facts.note_tensor(source.owner)
         self._arrays.append((source, array))
@@ -328,8 +319,10 @@ class Trace(Refusals):
             return None
         if node.id not in self._numbers:
             numbers = [self.known_number(x) for x in node.operands]
-            arrays = [np.asarray(n, x.dtype) if type(x) is Value else n for n, x in zip(numbers, node.operands)]
-            self._numbers[node.id] = None if None in numbers else run(node.op, arrays, node.attrs).item()
+            known = None not in numbers
+            pairs = zip(numbers, node.operands) if known else ()
+            arrays = [np.asarray(n, x.dtype) if type(x) is Value else n for n, x in pairs]
+            self._numbers[node.id] = run(node.op, arrays, node.attrs).item() if known else None
         return self._numbers[node.id]
 
     def comes_from_float(self, value: Any) -> bool:

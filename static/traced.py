@@ -43,13 +43,15 @@ class Traced:
     checked : the number of `mode.changes` for which all facts hold.
     positions : which of the call's leaves are inputs of the graph.
     seconds : phase -> seconds that it took.
+    decisions : what Python decided on elements, in order: the path on which it was traced.
+    runs : how many calls it has served, if it has decisions.
     """
 
     def __init__(self, owner: Function, leaves: Sequence[Any], structure: Any, history: tuple[int, ...] | None) -> None:
         start, first = perf_counter(), tape.next_number()
         self.positions = [i for i, x in enumerate(leaves) if is_data(x)]
         self.arrays = [(p, i) for p, i in enumerate(self.positions) if isinstance(leaves[i], np.ndarray)]
-        self.trace = trace = Trace(owner.__name__)
+        self.trace = trace = Trace(owner.__name__, deciding=owner.control_flow == "guard")
         try:
             with mode.activate_trace(trace):
                 arguments = list(leaves)
@@ -72,6 +74,7 @@ class Traced:
                     recorded = record_gradients(trace, returned, [arguments[i] for i in history], first)
         finally:
             trace.check_state()
+            self.decisions = [] if trace.decide is None else trace.decide.finish()
         self.returned = len(outputs)
         self.shape_of_result = _common_case(self.out_structure, self.returned)
         self.raw, self.grad_targets, self.cleared = trace.finish(outputs)
@@ -102,7 +105,7 @@ class Traced:
         inputs = [value for value in self.raw.inputs if value.key not in late][len(self.positions) :]
         written = {effect.state.key for effect in self.raw.effects}
         self.captured = list(zip(inputs, trace.captured, strict=True))
-        self.name, self.written_at = owner.__name__, -1
+        self.name, self.written_at, self.runs = owner.__name__, -1, 0
         # a captured tensor is asked for its data itself: one step less at each call
         self.state = [source.owner if source.kind == "tensor" else source for source in trace.captured]
         self.writes = [source for value, source in self.captured if value.key in written]
@@ -188,6 +191,8 @@ class Traced:
         ----------
         tensors : of the returned arrays, where they are made already.
         """
+        if self.decisions:
+            self.runs += 1
         if self.writes:
             self.written_at = tape.last_write = tape.next_number()
         for x in self.cleared:

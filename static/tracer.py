@@ -52,13 +52,31 @@ class Tracer(TensorBase):
             return int(x) if isinstance(x, Dim) else self.trace.known_number(x.payload)
         return x if isinstance(x, NUMBERS) else None
 
+    def python_number(self, x: Any) -> Any:
+        """The Python number that an operand is, decided now if that depends on arrays; None if it is no number."""
+        number = self.known_number(x)
+        decide = self.trace.decide
+        if number is None and decide is not None and isinstance(x, Tracer) and x.payload.spec.weak:
+            number = decide.number(x)
+        return number
+
+    def __hash__(self) -> int:
+        number = self.python_number(self) if self.trace.decide is not None and self.payload.spec.weak else None
+        return object.__hash__(self) if number is None else hash(number)
+
+    def __format__(self, spec: str) -> str:
+        if not spec or self.trace.decide is None:
+            return super().__format__(spec)
+        raise self.trace.no_text(self, spec)
+
 
 def _in_python(name: str, function: Callable[..., Any]) -> None:
     """Let numbers among the arguments be used as Python numbers: then the trace serves calls with these only."""
     general = getattr(TensorBase, name, lambda *operands: NotImplemented)
 
     def method(self: Tracer, *others: Any) -> Any:
-        numbers = [self.known_number(x) for x in (self, *others)] if self.payload.spec.weak else [None]
+        find = self.known_number if name in ("__bool__", "__int__") else self.python_number  # not all bits are decided
+        numbers = [find(x) for x in (self, *others)] if self.payload.spec.weak else [None]
         return general(self, *others) if any(x is None for x in numbers) else function(*numbers)
 
     method.__name__ = name
@@ -73,8 +91,26 @@ def _power_in_python(name: str, function: Callable[..., Any]) -> None:
         values = [x.payload if isinstance(x, Tracer) else x for x in (self, other)]
         if not self.payload.spec.weak or any(map(self.trace.comes_from_float, values)):
             return general(self, other)
-        numbers = [self.known_number(x) for x in (self, other)]
+        numbers = [self.python_number(x) for x in (self, other)]
         return general(self, other) if any(x is None for x in numbers) else function(*numbers)
+
+    method.__name__ = name
+    setattr(Tracer, name, method)
+
+
+def _division(name: str, divisor: int) -> None:
+    """Division of numbers raises for a divisor of zero where Python does."""
+    general = getattr(TensorBase, name)
+
+    def method(self: Tracer, other: Any) -> Any:
+        by = (self, other)[divisor]
+        numbers = all(isinstance(x, NUMBERS) or (isinstance(x, Tracer) and x.payload.spec.weak) for x in (self, other))
+        if numbers and self.trace.decide is not None and isinstance(by, Tracer):
+            is_zero: Any = by == 0  # type: ignore[comparison-overlap]
+            values = [x.payload if isinstance(x, Tracer) else x for x in (self, other)]
+            if not any(map(self.trace.comes_from_float, values)) and is_zero:
+                raise ZeroDivisionError("division by zero")
+        return general(self, other)
 
     method.__name__ = name
     setattr(Tracer, name, method)
@@ -89,6 +125,8 @@ _PYTHON: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 for _name, _function in _PYTHON.items():
     _in_python(_name, _function)
+_division("__truediv__", 1)
+_division("__rtruediv__", 0)
 _power_in_python("__pow__", operator.pow)
 _power_in_python("__rpow__", lambda a, b: b**a)
 install(Value, REGISTRY, comparisons=False)

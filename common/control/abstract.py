@@ -74,6 +74,7 @@ class AbstractTrace:
     """
 
     inlines = True
+    decide = None
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -216,7 +216,7 @@ def make_run(plan: ProgramPlan) -> Callable[..., int]:
     """
     if not is_native():
         return fallback.make_run(plan)
-    frame = np.array(plan.frame or [0], dtype=np.int64)
+    frame = plan.words = np.array(plan.frame or [0], dtype=np.int64)
     last = np.zeros(2 * len(plan.arguments) + 1, dtype=np.int64)
     bufs = np.zeros(plan.most_buffers + 1, dtype=np.int64)
     table = plan.pack(frame.ctypes.data, last.ctypes.data, bufs.ctypes.data)

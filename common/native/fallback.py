@@ -205,7 +205,7 @@ def make_run(plan: ProgramPlan) -> Callable[..., int]:
             return run_alone(values)
 
     def run_alone(values: Sequence[Any]) -> int:
-        frame = list(preset)
+        frame = plan.words = list(preset)
         for index, (argument, value) in enumerate(zip(arguments, values, strict=True)):
             if not _accept(argument, value, frame):
                 return BAD_ARGUMENT + index

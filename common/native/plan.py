@@ -61,6 +61,10 @@ _THE_END = Instruction(END, (), (0, 0, 0, 0))
 class ProgramPlan:
     """Arguments, addresses and kernel calls of one program.
 
+    Attributes
+    ----------
+    words : the frame while the program runs, and what its last run left there.
+
     Every ``add_...`` method for a value returns its *slot*, which `add_call` takes.
 
     Examples
@@ -78,6 +82,7 @@ class ProgramPlan:
         self.instructions: list[Instruction] = []
         self.frame: list[int] = []
         self.keep: list[Any] = []
+        self.words: Any = ()
 
     def add_array(self, dtype: Any, shape: Sequence[int], writes: bool = False) -> int:
         """Declare the next argument: an exact, C-contiguous, aligned ndarray, writeable if `writes`.

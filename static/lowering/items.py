@@ -126,6 +126,7 @@ class Item:
     dtype : in which it computes.
     inputs, results : buffers of a native item, in the order of the op.
     calls : the `NativeCall` sequence of a native item.
+    after : results of acts that come before it.
     accesses, reads : its operands in buffers, and all buffers that it reads.
     """
 
@@ -141,6 +142,7 @@ class Item:
     lead: int = 0
     inputs: list[Buffer] = field(default_factory=list)
     calls: list[Any] = field(default_factory=list)
+    after: list[Buffer] = field(default_factory=list)
     accesses: list[Access] = field(init=False)
     reads: list[Buffer] = field(init=False)
 
@@ -150,7 +152,7 @@ class Item:
     def collect(self) -> None:
         """Gather accesses and reads again after operands have changed."""
         self.accesses = [o.source for o in self.operands if isinstance(o.source, Access)]
-        self.reads = self.inputs or [access.buffer for access in self.accesses]
+        self.reads = [*(self.inputs or [access.buffer for access in self.accesses]), *self.after]
 
     @property
     def out(self) -> Buffer:
@@ -171,7 +173,12 @@ class Item:
     @property
     def can_fail(self) -> bool:
         """Whether the item may end the program with a status."""
-        return any(call.errors for call in self.calls) or (self.kind == "native" and bool(self.node.regions))
+        return self.own or any(call.errors for call in self.calls)
+
+    @property
+    def own(self) -> bool:
+        """Whether it is no kernel call, but control flow or an act."""
+        return self.kind == "native" and self.node.op is not None and self.node.op.kind in ("control", "act")
 
 
 @dataclass(slots=True)

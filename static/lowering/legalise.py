@@ -9,6 +9,7 @@ import numpy as np
 from common.dim import Dim, hint
 from common.dtypes import number_spec, operand_dtypes
 from common.spec import Spec
+from static.acts import acts
 from static.graph import Graph, Node, Value
 from static.lowering.items import (
     Access,
@@ -58,6 +59,7 @@ class _Legaliser(Values):
                 inputs[i] = self.buffer(value.spec.dtype, value.spec.shape)
                 inputs[i].position = i
                 self.layouts[value.key] = dense_layout(inputs[i])
+        self.order_acts()
         self.work.inputs = [inputs[i] for i in range(len(self.graph.inputs))]
         for value in self.graph.outputs:
             self.work.outputs.append((self.bind(value), value.spec.shape))
@@ -69,12 +71,23 @@ class _Legaliser(Values):
         self.remove_dead()
         return self.work
 
+    def order_acts(self) -> None:
+        """Let acts follow each other, and what can fail follow the act before it."""
+        last: list[Buffer] = []
+        for item in self.work.items:
+            does = acts(item.node) and item.kind == "native"
+            if last and (does or item.can_fail):
+                item.after = last
+                item.collect()
+            if does:
+                last = item.results[:1]
+
     def remove_dead(self) -> None:
         """Drop items that nothing needs, since `number` may have replaced their only use; renumber the rest."""
         needed = {b.id for b, _ in self.work.outputs} | {value.id for _, value in self.work.writes}
         kept = []
         for item in reversed(self.work.items):
-            if any(buffer.id in needed for buffer in item.results):
+            if acts(item.node) or any(buffer.id in needed for buffer in item.results):
                 needed.update(buffer.id for buffer in item.reads)
                 kept.append(item)
         self.work.items = kept[::-1]
@@ -95,7 +108,7 @@ class _Legaliser(Values):
             add_reduction(self, node)
         elif node.op.name in ("pick", "spread") and not is_literal(_row(node)[-1], 1):
             self.by_index(node)
-        elif node.op.kind == "control" or node.op.native is not None:
+        elif node.op.kind in ("control", "act") or node.op.native is not None:
             self.native(node)
         else:
             raise unsupported(node, f"ops of kind {node.op.kind} have no kernel")

@@ -15,8 +15,9 @@ def merge_equal(graph: Graph) -> Graph:
     replace: dict[tuple[int, int], Any] = {}
     kept = []
     for node in graph.nodes:
-        if node.op is not None and node.op.kind != "control":
-            key = (node.name, tuple(_operand(x, replace) for x in node.operands), _plain(node.attrs))
+        if node.op is not None and node.op.kind not in ("control", "act"):
+            weak = tuple(value.spec.weak for value in node.outputs)
+            key = (node.name, tuple(_operand(x, replace) for x in node.operands), _plain(node.attrs), weak)
             known = first.setdefault(key, node)
             if known is not node:
                 for old, new in zip(node.outputs, known.outputs, strict=True):
