@@ -25,6 +25,9 @@ MAX_ITEMS = 48
 MAX_ARRAYS = 20
 """Arrays per kernel: beyond that the processor's prefetchers lose track."""
 
+SEARCHED = 128
+"""Groups that are looked at to tell whether two may be one."""
+
 DIFFERENT_SIZES = "they run over different sizes"
 
 
@@ -38,7 +41,7 @@ class _Fuser:
         self.work = work
         self.groups: dict[int, Group] = {item.id: single(item) for item in work.items}
         self.slot_of = [item.id for item in work.items]
-        self.floor = list(self.slot_of)
+        self.floor = _Floor(len(work.items))
         self.users: dict[int, list[Item]] = {}
         for item in work.items:
             for buffer in item.reads:
@@ -68,13 +71,16 @@ class _Fuser:
         group = self.groups[self.slot_of[item.id]]
         if group.native or item.out.id in self.bound:
             return
-        slots = {self.slot_of[user.id] for i in group.items for user in self.users.get(i.out.id, ())}
-        slots.discard(self.slot_of[item.id])
-        if len(slots) == 1:
-            (slot,) = slots
-            if len(self.groups[slot].dims) > len(group.dims):
-                user = next(u for i in group.items for u in self.users.get(i.out.id, ()) if self.slot_of[u.id] == slot)
-                self.try_merge(self.slot_of[item.id], slot, user, item, True)
+        own, only = self.slot_of[item.id], None
+        for user in (user for i in group.items for user in self.users.get(i.out.id, ())):
+            slot = self.slot_of[user.id]
+            if slot == own or (only is not None and slot == self.slot_of[only.id]):
+                continue
+            if only is not None or len(self.groups[slot].dims) <= len(group.dims):
+                return
+            only = user
+        if only is not None:
+            self.try_merge(own, self.slot_of[only.id], only, item, True)
 
     def join_siblings(self, users: list[Item]) -> None:
         """Join groups that read one array element by element over the same space."""
@@ -148,14 +154,17 @@ class _Fuser:
 
         The search goes back from `end`, no further than to items that can depend on `start`, so it stays short: most
         merges are between neighbours. A group that stretches across the first item of `start` may lead to earlier
-        items; `floor` says how far back such groups reach.
+        items; `floor` says how far back such groups reach. Where it takes long there nearly always is a path, so it is
+        given up with that answer: what fusing takes is linear in the size of the program.
         """
         lowest = self.groups[start].items[0].id
-        while self.floor[lowest] < lowest:
-            lowest = self.floor[lowest]
+        while (lower := self.floor.at(lowest)) < lowest:
+            lowest = lower
         seen = {start, end}
         waiting = [end]
         while waiting:
+            if len(seen) > SEARCHED:
+                return True
             slot = waiting.pop()
             for maker in self.makers[slot]:
                 previous = self.slot_of[maker]
@@ -171,12 +180,38 @@ class _Fuser:
         merged = _united(one, two, True)
         assert isinstance(merged, Group)
         self.groups[a] = merged
-        first = merged.items[0].id
-        for i in range(first + 1, merged.items[-1].id + 1):
-            self.floor[i] = min(self.floor[i], first)
+        self.floor.stretch(merged.items[0].id, merged.items[-1].id)
         for item in two.items:
             self.slot_of[item.id] = a
-        self.makers[a] |= self.makers.pop(b)
+        self.makers[a] = (self.makers[a] | self.makers.pop(b)) - {item.id for item in merged.items}
+
+
+class _Floor:
+    """Per item the first item of all groups that stretch across it: a tree over runs of items."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.lowest = [count] * (2 * count)
+
+    def stretch(self, first: int, last: int) -> None:
+        """Note a group from item `first` to item `last`."""
+        left, right = self.count + first + 1, self.count + last + 1
+        while left < right:
+            if left & 1:
+                self.lowest[left] = min(self.lowest[left], first)
+                left += 1
+            if right & 1:
+                right -= 1
+                self.lowest[right] = min(self.lowest[right], first)
+            left, right = left >> 1, right >> 1
+
+    def at(self, item: int) -> int:
+        """The first item of the groups across `item`, itself if there are none."""
+        lowest, place = item, self.count + item
+        while place:
+            lowest = min(lowest, self.lowest[place])
+            place >>= 1
+        return lowest
 
 
 def _most_scratch(group: Group) -> int:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import bisect
+import heapq
+import math
 from collections.abc import Sequence
 
 ALIGNMENT = 64
@@ -22,22 +24,30 @@ def place(intervals: Sequence[tuple[int, int, int]]) -> tuple[list[int], int]:
     ([0, 128, 0], 192)
     """
     offsets = [0] * len(intervals)
-    live: list[tuple[int, int]] = []
+    gaps: list[tuple[int, float]] = [(0, math.inf)]
     ends: list[tuple[int, int, int]] = []
     total = 0
     for index in sorted(range(len(intervals)), key=lambda i: intervals[i][0]):
         first, last, size = intervals[index]
         size = -(-max(size, 1) // ALIGNMENT) * ALIGNMENT
         while ends and ends[0][0] < first:
-            _, start, stop = ends.pop(0)
-            live.remove((start, stop))
-        offset = 0
-        for start, stop in live:
-            if offset + size <= start:
-                break
-            offset = max(offset, stop)
+            _release(gaps, *heapq.heappop(ends)[1:])
+        position = next(i for i, (start, stop) in enumerate(gaps) if start + size <= stop)
+        offset, stop = gaps[position]
+        gaps[position : position + 1] = [(offset + size, stop)] if offset + size < stop else []
         offsets[index] = offset
-        bisect.insort(live, (offset, offset + size))
-        bisect.insort(ends, (last, offset, offset + size))
+        heapq.heappush(ends, (last, offset, offset + size))
         total = max(total, offset + size)
     return offsets, total
+
+
+def _release(gaps: list[tuple[int, float]], start: int, stop: float) -> None:
+    """Add a piece to the gaps, as one with those that it touches."""
+    first = last = bisect.bisect(gaps, (start, stop))
+    if first and gaps[first - 1][1] == start:
+        first -= 1
+        start = gaps[first][0]
+    if last < len(gaps) and gaps[last][0] == stop:
+        stop = gaps[last][1]
+        last += 1
+    gaps[first:last] = [(start, stop)]

@@ -35,6 +35,20 @@ def test_temporaries_that_live_together_lie_apart(drawn):
             assert apart or before or size == 0 or intervals[j][2] == 0
 
 
+@given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 5), st.integers(1, 500)), max_size=30))
+def test_temporaries_take_the_first_place_that_fits(drawn):
+    intervals = sorted((first, first + length, -(-size // ALIGNMENT) * ALIGNMENT) for first, length, size in drawn)
+    offsets, _ = place(intervals)
+    for i, (first, _, size) in enumerate(intervals):
+        living = sorted((offsets[j], intervals[j][2]) for j in range(i) if intervals[j][1] >= first)
+        expected = 0
+        for offset, other in living:
+            if expected + size <= offset:
+                break
+            expected = offset + other
+        assert offsets[i] == expected
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize(
     "value", [0.1, -0.0, 1e-45, 1e39, float("inf"), float("-inf"), float("nan"), 16777217, 2**63 - 1]
