@@ -288,7 +288,7 @@ def mapped_sum(
     make, end = (mapped.rows_source, "rows") if by_rows else (mapped.cols_source, "cols")
     source, name = make(element, dtype, out_dtype), f"{element}_{end}"
     ints = (batch * columns, rows) if by_rows else (batch, rows, columns)
-    held = out_dtype.itemsize * mapped.scratch(rows, 0 if by_rows else columns)
+    held = out_dtype.itemsize * mapped.scratch(element, rows, 0 if by_rows else columns)
     inputs = 2 if element in mapped.OF_TWO else 1
     return with_scratch(source, name, (dtype,) * inputs, out_shape, out_dtype, ints, held)
 

@@ -110,7 +110,7 @@ def fused_sum(root: Any, dims: tuple[int, ...], spec: Any, total: Callable[..., 
         ints = (1, summed, others)
     else:
         return None
-    held = dtype.itemsize * mapped.scratch(summed, 0 if by_rows else others)
+    held = dtype.itemsize * mapped.scratch("expression", summed, 0 if by_rows else others)
     builtin, run = eager_kernels.with_scratch(source, name, (dtype,) * len(inputs), spec.shape, dtype, ints, held)
     one_by_one = _one_by_one(program)
     return Fused(builtin or run, lambda *xs: total(one_by_one(*xs)), inputs)

@@ -9,16 +9,14 @@ from functools import cached_property
 from typing import Any
 
 from common.dim import Atom, Dim
-from common.eager_kernels import LANED
-from common.kernels import sums
 from common.native.compile import compile_kernel
-from common.spec import numel
 from static.graph import Graph
 from static.loopir import Kernel
 from static.lowering.build import Built, build
 from static.lowering.frame import Frame, make_frame
 from static.lowering.groups import Group, single
-from static.lowering.items import Access, Buffer
+from static.lowering.items import Buffer
+from static.lowering.known import known_columns
 from static.lowering.legalise import legalise
 from static.lowering.memory import ColumnScratch, Scratch
 from static.lowering.order import order_groups
@@ -108,8 +106,8 @@ class Program:
         """The calls of ready-made kernels, or a kernel to generate."""
         if group.native:
             return [_own_step(group, self.fuse)] if group.items[0].own else _native_steps(group)
-        lone = _lone_columns(group)
-        return [lone] if lone is not None else build(group, self.escaping)
+        known = known_columns(group, self.escaping)
+        return [Step(*known, [group], {})] if known is not None else build(group, self.escaping)
 
     @cached_property
     def addresses(self) -> list[int]:
@@ -216,22 +214,6 @@ def _native_steps(group: Group) -> list[Step]:
             things = [*things, Scratch(item.dtype, call.scratch)]
         steps.append(Step(call.name, call.source, things, list(call.ints), [group], call.errors))
     return steps
-
-
-def _lone_columns(group: Group) -> Step | None:
-    """A reduction of columns of a whole array alone: the hand-written kernel takes several rows at a time."""
-    item = group.items[0]
-    source = item.operands[0].source if len(group.items) == 1 and item.kind == "cols" else None
-    if not isinstance(source, Access) or {source.buffer.dtype, item.out.dtype} != {item.dtype}:
-        return None
-    if source.prefix != len(item.dims):
-        return None
-    sizes = [numel(item.dims[a:b]) for a, b in ((0, item.lead), (item.lead, item.split), (item.split, None))]
-    things: list[Buffer | Scratch] = [source.buffer, item.out]
-    if item.function in LANED:
-        things.append(Scratch(item.dtype, ColumnScratch(sizes[1], sizes[2], item.dtype.itemsize, sums.TILE)))
-    name = f"{item.function}_cols"
-    return Step(name, getattr(sums, f"{name}_source")(item.dtype), things, sizes, [group], {})
 
 
 def _buffer_name(buffer: Buffer) -> str:

@@ -15,10 +15,12 @@ call                                      meaning
 ``start_columns(acc, a, C, R)``           zero the accumulators for R rows
 ``carry_columns(acc, a, C, block)``       close block number ``block`` when a row follows it
 ``finish_columns(acc, a, C, R, out, o)``  write the C sums to ``out[o:]``
+``whole_columns(x, a, R, C, out, o)``     the C sums of R rows to ``out[o:]``; R <= BLOCK, C >= a vector's
 ``block_squares(buf, offset, n)``, ...    S of a function of floats: squares, magnitudes, cubes, numbers
 ``block_product(buf, offset, n)``         the product, in the order of S
 ``start_products``, ``carry_products``,   as for sums
-``finish_products``
+``finish_products``, ``whole_products``
+``whole_squares``, ...                    as ``whole_columns``
 ``fold_rows(acc, a, C)``                  fold LANES rows of C accumulators into the first row
 ``hold_threads()``                        hold BLAS to one thread; returns how many it had
 ``release_threads(count)``                give them back
@@ -41,7 +43,7 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 
-from common.kernels import extremes, lanes, positions, product, random
+from common.kernels import columns, extremes, lanes, positions, product, random
 from common.kernels.blocks import word
 from common.kernels.sorting import sort_key
 from common.native.intrinsics import BufferType, KernelFunction, storage_type
@@ -145,6 +147,12 @@ NAMESPACE: dict[str, Any] = {
         _define("start_columns", "biii", lanes.start_columns),
         _define("carry_columns", "biii", lanes.carry_columns),
         _define("finish_columns", "biiibi", lanes.finish_columns),
+        _define("whole_columns", "biiibi", columns.fold_columns),
+        _define("whole_products", "biiibi", _of_products(columns.fold_columns)),
+        *(
+            _define(f"whole_{name}", "biiibi", partial(columns.fold_columns, how=how))
+            for name, how in lanes.OF_FLOATS.items()
+        ),
         _define("fold_rows", "bii", lanes.fold_rows, extra=(LANES,)),
         _define("block_product", "bii", _of_products(lanes.fold_all), result=True),
         _define("start_products", "biii", _of_products(lanes.start_columns)),

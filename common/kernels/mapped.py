@@ -21,10 +21,13 @@ from typing import Any
 import numpy as np
 
 from common.kernels.copying import buffer_dtype
-from common.kernels.sums import TILE, sum_cols_scratch
+from common.kernels.sums import TILE, sum_cols_scratch, whole_columns
 from common.numerics import BLOCK, LANES
 
-__all__ = ["ELEMENTS", "cols_source", "expression_columns_source", "expression_source", "rows_source", "scratch"]
+__all__ = [
+    "ELEMENTS", "OF_TWO", "PATTERNS", "REDUCTION", "cols_source", "expression_columns_source", "expression_source",
+    "rows_source", "scratch",
+]  # fmt: skip
 
 #: What is summed, of an element v, or of v and the value m of its row or column.
 ELEMENTS = {
@@ -37,6 +40,9 @@ ELEMENTS = {
     "wholes": "to_int64(v)",
 }
 
+REDUCTION = "sum"
+"""The reduction that joins the functions' values."""
+
 OF_TWO = frozenset(("deviations", "exponentials"))
 """Functions of an element and of the value of its row or column."""
 
@@ -46,15 +52,24 @@ IN_LANES: dict[str, Any] = {
     "cubes": ("mul", ("mul", ("abs", "v"), ("abs", "v")), ("abs", "v")),
     "numbers": ("where", ("isnan", "v"), 0, "v"),
 }
-"""Functions of which `common.kernels.lanes` has sums, and the ops that make them of an element v."""
+"""Functions of which `common.kernels.lanes` has sums, and the ops that make them."""
+
+PATTERNS: dict[str, Any] = {
+    **IN_LANES,
+    "deviations": ("mul", ("sub", "v", "m"), ("sub", "v", "m")),
+    "exponentials": ("exp", ("sub", "v", "m")),
+}
+"""The ops that make functions of an element v, and of the value m of its row or column."""
 
 _SHIFT = BLOCK.bit_length() - 1
 _TOGETHER = 4
 
 
-def scratch(rows: int, columns: int) -> int:
+def scratch(element: str, rows: Any, columns: Any) -> Any:
     """Elements of scratch of ``x_cols``, and with no columns of ``x_rows``, of rows of that many elements."""
-    return sum_cols_scratch(rows, columns) if columns else BLOCK + -(-rows // BLOCK)
+    if isinstance(columns, int) and columns == 0:
+        return BLOCK + -(-rows // BLOCK)
+    return sum_cols_scratch(rows, columns) + (LANES * min(columns, TILE) if element in OF_TWO else 0)
 
 
 def _head(name: str, element: str, dtype: np.dtype[Any], out: np.dtype[Any]) -> tuple[str, str]:
@@ -128,11 +143,17 @@ def expression_source(body: Sequence[str], dtype: Any, classes: str) -> str:
 
 
 def cols_source(element: str, dtype: Any, out: Any) -> str:
-    """Return the kernel ``out[b, c] = S(f(x[b, :, c]))``; rows of equal lane are added `_TOGETHER` at a time."""
+    """Return the kernel ``out[b, c] = S(f(x[b, :, c]))``.
+
+    Few rows of functions of which machine code exists are summed without accumulators in memory, see
+    `common.kernels.columns`.
+    """
     head, f = _head(f"{element}_cols", element, np.dtype(dtype), np.dtype(out))
-    mean = "m = means[o + c]" if element in OF_TWO else "pass"
-    # exponentials cost more than the accumulators do
-    return _columns(head, [mean], lambda p: [f"v = x[{p} + c]"], f, together=element != "exponentials")
+    if element in IN_LANES:
+        head += whole_columns(np.dtype(dtype), element)
+    of_two = element in OF_TWO
+    reads = lambda p: [f"v = x[{p} + c]", *["m = acc[c]"] * of_two]  # noqa: E731
+    return _columns(head, [], reads, f, means=of_two, together=element != "exponentials")
 
 
 def expression_columns_source(body: Sequence[str], dtype: Any, classes: str) -> str:
@@ -155,52 +176,68 @@ def expression_columns_source(body: Sequence[str], dtype: Any, classes: str) -> 
 
 
 def _columns(
-    head: str, before: Sequence[str], element: Callable[[str], list[str]], f: str, together: bool = True
+    head: str,
+    before: Sequence[str],
+    element: Callable[[str], list[str]],
+    f: str,
+    means: bool = False,
+    together: bool = True,
 ) -> str:
-    """The rest of a kernel of columns; rows of equal lane are added several at a time if `together`."""
-    group, several = BLOCK + 1, " " * 24 + "pass"
-    if together:
-        group = LANES * _TOGETHER
-        several = indent(_add_rows(f, before, element, "part + lane", _TOGETHER), " " * 24)
+    """The rest of a kernel of columns.
+
+    Where a tile is whole rows, the LANES rows of a group lie side by side in x and in the accumulators, and one loop
+    runs over all of them: a vector that is not full costs as much as a full one, and exponentials are dear.
+
+    Parameters
+    ----------
+    before : lines ahead of each loop.
+    element : ``element(p)``: lines that read what f names in the row at p.
+    means : whether the means of a tile are wanted side by side once for every row of a group; at the start of acc.
+    together : whether rows of equal lane are added several at a time; f may cost more than the accumulators do.
+    """
+    count = _TOGETHER if together else 1
+    spread = """
+            for k in range(min(group, rows)):
+                for c in range(width):
+                    acc[k * width + c] = means[o + c]"""
     return f"""{head}
     rows = args[1]
     columns = args[2]
+    group = {LANES} if columns <= {TILE} else 1
+    at = {f"{LANES} * min(columns, {TILE})" if means else "0"}
     wide()
     for b in range(args[0]):
         for c0 in range(0, columns, {TILE}):
             width = min({TILE}, columns - c0)
-            o = b * columns + c0
-            start_columns(acc, 0, width, rows)
+            o = b * columns + c0{spread if means else ""}
+            start_columns(acc, at, width, rows)
             for first in range(0, rows, {BLOCK}):
                 if first > 0:
-                    carry_columns(acc, 0, width, (first >> {_SHIFT}) - 1)
+                    carry_columns(acc, at, width, (first >> {_SHIFT}) - 1)
                 end = min(rows, first + {BLOCK})
-                bulk = end - (end - first) % {group}
-                for part in range(first, bulk, {group}):
-                    for lane in range({LANES}):
-{several}
-                for r in range(bulk, end):
+                bulk = end - (end - first) % {LANES * count}
+                for part in range(first, bulk, {LANES * count}):
+                    for lane in range(0, {LANES}, group):
+{indent(_add_rows(f, before, element, "part + lane", "group", count), " " * 24)}
+                r = bulk
+                while r < end:
                     lane = r & {LANES - 1}
-{indent(_add_rows(f, before, element, "r", 1), " " * 20)}
-            finish_columns(acc, 0, width, rows, out, o)
+                    taken = min(group, end - r)
+{indent(_add_rows(f, before, element, "r", "taken", 1), " " * 20)}
+                    r += taken
+            finish_columns(acc, at, width, rows, out, o)
     return 0
 """
 
 
 def _add_rows(
-    f: str, before: Sequence[str], element: Callable[[str], list[str]], row: str, count: int
+    f: str, before: Sequence[str], element: Callable[[str], list[str]], row: str, rows: str, count: int
 ) -> str:
-    """Add f of a row, and of the next ones of the same lane, to the accumulators of its lane.
-
-    Parameters
-    ----------
-    before : lines for each column.
-    element : ``element(p)``: lines that read what f names in the row at p.
-    """
-    lines = ["a = lane * width", f"p0 = (b * rows + {row}) * columns + c0"]
+    """Add f of some rows, and of the next ones of the same lanes, to the accumulators of their lanes."""
+    lines = ["a = at + lane * width", f"p0 = (b * rows + {row}) * columns + c0"]
     lines += [f"p{k} = p{k - 1} + {LANES} * columns" for k in range(1, count)]
-    body = [*before, "s = acc[a + c]"]
+    body = ["s = acc[a + c]"]
     for k in range(count):
         body += [*element(f"p{k}"), f"s = s + {f}"]
-    lines += ["for c in range(width):", *(f"    {line}" for line in [*body, "acc[a + c] = s"])]
-    return "\n".join(lines)
+    body.append("acc[a + c] = s")
+    return "\n".join([*lines, *before, f"for c in range({rows} * width):", *(f"    {line}" for line in body)])

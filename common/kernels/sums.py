@@ -82,6 +82,12 @@ EMPTY = 1
 TILE = 1024
 """Columns that are summed together; wider arrays go tile by tile."""
 
+VECTOR_BYTES = 64
+"""Bytes of columns whose lanes are held in registers together: an AVX-512 register, of which LANES leave as many."""
+
+_IN_CACHE = 1 << 18
+"""Bytes of rows and columns up to which they stay in the second-level cache while vector after vector is summed."""
+
 
 def sum_oracle(x: np.ndarray, product: bool = False) -> np.ndarray:
     """Return S over the last axis, or P, in plain numpy, from the definition.
@@ -174,6 +180,20 @@ def prod_cols_source(dtype: Any) -> str:
     return _cols_source("prod_cols", np.dtype(dtype), "block_product", "products", "*")
 
 
+def whole_columns(kind: np.dtype[Any], parts: str) -> str:
+    """The part of a kernel that sums few rows in registers, and then returns.
+
+    Parameters
+    ----------
+    parts : what follows "whole_" in the name of a function of `common.kernels.functions`.
+    """
+    return f"""
+    if args[2] >= {VECTOR_BYTES // kind.itemsize} and args[1] <= min({BLOCK}, {_IN_CACHE // kind.itemsize} // args[2]):
+        for b in range(args[0]):
+            whole_{parts}(x, b * args[1] * args[2], args[1], args[2], out, b * args[2])
+        return 0"""
+
+
 def _cols_source(name: str, kind: np.dtype[Any], block: str, parts: str, sign: str) -> str:
     """Four rows of equal lane are added per pass over the accumulators.
 
@@ -190,7 +210,7 @@ def _cols_source(name: str, kind: np.dtype[Any], block: str, parts: str, sign: s
     if columns == 1:
         for b in range(batch):
             out[b] = {block}(x, b * rows, rows)
-        return 0
+        return 0{whole_columns(kind, parts)}
     together = {LANES} if columns <= {TILE} else 1
     group = {LANES} * columns
     for b in range(batch):

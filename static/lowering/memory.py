@@ -18,10 +18,11 @@ class ColumnScratch:
     columns: Any
     itemsize: int
     tile: int | None = None
+    more: int = 0
 
     def nbytes(self, rows: int, columns: int) -> int:
-        """The bytes for concrete sizes: LANES rows of accumulators per level of blocks."""
-        levels = 1
+        """The bytes for concrete sizes: LANES rows of accumulators per level of blocks, and for `more` levels."""
+        levels = 1 + self.more
         while rows > BLOCK:
             rows, levels = -(-rows // BLOCK), levels + 1
         return levels * LANES * min(columns, self.tile or columns) * self.itemsize

@@ -9,7 +9,19 @@ import pytest
 
 from common.native.calls_ir import MAX_BUFFERS
 from common.numerics import BLOCK
-from common.ops import arithmetic, cast, classification, compare, index, linalg, normalize, reduce, transcendental, view
+from common.ops import (
+    arithmetic,
+    cast,
+    classification,
+    compare,
+    index,
+    linalg,
+    normalize,
+    reduce,
+    statistics,
+    transcendental,
+    view,
+)
 from static.jit import function
 from static.program import compile_graph
 from tests.static.compare import assert_compiles, program_of
@@ -243,3 +255,27 @@ def test_a_value_read_in_another_order_is_finished_first():
 def test_a_sum_of_columns_is_finished_before_it_is_used():
     compiled = assert_compiles(lambda x: x - reduce.sum(x, 0), [floats(40, 7)])
     assert any("complete only at the end" in line for line in refusals(compiled))
+
+
+def steps_of(compiled):
+    return [step.name for step in program_of(compiled).steps]
+
+
+def test_sums_of_columns_of_known_functions_are_the_eager_engines_kernels():
+    inputs = [(floats(3, n, 30),) for n in (5, 100, 1030)]
+    assert "exponentials_cols" in steps_of(assert_compiles(lambda x: normalize.logsumexp(x, 1), *inputs))
+    assert "deviations_cols" in steps_of(assert_compiles(lambda x: statistics.var(x, 1), *inputs))
+    assert "squares_cols" in steps_of(assert_compiles(lambda x: reduce.sum(x * x, 1), *inputs))
+
+
+def test_sums_of_columns_of_what_only_looks_known_are_made():
+    x, m = floats(3, 40, 30), floats(40, 1)
+    assert "exponentials_cols" not in steps_of(assert_compiles(exponentials_and_their_sum, [x]))
+    compiled = assert_compiles(lambda x, m: reduce.sum(transcendental.exp(x - m), 1), [x, m])  # one m per row
+    assert "exponentials_cols" not in steps_of(compiled)
+    assert "squares_cols" not in steps_of(assert_compiles(lambda x: reduce.sum(x * (x + 0), 1), [x]))
+
+
+def exponentials_and_their_sum(x):
+    e = transcendental.exp(x - reduce.amax(x, 1, True))
+    return e, reduce.sum(e, 1)
