@@ -1,7 +1,7 @@
 """What kernel source may call beyond scalar operations: sums, extremes and sums of columns.
 
-Needs numba; loaded when a kernel names one of these. Buffers are of float32, float64 or int64, those of extremes also
-of bool and the smaller signed ints; offsets and sizes int64. The meaning of each is stated in `common.kernels.sums`.
+Needs llvmlite; loaded when a kernel names one of these. Buffers are of float32, float64 or int64, those of extremes
+also of bool and the smaller signed ints; offsets and sizes int64. `common.kernels.sums` states the meaning of each.
 ``R`` rows, ``C`` columns.
 
 ========================================  ==========================================================
@@ -40,96 +40,28 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from llvmlite import ir
-from numba import types
+import numpy as np
 
 from common.kernels import columns, extremes, lanes, positions, product, random
-from common.kernels.blocks import word
 from common.kernels.sorting import sort_key
-from common.native.intrinsics import BufferType, KernelFunction, storage_type
+from common.native.machine import MachineFunction
 from common.native.primitives import from_bits
 from common.numerics import LANES
 
-_SUMMED = (types.float32, types.float64, types.int64)
-_ORDERED = (*_SUMMED, types.int32, types.int16, types.int8, types.boolean)
+_SUMMED = tuple(map(np.dtype, ("float32", "float64", "int64")))
+_ORDERED = (*_SUMMED, *map(np.dtype, ("int32", "int16", "int8", "bool")))
 
 
-def _whole(*operands: Any) -> bool:
-    return all(isinstance(operand, types.Integer) for operand in operands)
-
-
-def _define(
-    name: str,
-    pattern: str,
-    make: Callable[..., ir.Function],
-    result: bool = False,
-    extra: tuple[int, ...] = (),
-    ordered: bool = False,
-) -> KernelFunction:
-    """Make a function of buffers (``b``, each followed by its offset) and integers (``i``).
-
-    It calls the machine code ``make(module, kind)`` with an address for each ``bi``, then `extra`. An `ordered` one
-    takes more dtypes, and ``make`` is told whether the elements are truth values.
-    """
-
-    def define(*operands: Any) -> Any:
-        shape = "".join("b" if isinstance(operand, BufferType) else "i" for operand in operands)
-        buffers = [operand for operand in operands if isinstance(operand, BufferType)]
-        if shape != pattern or not _whole(*(o for o in operands if not isinstance(o, BufferType))):
-            return None
-        dtype = buffers[0].dtype
-        if dtype not in (_ORDERED if ordered else _SUMMED) or any(buffer.dtype != dtype for buffer in buffers):
-            return None
-        signature = (dtype if result else types.none)(
-            *(operand if isinstance(operand, BufferType) else types.int64 for operand in operands)
-        )
-        return signature, codegen
-
-    def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        passed, waiting = [], list(args)
-        for kind in pattern.replace("bi", "p"):
-            first = waiting.pop(0)
-            passed.append(builder.gep(first, [waiting.pop(0)]) if kind == "p" else first)
-        dtype = signature.args[0].dtype
-        options = {"truth": True} if dtype == types.boolean else {}
-        function = make(builder.module, storage_type(dtype), **options)
-        value = builder.call(function, [*passed, *(word(e) for e in extra)])
-        if not result:
-            return context.get_dummy_value()
-        return builder.trunc(value, ir.IntType(1)) if options else value
-
-    return KernelFunction(name, define)
-
-
-def _threads(name: str, make: Callable[[ir.Module], ir.Function], *signature: Any) -> KernelFunction:
-    result, *parameters = signature
-
-    def define(*operands: Any) -> Any:
-        if len(operands) != len(parameters) or not _whole(*operands):
-            return None
-        return result(*parameters), codegen
-
-    def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        value = builder.call(make(builder.module), args)
-        return context.get_dummy_value() if result == types.none else value
-
-    return KernelFunction(name, define)
-
-
-def _of_products(make: Callable[..., ir.Function]) -> Callable[..., ir.Function]:
+def _of_products(make: Callable[..., Any]) -> Callable[..., Any]:
     return partial(make, how=lanes.PRODUCT)
 
 
-def _share_tiles(bufs: Any, args: Any, a: Any, *numbers: Any) -> Any:
-    if not isinstance(a, BufferType) or len(numbers) != 2 or not _whole(*numbers):
-        return None
-
-    def codegen(context: Any, builder: ir.IRBuilder, signature: Any, given: Any) -> ir.Value:
-        bufs, args, _, count, tasks = given
-        builder.call(product.share_tiles(builder.module, storage_type(a.dtype)), [bufs, args, count, tasks])
-        return context.get_dummy_value()
-
-    return types.none(bufs, args, a, types.int64, types.int64), codegen
+def _define(
+    name: str, pattern: str, make: Callable[..., Any], result: bool = False, ordered: bool = False, **more: Any
+) -> MachineFunction:
+    """A function of buffers that perhaps returns an element; an `ordered` one takes more dtypes."""
+    returned, dtypes = "element" if result else "", _ORDERED if ordered else _SUMMED
+    return MachineFunction(name, pattern, make, returned, dtypes=dtypes, **more)
 
 
 NAMESPACE: dict[str, Any] = {
@@ -160,9 +92,9 @@ NAMESPACE: dict[str, Any] = {
         _define("finish_products", "biiibi", _of_products(lanes.finish_columns)),
         _define("blas_gemm", "bibibiiiiiiiii", product.call_gemm),
         _define("blas_dot", "bibibii", product.call_dot),
-        KernelFunction("share_tiles", _share_tiles),
-        _threads("hold_threads", product.hold_threads, types.int64),
-        _threads("release_threads", product.release_threads, types.none, types.int64),
+        _define("share_tiles", "wwtii", product.share_tiles),
+        MachineFunction("hold_threads", "", product.hold_threads, "word"),
+        MachineFunction("release_threads", "i", product.release_threads),
     )
 }
 NAMESPACE |= {"float_of_bits": from_bits, "sort_key": sort_key, **random.SCALARS, **positions.SCALARS}

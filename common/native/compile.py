@@ -1,4 +1,4 @@
-"""From kernel source to an address: memory, then disk, then numba.
+"""From kernel source to an address: memory, then disk, then LLVM.
 
 The ABI of every kernel is numba's own, without wrappers::
 
@@ -11,20 +11,20 @@ source returns: 0, or a positive error code of the kernel.
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import sys
 import threading
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from time import perf_counter
-from types import FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from common.native import cache as disk
 from common.native import engine, image
-from common.native.fingerprint import fingerprint, global_names
+from common.native.fingerprint import fingerprint
 from common.native.stamp import hashed_files, stamp, version_file
 
 
@@ -49,7 +49,7 @@ def add_namespace(provider: Callable[[str], Any]) -> None:
     ----------
     provider : callable
         ``provider(name)`` returns None for an unknown name, else a scalar expression (a Python function over
-        `common.native.primitives`) or an object of `common.native.intrinsics`.  It is asked only when a
+        `common.native.primitives`) or a `common.native.machine.MachineFunction`.  It is asked only when a
         kernel is compiled, and only for names that its source uses.  Its definitions must lie in the hashed
         folders of this package; others are named with `define_scalar`.
     """
@@ -68,7 +68,7 @@ def compile_kernel(source: str, name: str) -> int:
     Parameters
     ----------
     source : str
-        Text of one function ``def name(bufs, args)``, see `common.native.intrinsics`.
+        Text of one function ``def name(bufs, args)``, see `common.native.translate`.
     name : str
         The function's name.
 
@@ -118,7 +118,7 @@ def load_ir(text: str, symbol: str) -> int:
 
 def make_key(text: str) -> str:
     """Return the key of an entry: everything that the object code follows from."""
-    digest = hashlib.sha256(_environment())
+    digest = hashlib.sha256(_environment() + b"numba" * by_numba())
     digest.update(text.encode())
     for name, meaning in sorted(_foreign.items()):
         if re.search(rf"\b{name}\b", text):
@@ -177,52 +177,70 @@ def _get(source: str, name: str) -> int:
 
 
 def _compile(source: str, name: str, symbol: str) -> disk.Entry:
-    from numba.core.errors import NumbaError
-
-    from common.errors import CompileError
-    from common.native.frontend import lower_kernel
-
-    code = compile(source, f"<kernel {name}>", "exec")
-    namespace = {used: _resolve(used, name) for used in global_names(code) - {name}}
-    namespace = {used: value for used, value in namespace.items() if value is not None}
-    exec(code, namespace)
-    try:
-        module = lower_kernel(namespace[name], symbol)
-    except NumbaError as error:
-        raise CompileError(f"kernel {name} cannot be compiled: {error}\n\n{source}") from error
+    module = (_by_numba if by_numba() else _translated)(source, name, symbol)
     engine.optimise(module)
     return disk.Entry(symbol, _externals(module), engine.emit(module, symbol))
 
 
-@cache
-def _native_names() -> dict[str, Any]:
-    from common.native import intrinsics
-
-    return intrinsics.namespace()
+def by_numba() -> bool:
+    """Whether numba's front end is to be used in place of our own, to compare them."""
+    return os.environ.get("TWINGRAD_FRONTEND") == "numba"
 
 
-_resolved: dict[str, Any] = {}
+def _translated(source: str, name: str, symbol: str) -> Any:
+    from common.native.translate import translate
+    from common.native.values import Refused
 
-
-def _resolve(used: str, kernel: str) -> Any:
-    """Return the meaning of a global name in kernel source; None leaves it to Python's builtins."""
-    if used in _resolved:
-        return _resolved[used]
-    value = _native_names().get(used)
-    for provider in _providers:
-        value = provider(used) if value is None else value
-    if isinstance(value, FunctionType):
-        from common.native.intrinsics import scalar_intrinsic
-
-        value = scalar_intrinsic(used, value)
-    if value is None:
+    try:
+        return engine.parse(translate(source, symbol, partial(meaning, kernel=name)))
+    except (Refused, SyntaxError) as error:
         from common.errors import CompileError
 
-        if used != "range":
+        raise CompileError(f"kernel {name} cannot be compiled: {error}\n\n{source}") from error
+
+
+def _by_numba(source: str, name: str, symbol: str) -> Any:
+    from numba.core.errors import NumbaError
+
+    from common.native.frontend import lower_source
+
+    try:
+        return lower_source(source, name, symbol, partial(meaning, kernel=name))
+    except NumbaError as error:
+        from common.errors import CompileError
+
+        raise CompileError(f"kernel {name} cannot be compiled: {error}\n\n{source}") from error
+
+
+_meanings: dict[str, Any] = {}
+
+
+def meaning(used: str, kernel: str) -> Any:
+    """Return the scalar definition or `common.native.machine.MachineFunction` that kernel source names.
+
+    Raises
+    ------
+    CompileError
+        Nothing provides the name.
+    """
+    if used not in _meanings:
+        value = _conversions().get(used)
+        for provider in _providers:
+            value = provider(used) if value is None else value
+        if value is None:
+            from common.errors import CompileError
+
             raise CompileError(f"kernel {kernel} uses the name {used!r}, which nothing provides")
-        return None
-    _resolved[used] = value
-    return value
+        _meanings[used] = value
+    return _meanings[used]
+
+
+@cache
+def _conversions() -> dict[str, Callable[[Any], Any]]:
+    from common.native.primitives import convert
+    from common.native.values import DTYPES
+
+    return {f"to_{dtype}": partial(convert, dtype=dtype) for dtype in DTYPES.values()}
 
 
 def _externals(module: Any) -> tuple[str, ...]:

@@ -124,6 +124,17 @@ def emit(module: Any, symbol: str) -> bytes:
     return image.link(code, symbol) or code
 
 
+def parse(text: str) -> Any:
+    """Return LLVM IR text as a verified module for this machine."""
+    from llvmlite import binding
+
+    machine = target_machine()
+    module = binding.parse_assembly(text)
+    module.triple, module.data_layout = machine.triple, str(machine.target_data)
+    module.verify()
+    return module
+
+
 def optimise(module: Any, level: int = 3) -> None:
     """Run LLVM's pipeline on `module` in place, from level 2 on with vector loops.
 

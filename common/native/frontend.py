@@ -1,4 +1,6 @@
-"""Kernel source -> LLVM IR, by the parts of numba's pipeline that a kernel needs and nothing else.
+"""Kernel source -> LLVM IR by numba: the reference for `common.native.translate`, which is what compiles kernels.
+
+``TWINGRAD_FRONTEND=numba`` chooses it. It takes the parts of numba's pipeline that a kernel needs and nothing else.
 
 A kernel has no Python objects, exceptions, arrays or closures, so the passes for those, the wrappers, the
 reference counting runtime and numba's own execution engine are left out: numba's front end types and lowers,
@@ -15,13 +17,27 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
+import numpy as np
+from llvmlite import ir
 from numba.core import bytecode, funcdesc, lowering, typed_passes, types, untyped_passes
 from numba.core.compiler import Flags, StateDict, _CompileStatus, _make_subtarget
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.targetconfig import ConfigStack
 
 from common.native.contexts import contexts
-from common.native.intrinsics import KernelFunctionType, words
+from common.native.fingerprint import global_names
+from common.native.intrinsics import (
+    NUMPY_DTYPES,
+    WORD,
+    BufferType,
+    KernelFunction,
+    KernelFunctionType,
+    WordsType,
+    namespace,
+    scalar_intrinsic,
+    words,
+)
+from common.native.machine import MachineFunction
 
 PASSES = (
     untyped_passes.TranslateByteCode,
@@ -79,6 +95,62 @@ def _flags() -> Any:
     flags.no_rewrites = True
     flags.error_model = "numpy"
     return flags
+
+
+def lower_source(source: str, name: str, symbol: str, meaning: Callable[[str], Any]) -> Any:
+    """Return the module of a kernel, see `lower_kernel`; ``meaning(used)`` is what a name in its source stands for."""
+    code = compile(source, f"<kernel {name}>", "exec")
+    known = namespace()
+    own = {used for used in global_names(code) if used not in known and used not in (name, "range")}
+    defined: dict[str, Any] = {}
+    exec(code, known | {used: reference_function(used, meaning(used)) for used in own}, defined)
+    return lower_kernel(defined[name], symbol)
+
+
+def reference_function(name: str, meaning: Any) -> KernelFunction:
+    """Make a scalar definition or a `MachineFunction` callable from kernel source."""
+    if (name, meaning) not in _made:
+        make = machine_intrinsic if isinstance(meaning, MachineFunction) else scalar_intrinsic
+        _made[name, meaning] = make(name, meaning)
+    return _made[name, meaning]
+
+
+_made: dict[Any, KernelFunction] = {}
+
+
+def machine_intrinsic(name: str, function: MachineFunction) -> KernelFunction:
+    """Make a `MachineFunction` callable from kernel source."""
+
+    def define(*operands: Any) -> Any:
+        if len(operands) != len(function.pattern):
+            return None
+        buffers = [operand for operand in operands if isinstance(operand, BufferType)]
+        dtypes = {NUMPY_DTYPES[buffer.dtype] for buffer in buffers}
+        if len(dtypes) > 1 or not dtypes <= {*function.dtypes}:
+            return None
+        kinds = {"b": BufferType, "t": BufferType, "w": WordsType, "i": types.Integer}
+        if not all(isinstance(o, kinds[letter]) for o, letter in zip(operands, function.pattern, strict=True)):
+            return None
+        returned = {"": types.none, "word": types.int64}.get(function.result) or buffers[0].dtype
+        signature = returned(*(types.int64 if isinstance(o, types.Integer) else o for o in operands))
+        return signature, partial(_call_machine, function, next(iter(dtypes), None))
+
+    return KernelFunction(name, define)
+
+
+def _call_machine(
+    function: MachineFunction, dtype: Any, context: Any, builder: ir.IRBuilder, signature: Any, args: Any
+) -> ir.Value:
+    passed, waiting = [], list(args)
+    for kind in function.pattern.replace("bi", "p"):
+        first = waiting.pop(0)
+        if kind != "t":
+            passed.append(builder.gep(first, [waiting.pop(0)]) if kind == "p" else first)
+    made = function.in_module(builder.module, dtype)
+    value = builder.call(made, [*passed, *(ir.Constant(WORD, number) for number in function.extra)])
+    if not function.result:
+        return context.get_dummy_value()
+    return builder.trunc(value, ir.IntType(1)) if dtype == np.bool_ else value
 
 
 @global_compiler_lock

@@ -351,21 +351,9 @@ def _scalar_definition(name: str, function: Callable[..., Any], dtypes: list[np.
     return NUMBA_TYPES[np.dtype(result)](*[NUMBA_TYPES[dtype] for dtype in dtypes]), codegen
 
 
-def _convert(dtype: np.dtype[Any]) -> Callable[[Any], Any]:
-    def convert_to(value: Any) -> Any:
-        from common.native.primitives import convert
-
-        return convert(value, dtype)
-
-    return convert_to
-
-
 def namespace() -> dict[str, Any]:
     """Return what every kernel source may use: functions, and dtype names, which also make constants."""
     names: dict[str, Any] = {str(dtype): numba_type for dtype, numba_type in NUMBA_TYPES.items()}
     names["bool_"] = names.pop("bool")
-    for name, numba_type in list(names.items()):
-        conversion = "to_" + name.rstrip("_")
-        names[conversion] = scalar_intrinsic(conversion, _convert(NUMPY_DTYPES[numba_type]))
     extremes = {"min": _integer_extreme("min", "<"), "max": _integer_extreme("max", ">")}
     return names | extremes | {"buffer": buffer, "wide": wide, "address": address, "skip": skip}

@@ -109,29 +109,27 @@ def test_written_slots_may_be_many():
     assert all(np.array_equal(a, b) for a, b in zip(arrays, expected, strict=True))
 
 
-@pytest.mark.parametrize(("read", "written"), [(2, 1), (8, 8), (24, 16)])
-def test_loops_are_vectorised_without_overlap_checks(read, written):
-    """Beyond 16 + 8 arrays LLVM would leave the loop scalar, and below that check for overlaps first."""
-    from common.native.frontend import lower_kernel
+FRONT_ENDS = [compile_module._translated, compile_module._by_numba]
 
+
+@pytest.mark.parametrize("front_end", FRONT_ENDS)
+@pytest.mark.parametrize(("read", "written"), [(2, 1), (8, 8), (24, 16)])
+def test_loops_are_vectorised_without_overlap_checks(front_end, read, written):
+    """Beyond 16 + 8 arrays LLVM would leave the loop scalar, and below that check for overlaps first."""
     lines = [f"    b{i} = buffer(bufs, {i}, float64)" for i in range(read + written)]
     body = [f"        b{read + i}[i] = plus(b{i % read}[i], b{(3 * i + 1) % read}[i])" for i in range(written)]
     text = ["def vectors(bufs, args):", *lines, "    for i in range(args[0]):", *body, "    return 0"]
-    namespace = compile_module._native_names() | {"plus": compile_module._resolve("plus", "test")}
-    exec("\n".join(text), namespace)
-    module = lower_kernel(namespace["vectors"], "vectors")
+    module = front_end("\n".join(text), "vectors", "vectors")
     engine.optimise(module)
     assert len(re.findall(r"store <\d+ x double>", str(module))) >= written
     assert "memcheck" not in str(module)
     assert not re.search(r"\b(fast|contract|reassoc|nnan|nsz|arcp|afn)\b", str(module))
 
 
-def test_wide_asks_for_512_bits():
-    from common.native.frontend import lower_kernel
-
-    namespace = dict(compile_module._native_names())
-    exec("def wide_kernel(bufs, args):\n    wide()\n    return 0\n", namespace)
-    assert '"prefer-vector-width"="512"' in str(lower_kernel(namespace["wide_kernel"], "test_wide"))
+@pytest.mark.parametrize("front_end", FRONT_ENDS)
+def test_wide_asks_for_512_bits(front_end):
+    module = front_end("def wide_kernel(bufs, args):\n    wide()\n    return 0\n", "wide_kernel", "test_wide")
+    assert '"prefer-vector-width"="512"' in str(module)
 
 
 def test_address_is_the_address_of_an_element():
@@ -239,7 +237,7 @@ def test_a_scalar_from_outside_is_part_of_the_key():
     keys, results = [], []
     for factor in (2.0, 3.0):
         define_scalar("users_op", lambda x, y, factor=factor: x * factor + y)
-        compile_module._resolved.pop("users_op", None)
+        compile_module._meanings.pop("users_op", None)
         keys.append(make_key(source))
         x, y, z = np.ones(3, np.float32), np.ones(3, np.float32), np.zeros(3, np.float32)
         compile_module._addresses.pop(source, None)

@@ -1,0 +1,383 @@
+"""Expressions of kernel source as LLVM IR text."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+
+from common.native import primitives
+from common.native.flow import Flow
+from common.native.llvm import emit_scalar, llvm_type
+from common.native.machine import MachineFunction
+from common.native.values import BOOL, DTYPES, INT64, WORDS, Buffer, Refused, Value, constant, llvm, storage, widens
+
+_FLOAT = {ast.Add: "fadd", ast.Sub: "fsub", ast.Mult: "fmul", ast.Div: "fdiv"}
+_WHOLE = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.LShift: "shl", ast.RShift: "ashr"}
+_BITS = {ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor"}
+_DIVISIONS = {ast.FloorDiv: primitives.floor_divide, ast.Mod: primitives.remainder}
+_ORDER = {ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", ast.Eq: "eq", ast.NotEq: "ne"}
+
+
+class Expressions(Flow):
+    """Writes expressions.
+
+    Parameters
+    ----------
+    module : an ir.Module for the functions that the kernel calls.
+    resolve : ``resolve(name)``: a scalar definition or a `MachineFunction`.
+    scopes : per slot that is written, and None for the others, the metadata of its accesses.
+    """
+
+    def __init__(self, module: ir.Module, resolve: Callable[[str], Any], scopes: dict[int | None, str]) -> None:
+        super().__init__({"bufs": Value("%bufs", WORDS), "args": Value("%args", WORDS)})
+        self.module, self.resolve, self.scopes = module, resolve, scopes
+        self.attributes: set[str] = set()
+        self.invariant = module.add_metadata([]).get_reference()
+        self._scalars: dict[Any, tuple[str, np.dtype[Any]]] = {}
+
+    def expression(self, node: ast.expr) -> Value:
+        """The value of an expression."""
+        write = _EXPRESSIONS.get(type(node))
+        if write is None:
+            raise Refused(f"{type(node).__name__} is not part of kernel source")
+        value = write(self, node)
+        if value is None:
+            raise Refused("nothing is returned where a value is needed")
+        return value
+
+    # ---------------------------------------------------------------- names, numbers, elements
+    def _name(self, node: ast.Name) -> Value:
+        value = self.variables.get(node.id)
+        if value is None:
+            raise Refused(f"{node.id!r} has no value here")
+        return value
+
+    def _constant(self, node: ast.Constant) -> Value:
+        if type(node.value) is bool:
+            return constant(node.value, BOOL)
+        if type(node.value) is int:
+            return constant(node.value, INT64)
+        raise Refused(f"{node.value!r} has no dtype: write float32({node.value!r}) or float64({node.value!r})")
+
+    def integer(self, node: ast.expr) -> Value:
+        """An integer, as int64."""
+        value = self.expression(node)
+        if not widens(value.kind):
+            raise Refused(f"an integer is needed, not {value.kind}")
+        return self.convert(value, INT64)
+
+    def container(self, node: ast.expr) -> Value:
+        """A buffer, or words."""
+        value = self.expression(node)
+        if isinstance(value.kind, np.dtype):
+            raise Refused(f"{value.kind} has no elements")
+        return value
+
+    def element(self, container: Value, index: Value) -> str:
+        """The address of an element."""
+        kind = storage(container.kind.dtype) if isinstance(container.kind, Buffer) else "i64"
+        return self.register(f"getelementptr inbounds {kind}, ptr {container.text}, i64 {index.text}")
+
+    def load(self, container: Value, index: Value) -> Value:
+        """An element."""
+        address, kind = self.element(container, index), container.kind
+        if not isinstance(kind, Buffer):
+            # without this a store to any buffer would make LLVM load the sizes again in every iteration
+            return Value(self.register(f"load i64, ptr {address}, !invariant.load {self.invariant}"), INT64)
+        stored = storage(kind.dtype)
+        loaded = self.register(f"load {stored}, ptr {address}{self._access(kind)}")
+        if kind.dtype == BOOL:
+            loaded = self.register(f"icmp ne i8 {loaded}, 0")
+        return Value(loaded, kind.dtype)
+
+    def store(self, container: Value, index: Value, value: Value) -> None:
+        """Write an element; a value of another dtype is refused, never converted."""
+        kind = container.kind
+        if not isinstance(kind, Buffer):
+            raise Refused("bufs and args are not written")
+        if not isinstance(value.kind, np.dtype) or value.kind != kind.dtype:
+            raise Refused(f"{value.kind} is stored as {kind.dtype}")
+        text = self.register(f"zext i1 {value.text} to i8") if kind.dtype == BOOL else value.text
+        self.line(f"store {storage(kind.dtype)} {text}, ptr {self.element(container, index)}{self._access(kind)}")
+
+    def _access(self, kind: Buffer) -> str:
+        return f", align {kind.dtype.itemsize}{self.scopes.get(kind.slot, self.scopes[None])}"
+
+    def _subscript(self, node: ast.Subscript) -> Value:
+        return self.load(self.container(node.value), self.integer(node.slice))
+
+    # ---------------------------------------------------------------- operations
+    def _binary(self, node: ast.BinOp) -> Value:
+        return self.operate(node.op, self.expression(node.left), self.expression(node.right))
+
+    def operate(self, op: ast.operator, x: Value, y: Value) -> Value:
+        """An operation on two values of one dtype, or on integers as int64."""
+        kind = type(op)
+        if isinstance(x.kind, np.dtype) and isinstance(y.kind, np.dtype):
+            if x.kind == y.kind and x.kind.kind == "f" and kind in _FLOAT:
+                return Value(self.register(f"{_FLOAT[kind]} {llvm(x.kind)} {x.text}, {y.text}"), x.kind)
+            if x.kind == y.kind == BOOL and kind in _BITS:
+                return Value(self.register(f"{_BITS[kind]} i1 {x.text}, {y.text}"), BOOL)
+            if widens(x.kind) and widens(y.kind):
+                x, y = self.convert(x, INT64), self.convert(y, INT64)
+                instruction = _WHOLE.get(kind) or _BITS.get(kind)
+                if instruction:
+                    return Value(self.register(f"{instruction} i64 {x.text}, {y.text}"), INT64)
+                if kind in _DIVISIONS:
+                    return self._divide(kind, x, y)
+        raise Refused(f"{kind.__name__} of {x.kind} and {y.kind}")
+
+    def _divide(self, kind: type[ast.operator], x: Value, y: Value) -> Value:
+        if y.literal is not None and y.literal > 0 and y.literal & (y.literal - 1) == 0:
+            if kind is ast.FloorDiv:
+                return Value(self.register(f"ashr i64 {x.text}, {y.literal.bit_length() - 1}"), INT64)
+            return Value(self.register(f"and i64 {x.text}, {y.literal - 1}"), INT64)
+        return self.scalar(kind.__name__, _DIVISIONS[kind], [x, y])
+
+    def _unary(self, node: ast.UnaryOp) -> Value:
+        if isinstance(node.op, ast.Not):
+            return Value(self.register(f"xor i1 {self.truth(node.operand)}, true"), BOOL)
+        value = self.expression(node.operand)
+        if isinstance(node.op, ast.USub) and value.literal is not None:
+            return constant(-value.literal, INT64)
+        if isinstance(node.op, ast.USub) and isinstance(value.kind, np.dtype) and value.kind.kind == "f":
+            return Value(self.register(f"fneg {llvm(value.kind)} {value.text}"), value.kind)
+        if isinstance(node.op, ast.USub):
+            return self.operate(ast.Sub(), constant(0, INT64), value)
+        if isinstance(node.op, ast.Invert):
+            return self.operate(ast.BitXor(), value, constant(-1, INT64))
+        raise Refused(f"{type(node.op).__name__} is not part of kernel source")
+
+    def _compare(self, node: ast.Compare) -> Value:
+        if len(node.ops) != 1 or type(node.ops[0]) not in _ORDER:
+            raise Refused("a comparison has two operands and one of < <= > >= == !=")
+        x, y = self.expression(node.left), self.expression(node.comparators[0])
+        order, x, y = _ORDER[type(node.ops[0])], _alike(x, y), _alike(y, x)
+        if isinstance(x.kind, np.dtype) and isinstance(y.kind, np.dtype):
+            if x.kind != y.kind and widens(x.kind) and widens(y.kind):
+                x, y = self.convert(x, INT64), self.convert(y, INT64)
+            if x.kind == y.kind:
+                assert isinstance(x.kind, np.dtype)
+                if x.kind.kind == "f":  # != holds for NaN, every other comparison with NaN is false
+                    order = f"fcmp {'u' if order == 'ne' else 'o'}{order}"
+                else:
+                    order = f"icmp {'' if order in ('eq', 'ne') else 's' if x.kind.kind == 'i' else 'u'}{order}"
+                return Value(self.register(f"{order} {llvm(x.kind)} {x.text}, {y.text}"), BOOL)
+        raise Refused(f"{x.kind} is compared with {y.kind}")
+
+    # ---------------------------------------------------------------- conditions
+    def truth(self, node: ast.expr) -> str:
+        """Whether a condition holds: a bool, or an integer that is not 0."""
+        value = self.expression(node)
+        if value.kind is BOOL:
+            return value.text
+        if isinstance(value.kind, np.dtype) and value.kind.kind in "iu":
+            return self.register(f"icmp ne {llvm(value.kind)} {value.text}, 0")
+        raise Refused(f"{value.kind} is no condition")
+
+    def _truth(self, node: ast.expr) -> Value:
+        return Value(self.truth(node), BOOL)
+
+    def _boolean(self, node: ast.BoolOp) -> Value:
+        """The first operand decides, or the others do, which are not computed otherwise."""
+        instruction = "and" if isinstance(node.op, ast.And) else "or"
+        result = self.truth(node.values[0])
+        for other in node.values[1:]:
+            if _is_plain(other):
+                result = self.register(f"{instruction} i1 {result}, {self.truth(other)}")
+                continue
+            asked, decided = partial(self._truth, other), partial(constant, instruction == "or", BOOL)
+            chosen = self.choose(result, *((asked, decided) if instruction == "and" else (decided, asked)))
+            assert chosen is not None
+            result = chosen.text
+        return Value(result, BOOL)
+
+    def _conditional(self, node: ast.IfExp) -> Value:
+        condition = self.truth(node.test)
+        if not (_is_plain(node.body) and _is_plain(node.orelse)):
+            chosen = self.choose(condition, lambda: self.expression(node.body), lambda: self.expression(node.orelse))
+            if chosen is None:
+                raise Refused("the two values of a condition have no common dtype")
+            return chosen
+        x, y = self.expression(node.body), self.expression(node.orelse)
+        if x.kind != y.kind:
+            if not (widens(x.kind) and widens(y.kind)):
+                raise Refused(f"{x.kind} or {y.kind}")
+            x, y = self.convert(x, INT64), self.convert(y, INT64)
+        kind = llvm(x.kind)
+        return Value(self.register(f"select i1 {condition}, {kind} {x.text}, {kind} {y.text}"), x.kind)
+
+    # ---------------------------------------------------------------- calls
+    def call(self, node: ast.expr) -> Value | None:
+        """What a call returns; None for nothing."""
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or node.keywords:
+            raise Refused("only functions are called, by their names and without keywords")
+        name = node.func.id
+        if name in self.variables:
+            raise Refused(f"{name!r} is a variable")
+        if name in DTYPES:
+            if len(node.args) != 1:
+                raise Refused(f"{name} takes one number")
+            return constant(number(node.args[0]), DTYPES[name])
+        if name in _FORMS:
+            return _FORMS[name](self, node.args)
+        function = self.resolve(name)
+        if isinstance(function, MachineFunction):
+            return self._machine(function, node.args)
+        return self.scalar(name, function, [self.expression(argument) for argument in node.args])
+
+    def scalar(self, name: str, definition: Callable[..., Any], operands: list[Value]) -> Value:
+        """A scalar definition of operands: a function of the module that LLVM inlines."""
+        kinds = [value.kind for value in operands]
+        key = definition, *(str(kind) for kind in kinds)
+        if key not in self._scalars:
+            if not all(isinstance(kind, np.dtype) for kind in kinds):
+                raise Refused(f"{name} of {kinds}")
+            self._scalars[key] = self._define(f"{name}.{len(self._scalars)}", definition, kinds)
+        symbol, dtype = self._scalars[key]
+        arguments = ", ".join(f"{llvm(value.kind)} {value.text}" for value in operands)
+        return Value(self.register(f'call {llvm(dtype)} @"{symbol}"({arguments})'), dtype)
+
+    def _define(self, name: str, definition: Callable[..., Any], dtypes: Any) -> tuple[str, np.dtype[Any]]:
+        types = [llvm_type(dtype) for dtype in dtypes]
+        # the dtype of the result is known when the definition has been emitted
+        function = ir.Function(self.module, ir.FunctionType(ir.VoidType(), types), name)
+        function.linkage = "internal"
+        function.attributes.add("alwaysinline")
+        builder = ir.IRBuilder(function.append_basic_block())
+        try:
+            value, dtype = emit_scalar(builder, definition, list(zip(function.args, dtypes, strict=True)))
+        except TypeError as error:
+            raise Refused(f"{name.partition('.')[0]}: {error}") from error
+        builder.ret(value)
+        function.ftype.return_type = value.type
+        function.return_value.type = value.type
+        return name, dtype
+
+    def _machine(self, function: MachineFunction, nodes: list[ast.expr]) -> Value | None:
+        if len(nodes) != len(function.pattern):
+            raise Refused(f"{function.name} takes {len(function.pattern)} arguments")
+        passed, dtypes, waiting = list[str](), set[np.dtype[Any]](), iter(nodes)
+        for letter in function.pattern.replace("bi", "p"):
+            if letter == "i":
+                passed.append(f"i64 {self.integer(next(waiting)).text}")
+                continue
+            value = self.container(next(waiting))
+            if isinstance(value.kind, Buffer) is (letter == "w"):
+                raise Refused(f"{function.name} of {value.kind}")
+            if isinstance(value.kind, Buffer):
+                dtypes.add(value.kind.dtype)
+            if letter == "p":
+                value = Value(self.element(value, self.integer(next(waiting))), WORDS)
+            if letter != "t":
+                passed.append(f"ptr {value.text}")
+        if len(dtypes) > 1 or not dtypes <= {*function.dtypes}:
+            raise Refused(f"{function.name} of {', '.join(sorted(map(str, dtypes)))}")
+        dtype = next(iter(dtypes), None)
+        made = function.in_module(self.module, dtype)
+        passed += [f"i64 {number}" for number in function.extra]
+        call = f'call {made.ftype.return_type} @"{made.name}"({", ".join(passed)})'
+        if not function.result:
+            self.line(call)
+            return None
+        result = self.register(call)
+        if function.result == "word":
+            return Value(result, INT64)
+        assert dtype is not None
+        return Value(self.register(f"trunc i8 {result} to i1") if dtype == BOOL else result, dtype)
+
+    def _buffer(self, nodes: list[ast.expr]) -> Value:
+        slot, dtype = buffer_of(nodes)
+        table = self.container(nodes[0])
+        if isinstance(table.kind, Buffer):
+            raise Refused("the addresses of buffers are in bufs")
+        address = self.element(table, constant(slot, INT64))
+        return Value(self.register(f"load ptr, ptr {address}, !invariant.load {self.invariant}"), Buffer(dtype, slot))
+
+    def _skip(self, nodes: list[ast.expr]) -> Value:
+        table, count = nodes
+        words = self.container(table)
+        if isinstance(words.kind, Buffer):
+            raise Refused("only bufs and args are skipped")
+        return Value(self.element(words, self.integer(count)), WORDS)
+
+    def _address(self, nodes: list[ast.expr]) -> Value:
+        buffer, index = nodes
+        element = self.element(self.container(buffer), self.integer(index))
+        return Value(self.register(f"ptrtoint ptr {element} to i64"), INT64)
+
+    def _wide(self, nodes: list[ast.expr]) -> None:
+        self.attributes.add('"prefer-vector-width"="512"')
+
+    def _extreme(self, order: str, nodes: list[ast.expr]) -> Value:
+        # only sizes: what the extreme of floats is (NaN, signed zeros) is for the op registry to say
+        result, *others = [self.integer(node).text for node in nodes]
+        for other in others:
+            first = self.register(f"icmp {order} i64 {result}, {other}")
+            result = self.register(f"select i1 {first}, i64 {result}, i64 {other}")
+        return Value(result, INT64)
+
+
+def number(node: ast.expr) -> Any:
+    """The number that a constant expression is."""
+    match node:
+        case ast.Constant(value=bool() | int() | float() as value):
+            return value
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -number(operand)
+        case ast.BinOp(op=ast.Sub(), left=left, right=right):
+            return number(left) - number(right)
+    raise Refused("a dtype makes constants; to_float32(x) and the like convert")
+
+
+def buffer_of(nodes: list[ast.expr]) -> tuple[int, np.dtype[Any]]:
+    """Slot and dtype in a call of ``buffer``."""
+    match nodes:
+        case [_, ast.Constant(value=int() as slot), ast.Name(id=name)] if name in DTYPES:
+            return slot, DTYPES[name]
+    raise Refused("buffer takes bufs, a number and the name of a dtype")
+
+
+def _alike(x: Value, y: Value) -> Value:
+    """A literal integer as the float with which it is compared."""
+    if x.literal is not None and isinstance(y.kind, np.dtype) and y.kind.kind == "f":
+        if abs(x.literal) < 1 << 24:
+            return constant(x.literal, y.kind)
+    return x
+
+
+_PLAIN = (ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.Compare, ast.operator, ast.unaryop, ast.cmpop, ast.Load)
+
+
+def _is_plain(node: ast.expr) -> bool:
+    """Whether an expression may be computed although it is not needed: it is cheap, and reads nothing."""
+    parts = list(ast.walk(node))
+    return all(isinstance(part, _PLAIN) for part in parts) and not any(
+        isinstance(part, (ast.FloorDiv, ast.Mod, ast.Div)) for part in parts
+    )
+
+
+_FORMS: dict[str, Callable[[Expressions, list[ast.expr]], Value | None]] = {
+    "buffer": Expressions._buffer,
+    "skip": Expressions._skip,
+    "address": Expressions._address,
+    "wide": Expressions._wide,
+    "min": lambda self, nodes: self._extreme("slt", nodes),
+    "max": lambda self, nodes: self._extreme("sgt", nodes),
+}
+_EXPRESSIONS: dict[type[ast.expr], Callable[[Expressions, Any], Value | None]] = {
+    ast.Name: Expressions._name,
+    ast.Constant: Expressions._constant,
+    ast.Subscript: Expressions._subscript,
+    ast.BinOp: Expressions._binary,
+    ast.UnaryOp: Expressions._unary,
+    ast.Compare: Expressions._compare,
+    ast.BoolOp: Expressions._boolean,
+    ast.IfExp: Expressions._conditional,
+    ast.Call: Expressions.call,
+}
