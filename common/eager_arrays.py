@@ -72,11 +72,11 @@ def in_python(op: Op, calls: Sequence[NativeCall], inputs: int, outs: Sequence[S
             steps.extend((kernels.compiled(call.source, call.name), call) for call in calls)
         results = [np.empty(spec.shape, spec.dtype) for spec in outs]
         buffers = [*map(np.ascontiguousarray, operands), *results]
-        for kernel, (_, _, ints, slots, scratch, errors) in steps:
-            held = (kernels.scratch(scratch),) if scratch else ()
-            status = kernel(*[buffers[i] for i in (every if slots is None else slots)], *held, *ints)
+        for kernel, call in steps:
+            held = (kernels.scratch(call.scratch),) if call.scratch else ()
+            status = kernel(*[buffers[i] for i in (every if call.buffers is None else call.buffers)], *held, *call.ints)
             if status:
-                raise_status(op, errors, status)
+                raise_status(op, call.errors, status)
         return results[0] if len(results) == 1 else tuple(results)
 
     return run

@@ -180,9 +180,10 @@ def _kernel(self: Recipe) -> None:
     calls = op.native(specs, outs, attrs)
     self.run = in_python(op, calls, len(specs), outs)
     if len(calls) == len(outs) == 1 and calls[0].buffers in (None, tuple(range(len(specs) + 1))):
-        ((source, name, ints, _, scratch, _),), (out,) = calls, outs
-        address = kernels.address(source, name)
-        self.builtin = kernels.fixed(address, [x.dtype for x in specs], out.shape, out.dtype, ints, scratch)
+        (call,), (out,) = calls, outs
+        address = kernels.address(call.source, call.name)
+        dtypes = [x.dtype for x in specs]
+        self.builtin = kernels.fixed(address, dtypes, out.shape, out.dtype, call.ints, call.scratch)
     else:
         self.builtin = in_a_row(calls, self.forms, outs)
 

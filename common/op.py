@@ -50,6 +50,7 @@ class NativeCall(NamedTuple):
     buffers : which of the op's operands and results (counted through) the kernel gets; None means all.
     scratch : bytes of scratch memory, passed as the last buffer when not 0.
     errors : status -> message, for statuses that stand for a user's mistake.
+    sure_below : with all int arguments below this number none of them happens.
     """
 
     source: str
@@ -58,6 +59,7 @@ class NativeCall(NamedTuple):
     buffers: tuple[int, ...] | None = None
     scratch: Any = 0
     errors: Mapping[int, str] = {}
+    sure_below: int = 0
 
 
 class Op:

@@ -372,6 +372,7 @@ for _name, _method in _METHODS.items():
     setattr(Tensor, _name, _method)
     setattr(Leaf, _name, _method)  # outside a trace, methods of parameters are this engine's
 base.eager_class = Tensor
+mode.note_change()  # from now on programs leave such tensors as gradients
 inference.normal, inference.marked = Tensor, InferenceTensor
 _BINARY = [name for name in _METHODS if name not in (*_UNARY, "__neg__", "sum", "mean")]
 mode.on_inference.append(lambda: inference.look_at_operands((Tensor, Leaf), _BINARY))

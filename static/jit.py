@@ -22,6 +22,8 @@ from common import tensor as tensors
 from common.autograd.observe import checking
 from common.diagnose import allocation_error, too_large
 from common.errors import ArgumentError, TraceError, TwingradError
+from common.leaf import Buffer
+from common.native.calls_ir import BAD_ARGUMENT
 from common.tensor import TensorBase
 from common.tree import flatten
 from static.acts import Mismatch
@@ -92,23 +94,37 @@ class Function:
                     return self._general(args, kwargs)
             if checking.get():
                 return self._general(args, kwargs)
+            if mode.is_inference_mode_enabled():
+                return self._general(args, kwargs)
         hit = None if kwargs else self._last
         while hit is not None:
             traced, plan = hit
-            if (traced.checked != mode.changes or traced.watches) and traced.state_objection() is not None:
-                break
+            step = plan.step
+            if traced.checked != mode.changes or traced.watches or step is None:
+                step = self._step(traced, plan)
+            result = step(*args)
+            if type(result) is not int:
+                if traced.noted:
+                    traced.note_run()
+                return result if traced.shape_of_result else traced.nest(result)
             try:
-                outputs = plan.attempt((*args, *[x.payload for x in traced.state]))
+                plan.explain(result)
             except Mismatch as miss:
                 other = self._after.get((traced, miss.decision, miss.bits))
                 if other is None:
                     return self._general(args, kwargs, (hit, miss))
                 hit = self._last = other
                 continue
-            if outputs is None:
-                break
-            return traced.finish(outputs, False)
+            break
         return self._general(args, kwargs)
+
+    def _step(self, traced: Traced, plan: Any) -> Callable[..., Any]:
+        """The plan as one native call, if its state is still what it was; else a function that refuses."""
+        if traced.state_objection() is not None:
+            return lambda *_: BAD_ARGUMENT
+        if type(plan.template) is not (tensors.eager_class or Buffer):
+            traced.bind(plan)
+        return plan.step
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """As an attribute of a class: a method, whose object is a static argument."""

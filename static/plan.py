@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -10,7 +11,8 @@ import numpy as np
 from common.dim import Atom
 from common.eager_arrays import raise_status
 from common.errors import ArgumentError, ShapeError
-from common.native.calls import make_run
+from common.native.binding import GIVEN, HELD_GRAD, LEFT, LEFT_FRESH, MADE, Binding, Place
+from common.native.calls import make_run, make_step
 from common.native.plan import ProgramPlan, RunFailure, explain_failure
 from static.acts import Mismatch
 from static.emit import OTHER_PATH, ROOM, Emitter
@@ -31,6 +33,8 @@ class Plan:
     env : the sizes for which it was made.
     arena_bytes : size of the memory for temporaries and constants.
     layout : where the temporaries lie.
+    step : the program as one call on the arguments alone, see `bind`.
+    template : what gradients are like that it leaves; None before it is bound.
     """
 
     def __init__(self, program: Program, env: Mapping[Atom, int]) -> None:
@@ -47,6 +51,8 @@ class Plan:
         emitter.program(program, layout, address + -address % ALIGNMENT, range(len(self._native.frame)))
         self._steps, self._observed = emitter.steps, emitter.observed
         self._run = make_run(self._native)
+        self.step: Callable[..., Any] | None = None
+        self.template: Any = None
 
     # ---------------------------------------------------------------- building
     def _declare(self, outputs: list[tuple[int, ...]]) -> None:
@@ -86,22 +92,43 @@ class Plan:
             self._recover(list(arrays), outputs, explain_failure(code))
         return outputs
 
-    def attempt(self, arrays: tuple[Any, ...]) -> list[np.ndarray] | None:
-        """Run the program if the native call accepts the arrays as they are; None, with nothing done, if not.
+    def bind(
+        self, state: Sequence[Place], grads: Sequence[Any], cleared: Sequence[Any], template: Any, one: bool
+    ) -> None:
+        """Let `step` find state and leave gradients by itself.
+
+        Parameters
+        ----------
+        state : where the inputs behind the arguments of the call come from.
+        grads : the tensors to which the last outputs belong.
+        cleared : tensors whose gradient is None afterwards.
+        template : what gradients are to be like.
+        one : whether the step returns its only result, and not a tuple of them.
+        """
+        arguments, returned = len(self._shapes) - len(state), len(self._allocate) - len(grads)
+        pooled = [allocate for allocate in self._allocate[:returned] if not isinstance(allocate, partial)]
+        places = [*[Place(GIVEN)] * arguments, *state]
+        places += [Place(MADE if isinstance(x, partial) else GIVEN) for x in self._allocate[:returned]]
+        read = {id(place.owner) for place in state if place.source == HELD_GRAD}
+        safe = self.program.outlasts(self.layout.values)
+        for i, owner in enumerate(grads, returned):
+            places.append(Place(LEFT if i in safe and id(owner) not in read else LEFT_FRESH, owner))
+        self.template = template
+        step = self.step = make_step(self._native, Binding(places, len(self._allocate), cleared, template, one))
+        if pooled:
+            self.step = lambda *given: step(*given, *[allocate() for allocate in pooled])
+
+    def explain(self, code: int) -> None:
+        """Raise what the code of a step says if an op has failed; its arguments may do for the general path if not.
 
         Raises
         ------
         ArgumentError, IndexRangeError, DivisionByZeroError : as the ops raise them, with the user's line.
         Mismatch : the program is not the one for these arrays.
         """
-        outputs = [allocate() for allocate in self._allocate]
-        code = self._run(*arrays, *outputs)
-        if not code:
-            return outputs
         failure = explain_failure(code)
         if failure.kind == "status" and failure.status != ROOM:
             self._raise(failure)
-        return None
 
     def _recover(self, given: list[Any], outputs: list[np.ndarray], failure: RunFailure) -> None:
         """Copy arguments whose layout or overlap the native call refuses, and run again; or raise."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -39,6 +39,7 @@ class Step:
     groups : what it computes; several if it is one pass over equal groups.
     errors : status -> message.
     regions : by name, programs that it runs; then it is no kernel call.
+    sure_below : see `common.op.NativeCall`.
     """
 
     name: str
@@ -48,6 +49,11 @@ class Step:
     groups: list[Group]
     errors: Mapping[int, str]
     regions: dict[str, Program] = field(default_factory=dict)
+    sure_below: int = 0
+
+    def may_fail(self, ints: Sequence[int]) -> bool:
+        """Whether it can end the run, given its arguments; control flow and acts may."""
+        return bool(not self.source or (self.errors and any(n >= self.sure_below for n in ints)))
 
 
 def compile_graph(graph: Graph, *, fuse: bool = True) -> Program:
@@ -113,6 +119,19 @@ class Program:
     def addresses(self) -> list[int]:
         """The address of each step's kernel; compiles, or loads from the disk cache, at first use."""
         return [compile_kernel(step.source, step.name) if step.source else 0 for step in self.steps]
+
+    def outlasts(self, values: Sequence[int]) -> set[int]:
+        """The outputs to which nothing is written before the last step that may fail.
+
+        Parameters
+        ----------
+        values : the sizes of the frame, evaluated.
+        """
+        steps = self.frame.steps
+        risks = [i for i, step in enumerate(self.steps) if step.may_fail([values[j] for j in steps[i][1]])]
+        early = {slot for things, _ in steps[: max(risks, default=-1) + 1] for slot in things}
+        first = len(self.frame.inputs)
+        return {i for i in range(len(self.frame.outputs)) if first + i not in early}
 
     def plan(self, env: Mapping[Atom, int]) -> Plan:
         """The program for concrete sizes; compiles nothing that another plan of it has compiled.
@@ -212,7 +231,9 @@ def _native_steps(group: Group) -> list[Step]:
         things = buffers if call.buffers is None else [buffers[i] for i in call.buffers]
         if isinstance(call.scratch, (Dim, ColumnScratch)) or call.scratch:
             things = [*things, Scratch(item.dtype, call.scratch)]
-        steps.append(Step(call.name, call.source, things, list(call.ints), [group], call.errors))
+        step = Step(call.name, call.source, things, list(call.ints), [group], call.errors)
+        step.sure_below = call.sure_below
+        steps.append(step)
     return steps
 
 

@@ -14,6 +14,7 @@ from common import tensor as tensors
 from common.autograd import mutation, tape
 from common.dim import Dim, resolve
 from common.leaf import Buffer
+from common.native.binding import HELD, HELD_GRAD, Place
 from common.nn.module import Module
 from common.tensor import TensorBase
 from common.tree import LEAF, flatten, unflatten
@@ -112,6 +113,7 @@ class Traced:
         arguments_of = zip(self.raw.inputs, self.positions)
         self.written_leaves = [i for value, i in arguments_of if value.key in written]
         self._written_inputs = [i for i, value in enumerate(self.graph.inputs) if value.key in written]
+        self.noted = bool(self.writes or self.decisions)
         if self.writes:
             mutation.programs.add(self)
 
@@ -184,6 +186,13 @@ class Traced:
         self.op.connect(tensors, arguments, Call(tuple(before), plan.env), outputs)
         return result
 
+    def bind(self, plan: Any) -> None:
+        """Let a plan's `step` find the captured state and leave gradients by itself."""
+        sources = {"tensor": HELD, "grad": HELD_GRAD, "array": HELD}
+        state = [Place(sources[source.kind], source.owner) for _, source in self.captured]
+        one = self.shape_of_result == "one"
+        plan.bind(state, self.grad_targets, self.cleared, state_tensor(np.zeros(0)), one)
+
     def finish(self, outputs: list[np.ndarray], as_tensors: bool, tensors: Sequence[Any] | None = None) -> Any:
         """Carry out what concerns Python objects after the program has run, and give its result its structure.
 
@@ -191,20 +200,29 @@ class Traced:
         ----------
         tensors : of the returned arrays, where they are made already.
         """
-        if self.decisions:
-            self.runs += 1
-        if self.writes:
-            self.written_at = tape.last_write = tape.next_number()
+        if self.noted:
+            self.note_run()
         for x in self.cleared:
             x._grad = None
         returned = self.returned
         for x, array in zip(self.grad_targets, outputs[returned:]):
             x._grad = state_tensor(array)
-        values = tensors or (list(map(state_tensor, outputs[:returned])) if as_tensors else outputs)
+        values = tensors or (map(state_tensor, outputs[:returned]) if as_tensors else outputs[:returned])
+        return self.nest(tuple(values))
+
+    def note_run(self) -> None:
+        """The program has just run, and may have written to state."""
+        if self.decisions:
+            self.runs += 1
+        if self.writes:
+            self.written_at = tape.last_write = tape.next_number()
+
+    def nest(self, values: tuple[Any, ...]) -> Any:
+        """What the function returns, of its tensors or arrays."""
         if self.shape_of_result == "one":
             return values[0]
         if self.shape_of_result == "tuple":
-            return tuple(values[:returned])
+            return values
         place = iter(values)
         return unflatten(self.out_structure, [next(place) if x is None else x for x in self.results])
 

@@ -193,7 +193,7 @@ def call(
     strides = (0 if shared_a else m * k, 0 if shared_b else k * n)
     ints = (batch, m, n, k, int(trans_a), int(trans_b), *strides)
     errors = {TOO_LARGE: "a matrix has more than 2**31 - 1 rows or columns, which BLAS cannot address"}
-    return NativeCall(gemm_source(dtype), "gemm", ints, errors=errors)
+    return NativeCall(gemm_source(dtype), "gemm", ints, errors=errors, sure_below=LIMIT + 1)
 
 
 def oracle(a: np.ndarray, b: np.ndarray, trans_a: bool = False, trans_b: bool = False) -> np.ndarray:

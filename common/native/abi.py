@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import sys
 import sysconfig
+import weakref
 from functools import cache, partial
 from typing import Any
 
@@ -12,14 +13,14 @@ import numpy as np
 
 from common.native import engine
 
-C_CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400
+C_CONTIGUOUS, OWNDATA, ALIGNED, WRITEABLE = 0x1, 0x4, 0x100, 0x400
 
 # Indices of numpy's C API table (numpy/__multiarray_api.h); they have never changed.
 _ARRAY_TYPE, _NEW_FROM_DESCR, _SET_BASE_OBJECT = 2, 94, 282
 
 _PYTHON_FUNCTIONS = (
     "PyLong_FromLongLong", "PyLong_AsLongLong", "PyErr_Occurred", "PyErr_Clear", "Py_IncRef", "Py_DecRef",
-    "PyTuple_Pack",
+    "PyTuple_Pack", "PyTuple_New", "PyType_GenericAlloc",
 )  # fmt: skip
 
 
@@ -60,6 +61,12 @@ def descr_word(dtype: np.dtype[Any]) -> int:
     return int(_read(ctypes.c_int64, np.dtype(dtype), 24))
 
 
+def slot_offset(owner: type, name: str) -> int:
+    """Where in its objects a class with `__slots__` keeps an attribute, in bytes."""
+    definition = _read(ctypes.c_int64, owner.__dict__[name], 40)
+    return ctypes.c_int64.from_address(definition + 16).value
+
+
 def is_supported() -> bool:
     """Whether objects of this Python and this numpy have the layout that the builtins are written for.
 
@@ -81,14 +88,26 @@ def _read(ctype: Any, python_object: Any, offset: int) -> Any:
     return ctype.from_address(id(python_object) + offset).value
 
 
+class _Slotted:
+    __slots__ = ("first", "second")
+    second: bytes
+
+
 def _python_layout() -> bool:
     word = ctypes.c_int64
-    data, item = b"\x01\x02\x03\x04\x05\x06\x07\x08" * 2, object()
+    slotted = _Slotted()
+    slotted.second = data = b"\x01\x02\x03\x04\x05\x06\x07\x08" * 2
+    item = object()
+    before = _read(word, item, 0)
+    held = [item] * 3
     return bool(
         all(_read(word, each, 8) == id(type(each)) for each in (data, (item,), 2.5, 7, None))
         and _read(word, data, 32) == int.from_bytes(data[:8], "little")
         and _read(word, (item,), 24) == id(item)
         and _read(ctypes.c_double, 2.5, 16) == 2.5
+        and _read(word, item, 0) == before + len(held)
+        and _read(word, slotted, slot_offset(_Slotted, "second")) == id(data)
+        and _read(word, slotted, slot_offset(_Slotted, "first")) == 0
     )
 
 
@@ -112,8 +131,14 @@ def _numpy_layout() -> bool:
                 and _read(ctypes.c_int32, view, 24) == view.ndim
                 and [word.from_address(dims + 8 * i).value for i in range(view.ndim)] == list(view.shape)
                 and [word.from_address(steps + 8 * i).value for i in range(view.ndim)] == list(view.strides)
+                and _read(word, view, 48) == (0 if view.base is None else id(view.base))
                 and _read(word, view, 56) == id(view.dtype)
                 and _read(ctypes.c_int32, view, 64) & (C_CONTIGUOUS | ALIGNED | WRITEABLE) == flags
+                and _read(ctypes.c_int32, view, 64) & OWNDATA == (OWNDATA if view is array else 0)
+                and _read(word, view, 72) == 0
             ):
                 return False
+        reference = weakref.ref(array)
+        if reference() is array and _read(word, array, 72) == 0:
+            return False
     return True

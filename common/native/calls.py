@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from common.native import abi, fallback
+from common.native.binding import Binding, Table
 from common.native.calls_ir import MAX_BUFFERS, MAX_INPUTS, module_text
 from common.native.compile import load_ir
 from common.native.dispatch_ir import CELL_WORDS, CELLS
@@ -216,11 +217,31 @@ def make_run(plan: ProgramPlan) -> Callable[..., int]:
     """
     if not is_native():
         return fallback.make_run(plan)
-    frame = plan.words = np.array(plan.frame or [0], dtype=np.int64)
+    return _run(plan, None)
+
+
+def make_step(plan: ProgramPlan, binding: Binding) -> Callable[..., Any]:
+    """Return ``f(*given)`` that runs a program bound to Python objects.
+
+    Returns
+    -------
+    callable
+        Returns the results, an array or a tuple of arrays, and has then left gradients in their tensors; or an int, as
+        `make_run` does, and has then changed nothing but the contents of what is given as an output.
+    """
+    if not is_native():
+        return fallback.make_step(plan, binding)
+    return _run(plan, Table(binding))
+
+
+def _run(plan: ProgramPlan, table: Table | None) -> Callable[..., Any]:
+    if not len(plan.words):
+        plan.words = np.array(plan.frame or [0], dtype=np.int64)
+    frame = plan.words
     last = np.zeros(2 * len(plan.arguments) + 1, dtype=np.int64)
     bufs = np.zeros(plan.most_buffers + 1, dtype=np.int64)
-    table = plan.pack(frame.ctypes.data, last.ctypes.data, bufs.ctypes.data)
-    return _builtin("run", table, frame, last, bufs, *plan.keep)
+    words = plan.pack([x.ctypes.data for x in (frame, last, bufs)], table)
+    return _builtin("run", words, frame, last, bufs, *plan.keep, *(table.keep if table else ()))
 
 
 @cache

@@ -37,6 +37,8 @@ declare void @twingrad_Py_DecRef(ptr)
 declare ptr @twingrad_PyArray_NewFromDescr(ptr, ptr, i32, ptr, ptr, ptr, i32, ptr)
 declare i32 @twingrad_PyArray_SetBaseObject(ptr, ptr)
 declare ptr @twingrad_PyTuple_Pack(i64, ...)
+declare ptr @twingrad_PyTuple_New(i64)
+declare ptr @twingrad_PyType_GenericAlloc(ptr, i64)
 
 define internal i64 @word(ptr %base, i64 %index) alwaysinline {
   %p = getelementptr i64, ptr %base, i64 %index

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from common.native import plan as plan_ops
+from common.native.binding import GIVEN, HELD, HELD_GRAD, LEFT, LEFT_FRESH, MADE, Binding
 from common.native.calls_ir import BAD_ARGUMENT, MAX_BUFFERS, OVERLAP, RAISED
 from common.native.plan import ARRAY, FLOAT, Argument, ProgramPlan
 
@@ -227,6 +228,48 @@ def make_run(plan: ProgramPlan) -> Callable[..., int]:
 
     run.keep = keep  # type: ignore[attr-defined]
     return run
+
+
+def make_step(plan: ProgramPlan, binding: Binding) -> Callable[..., Any]:
+    """Return what `common.native.calls.make_step` returns; gradients are always left in new memory."""
+    run, first = make_run(plan), len(binding.places) - binding.outputs
+
+    def step(*given: Any) -> Any:
+        wanted = sum(place.source == GIVEN for place in binding.places)
+        if len(given) != wanted:
+            return BAD_ARGUMENT + min(len(given), wanted)
+        each, values = iter(given), []
+        for place, argument in zip(binding.places, plan.arguments, strict=True):
+            if place.source == GIVEN:
+                values.append(next(each))
+            elif place.source in (HELD, HELD_GRAD):
+                holder = place.owner if place.source == HELD else place.owner._grad
+                values.append(holder if isinstance(holder, np.ndarray) else getattr(holder, "payload", None))
+            else:
+                values.append(np.empty(argument.shape, argument.dtype))
+        code = run(*values)
+        if code:
+            return code
+        outputs = list(zip(binding.places, values, strict=True))[first:]
+        for place, value in outputs:
+            if place.source in (LEFT, LEFT_FRESH):
+                place.owner._grad = _like(binding.template, value)
+        for owner in binding.cleared:
+            owner._grad = None
+        results = tuple(value for place, value in outputs if place.source in (GIVEN, MADE))
+        return results[0] if binding.one else results
+
+    return step
+
+
+def _like(template: Any, payload: np.ndarray) -> Any:
+    """A tensor like the template over an array."""
+    made = object.__new__(type(template))
+    for name in (name for kind in type(template).__mro__ for name in getattr(kind, "__slots__", ())):
+        if name != "__weakref__" and hasattr(template, name):
+            setattr(made, name, getattr(template, name))
+    made.payload = payload
+    return made
 
 
 def _control(op: int, ints: tuple[int, ...], frame: list[int], following: int) -> tuple[int, int]:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from common.native.abi import ALIGNED, C_CONTIGUOUS, WRITEABLE, descr_word
+from common.native.binding import GIVEN, Table
 from common.native.calls_ir import BAD_ARGUMENT, OVERLAP
 
 ARRAY, FLOAT, INT = 0, 1, 2
@@ -147,14 +148,24 @@ class ProgramPlan:
         """Number of buffers of the kernel call that has most of them."""
         return max((len(slots) for _, slots, _ in self.instructions), default=0)
 
-    def pack(self, *addresses: int) -> np.ndarray:
-        """Return the table of `common.native.run_ir`, given where frame, last and bufs are, as an int64 array."""
+    def pack(self, addresses: Sequence[int], table: Table | None = None) -> np.ndarray:
+        """Return the table of `common.native.run_ir` as an int64 array.
+
+        Parameters
+        ----------
+        addresses : where frame, last and bufs are.
+        table : of the objects to which the program is bound.
+        """
         records: list[int] = []
-        for argument in self.arguments:
+        starts: list[int] = []
+        count = len(self.arguments)
+        sources = [(GIVEN, 0, -1, 0)] * count if table is None else table.records(self.arguments)
+        for argument, source in zip(self.arguments, sources, strict=True):
+            starts.append(len(records))
             flags = C_CONTIGUOUS | ALIGNED | (WRITEABLE if argument.writes else 0)
             is_array = argument.kind == ARRAY
             subject = descr_word(argument.dtype) if is_array else self.frame[argument.slot]
-            records += (argument.kind, subject, len(argument.shape), flags, argument.slot, *argument.shape)
+            records += (argument.kind, subject, len(argument.shape), flags, argument.slot, *source, *argument.shape)
         code: list[int] = []
         places = np.cumsum([0, *(6 if i.kernel < 64 else 4 + len(i.slots) + len(i.ints) for i in self.instructions)])
         for number, (kernel, slots, ints) in enumerate([*self.instructions, _THE_END]):
@@ -165,9 +176,11 @@ class ProgramPlan:
                 code += (kernel, number, *ints[:3], d)
         sizes = [argument.nbytes for argument in self.arguments]
         writes = [int(argument.writes) for argument in self.arguments]
-        offsets = np.cumsum([9, len(records), len(code), len(sizes)]).tolist()
-        counts = [len(self.arguments), 0]
-        return np.array([*counts, *addresses, *offsets, *records, *code, *sizes, *writes], dtype=np.int64)
+        *offsets, end = np.cumsum([10, len(records), len(code), count, count]).tolist()
+        bound = [] if table is None else table.words(10 + [*starts, 0][table.first])
+        counts = [count, sum(source[0] == GIVEN for source in sources)]
+        words = [*counts, *addresses, *offsets, end if bound else 0, *records, *code, *sizes, *writes, *bound]
+        return np.array(words, dtype=np.int64)
 
 
 class RunFailure(NamedTuple):

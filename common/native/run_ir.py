@@ -1,11 +1,12 @@
 """The builtin that runs a whole program: LLVM IR text, to be read with `common.native.calls_ir`.
 
-``f(*arguments)`` returns 0, BAD_ARGUMENT + index, OVERLAP + index, or (instruction + 1) << 32 | status.
+``f(*arguments)`` returns 0, BAD_ARGUMENT + index, OVERLAP + index, or (instruction + 1) << 32 | status; if the program
+is bound to Python objects (`common.native.step_ir`), its results instead of 0.
 
-Table, in words: [arguments, 0, frame, last, bufs, records, code, bytes, writes]; frame, last and bufs
-are addresses, the other four offsets into the table:
+Table, in words: [arguments, those given, frame, last, bufs, records, code, bytes, writes, binding]; frame, last and
+bufs are addresses, the others offsets into the table, binding 0 if there is none:
 
-- a record per argument: [kind, descr word or cell address, nd, flags, slot, dims...];
+- a record per argument and the binding: see `common.native.step_ir`;
 - code, per kernel call: [kernel, number of the instruction, buffers, slots..., ints, values...]; what has one of the
   small numbers of `common.native.plan` in place of a kernel's address: [that, number of the instruction, a, b, c, d];
 - bytes and writes, one word per argument each.
@@ -13,12 +14,18 @@ are addresses, the other four offsets into the table:
 Words of the frame are addresses of buffers, or counters of loops.
 
 ``last[i]`` is the data address with which argument i passed the overlap check; behind it lies the list of the
-arguments whose address has changed. At ``bufs`` the addresses of the buffers of one kernel are put together.
+arguments whose address has changed. What the call itself makes overlaps nothing, so its word stays 0. At ``bufs`` the
+addresses of the buffers of one kernel are put together.
 """
 
 from __future__ import annotations
 
-RUN = """
+from common.native.step_ir import EXECUTE, OBJECTS
+
+RUN = (
+    EXECUTE
+    + OBJECTS
+    + """
 define ptr @SYMBOL(ptr %self, ptr %args, i64 %nargs) {
 entry:
   %table = call ptr @table_of(ptr %self)
@@ -38,46 +45,126 @@ entry:
   %bytes = getelementptr i64, ptr %table, i64 %bytes_offset
   %writes_offset = call i64 @word(ptr %table, i64 8)
   %writes = getelementptr i64, ptr %table, i64 %writes_offset
-  %right_count = icmp eq i64 %count, %nargs
-  br i1 %right_count, label %check, label %wrong_count
+  %given_count = call i64 @word(ptr %table, i64 1)
+  %right_count = icmp eq i64 %given_count, %nargs
+  br i1 %right_count, label %objects, label %wrong_count
 wrong_count:
-  %fewer = icmp ult i64 %nargs, %count
-  %odd_index = select i1 %fewer, i64 %nargs, i64 %count
+  %fewer = icmp ult i64 %nargs, %given_count
+  %odd_index = select i1 %fewer, i64 %nargs, i64 %given_count
   %odd_code = add i64 %odd_index, 1000000
-  br label %answer
+  %odd = call ptr @twingrad_PyLong_FromLongLong(i64 %odd_code)
+  ret ptr %odd
+
+; making objects may run Python code, so it is done before anything is read
+objects:
+  %binding_offset = call i64 @word(ptr %table, i64 9)
+  %binding = getelementptr i64, ptr %table, i64 %binding_offset
+  %is_bound = icmp ne i64 %binding_offset, 0
+  br i1 %is_bound, label %make, label %start
+make:
+  %results = call i64 @word(ptr %binding, i64 0)
+  %things = call i64 @word(ptr %binding, i64 1)
+  %new_result = call ptr @twingrad_PyTuple_New(i64 %results)
+  %new_left = call ptr @twingrad_PyTuple_New(i64 %things)
+  %no_result = icmp eq ptr %new_result, null
+  %no_left = icmp eq ptr %new_left, null
+  %no_tuple = or i1 %no_result, %no_left
+  br i1 %no_tuple, label %start_failed, label %fill
+fill:
+  %filled = call i1 @make_objects(ptr %table, ptr %binding, ptr %new_result, ptr %new_left)
+  br i1 %filled, label %start, label %start_failed
+start_failed:
+  call void @twingrad_Py_DecRef(ptr %new_result)
+  call void @twingrad_Py_DecRef(ptr %new_left)
+  ret ptr null
+start:
+  %result = phi ptr [null, %objects], [%new_result, %fill]
+  %left = phi ptr [null, %objects], [%new_left, %fill]
+  br label %check
 
 check:
-  %i = phi i64 [0, %entry], [%i_next, %checked]
-  %record = phi ptr [%records, %entry], [%record_next, %checked]
-  %nc = phi i64 [0, %entry], [%nc_next, %checked]
+  %i = phi i64 [0, %start], [%i_next, %checked]
+  %record = phi ptr [%records, %start], [%record_next, %checked]
+  %nc = phi i64 [0, %start], [%nc_next, %checked]
+  %ng = phi i64 [0, %start], [%ng_next, %checked]
   %checked_all = icmp eq i64 %i, %count
-  br i1 %checked_all, label %overlap, label %item
-item:
-  %arg_word = call i64 @word(ptr %args, i64 %i)
-  %arg = inttoptr i64 %arg_word to ptr
-  %kind = call i64 @word(ptr %record, i64 0)
-  %subject = call i64 @word(ptr %record, i64 1)
+  br i1 %checked_all, label %overlap, label %find
+find:
   %nd = call i64 @word(ptr %record, i64 2)
-  %flags64 = call i64 @word(ptr %record, i64 3)
   %slot = call i64 @word(ptr %record, i64 4)
-  %shape = getelementptr i64, ptr %record, i64 5
+  %source = call i64 @word(ptr %record, i64 5)
+  %cell = call i64 @word(ptr %record, i64 6)
+  %target = call i64 @word(ptr %record, i64 7)
+  %shape = getelementptr i64, ptr %record, i64 9
   %record_next = getelementptr i64, ptr %shape, i64 %nd
   %i_next = add i64 %i, 1
+  %cell_p = inttoptr i64 %cell to ptr
+  switch i64 %source, label %given [i64 1, label %held i64 2, label %held_gradient i64 3, label %made
+                                    i64 4, label %gradient i64 5, label %gradient]
+given:
+  %given_word = call i64 @word(ptr %args, i64 %ng)
+  %given_arg = inttoptr i64 %given_word to ptr
+  %ng_given = add i64 %ng, 1
+  %is_result = icmp sge i64 %target, 0
+  br i1 %is_result, label %given_result, label %item
+given_result:
+  call void @twingrad_Py_IncRef(ptr %given_arg)
+  call void @set_item(ptr %result, i64 %target, ptr %given_arg)
+  br label %item
+held:
+  %held_arg = load ptr, ptr %cell_p
+  br label %present
+held_gradient:
+  %held_tensor = load ptr, ptr %cell_p
+  %no_tensor = icmp eq ptr %held_tensor, null
+  br i1 %no_tensor, label %bad, label %held_type
+held_type:
+  %template_word = call i64 @word(ptr %binding, i64 4)
+  %template = inttoptr i64 %template_word to ptr
+  %tensor_type = call ptr @pointer_at(ptr %template, i64 8)
+  %is_tensor = call i1 @has_type(ptr %held_tensor, ptr %tensor_type)
+  br i1 %is_tensor, label %held_payload, label %bad
+held_payload:
+  %payload_arg = call ptr @payload_of(ptr %binding, ptr %held_tensor)
+  br label %present
+present:
+  %state_arg = phi ptr [%held_arg, %held], [%payload_arg, %held_payload]
+  %no_arg = icmp eq ptr %state_arg, null
+  br i1 %no_arg, label %bad, label %item
+made:
+  %made_arg = call ptr @item(ptr %result, i64 %target)
+  br label %own
+gradient:
+  %new_gradient = call ptr @item(ptr %left, i64 %target)
+  %keeps_old = icmp eq ptr %new_gradient, null
+  br i1 %keeps_old, label %old_gradient, label %new_payload
+new_payload:
+  %new_arg = call ptr @payload_of(ptr %binding, ptr %new_gradient)
+  br label %own
+old_gradient:
+  %old_arg = call ptr @old_gradient(ptr %binding, ptr %record)
+  %not_alone = icmp eq ptr %old_arg, null
+  br i1 %not_alone, label %bad, label %own
+own:
+  %own_arg = phi ptr [%made_arg, %made], [%new_arg, %new_payload], [%old_arg, %old_gradient]
+  %own_data = call i64 @word(ptr %own_arg, i64 2)
+  call void @set_word(ptr %frame, i64 %slot, i64 %own_data)
+  br label %checked
+
+item:
+  %arg = phi ptr [%given_arg, %given], [%given_arg, %given_result], [%state_arg, %present]
+  %ng_item = phi i64 [%ng_given, %given], [%ng_given, %given_result], [%ng, %present]
+  %kind = call i64 @word(ptr %record, i64 0)
+  %subject = call i64 @word(ptr %record, i64 1)
+  %flags64 = call i64 @word(ptr %record, i64 3)
   switch i64 %kind, label %array [i64 1, label %float i64 2, label %int]
 array:
   %flags = trunc i64 %flags64 to i32
   %is_good = call i1 @is_array(ptr %arg, i64 %subject, i32 %flags)
-  br i1 %is_good, label %array_rank, label %bad
-array_rank:
-  %own_nd_p = getelementptr i8, ptr %arg, i64 24
-  %own_nd = load i32, ptr %own_nd_p
-  %own_nd64 = zext i32 %own_nd to i64
-  %rank_equal = icmp eq i64 %own_nd64, %nd
-  br i1 %rank_equal, label %array_shape, label %bad
-array_shape:
-  %dims = call ptr @pointer_at(ptr %arg, i64 32)
-  %dims_equal = call i1 @same_words(ptr %dims, ptr %shape, i64 %nd)
-  br i1 %dims_equal, label %array_good, label %bad
+  br i1 %is_good, label %array_sizes, label %bad
+array_sizes:
+  %fits = call i1 @has_sizes(ptr %arg, ptr %record)
+  br i1 %fits, label %array_good, label %bad
 array_good:
   %data = call i64 @word(ptr %arg, i64 2)
   call void @set_word(ptr %frame, i64 %slot, i64 %data)
@@ -93,25 +180,26 @@ float:
   br i1 %is_float, label %float_good, label %bad
 float_good:
   %float_bits = call i64 @word(ptr %arg, i64 2)
-  br label %cell
+  br label %number
 int:
   %is_int = call i1 @has_type(ptr %arg, ptr @twingrad_PyLong_Type)
   br i1 %is_int, label %int_good, label %bad
 int_good:
   %int_value = call i64 @twingrad_PyLong_AsLongLong(ptr %arg)
   %doubtful = icmp eq i64 %int_value, -1
-  br i1 %doubtful, label %maybe_error, label %cell
+  br i1 %doubtful, label %maybe_error, label %number
 maybe_error:
   %error = call ptr @twingrad_PyErr_Occurred()
   %no_error = icmp eq ptr %error, null
-  br i1 %no_error, label %cell, label %raise
-cell:
-  %cell_value = phi i64 [%float_bits, %float_good], [%int_value, %int_good], [%int_value, %maybe_error]
-  %cell_p = inttoptr i64 %subject to ptr
-  store i64 %cell_value, ptr %cell_p
+  br i1 %no_error, label %number, label %raise
+number:
+  %number_value = phi i64 [%float_bits, %float_good], [%int_value, %int_good], [%int_value, %maybe_error]
+  %subject_p = inttoptr i64 %subject to ptr
+  store i64 %number_value, ptr %subject_p
   br label %checked
 checked:
-  %nc_next = phi i64 [%nc_array, %array_good], [%nc, %cell]
+  %nc_next = phi i64 [%nc_array, %array_good], [%nc, %number], [%nc, %own]
+  %ng_next = phi i64 [%ng_item, %array_good], [%ng_item, %number], [%ng, %own]
   br label %check
 bad:
   %bad_code = add i64 %i, 1000000
@@ -183,115 +271,34 @@ forget_end:
   %has_error = icmp eq i64 %forget_code, -1
   br i1 %has_error, label %raised, label %answer
 raised:
+  call void @twingrad_Py_DecRef(ptr %result)
+  call void @twingrad_Py_DecRef(ptr %left)
   ret ptr null
 
 execute:
-  %pc = phi ptr [%code, %overlap], [%pc_next, %step_done], [%pc_jump, %jump], [%pc_op, %op_done]
-  %kernel_word = call i64 @word(ptr %pc, i64 0)
-  %ordinal = call i64 @word(ptr %pc, i64 1)
-  %is_op = icmp ult i64 %kernel_word, 64
-  br i1 %is_op, label %op, label %step_start
-step_start:
-  %kernel = inttoptr i64 %kernel_word to ptr
-  %nbufs = call i64 @word(ptr %pc, i64 2)
-  %slots = getelementptr i64, ptr %pc, i64 3
-  br label %gather
-gather:
-  %g = phi i64 [0, %step_start], [%g_next, %gather_body]
-  %gathered = icmp eq i64 %g, %nbufs
-  br i1 %gathered, label %call, label %gather_body
-gather_body:
-  %own_slot = call i64 @word(ptr %slots, i64 %g)
-  %own_address = call i64 @word(ptr %frame, i64 %own_slot)
-  call void @set_word(ptr %bufs, i64 %g, i64 %own_address)
-  %g_next = add i64 %g, 1
-  br label %gather
-call:
-  %nints = call i64 @word(ptr %slots, i64 %nbufs)
-  %after_slots = getelementptr i64, ptr %slots, i64 %nbufs
-  %ints = getelementptr i64, ptr %after_slots, i64 1
-  %pc_next = getelementptr i64, ptr %ints, i64 %nints
-  %status = call i64 @run_kernel(ptr %kernel, ptr %bufs, ptr %ints)
+  %status = call i64 @execute(ptr %frame, ptr %bufs, ptr %code)
   %ok = icmp eq i64 %status, 0
-  br i1 %ok, label %step_done, label %step_failed
-step_done:
-  br label %execute
-
-op:
-  %pc_op = getelementptr i64, ptr %pc, i64 6
-  %opa = call i64 @word(ptr %pc, i64 2)
-  %opb = call i64 @word(ptr %pc, i64 3)
-  %opc = call i64 @word(ptr %pc, i64 4)
-  %opd = call i64 @word(ptr %pc, i64 5)
-  %pc_jump = getelementptr i64, ptr %code, i64 %opd
-  %fa = call i64 @word(ptr %frame, i64 %opa)
-  %pa = inttoptr i64 %fa to ptr
-  switch i64 %kernel_word, label %answer [
-    i64 1, label %op_set i64 2, label %op_row i64 3, label %op_swap i64 4, label %op_load i64 5, label %op_store
-    i64 6, label %op_copy i64 7, label %jump i64 8, label %op_jump_false i64 9, label %op_jump_reached
-    i64 10, label %op_jump_other i64 11, label %op_limit
-  ]
-op_set:
-  %fb_set = call i64 @word(ptr %frame, i64 %opb)
-  %set_value = add i64 %fb_set, %opd
-  call void @set_word(ptr %frame, i64 %opa, i64 %set_value)
-  br label %op_done
-op_row:
-  %fb_row = call i64 @word(ptr %frame, i64 %opb)
-  %fc = call i64 @word(ptr %frame, i64 %opc)
-  %row_offset = mul i64 %fc, %opd
-  %row_address = add i64 %fb_row, %row_offset
-  call void @set_word(ptr %frame, i64 %opa, i64 %row_address)
-  br label %op_done
-op_swap:
-  %fb_swap = call i64 @word(ptr %frame, i64 %opb)
-  call void @set_word(ptr %frame, i64 %opa, i64 %fb_swap)
-  call void @set_word(ptr %frame, i64 %opb, i64 %fa)
-  br label %op_done
-op_load:
-  %fb_load = call i64 @word(ptr %frame, i64 %opb)
-  %pfb_load = inttoptr i64 %fb_load to ptr
-  %loaded = load i64, ptr %pfb_load
-  call void @set_word(ptr %frame, i64 %opa, i64 %loaded)
-  br label %op_done
-op_store:
-  %fb_store = call i64 @word(ptr %frame, i64 %opb)
-  store i64 %fb_store, ptr %pa
-  br label %op_done
-op_copy:
-  %fb_copy = call i64 @word(ptr %frame, i64 %opb)
-  %pfb_copy = inttoptr i64 %fb_copy to ptr
-  call void @llvm.memmove.p0.p0.i64(ptr %pa, ptr %pfb_copy, i64 %opd, i1 false)
-  br label %op_done
-op_jump_false:
-  %truth = load i8, ptr %pa
-  %is_false = icmp eq i8 %truth, 0
-  br i1 %is_false, label %jump, label %op_done
-op_jump_reached:
-  %fb_jump_reached = call i64 @word(ptr %frame, i64 %opb)
-  %is_reached = icmp sge i64 %fa, %fb_jump_reached
-  br i1 %is_reached, label %jump, label %op_done
-op_jump_other:
-  %is_other = icmp ne i64 %fa, %opb
-  br i1 %is_other, label %jump, label %op_done
-op_limit:
-  %is_beyond = icmp sge i64 %fa, %opb
-  br i1 %is_beyond, label %step_failed, label %op_done
-jump:
-  br label %execute
-op_done:
-  br label %execute
-step_failed:
-  %failed_status = phi i64 [%status, %call], [%opc, %op_limit]
-  %step_next = add i64 %ordinal, 1
-  %low = and i64 %failed_status, 4294967295
-  %high = shl i64 %step_next, 32
-  %packed = or i64 %high, %low
-  br label %answer
+  %give = and i1 %ok, %is_bound
+  br i1 %give, label %finish, label %answer
 answer:
-  %answer_value = phi i64 [%odd_code, %wrong_count], [%forget_code, %forget_end], [0, %op],
-                          [%packed, %step_failed]
-  %result = call ptr @twingrad_PyLong_FromLongLong(i64 %answer_value)
+  %answer_value = phi i64 [%forget_code, %forget_end], [%status, %execute]
+  call void @twingrad_Py_DecRef(ptr %result)
+  call void @twingrad_Py_DecRef(ptr %left)
+  %code_object = call ptr @twingrad_PyLong_FromLongLong(i64 %answer_value)
+  ret ptr %code_object
+finish:
+  call void @leave(ptr %binding, ptr %left)
+  call void @twingrad_Py_DecRef(ptr %left)
+  %is_one = call i64 @word(ptr %binding, i64 3)
+  %single = icmp ne i64 %is_one, 0
+  br i1 %single, label %one_result, label %all_results
+one_result:
+  %only = call ptr @item(ptr %result, i64 0)
+  call void @twingrad_Py_IncRef(ptr %only)
+  call void @twingrad_Py_DecRef(ptr %result)
+  ret ptr %only
+all_results:
   ret ptr %result
 }
 """
+)

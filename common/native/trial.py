@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from common.native import abi
+from common.native.binding import HELD, HELD_GRAD, LEFT, MADE, Binding, Place, Table
 from common.native.compile import load_ir
 from common.native.dispatch_ir import CELL_WORDS, CELLS
 from common.native.plan import ProgramPlan
@@ -34,8 +35,40 @@ def is_right(builtin: Callable[..., Any]) -> bool:
     slots = [plan.add_array(np.int64, (3,)), plan.add_array(np.int64, (3,), writes=True)]
     plan.add_call(address, slots, [9])
     frame, last, bufs = np.array(plan.frame), np.zeros(5, dtype=np.int64), np.zeros(2, dtype=np.int64)
-    run = builtin("run", plan.pack(frame.ctypes.data, last.ctypes.data, bufs.ctypes.data), frame, last, bufs)
-    return bool(run(x, y) == (1 << 32) + 7 and y.tolist() == [9, 10, 11] and run(x, x) > 0)
+    addresses = [array.ctypes.data for array in (frame, last, bufs)]
+    run = builtin("run", plan.pack(addresses), frame, last, bufs)
+    right = run(x, y) == (1 << 32) + 7 and y.tolist() == [9, 10, 11] and run(x, x) > 0
+    return bool(right and _binding_is_right(builtin, plan, addresses, (frame, last, bufs)))
+
+
+class _Holder:
+    __slots__ = ("_grad", "payload")
+
+    def __init__(self, payload: Any) -> None:
+        self.payload = payload
+        self._grad: Any = None
+
+
+def _binding_is_right(builtin: Callable[..., Any], plan: ProgramPlan, addresses: list[int], keep: Any) -> bool:
+    """Bind the program without its kernel, so that it ends well, and with it, so that nothing may change."""
+    owner, kernel = _Holder(np.arange(3, dtype=np.int64)), plan.instructions.pop()
+    before = owner.payload
+
+    def step(*places: Place) -> Any:
+        table = Table(Binding(places, 1, [], _Holder(None), places[1].source == MADE))
+        return builtin("run", plan.pack(addresses, table), *keep, *table.keep)()
+
+    made, given = step(Place(HELD, before), Place(MADE)), step(Place(HELD, owner), Place(LEFT, owner))
+    if made.shape != (3,) or given != () or type(owner._grad) is not _Holder or owner._grad._grad is not None:
+        return False
+    gradient = owner._grad
+    if step(Place(HELD_GRAD, owner), Place(LEFT, owner)) != () or owner._grad is gradient:
+        return False
+    del gradient
+    memory = id(owner._grad.payload)
+    plan.instructions.append(kernel)
+    failed = step(Place(HELD, owner), Place(LEFT, owner))
+    return failed == (1 << 32) + 7 and id(owner._grad.payload) == memory
 
 
 def _arrays_are_right(builtin: Callable[..., Any], address: int, x: np.ndarray) -> bool:

@@ -1,0 +1,362 @@
+"""Parts of the builtin that runs a program: its kernels in order, and the Python objects of a bound one. LLVM IR text.
+
+A bound program (`common.native.binding`) finds its state in Python objects, makes its results, and leaves gradients in
+tensors. What can run other Python code comes first and last: objects are made before an address is read, and what is
+replaced is let go of after everything is in its place.
+
+Words of a record: kind, descr word or cell address, nd, flags, slot, source, address of a slot, target, descr, dims...
+Words of a binding: results, things to leave, those among them that are gradients, whether the result is one array,
+template, its words, which of these is the payload, first output, offset of its record in the table, slot addresses...
+"""
+
+from __future__ import annotations
+
+EXECUTE = """
+; 0, or (instruction + 1) << 32 | status
+define internal i64 @execute(ptr %frame, ptr %bufs, ptr %code) {
+entry:
+  br label %next
+next:
+  %pc = phi ptr [%code, %entry], [%pc_next, %step_done], [%pc_jump, %jump], [%pc_op, %op_done]
+  %kernel_word = call i64 @word(ptr %pc, i64 0)
+  %ordinal = call i64 @word(ptr %pc, i64 1)
+  %is_op = icmp ult i64 %kernel_word, 64
+  br i1 %is_op, label %op, label %step_start
+step_start:
+  %kernel = inttoptr i64 %kernel_word to ptr
+  %nbufs = call i64 @word(ptr %pc, i64 2)
+  %slots = getelementptr i64, ptr %pc, i64 3
+  br label %gather
+gather:
+  %g = phi i64 [0, %step_start], [%g_next, %gather_body]
+  %gathered = icmp eq i64 %g, %nbufs
+  br i1 %gathered, label %call, label %gather_body
+gather_body:
+  %own_slot = call i64 @word(ptr %slots, i64 %g)
+  %own_address = call i64 @word(ptr %frame, i64 %own_slot)
+  call void @set_word(ptr %bufs, i64 %g, i64 %own_address)
+  %g_next = add i64 %g, 1
+  br label %gather
+call:
+  %nints = call i64 @word(ptr %slots, i64 %nbufs)
+  %after_slots = getelementptr i64, ptr %slots, i64 %nbufs
+  %ints = getelementptr i64, ptr %after_slots, i64 1
+  %pc_next = getelementptr i64, ptr %ints, i64 %nints
+  %status = call i64 @run_kernel(ptr %kernel, ptr %bufs, ptr %ints)
+  %ok = icmp eq i64 %status, 0
+  br i1 %ok, label %step_done, label %step_failed
+step_done:
+  br label %next
+
+op:
+  %pc_op = getelementptr i64, ptr %pc, i64 6
+  %opa = call i64 @word(ptr %pc, i64 2)
+  %opb = call i64 @word(ptr %pc, i64 3)
+  %opc = call i64 @word(ptr %pc, i64 4)
+  %opd = call i64 @word(ptr %pc, i64 5)
+  %pc_jump = getelementptr i64, ptr %code, i64 %opd
+  %fa = call i64 @word(ptr %frame, i64 %opa)
+  %pa = inttoptr i64 %fa to ptr
+  switch i64 %kernel_word, label %end [
+    i64 1, label %op_set i64 2, label %op_row i64 3, label %op_swap i64 4, label %op_load i64 5, label %op_store
+    i64 6, label %op_copy i64 7, label %jump i64 8, label %op_jump_false i64 9, label %op_jump_reached
+    i64 10, label %op_jump_other i64 11, label %op_limit
+  ]
+op_set:
+  %fb_set = call i64 @word(ptr %frame, i64 %opb)
+  %set_value = add i64 %fb_set, %opd
+  call void @set_word(ptr %frame, i64 %opa, i64 %set_value)
+  br label %op_done
+op_row:
+  %fb_row = call i64 @word(ptr %frame, i64 %opb)
+  %fc = call i64 @word(ptr %frame, i64 %opc)
+  %row_offset = mul i64 %fc, %opd
+  %row_address = add i64 %fb_row, %row_offset
+  call void @set_word(ptr %frame, i64 %opa, i64 %row_address)
+  br label %op_done
+op_swap:
+  %fb_swap = call i64 @word(ptr %frame, i64 %opb)
+  call void @set_word(ptr %frame, i64 %opa, i64 %fb_swap)
+  call void @set_word(ptr %frame, i64 %opb, i64 %fa)
+  br label %op_done
+op_load:
+  %fb_load = call i64 @word(ptr %frame, i64 %opb)
+  %pfb_load = inttoptr i64 %fb_load to ptr
+  %loaded = load i64, ptr %pfb_load
+  call void @set_word(ptr %frame, i64 %opa, i64 %loaded)
+  br label %op_done
+op_store:
+  %fb_store = call i64 @word(ptr %frame, i64 %opb)
+  store i64 %fb_store, ptr %pa
+  br label %op_done
+op_copy:
+  %fb_copy = call i64 @word(ptr %frame, i64 %opb)
+  %pfb_copy = inttoptr i64 %fb_copy to ptr
+  call void @llvm.memmove.p0.p0.i64(ptr %pa, ptr %pfb_copy, i64 %opd, i1 false)
+  br label %op_done
+op_jump_false:
+  %truth = load i8, ptr %pa
+  %is_false = icmp eq i8 %truth, 0
+  br i1 %is_false, label %jump, label %op_done
+op_jump_reached:
+  %fb_jump_reached = call i64 @word(ptr %frame, i64 %opb)
+  %is_reached = icmp sge i64 %fa, %fb_jump_reached
+  br i1 %is_reached, label %jump, label %op_done
+op_jump_other:
+  %is_other = icmp ne i64 %fa, %opb
+  br i1 %is_other, label %jump, label %op_done
+op_limit:
+  %is_beyond = icmp sge i64 %fa, %opb
+  br i1 %is_beyond, label %step_failed, label %op_done
+jump:
+  br label %next
+op_done:
+  br label %next
+step_failed:
+  %failed_status = phi i64 [%status, %call], [%opc, %op_limit]
+  %step_next = add i64 %ordinal, 1
+  %low = and i64 %failed_status, 4294967295
+  %high = shl i64 %step_next, 32
+  %packed = or i64 %high, %low
+  ret i64 %packed
+end:
+  ret i64 0
+}
+"""
+
+OBJECTS = """
+define internal ptr @item(ptr %tuple, i64 %index) alwaysinline {
+  %items = getelementptr i8, ptr %tuple, i64 24
+  %v = call i64 @word(ptr %items, i64 %index)
+  %p = inttoptr i64 %v to ptr
+  ret ptr %p
+}
+define internal void @set_item(ptr %tuple, i64 %index, ptr %value) alwaysinline {
+  %items = getelementptr i8, ptr %tuple, i64 24
+  %v = ptrtoint ptr %value to i64
+  call void @set_word(ptr %items, i64 %index, i64 %v)
+  ret void
+}
+define internal ptr @payload_of(ptr %binding, ptr %tensor) alwaysinline {
+  %payload = call i64 @word(ptr %binding, i64 6)
+  %v = call i64 @word(ptr %tensor, i64 %payload)
+  %p = inttoptr i64 %v to ptr
+  ret ptr %p
+}
+; whether an array has the rank and the sizes of a record
+define internal i1 @has_sizes(ptr %array, ptr %record) alwaysinline {
+entry:
+  %nd = call i64 @word(ptr %record, i64 2)
+  %own_nd_p = getelementptr i8, ptr %array, i64 24
+  %own_nd = load i32, ptr %own_nd_p
+  %own_nd64 = zext i32 %own_nd to i64
+  %rank_equal = icmp eq i64 %own_nd64, %nd
+  br i1 %rank_equal, label %sizes, label %no
+sizes:
+  %shape = getelementptr i64, ptr %record, i64 9
+  %dims = call ptr @pointer_at(ptr %array, i64 32)
+  %dims_equal = call i1 @same_words(ptr %dims, ptr %shape, i64 %nd)
+  ret i1 %dims_equal
+no:
+  ret i1 false
+}
+; a new array for a record, null if there is no memory
+define internal ptr @new_array(ptr %record) {
+  %nd = call i64 @word(ptr %record, i64 2)
+  %nd32 = trunc i64 %nd to i32
+  %descr_address = call i64 @word(ptr %record, i64 8)
+  %descr = inttoptr i64 %descr_address to ptr
+  %dims = getelementptr i64, ptr %record, i64 9
+  call void @twingrad_Py_IncRef(ptr %descr)
+  %new = call ptr @twingrad_PyArray_NewFromDescr(ptr @twingrad_PyArray_Type, ptr %descr, i32 %nd32, ptr %dims,
+                                                 ptr null, ptr null, i32 0, ptr null)
+  ret ptr %new
+}
+; a tensor like the template over an array, whose reference it takes; null if there is no memory
+define internal ptr @new_tensor(ptr %binding, ptr %array) {
+entry:
+  %template_word = call i64 @word(ptr %binding, i64 4)
+  %template = inttoptr i64 %template_word to ptr
+  %words = call i64 @word(ptr %binding, i64 5)
+  %payload = call i64 @word(ptr %binding, i64 6)
+  %type = call ptr @pointer_at(ptr %template, i64 8)
+  %new = call ptr @twingrad_PyType_GenericAlloc(ptr %type, i64 0)
+  %no_memory = icmp eq ptr %new, null
+  br i1 %no_memory, label %failed, label %loop
+loop:
+  %w = phi i64 [2, %entry], [%w_next, %next]
+  %end = icmp eq i64 %w, %words
+  br i1 %end, label %done, label %slot
+slot:
+  %w_next = add i64 %w, 1
+  %is_payload = icmp eq i64 %w, %payload
+  br i1 %is_payload, label %next, label %copy
+copy:
+  %value = call i64 @word(ptr %template, i64 %w)
+  %object = inttoptr i64 %value to ptr
+  call void @twingrad_Py_IncRef(ptr %object)
+  call void @set_word(ptr %new, i64 %w, i64 %value)
+  br label %next
+next:
+  br label %loop
+done:
+  %data = ptrtoint ptr %array to i64
+  call void @set_word(ptr %new, i64 %payload, i64 %data)
+  ret ptr %new
+failed:
+  call void @twingrad_Py_DecRef(ptr %array)
+  ret ptr null
+}
+; the array of a tensor that only its slot refers to, and which is as the template but for an array of the record's form
+; that owns its memory, and to which only the tensor refers; else null
+define internal ptr @reusable(ptr %binding, ptr %record, ptr %tensor) {
+entry:
+  %absent = icmp eq ptr %tensor, null
+  br i1 %absent, label %no, label %count
+count:
+  %references = call i64 @word(ptr %tensor, i64 0)
+  %alone = icmp eq i64 %references, 1
+  br i1 %alone, label %look, label %no
+look:
+  %template_word = call i64 @word(ptr %binding, i64 4)
+  %template = inttoptr i64 %template_word to ptr
+  %words = call i64 @word(ptr %binding, i64 5)
+  %payload = call i64 @word(ptr %binding, i64 6)
+  br label %loop
+loop:
+  %w = phi i64 [1, %look], [%w_next, %slot], [%w_next, %compare]
+  %end = icmp eq i64 %w, %words
+  br i1 %end, label %payload_found, label %slot
+slot:
+  %w_next = add i64 %w, 1
+  %is_payload = icmp eq i64 %w, %payload
+  br i1 %is_payload, label %loop, label %compare
+compare:
+  %own = call i64 @word(ptr %tensor, i64 %w)
+  %expected = call i64 @word(ptr %template, i64 %w)
+  %same = icmp eq i64 %own, %expected
+  br i1 %same, label %loop, label %no
+payload_found:
+  %array = call ptr @payload_of(ptr %binding, ptr %tensor)
+  %no_array = icmp eq ptr %array, null
+  br i1 %no_array, label %no, label %array_count
+array_count:
+  %array_references = call i64 @word(ptr %array, i64 0)
+  %array_alone = icmp eq i64 %array_references, 1
+  br i1 %array_alone, label %array_form, label %no
+array_form:
+  %descr_word = call i64 @word(ptr %record, i64 1)
+  %is_good = call i1 @is_array(ptr %array, i64 %descr_word, i32 1285)
+  br i1 %is_good, label %array_memory, label %no
+array_memory:
+  %base = call i64 @word(ptr %array, i64 6)
+  %weak = call i64 @word(ptr %array, i64 9)
+  %either = or i64 %base, %weak
+  %own_memory = icmp eq i64 %either, 0
+  br i1 %own_memory, label %array_sizes, label %no
+array_sizes:
+  %fits = call i1 @has_sizes(ptr %array, ptr %record)
+  br i1 %fits, label %yes, label %no
+yes:
+  ret ptr %array
+no:
+  ret ptr null
+}
+; the tensor in whose memory the gradient of a record may be left
+define internal ptr @old_gradient(ptr %binding, ptr %record) {
+entry:
+  %source = call i64 @word(ptr %record, i64 5)
+  %may = icmp eq i64 %source, 4
+  br i1 %may, label %look, label %no
+look:
+  %cell = call i64 @word(ptr %record, i64 6)
+  %cell_p = inttoptr i64 %cell to ptr
+  %tensor = load ptr, ptr %cell_p
+  %array = call ptr @reusable(ptr %binding, ptr %record, ptr %tensor)
+  ret ptr %array
+no:
+  ret ptr null
+}
+; put new arrays into the result, new gradients among the things to leave; false if there is no memory
+define internal i1 @make_objects(ptr %table, ptr %binding, ptr %result, ptr %left) {
+entry:
+  %count = call i64 @word(ptr %table, i64 0)
+  %things = call i64 @word(ptr %binding, i64 1)
+  %gradients = call i64 @word(ptr %binding, i64 2)
+  %first = call i64 @word(ptr %binding, i64 7)
+  %first_record = call i64 @word(ptr %binding, i64 8)
+  %records = getelementptr i64, ptr %table, i64 %first_record
+  br label %loop
+loop:
+  %i = phi i64 [%first, %entry], [%i_next, %next]
+  %record = phi ptr [%records, %entry], [%record_next, %next]
+  %end = icmp eq i64 %i, %count
+  br i1 %end, label %clear, label %output
+output:
+  %nd = call i64 @word(ptr %record, i64 2)
+  %source = call i64 @word(ptr %record, i64 5)
+  %target = call i64 @word(ptr %record, i64 7)
+  %shape = getelementptr i64, ptr %record, i64 9
+  %record_next = getelementptr i64, ptr %shape, i64 %nd
+  %i_next = add i64 %i, 1
+  switch i64 %source, label %next [i64 3, label %made i64 4, label %gradient i64 5, label %gradient]
+made:
+  %array = call ptr @new_array(ptr %record)
+  call void @set_item(ptr %result, i64 %target, ptr %array)
+  %no_array = icmp eq ptr %array, null
+  br i1 %no_array, label %failed, label %next
+gradient:
+  %old = call ptr @old_gradient(ptr %binding, ptr %record)
+  %keeps = icmp ne ptr %old, null
+  br i1 %keeps, label %next, label %new_gradient
+new_gradient:
+  %memory = call ptr @new_array(ptr %record)
+  %no_memory = icmp eq ptr %memory, null
+  br i1 %no_memory, label %failed, label %wrapped
+wrapped:
+  %tensor = call ptr @new_tensor(ptr %binding, ptr %memory)
+  call void @set_item(ptr %left, i64 %target, ptr %tensor)
+  %no_tensor = icmp eq ptr %tensor, null
+  br i1 %no_tensor, label %failed, label %next
+next:
+  br label %loop
+clear:
+  %k = phi i64 [%gradients, %loop], [%k_next, %none]
+  %all = icmp eq i64 %k, %things
+  br i1 %all, label %done, label %none
+none:
+  call void @twingrad_Py_IncRef(ptr @twingrad_Py_None)
+  call void @set_item(ptr %left, i64 %k, ptr @twingrad_Py_None)
+  %k_next = add i64 %k, 1
+  br label %clear
+done:
+  ret i1 true
+failed:
+  ret i1 false
+}
+; let slots and the things to leave change places
+define internal void @leave(ptr %binding, ptr %left) {
+entry:
+  %things = call i64 @word(ptr %binding, i64 1)
+  br label %loop
+loop:
+  %k = phi i64 [0, %entry], [%k_next, %thing], [%k_next, %swap]
+  %end = icmp eq i64 %k, %things
+  br i1 %end, label %done, label %thing
+thing:
+  %k_next = add i64 %k, 1
+  %new = call ptr @item(ptr %left, i64 %k)
+  %absent = icmp eq ptr %new, null
+  br i1 %absent, label %loop, label %swap
+swap:
+  %place = add i64 %k, 9
+  %cell = call i64 @word(ptr %binding, i64 %place)
+  %cell_p = inttoptr i64 %cell to ptr
+  %old = load ptr, ptr %cell_p
+  store ptr %new, ptr %cell_p
+  call void @set_item(ptr %left, i64 %k, ptr %old)
+  br label %loop
+done:
+  ret void
+}
+"""
