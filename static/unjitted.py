@@ -177,6 +177,7 @@ _FUNCTIONS: dict[str, Any] = {
     "min": min,
     "bool_": np.bool_,
     "block_sum": _block_sum,
+    "fold_lanes": lambda x, offset: _block_sum(x, offset, LANES),
     **{f"block_{name}": _block_of(name) for name in ("squares", "magnitudes", "cubes", "numbers")},
     "row_max": _extreme("maximum"),
     "row_min": _extreme("minimum"),

@@ -87,6 +87,7 @@ NAMED_OPS = {
     "static/lowering/build.py": "kinds of reductions; how a spread, a selection and a position are read",
     "static/lowering/columns.py": "kinds of reductions and what joins their parts",
     "static/lowering/items.py": "a position as a view",
+    "static/lowering/lanes.py": "what joins the elements of a sum",
     "static/lowering/legalise.py": "what becomes a constant, a copy or a view",
     "static/lowering/reductions.py": "kinds of reductions and what joins their parts",
     "static/passes/fold_constants.py": "what a constant becomes",

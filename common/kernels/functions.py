@@ -17,6 +17,7 @@ call                                      meaning
 ``finish_columns(acc, a, C, R, out, o)``  write the C sums to ``out[o:]``
 ``whole_columns(x, a, R, C, out, o)``     the C sums of R rows to ``out[o:]``; R <= BLOCK, C >= a vector's
 ``block_squares(buf, offset, n)``, ...    S of a function of floats: squares, magnitudes, cubes, numbers
+``fold_lanes(acc, a)``                    S of LANES accumulators
 ``block_product(buf, offset, n)``         the product, in the order of S
 ``start_products``, ``carry_products``,   as for sums
 ``finish_products``, ``whole_products``
@@ -85,6 +86,7 @@ NAMESPACE: dict[str, Any] = {
             _define(f"whole_{name}", "biiibi", partial(columns.fold_columns, how=how))
             for name, how in lanes.OF_FLOATS.items()
         ),
+        _define("fold_lanes", "bi", lanes.fold_lanes, result=True),
         _define("fold_rows", "bii", lanes.fold_rows, extra=(LANES,)),
         _define("block_product", "bii", _of_products(lanes.fold_all), result=True),
         _define("start_products", "biii", _of_products(lanes.start_columns)),

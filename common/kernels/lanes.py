@@ -113,6 +113,15 @@ def fold_all(module: ir.Module, kind: ir.Type, how: Fold = SUM) -> ir.Function:
     return internal(module, f"{how.name}.{kind}", kind, [kind.as_pointer(), WORD], define)
 
 
+def fold_lanes(module: ir.Module, kind: ir.Type) -> ir.Function:
+    """``kind (kind* lanes)``: S of LANES accumulators."""
+
+    def define(function: ir.Function, b: ir.IRBuilder) -> None:
+        b.ret(fold_vector(b, load_lanes(b, function.args[0], LANES), add))
+
+    return internal(module, f"fold_lanes.{kind}", kind, [kind.as_pointer()], define)
+
+
 def _fold_long(module: ir.Module, kind: ir.Type, how: Fold, part: ir.Function) -> ir.Function:
     """``kind (kind* x, i64 n)`` for n > BLOCK: lanes of the sums of at most BLOCK parts of BLOCK**k elements.
 

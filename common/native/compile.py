@@ -178,7 +178,7 @@ def _get(source: str, name: str) -> int:
 
 def _compile(source: str, name: str, symbol: str) -> disk.Entry:
     module = (_by_numba if by_numba() else _translated)(source, name, symbol)
-    engine.optimise(module)
+    engine.optimise(module, unroll="fold_lanes(" not in source)
     return disk.Entry(symbol, _externals(module), engine.emit(module, symbol))
 
 

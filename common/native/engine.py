@@ -135,10 +135,11 @@ def parse(text: str) -> Any:
     return module
 
 
-def optimise(module: Any, level: int = 3) -> None:
+def optimise(module: Any, level: int = 3, unroll: bool = True) -> None:
     """Run LLVM's pipeline on `module` in place, from level 2 on with vector loops.
 
-    It keeps bits, because no fast-math flag is ever set.
+    It keeps bits, because no fast-math flag is ever set. Without `unroll` short loops of known length become vector
+    operations, not as many scalar ones: LLVM unrolls them before it looks for vectors.
     """
     from llvmlite import binding
 
@@ -146,7 +147,8 @@ def optimise(module: Any, level: int = 3) -> None:
 
     options = binding.create_pipeline_tuning_options(speed_level=level)
     options.loop_vectorization = level > 1
-    options.loop_interleaving = options.loop_unrolling = level > 1
+    options.loop_interleaving = level > 1
+    options.loop_unrolling = level > 1 and unroll
     options.slp_vectorization = False
     builder = binding.create_pass_builder(target_machine(), options)
     builder.getModulePassManager().run(module, builder)

@@ -15,6 +15,7 @@ from static.lowering.columns import TOGETHER, Columns
 from static.lowering.groups import Group
 from static.lowering.items import Access, Const, Item, Operand, is_literal
 from static.lowering.known import known_sum
+from static.lowering.lanes import lane_loops, make_lanes
 from static.lowering.memory import Scratch
 from static.lowering.nest import Nest
 from static.lowering.stages import RECOMPUTED_ITEMS, Stages, is_cheap, source_item
@@ -117,8 +118,9 @@ class _Builder:
                 self.rows.append(Let(self.nest.row_names[-1], f"{name} + {k * LANES}"))
             for values, item in zip(taken, items, strict=True):
                 values.append(self.operand(item.operands[0], 0, loop))
-            # what was read stays known by its place, which names the row; what was computed has another value
-            self.values, self.row_values = _places(self.values), _places(self.row_values)
+            # what was read stays known by its place, which names the row; what an item computed has another value
+            caches = self.values, self.row_values
+            self.values, self.row_values = ({k: v for k, v in c.items() if not isinstance(k, int)} for c in caches)
         self.nest.row_names[-1] = name
         loop += [self.columns.add(item, *values) for values, item in zip(taken, items, strict=True)]
         return [*self.rows, self.inner_loop(loop)]
@@ -151,16 +153,21 @@ class _Builder:
         loop += self.late
         self.late = []
         ready = {item.id: self.ready(item, stage) for item in reductions}
-        chunked = not self.nest.rows and bool(reductions)
-        chunked = chunked and (bool(loop) or len(reductions) > 1 or None in ready.values())
-        waiting = [(item, *(ready[item.id] or self.loaded(item, stage, loop, chunked))) for item in reductions]
-        if chunked:
-            self.chunks(loop, waiting)
+        runs = bool(loop) or len(reductions) > 1 or None in ready.values()
+        laned = [item for item in reductions if runs and item.function == "sum" and item.dtype.kind == "f"]
+        if not self.nest.rows and runs and len(laned) < len(reductions):
+            self.chunks(loop, [(i, *(ready[i.id] or self.loaded(i, stage, loop, True))) for i in reductions])
             return
-        self.rows.append(self.inner_loop(loop))
-        size = "" if not reductions else self.nest.size(self.nest.inner)
-        for item, reducer, place in waiting:
+        others = [(i, *(ready[i.id] or self.loaded(i, stage, loop, False))) for i in reductions if i not in laned]
+        sums = [make_lanes(self.nest, item.dtype) for item in laned]
+        loop += [own.add(self.operand(i.operands[0], stage, loop)) for i, own in zip(laned, sums, strict=True)]
+        self.rows += lane_loops(self.nest, loop, sums) if sums else [self.inner_loop(loop)]
+        size = self.nest.size(self.nest.inner) if reductions else ""
+        for item, reducer, place in others:
             self.finish_row(item, Call(reducer, (place.buffer, place.base or "0", size)))
+        for item, own in zip(laned, sums, strict=True):
+            self.rows += own.total(size, name := self.name())
+            self.keep_row(item, name)
 
     def inner_loop(self, body: list[Any]) -> Loop:
         if self.columns is not None and self.columns.tiled:
@@ -170,6 +177,10 @@ class _Builder:
     def finish_row(self, item: Item, call: Call) -> None:
         name = self.name()
         self.rows.append(Let(name, call))
+        self.keep_row(item, name)
+
+    def keep_row(self, item: Item, name: str) -> None:
+        """Give the result of a reduction of a row, under a name, to those who need it."""
         value: Any = name
         if item.dtype != item.out.dtype:
             value = self.let(Call(f"to_{item.out.dtype.name}", (name,)), self.rows)
@@ -382,11 +393,6 @@ class _Builder:
                 self.scalars[name, target] = self.let(Call(f"to_{target.name}", (name,)), self.prologue, target)
             name = self.scalars[name, target]
         return name
-
-
-def _places(values: dict[Any, Any]) -> dict[Any, Any]:
-    """The values that are known by where they were read, not by the item that made them."""
-    return {name: value for name, value in values.items() if not isinstance(name, int)}
 
 
 _REDUCERS = {"sum": "block_sum", "prod": "block_product", "max": "row_max", "min": "row_min"}
