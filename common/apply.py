@@ -39,6 +39,15 @@ def apply(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any] = NO_ATTRS) 
     return (handler or run)(op, operands, attrs)
 
 
+def apply_at_home(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    """`apply` in the `static.Graph` to which an operand belongs; raises again what says that there is none."""
+    for x in operands:
+        if (home := getattr(x, "home", None)) is not None:
+            with home:
+                return apply(op, operands, attrs)
+    raise  # noqa: PLE0704  called where an exception is handled
+
+
 def _kind(kind: type) -> tuple[int, Any]:
     entry = _kinds[kind] = (getattr(kind, "__op_priority__", 0), getattr(kind, "__apply_op__", None))
     return entry

@@ -68,7 +68,7 @@ def render(terms: Terms) -> str:
 
 def _atom_name(atom: Atom) -> str:
     if atom[0] == "in":
-        return f"arg{atom[1]}.shape[{atom[2]}]"
+        return f"{atom[1] if isinstance(atom[1], str) else f'arg{atom[1]}'}.shape[{atom[2]}]"
     if atom[0] == "room":
         return f"room{atom[1]}"
     return f"({render(atom[1])} {atom[0]} {render(atom[2])})"
@@ -220,11 +220,7 @@ class Dim:
     def _decide(self, relation: str, a: Any, b: Any) -> bool:
         left, right = _terms(a), _terms(b)
         holds = hint(a) == hint(b) if relation == "==" else hint(a) < hint(b)
-        if left != right:
-            self.scope.guard(Guard(relation, left, right, holds))
-            if relation == "==" and holds:
-                self.scope.unify(left, right)
-        return holds
+        return holds if left == right else self.scope.decide(relation, left, right, holds)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, (Dim, int)):
@@ -288,6 +284,13 @@ class DimScope:
         self.guards: dict[str, Guard] = {}
         self.constant, self.number = constant, number
         self.renamed: dict[Atom, Atom | int] = {}
+
+    def decide(self, relation: str, left: Terms, right: Terms, holds: bool) -> bool:
+        """Rely on a relation between sizes, which holds for their hints or does not."""
+        self.guard(Guard(relation, left, right, holds))
+        if relation == "==" and holds:
+            self.unify(left, right)
+        return holds
 
     def guard(self, guard: Guard) -> None:
         """Record a guard once."""

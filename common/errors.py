@@ -13,6 +13,9 @@
     |   |-- GraphFreedError                              backward through a freed graph
     |   `-- GradcheckError                               derivatives that finite differences contradict
     |-- StateError            RuntimeError               parameters that do not fit, or have no engine
+    |-- GraphError            ValueError, RuntimeError   a `static.Graph` cannot be built, or joined, like this
+    |   `-- MissingNameError  KeyError                   a name that nothing in it has
+    |-- SessionError          RuntimeError               a session cannot run this: closed, not fed, not initialised
     |-- RegistrationError     KeyError, RuntimeError     a name that a module cannot give to its state
     |-- TraceError            TypeError                  a traced program asks for what only a run knows
     |   `-- EscapedTracerError                           a tracer outlived its trace
@@ -67,6 +70,20 @@ class GradcheckError(GradientError):
 
 class StateError(TwingradError, RuntimeError):
     """Parameters or buffers that do not fit what is loaded into them, or that no engine can compute with."""
+
+
+class GraphError(TwingradError, ValueError, RuntimeError):
+    """A `static.Graph` is finalised, would have a cycle, or meets tensors of another."""
+
+
+class MissingNameError(GraphError, KeyError):
+    """A name that nothing in a `static.Graph` has."""
+
+    __str__ = Exception.__str__
+
+
+class SessionError(TwingradError, RuntimeError):
+    """A session is closed, or a run needs what was not fed or not initialised."""
 
 
 class RegistrationError(TwingradError, KeyError, RuntimeError):

@@ -34,6 +34,12 @@ def current_trace() -> Any:
     return _trace.get() if tracing else None
 
 
+def replayed() -> bool:
+    """Whether what runs is traced, for calls to repeat it; what builds a `static.Graph` is not: it runs once."""
+    trace = current_trace()
+    return trace is not None and trace.replays
+
+
 class activate_trace:
     """Context manager: ops in this context are recorded by `trace`; None suspends tracing."""
 

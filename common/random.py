@@ -64,7 +64,7 @@ class Generator:
         ------
         ArgumentError : inside a traced function, where seeding once per trace would be meant by nobody.
         """
-        if mode.current_trace() is not None:
+        if mode.replayed():
             raise ArgumentError("manual_seed() inside a traced function would run once per trace: seed outside")
         self.key.payload[...] = (int(seed) + 2**63) % 2**64 - 2**63
         self.offset.payload[...] = 0
@@ -354,5 +354,8 @@ def dropout(x: Any, p: float = 0.5, training: bool = True) -> Any:
         raise ArgumentError(f"dropout probability has to be at least 0 and less than 1, but got {p}")
     if not training or p == 0:
         return x
+    if x.home is not None and mode.current_trace() is None:
+        with x.home:
+            return dropout(x, p)
     u = rand(tuple(x.shape), dtype=x.dtype)
     return where(REGISTRY["ge"](u, p), x * (1 / (1 - p)), 0)

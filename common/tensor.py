@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from common import eager, mode
-from common.apply import NO_ATTRS
+from common.apply import NO_ATTRS, apply_at_home
 from common.autograd.exposed import borrow, exposed, seal
 from common.autograd.tape import Edge, Node, next_number
 from common.dtypes import number_spec, operand_dtypes
@@ -45,6 +45,8 @@ class TensorBase:
 
     __slots__ = ("payload", "_requires_grad", "grad_fn", "output_nr", "_grad", "_sink", "_family", "_hooks",
                  "__weakref__")  # fmt: skip
+    #: Context in which functions of a tensor of a `static.Graph` are recorded; None for all others.
+    home: Any = None
     __op_priority__ = 2
     __array_priority__ = 1000
     __array_ufunc__ = None
@@ -253,7 +255,10 @@ def record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         wanted = x._requires_grad or z._requires_grad
         edges = (x.edge, z.edge) if wanted else _NO_EDGE
     else:
-        payloads, edges, wanted = _operands(operands)
+        try:
+            payloads, edges, wanted = _operands(operands)
+        except EscapedTracerError:
+            return apply_at_home(op, operands, attrs)
         found = eager.find(op, attrs, *payloads)
     if found is None:
         found = eager.prepare(op, payloads, attrs)

@@ -32,7 +32,7 @@ from static import optim as optim
 from static import profiler as profiler
 from static import random as random
 from static import utils as utils
-from static.binding import CONTROL, TRANSFORMS, bind, bind_creation
+from static.binding import CONTROL, SESSION, TRANSFORMS, bind, bind_creation, bind_session
 from static.compare import compare as compare
 from static.debugger import debug as debug
 from static.jit import function as function
@@ -51,12 +51,12 @@ globals().update(
     }
 )
 
-__all__ = list(surface.NAMES + surface.ENGINE_NAMES + ("compare", "compile", "debug", "nan_watch"))
+__all__ = list(surface.NAMES + surface.ENGINE_NAMES + ("compare", "compile", "debug", "nan_watch") + tuple(SESSION))
 
 if TYPE_CHECKING:  # the functions are bound from one list, which type checkers cannot follow
 
     def __getattr__(name: str) -> Any: ...
 
 else:
-    _TABLES = (bind, surface.FUNCTIONS), (bind_creation, surface.CREATION)
+    _TABLES = (bind, surface.FUNCTIONS), (bind_creation, surface.CREATION), (bind_session, SESSION)
     __getattr__, __dir__ = surface.on_demand(globals(), *_TABLES)

@@ -38,6 +38,7 @@ class AtOnce:
 
     inlines = False
     decide = None
+    replays = False
 
     def __init__(self) -> None:
         self.families: dict[int, Any] = {}

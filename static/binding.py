@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -28,12 +29,24 @@ def _recorded_body(tensors: list[str], sequences: list[str], call: str) -> list[
 
 def _public_body(tensors: list[str], sequences: list[str], call: str) -> list[str]:
     given = "".join(f"{x}, " for x in [*tensors, *(f"*each({x})" for x in sequences)])
-    return [f"return {call} if recorded(({given})) else run_at_once(lambda: {call})"]
+    return [f"return {call} if recorded(({given})) else outside(lambda: {call}, ({given}))"]
 
 
 def _recorded(operands: tuple[Any, ...]) -> bool:
     """Whether a trace, or the engine of a tensor among the operands, takes over."""
-    return mode.current_trace() is not None or any(isinstance(x, TensorBase) for x in operands)
+    if mode.current_trace() is not None:
+        return True
+    tensors = [x for x in operands if isinstance(x, TensorBase)]
+    return bool(tensors) and all(x.home is None for x in tensors)
+
+
+def _outside(call: Callable[[], Any], operands: tuple[Any, ...]) -> Any:
+    """A call that no trace records: the graph of an operand does, or it runs at once on arrays."""
+    for x in operands:
+        if isinstance(x, TensorBase) and (home := x.home) is not None:
+            with home:
+                return call()
+    return run_at_once(call)
 
 
 def _each(xs: Any) -> Any:
@@ -53,7 +66,7 @@ def bind(names: dict[str, Any]) -> dict[str, Function]:
             __file__,
             recorded=_recorded,
             each=_each,
-            run_at_once=run_at_once,
+            outside=_outside,
             _stumbles=(),  # the function inside has looked at its arguments already
         )
         bound[name].__doc__ = converting.__doc__
@@ -62,7 +75,7 @@ def bind(names: dict[str, Any]) -> dict[str, Function]:
 
 def bind_creation(names: dict[str, Any]) -> dict[str, Function]:
     """Functions that make tensors of sizes or data."""
-    scope: dict[str, Any] = {"recorded": _recorded, "run_at_once": run_at_once, "takes_operands": False}
+    scope: dict[str, Any] = {"recorded": _recorded, "outside": _outside, "takes_operands": False}
     return {
         name: surface.bind(name, f, lambda _, __, call: _public_body([], [], call), __file__, **scope)
         for name, f in names.items()
@@ -74,9 +87,10 @@ def _at_once_outside(construct: Function) -> Function:
 
     @functools.wraps(construct)
     def bound(*args: Any, **kwargs: Any) -> Any:
-        if _recorded(tuple(flatten((args, kwargs))[0])):
+        leaves = tuple(flatten((args, kwargs))[0])
+        if _recorded(leaves):
             return construct(*args, **kwargs)
-        return run_at_once(lambda: construct(*args, **kwargs))
+        return _outside(lambda: construct(*args, **kwargs), leaves)
 
     return bound
 
@@ -157,3 +171,18 @@ FUNC: dict[str, Function] = {
     "vjp": _vjp,
     "vmap": TRANSFORMS["vmap"],
 }
+
+#: Graphs and sessions; loaded when one of these names is first asked for.
+SESSION: dict[str, Any] = dict.fromkeys(
+    ["AUTO_REUSE", "Graph", "GraphKeys", "InteractiveSession", "Operation", "Saver", "Session", "Variable",
+     "add_to_collection", "assign", "assign_add", "assign_sub", "constant", "control_dependencies", "get_collection",
+     "get_default_graph", "get_default_session", "get_variable", "global_variables", "global_variables_initializer",
+     "gradients", "group", "identity", "name_scope", "no_op", "placeholder", "placeholder_with_default",
+     "reset_default_graph", "set_random_seed", "trainable_variables", "variable_scope", "variables_initializer"]
+)  # fmt: skip
+
+
+def bind_session(names: dict[str, Any]) -> dict[str, Any]:
+    """What `static.session` offers under these names."""
+    offered = importlib.import_module("static.session")
+    return {name: getattr(offered, name) for name in names}

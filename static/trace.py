@@ -56,9 +56,10 @@ class Trace(Refusals):
     hooks : how many hooks of tensors, nodes and modules have run.
     inlines : whether composites are recorded as what they are made of.
     decide : answers Python's questions about elements; None refuses them.
+    replays : whether calls repeat what Python has done; see `common.mode.replayed`.
     """
 
-    inlines = True
+    inlines = replays = True
 
     def __init__(self, name: str, *, deciding: bool = False) -> None:
         self.name, self.facts = name, Facts()

@@ -14,13 +14,14 @@ import static
 from common import functional, surface
 from common.errors import ArgumentError
 from common.tensor import TensorBase
+from static.binding import SESSION
 
 MODULES = ("", ".nn", ".nn.functional", ".optim", ".autograd", ".random")
 ENGINES = (dynamic, static)
 ROOT = Path(__file__).resolve().parent.parent
 
 
-ONLY_STATIC = {"compare", "compile", "debug", "nan_watch"}
+ONLY_STATIC = {"compare", "compile", "debug", "nan_watch", *SESSION}
 """What a define-by-run engine has no use for."""
 
 

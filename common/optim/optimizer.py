@@ -7,6 +7,7 @@ state as well: writing ``optimizer.param_groups[0]["lr"]`` takes effect in compi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from common.errors import ArgumentError, StateError
 from common.leaf import Buffer
 from common.ops.arithmetic import zeros_like
 from common.optim.fused import Active, FusedStep
+from common.optim.minimize import Minimizing
 from common.tensor import TensorBase
 
 #: New values of a parameter and of its state.
@@ -74,7 +76,7 @@ class Group(MutableMapping[str, Any]):
         parts = self.numbers.get(key)
         if parts is None:
             return self.fixed[key] if key in self.fixed else self.extra[key]
-        traced = mode.current_trace() is not None
+        traced = mode.replayed()
         values = tuple(x if traced else x.payload.item() for x in parts)
         return values if len(values) > 1 else values[0]
 
@@ -87,7 +89,7 @@ class Group(MutableMapping[str, Any]):
             if isinstance(new, TensorBase):
                 with mode.set_grad_enabled(False):
                     x.copy_(new)
-            elif mode.current_trace() is not None:
+            elif mode.replayed():
                 raise ArgumentError(f"option {key!r} is set to a number inside a traced function, which would run once "
                                     "per trace: set it outside, or to a tensor")  # fmt: skip
             else:
@@ -109,6 +111,12 @@ class Group(MutableMapping[str, Any]):
         return f"{len(self.params)} parameters, {shown}"
 
 
+def _state_buffer(p: TensorBase, name: str, value: np.ndarray) -> Buffer:
+    buffer = Buffer(value)
+    buffer.name = f"{getattr(p, 'name', '') or 'parameter'}.{name}"
+    return buffer
+
+
 def _is_number(x: Any) -> bool:
     return isinstance(x, (TensorBase, int, float, np.number)) and not isinstance(x, bool)
 
@@ -121,7 +129,7 @@ def _number(name: str, value: Any) -> TensorBase:
     return buffer
 
 
-class Optimizer:
+class Optimizer(Minimizing):
     """Base of optimisers: a subclass names its options, makes state, and says how one parameter is updated.
 
     Parameters
@@ -184,10 +192,9 @@ class Optimizer:
         self.check(group)
         self.param_groups.append(group)
         for p in members:
-            self.state[p] = {}
-            for name, value in self.initial_state(group, p).items():
-                buffer = self.state[p][name] = Buffer(value)
-                buffer.name = f"{getattr(p, 'name', '') or 'parameter'}.{name}"
+            memory = p if isinstance(p.payload, np.ndarray) else Buffer(np.zeros(p.shape, p.dtype))
+            make = getattr(p, "slot", partial(_state_buffer, p))  # a graph's variables have state in each session
+            self.state[p] = {name: make(name, value) for name, value in self.initial_state(group, memory).items()}
         self._groups.payload = np.zeros(len(self.param_groups), np.bool_)
 
     def check(self, group: Group) -> None:

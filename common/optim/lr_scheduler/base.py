@@ -85,7 +85,7 @@ class LRScheduler:
 
 def refuse_trace() -> None:
     """Refuse to run inside a traced function."""
-    if mode.current_trace() is not None:
+    if mode.replayed():
         raise TraceError(
             "a scheduler's step() inside a traced function would run once per trace: call it outside; the learning "
             "rate is state, which the compiled program reads at each call"

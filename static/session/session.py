@@ -1,0 +1,365 @@
+"""Sessions: values of a graph's variables, and runs of its operations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+import numpy as np
+
+from common.autograd import mutation, tape
+from common.errors import ArgumentError, SessionError
+from common.random import default_generator
+from common.tree import LEAF, flatten, unflatten
+from static.session.compiled import Compiled
+from static.session.cut import Cut, describe
+from static.session.feeds import feed
+from static.session.graph import Graph
+from static.session.stack import default_session, get_default_graph, get_default_session
+from static.session.tensors import GraphTensor
+
+KEPT_CALLS = 256
+
+
+class Slot:
+    """The value that a session has of a variable.
+
+    Attributes
+    ----------
+    payload : the array; written in place.
+    ready : whether it has been given a value.
+    """
+
+    __slots__ = ("payload", "ready")
+
+    def __init__(self, payload: np.ndarray, ready: bool) -> None:
+        self.payload, self.ready = payload, ready
+
+
+class Call:
+    """Fetches and feeds that have been run before, with the plan of the last time.
+
+    Attributes
+    ----------
+    plan : for the sizes of the last run.
+    """
+
+    __slots__ = (
+        "plan",
+        "name",
+        "written_at",
+        "_others",
+        "_own",
+        "_places",
+        "_structure",
+        "_form",
+        "_shared",
+        "__weakref__",
+    )
+
+    def __init__(
+        self, session: Session, compiled: Compiled, plan: Any, places: list[int | None], structure: Any
+    ) -> None:
+        self.plan, self.name, self.written_at = plan, "session", -1
+        self._others = session.holders(compiled.cut)
+        # a session never replaces the arrays of its variables
+        own = all(type(x) is Slot for x in self._others)
+        self._own = tuple(x.payload for x in self._others) if own else None
+        self._places, self._structure = places, structure
+        self._form = "one" if structure == LEAF and places == [0] else ""
+        kept = [place for place in places if place is not None]
+        if structure == (list, (LEAF,) * len(places)) and len(kept) == len(set(kept)):
+            self._form = "list"
+        self._shared = [x for x in compiled.cut.written if not session.owns(x)]
+        if self._shared:
+            mutation.programs.add(self)
+
+    def written_arrays(self) -> list[np.ndarray]:
+        """The memory outside of the session that it writes."""
+        return [x.payload for x in self._shared]
+
+    def attempt(self, feeds: Iterable[Any]) -> list[np.ndarray] | None:
+        """Run the last plan; None, with nothing done, if the arrays are not what it is for."""
+        others = self._own
+        if others is None:
+            others = tuple([x.payload for x in self._others])
+        outputs: list[np.ndarray] | None = self.plan.attempt((*feeds, *others))
+        return outputs
+
+    def finish(self, outputs: list[np.ndarray]) -> Any:
+        """What was fetched, nested as it was asked for."""
+        if self._shared:
+            self.written_at = tape.last_write = tape.next_number()
+        if self._form == "one":
+            return outputs[0]
+        if self._form == "list":
+            return [None if place is None else outputs[place] for place in self._places]
+        used: set[int] = set()
+        leaves: list[Any] = []
+        for place in self._places:
+            leaves.append(None if place is None else outputs[place].copy() if place in used else outputs[place])
+            used.update(() if place is None else (place,))
+        return unflatten(self._structure, leaves)
+
+
+class Session:
+    """Values of a graph's variables, and what runs its operations.
+
+    As a context manager it is the default session, and its graph the default graph; the end of the block closes it.
+
+    Parameters
+    ----------
+    graph : the default graph if None.
+    fuse : as for `function`: merge operations into common loops; the bits do not depend on it.
+    interpret : run operations one by one instead of compiling them; the same bits.
+
+    Examples
+    --------
+    >>> import static as tw
+    >>> with tw.Graph().as_default():
+    ...     w = tw.Variable([1.0, 2.0], name="w")
+    ...     x = tw.placeholder(tw.float32, [2], name="x")
+    ...     y = (w * x).sum()
+    ...     with tw.Session() as session:
+    ...         session.run(tw.global_variables_initializer())
+    ...         session.run({"y": y, "w": w}, {x: [3.0, 4.0]})
+    {'y': array(11., dtype=float32), 'w': array([1., 2.], dtype=float32)}
+    """
+
+    def __init__(self, graph: Graph | None = None, *, fuse: bool = True, interpret: bool = False) -> None:
+        self.graph = get_default_graph() if graph is None else graph
+        self._fuse, self._interpret = fuse, interpret
+        self._slots: dict[int, tuple[Any, Slot]] = {}
+        self._calls: dict[Any, Call] = {}
+        self._version = self.graph.version
+        self._blocks: list[ExitStack] = []
+        self._closed = False
+        seed = default_generator.initial_seed() if self.graph.seed is None else self.graph.seed
+        key = np.array((int(seed) + 2**63) % 2**64 - 2**63, np.int64)
+        for state, value in ((default_generator.key, key), (default_generator.offset, np.array(0, np.int64))):
+            self._slots[id(state)] = state, Slot(value, True)
+
+    # ------------------------------------------------------------------ running
+
+    def run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
+        """Compute `fetches`.
+
+        Operations run in the order in which they were made; nothing that is not needed is run. If something fails, no
+        variable has changed.
+
+        Parameters
+        ----------
+        fetches : a tensor, variable or operation, its name, or nested lists, tuples, named tuples and dicts of them.
+        feed_dict : tensor, or its name -> array, number or list to take its place. Any tensor can be fed.
+
+        Returns
+        -------
+        Arrays nested as `fetches`; None for an operation.
+
+        Raises
+        ------
+        SessionError : the session is closed, a placeholder is not fed, or a variable is not initialised.
+        ShapeError, DTypeError : what is fed does not fit its tensor.
+        GraphError : something belongs to another graph. MissingNameError : a name that nothing has.
+        ArgumentError : something that is no tensor, operation or name.
+        """
+        try:
+            kind = type(fetches)
+            key: Any = (kind, *fetches) if kind is list or kind is tuple else fetches
+            call = self._calls.get((key, *feed_dict) if feed_dict else key)
+        except TypeError:  # nested fetches: the general way looks into them
+            call = None
+        if call is not None and self._version == self.graph.version:
+            outputs = call.attempt(feed_dict.values() if feed_dict else ())
+            if outputs is not None:
+                return call.finish(outputs)
+        call, result = self._newly(fetches, feed_dict or {})
+        if call is not None:
+            self._remember(fetches, feed_dict, call)
+        return result
+
+    def _newly(self, fetches: Any, feed_dict: Mapping[Any, Any]) -> tuple[Call | None, Any]:
+        """What was fetched, and how to get it the next time; None where it is interpreted."""
+        self._refuse_closed()
+        if self._version != self.graph.version:
+            self._version = self.graph.version
+            self._calls = {}
+        try:
+            leaves, structure = flatten(fetches)
+        except RecursionError:
+            raise ArgumentError("the fetches contain themselves") from None
+        if fetches is None:
+            raise ArgumentError("None is no tensor and no operation of a graph, and no name of one")
+        wanted = [self.graph.as_graph_element(x) for x in leaves]
+        fed = [self._feedable(x) for x in feed_dict]
+        key = (tuple(wanted), tuple(fed), self._fuse, self._interpret)
+        compiled = self.graph.compiled.get(key)
+        if compiled is None:
+            cut = Cut(self.graph, wanted, fed)
+            compiled = self.graph.compiled[key] = Compiled(cut, self._fuse, self._interpret)
+        arrays = [feed(x, value) for x, value in zip(fed, feed_dict.values(), strict=True)]
+        self._refuse_uninitialised(compiled.cut)
+        others = self.holders(compiled.cut)
+        plan, outputs = compiled.run(arrays, lambda: [x.payload for x in others])
+        for state in compiled.cut.written:
+            if self.owns(state):
+                self.slot(state).ready = True
+        positions = {value.key: i for i, value in enumerate(compiled.cut.outputs)}
+        places = [positions[x.payload.key] if isinstance(x, GraphTensor) else None for x in wanted]
+        call = Call(self, compiled, plan, places, structure)
+        return None if self._interpret else call, call.finish(outputs)
+
+    def _remember(self, fetches: Any, feed_dict: Mapping[Any, Any] | None, call: Call) -> None:
+        key: Any = (type(fetches), *fetches) if type(fetches) in (list, tuple) else fetches
+        try:
+            self._calls[(key, *feed_dict) if feed_dict else key] = call
+        except TypeError:
+            return
+        while len(self._calls) > KEPT_CALLS:
+            self._calls.pop(next(iter(self._calls)), None)
+
+    def _feedable(self, x: Any) -> GraphTensor:
+        found = self.graph.as_graph_element(x)
+        if not isinstance(found, GraphTensor):
+            raise ArgumentError(f"{found!r} cannot be fed: only tensors have values")
+        return found
+
+    def make_callable(self, fetches: Any, feed_list: Sequence[Any] = ()) -> Callable[..., Any]:
+        """A function of the values of `feed_list`, in this order, that returns what ``run(fetches, ...)`` does."""
+        names = [self._feedable(x) for x in feed_list]
+        known: Call | None = None
+
+        def call(*values: Any) -> Any:
+            nonlocal known
+            if known is not None and self._version == self.graph.version and not self._closed:
+                outputs = known.attempt(values) if len(values) == len(names) else None
+                if outputs is not None:
+                    return known.finish(outputs)
+            if len(values) != len(names):
+                raise ArgumentError(f"this callable takes {len(names)} values, got {len(values)}")
+            known, result = self._newly(fetches, dict(zip(names, values)))
+            return result
+
+        return call
+
+    # ------------------------------------------------------------------ state
+
+    def owns(self, state: Any) -> bool:
+        """Whether a state has a value of this session's own: variables, and the default generator."""
+        return isinstance(state, GraphTensor) or id(state) in self._slots
+
+    def slot(self, state: Any) -> Slot:
+        """The value of a state that belongs to this session."""
+        if id(state) not in self._slots:
+            self._slots[id(state)] = state, Slot(np.zeros(state.shape, state.dtype), False)
+        return self._slots[id(state)][1]
+
+    def holders(self, cut: Cut) -> list[Any]:
+        """What holds the arrays that follow the feeds: `payload` of each is the array of this moment."""
+        trace = self.graph.trace
+        states = [self.slot(x) if self.owns(x) else x for x in cut.states]
+        return [*states, *(Slot(trace.roles[node.id].of, True) for node in cut.constants)]
+
+    def _refuse_uninitialised(self, cut: Cut) -> None:
+        missing = [x for x in cut.read if self.owns(x) and not self.slot(x).ready]
+        if missing:
+            names = ", ".join(map(describe, missing[:5]))
+            raise SessionError(
+                f"attempting to use uninitialized value {names}: run global_variables_initializer() first, or restore "
+                "them"
+            )
+
+    def values(self, variables: Sequence[Any]) -> list[np.ndarray]:
+        """Copies of the values of variables.
+
+        Raises
+        ------
+        SessionError : one is not initialised.
+        """
+        return [np.array(x) for x in self.run(list(variables))] if variables else []
+
+    def load(self, values: Mapping[Any, Any]) -> None:
+        """Give variables values, by variable; nothing is changed if one does not fit.
+
+        Raises
+        ------
+        ShapeError, DTypeError : a value does not fit its variable.
+        """
+        self._refuse_closed()
+        arrays = {self.graph.as_graph_element(x): feed(x, value) for x, value in values.items()}
+        for x, array in arrays.items():
+            slot = self.slot(x)
+            np.copyto(slot.payload, array)
+            slot.ready = True
+
+    # ------------------------------------------------------------------ life
+
+    def _refuse_closed(self) -> None:
+        if self._closed:
+            raise SessionError("attempted to use a closed Session: make another one")
+
+    def close(self) -> None:
+        """Forget all values; a closed session runs nothing."""
+        self._closed = True
+        self._calls, self._slots = {}, {}
+
+    def as_default(self) -> Any:
+        """Context manager: `eval` and `Operation.run` use this session."""
+        return default_session(self)
+
+    def __enter__(self) -> Session:
+        self._refuse_closed()
+        block = ExitStack()
+        block.enter_context(self.graph.as_default())
+        block.enter_context(self.as_default())
+        self._blocks.append(block)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._blocks.pop().close()
+        self.close()
+
+
+class InteractiveSession(Session):
+    """A session that is the default one from its construction until it is closed.
+
+    Examples
+    --------
+    >>> import static as tw
+    >>> session = tw.InteractiveSession(tw.Graph())
+    >>> (tw.constant([1.0, 2.0]) * 2.0).eval()
+    array([2., 4.], dtype=float32)
+    >>> session.close()
+    """
+
+    def __init__(self, graph: Graph | None = None, *, fuse: bool = True, interpret: bool = False) -> None:
+        super().__init__(graph, fuse=fuse, interpret=interpret)
+        self.__enter__()
+
+    def close(self) -> None:
+        """Forget all values, and end being the default session."""
+        super().close()
+        if self._blocks:
+            self._blocks.pop().close()
+
+
+def the_session(session: Any, graph: Graph) -> Session:
+    """The given session, or the default one, which must be of this graph.
+
+    Raises
+    ------
+    SessionError : there is none, or it has another graph.
+    """
+    found = get_default_session() if session is None else session
+    if found is None:
+        raise SessionError("there is no default session: use `with session.as_default():`, or pass session=")
+    if found.graph is not graph:
+        raise SessionError("the default session runs another graph: pass session=")
+    given: Session = found
+    return given
+
+
+def set_random_seed(seed: int) -> None:
+    """The seed of random numbers in sessions of the default graph that are made from here on."""
+    get_default_graph().seed = int(seed)

@@ -1,0 +1,233 @@
+"""Sizes that a graph leaves open: what building relied on, and what they are in a run.
+
+Each None in the shape of a placeholder is a `Dim`. Python that looks at such a size while the graph is built is
+answered for a size of `HINT`; what it relied on is a guard, kept with its line, and holds for every run that knows the
+sizes in it. That a size is not 1 decides only whether a gradient is summed over a repeated dimension; such a sum is
+left out when a run is cut for a size of 1, so that every size has the bits that it has in the eager engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from common.dim import Atom, Dim, DimScope, Guard, Terms, evaluate
+from common.errors import ShapeError
+from common.spec import Spec
+from static.graph import Graph, Node, Source, Value
+
+if TYPE_CHECKING:
+    from static.session.recording import GraphTrace
+
+HINT = 97
+"""What an open size is while a graph is built: a number that no program means."""
+
+_ONE: Terms = (((), 1),)
+
+
+class Sizes(DimScope):
+    """The guards of a graph, with the lines that need them.
+
+    Attributes
+    ----------
+    lines : guard as text -> the line that decided it first.
+    repeated : id of a sum of a gradient -> the sizes over which it sums because they are not 1.
+    """
+
+    def __init__(self, trace: GraphTrace) -> None:
+        super().__init__(trace.constant, lambda dim: trace.wrap(trace.constant(dim)))
+        self._trace = trace
+        self.lines: dict[str, Source] = {}
+        self.repeated: dict[int, list[Terms]] = {}
+        self._waiting: list[Guard] = []
+        self._firm: set[str] = set()
+
+    def decide(self, relation: str, left: Terms, right: Terms, holds: bool) -> bool:
+        """Rely on a relation of sizes. An open size that meets a number is that number: else nothing would fit."""
+        a, b = self.canonical(left), self.canonical(right)
+        hints = _Hints()
+        x, y = evaluate(a, hints), evaluate(b, hints)
+        holds = x == y if relation == "==" else x < y
+        if relation == "==" and not holds:
+            holds = (_is_open(a) and _is_number(b) and y > 1) or (_is_open(b) and _is_number(a) and x > 1)
+        return super().decide(relation, left, right, holds)
+
+    def guard(self, guard: Guard) -> None:
+        """Record a guard once, and the line."""
+        self.guards.setdefault(str(guard), guard)
+        self.lines.setdefault(str(guard), self._trace._source())
+        if guard.relation == "==" and not guard.holds and guard.right == _ONE:
+            self._waiting.append(guard)
+        else:
+            self._firm.add(str(guard))
+
+    def made(self, node: Node) -> None:
+        """A node follows on the decisions before it."""
+        if not self._waiting:
+            return
+        if node.name == "sum":
+            self.repeated[node.id] = [guard.left for guard in self._waiting]
+        else:
+            self._firm.update(map(str, self._waiting))
+        self._waiting = []
+
+    def complete(self, env: dict[Atom, int]) -> None:
+        """Add to `env` the sizes that guards keep equal to those in it."""
+        for atom in self.renamed:
+            root = self._root(atom)
+            if isinstance(root, int):
+                env.setdefault(atom, root)
+            elif root in env:
+                env.setdefault(atom, env[root])
+            elif atom in env:
+                env[root] = env[atom]
+        for atom in self.renamed:
+            root = self._root(atom)
+            if not isinstance(root, int) and root in env:
+                env.setdefault(atom, env[root])
+
+    def check(self, env: Mapping[Atom, int]) -> None:
+        """Refuse sizes on which the graph cannot be run.
+
+        Raises
+        ------
+        ShapeError : one breaks a guard; names the line that made it.
+        """
+        for text, guard in self.guards.items():
+            if not _known(guard.left, env) or not _known(guard.right, env):
+                continue
+            if text in self._firm and not guard.check(env):
+                file, line, function = self.lines[text]
+                values = ", ".join(f"{name} = {n}" for name, n in _named((guard.left, guard.right), env))
+                raise ShapeError(
+                    f"the graph was built for sizes with {text}, but {values} in this run; {file}:{line} in {function} "
+                    "relies on it. Give the placeholder this size, or build a graph for it"
+                )
+
+
+class _Hints(dict[Atom, int]):
+    """What open sizes are while a graph is built."""
+
+    def __missing__(self, atom: Atom) -> int:
+        return HINT if atom[0] == "in" else 64
+
+
+def _is_open(terms: Terms) -> bool:
+    """Whether terms are one open size, and nothing else."""
+    return len(terms) == 1 and terms[0][1] == 1 and len(terms[0][0]) == 1 and terms[0][0][0][0] == "in"
+
+
+def _is_number(terms: Terms) -> bool:
+    return all(not atoms for atoms, _ in terms)
+
+
+def solve(spec: Spec, shape: tuple[int, ...], env: dict[Atom, int]) -> str | None:
+    """Add to `env` what the shape of a fed array says of the sizes of its tensor.
+
+    Returns
+    -------
+    What does not fit; None if all does.
+    """
+    if len(spec.shape) != len(shape):
+        return f"it has {len(shape)} dimensions, not {len(spec.shape)}"
+    for axis, (size, n) in enumerate(zip(spec.shape, shape)):
+        terms = size.terms if isinstance(size, Dim) else ((((), size),) if size else ())
+        unknown = {a for atoms, _ in terms for a in atoms if not _known(((atoms, 1),), env)}
+        if len(unknown) == 1 and len(plain := [t for t in terms if t[0] == tuple(unknown)]) == 1:
+            rest = evaluate(tuple(t for t in terms if t is not plain[0]), env) if _only(terms, plain[0], env) else None
+            if rest is not None and (n - rest) % plain[0][1] == 0:
+                env[plain[0][0][0]] = (n - rest) // plain[0][1]
+        if not _known(terms, env):
+            return f"the sizes on which dimension {axis} depends do not follow from what is fed"
+        if evaluate(terms, env) != n:
+            return f"dimension {axis} is {n}, and not {evaluate(terms, env)}"
+    return None
+
+
+def _only(terms: Terms, plain: Any, env: Mapping[Atom, int]) -> bool:
+    return all(t is plain or _known((t,), env) for t in terms)
+
+
+def _known(terms: Terms, env: Mapping[Atom, int]) -> bool:
+    return all(_atom_known(atom, env) for atoms, _ in terms for atom in atoms)
+
+
+def _atom_known(atom: Atom, env: Mapping[Atom, int]) -> bool:
+    return atom in env or (atom[0] in ("//", "%") and _known(atom[1], env) and _known(atom[2], env))
+
+
+def _named(sides: Iterable[Terms], env: Mapping[Atom, int]) -> list[tuple[str, int]]:
+    found = {atom: env[atom] for terms in sides for atoms, _ in terms for atom in atoms if atom in env}
+    return [(f"dimension {atom[2]} of {atom[1]}", n) for atom, n in found.items()]
+
+
+class Rewrite:
+    """Copies of nodes whose sizes are those of a run.
+
+    Parameters
+    ----------
+    sizes : the graph's.
+    env : the sizes of a run. Those that are 1 become numbers: broadcasting depends on them. The others stay symbolic.
+    """
+
+    def __init__(self, sizes: Sizes, env: Mapping[Atom, int]) -> None:
+        self._scope, self._repeated, self._env = DimScope(sizes.constant, sizes.number), sizes.repeated, env
+        self._roots = {atom: sizes._root(atom) for atom in env}
+
+    def _atom(self, atom: Atom) -> Any:
+        if atom[0] in ("//", "%"):
+            a, b = self._terms(atom[1]), self._terms(atom[2])
+            return a // b if atom[0] == "//" else a % b
+        if atom[0] == "room":
+            return Dim((((atom,), 1),), self._env.get(atom, 64), self._scope)
+        root = self._roots.get(atom, atom)
+        n = root if isinstance(root, int) else self._env[atom]
+        return n if isinstance(root, int) or n == 1 else Dim((((root,), 1),), n, self._scope)
+
+    def _terms(self, terms: Terms) -> Any:
+        total: Any = 0
+        for atoms, coefficient in terms:
+            product: Any = coefficient
+            for atom in atoms:
+                product = product * self._atom(atom)
+            total = total + product
+        return total
+
+    def plain(self, x: Any) -> Any:
+        """An attribute, or a shape."""
+        if isinstance(x, Dim):
+            return self._terms(x.terms)
+        if isinstance(x, (tuple, list)):
+            return type(x)(map(self.plain, x))
+        return self._region(x) if isinstance(x, Graph) else x
+
+    def spec(self, spec: Spec) -> Spec:
+        """What is known of a value."""
+        return Spec(self.plain(spec.shape), spec.dtype, spec.weak)
+
+    def node(self, node: Node, new: dict[tuple[int, int], Value]) -> Node | None:
+        """A node whose operands are in `new`, which takes its results; None for a sum over single elements."""
+        operands = tuple(new[x.key] if type(x) is Value else x for x in node.operands)
+        attrs = {name: self.plain(x) for name, x in node.attrs.items()}
+        if node.id in self._repeated:
+            over = [i for i in attrs["dim"] if not self._single(node, i)]
+            if not over:
+                new.setdefault(node.outputs[0].key, operands[0])
+                return None
+            attrs["dim"] = tuple(over)
+        made = Node(
+            node.id, node.op, operands, attrs, [self.spec(v.spec) for v in node.outputs], node.source, node.scope
+        )
+        for old, value in zip(node.outputs, made.outputs, strict=True):
+            new.setdefault(old.key, value)
+        return made
+
+    def _single(self, node: Node, axis: int) -> bool:
+        (x,) = node.values
+        size = x.shape[axis]
+        return isinstance(size, Dim) and size.terms in self._repeated[node.id] and self._terms(size.terms) == 1
+
+    def _region(self, graph: Graph) -> Graph:
+        new: dict[tuple[int, int], Value] = {}
+        nodes = [made for node in graph.nodes if (made := self.node(node, new)) is not None]
+        return Graph([new[v.key] for v in graph.inputs], nodes, [new[v.key] for v in graph.outputs], [])
