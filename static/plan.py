@@ -95,7 +95,13 @@ class Plan:
     def bind(
         self, state: Sequence[Place], grads: Sequence[Any], cleared: Sequence[Any], template: Any, one: bool
     ) -> None:
-        """Let `step` find state and leave gradients by itself.
+        """Let `step` find state and leave gradients by itself; see `bound`."""
+        self.template, self.step = template, self.bound(state, grads, cleared, template, one)
+
+    def bound(
+        self, state: Sequence[Place], grads: Sequence[Any], cleared: Sequence[Any], template: Any, one: bool
+    ) -> Callable[..., Any]:
+        """The program as one call on the arguments alone, that finds state and leaves gradients by itself.
 
         Parameters
         ----------
@@ -113,10 +119,8 @@ class Plan:
         safe = self.program.outlasts(self.layout.values)
         for i, owner in enumerate(grads, returned):
             places.append(Place(LEFT if i in safe and id(owner) not in read else LEFT_FRESH, owner))
-        self.template = template
-        step = self.step = make_step(self._native, Binding(places, len(self._allocate), cleared, template, one))
-        if pooled:
-            self.step = lambda *given: step(*given, *[allocate() for allocate in pooled])
+        step = make_step(self._native, Binding(places, len(self._allocate), cleared, template, one))
+        return (lambda *given: step(*given, *[allocate() for allocate in pooled])) if pooled else step
 
     def explain(self, code: int) -> None:
         """Raise what the code of a step says if an op has failed; its arguments may do for the general path if not.

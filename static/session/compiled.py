@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -81,7 +81,7 @@ class Compiled:
                 raise allocation_error("Session.run", error) from error
             raise
 
-    def run(self, feeds: Sequence[np.ndarray], others: Callable[[], list[np.ndarray]]) -> tuple[Any, list[np.ndarray]]:
+    def run(self, feeds: Sequence[np.ndarray], others: Sequence[np.ndarray]) -> tuple[Any, list[np.ndarray]]:
         """Run the plan for these feeds.
 
         Parameters
@@ -96,7 +96,7 @@ class Compiled:
         while True:
             variant, plan, env = self._planned(shapes)
             try:
-                return plan, plan(*feeds, *others())
+                return plan, plan(*feeds, *others)
             except NeedsRoom as need:
                 variant.rooms[need.atom] *= 4
                 self._plans = {k: hit for k, hit in self._plans.items() if hit[0] is not variant}

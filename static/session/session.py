@@ -10,6 +10,8 @@ import numpy as np
 
 from common.autograd import mutation, tape
 from common.errors import ArgumentError, SessionError
+from common.leaf import Buffer
+from common.native.binding import HELD, Place
 from common.random import default_generator
 from common.tree import LEAF, flatten, unflatten
 from static.session.compiled import Compiled
@@ -20,6 +22,9 @@ from static.session.stack import default_session, get_default_graph, get_default
 from static.session.tensors import GraphTensor
 
 KEPT_CALLS = 256
+
+REFUSED = object()
+"""The result of a call that has done nothing."""
 
 
 class Slot:
@@ -38,22 +43,22 @@ class Slot:
 
 
 class Call:
-    """Fetches and feeds that have been run before, with the plan of the last time.
+    """Fetches and feeds that have been run before, as one native call for the sizes of the last time.
 
     Attributes
     ----------
-    plan : for the sizes of the last run.
+    is_one : whether one tensor is fetched, not nested.
     """
 
     __slots__ = (
-        "plan",
         "name",
         "written_at",
-        "_others",
-        "_own",
+        "_plan",
+        "_step",
         "_places",
         "_structure",
-        "_form",
+        "is_one",
+        "_flat",
         "_shared",
         "__weakref__",
     )
@@ -61,39 +66,39 @@ class Call:
     def __init__(
         self, session: Session, compiled: Compiled, plan: Any, places: list[int | None], structure: Any
     ) -> None:
-        self.plan, self.name, self.written_at = plan, "session", -1
-        self._others = session.holders(compiled.cut)
-        # a session never replaces the arrays of its variables
-        own = all(type(x) is Slot for x in self._others)
-        self._own = tuple(x.payload for x in self._others) if own else None
+        self.name, self.written_at, self._plan = "session", -1, plan
         self._places, self._structure = places, structure
-        self._form = "one" if structure == LEAF and places == [0] else ""
+        self.is_one = structure == LEAF and places == [0]
         kept = [place for place in places if place is not None]
-        if structure == (list, (LEAF,) * len(places)) and len(kept) == len(set(kept)):
-            self._form = "list"
+        self._flat = structure == (list, (LEAF,) * len(places)) and len(kept) == len(set(kept))
         self._shared = [x for x in compiled.cut.written if not session.owns(x)]
         if self._shared:
             mutation.programs.add(self)
+        state = [Place(HELD, x) for x in session.owners(compiled.cut)]
+        self._step = (
+            plan.bound(state, (), (), Buffer.over(np.zeros(0)), self.is_one) if hasattr(plan, "bound") else None
+        )
 
     def written_arrays(self) -> list[np.ndarray]:
         """The memory outside of the session that it writes."""
         return [x.payload for x in self._shared]
 
-    def attempt(self, feeds: Iterable[Any]) -> list[np.ndarray] | None:
-        """Run the last plan; None, with nothing done, if the arrays are not what it is for."""
-        others = self._own
-        if others is None:
-            others = tuple([x.payload for x in self._others])
-        outputs: list[np.ndarray] | None = self.plan.attempt((*feeds, *others))
-        return outputs
+    def attempt(self, feeds: Iterable[Any]) -> Any:
+        """What was fetched; `REFUSED`, with nothing done, if the arrays are not what the plan is for."""
+        assert self._step is not None
+        outputs = self._step(*feeds)
+        if type(outputs) is int:
+            self._plan.explain(outputs)
+            return REFUSED
+        return self.finish(outputs)
 
-    def finish(self, outputs: list[np.ndarray]) -> Any:
-        """What was fetched, nested as it was asked for."""
+    def finish(self, outputs: Any) -> Any:
+        """What was fetched, nested as it was asked for: of an array, or a tuple of arrays."""
         if self._shared:
             self.written_at = tape.last_write = tape.next_number()
-        if self._form == "one":
-            return outputs[0]
-        if self._form == "list":
+        if self.is_one:
+            return outputs
+        if self._flat:
             return [None if place is None else outputs[place] for place in self._places]
         used: set[int] = set()
         leaves: list[Any] = []
@@ -171,9 +176,9 @@ class Session:
         except TypeError:  # nested fetches: the general way looks into them
             call = None
         if call is not None and self._version == self.graph.version:
-            outputs = call.attempt(feed_dict.values() if feed_dict else ())
-            if outputs is not None:
-                return call.finish(outputs)
+            result = call.attempt(feed_dict.values() if feed_dict else ())
+            if result is not REFUSED:
+                return result
         call, result = self._newly(fetches, feed_dict or {})
         if call is not None:
             self._remember(fetches, feed_dict, call)
@@ -200,15 +205,15 @@ class Session:
             compiled = self.graph.compiled[key] = Compiled(cut, self._fuse, self._interpret)
         arrays = [feed(x, value) for x, value in zip(fed, feed_dict.values(), strict=True)]
         self._refuse_uninitialised(compiled.cut)
-        others = self.holders(compiled.cut)
-        plan, outputs = compiled.run(arrays, lambda: [x.payload for x in others])
+        others = self.owners(compiled.cut)
+        plan, outputs = compiled.run(arrays, [x if isinstance(x, np.ndarray) else x.payload for x in others])
         for state in compiled.cut.written:
             if self.owns(state):
                 self.slot(state).ready = True
         positions = {value.key: i for i, value in enumerate(compiled.cut.outputs)}
         places = [positions[x.payload.key] if isinstance(x, GraphTensor) else None for x in wanted]
         call = Call(self, compiled, plan, places, structure)
-        return None if self._interpret else call, call.finish(outputs)
+        return None if self._interpret else call, call.finish(outputs[0] if call.is_one else outputs)
 
     def _remember(self, fetches: Any, feed_dict: Mapping[Any, Any] | None, call: Call) -> None:
         key: Any = (type(fetches), *fetches) if type(fetches) in (list, tuple) else fetches
@@ -233,9 +238,9 @@ class Session:
         def call(*values: Any) -> Any:
             nonlocal known
             if known is not None and self._version == self.graph.version and not self._closed:
-                outputs = known.attempt(values) if len(values) == len(names) else None
-                if outputs is not None:
-                    return known.finish(outputs)
+                result = known.attempt(values) if len(values) == len(names) else REFUSED
+                if result is not REFUSED:
+                    return result
             if len(values) != len(names):
                 raise ArgumentError(f"this callable takes {len(names)} values, got {len(values)}")
             known, result = self._newly(fetches, dict(zip(names, values)))
@@ -255,11 +260,11 @@ class Session:
             self._slots[id(state)] = state, Slot(np.zeros(state.shape, state.dtype), False)
         return self._slots[id(state)][1]
 
-    def holders(self, cut: Cut) -> list[Any]:
-        """What holds the arrays that follow the feeds: `payload` of each is the array of this moment."""
+    def owners(self, cut: Cut) -> list[Any]:
+        """What follows the feeds: arrays, which stay the same objects, and tensors that have memory of their own."""
         trace = self.graph.trace
-        states = [self.slot(x) if self.owns(x) else x for x in cut.states]
-        return [*states, *(Slot(trace.roles[node.id].of, True) for node in cut.constants)]
+        states = [self.slot(x).payload if self.owns(x) else x for x in cut.states]
+        return [*states, *(trace.roles[node.id].of for node in cut.constants)]
 
     def _refuse_uninitialised(self, cut: Cut) -> None:
         missing = [x for x in cut.read if self.owns(x) and not self.slot(x).ready]
