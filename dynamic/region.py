@@ -17,6 +17,7 @@ from common import mode
 from common.autograd.derivatives import view_of
 from common.autograd.region import Recorded, RegionOp, captured_edges
 from common.autograd.tape import Edge, Node, collect, next_number
+from common.convert.source import convert
 from common.create import lift
 from common.frames import user_frame
 from common.number import Number
@@ -44,7 +45,9 @@ def function(
     Parameters
     ----------
     target : the function; omitted when used as a decorator with options.
-    fuse, interpret, passes, max_traces, control_flow : options of the compiling engine, without effect here.
+    fuse, interpret, passes, max_traces : options of the compiling engine, without effect here.
+    control_flow : "convert" rewrites `if`, `while` and `for` as the other engine does, so that bits of gradients are
+        equal; other values have no effect.
 
     Examples
     --------
@@ -56,7 +59,9 @@ def function(
     tensor([9.])
     """
     if target is None:
-        return function
+        return functools.partial(function, control_flow=control_flow)
+    if control_flow == "convert":
+        target = convert(target)
 
     @functools.wraps(target)
     def call(*args: Any, **kwargs: Any) -> Any:

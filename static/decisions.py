@@ -63,6 +63,10 @@ class Decision(NamedTuple):
 class Decisions:
     """The decisions of a trace.
 
+    Parameters
+    ----------
+    follows : whether a decision is made; else only numbers are handed out, and what Python does with them is refused.
+
     Attributes
     ----------
     made : in program order.
@@ -70,8 +74,8 @@ class Decisions:
     env : the sizes of this call.
     """
 
-    def __init__(self, trace: Trace) -> None:
-        self.trace, self.made = trace, list[Decision]()
+    def __init__(self, trace: Trace, follows: bool) -> None:
+        self.trace, self.made, self.follows = trace, list[Decision](), follows
         self.known: dict[tuple[int, int], Any] = {}
         self.env: dict[Any, int] = {}
         self._numbers: dict[Any, Any] = {}
@@ -153,6 +157,8 @@ class Decisions:
     def _decide(self, x: TensorBase, asked: Callable[[], Tracer], *, truth: bool) -> Any:
         trace, value = self.trace, self.trace.payload(x)
         key = value.key, truth
+        if not self.follows:
+            trace.refuse_value(x)
         if key in self._numbers:
             return self._numbers[key]
         inside = trace.nodes

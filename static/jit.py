@@ -20,6 +20,7 @@ import numpy as np
 from common import mode
 from common import tensor as tensors
 from common.autograd.observe import checking
+from common.convert.source import convert
 from common.diagnose import allocation_error, too_large
 from common.errors import ArgumentError, TraceError, TwingradError
 from common.leaf import Buffer
@@ -66,7 +67,7 @@ class Function:
         self.__name__ = getattr(target, "__name__", type(target).__name__)
         code = getattr(target, "__code__", None)
         self.home = (code.co_filename, code.co_firstlineno, code.co_name) if code else ("<unknown>", 0, self.__name__)
-        self.target = target
+        self.target = convert(target) if control_flow == "convert" else target
         self.fuse, self.interpret, self.max_traces, self.control_flow = fuse, interpret, max_traces, control_flow
         self.passes: tuple[Pass, ...] | None = None if passes is None else tuple(passes)
         self.traces: list[Traced] = []
@@ -347,7 +348,8 @@ def function(
         checked on the arguments of each call that is traced: it must change no bit.
     max_traces : how often the function may be traced before a call that needs another trace is refused.
     control_flow : what happens where Python asks a traced value for its elements, as in ``if x.sum() > 0``. None
-        refuses; "guard" traces the path that the call takes, others when they first occur, see docs/control.md.
+        refuses; "guard" traces the path that the call takes, others when they first occur; "convert" rewrites `if`,
+        `while` and `for` from source to `cond` and loops. See docs/control.md.
 
     Raises
     ------
@@ -370,6 +372,6 @@ def function(
         raise ArgumentError(f"function() takes a callable, not {type(target).__name__}")
     if max_traces < 1 or not all(map(callable, passes or ())):
         raise ArgumentError("function(): max_traces is at least 1, and passes are functions from a Graph to a Graph")
-    if control_flow not in (None, "guard"):
-        raise ArgumentError(f'function(): control_flow is None or "guard", not {control_flow!r}')
+    if control_flow not in (None, "guard", "convert"):
+        raise ArgumentError(f'function(): control_flow is None, "guard" or "convert", not {control_flow!r}')
     return Function(target, **options)

@@ -32,7 +32,7 @@ class Refusals:
         file, line, function = self._source()
         code = linecache.getline(file, line).strip()
         made = x.payload.node.source if isinstance(x, Tracer) else None
-        if self.decide is not None:
+        if self.decide is not None and self.decide.follows:
             raise TraceError(
                 f"{file}:{line} in {function}: `{code}` needs the elements of a value that {self.name} computes inside "
                 "a loop, a branch or a backward pass, where one trace stands for all runs: use cond, while_loop or "
@@ -44,7 +44,7 @@ class Refusals:
             "they exist only when the compiled program runs. A Python `if`, `while`, int(), float() or .item() on a "
             "traced value cannot be recorded: use cond, while_loop or where(condition, a, b), return "
             "the value and decide outside, or pass what decides as a bool argument, which is static. Or let "
-            'function(control_flow="guard") trace each path when it first occurs.'
+            'function(control_flow="guard") trace each path when it first occurs, or "convert" rewrite if and loops.'
         )
 
     def no_text(self, x: TensorBase, spec: str) -> TraceError:

@@ -61,9 +61,9 @@ class Trace(Refusals):
 
     inlines = replays = True
 
-    def __init__(self, name: str, *, deciding: bool = False) -> None:
+    def __init__(self, name: str, *, control_flow: str | None = None) -> None:
         self.name, self.facts = name, Facts()
-        self.decide = Decisions(self) if deciding else None
+        self.decide = None if control_flow is None else Decisions(self, control_flow == "guard")
         self.top: list[Node] = []
         self.nodes = self.top
         self.regions: list[Region] = []

@@ -52,7 +52,7 @@ class Traced:
         start, first = perf_counter(), tape.next_number()
         self.positions = [i for i, x in enumerate(leaves) if is_data(x)]
         self.arrays = [(p, i) for p, i in enumerate(self.positions) if isinstance(leaves[i], np.ndarray)]
-        self.trace = trace = Trace(owner.__name__, deciding=owner.control_flow == "guard")
+        self.trace = trace = Trace(owner.__name__, control_flow=owner.control_flow)
         try:
             with mode.activate_trace(trace):
                 arguments = list(leaves)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 
 from common.dim import same
-from common.errors import CompileError
-from static.graph import Graph, Value
+from common.errors import CompileError, EscapedTracerError
+from static.graph import Graph, Node, Value
 from static.regions import check
 
 
@@ -26,6 +26,8 @@ def verify(graph: Graph, stage: str) -> None:
         last = node.id
         for value in node.values:
             if defined.get(value.key) is not value:
+                if stage == "tracing":
+                    raise _escaped(value, node)
                 raise CompileError(f"after {stage}: {node} uses {value!r}, which is not defined before it")
         for value in node.outputs:
             defined[value.key] = value
@@ -33,6 +35,10 @@ def verify(graph: Graph, stage: str) -> None:
             verify(region, f"{stage}, in {name} of %{node.id}")
         if node.op is not None and node.op.kind == "control":
             check(node, stage)
+    if stage == "tracing":
+        for value in graph.results:
+            if defined.get(value.key) is not value:
+                raise _escaped(value, None)
     for value in (*graph.inputs, *graph.results, *(e.state for e in graph.effects)):
         if defined.get(value.key) is not value:
             raise CompileError(f"after {stage}: the graph's {value!r} is not defined by a node")
@@ -42,3 +48,13 @@ def verify(graph: Graph, stage: str) -> None:
             raise CompileError(f"after {stage}: {effect.value!r} of {new} is written to {effect.state!r} of {old}")
         if not all(same(m, n) for m, n in zip(old.shape, new.shape, strict=True)):
             raise CompileError(f"after {stage}: {effect.value!r} of {new} is written to {effect.state!r} of {old}")
+
+
+def _escaped(value: Value, node: Node | None) -> EscapedTracerError:
+    """The error for a value of a loop or a branch that a list or a variable has carried out of it."""
+    (file, line, _), at = value.node.source, "" if node is None else " at {}:{}".format(*node.source[:2])
+    return EscapedTracerError(
+        f"the {value.node.name} at {file}:{line} is part of a loop or a branch, but is used outside of it{at}: what "
+        "such a function puts into a list or an outer variable stands for every time it runs; return it, carry it, or "
+        "stack it with scan"
+    )

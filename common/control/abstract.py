@@ -109,6 +109,9 @@ class AbstractTrace:
     def note_views(self, *how: Any) -> None:
         """Nothing: there is no memory."""
 
+    def note_module(self, module: Any) -> None:
+        """Nothing: no program relies on it."""
+
     def note_alias(self, *tensors: Any) -> None:
         """Nothing, for the same reason."""
 
