@@ -25,6 +25,7 @@ from common.ops import spaced
 OPERANDS = frozenset(
     [
         "a",
+        "anchor",
         "append",
         "attn_mask",
         "b",
@@ -44,7 +45,9 @@ OPERANDS = frozenset(
         "mat",
         "mat1",
         "mat2",
+        "negative",
         "pos_weight",
+        "positive",
         "prepend",
         "q",
         "query",
@@ -57,10 +60,12 @@ OPERANDS = frozenset(
         "tensor1",
         "tensor2",
         "values",
+        "var",
         "vec",
         "vec1",
         "vec2",
         "weight",
+        "weights",
         "x",
         "x1",
         "x2",
@@ -77,7 +82,7 @@ RENAMED_IN = {
     "heaviside": {"b": "values"}, "lerp": {"b": "end"},
     "scaled_dot_product_attention": {"src": "value"}, "isin": {"x": "elements", "b": "test_elements"},
     "trapezoid": {"src": "y", "x": "x"}, "cumulative_trapezoid": {"src": "y", "x": "x"},
-    "float_power": {"b": "exponent"},
+    "float_power": {"b": "exponent"}, "clamp_min": {"low": "min"}, "clamp_max": {"high": "max"},
 }  # fmt: skip
 
 FUNCTIONS: dict[str, Any] = {
@@ -102,13 +107,14 @@ LEAVES = frozenset(
      "ones_like", "rand", "rand_like", "randint", "randn", "randn_like", "randperm", "zeros", "zeros_like"]
 )  # fmt: skip
 NN_FUNCTIONS = (
-    "batch_norm", "bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "cosine_similarity",
-    "cross_entropy", "dropout", "elu", "embedding", "gelu", "glu", "group_norm", "hardshrink", "hardsigmoid",
-    "hardswish", "hardtanh", "hinge_embedding_loss", "huber_loss", "kl_div", "l1_loss", "layer_norm", "leaky_relu",
-    "linear", "log_softmax", "logsigmoid", "margin_ranking_loss", "mish", "mse_loss", "nll_loss", "normalize",
-    "one_hot", "pad", "prelu", "relu", "relu6", "rms_norm", "scaled_dot_product_attention", "selu", "sigmoid", "silu",
-    "smooth_l1_loss", "soft_margin_loss", "softmax", "softmin", "softplus", "softshrink", "tanh", "tanhshrink",
-    "threshold",
+    "batch_norm", "bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu",
+    "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "dropout", "elu", "embedding",
+    "gaussian_nll_loss", "gelu", "glu", "group_norm", "hardshrink", "hardsigmoid", "hardswish", "hardtanh",
+    "hinge_embedding_loss", "huber_loss", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "linear", "log_softmax",
+    "logsigmoid", "margin_ranking_loss", "mish", "mse_loss", "multilabel_soft_margin_loss", "nll_loss", "normalize",
+    "one_hot", "pad", "pairwise_distance", "poisson_nll_loss", "prelu", "relu", "relu6", "rms_norm",
+    "scaled_dot_product_attention", "selu", "sigmoid", "silu", "smooth_l1_loss", "soft_margin_loss", "softmax",
+    "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "triplet_margin_loss",
 )  # fmt: skip
 TRANSFORMS: dict[str, Any] = {
     "grad": transforms.grad, "value_and_grad": transforms.value_and_grad, "vjp": transforms.vjp, "vmap": vmap.vmap,

@@ -11,14 +11,18 @@ kernel      buffers           result
 ``get``     x, i..., out      out[o, j, c] = x[o, p[j], c]
 ``put``     v, i..., out      out = 0, then out[o, p[j], c] += v[o, j, c]
 ``add``     v, i..., out      out[o, p[j], c] += v[o, j, c]
+``mul``     v, i..., out      out[o, p[j], c] *= v[o, j, c]
+``max``     v, i..., out      out[o, p[j], c] = maximum(out[o, p[j], c], v[o, j, c])
+``min``     v, i..., out      the same with the minimum
 ``set``     v, i..., out      out[o, p[j], c] = v[o, j, c]
 ``clear``   i..., out         out[o, p[j], c] = 0
 ``last``    i..., out         out[j] = whether no later place equals the j-th
 ==========  ================  ========================================================================
 
-Writes happen one after the other in ascending C order of (o, j): additions to one place are added in that order to
-what it holds, and of several values set at one place the last stays. ``single = 1`` takes one element v[0] for all of
-v. ``last`` has `scratch_bytes` of scratch behind its buffers. Kernels that only move elements keep NaN payloads.
+Writes happen one after the other in ascending C order of (o, j): additions to one place, and products, are made in that
+order with what it holds, and of several values set at one place the last stays. ``single = 1`` takes one element v[0]
+for all of v. ``last`` has `scratch_bytes` of scratch behind its buffers. Kernels that only move elements keep NaN
+payloads.
 """
 
 from __future__ import annotations
@@ -109,9 +113,16 @@ _STATEMENTS = {
     "get": "out[{q}] = x[{p}]",
     "put": "out[{p}] = {sum}",
     "add": "out[{p}] = {sum}",
-    "set": "out[{p}] = x[0 if single != 0 else {q}]",
+    "mul": "out[{p}] = {product}",
+    "max": "out[{p}] = maximum(out[{p}], {value})",
+    "min": "out[{p}] = minimum(out[{p}], {value})",
+    "set": "out[{p}] = {value}",
     "clear": "out[{p}] = {zero}",
 }
+
+
+COMPUTING = frozenset(("put", "add", "mul", "max", "min"))
+"""Operations that compute with elements; the others move them."""
 
 
 def source(operation: str, dtype: Any, index_dtypes: Sequence[Any]) -> str:
@@ -123,8 +134,8 @@ def source(operation: str, dtype: Any, index_dtypes: Sequence[Any]) -> str:
     index_dtypes : one per index operand.
     """
     k = len(index_dtypes)
-    adds, reads = operation in ("put", "add"), operation in ("get", "put", "add", "set")
-    kind = str(np.dtype(dtype)).replace("bool", "bool_") if adds else bits_of(dtype)
+    reads = operation not in ("clear", "last")
+    kind = str(np.dtype(dtype)).replace("bool", "bool_") if operation in COMPUTING else bits_of(dtype)
     lines = [f"def {operation}{k}(bufs, args):"]
     lines += [f"    x = buffer(bufs, 0, {kind})"] if reads else []
     lines += [f"    i{d} = buffer(bufs, {d + reads}, {np.dtype(t)})" for d, t in enumerate(index_dtypes)]
@@ -179,15 +190,18 @@ def _place(k: int) -> str:
 
 def _move(operation: str, k: int, dtype: Any, kind: str) -> list[str]:
     """Loops in which element q of (outer, count, inner) meets element p of (outer, extent, inner)."""
-    total = "out[{p}] + x[0 if single != 0 else {q}]"
+    total, product = "out[{p}] + {value}", "out[{p}] * {value}"
     if np.dtype(dtype).kind == "b":
-        total = total.replace("+ x", "| x")
+        total, product = total.replace("+", "|"), product.replace("*", "&")
     elif np.dtype(dtype).kind != "f":
-        total = f"to_{kind}({total})"
+        total, product = f"to_{kind}({total})", f"to_{kind}({product})"
+    words = {"sum": total, "product": product, "zero": f"{kind}(0)", "value": "x[0 if single != 0 else {q}]"}
 
     def statement(p: str, q: str) -> str:
-        text = _STATEMENTS[operation].replace("{sum}", total).replace("{zero}", f"{kind}(0)")
-        return text.replace("{p}", p).replace("{q}", q)
+        text = _STATEMENTS[operation]
+        for name, meaning in (*words.items(), ("p", p), ("q", q)):
+            text = text.replace(f"{{{name}}}", meaning)
+        return text
 
     one = [statement(f"o * extent + {_place(k)}", "o * count + row * last + j")]
     slices = [

@@ -99,7 +99,18 @@ def clamp(x: Any, min: float | None = None, max: float | None = None) -> Any:
     return clamp_max(x, max) if min is None else clamp_both(x, min, max)
 
 
+def clip(x: Any, min: float | None = None, max: float | None = None) -> Any:
+    """Another name of `clamp`.
+
+    Parameters
+    ----------
+    x, min, max : see `clamp`.
+    """
+    return clamp(x, min, max)
+
+
 __all__ = [
-    "clamp", "eq", "ge", "gt", "isnan", "le", "logical_and", "logical_not", "logical_or", "logical_xor", "lt",
+    "clamp", "clamp_max", "clamp_min", "clip",
+    "eq", "ge", "gt", "isnan", "le", "logical_and", "logical_not", "logical_or", "logical_xor", "lt",
     "maximum", "minimum", "ne", "relu",
 ]  # fmt: skip

@@ -1,45 +1,25 @@
-"""Differences and integrals along a dimension; medians and quantiles; membership."""
+"""Differences and integrals along a dimension; membership."""
 
 from __future__ import annotations
 
 import builtins
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from common.aliases import accept_numpy_names
 from common.arguments import integer
-from common.create import lift
 from common.dtypes import float64
 from common.errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
 from common.ops.arithmetic import pow
 from common.ops.bitwise import bitwise_xor
-from common.ops.compare import eq, isnan, where
-from common.ops.extremes import argmax
-from common.ops.index import gather_, index_select
+from common.ops.compare import eq
 from common.ops.linalg import dot
 from common.ops.pad import cat
-from common.ops.parts import narrow, select
+from common.ops.parts import narrow
 from common.ops.reduce import normalize_dim, sum_
-from common.ops.rounding import ceil, floor, round
 from common.ops.scans import cumsum
-from common.ops.sorting import sort
 from common.ops.truth import any
 from common.ops.values import of_dtype
-from common.ops.view import permute, reshape, transpose, unsqueeze
-from common.spec import numel
-
-
-class Median(NamedTuple):
-    """What `median` over a dimension returns.
-
-    Attributes
-    ----------
-    values, indices : the medians, and where they stood.
-    """
-
-    values: Any
-    indices: Any
+from common.ops.view import reshape, unsqueeze
 
 
 def _axis(x: Any, dim: Any, name: str) -> int:
@@ -165,131 +145,6 @@ def cumulative_trapezoid(src: Any, x: Any = None, *, dx: Any = None, dim: int = 
     return cumsum(areas, axis)
 
 
-def _last_of(rows: Any) -> Any:
-    return narrow(rows, rows.ndim - 1, rows.shape[-1] - 1, 1)
-
-
-def _rows(x: Any, dim: Any, name: str) -> tuple[Any, int]:
-    """The dimension as the last one, all elements without one; nothing to choose from is refused."""
-    if dim is None:
-        x, dim = reshape(x, (numel(x.shape),)), 0
-    elif x.ndim == 0:
-        normalize_dim(dim, 0, name)
-        x, dim = reshape(x, (1,)), 0
-    axis = normalize_dim(dim, x.ndim, name)
-    if x.shape[axis] == 0:
-        raise ShapeError(f"{name}(): Expected reduction dim {axis} to have non-zero size.")
-    return transpose(x, axis, x.ndim - 1), axis
-
-
-@accept_numpy_names
-def median(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    """The median: of an even number of elements the lower one; nan if there is one.
-
-    Parameters
-    ----------
-    x : (...)
-    dim : the dimension; all elements by default.
-    keepdim : leave the dimension with size 1.
-
-    Returns
-    -------
-    tensor, or values and indices over a dimension; gradients go to the elements they came from.
-
-    Raises
-    ------
-    ShapeError : no elements.
-    IndexRangeError : a dimension that does not exist.
-
-    Examples
-    --------
-    >>> import dynamic as tw
-    >>> tw.median(tw.tensor([3.0, 1.0, 4.0, 2.0]))
-    tensor(2.)
-    """
-    rows, axis = _rows(x, dim, "median")
-    ordered, order = sort(rows, -1)
-    index = narrow(order, rows.ndim - 1, (rows.shape[-1] - 1) // 2, 1)
-    if x.dtype.kind == "f":
-        index = where(isnan(_last_of(ordered)), argmax(rows, -1, keepdim=True), index)
-    values = gather_(rows, index, dim=rows.ndim - 1)
-    if dim is None:
-        return reshape(values, ())
-    if x.ndim == 0:
-        return Median(reshape(values, ()), reshape(index, ()))
-    if keepdim:
-        return Median(transpose(values, axis, rows.ndim - 1), transpose(index, axis, rows.ndim - 1))
-    last = rows.ndim - 1
-    values, index = (transpose(t, axis, last) for t in (values, index))
-    return Median(select(values, axis, 0), select(index, axis, 0))
-
-
-_INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
-
-
-@accept_numpy_names
-def quantile(x: Any, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear") -> Any:
-    """Quantiles: element q (n - 1) of the sorted ones, between two of them by interpolation; nan if there is one.
-
-    Parameters
-    ----------
-    x : (...), floating point.
-    q : a number from 0 to 1; or (m,) of the dtype of `x`, which becomes the first dimension of the result.
-    dim : the dimension; all elements by default.
-    keepdim : leave the dimension with size 1.
-    interpolation : "linear", "lower", "higher", "midpoint" or "nearest".
-
-    Raises
-    ------
-    DTypeError : `x` is not floating point, or `q` has another dtype.
-    ArgumentError : q outside [0, 1], or another interpolation.
-    ShapeError : no elements, or `q` has more than one dimension.
-    IndexRangeError : a dimension that does not exist.
-
-    Examples
-    --------
-    >>> import dynamic as tw
-    >>> tw.quantile(tw.tensor([0.0, 1.0, 2.0, 3.0]), 0.4)
-    tensor(1.2000)
-    """
-    if x.dtype.kind != "f":
-        raise DTypeError(f"quantile() input tensor must be either float or double dtype, got {x.dtype}")
-    if interpolation not in _INTERPOLATIONS:
-        raise ArgumentError(f"quantile() interpolation must be one of {_INTERPOLATIONS}, but got {interpolation!r}")
-    if isinstance(q, (int, float)):
-        if not 0 <= q <= 1:
-            raise ArgumentError(f"quantile() q must be in the range [0, 1] but got {q}")
-        q = lift(np.asarray(q, x.dtype))
-    if q.ndim == 0:
-        q = of_dtype(q, x.dtype)
-    if q.ndim > 1:
-        raise ShapeError(f"quantile() q must be a scalar or 1D tensor, got {q.ndim} dimensions")
-    if q.dtype != x.dtype:
-        raise DTypeError(f"quantile() q tensor must be same dtype as the input tensor, got {q.dtype} and {x.dtype}")
-    if numel(x.shape) == 0:
-        raise ShapeError("quantile() input tensor must be non-empty")
-    rows, axis = _rows(x, dim, "quantile")
-    ordered = sort(rows, -1)[0]
-    places = reshape(q, (-1,)) * (rows.shape[-1] - 1)
-    lower, upper = (of_dtype(f(places), "int64") for f in (floor, ceil))
-    if interpolation == "nearest":
-        lower = upper = of_dtype(round(places), "int64")
-    elif interpolation in ("lower", "higher"):
-        lower = upper = lower if interpolation == "lower" else upper
-    share = 0.5 if interpolation == "midpoint" else places - floor(places)
-    low, high = (index_select(ordered, rows.ndim - 1, i) for i in (lower, upper))
-    found = low if lower is upper else where(eq(lower, upper), low, low + (high - low) * share)
-    found = where(isnan(_last_of(ordered)), _last_of(ordered), found)
-    # (..., m) with the reduced dimension's place taken by m, which then leads
-    found = transpose(unsqueeze(found, rows.ndim - 1), axis, rows.ndim - 1)
-    found = permute(found, (rows.ndim, *range(rows.ndim)))
-    if dim is None or x.ndim == 0:
-        shape: tuple[Any, ...] = (1,) * x.ndim if keepdim else ()
-    else:
-        shape = (*x.shape[:axis], *((1,) if keepdim else ()), *x.shape[axis + 1 :])
-    return reshape(found, shape if q.ndim == 0 else (found.shape[0], *shape))
-
-
 def isin(x: Any, b: Any, *, assume_unique: bool = False, invert: bool = False) -> Any:
     """Whether elements are among others.
 
@@ -336,5 +191,5 @@ def vdot(a: Any, b: Any) -> Any:
 
 
 __all__ = [
-    "cumulative_trapezoid", "diff", "float_power", "isin", "median", "quantile", "trapezoid", "vdot",
+    "cumulative_trapezoid", "diff", "float_power", "isin", "trapezoid", "vdot",
 ]  # fmt: skip

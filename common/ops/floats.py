@@ -14,7 +14,7 @@ from common.op import Op
 from common.ops._define import elementwise
 from common.ops.arithmetic import zeros_like
 from common.ops.cast import clone
-from common.ops.compare import eq, ge, isnan, le, logical_and, logical_not, logical_or, where
+from common.ops.compare import eq, ge, isnan, le, logical_and, logical_not, logical_or, ne, where
 
 isfinite = elementwise("isfinite", basic.isfinite, doc="Whether x is neither infinite nor nan.", result="bool")
 isinf = elementwise("isinf", basic.isinf, doc="Whether x is infinite.", result="bool")
@@ -144,6 +144,31 @@ def allclose(a: Any, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan
     return not bool(sum(logical_not(isclose(a, b, rtol, atol, equal_nan))).item())
 
 
+def equal(a: Any, b: Any) -> bool:
+    """Whether two tensors have the same shape and equal elements; nan equals nothing.
+
+    Parameters
+    ----------
+    a, b : (...)
+
+    Raises
+    ------
+    TraceError : inside a traced function, where no element is known.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.equal(tw.tensor([1, 2]), tw.tensor([1, 2])), tw.equal(tw.tensor([1, 2]), tw.tensor([1]))
+    (True, False)
+    """
+    from common.ops.reduce import sum
+
+    if tuple(a.shape) != tuple(b.shape):
+        return False
+    return not bool(sum(ne(a, b)).item())
+
+
 __all__ = [
-    "allclose", "copysign", "fmax", "fmin", "heaviside", "isclose", "isfinite", "isinf", "nan_to_num", "signbit",
+    "allclose", "copysign", "equal", "fmax", "fmin", "heaviside", "isclose", "isfinite", "isinf", "nan_to_num",
+    "signbit",
 ]  # fmt: skip

@@ -10,6 +10,7 @@ from common.kernels import elementary as e
 from common.native.primitives import absolute, constant, select
 from common.ops._define import elementwise
 from common.ops.activations import leaky_scaled
+from common.ops.arithmetic import abs
 from common.ops.compare import gt, le, logical_and, lt, where
 from common.ops.normalize import softmax
 from common.ops.parts import narrow
@@ -87,6 +88,16 @@ def tanhshrink(x: Any) -> Any:
     x : (...); ints become float32.
     """
     return x - tanh(x)
+
+
+def softsign(x: Any) -> Any:
+    """x / (1 + |x|).
+
+    Parameters
+    ----------
+    x : (...); ints become float32.
+    """
+    return x / (1 + abs(x))
 
 
 def threshold(x: Any, threshold: float, value: float) -> Any:
@@ -177,5 +188,6 @@ def softmin(x: Any, dim: int, *, dtype: Any = None) -> Any:
 
 
 __all__ = [
-    "glu", "hardshrink", "hardsigmoid", "hardswish", "prelu", "softmin", "softshrink", "tanhshrink", "threshold",
+    "glu", "hardshrink", "hardsigmoid", "hardswish", "prelu", "softmin", "softshrink", "softsign", "tanhshrink",
+    "threshold",
 ]  # fmt: skip

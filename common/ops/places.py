@@ -17,11 +17,14 @@ from typing import Any
 import numpy as np
 
 from common.dim import same_shape
+from common.dtypes import bool_
 from common.errors import DTypeError, ShapeError
 from common.op import NativeCall, Op
 from common.ops._define import kernel
 from common.ops._samples import away_from_zero
-from common.ops.compare import where
+from common.ops.arithmetic import zeros_like
+from common.ops.cast import to
+from common.ops.compare import eq, ne, where
 from common.ops.view import expand, reshape
 from common.shapes import broadcast_shapes
 from common.spec import Spec
@@ -46,6 +49,11 @@ def index_add(x: Any, v: Any, indices: Sequence[Any], dim: int, wrap: bool = Tru
     return _op("index_add", indices)(x, v, *_few(indices), dim=dim, wrap=wrap)
 
 
+def index_mul(x: Any, v: Any, indices: Sequence[Any], dim: int, wrap: bool = True) -> Any:
+    """x multiplied by v, 0-d or (outer..., B..., inner...), at the indices, one element after the other."""
+    return _op("index_mul", indices)(x, v, *_few(indices), dim=dim, wrap=wrap)
+
+
 def index_set(x: Any, v: Any, indices: Sequence[Any], dim: int, wrap: bool = True) -> Any:
     """x with v, 0-d or (outer..., B..., inner...), at the indices; of several at one place the last stays."""
     return _op("index_set", indices)(x, v, *_few(indices), dim=dim, wrap=wrap)
@@ -64,6 +72,25 @@ def set_rule(g: Any, extents: tuple[Any, ...], indices: Sequence[Any], dim: int,
     return where(stays, index_get(g, indices, dim, wrap), 0)
 
 
+def factor_rule(g: Any, x: Any, v: Any, indices: Sequence[Any], dim: int, wrap: bool) -> Any:
+    """The gradient of v in `index_mul`: the product of all others at its place.
+
+    Where no factor is 0 that is the product of all over this one; the only 0 gets that of all others, several get 0.
+    """
+    zero = eq(v, 0)
+    ones = to(zero, dtype=x.dtype, x_dtype=zero.dtype)
+    others = index_get(g * index_mul(x, where(zero, 1, v), indices, dim, wrap), indices, dim, wrap)
+    zeros = index_get(index_add(zeros_like(x), ones, indices, dim, wrap), indices, dim, wrap)
+    return where(eq(zeros, ones), where(zero, others, others / where(zero, 1, v)), 0)
+
+
+def ties(g: Any, y: Any, x: Any, v: Any, indices: Sequence[Any], dim: int, wrap: bool) -> tuple[Any, Any]:
+    """The gradients of x and v in `index_max` and `index_min`: shared evenly by the elements equal to the extreme."""
+    own, given = (to(t, dtype=y.dtype, x_dtype=bool_) for t in (eq(x, y), eq(v, index_get(y, indices, dim, wrap))))
+    share = g / index_add(own, given, indices, dim, wrap)
+    return where(ne(own, 0), share, 0), where(ne(given, 0), index_get(share, indices, dim, wrap), 0)
+
+
 def _op(name: str, indices: Sequence[Any]) -> Op:
     return family(len(indices))[name]
 
@@ -78,6 +105,10 @@ def _few(indices: Sequence[Any]) -> Sequence[Any]:
 # ------------------------------------------------------------------ the records
 
 
+_OPERANDS = {"get": 1, "put": 1, "add": 2, "mul": 2, "max": 2, "min": 2, "set": 2, "clear": 1, "last": 0}
+"""How many operands stand before the indices."""
+
+
 def _native(operation: str) -> Callable[..., list[NativeCall]]:
     """The calls of a kernel of `common.kernels.places`; what is written to starts as a copy of x."""
 
@@ -85,14 +116,14 @@ def _native(operation: str) -> Callable[..., list[NativeCall]]:
         from common.kernels import copying, places
 
         dim, wrap, (out,) = attrs["dim"], attrs["wrap"], outs
-        first = {"get": 1, "put": 1, "add": 2, "set": 2, "clear": 1, "last": 0}[operation]
+        first = _OPERANDS[operation]
         indices = specs[first:]
         k = len(indices)
         extents = attrs["extents"] if operation in ("put", "last") else specs[0].shape[dim : dim + k]
         shape = (*extents,) if operation == "last" else (specs[0] if operation == "get" else out).shape
         start = 0 if operation == "last" else dim
         single = first == 2 and not specs[1].shape
-        copies = operation in ("add", "set", "clear")
+        copies = first == 2 or operation == "clear"
         calls = []
         if copies:
             calls.append(copying.copy(out.dtype, copying.copy_args(out.shape), (0, len(specs))))
@@ -171,18 +202,17 @@ def _oracle_put(v: np.ndarray, *indices: np.ndarray, extents: Any, dim: int, wra
     return _oracle_add(zeros, v, *indices, dim=dim, wrap=wrap)
 
 
-def _oracle_add(x: np.ndarray, v: np.ndarray, *indices: np.ndarray, dim: int, wrap: bool) -> np.ndarray:
-    out = x.copy()
-    for place, source in _each(dim, indices):
-        out[place] += v[source] if v.ndim else v
-    return out
+def _oracle_write(combine: Callable[[Any, Any], Any]) -> Callable[..., np.ndarray]:
+    def oracle(x: np.ndarray, v: np.ndarray, *indices: np.ndarray, dim: int, wrap: bool) -> np.ndarray:
+        out = x.copy()
+        for place, source in _each(dim, indices):
+            out[place] = combine(out[place], v[source] if v.ndim else v)
+        return out
+
+    return oracle
 
 
-def _oracle_set(x: np.ndarray, v: np.ndarray, *indices: np.ndarray, dim: int, wrap: bool) -> np.ndarray:
-    out = x.copy()
-    for place, source in _each(dim, indices):
-        out[place] = v[source] if v.ndim else v
-    return out
+_oracle_add = _oracle_write(np.add)
 
 
 def _oracle_clear(x: np.ndarray, *indices: np.ndarray, dim: int, wrap: bool) -> np.ndarray:
@@ -221,9 +251,9 @@ def _samples(k: int, operation: str) -> Any:
             attrs: dict[str, Any] = {"dim": len(outer), "wrap": True}
             if operation in ("put", "last"):
                 attrs["extents"] = extents
-            operands = {"get": [x], "put": [v], "add": [x, v], "set": [x, v], "clear": [x], "last": []}[operation]
+            operands = [v] if operation == "put" else [x, v][: _OPERANDS[operation]]
             out.append(((*operands, *indices), attrs))
-            if operation in ("add", "set"):
+            if _OPERANDS[operation] == 2:
                 out.append(((x, away_from_zero(rng, (), dtype), *indices), attrs))
         return out
 
@@ -236,7 +266,8 @@ def family(k: int) -> dict[str, Op]:
     names = tuple(f"i{d}" for d in range(k))
     listed = ", ".join(names)
     scope = {
-        "get": index_get, "put": index_put_zeros, "clear": index_clear, "set_rule": set_rule,
+        "get": index_get, "put": index_put_zeros, "clear": index_clear, "set_rule": set_rule, "times": index_mul,
+        "factor_rule": factor_rule, "ties": ties,
         "extents": lambda shape, dim: tuple(shape[dim : dim + k]),
     }  # fmt: skip
 
@@ -250,6 +281,7 @@ def family(k: int) -> dict[str, Op]:
                       node_name=node, samples=_samples(k, operation))  # fmt: skip
 
     at = f"({listed},)"
+    extreme_rules = tuple(rule("g, y, x, v", f"ties(g, y, x, v, {at}, dim, wrap)[{i}]") for i in range(2))
     whole = ("extents", "dim", "wrap")
     return {
         "index_get": make(
@@ -267,10 +299,24 @@ def family(k: int) -> dict[str, Op]:
             "x with v added at indices, one element after the other in C order.", "IndexPut",
         ),
         "index_set": make(
-            "index_set", ("x", "v"), _spec_write, _oracle_set,
+            "index_set", ("x", "v"), _spec_write, _oracle_write(lambda _, v: v),
             (rule("g", f"clear(g, {at}, dim, wrap)"),
              rule("g, x_shape", f"set_rule(g, extents(x_shape, dim), {at}, dim, wrap)")),
             "x with v at indices; of several at one place the last in C order stays, and has the gradient.", "IndexPut",
+        ),
+        "index_mul": make(
+            "index_mul", ("x", "v"), _spec_write, _oracle_write(np.multiply),
+            (rule("g, x, v", f"times(g, v, {at}, dim, wrap)"),
+             rule("g, x, v", f"factor_rule(g, x, v, {at}, dim, wrap)")),
+            "x multiplied by v at indices, one element after the other in C order.", "IndexReduce",
+        ),
+        "index_max": make(
+            "index_max", ("x", "v"), _spec_write, _oracle_write(np.maximum), extreme_rules,
+            "The maximum of x and the v at its indices. Ties share the gradient evenly.", "IndexReduce",
+        ),
+        "index_min": make(
+            "index_min", ("x", "v"), _spec_write, _oracle_write(np.minimum), extreme_rules,
+            "The minimum of x and the v at its indices. Ties share the gradient evenly.", "IndexReduce",
         ),
         "index_clear": make(
             "index_clear", ("x",), _spec_clear, _oracle_clear, (rule("g", f"clear(g, {at}, dim, wrap)"),),

@@ -287,28 +287,42 @@ def put_scattered(x: Any, dim: int, index: Any, src: Any, value: Any) -> Put:
     if (src is None) is (value is None):
         raise ArgumentError("scatter(): exactly one of 'src' and 'value' must be given")
     axis = normalize_dim(dim, x.ndim, "scatter")
-    if x.ndim != index.ndim:
-        raise ShapeError("scatter(): Index tensor must have the same number of dimensions as self tensor")
-    number = value is not None or not hasattr(src, "ndim")
-    for d, n in enumerate(index.shape):
-        if d != axis and not same(n, x.shape[d]) and n > x.shape[d]:
-            raise ShapeError(
-                f"scatter(): expected index {list(index.shape)} to be no larger than self {list(x.shape)} apart from "
-                f"dimension {axis}"
-            )
-    if number:
+    if value is not None or not hasattr(src, "ndim"):
+        check_scattered("scatter", x, axis, index)
         v = number_like(src if value is None else value, x, "scatter")
     else:
         same_dtype("scatter", x, src)
-        if x.ndim != src.ndim or any(not same(m, n) and m > n for m, n in zip(index.shape, src.shape, strict=True)):
+        v = check_scattered("scatter", x, axis, index, src)
+    return Put(family(x.ndim)["index_set"], (v, *all_indices(x, axis, index)), 0, False)
+
+
+def check_scattered(op: str, x: Any, axis: int, index: Any, src: Any = None) -> Any:
+    """The part of `src` that belongs to `index`, which selects along one dimension of x.
+
+    Raises
+    ------
+    ShapeError : the ranks differ, or `index` is larger than `x` or `src`.
+    """
+    if x.ndim != index.ndim:
+        raise ShapeError(f"{op}(): Index tensor must have the same number of dimensions as self tensor")
+    for d, n in enumerate(index.shape):
+        if d != axis and not same(n, x.shape[d]) and n > x.shape[d]:
             raise ShapeError(
-                f"scatter(): expected index {list(index.shape)} to be no larger than src {list(src.shape)}"
+                f"{op}(): expected index {list(index.shape)} to be no larger than self {list(x.shape)} apart from "
+                f"dimension {axis}"
             )
-        v = src
-        for d, n in enumerate(index.shape):
-            v = v if same(n, v.shape[d]) else narrow(v, d, 0, n)
-    indices = [index if d == axis else along(index.shape[d], x.ndim - 1 - d) for d in range(x.ndim)]
-    return Put(family(x.ndim)["index_set"], (v, *indices), 0, False)
+    if src is None:
+        return None
+    if x.ndim != src.ndim or any(not same(m, n) and m > n for m, n in zip(index.shape, src.shape, strict=True)):
+        raise ShapeError(f"{op}(): expected index {list(index.shape)} to be no larger than src {list(src.shape)}")
+    for d, n in enumerate(index.shape):
+        src = src if same(n, src.shape[d]) else narrow(src, d, 0, n)
+    return src
+
+
+def all_indices(x: Any, axis: int, index: Any) -> list[Any]:
+    """Indices of all dimensions: one along the axis, the others count."""
+    return [index if d == axis else along(index.shape[d], x.ndim - 1 - d) for d in range(x.ndim)]
 
 
 __all__ = [

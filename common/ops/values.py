@@ -24,6 +24,11 @@ def of_dtype(v: Any, dtype: Any) -> Any:
     return v if v.dtype == dtype else to(v, dtype=np.dtype(dtype), x_dtype=v.dtype)
 
 
+def without_history(x: Any) -> Any:
+    """`x` as data of which nothing is differentiated."""
+    return x.detach() if hasattr(x, "detach") else x
+
+
 def as_value(value: Any, dtype: np.dtype) -> Any:
     """A value as a tensor of a dtype; a number as a constant of the program.
 

@@ -64,6 +64,13 @@ CHOICES: dict[str, list[Any]] = {
     "scale": [None, 0.5],
     "dx": [1, 0.5],
     "dims": [],
+    "minlength": [0, 2, 10, -1],
+    "bins": [1, 3, 10, 0],
+    "reduce": ["sum", "prod", "mean", "amax", "amin", "median"],
+    "swap": [False, True],
+    "full": [False, True],
+    "log_input": [True, False],
+    "include_self": [True, False],
 }
 
 
@@ -112,28 +119,10 @@ class Arguments(Operands):
     def start_shape(self) -> tuple[int, ...]:
         """The first operand's shape: of two or three dimensions mostly for matrices."""
         wanted = {
-            "mm": 2,
-            "addmm": 2,
-            "mv": 2,
-            "bmm": 3,
-            "baddbmm": 3,
-            "trace": 2,
-            "linear": 2,
-            "dot": 1,
-            "outer": 1,
-            "addr": 2,
-            "addmv": 1,
-            "matrix_power": 2,
-            "fliplr": 2,
-            "bilinear": 2,
-            "tril": 2,
-            "triu": 2,
-            "nll_loss": 2,
-            "cross_entropy": 2,
-            "cross": 2,
-            "multi_dot": 2,
-            "chain_matmul": 2,
-        }.get(self.name)
+            "mm": 2, "addmm": 2, "mv": 2, "bmm": 3, "baddbmm": 3, "trace": 2, "linear": 2, "dot": 1,
+            "outer": 1, "addr": 2, "addmv": 1, "matrix_power": 2, "fliplr": 2, "bilinear": 2, "tril": 2,
+            "triu": 2, "nll_loss": 2, "cross_entropy": 2, "cross": 2, "multi_dot": 2, "chain_matmul": 2,
+        }.get(self.name)  # fmt: skip
         size = shape(self.rng)
         if wanted and self.rng.random() < 0.85:
             size = tuple(int(n) for n in self.rng.choice([0, 1, 2, 3, 3, 4], wanted))
@@ -208,7 +197,16 @@ class Arguments(Operands):
             return (5, 3)
         if name == "boundaries":
             return (n,)
-        if f in ("gather", "scatter", "scatter_add", "take_along_dim", "cross", "dot", "cosine_similarity"):
+        if f in (
+            "gather",
+            "scatter",
+            "scatter_add",
+            "scatter_reduce",
+            "take_along_dim",
+            "cross",
+            "dot",
+            "cosine_similarity",
+        ):
             return b if rng.random() < 0.7 else tuple(max(k - 1, 0) for k in b)
         return b if rng.random() < 0.6 else self.fitting()
 
@@ -318,7 +316,7 @@ class Arguments(Operands):
             return self.dims()
         if name == "axis0" or name == "axis1" or name.startswith("dim") or name in ("start_dim", "end_dim"):
             return self.dim()
-        if (name in ("min", "max") and rng.random() < 0.7) or (
+        if (name in ("min", "max") and (rng.random() < 0.7 or f == "histc")) or (
             name
             in (
                 "fill_value",

@@ -1,0 +1,100 @@
+"""scatter_reduce: what several elements make of each place that they are sent to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from common.dtypes import int64
+from common.errors import ArgumentError, DTypeError
+from common.ops.arithmetic import zeros_like
+from common.ops.compare import clamp_min
+from common.ops.division import floor_divide
+from common.ops.index import require_index, row, scatter_add
+from common.ops.places import family
+from common.ops.put import all_indices, check_scattered
+from common.ops.reduce import normalize_dim
+from common.ops.values import number_like, of_dtype, same_dtype, without_history
+from common.ops.view import reshape
+
+_REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
+
+
+def scatter_reduce(x: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Any:
+    """`x` with elements of `src` combined into it at `index` along `dim`: ``x[index[i][j]][j] += src[i][j]`` for dim 0
+    and "sum".
+
+    Elements meet one after the other in C order of `index`, after that of `x`. A mean is the sum divided by how many
+    there are; of integers rounded down.
+
+    Parameters
+    ----------
+    x : (...)
+    dim : the dimension that `index` selects from.
+    index : (...) int64 or int32, of the rank of `x`; in other dimensions not larger.
+    src : (...), not smaller than `index`, of the dtype of `x`.
+    reduce : "sum", "prod", "mean", "amax" or "amin".
+    include_self : whether the elements of `x` take part; those that nothing is sent to stay in any case.
+
+    Returns
+    -------
+    tensor : like `x`. Extremes that tie share the gradient evenly.
+
+    Raises
+    ------
+    IndexRangeError : an index outside the dimension; negative indices are outside.
+    DTypeError : `index` is not int64 or int32, src has another dtype than x, or x is a bool.
+    ShapeError : the ranks differ, or `index` is larger than `x` or `src`.
+    ArgumentError : another `reduce`.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> index, src = tw.tensor([0, 0, 1]), tw.tensor([2.0, 3.0, 4.0])
+    >>> tw.scatter_reduce(tw.ones(3), 0, index, src, "prod")
+    tensor([6., 4., 1.])
+    >>> tw.scatter_reduce(tw.ones(3), 0, index, src, "mean", include_self=False)
+    tensor([2.5000, 4.0000, 1.0000])
+    """
+    if reduce not in _REDUCTIONS:
+        raise ArgumentError(f"scatter_reduce(): reduce argument must be one of {_REDUCTIONS}, got {reduce!r}")
+    require_index("scatter_reduce", index)
+    if x.dtype.kind == "b":
+        raise DTypeError("scatter_reduce(): not implemented for bool; convert with .to(uint8)")
+    if x.ndim == 0:
+        return reshape(scatter_reduce(row(x), dim, row(index), row(src), reduce, include_self=include_self), ())
+    axis = normalize_dim(dim, x.ndim, "scatter_reduce")
+    same_dtype("scatter_reduce", x, src)
+    src = check_scattered("scatter_reduce", x, axis, index, src)
+    ops, indices = family(x.ndim), all_indices(x, axis, index)
+
+    def write(name: str, *operands: Any) -> Any:
+        return ops[f"index_{name}"](*operands, *indices, dim=0, wrap=False)
+
+    if not include_self:
+        x = write("set", x, number_like(_start(reduce, x.dtype), x, "scatter_reduce"))
+    if reduce in ("prod", "amax", "amin"):
+        return write({"prod": "mul", "amax": "max", "amin": "min"}[reduce], x, src)
+    total = scatter_add(x, axis, index, src)
+    if reduce == "sum":
+        return total
+    counts = zeros_like(of_dtype(without_history(x), int64))
+    counts = write("add", counts, number_like(1, counts, "scatter_reduce"))
+    counts = counts + 1 if include_self else clamp_min(counts, 1)
+    return total / of_dtype(counts, x.dtype) if x.dtype.kind == "f" else floor_divide(total, of_dtype(counts, x.dtype))
+
+
+def _start(reduce: str, dtype: np.dtype[Any]) -> Any:
+    """What changes nothing that it is combined with."""
+    if reduce in ("sum", "mean"):
+        return 0
+    if reduce == "prod":
+        return 1
+    if dtype.kind == "f":
+        return float("-inf" if reduce == "amax" else "inf")
+    info = np.iinfo(dtype)
+    return int(info.min if reduce == "amax" else info.max)
+
+
+__all__ = ["scatter_reduce"]
