@@ -1,4 +1,4 @@
-"""``python3 -m benchmarks cache``: what the disk cache of machine code holds, and its removal."""
+"""``python3 -m benchmarks cache``: what the disk cache of machine code and programs holds, and its removal."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ def main(arguments: list[str]) -> int:
     """Print where the cache is and what it holds; with ``--clear`` empty it. Returns the exit code."""
     parser = argparse.ArgumentParser(
         prog="python3 -m benchmarks cache",
-        description="Show the disk cache of machine code. TWINGRAD_CACHE=FOLDER places it elsewhere.",
+        description="Show the disk cache of machine code and programs. TWINGRAD_CACHE=FOLDER places it elsewhere.",
     )
     parser.add_argument("--clear", action="store_true", help="remove all entries; they are compiled again when needed")
     options = parser.parse_args(arguments)
     held = cache.clear() if options.clear else cache.usage()
     did = "removed" if options.clear else f"of at most {cache.LIMIT_BYTES / 2**20:.0f} MiB"
-    print(f"{cache.directory()}: {held.entries} kernels, {held.nbytes / 2**20:.1f} MiB {did}")
+    print(f"{cache.directory()}: {held.entries} entries, {held.nbytes / 2**20:.1f} MiB {did}")
     return 0

@@ -8,6 +8,7 @@ numbers). Inside a tier dtypes promote as usual; a lower tier changes the result
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -80,6 +81,13 @@ def compute_dtypes(op: Op, specs: Sequence[Spec]) -> tuple[np.dtype, np.dtype, b
     ------
     DTypeError : the op is not defined for the dtype.
     """
+    return _compute_dtypes(op, tuple([(spec.dtype, bool(spec.shape), spec.weak) for spec in specs]))
+
+
+@lru_cache(maxsize=8192)
+def _compute_dtypes(op: Op, kinds: tuple[tuple[np.dtype, bool, bool], ...]) -> tuple[np.dtype, np.dtype, bool]:
+    """The same, of what it depends on: per operand dtype, whether it has dimensions, and weakness."""
+    specs = [Spec((2,) * dimensions, dtype, weak) for dtype, dimensions, weak in kinds]
     dtype, weak = result_dtype(spec for name, spec in zip(op.inputs, specs) if name != "condition")
     if dtype.kind in op.refuses:
         raise DTypeError(f"{op.name}(): not implemented for {dtype.name}")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from bisect import bisect_right
+from functools import lru_cache
 from pathlib import Path
 from types import CodeType
 
@@ -42,7 +44,14 @@ def locate(code: CodeType | None, lasti: int) -> tuple[str, int, str]:
     """File, line and function of a code object's instruction."""
     if code is None:
         return ("<unknown>", 0, "<unknown>")
-    for start, end, line in code.co_lines():
-        if start <= lasti < end and line is not None:
-            return (code.co_filename, line, code.co_name)
-    return (code.co_filename, code.co_firstlineno, code.co_name)
+    starts, lines = _lines(code)
+    place = bisect_right(starts, lasti) - 1
+    line = lines[place] if place >= 0 else None
+    return (code.co_filename, code.co_firstlineno if line is None else line, code.co_name)
+
+
+@lru_cache(maxsize=256)
+def _lines(code: CodeType) -> tuple[list[int], list[int | None]]:
+    """Where each run of instructions begins, and its line: a long function is gone through once, not per op."""
+    runs = list(code.co_lines())
+    return [start for start, _, _ in runs], [line for _, _, line in runs]

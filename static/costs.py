@@ -75,9 +75,14 @@ class Piece:
         return f"{self.offset:>10} + {self.nbytes:<10} {self.name} in kernel calls {self.first} to {self.last}"
 
 
-def kernels(plan: Plan) -> list[Kernel]:
-    """The kernel calls of a plan, in the order in which they run; those of a loop or a branch after it, once each."""
-    return [_kernel(program, step, plan.env) for program, step in _walk(plan.program)]
+def kernels(program: Program, env: Any) -> list[Kernel]:
+    """The kernel calls of a program, in the order in which they run; those of a loop or a branch after it, once each.
+
+    Parameters
+    ----------
+    env : the sizes, as those of a plan.
+    """
+    return [_kernel(own, step, env) for own, step in _walk(program)]
 
 
 def _walk(program: Program) -> Iterator[tuple[Program, Step]]:

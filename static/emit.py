@@ -14,7 +14,8 @@ from static.lowering.layout import Block, Layout, nbytes
 from static.regions import LoopParts, branches
 
 if TYPE_CHECKING:
-    from static.program import Program, Step
+    from static.executable import Executable
+    from static.lowering.frame import Call
 
 ROOM = 1 << 20
 """Status of a loop that needs more room; no kernel has it."""
@@ -27,13 +28,13 @@ class Emitter:
 
     Attributes
     ----------
-    steps : per instruction of the plan the step that it belongs to.
+    calls : per instruction of the plan the call that it belongs to.
     observed : per instruction that ends a program for a decision, the word of the frame that holds what was decided on.
     """
 
     def __init__(self, native: ProgramPlan, env: Mapping[Atom, int]) -> None:
         self.native, self.env = native, env
-        self.steps: list[Step] = []
+        self.calls: list[Call] = []
         self.observed: dict[int, int] = {}
         self._zero: int | None = None
 
@@ -44,46 +45,46 @@ class Emitter:
             self._zero = self.native.add_word()
         return self._zero
 
-    def program(self, program: Program, layout: Layout, base: int, bound: Sequence[int]) -> None:
+    def program(self, program: Executable, layout: Layout, base: int, bound: Sequence[int]) -> None:
         """Append a program whose inputs and outputs lie in the slots `bound`, its temporaries from `base` on."""
         native, frame, values = self.native, program.frame, layout.values
         slots = [*bound, *(native.add_word(base + offset) for offset in layout.offsets)]
-        for buffer, index in frame.constants:
-            value = buffer.constant if index < 0 else values[index]
+        for dtype, number, index in frame.constants:
             with np.errstate(all="ignore"):
                 cell = np.zeros(8, np.uint8)
-                cell[: buffer.dtype.itemsize].view(buffer.dtype)[0] = value
+                cell[: dtype.itemsize].view(dtype)[0] = number if index is None else values[index]
             slots.append(native.add_memory(cell))
-        for i, (step, (things, ints)) in enumerate(zip(program.steps, frame.steps, strict=True)):
-            own = [slots[thing] for thing in things]
-            if step.regions:
-                block = layout.blocks[i]
-                at = base + layout.offsets[things[-1] - len(bound)]
-                emit = self.switch if step.groups[0].items[0].node.name == "switch" else self.loop
-                emit(step, block, at, own)
-            elif step.name == "expect":
-                self.expect(step, own[0])
+        for i, call in enumerate(frame.calls):
+            own = [slots[slot] for slot in call.slots]
+            if call.regions:
+                at = base + layout.offsets[call.slots[-1] - len(bound)]
+                emit = self.switch if call.name == "switch" else self.loop
+                emit(call, layout.blocks[i], at, own)
+            elif call.name == "expect":
+                self.expect(call, own[0])
             else:
-                native.add_call(program.addresses[i], own, [values[j] for j in ints])
-            self.note(step)
+                native.add_call(program.addresses[i], own, [values[j] for j in call.ints])
+            self.note(call)
 
-    def note(self, step: Step) -> None:
-        """The instructions appended since the last note belong to a step."""
-        self.steps += [step] * (len(self.native.instructions) - len(self.steps))
+    def note(self, call: Call) -> None:
+        """The instructions appended since the last note belong to a call."""
+        self.calls += [call] * (len(self.native.instructions) - len(self.calls))
 
-    def expect(self, step: Step, slot: int) -> None:
+    def expect(self, call: Call, slot: int) -> None:
         """Append a decision: the program ends if the 64 bits at a slot are others."""
         native, word = self.native, self.native.add_word()
+        assert call.node is not None
         native.add_op(ops.LOAD, word, slot)
-        other = native.add_op(ops.JUMP_OTHER, word, step.groups[0].items[0].node.attrs["bits"])
+        other = native.add_op(ops.JUMP_OTHER, word, call.node.attrs["bits"])
         onward = native.add_op(ops.JUMP)
         native.set_target(other)
         self.observed[native.add_op(ops.LIMIT, self.zero, 0, OTHER_PATH)] = word
         native.set_target(onward)
 
-    def switch(self, step: Step, block: Block, base: int, slots: Sequence[int]) -> None:
+    def switch(self, call: Call, block: Block, base: int, slots: Sequence[int]) -> None:
         """Append branches: the index is compared with each number but the last."""
-        native, node = self.native, step.groups[0].items[0].node
+        native, node = self.native, call.node
+        assert node is not None
         values = slots[1 : len(node.operands)]
         results = list(slots[len(node.operands) : -1])
         index = native.add_word()
@@ -93,18 +94,19 @@ class Emitter:
         for i, (_, uses) in enumerate(regions):
             last = i == len(regions) - 1
             other = -1 if last else native.add_op(ops.JUMP_OTHER, index, i)
-            self.note(step)
+            self.note(call)
             layout, start = block.regions[f"branch{i}"]
-            self.program(step.regions[f"branch{i}"], layout, base + start, [*(values[j] for j in uses), *results])
+            self.program(call.regions[f"branch{i}"], layout, base + start, [*(values[j] for j in uses), *results])
             if not last:
                 ends.append(native.add_op(ops.JUMP))
                 native.set_target(other)
         for end in ends:
             native.set_target(end)
 
-    def loop(self, step: Step, block: Block, base: int, slots: Sequence[int]) -> None:
+    def loop(self, call: Call, block: Block, base: int, slots: Sequence[int]) -> None:
         """Append a loop. What is carried changes places with its other buffer after each iteration."""
-        native, node = self.native, step.groups[0].items[0].node
+        native, node = self.native, call.node
+        assert node is not None
         parts = LoopParts(node)
         operands, results = slots[: len(node.operands)], slots[len(node.operands) : -1]
         sizes = [nbytes(v, self.env) for v in node.outputs[: parts.n]]
@@ -123,7 +125,7 @@ class Emitter:
             native.add_op(ops.SET, limit, self.zero, d=resolve(parts.length, self.env))
         if parts.backwards:
             native.add_op(ops.SET, place, limit, d=-1)
-        self.note(step)
+        self.note(call)
         top = len(native.instructions)
         if parts.condition is None:
             leave = native.add_op(ops.JUMP_REACHED, done, limit)
@@ -131,17 +133,17 @@ class Emitter:
             answer = native.add_word(base + block.buffers[-1])
             layout, start = block.regions["condition"]
             tests = [operands[i] for i in parts.tests]
-            self.program(step.regions["condition"], layout, base + start, [*now, *tests, answer])
+            self.program(call.regions["condition"], layout, base + start, [*now, *tests, answer])
             leave = native.add_op(ops.JUMP_FALSE, answer)
             if parts.stacked:
                 native.add_op(ops.LIMIT, done, resolve(parts.length, self.env), ROOM)
         row = place if parts.backwards else done
         rows = [self._row(operands[i], row, nbytes(node.operands[i], self.env, 1)) for i in parts.rows]
         stacks = [self._row(results[i], row, nbytes(node.outputs[i], self.env, 1)) for i in parts.stacked]
-        self.note(step)
+        self.note(call)
         layout, start = block.regions["body"]
         constants = [operands[i] for i in parts.constants]
-        self.program(step.regions["body"], layout, base + start, [*now, *rows, *constants, *then, *stacks])
+        self.program(call.regions["body"], layout, base + start, [*now, *rows, *constants, *then, *stacks])
         for a, b in zip(now, then):
             native.add_op(ops.SWAP, a, b)
         native.add_op(ops.SET, done, done, d=1)

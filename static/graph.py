@@ -155,6 +155,13 @@ class Graph:
         """Everything that must be computed: outputs, then values written by effects."""
         return [*self.outputs, *(effect.value for effect in self.effects)]
 
+    def all_nodes(self) -> Iterator[Node]:
+        """All nodes, those of regions included."""
+        for node in self.nodes:
+            yield node
+            for _, region in node.regions:
+                yield from region.all_nodes()
+
     def users(self) -> dict[tuple[int, int], list[Node]]:
         """Consumers of each value, in program order, each node once."""
         table: dict[tuple[int, int], list[Node]] = {v.key: [] for n in self.nodes for v in n.outputs}

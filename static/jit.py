@@ -187,7 +187,7 @@ class Function:
                 f"{self.__name__} writes to an argument that is not an array in native byte order: the "
                 "write would be lost"
             )
-        if traced.program is not None and not traced.trace.fixed and not kwargs and all(map(is_plain, args)):
+        if traced.compiled and not traced.trace.fixed and not kwargs and all(map(is_plain, args)):
             self._last = hit
         return traced.run(plan, [leaves[i] for i in traced.positions], as_tensors, wanted)
 
@@ -317,7 +317,7 @@ class Function:
     def newest_plan(self) -> Any:
         """The plan that was made last for the newest trace; None when it is interpreted or not planned any more."""
         plans = (plan for traced, plan in reversed(self._by_call.values()) if traced is self.newest)
-        return None if self.newest.program is None else next(plans, None)
+        return next(plans, None) if self.newest.compiled else None
 
     def explain(self) -> Explanation:
         """What was traced, rewritten, fused and compiled, as data that prints well."""

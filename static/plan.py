@@ -17,12 +17,12 @@ from common.native.plan import ProgramPlan, RunFailure, explain_failure
 from static.acts import Mismatch
 from static.emit import OTHER_PATH, ROOM, Emitter
 from static.lowering.arena import ALIGNMENT
-from static.lowering.items import Buffer
+from static.lowering.frame import Argument
 from static.lowering.layout import lay_out
 from static.regions import NeedsRoom
 
 if TYPE_CHECKING:
-    from static.program import Program
+    from static.executable import Executable
 
 
 class Plan:
@@ -37,40 +37,37 @@ class Plan:
     template : what gradients are like that it leaves; None before it is bound.
     """
 
-    def __init__(self, program: Program, env: Mapping[Atom, int]) -> None:
+    def __init__(self, program: Executable, env: Mapping[Atom, int]) -> None:
         self.program, frame, self.env = program, program.frame, dict(env)
         self.layout = layout = lay_out(program, env)
-        self._shapes = [tuple([layout.values[i] for i in shape]) for shape in frame.inputs]
+        self._inputs = [(argument, tuple([layout.values[i] for i in argument.shape])) for argument in frame.inputs]
+        self._written = [i for i, argument in enumerate(frame.inputs) if argument.written]
         self._native = ProgramPlan()
-        self._declare([tuple([layout.values[i] for i in shape]) for shape in frame.outputs])
+        self._declare([(x.dtype, tuple([layout.values[i] for i in x.shape])) for x in frame.outputs])
         self.arena_bytes = layout.total
         arena = program.memory.arena(layout.total + ALIGNMENT)
         self._native.keep.append(arena)
         address = arena.__array_interface__["data"][0]
         emitter = Emitter(self._native, env)
         emitter.program(program, layout, address + -address % ALIGNMENT, range(len(self._native.frame)))
-        self._steps, self._observed = emitter.steps, emitter.observed
+        self._calls, self._observed = emitter.calls, emitter.observed
         self._run = make_run(self._native)
         self.step: Callable[..., Any] | None = None
         self.template: Any = None
 
     # ---------------------------------------------------------------- building
-    def _declare(self, outputs: list[tuple[int, ...]]) -> None:
+    def _declare(self, outputs: list[tuple[np.dtype[Any], tuple[int, ...]]]) -> None:
         """Declare inputs and outputs, in the order of the frame's slots."""
-        work, native = self.program.work, self._native
-        written = {state.id for state, _ in work.writes}
-        self._written = [i for i, buffer in enumerate(work.inputs) if buffer.id in written]
-        for value, buffer, shape in zip(self.program.graph.inputs, work.inputs, self._shapes, strict=True):
-            if value.spec.weak and buffer.dtype == np.float64:
-                native.add_float()
-            elif value.spec.weak and buffer.dtype == np.int64:
-                native.add_int()
+        native = self._native
+        for argument, shape in self._inputs:
+            if argument.number:
+                (native.add_float if argument.dtype.kind == "f" else native.add_int)()
             else:
-                native.add_array(buffer.dtype, shape, buffer.id in written)
+                native.add_array(argument.dtype, shape, argument.written)
         self._allocate: list[Callable[[], np.ndarray]] = []
-        for (buffer, _), sizes in zip(work.outputs, outputs, strict=True):
-            native.add_array(buffer.dtype, sizes, writes=True)
-            self._allocate.append(self.program.memory.allocator(len(self._allocate), sizes, buffer.dtype))
+        for dtype, shape in outputs:
+            native.add_array(dtype, shape, writes=True)
+            self._allocate.append(self.program.memory.allocator(len(self._allocate), shape, dtype))
 
     # ---------------------------------------------------------------- running
     def __call__(self, *arrays: Any) -> list[np.ndarray]:
@@ -111,7 +108,7 @@ class Plan:
         template : what gradients are to be like.
         one : whether the step returns its only result, and not a tuple of them.
         """
-        arguments, returned = len(self._shapes) - len(state), len(self._allocate) - len(grads)
+        arguments, returned = len(self._inputs) - len(state), len(self._allocate) - len(grads)
         pooled = [allocate for allocate in self._allocate[:returned] if not isinstance(allocate, partial)]
         places = [*[Place(GIVEN)] * arguments, *state]
         places += [Place(MADE if isinstance(x, partial) else GIVEN) for x in self._allocate[:returned]]
@@ -138,10 +135,10 @@ class Plan:
         """Copy arguments whose layout or overlap the native call refuses, and run again; or raise."""
         if failure.kind == "status":
             self._raise(failure)
-        work, back, arrays = self.program.work, [], given.copy()
-        if len(arrays) != len(work.inputs):
-            raise ArgumentError(f"the program takes {len(work.inputs)} arrays, got {len(arrays)}")
-        arrays[:] = [self._accepted(i, x, b) for i, (x, b) in enumerate(zip(arrays, work.inputs, strict=True))]
+        back, arrays = [], given.copy()
+        if len(arrays) != len(self._inputs):
+            raise ArgumentError(f"the program takes {len(self._inputs)} arrays, got {len(arrays)}")
+        arrays[:] = [self._accepted(i, x, *self._inputs[i]) for i, x in enumerate(arrays)]
         for i, x in enumerate(given):
             if i in self._written:
                 if not x.flags.writeable:
@@ -161,31 +158,29 @@ class Plan:
         for target, value in back:
             target[...] = value
 
-    def _accepted(self, position: int, x: Any, buffer: Buffer) -> np.ndarray:
-        shape = self._shapes[position]
+    def _accepted(self, position: int, x: Any, wanted: Argument, shape: tuple[int, ...]) -> np.ndarray:
         if np.shape(x) != shape:
             raise ShapeError(f"array {position} has shape {np.shape(x)}, the program was planned for {shape}")
-        if self.program.graph.inputs[position].spec.weak and buffer.dtype.itemsize == 8:
-            return buffer.dtype.type(x).item()
+        if wanted.number:
+            return wanted.dtype.type(x).item()
         if not isinstance(x, (np.ndarray, np.generic)):
             raise ArgumentError(f"argument {position} is a {type(x).__name__}, the program takes arrays")
-        if x.dtype != buffer.dtype:
-            raise ArgumentError(f"array {position} has dtype {x.dtype}, the program takes {buffer.dtype}")
-        return np.require(np.asarray(x), buffer.dtype.newbyteorder("="), ["C", "A"])
+        if x.dtype != wanted.dtype:
+            raise ArgumentError(f"array {position} has dtype {x.dtype}, the program takes {wanted.dtype}")
+        return np.require(np.asarray(x), wanted.dtype.newbyteorder("="), ["C", "A"])
 
     def _raise(self, failure: RunFailure) -> NoReturn:
-        step, status = self._steps[failure.position], failure.status
-        attrs = step.groups[0].items[0].node.attrs
-        if status == ROOM:
-            raise NeedsRoom(attrs["length"])
-        if status == OTHER_PATH:
-            raise Mismatch(attrs["decision"], int(self._native.words[self._observed[failure.position]]))
-        failing = (i for group in step.groups for i in group.items if any(status in call.errors for call in i.calls))
-        item = next(failing, step.groups[0].items[0])
-        assert item.node.op is not None
-        file, line, _ = item.node.source
+        call, status = self._calls[failure.position], failure.status
+        if call.node is not None and status == ROOM:
+            raise NeedsRoom(call.node.attrs["length"])
+        if call.node is not None and status == OTHER_PATH:
+            raise Mismatch(call.node.attrs["decision"], int(self._native.words[self._observed[failure.position]]))
+        text, number = call.errors.get(status) or (f"kernel status {status}", call.errors[0][1])
+        node = self.program.node(number)
+        assert node.op is not None
+        file, line, _ = node.source
         try:
-            raise_status(item.node.op, step.errors, status)
+            raise_status(node.op, {status: text}, status)
         except Exception as error:
             error.args = (f"{error.args[0]}\n  in {file}:{line}", *error.args[1:])
             raise

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
-from common.dim import Atom, Dim
-from common.native.compile import compile_kernel
+from common.dim import Dim
+from static.executable import Executable
 from static.graph import Graph
 from static.loopir import Kernel
 from static.lowering.build import Built, build
-from static.lowering.frame import Frame, make_frame
+from static.lowering.frame import make_frame
 from static.lowering.groups import Group, single
 from static.lowering.items import Buffer
 from static.lowering.known import known_columns
@@ -23,8 +22,6 @@ from static.lowering.order import order_groups
 from static.lowering.reuse import reuse_memory
 from static.lowering.stack import runs, stack
 from static.lowering.values import Work
-from static.outputs import Memory
-from static.plan import Plan
 
 
 @dataclass(eq=False, slots=True)
@@ -37,7 +34,7 @@ class Step:
     things : what its slots are.
     ints : its arguments, ints or Dims.
     groups : what it computes; several if it is one pass over equal groups.
-    errors : status -> message.
+    errors : see `static.lowering.frame.Call`.
     regions : by name, programs that it runs; then it is no kernel call.
     sure_below : see `common.op.NativeCall`.
     """
@@ -47,13 +44,9 @@ class Step:
     things: list[Buffer | Scratch]
     ints: list[Any]
     groups: list[Group]
-    errors: Mapping[int, str]
+    errors: Mapping[int, tuple[str, int]]
     regions: dict[str, Program] = field(default_factory=dict)
     sure_below: int = 0
-
-    def may_fail(self, ints: Sequence[int]) -> bool:
-        """Whether it can end the run, given its arguments; control flow and acts may."""
-        return bool(not self.source or (self.errors and any(n >= self.sure_below for n in ints)))
 
 
 def compile_graph(graph: Graph, *, fuse: bool = True) -> Program:
@@ -71,25 +64,25 @@ def compile_graph(graph: Graph, *, fuse: bool = True) -> Program:
     return Program(graph, fuse)
 
 
-class Program:
+class Program(Executable):
     """The compiled form of a graph.
 
     Attributes
     ----------
     groups : which nodes became one kernel, in the order in which they run.
     steps : the kernel calls.
-    memory : what its plans share.
     """
 
     def __init__(self, graph: Graph, fuse: bool) -> None:
-        self.graph, self.fuse, self.memory = graph, fuse, Memory()
+        super().__init__(graph)
+        self.fuse = fuse
         self.work: Work = legalise(graph)
         groups = _fused(self.work) if fuse else [single(item) for item in self.work.items]
         self.groups = order_groups(self.work, groups)
         self.escaping = _escaping(self.work, self.groups)
         self.reused = reuse_memory(self.work, self.groups) if fuse else {}
         self.steps = list(self._steps(stacking=fuse))
-        self.frame: Frame = make_frame(self.work, [(step.things, step.ints) for step in self.steps])
+        self.frame = make_frame(self.work, graph, self.steps)
 
     def _steps(self, stacking: bool) -> Iterator[Step]:
         """The kernel calls of all groups in turn; one for neighbours that `static.lowering.stack` makes one."""
@@ -113,34 +106,9 @@ class Program:
         if group.native:
             return [_own_step(group, self.fuse)] if group.items[0].own else _native_steps(group)
         known = known_columns(group, self.escaping)
-        return [Step(*known, [group], {})] if known is not None else build(group, self.escaping)
-
-    @cached_property
-    def addresses(self) -> list[int]:
-        """The address of each step's kernel; compiles, or loads from the disk cache, at first use."""
-        return [compile_kernel(step.source, step.name) if step.source else 0 for step in self.steps]
-
-    def outlasts(self, values: Sequence[int]) -> set[int]:
-        """The outputs to which nothing is written before the last step that may fail.
-
-        Parameters
-        ----------
-        values : the sizes of the frame, evaluated.
-        """
-        steps = self.frame.steps
-        risks = [i for i, step in enumerate(self.steps) if step.may_fail([values[j] for j in steps[i][1]])]
-        early = {slot for things, _ in steps[: max(risks, default=-1) + 1] for slot in things}
-        first = len(self.frame.inputs)
-        return {i for i in range(len(self.frame.outputs)) if first + i not in early}
-
-    def plan(self, env: Mapping[Atom, int]) -> Plan:
-        """The program for concrete sizes; compiles nothing that another plan of it has compiled.
-
-        Parameters
-        ----------
-        env : size of every dimension of every input that a Dim names.
-        """
-        return Plan(self, env)
+        if known is None:
+            return build(group, self.escaping)
+        return [Step(*known, [group], {0: ("", group.items[0].node.id)})]
 
     @property
     def source(self) -> str:
@@ -208,9 +176,14 @@ def _escaping(work: Work, groups: list[Group]) -> set[int]:
 def _step(kernel: Kernel, things: list[Buffer | Scratch], ints: list[Any], groups: list[Group]) -> Step:
     """The call of a generated kernel, named by its text."""
     name = f"k_{hashlib.sha256(kernel.source('k').encode()).hexdigest()[:12]}"
-    calls = (call for group in groups for item in group.items for call in item.calls)
-    errors = {status: text for call in calls for status, text in call.errors.items()}
-    return Step(name, kernel.source(name), things, ints, groups, errors)
+    items = [item for group in groups for item in group.items]
+    errors = {
+        status: (text, item.node.id)
+        for item in reversed(items)
+        for c in item.calls
+        for status, text in c.errors.items()
+    }
+    return Step(name, kernel.source(name), things, ints, groups, {0: ("", items[0].node.id), **errors})
 
 
 def _own_step(group: Group, fuse: bool) -> Step:
@@ -231,7 +204,9 @@ def _native_steps(group: Group) -> list[Step]:
         things = buffers if call.buffers is None else [buffers[i] for i in call.buffers]
         if isinstance(call.scratch, (Dim, ColumnScratch)) or call.scratch:
             things = [*things, Scratch(item.dtype, call.scratch)]
-        step = Step(call.name, call.source, things, list(call.ints), [group], call.errors)
+        errors = {status: (text, item.node.id) for status, text in call.errors.items()}
+        errors[0] = "", item.node.id
+        step = Step(call.name, call.source, things, list(call.ints), [group], errors)
         step.sure_below = call.sure_below
         steps.append(step)
     return steps

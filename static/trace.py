@@ -32,6 +32,7 @@ from static.decisions import Decisions
 from static.facts import Facts
 from static.graph import Effect, Graph, Node, Source, Value
 from static.refusals import Refusals
+from static.repeat import Pattern, repeated
 from static.trace_regions import Region, run_choice, run_loop
 from static.tracer import Tracer
 
@@ -55,6 +56,7 @@ class Trace(Refusals):
     scope : where the next node is made: modules and composites, outermost first.
     hooks : how many hooks of tensors, nodes and modules have run.
     inlines : whether composites are recorded as what they are made of.
+    patterns : what has been recorded that may come again, see `static.repeat`.
     decide : answers Python's questions about elements; None refuses them.
     replays : whether calls repeat what Python has done; see `common.mode.replayed`.
     """
@@ -85,6 +87,7 @@ class Trace(Refusals):
         self._arguments: list[tuple[Tracer, Value]] = []
         self._aliases: list[tuple[weakref.ref[Tracer], weakref.ref[Any]]] = []
         self.families: dict[int, Family] = {}
+        self.patterns: dict[Any, Pattern] = {}
         self.scope: list[str] = []
         self.origin: Any = None
         self.hooks = 0
@@ -369,13 +372,8 @@ class Trace(Refusals):
                 effects.append(Effect(original, value))
         return Graph(self.inputs, self.top, outputs, effects), targets, cleared
 
-    def run_loop(self, request: Any) -> Any:
-        """Record a loop, see `common.control.loop`."""
-        return run_loop(self, request)
-
-    def run_choice(self, choice: Any) -> Any:
-        """Record branches, see `common.control.branches`."""
-        return run_choice(self, choice)
+    #: Record a loop, branches, and what comes again: see `common.control.loop`, `common.control.branches`, and there.
+    run_loop, run_choice, repeated = run_loop, run_choice, repeated
 
     @property
     def guards(self) -> list[Guard]:

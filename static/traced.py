@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -18,17 +18,20 @@ from common.native.binding import HELD, HELD_GRAD, Place
 from common.nn.module import Module
 from common.tensor import TensorBase
 from common.tree import LEAF, flatten, unflatten
+from static import store
 from static.bridge import Call, CompiledOp, record_gradients
 from static.interpreter import Interpreted
 from static.parity import check_parity
-from static.passes import run_passes
+from static.passes import PassReport, run_passes
 from static.regions import FIRST_ROOM, NeedsRoom, rooms
 from static.trace import Trace
 from static.verify import verify
 
 if TYPE_CHECKING:
+    from static.executable import Executable
     from static.graph import Graph, Value
     from static.jit import Function
+    from static.program import Program
 
 
 class Traced:
@@ -38,7 +41,8 @@ class Traced:
     ----------
     trace : guards, captured inputs, assumptions.
     raw, graph : before and after the passes.
-    program : the compiled program, None when interpreted.
+    compiled : whether it is compiled; else it is interpreted.
+    executable : what is run of the compiled program.
     op : of the nodes that its calls make on the caller's tape; None if they make none.
     watches : whether there are facts whose changes are not counted.
     checked : the number of `mode.changes` for which all facts hold.
@@ -90,19 +94,27 @@ class Traced:
         self.seconds = {"trace": perf_counter() - start}
         start = perf_counter()
         self.rooms = dict.fromkeys(rooms(self.raw), FIRST_ROOM)
-        env = self.env(leaves)
-        given = iter([*(leaves[i] for i in self.positions), *(source.payload for source in trace.captured)])
-        arrays = [_ones(value, env) if value.key in late else next(given) for value in self.raw.inputs]
-        self.graph, self.passes = run_passes(self.raw, owner.passes, partial(check_parity, arrays=arrays, env=env))
-        self.seconds["passes"] = perf_counter() - start
-        start = perf_counter()
-        compiler = None if owner.interpret else partial(_compile, fuse=owner.fuse)
         self.op: CompiledOp | None = None
-        if recorded is not None:
-            self.op = CompiledOp(owner.__name__, self.graph, results, recorded, compiler)
-            self.graph = self.op.halves.forward
-        self.program = None if compiler is None else compiler(self.graph)
-        self.seconds["lower"] = perf_counter() - start
+        self.compiled, self._fuse = not owner.interpret, owner.fuse
+        storable = self.compiled and recorded is None and owner.passes is None
+        key = store.key_of(self.raw, trace.dims, owner.fuse) if storable else None
+        self.executable = None if key is None else stored(key, self.raw)
+        if self.executable is not None:
+            self.seconds["disk"] = perf_counter() - start
+        else:
+            env = self.env(leaves)
+            given = iter([*(leaves[i] for i in self.positions), *(source.payload for source in trace.captured)])
+            arrays = [_ones(value, env) if value.key in late else next(given) for value in self.raw.inputs]
+            self.rewritten = run_passes(self.raw, owner.passes, partial(check_parity, arrays=arrays, env=env))
+            self.seconds["passes"] = perf_counter() - start
+            start = perf_counter()
+            if recorded is not None:
+                compiler = partial(_compile, fuse=owner.fuse) if self.compiled else None
+                self.op = CompiledOp(owner.__name__, self.rewritten[0], results, recorded, compiler)
+            self.executable = self.program
+            if key is not None and self.executable is not None:
+                store.save(key, self.executable.frame)
+            self.seconds["lower"] = perf_counter() - start
         inputs = [value for value in self.raw.inputs if value.key not in late][len(self.positions) :]
         written = {effect.state.key for effect in self.raw.effects}
         self.captured = list(zip(inputs, trace.captured, strict=True))
@@ -112,10 +124,31 @@ class Traced:
         self.writes = [source for value, source in self.captured if value.key in written]
         arguments_of = zip(self.raw.inputs, self.positions)
         self.written_leaves = [i for value, i in arguments_of if value.key in written]
-        self._written_inputs = [i for i, value in enumerate(self.graph.inputs) if value.key in written]
+        forward = [] if self.op is None else self.op.halves.forward.inputs
+        self._written_inputs = [i for i, value in enumerate(forward) if value.key in written]
         self.noted = bool(self.writes or self.decisions)
         if self.writes:
             mutation.programs.add(self)
+
+    @cached_property
+    def rewritten(self) -> tuple[Graph, list[PassReport]]:
+        """The graph after the passes, and what these did; made when asked for if the program came from the disk."""
+        return run_passes(self.raw)
+
+    @property
+    def graph(self) -> Graph:
+        """The program after the passes; of calls with gradients the forward half."""
+        return self.rewritten[0] if self.op is None else self.op.halves.forward
+
+    @property
+    def passes(self) -> list[PassReport]:
+        """What each pass did."""
+        return self.rewritten[1]
+
+    @cached_property
+    def program(self) -> Program | None:
+        """The compiled program with all that explains it; None when interpreted."""
+        return _compile(self.graph, self._fuse) if self.compiled else None
 
     def written_arrays(self) -> list[np.ndarray]:
         """The memory of the state that the program writes; for `common.autograd.mutation`."""
@@ -164,7 +197,7 @@ class Traced:
 
     def plan(self, env: Mapping[Any, int]) -> Callable[..., Any]:
         """The program for concrete sizes."""
-        return Interpreted(self.graph, env) if self.program is None else self.program.plan(env)
+        return Interpreted(self.graph, env) if self.executable is None else self.executable.plan(env)
 
     def watched(self, leaves: Sequence[Any]) -> Interpreted:
         """The program as it was traced, for the sizes of a call, which looks for results that are not finite."""
@@ -252,7 +285,19 @@ def state_tensor(array: np.ndarray) -> TensorBase:
     return Buffer.over(array) if tensors.eager_class is None else tensors.wrap(array)
 
 
-def _compile(graph: Graph, fuse: bool) -> Any:
+def stored(key: str, graph: Graph) -> Executable | None:
+    """The program stored under a key, whose calls blame nodes of `graph`; None if there is none."""
+    frame = store.load(key)
+    if frame is None:
+        return None
+    from static.executable import Executable
+
+    executable = Executable(graph)
+    executable.frame = frame
+    return executable
+
+
+def _compile(graph: Graph, fuse: bool) -> Program:
     from static.program import compile_graph
 
     return compile_graph(graph, fuse=fuse)

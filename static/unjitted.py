@@ -38,16 +38,16 @@ def run_unjitted(program: Program, env: Mapping[Atom, int], arrays: Sequence[np.
     values = frame.evaluate(env)
     memory: list[np.ndarray] = [np.asarray(x).reshape(-1) for x in arrays]
     outputs = []
-    for (buffer, _), shape in zip(program.work.outputs, frame.outputs, strict=True):
-        outputs.append(np.empty([values[i] for i in shape], buffer.dtype))
+    for output in frame.outputs:
+        outputs.append(np.empty([values[i] for i in output.shape], output.dtype))
         memory.append(outputs[-1].reshape(-1))
     for t in frame.temporaries:
         nbytes = values[t.size[0]] if t.columns is None else t.columns.nbytes(*(values[i] for i in t.size))
         memory.append(np.empty(nbytes, np.uint8))
-    for constant, index in frame.constants:
-        memory.append(np.array([constant.constant if index < 0 else values[index]], constant.dtype))
-    for step, (slots, ints) in zip(program.steps, frame.steps, strict=True):
-        bufs, args = [memory[slot] for slot in slots], [values[i] for i in ints]
+    for dtype, number, index in frame.constants:
+        memory.append(np.array([number if index is None else values[index]], dtype))
+    for step, call in zip(program.steps, frame.calls, strict=True):
+        bufs, args = [memory[slot] for slot in call.slots], [values[i] for i in call.ints]
         if step.groups[0].native:
             status = make_call(compile_kernel(step.source, step.name))(*bufs, *args)
         else:

@@ -31,9 +31,9 @@ def verify(graph: Graph, stage: str) -> None:
                 raise CompileError(f"after {stage}: {node} uses {value!r}, which is not defined before it")
         for value in node.outputs:
             defined[value.key] = value
-        for name, region in node.regions:
-            verify(region, f"{stage}, in {name} of %{node.id}")
         if node.op is not None and node.op.kind == "control":
+            for name, region in node.regions:
+                verify(region, f"{stage}, in {name} of %{node.id}")
             check(node, stage)
     if stage == "tracing":
         for value in graph.results:

@@ -6,7 +6,7 @@ what it captures is known: the gradient of that is zero, not missing, as in a co
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -105,6 +105,10 @@ class AbstractTrace:
         specs = op.spec(*(spec_of(self.payload(x)) for x in operands), **attrs)
         values = tuple(map(Abstract, out_specs(specs)))
         return values[0] if op.nout == 1 else values
+
+    def repeated(self, name: Any, given: Any, make: Callable[[], Any]) -> Any:
+        """What ``make()`` returns: nothing is recorded."""
+        return make()
 
     def note_views(self, *how: Any) -> None:
         """Nothing: there is no memory."""

@@ -3,6 +3,7 @@
 from typing import Any
 
 from common.native.compile import add_namespace
+from common.native.engine import define_in
 
 
 def _provide(name: str) -> Any:
@@ -13,3 +14,4 @@ def _provide(name: str) -> Any:
 
 
 add_namespace(_provide)
+define_in("common.kernels.gemm")

@@ -132,7 +132,7 @@ def _environment() -> bytes:
 
     It is kept in the cache under a stamp of all these, because only llvmlite tells the CPU.
     """
-    key = stamp()
+    key = stamp(hashed_files())
     if key is None:
         return _hash_environment()
     entry = disk.read(key)

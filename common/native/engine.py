@@ -11,6 +11,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 from common.native import image
@@ -61,6 +62,7 @@ def _engine() -> Any:
 
 
 _symbols: dict[str, Callable[[], int]] = {}
+_homes: list[str] = []
 # Calls that LLVM makes of loops, and of roundings where the processor has none; these are exact in every libm
 _IN_PROCESS = frozenset(
     ("memcpy", "memmove", "memset", *(f"{name}{f}" for name in ("floor", "ceil", "trunc", "rint") for f in ("", "f")))
@@ -73,15 +75,27 @@ def define(symbol: str, address: Callable[[], int]) -> None:
     _symbols[symbol] = address
 
 
+def define_in(module: str) -> None:
+    """Name a module that defines symbols when it is imported; that is done when a kernel needs one that is missing."""
+    _homes.append(module)
+
+
+def _provider(symbol: str) -> Callable[[], int]:
+    if symbol not in _symbols:
+        for module in _homes:
+            import_module(module)
+    if symbol not in _symbols:
+        from common.errors import CompileError
+
+        raise CompileError(f"a kernel needs the symbol {symbol!r}, which nothing provides")
+    return _symbols[symbol]
+
+
 def _require(symbol: str) -> None:
     from llvmlite import binding
 
     if symbol not in _defined:
-        if symbol not in _symbols:
-            from common.errors import CompileError
-
-            raise CompileError(f"a kernel needs the symbol {symbol!r}, which nothing provides")
-        binding.add_symbol(symbol, _symbols[symbol]())
+        binding.add_symbol(symbol, _provider(symbol)())
         _defined.add(symbol)
 
 
@@ -89,11 +103,7 @@ def _address_of(symbol: str) -> int:
     """The address of a symbol that an image uses."""
     if symbol in _IN_PROCESS:
         return int(ctypes.cast(getattr(ctypes.CDLL(None), symbol), ctypes.c_void_p).value or 0)
-    if symbol not in _symbols:
-        from common.errors import CompileError
-
-        raise CompileError(f"a kernel needs the symbol {symbol!r}, which nothing provides")
-    return _symbols[symbol]()
+    return _provider(symbol)()
 
 
 def load(object_code: bytes, symbol: str, externals: Iterable[str] = ()) -> int:

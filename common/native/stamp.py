@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -25,13 +26,21 @@ def hashed_files() -> list[Path]:
     return [package / "numerics.py", *(path for f in HASHED for path in sorted((package / f).glob("*.py")))]
 
 
-def stamp() -> str | None:
-    """Return the key under which the hash of the environment is kept; None where the processor is not known."""
+def package_files() -> list[Path]:
+    """All files of the packages that make programs, in a fixed order, and the one that tells networkx's version."""
+    home = Path(__file__).parent.parent.parent
+    found = [path for name in ("common", "static") for path in sorted((home / name).rglob("*.py"))]
+    spec = find_spec("networkx")
+    return [*found, *([Path(spec.origin)] if spec is not None and spec.origin is not None else [])]
+
+
+def stamp(files: Sequence[Path]) -> str | None:
+    """Return the key under which a hash of files and environment is kept; None where the processor is not known."""
     cpu = _cpu()
     if cpu is None:
         return None
     parts = [sys.version, np.__version__, cpu, os.environ.get("NUMBA_CPU_NAME"), os.environ.get("NUMBA_CPU_FEATURES")]
-    marks = [_mark(path) for path in (*hashed_files(), version_file("numba"), version_file("llvmlite"))]
+    marks = [_mark(path) for path in (*files, version_file("numba"), version_file("llvmlite"))]
     return hashlib.sha256(repr((parts, marks)).encode()).hexdigest()
 
 

@@ -248,13 +248,18 @@ class Optimizer(Minimizing):
         return loss
 
     def _update_by_ops(self, group: Group, active: list[Active]) -> None:
-        options = group.options()
+        options, trace = group.options(), mode.current_trace()
         for p, g, state in active:
-            with scopes.inside(p, getattr(p, "name", "") or "parameter"):
+
+            def update(p: Any = p, g: Any = g, state: dict[str, Any] = state) -> dict[str, Any]:
                 new, new_state = self.update(options, p, g, state)
-                for name, value in new_state.items():
-                    state[name].copy_(value)
-                p.copy_(new)
+                return {**new_state, "": new}
+
+            with scopes.inside(p, getattr(p, "name", "") or "parameter"):
+                what = self, id(group), *state
+                new = update() if trace is None else trace.repeated(what, (p, g, *state.values()), update)
+                for name, value in new.items():
+                    (state[name] if name else p).copy_(value)
 
     # ------------------------------------------------------------------ saving
 

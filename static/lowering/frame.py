@@ -1,20 +1,73 @@
-"""What every plan of a program has in common: which sizes it evaluates, which slots kernels use, what lives when.
+"""All that plans need of a program: arguments, kernel calls, which sizes it evaluates, what lives when.
 
 Slots are numbered: arguments (inputs, then outputs), temporaries, constants. Only addresses and sizes differ
-between plans, so a plan for new sizes costs microseconds per kernel.
+between plans, so a plan for new sizes costs microseconds per kernel. A frame refers to nothing that the program was
+made of, except in control flow and acts, so it can be stored (`static.store`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from common.dim import Atom, Dim, evaluate
 from common.spec import numel
+from static.graph import Graph, Node
 from static.lowering.items import Buffer, Sizes, size_key
 from static.lowering.memory import ColumnScratch, Scratch
 from static.lowering.values import Work
+
+if TYPE_CHECKING:
+    from static.executable import Executable
+    from static.program import Step
+
+
+@dataclass(slots=True)
+class Argument:
+    """An input or an output.
+
+    Attributes
+    ----------
+    shape : the indices of its sizes.
+    number : whether it is a Python number, not an array.
+    written : whether the program writes to it.
+    """
+
+    dtype: np.dtype[Any]
+    shape: list[int]
+    number: bool = False
+    written: bool = False
+
+
+@dataclass(slots=True)
+class Call:
+    """One kernel call, or control flow, or an act.
+
+    Attributes
+    ----------
+    name, source : of the kernel; no source for control flow and acts.
+    slots, ints : what its buffers are, and the indices of its int arguments.
+    errors : status -> its message, and the id of the node whose line is to blame; that of other statuses under 0.
+    sure_below : see `common.op.NativeCall`.
+    node, regions : of control flow and acts; None for a kernel call.
+    """
+
+    name: str
+    source: str
+    slots: list[int]
+    ints: list[int]
+    errors: Mapping[int, tuple[str, int]]
+    sure_below: int = 0
+    node: Node | None = None
+    regions: Mapping[str, Executable] = field(default_factory=dict)
+
+    def may_fail(self, values: Sequence[int]) -> bool:
+        """Whether it can end the run, given the sizes of the frame; control flow and acts may."""
+        failing = len(self.errors) > 1 and any(values[i] >= self.sure_below for i in self.ints)
+        return not self.source or failing
 
 
 @dataclass(slots=True)
@@ -43,18 +96,18 @@ class Frame:
 
     Attributes
     ----------
-    sizes : every size that a plan evaluates, each once.
-    inputs, outputs : per array the indices of its sizes.
-    temporaries, constants : see the module's docstring.
-    steps : per kernel call its slots and the indices of its int arguments.
+    sizes : every size that a plan evaluates, each once: an int or the terms of a Dim.
+    temporaries : see the module's docstring.
+    constants : dtype, and the number or the index of the size that it is; one of them is None.
+    calls : in the order in which they run.
     """
 
     sizes: list[Any] = field(default_factory=list)
-    inputs: list[list[int]] = field(default_factory=list)
-    outputs: list[list[int]] = field(default_factory=list)
+    inputs: list[Argument] = field(default_factory=list)
+    outputs: list[Argument] = field(default_factory=list)
     temporaries: list[Temporary] = field(default_factory=list)
-    constants: list[tuple[Buffer, int]] = field(default_factory=list)
-    steps: list[tuple[list[int], list[int]]] = field(default_factory=list)
+    constants: list[tuple[np.dtype[Any], Any, int | None]] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
     _index: dict[Any, int] = field(default_factory=dict)
 
     def size(self, value: Any) -> int:
@@ -62,7 +115,7 @@ class Frame:
         name = size_key(value)
         if name not in self._index:
             self._index[name] = len(self.sizes)
-            self.sizes.append(value)
+            self.sizes.append(value.terms if isinstance(value, Dim) else int(value))
         return self._index[name]
 
     def shape(self, shape: Sizes) -> list[int]:
@@ -71,21 +124,23 @@ class Frame:
 
     def evaluate(self, env: Mapping[Atom, int]) -> list[int]:
         """All sizes for concrete dimensions."""
-        return [evaluate(n.terms, env) if isinstance(n, Dim) else int(n) for n in self.sizes]
+        return [n if type(n) is int else evaluate(n, env) for n in self.sizes]
 
 
-def make_frame(work: Work, calls: Sequence[tuple[Sequence[Buffer | Scratch], Sequence[Any]]]) -> Frame:
-    """The frame of a program whose steps use the given buffers and int arguments."""
+def make_frame(work: Work, graph: Graph, steps: Sequence[Step]) -> Frame:
+    """The frame of a program."""
     frame = Frame()
     slots: dict[int, int] = {}
-    for buffer in work.inputs:
+    written = {state.id for state, _ in work.writes}
+    for value, buffer in zip(graph.inputs, work.inputs, strict=True):
         slots[id(buffer)] = len(slots)
-        frame.inputs.append(frame.shape(buffer.shape))
+        number = value.spec.weak and buffer.dtype in (np.float64, np.int64)
+        frame.inputs.append(Argument(buffer.dtype, frame.shape(buffer.shape), number, buffer.id in written))
     for buffer, shape in work.outputs:
         slots[id(buffer)] = len(slots)
-        frame.outputs.append(frame.shape(shape))
+        frame.outputs.append(Argument(buffer.dtype, frame.shape(shape), written=True))
     arguments = len(slots)
-    owners = [[t.storage if isinstance(t, Buffer) else t for t in things] for things, _ in calls]
+    owners = [[t.storage if isinstance(t, Buffer) else t for t in step.things] for step in steps]
     lives: dict[int, Temporary] = {}
     constants: dict[int, Buffer] = {}
     for index, things in enumerate(owners):
@@ -99,14 +154,17 @@ def make_frame(work: Work, calls: Sequence[tuple[Sequence[Buffer | Scratch], Seq
             else:
                 lives[id(thing)] = _temporary(frame, thing, index)
     frame.temporaries = list(lives.values())
-    frame.constants = [
-        (buffer, frame.size(buffer.constant) if isinstance(buffer.constant, Dim) else -1)
-        for buffer in constants.values()
-    ]
+    for buffer in constants.values():
+        value = buffer.constant
+        size = frame.size(value) if isinstance(value, Dim) else None
+        frame.constants.append((buffer.dtype, value if size is None else None, size))
     for position, name in enumerate([*lives, *constants]):
         slots[name] = arguments + position
-    for things, (_, ints) in zip(owners, calls, strict=True):
-        frame.steps.append(([slots[id(thing)] for thing in things], [frame.size(n) for n in ints]))
+    for things, step in zip(owners, steps, strict=True):
+        own = [slots[id(thing)] for thing in things]
+        node = step.groups[0].items[0].node if not step.source else None
+        ints = [frame.size(n) for n in step.ints]
+        frame.calls.append(Call(step.name, step.source, own, ints, step.errors, step.sure_below, node, step.regions))
     return frame
 
 

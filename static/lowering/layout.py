@@ -11,7 +11,8 @@ from common.spec import numel
 from static.lowering.arena import ALIGNMENT, place
 
 if TYPE_CHECKING:
-    from static.program import Program, Step
+    from static.executable import Executable
+    from static.lowering.frame import Call
 
 
 @dataclass(slots=True)
@@ -49,11 +50,11 @@ class Layout:
     total: int
 
 
-def lay_out(program: Program, env: Mapping[Atom, int]) -> Layout:
+def lay_out(program: Executable, env: Mapping[Atom, int]) -> Layout:
     """The layout of a program and of its regions."""
     frame = program.frame
     values = frame.evaluate(env)
-    blocks = {i: _block(step, env) for i, step in enumerate(program.steps) if step.regions}
+    blocks = {i: _block(call, env) for i, call in enumerate(frame.calls) if call.regions}
     lives = []
     for t in frame.temporaries:
         if t.block is not None:
@@ -65,9 +66,10 @@ def lay_out(program: Program, env: Mapping[Atom, int]) -> Layout:
     return Layout(values, offsets, [size for _, _, size in lives], blocks, total)
 
 
-def _block(step: Step, env: Mapping[Atom, int]) -> Block:
+def _block(call: Call, env: Mapping[Atom, int]) -> Block:
     """What is carried needs two buffers, the other of which is the result; regions run one after the other."""
-    node = step.groups[0].items[0].node
+    node = call.node
+    assert node is not None
     buffers, total = [], 0
     sizes = []
     if node.name == "loop":
@@ -76,7 +78,7 @@ def _block(step: Step, env: Mapping[Atom, int]) -> Block:
         buffers.append(total)
         total += -(-max(size, 1) // ALIGNMENT) * ALIGNMENT
     regions, most = {}, 0
-    for name, program in step.regions.items():
+    for name, program in call.regions.items():
         layout = lay_out(program, env)
         regions[name] = layout, total
         most = max(most, layout.total)

@@ -55,8 +55,8 @@ def test_cache_is_shown_and_emptied(tmp_path, monkeypatch):
     (tmp_path / "notes.txt").write_text("not an entry")
     for key in ("ab" * 32, "cd" * 32):
         cache.write(key, cache.Entry("symbol", (), b"code" * 1000))
-    assert f"{tmp_path}: 2 kernels, 0.0 MiB of at most 512 MiB" in benchmarks("cache").stdout
-    assert "2 kernels, 0.0 MiB removed" in benchmarks("cache", "--clear").stdout
+    assert f"{tmp_path}: 2 entries, 0.0 MiB of at most 512 MiB" in benchmarks("cache").stdout
+    assert "2 entries, 0.0 MiB removed" in benchmarks("cache", "--clear").stdout
     assert cache.usage() == (0, 0)
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 

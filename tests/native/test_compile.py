@@ -172,7 +172,7 @@ def test_a_symbol_that_nothing_provides_is_refused_before_llvm_ends_the_process(
 def key_of(monkeypatch):
     """`make_key` of fixed package files, hashed anew: they may be edited while the tests run."""
     monkeypatch.setattr(stamp_module, "HASHED", ())
-    monkeypatch.setattr(compile_module, "stamp", lambda: None)
+    monkeypatch.setattr(compile_module, "stamp", lambda files: None)
 
     def key(text):
         compile_module._environment.cache_clear()
@@ -202,8 +202,8 @@ def test_the_key_follows_the_files_that_define_kernels(key_of, monkeypatch):
 
 
 def test_the_stamp_follows_files_versions_and_the_processor(monkeypatch, tmp_path):
-    first = stamp_module.stamp()
-    assert first == stamp_module.stamp() is not None
+    first = stamp_module.stamp(stamp_module.hashed_files())
+    assert first == stamp_module.stamp(stamp_module.hashed_files()) is not None
     for name, value in (
         ("HASHED", ("kernels",)),
         ("_cpu", lambda: b"another"),
@@ -211,23 +211,23 @@ def test_the_stamp_follows_files_versions_and_the_processor(monkeypatch, tmp_pat
     ):
         with monkeypatch.context() as patch:
             patch.setattr(stamp_module, name, value)
-            assert stamp_module.stamp() != first, name
+            assert stamp_module.stamp(stamp_module.hashed_files()) != first, name
     with monkeypatch.context() as patch:
         patch.setenv("NUMBA_CPU_NAME", "generic")
-        assert stamp_module.stamp() != first
+        assert stamp_module.stamp(stamp_module.hashed_files()) != first
     file = tmp_path / "kernel.py"
     file.write_text("x = 1")
     before = stamp_module._mark(file)
     os.utime(file, ns=(0, 0))
     assert stamp_module._mark(file) != before
-    assert stamp_module.stamp() == first
+    assert stamp_module.stamp(stamp_module.hashed_files()) == first
 
 
 def test_the_environment_is_kept_under_its_stamp(fresh_cache):
     compile_module._environment.cache_clear()
     first = compile_module._environment()
     (path,) = fresh_cache.iterdir()
-    assert path.name == f"{stamp_module.stamp()}.kernel"
+    assert path.name == f"{stamp_module.stamp(stamp_module.hashed_files())}.kernel"
     compile_module._environment.cache_clear()
     assert compile_module._environment() == first == compile_module._hash_environment()
 

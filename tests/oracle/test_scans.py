@@ -10,7 +10,7 @@ import pytest
 import common.functional as F
 from common.autograd import derivatives as autograd
 from dynamic.tensors import Tensor
-from static import program as static_program
+from static import executable
 from static.jit import Function
 from tests.bits import assert_same_bits
 from tests.parity.arrays import SIZES, mixed
@@ -166,7 +166,7 @@ def test_new_sizes_compile_nothing(monkeypatch):
     program = Function(lambda x: (F.cumsum(x, 0), F.cumprod(x, 1), F.logcumsumexp(x, 0), F.prod(x, 0), F.var(x, 0),
                                   F.norm(x), F.any(x > 0, 0), F.cummax(x, 0)))  # fmt: skip
     program(RNG.normal(size=(4, 3)))
-    monkeypatch.setattr(static_program, "compile_kernel", None)
+    monkeypatch.setattr(executable, "compile_kernel", None)
     for n in (5, 9, 1000):
         program(RNG.normal(size=(n, 3)))
     assert len(program.traces) == 1

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import static
 from common.ops import arithmetic, reduce, transcendental
-from static import program as static_program
+from static import executable
 from static.jit import function
 from static.lowering.stack import WIDTH
 from static.unjitted import run_unjitted
@@ -80,7 +80,7 @@ def test_new_sizes_compile_nothing(monkeypatch):
     compiled = function(lambda *given: tuple(map(decay, given[:3], given[3:])))
     numbers = list(map(number, range(3)))
     compiled(floats(4), floats(5), floats(6), *numbers)
-    monkeypatch.setattr(static_program, "compile_kernel", None)
+    monkeypatch.setattr(executable, "compile_kernel", None)
     arrays = [floats(9), floats(0), floats(1000), *numbers]
     expected = function(lambda *given: tuple(map(decay, given[:3], given[3:])), interpret=True)(*arrays)
     assert_all_same_bits(compiled(*arrays), expected, "new sizes")

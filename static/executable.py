@@ -1,0 +1,62 @@
+"""What runs of a program: its frame, and what the plans of it share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+from common.dim import Atom
+from common.native.compile import compile_kernel
+from static.graph import Graph, Node
+from static.lowering.frame import Frame
+from static.outputs import Memory
+from static.plan import Plan
+
+
+class Executable:
+    """A program as far as plans need it; a `static.program.Program` also knows how it came about.
+
+    Attributes
+    ----------
+    memory : what its plans share.
+
+    Parameters
+    ----------
+    graph : has the nodes that its calls blame for errors.
+    """
+
+    frame: Frame
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph, self.memory = graph, Memory()
+
+    @cached_property
+    def addresses(self) -> list[int]:
+        """The address of each call's kernel; compiles, or loads from the disk cache, at first use."""
+        return [compile_kernel(call.source, call.name) if call.source else 0 for call in self.frame.calls]
+
+    def outlasts(self, values: Sequence[int]) -> set[int]:
+        """The outputs to which nothing is written before the last call that may fail.
+
+        Parameters
+        ----------
+        values : the sizes of the frame, evaluated.
+        """
+        calls = self.frame.calls
+        risks = [i for i, call in enumerate(calls) if call.may_fail(values)]
+        early = {slot for call in calls[: max(risks, default=-1) + 1] for slot in call.slots}
+        first = len(self.frame.inputs)
+        return {i for i in range(len(self.frame.outputs)) if first + i not in early}
+
+    def plan(self, env: Mapping[Atom, int]) -> Plan:
+        """The program for concrete sizes; compiles nothing that another plan of it has compiled.
+
+        Parameters
+        ----------
+        env : size of every dimension of every input that a Dim names.
+        """
+        return Plan(self, env)
+
+    def node(self, number: int) -> Node:
+        """The node with an id, also one of a region."""
+        return next(node for node in self.graph.all_nodes() if node.id == number)

@@ -1,0 +1,211 @@
+"""Programs from the disk: the same program, errors and explanation; another key wherever the frame may differ."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import static
+from common.errors import IndexRangeError, TwingradCacheWarning
+from common.native import cache
+from static import store, traced
+from tests.bits import assert_all_same_bits
+from tests.native.conftest import fresh_cache  # noqa: F401  a fixture
+from tests.native.test_processes import finish, start
+
+F32 = np.float32
+
+
+@pytest.fixture
+def disk(fresh_cache):  # noqa: F811  the fixture above
+    """A folder that holds the programs of this test only."""
+    store._package()
+    return fresh_cache
+
+
+def programs(folder):
+    """The programs in a folder."""
+    entries = (cache.unpack(file.read_bytes()) for file in folder.glob("*.kernel"))
+    return [entry for entry in entries if entry is not None and entry.symbol == "program"]
+
+
+def called(f, *args, **options):
+    compiled = static.function(f, **options)
+    result = compiled(*args)
+    return compiled, result if isinstance(result, tuple) else (result,)
+
+
+def network():
+    """A training step, anew from the same parameters."""
+    static.manual_seed(1)
+    model = static.nn.Sequential(static.nn.Linear(6, 8), static.nn.Tanh(), static.nn.Linear(8, 3))
+    optimizer = static.optim.Adam(model.parameters(), lr=0.01)
+
+    def step(x, labels):
+        optimizer.zero_grad()
+        loss = static.nn.functional.cross_entropy(model(x), labels)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return step, model
+
+
+def test_the_second_process_optimises_and_lowers_nothing(disk, monkeypatch):
+    x, labels = np.random.default_rng(0).standard_normal((5, 6)).astype(F32), np.array([0, 1, 2, 1, 0])
+    results = []
+    for warm in (False, True):
+        if warm:
+            monkeypatch.setattr(traced, "run_passes", None)
+            monkeypatch.setattr(traced, "_compile", None)
+        step, model = network()
+        compiled = static.function(step)
+        losses = [compiled(x, labels), compiled(x[:3], labels[:3]), compiled(x, labels)]
+        results.append([*losses, *(p.numpy().copy() for p in model.parameters())])
+        assert ("disk" in compiled.newest.seconds) is warm
+        assert len(compiled.traces) == 1
+    assert_all_same_bits(*results, "losses and parameters")
+    assert len(programs(disk)) == 1
+
+
+def test_a_program_from_the_disk_explains_itself(disk, tmp_path):
+    texts = []
+    for i in range(2):
+        f, _ = called(lambda x, w: (static.tanh(x @ w) * 2).sum(0), np.ones((4, 3), F32), np.ones((3, 2), F32))
+        facts = f.explain()
+        lines = [(k.name, k.ops, k.reads, k.flops, k.refused) for k in facts.kernels]
+        texts.append((lines, facts.arena_bytes, [p._replace(seconds=0) for p in facts.passes], f.source))
+        assert "calls" in str(f.dump(tmp_path / str(i)))
+    assert "disk" in f.newest.seconds
+    assert texts[0] == texts[1]
+
+
+def test_errors_name_the_line_of_this_process(disk):
+    def first(x, i):
+        return x.gather(0, i) * 2
+
+    def second(x, i):
+        # the same program, some lines further on
+        return x.gather(0, i) * 2
+
+    x, i = np.ones(3, F32), np.array([7])
+    for f in (first, second):
+        line = f.__code__.co_firstlineno + (1 if f is first else 2)
+        with pytest.raises(IndexRangeError, match=rf"gather\(\): .*\n  in .*test_store.py:{line}$"):
+            static.function(f)(x, i)
+    assert len(programs(disk)) == 1
+
+
+def joined(x, y):
+    return x * 2 + (y if x.shape[0] == y.shape[0] else 1.0)
+
+
+VARIANTS = {
+    "numbers": [lambda x, y, n=n: x * n for n in (2.5, 7.5, 2, True, 0.0, -0.0, np.inf)],
+    "attributes": [lambda x, y, d=d: x.reshape(2, 2).sum(d) for d in (0, 1, (0, 1))],
+    "operands": [lambda x, y: x - y, lambda x, y: y - x, lambda x, y: x - x],
+    "outputs": [lambda x, y: (x * 2, y * 2), lambda x, y: (y * 2, x * 2), lambda x, y: x * 2 + 0 * y],
+    "dtypes": [lambda x, y, t=t: x.to(t) for t in ("float64", "int32", "int64")],
+}
+
+
+@pytest.mark.parametrize("what", VARIANTS)
+def test_what_differs_has_another_key(disk, what):
+    x, y = np.arange(4, dtype=F32), np.arange(4, dtype=F32)[::-1].copy()
+    for count, f in enumerate(VARIANTS[what], 1):
+        compiled, results = called(f, x, y)
+        assert "lower" in compiled.newest.seconds
+        assert len(programs(disk)) == count
+        _, expected = called(f, x, y, interpret=True)
+        assert_all_same_bits(results, expected, what)
+        again, results = called(f, x, y)
+        assert "disk" in again.newest.seconds
+        assert_all_same_bits(results, expected, what)
+
+
+def test_shapes_sizes_and_options_are_part_of_the_key(disk):
+    calls = [
+        ((np.ones(4, F32), np.ones(4, F32)), {}),
+        ((np.ones(4, F32), np.ones(3, F32)), {}),  # the sizes are not one
+        ((np.ones(1, F32), np.ones(4, F32)), {}),
+        ((np.ones(4), np.ones(4, F32)), {}),
+        ((np.ones(5, F32), np.ones(5, F32)), {}),  # hints decide what is kept and what is computed again
+        ((np.ones(4, F32), np.ones(4, F32)), {"fuse": False}),
+    ]
+    for count, (args, options) in enumerate(calls, 1):
+        called(joined, *args, **options)
+        assert len(programs(disk)) == count
+
+
+def test_the_key_follows_the_package(disk, monkeypatch, tmp_path):
+    keys = []
+    for text in ("x = 1", "x = 2"):
+        store._package.cache_clear()
+        (tmp_path / "module.py").write_text(text)
+        monkeypatch.setattr(store, "package_files", lambda: [tmp_path / "module.py"])
+        keys.append(store._package())
+        assert store._package() == keys[-1]
+    store._package.cache_clear()
+    assert keys[0] != keys[1]
+
+
+@pytest.mark.parametrize(
+    ("f", "options"),
+    [
+        (lambda x: static.fori_loop(0, 3, lambda i, y: y * 2, x), {}),
+        (lambda x: x * 2, {"passes": static.passes.PIPELINE}),
+        (lambda x: x * 2, {"interpret": True}),
+        (lambda x: x if x.sum() > 0 else -x, {"control_flow": "guard"}),
+    ],
+    ids=["loop", "passes", "interpreted", "guard"],
+)
+def test_what_is_not_stored(disk, f, options):
+    compiled, _ = called(f, np.ones(3, F32), **options)
+    assert not programs(disk)
+    assert "disk" not in compiled.newest.seconds
+
+
+def test_a_damaged_program_is_made_again(disk):
+    called(lambda x: x * 3, np.ones(3, F32))
+    for path in disk.glob("*.kernel"):
+        if cache.unpack(path.read_bytes()).symbol == "program":
+            path.write_bytes(path.read_bytes()[:-1])
+    with pytest.warns(TwingradCacheWarning, match="damaged"):
+        compiled, (y,) = called(lambda x: x * 3, np.ones(3, F32))
+    assert y.tolist() == [3, 3, 3]
+    assert "lower" in compiled.newest.seconds
+    assert len(programs(disk)) == 1
+
+
+def test_a_program_without_its_kernels_compiles_them(disk, monkeypatch):
+    from common.native import compile as compile_module
+
+    called(lambda x: x * 11 - 4, np.ones(3, F32))
+    for path in disk.glob("*.kernel"):
+        if cache.unpack(path.read_bytes()).symbol != "program":
+            path.unlink()
+    monkeypatch.setattr(compile_module, "_addresses", {})
+    compiled, (y,) = called(lambda x: x * 11 - 4, np.ones(3, F32))
+    assert "disk" in compiled.newest.seconds
+    assert y.tolist() == [7, 7, 7]
+
+
+STEP = """
+import numpy as np, static
+from tests.static.test_store import network
+step, model = network()
+f = static.function(step)
+x = np.random.default_rng(0).standard_normal((5, 6)).astype(np.float32)
+for _ in range(3):
+    loss = f(x, np.array([0, 1, 2, 1, 0]))
+print(loss.tobytes().hex(), [p.numpy().tobytes().hex() for p in model.parameters()])
+"""
+
+
+def test_processes_share_programs(tmp_path):
+    """Several fill one folder at once; a later one finds all of it, and imports no compiler and no graph library."""
+    together = [finish(process) for process in [start(STEP, tmp_path) for _ in range(3)]]
+    report = "import sys; print('disk' in f.newest.seconds, {'numba', 'llvmlite', 'networkx'} & set(sys.modules))"
+    late = finish(start(STEP + report, tmp_path))
+    assert late == together[0] + "True set()\n"
+    assert len({*together}) == len(programs(tmp_path)) == 1
