@@ -38,6 +38,7 @@ from static.debugger import debug as debug
 from static.jit import function as function
 from static.module import compile as compile
 from static.nan_watch import nan_watch as nan_watch
+from static.numba_calls import njit as njit
 
 globals().update(
     {
@@ -51,7 +52,9 @@ globals().update(
     }
 )
 
-__all__ = list(surface.NAMES + surface.ENGINE_NAMES + ("compare", "compile", "debug", "nan_watch") + tuple(SESSION))
+__all__ = list(
+    surface.NAMES + surface.ENGINE_NAMES + ("compare", "compile", "debug", "nan_watch", "njit") + tuple(SESSION)
+)
 
 if TYPE_CHECKING:  # the functions are bound from one list, which type checkers cannot follow
 

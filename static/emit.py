@@ -48,7 +48,7 @@ class Emitter:
     def program(self, program: Executable, layout: Layout, base: int, bound: Sequence[int]) -> None:
         """Append a program whose inputs and outputs lie in the slots `bound`, its temporaries from `base` on."""
         native, frame, values = self.native, program.frame, layout.values
-        slots = [*bound, *(native.add_word(base + offset) for offset in layout.offsets)]
+        slots = [*bound, *(native.add_place(base + offset) for offset in layout.offsets)]
         for dtype, number, index in frame.constants:
             with np.errstate(all="ignore"):
                 cell = np.zeros(8, np.uint8)
@@ -111,11 +111,11 @@ class Emitter:
         operands, results = slots[: len(node.operands)], slots[len(node.operands) : -1]
         sizes = [nbytes(v, self.env) for v in node.outputs[: parts.n]]
         now = [native.add_word() for _ in sizes]
-        then = [native.add_word(base + offset) for offset in block.buffers[:-1]]
-        others = [native.frame[slot] for slot in then]
+        then = [native.add_word() for _ in sizes]
+        others = [native.add_place(base + offset) for offset in block.buffers[:-1]]
         for k, size in enumerate(sizes):
             native.add_op(ops.SET, now[k], results[k])
-            native.add_op(ops.SET, then[k], self.zero, d=others[k])
+            native.add_op(ops.SET, then[k], others[k])
             native.add_op(ops.COPY, now[k], operands[parts.carried[k]], d=size)
         done, limit, place = native.add_word(), native.add_word(), native.add_word()
         native.add_op(ops.SET, done, self.zero)
@@ -130,7 +130,7 @@ class Emitter:
         if parts.condition is None:
             leave = native.add_op(ops.JUMP_REACHED, done, limit)
         else:
-            answer = native.add_word(base + block.buffers[-1])
+            answer = native.add_place(base + block.buffers[-1])
             layout, start = block.regions["condition"]
             tests = [operands[i] for i in parts.tests]
             self.program(call.regions["condition"], layout, base + start, [*now, *tests, answer])

@@ -101,13 +101,11 @@ class Function:
         while hit is not None:
             traced, plan = hit
             step = plan.step
-            if traced.checked != mode.changes or traced.watches or step is None:
+            if step is None or traced.checked != mode.changes or traced.watches:
                 step = self._step(traced, plan)
             result = step(*args)
             if type(result) is not int:
-                if traced.noted:
-                    traced.note_run()
-                return result if traced.shape_of_result else traced.nest(result)
+                return result if traced.plain else traced.deliver(result)
             try:
                 plan.explain(result)
             except Mismatch as miss:
@@ -125,7 +123,8 @@ class Function:
             return lambda *_: BAD_ARGUMENT
         if type(plan.template) is not (tensors.eager_class or Buffer):
             traced.bind(plan)
-        return plan.step
+        step: Callable[..., Any] = plan.step
+        return step
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """As an attribute of a class: a method, whose object is a static argument."""
@@ -231,6 +230,15 @@ class Function:
         if self._last is not None and self._last[0] is traced:
             self._last = traced, plan
         return traced, plan
+
+    def specialise(self, args: tuple[Any, ...]) -> tuple[Traced, Any]:
+        """The trace and the plan for calls with arrays and numbers like these."""
+        leaves, structure = flatten((args, {}))
+        for i, x in enumerate(leaves):
+            if not isinstance(x, (np.generic, np.ndarray)) and type(x) not in (int, float):
+                raise ArgumentError(f"{self.__name__}: argument {i} is a {type(x).__name__}, not an array or a number")
+            leaves[i] = native_array(np.asarray(x), i) if isinstance(x, (np.generic, np.ndarray)) else x
+        return self.prepare(leaves, structure, None)
 
     def prepare(self, leaves: list[Any], structure: Any, history: tuple[int, ...] | None) -> tuple[Traced, Any]:
         """A trace that serves the call, made if there is none, and its plan."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -13,6 +13,8 @@ from common.eager_arrays import raise_status
 from common.errors import ArgumentError, ShapeError
 from common.native.binding import GIVEN, HELD_GRAD, LEFT, LEFT_FRESH, MADE, Binding, Place
 from common.native.calls import make_run, make_step
+from common.native.free import FreeProgram, make_free
+from common.native.plan import Argument as Declared
 from common.native.plan import ProgramPlan, RunFailure, explain_failure
 from static.acts import Mismatch
 from static.emit import OTHER_PATH, ROOM, Emitter
@@ -34,7 +36,7 @@ class Plan:
     arena_bytes : size of the memory for temporaries and constants.
     layout : where the temporaries lie.
     step : the program as one call on the arguments alone, see `bind`.
-    template : what gradients are like that it leaves; None before it is bound.
+    template : what gradients are like that it leaves.
     """
 
     def __init__(self, program: Executable, env: Mapping[Atom, int]) -> None:
@@ -42,14 +44,14 @@ class Plan:
         self.layout = layout = lay_out(program, env)
         self._inputs = [(argument, tuple([layout.values[i] for i in argument.shape])) for argument in frame.inputs]
         self._written = [i for i, argument in enumerate(frame.inputs) if argument.written]
-        self._native = ProgramPlan()
-        self._declare([(x.dtype, tuple([layout.values[i] for i in x.shape])) for x in frame.outputs])
         self.arena_bytes = layout.total
         arena = program.memory.arena(layout.total + ALIGNMENT)
-        self._native.keep.append(arena)
         address = arena.__array_interface__["data"][0]
+        self._native = ProgramPlan(address + -address % ALIGNMENT)
+        self._native.keep.append(arena)
+        self._declare([(x.dtype, tuple([layout.values[i] for i in x.shape])) for x in frame.outputs])
         emitter = Emitter(self._native, env)
-        emitter.program(program, layout, address + -address % ALIGNMENT, range(len(self._native.frame)))
+        emitter.program(program, layout, 0, range(len(self._native.frame)))
         self._calls, self._observed = emitter.calls, emitter.observed
         self._run = make_run(self._native)
         self.step: Callable[..., Any] | None = None
@@ -118,6 +120,27 @@ class Plan:
             places.append(Place(LEFT if i in safe and id(owner) not in read else LEFT_FRESH, owner))
         step = make_step(self._native, Binding(places, len(self._allocate), cleared, template, one))
         return (lambda *given: step(*given, *[allocate() for allocate in pooled])) if pooled else step
+
+    def free(self, state: Sequence[Any]) -> FreeProgram:
+        """The program for callers without Python's lock; `state` is where the inputs behind the arguments are found."""
+        given = len(self._native.arguments) - len(state) - len(self._allocate)
+        sources = [*[None] * given, *state, *[None] * len(self._allocate)]
+        return make_free(self._native, sources, self.arena_bytes)
+
+    @property
+    def arguments(self) -> list[Declared]:
+        """What the inputs must be, then what the outputs are."""
+        return self._native.arguments
+
+    def failures(self) -> Iterator[tuple[int, Exception]]:
+        """Codes with which a run can end, and what they mean."""
+        for position, call in enumerate(self._calls):
+            statuses = [status for status in call.errors if status] if call.source else [ROOM, OTHER_PATH]
+            for status in statuses:
+                try:
+                    self._raise(RunFailure("status", position, status))
+                except Exception as error:
+                    yield (position + 1) << 32 | status, error
 
     def explain(self, code: int) -> None:
         """Raise what the code of a step says if an op has failed; its arguments may do for the general path if not.

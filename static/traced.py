@@ -45,7 +45,9 @@ class Traced:
     executable : what is run of the compiled program.
     op : of the nodes that its calls make on the caller's tape; None if they make none.
     watches : whether there are facts whose changes are not counted.
+    plain : whether `deliver` has nothing to do.
     checked : the number of `mode.changes` for which all facts hold.
+    structure : of the arguments.
     positions : which of the call's leaves are inputs of the graph.
     seconds : phase -> seconds that it took.
     decisions : what Python decided on elements, in order: the path on which it was traced.
@@ -54,6 +56,7 @@ class Traced:
 
     def __init__(self, owner: Function, leaves: Sequence[Any], structure: Any, history: tuple[int, ...] | None) -> None:
         start, first = perf_counter(), tape.next_number()
+        self.structure = structure
         self.positions = [i for i, x in enumerate(leaves) if is_data(x)]
         self.arrays = [(p, i) for p, i in enumerate(self.positions) if isinstance(leaves[i], np.ndarray)]
         self.trace = trace = Trace(owner.__name__, control_flow=owner.control_flow)
@@ -126,7 +129,7 @@ class Traced:
         self.written_leaves = [i for value, i in arguments_of if value.key in written]
         forward = [] if self.op is None else self.op.halves.forward.inputs
         self._written_inputs = [i for i, value in enumerate(forward) if value.key in written]
-        self.noted = bool(self.writes or self.decisions)
+        self.plain = bool(self.shape_of_result and not self.writes and not self.decisions)
         if self.writes:
             mutation.programs.add(self)
 
@@ -233,28 +236,22 @@ class Traced:
         ----------
         tensors : of the returned arrays, where they are made already.
         """
-        if self.noted:
-            self.note_run()
         for x in self.cleared:
             x._grad = None
         returned = self.returned
         for x, array in zip(self.grad_targets, outputs[returned:]):
             x._grad = state_tensor(array)
         values = tensors or (map(state_tensor, outputs[:returned]) if as_tensors else outputs[:returned])
-        return self.nest(tuple(values))
+        values = tuple(values)
+        return self.deliver(values[0] if self.shape_of_result == "one" else values)
 
-    def note_run(self) -> None:
-        """The program has just run, and may have written to state."""
+    def deliver(self, values: Any) -> Any:
+        """Note that the program has run; what the function returns, of its only tensor or array, or a tuple of them."""
         if self.decisions:
             self.runs += 1
         if self.writes:
             self.written_at = tape.last_write = tape.next_number()
-
-    def nest(self, values: tuple[Any, ...]) -> Any:
-        """What the function returns, of its tensors or arrays."""
-        if self.shape_of_result == "one":
-            return values[0]
-        if self.shape_of_result == "tuple":
+        if self.shape_of_result:
             return values
         place = iter(values)
         return unflatten(self.out_structure, [next(place) if x is None else x for x in self.results])

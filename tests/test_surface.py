@@ -21,7 +21,7 @@ ENGINES = (dynamic, static)
 ROOT = Path(__file__).resolve().parent.parent
 
 
-ONLY_STATIC = {"compare", "compile", "debug", "nan_watch", *SESSION}
+ONLY_STATIC = {"compare", "compile", "debug", "nan_watch", "njit", *SESSION}
 """What a define-by-run engine has no use for."""
 
 

@@ -69,8 +69,7 @@ class Table:
 
     def __init__(self, binding: Binding) -> None:
         self.binding, self.keep = binding, [*binding.places, *binding.cleared, binding.template]
-        kind = next(c for c in type(binding.template).__mro__ if "payload" in c.__dict__)
-        self._payload, self._grad = (abi.slot_offset(kind, name) for name in ("payload", "_grad"))
+        self._payload, self._grad = (_slot(binding.template, name) for name in ("payload", "_grad"))
         self.first = len(binding.places) - binding.outputs
 
     def records(self, arguments: Sequence[Argument]) -> list[tuple[int, int, int, int]]:
@@ -86,7 +85,7 @@ class Table:
             elif place.source == HELD_GRAD:
                 cell = id(place.owner) + self._grad
             elif place.source == HELD:
-                cell = self._cell(place.owner)
+                cell = payload_address(place.owner, self.keep)
             self.keep.append(argument.dtype)
             rows.append((place.source, cell, target, id(argument.dtype)))
         return rows
@@ -99,9 +98,16 @@ class Table:
         counts = [binding.results, len(cells), len(cells) - len(binding.cleared), int(binding.one)]
         return [*counts, id(binding.template), size, self._payload // 8, self.first, outputs, *cells]
 
-    def _cell(self, owner: Any) -> int:
-        if not isinstance(owner, np.ndarray):
-            return id(owner) + self._payload
-        cell = np.array([id(owner)], np.int64)
-        self.keep.append(cell)
-        return int(cell.__array_interface__["data"][0])
+
+def payload_address(owner: Any, keep: list[Any]) -> int:
+    """Where the address of a tensor's payload stands, or that of an array; `keep` is given what must stay alive."""
+    if not isinstance(owner, np.ndarray):
+        return id(owner) + _slot(owner, "payload")
+    cell = np.array([id(owner)], np.int64)
+    keep.append(cell)
+    return int(cell.__array_interface__["data"][0])
+
+
+def _slot(owner: Any, name: str) -> int:
+    kind = next(c for c in type(owner).__mro__ if name in c.__dict__)
+    return abi.slot_offset(kind, name)

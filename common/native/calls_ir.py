@@ -13,7 +13,9 @@ from __future__ import annotations
 
 from common.native.array_ir import EXTENT, STEPS, VIEW
 from common.native.dispatch_ir import FIND, FIXED
+from common.native.free_ir import FREE
 from common.native.run_ir import RUN
+from common.native.step_ir import EXECUTE, OBJECTS
 
 MAX_BUFFERS = 64
 MAX_INPUTS = 8
@@ -362,7 +364,7 @@ fail:
 
 _BODIES = {
     "call": _CALL, "elementwise": _ELEMENTWISE, "fixed": FIXED, "find": FIND, "run": RUN, "view": VIEW, "steps": STEPS,
-    "extent": EXTENT,
+    "extent": EXTENT, "free": EXECUTE + OBJECTS + FREE,
 }  # fmt: skip
 
 

@@ -62,8 +62,13 @@ _THE_END = Instruction(END, (), (0, 0, 0, 0))
 class ProgramPlan:
     """Arguments, addresses and kernel calls of one program.
 
+    Parameters
+    ----------
+    base : address of the memory for temporaries.
+
     Attributes
     ----------
+    places : slots of addresses in that memory.
     words : the frame while the program runs, and what its last run left there.
 
     Every ``add_...`` method for a value returns its *slot*, which `add_call` takes.
@@ -78,7 +83,9 @@ class ProgramPlan:
     [False, True]
     """
 
-    def __init__(self) -> None:
+    def __init__(self, base: int = 0) -> None:
+        self.base = base
+        self.places: list[int] = []
         self.arguments: list[Argument] = []
         self.instructions: list[Instruction] = []
         self.frame: list[int] = []
@@ -119,9 +126,15 @@ class ProgramPlan:
             raise ValueError(f"no such kernel or slot: {kernel:#x}, {list(slots)}")
         self.instructions.append(Instruction(int(kernel), tuple(slots), tuple(map(int, ints))))
 
-    def add_word(self, value: int = 0) -> int:
+    def add_word(self) -> int:
         """Return a slot for a counter, or for an address that instructions set."""
-        self.frame.append(value)
+        self.frame.append(0)
+        return len(self.frame) - 1
+
+    def add_place(self, offset: int) -> int:
+        """Return a slot for the address `offset` bytes into the memory for temporaries; instructions do not set it."""
+        self.places.append(len(self.frame))
+        self.frame.append(self.base + offset)
         return len(self.frame) - 1
 
     def add_op(self, op: int, a: int = 0, b: int = 0, c: int = 0, d: int = 0) -> int:
@@ -156,16 +169,32 @@ class ProgramPlan:
         addresses : where frame, last and bufs are.
         table : of the objects to which the program is bound.
         """
-        records: list[int] = []
-        starts: list[int] = []
         count = len(self.arguments)
         sources = [(GIVEN, 0, -1, 0)] * count if table is None else table.records(self.arguments)
+        records, starts = self.records(sources)
+        code = self.code()
+        sizes = [argument.nbytes for argument in self.arguments]
+        writes = [int(argument.writes) for argument in self.arguments]
+        *offsets, end = np.cumsum([10, len(records), len(code), count, count]).tolist()
+        bound = [] if table is None else table.words(10 + [*starts, 0][table.first])
+        counts = [count, sum(source[0] == GIVEN for source in sources)]
+        words = [*counts, *addresses, *offsets, end if bound else 0, *records, *code, *sizes, *writes, *bound]
+        return np.array(words, dtype=np.int64)
+
+    def records(self, sources: Sequence[tuple[int, int, int, int]]) -> tuple[list[int], list[int]]:
+        """The records of the arguments, given their four words on objects, and where each begins."""
+        records: list[int] = []
+        starts: list[int] = []
         for argument, source in zip(self.arguments, sources, strict=True):
             starts.append(len(records))
             flags = C_CONTIGUOUS | ALIGNED | (WRITEABLE if argument.writes else 0)
             is_array = argument.kind == ARRAY
             subject = descr_word(argument.dtype) if is_array else self.frame[argument.slot]
             records += (argument.kind, subject, len(argument.shape), flags, argument.slot, *source, *argument.shape)
+        return records, starts
+
+    def code(self) -> list[int]:
+        """The instructions as words."""
         code: list[int] = []
         places = np.cumsum([0, *(6 if i.kernel < 64 else 4 + len(i.slots) + len(i.ints) for i in self.instructions)])
         for number, (kernel, slots, ints) in enumerate([*self.instructions, _THE_END]):
@@ -174,13 +203,7 @@ class ProgramPlan:
             else:
                 d = int(places[ints[3]]) if kernel in _TARGETS else ints[3]
                 code += (kernel, number, *ints[:3], d)
-        sizes = [argument.nbytes for argument in self.arguments]
-        writes = [int(argument.writes) for argument in self.arguments]
-        *offsets, end = np.cumsum([10, len(records), len(code), count, count]).tolist()
-        bound = [] if table is None else table.words(10 + [*starts, 0][table.first])
-        counts = [count, sum(source[0] == GIVEN for source in sources)]
-        words = [*counts, *addresses, *offsets, end if bound else 0, *records, *code, *sizes, *writes, *bound]
-        return np.array(words, dtype=np.int64)
+        return code
 
 
 class RunFailure(NamedTuple):
