@@ -18,14 +18,16 @@ class Named:
 
     def __get__(self, instance: Any, owner: type) -> Any:
         from common import surface
-        from common.create import operand
+        from common.create import operand, operands
         from common.tensor import TensorBase
 
-        method = surface.bind(self.name, self.function, _body, __file__, _operand=operand, _Tensor=TensorBase)
+        names: dict[str, Any] = {"_operand": operand, "_operands": operands, "_Tensor": TensorBase}
+        method = surface.bind(self.name, self.function, _body, __file__, **names)
         setattr(self.home, self.name, method)
         return method if instance is None else method.__get__(instance, owner)
 
 
 def _body(tensors: list[str], sequences: list[str], call: str) -> list[str]:
     """Arrays and lists become tensors; a number stays one, also where all operands are numbers."""
-    return [*(f"if not isinstance({x}, _Tensor): {x} = _operand({x}, None)" for x in tensors[1:]), f"return {call}"]
+    lines = [f"if not isinstance({x}, _Tensor): {x} = _operand({x}, None)" for x in tensors[1:]]
+    return [*lines, *(f"{x} = _operands({x})" for x in sequences), f"return {call}"]

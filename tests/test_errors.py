@@ -244,3 +244,18 @@ def test_cache_that_cannot_be_used(tmp_path, state):
     assert run() == ("[]" if state == "missing" else "['TwingradCacheWarning']")
     if state == "damaged":
         assert run() == "[]"  # repaired
+
+
+def test_numbers_without_ops_are_refused_where_they_would_be_written():
+    mask = np.array([True, False, True])
+    for write in (dynamic.Tensor.masked_fill, dynamic.Tensor.masked_fill_):
+        with pytest.raises(errors.DTypeError, match="float16 is not supported"):
+            write(dynamic.ones(3), mask, np.float16(2))
+
+
+def test_methods_take_lists_among_indices_as_functions_do():
+    x, v = dynamic.zeros(3), dynamic.ones(2)
+    assert x.index_put([[0, 2]], v).tolist() == dynamic.index_put(x, [[0, 2]], v).tolist() == [1, 0, 1]
+    for call in (dynamic.index_put, dynamic.Tensor.index_put):
+        with pytest.raises(errors.DTypeError, match="indices must be int64, int32 or bool"):
+            call(x, [[1.0]], v)

@@ -13,7 +13,8 @@ from common.ops.create import eye
 from common.ops.linalg import matmul, mm
 from common.ops.pad import stack
 from common.ops.parts import select
-from common.ops.view import expand, reshape
+from common.ops.view import expand, permute, reshape
+from common.spec import numel
 
 
 def chain_matmul(*tensors: Any) -> Any:
@@ -137,13 +138,11 @@ def kron(a: Any, b: Any) -> Any:
     """
     ndim = max(a.ndim, b.ndim)
     first, second = ((1,) * (ndim - x.ndim) + tuple(x.shape) for x in (a, b))
-    product = reshape(a, _between(first, True)) * reshape(b, _between(second, False))
+    # all products as one loop over rows and columns, then the dimensions in their order: one copy
+    product = reshape(a, (numel(first), 1)) * reshape(b, (1, numel(second)))
+    order = tuple(d for i in range(ndim) for d in (i, ndim + i))
+    product = permute(reshape(product, (*first, *second)), order) if ndim else product
     return reshape(product, tuple(m * n for m, n in zip(first, second, strict=True)))
-
-
-def _between(shape: Sequence[Any], left: bool) -> tuple[Any, ...]:
-    """The sizes with ones after (left) or before each."""
-    return tuple(x for n in shape for x in ((n, 1) if left else (1, n)))
 
 
 def cross(a: Any, b: Any, dim: Any = None) -> Any:

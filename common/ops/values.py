@@ -11,6 +11,7 @@ from common import mode
 from common.create import lift, operand, to_array
 from common.dim import Dim, same, same_shape
 from common.errors import ArgumentError, DTypeError, ShapeError
+from common.number import as_array
 from common.operators import as_operand
 from common.ops.cast import to
 from common.ops.create import full_
@@ -35,12 +36,13 @@ def as_value(value: Any, dtype: np.dtype) -> Any:
     Raises
     ------
     ArgumentError : it is neither a number nor a tensor, array or nested list.
+    DTypeError : a numpy number of a dtype without ops.
     """
     if isinstance(value, Dim):
         value = as_operand(value)
     if isinstance(value, (*NUMBERS, np.generic)):
         trace = mode.current_trace()
-        array = to_array(value, dtype)
+        array = to_array(as_array(value) if isinstance(value, np.generic) else value, dtype)
         if trace is None:
             return lift(array)
         return trace.wrap(trace.record(full_, (), {"shape": (), "value": array.item(), "dtype": dtype}))
