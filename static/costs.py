@@ -13,6 +13,7 @@ from static.lowering.groups import Group
 from static.lowering.items import Access, Buffer, Item, is_literal
 
 if TYPE_CHECKING:
+    from static.lowering.layout import Layout
     from static.plan import Plan
     from static.program import Program, Step
 
@@ -31,6 +32,7 @@ class Kernel:
         count none.
     origin : where its machine code came from, and the seconds that took.
     equal : how many equal, independent groups of ops it computes in one pass.
+    parts : into how many parts its outermost loop is cut, for several threads.
     reused : which results lie in the memory of operands that end with them.
     refused : why neighbours are not part of it.
     """
@@ -43,6 +45,7 @@ class Kernel:
     flops: int
     origin: Origin | None
     equal: int
+    parts: int
     reused: tuple[str, ...]
     refused: tuple[str, ...]
 
@@ -51,6 +54,8 @@ class Kernel:
         counts = f"reads {amount(self.reads, 'B')}, writes {amount(self.writes, 'B')}, {amount(self.flops, 'flop')}"
         if self.equal > 1:
             shown += f" (one pass over {self.equal} equal groups)"
+        if self.parts > 1:
+            shown += f" (in {self.parts} parts)"
         return f"{self.name}: {shown}  [{', '.join(self.lines[:4])}]  {counts}"
 
 
@@ -75,21 +80,21 @@ class Piece:
         return f"{self.offset:>10} + {self.nbytes:<10} {self.name} in kernel calls {self.first} to {self.last}"
 
 
-def kernels(program: Program, env: Any) -> list[Kernel]:
+def kernels(program: Program, layout: Layout, env: Any) -> list[Kernel]:
     """The kernel calls of a program, in the order in which they run; those of a loop or a branch after it, once each.
 
     Parameters
     ----------
-    env : the sizes, as those of a plan.
+    layout, env : those of a plan of it.
     """
-    return [_kernel(own, step, env) for own, step in _walk(program)]
+    return [_kernel(own, step, parts, env) for own, step, parts in _walk(program, layout)]
 
 
-def _walk(program: Program) -> Iterator[tuple[Program, Step]]:
-    for step in program.steps:
-        yield program, step
-        for region in step.regions.values():
-            yield from _walk(region)
+def _walk(program: Program, layout: Layout) -> Iterator[tuple[Program, Step, int]]:
+    for i, step in enumerate(program.steps):
+        yield program, step, len(layout.shared.get(i, [step]))
+        for name, region in step.regions.items():
+            yield from _walk(region, layout.blocks[i].regions[name][0])
 
 
 def arena(plan: Plan) -> list[Piece]:
@@ -116,7 +121,7 @@ def amount(number: float, unit: str) -> str:
     return f"{number:.3g} T{unit}"
 
 
-def _kernel(program: Program, step: Step, env: Any) -> Kernel:
+def _kernel(program: Program, step: Step, parts: int, env: Any) -> Kernel:
     counts = [_native_counts(step, env) if group.native else _counts(program, group, env) for group in step.groups]
     reads, writes, flops = (sum(column) for column in zip(*counts, strict=True))
     items = [item for group in step.groups for item in group.items]
@@ -134,6 +139,7 @@ def _kernel(program: Program, step: Step, env: Any) -> Kernel:
         flops,
         origin(step.source),
         len(step.groups),
+        parts,
         tuple(
             f"{here.node.name} in the memory of {there.node.name} (%{there.node.id}), which ends here"
             for group in step.groups

@@ -16,6 +16,7 @@ from static.regions import LoopParts, branches
 if TYPE_CHECKING:
     from static.executable import Executable
     from static.lowering.frame import Call
+    from static.shares import Ranges
 
 ROOM = 1 << 20
 """Status of a loop that needs more room; no kernel has it."""
@@ -62,9 +63,25 @@ class Emitter:
                 emit(call, layout.blocks[i], at, own)
             elif call.name == "expect":
                 self.expect(call, own[0])
+            elif i in layout.shared:
+                self.shared(program.addresses[i], call, own, layout.shared[i], layout, base, len(bound))
             else:
                 native.add_call(program.addresses[i], own, [values[j] for j in call.ints])
             self.note(call)
+
+    def shared(
+        self, kernel: int, call: Call, slots: list[int], parts: Ranges, layout: Layout, base: int, bound: int
+    ) -> None:
+        """Append the parts of a loop, each with scratch memory of its own."""
+        ints, calls = [layout.values[j] for j in call.ints[:-2]], []
+        for k, part in enumerate(parts):
+            own = slots.copy()
+            for place, thing in enumerate(call.slots):
+                if 0 <= (index := thing - bound) < len(layout.scratch) and layout.scratch[index]:
+                    offset = layout.offsets[index] + k * (layout.nbytes[index] // len(parts))
+                    own[place] = self.native.add_word(base + offset)
+            calls.append((own, [*ints, *part]))
+        self.native.add_shared(kernel, calls)
 
     def note(self, call: Call) -> None:
         """The instructions appended since the last note belong to a call."""

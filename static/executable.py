@@ -23,12 +23,22 @@ class Executable:
     Parameters
     ----------
     graph : has the nodes that its calls blame for errors.
+    fuse : whether nodes share kernels.
     """
 
     frame: Frame
 
-    def __init__(self, graph: Graph) -> None:
-        self.graph, self.memory = graph, Memory()
+    def __init__(self, graph: Graph, fuse: bool) -> None:
+        self.graph, self.fuse, self.memory = graph, fuse, Memory()
+
+    @cached_property
+    def for_threads(self) -> Executable:
+        """The same program with loops cut for several threads where that can be done."""
+        from static.passes import run_passes
+        from static.program import compile_graph
+
+        rewritten, _ = run_passes(self.graph)
+        return compile_graph(rewritten, fuse=self.fuse).for_threads
 
     @cached_property
     def addresses(self) -> list[int]:

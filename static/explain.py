@@ -60,7 +60,8 @@ class Explanation:
         self.arena: list[costs.Piece] = []
         self.arena_bytes = self.unshared_bytes = 0
         if plan is not None and newest.program is not None:
-            self.kernels = costs.kernels(newest.program, plan.env)
+            program = newest.program.for_threads if plan.shares else newest.program
+            self.kernels = costs.kernels(program, plan.layout, plan.env)
             self.arena, self.arena_bytes = costs.arena(plan), plan.arena_bytes
             self.unshared_bytes = sum(piece.nbytes for piece in self.arena)
         origins = {kernel.name: kernel.origin for kernel in self.kernels if kernel.origin is not None}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
+from weakref import WeakSet
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from common.native.calls import make_run, make_step
 from common.native.free import FreeProgram, make_free
 from common.native.plan import Argument as Declared
 from common.native.plan import ProgramPlan, RunFailure, explain_failure
+from common.native.pool import get_num_threads, on_change
 from static.acts import Mismatch
 from static.emit import OTHER_PATH, ROOM, Emitter
 from static.lowering.arena import ALIGNMENT
@@ -26,6 +28,16 @@ from static.regions import NeedsRoom
 if TYPE_CHECKING:
     from static.executable import Executable
 
+_plans: WeakSet[Plan] = WeakSet()
+
+
+def _rebuild_all() -> None:
+    for plan in list(_plans):
+        plan.rebuild()
+
+
+on_change(_rebuild_all)
+
 
 class Plan:
     """A program with all sizes known; call it with arrays in the order of the graph's inputs.
@@ -35,13 +47,23 @@ class Plan:
     env : the sizes for which it was made.
     arena_bytes : size of the memory for temporaries and constants.
     layout : where the temporaries lie.
+    shares : whether threads share its loops.
     step : the program as one call on the arguments alone, see `bind`.
     template : what gradients are like that it leaves.
     """
 
     def __init__(self, program: Executable, env: Mapping[Atom, int]) -> None:
-        self.program, frame, self.env = program, program.frame, dict(env)
-        self.layout = layout = lay_out(program, env)
+        self._whole, self.env = program, dict(env)
+        self._build()
+        _plans.add(self)
+
+    def _build(self) -> None:
+        """Lay everything out for the present number of threads."""
+        threads, env = get_num_threads(), self.env
+        self.shares = threads > 1
+        self.program = program = self._whole.for_threads if self.shares else self._whole
+        frame = program.frame
+        self.layout = layout = lay_out(program, env, threads)
         self._inputs = [(argument, tuple([layout.values[i] for i in argument.shape])) for argument in frame.inputs]
         self._written = [i for i, argument in enumerate(frame.inputs) if argument.written]
         self.arena_bytes = layout.total
@@ -53,9 +75,19 @@ class Plan:
         emitter = Emitter(self._native, env)
         emitter.program(program, layout, 0, range(len(self._native.frame)))
         self._calls, self._observed = emitter.calls, emitter.observed
-        self._run = make_run(self._native)
+        self._run: Callable[..., int] = make_run(self._native)
         self.step: Callable[..., Any] | None = None
         self.template: Any = None
+        self._stale = False
+
+    def rebuild(self) -> None:
+        """Lay everything out anew before the next call."""
+
+        def run(*arrays: Any) -> int:
+            self._build()
+            return self._run(*arrays)
+
+        self._run, self.step, self.template, self._stale = run, None, None, True
 
     # ---------------------------------------------------------------- building
     def _declare(self, outputs: list[tuple[np.dtype[Any], tuple[int, ...]]]) -> None:
@@ -110,6 +142,8 @@ class Plan:
         template : what gradients are to be like.
         one : whether the step returns its only result, and not a tuple of them.
         """
+        if self._stale:
+            self._build()
         arguments, returned = len(self._inputs) - len(state), len(self._allocate) - len(grads)
         pooled = [allocate for allocate in self._allocate[:returned] if not isinstance(allocate, partial)]
         places = [*[Place(GIVEN)] * arguments, *state]

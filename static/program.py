@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from common.dim import Dim
@@ -12,6 +13,7 @@ from static.executable import Executable
 from static.graph import Graph
 from static.loopir import Kernel
 from static.lowering.build import Built, build
+from static.lowering.cut import build_cut
 from static.lowering.frame import make_frame
 from static.lowering.groups import Group, single
 from static.lowering.items import Buffer
@@ -22,6 +24,7 @@ from static.lowering.order import order_groups
 from static.lowering.reuse import reuse_memory
 from static.lowering.stack import runs, stack
 from static.lowering.values import Work
+from static.shares import may_be_large
 
 
 @dataclass(eq=False, slots=True)
@@ -34,7 +37,7 @@ class Step:
     things : what its slots are.
     ints : its arguments, ints or Dims.
     groups : what it computes; several if it is one pass over equal groups.
-    errors : see `static.lowering.frame.Call`.
+    errors, cut : see `static.lowering.frame.Call`.
     regions : by name, programs that it runs; then it is no kernel call.
     sure_below : see `common.op.NativeCall`.
     """
@@ -47,6 +50,7 @@ class Step:
     errors: Mapping[int, tuple[str, int]]
     regions: dict[str, Program] = field(default_factory=dict)
     sure_below: int = 0
+    cut: str = ""
 
 
 def compile_graph(graph: Graph, *, fuse: bool = True) -> Program:
@@ -71,11 +75,12 @@ class Program(Executable):
     ----------
     groups : which nodes became one kernel, in the order in which they run.
     steps : the kernel calls.
+    parallel : whether loops are cut for threads where they can be.
     """
 
-    def __init__(self, graph: Graph, fuse: bool) -> None:
-        super().__init__(graph)
-        self.fuse = fuse
+    def __init__(self, graph: Graph, fuse: bool, parallel: bool = False) -> None:
+        super().__init__(graph, fuse)
+        self.parallel = parallel
         self.work: Work = legalise(graph)
         groups = _fused(self.work) if fuse else [single(item) for item in self.work.items]
         self.groups = order_groups(self.work, groups)
@@ -87,7 +92,7 @@ class Program(Executable):
     def _steps(self, stacking: bool) -> Iterator[Step]:
         """The kernel calls of all groups in turn; one for neighbours that `static.lowering.stack` makes one."""
         ready = [self._ready(group) for group in self.groups]
-        built = [None if isinstance(x, list) else x for x in ready]
+        built = [None if isinstance(x, list) or x.cut else x for x in ready]
         position = 0
         for length in runs(built) if stacking else [1] * len(built):
             groups, parts = self.groups[position : position + length], built[position : position + length]
@@ -95,7 +100,7 @@ class Program(Executable):
             if isinstance(first, list):
                 yield from first
             elif length == 1:
-                yield _step(first.kernel, first.nest.bound, first.nest.ints, groups)
+                yield _step(first.kernel, first.nest.bound, first.nest.ints, groups, first.cut)
             else:
                 table = stack([part for part in parts if part is not None])
                 yield _step(table.kernel, table.things, table.ints, groups)
@@ -104,11 +109,22 @@ class Program(Executable):
     def _ready(self, group: Group) -> list[Step] | Built:
         """The calls of ready-made kernels, or a kernel to generate."""
         if group.native:
-            return [_own_step(group, self.fuse)] if group.items[0].own else _native_steps(group)
+            return [_own_step(group, self.fuse, self.parallel)] if group.items[0].own else _native_steps(group)
+        if self.parallel and may_be_large(group):
+            cut, folds = build_cut(group, self.escaping)
+            if not folds:
+                return cut
+            steps = [_step(cut.kernel, cut.nest.bound, cut.nest.ints, [group], cut.cut)]
+            return steps + [_step(kernel, things, ints, [group]) for kernel, things, ints in folds]
         known = known_columns(group, self.escaping)
         if known is None:
             return build(group, self.escaping)
         return [Step(*known, [group], {0: ("", group.items[0].node.id)})]
+
+    @cached_property
+    def for_threads(self) -> Program:
+        """The same program with loops cut for several threads where that can be done."""
+        return Program(self.graph, self.fuse, parallel=True)
 
     @property
     def source(self) -> str:
@@ -173,7 +189,7 @@ def _escaping(work: Work, groups: list[Group]) -> set[int]:
     return out | {b.id for g in groups for item in g.items for b in item.results if b.storage is not b}
 
 
-def _step(kernel: Kernel, things: list[Buffer | Scratch], ints: list[Any], groups: list[Group]) -> Step:
+def _step(kernel: Kernel, things: list[Buffer | Scratch], ints: list[Any], groups: list[Group], cut: str = "") -> Step:
     """The call of a generated kernel, named by its text."""
     name = f"k_{hashlib.sha256(kernel.source('k').encode()).hexdigest()[:12]}"
     items = [item for group in groups for item in group.items]
@@ -183,13 +199,13 @@ def _step(kernel: Kernel, things: list[Buffer | Scratch], ints: list[Any], group
         for c in item.calls
         for status, text in c.errors.items()
     }
-    return Step(name, kernel.source(name), things, ints, groups, {0: ("", items[0].node.id), **errors})
+    return Step(name, kernel.source(name), things, ints, groups, {0: ("", items[0].node.id), **errors}, cut=cut)
 
 
-def _own_step(group: Group, fuse: bool) -> Step:
+def _own_step(group: Group, fuse: bool, parallel: bool) -> Step:
     """A step that is no kernel call: control flow, or an act."""
     (item,) = group.items
-    regions = {name: Program(region, fuse) for name, region in item.node.regions}
+    regions = {name: Program(region, fuse, parallel) for name, region in item.node.regions}
     things: list[Buffer | Scratch] = [*item.inputs, *item.results]
     if regions:
         things.append(Scratch(item.dtype, None))

@@ -101,7 +101,7 @@ class Traced:
         self.compiled, self._fuse = not owner.interpret, owner.fuse
         storable = self.compiled and recorded is None and owner.passes is None
         key = store.key_of(self.raw, trace.dims, owner.fuse) if storable else None
-        self.executable = None if key is None else stored(key, self.raw)
+        self.executable = None if key is None else stored(key, self.raw, owner.fuse)
         if self.executable is not None:
             self.seconds["disk"] = perf_counter() - start
         else:
@@ -282,14 +282,14 @@ def state_tensor(array: np.ndarray) -> TensorBase:
     return Buffer.over(array) if tensors.eager_class is None else tensors.wrap(array)
 
 
-def stored(key: str, graph: Graph) -> Executable | None:
+def stored(key: str, graph: Graph, fuse: bool) -> Executable | None:
     """The program stored under a key, whose calls blame nodes of `graph`; None if there is none."""
     frame = store.load(key)
     if frame is None:
         return None
     from static.executable import Executable
 
-    executable = Executable(graph)
+    executable = Executable(graph, fuse)
     executable.frame = frame
     return executable
 

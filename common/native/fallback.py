@@ -288,6 +288,8 @@ def _control(op: int, ints: tuple[int, ...], frame: list[int], following: int) -
         ctypes.memmove(frame[a], frame[b], d)
     elif op == plan_ops.LIMIT:
         return following, c if frame[a] >= b else 0
+    elif op == plan_ops.SHARE:  # one after the other
+        pass
     elif (
         op == plan_ops.JUMP
         or (op == plan_ops.JUMP_FALSE and not ctypes.c_int8.from_address(frame[a]).value)

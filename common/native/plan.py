@@ -15,17 +15,20 @@ import numpy as np
 from common.native.abi import ALIGNED, C_CONTIGUOUS, WRITEABLE, descr_word
 from common.native.binding import GIVEN, Table
 from common.native.calls_ir import BAD_ARGUMENT, OVERLAP
+from common.native.tasks import addresses
 
 ARRAY, FLOAT, INT = 0, 1, 2
 
-END, SET, ROW, SWAP, LOAD, STORE, COPY, JUMP, JUMP_FALSE, JUMP_REACHED, JUMP_OTHER, LIMIT = range(12)
+END, SET, ROW, SWAP, LOAD, STORE, COPY, JUMP, JUMP_FALSE, JUMP_REACHED, JUMP_OTHER, LIMIT, SHARE = range(13)
 """Instructions that are no kernel calls, on words a, b, c of the frame and a number d:
 
 - SET: a = b + d;  ROW: a = b + c * d;  SWAP: a and b;  LOAD: a = what b points to;  STORE: to what a points to, b;
 - COPY: d bytes from b to a;
 - JUMP to instruction d;  JUMP_FALSE: if the byte at a is 0;  JUMP_REACHED: if a >= b;  JUMP_OTHER: if a is not the
   number b;
-- LIMIT: end with status c if a >= the number b.
+- LIMIT: end with status c if a >= the number b;
+- SHARE: the next a kernel calls, of b words each, do not depend on each other, and threads may make them. From word c
+  on: the addresses that `common.native.tasks` gives, then the status of every call.
 """
 _TARGETS = (JUMP, JUMP_FALSE, JUMP_REACHED, JUMP_OTHER)
 
@@ -141,6 +144,18 @@ class ProgramPlan:
         """Append an instruction that is no kernel call, and return its number."""
         self.instructions.append(Instruction(op, (), (a, b, c, d)))
         return len(self.instructions) - 1
+
+    def add_shared(self, kernel: int, calls: Sequence[tuple[Sequence[int], Sequence[int]]]) -> None:
+        """Append calls of one kernel, given slots and ints of each, that do not depend on each other."""
+        slots, ints = calls[0]
+        share, task = addresses()
+        first = self.add_word(share)
+        self.add_word(task)
+        for _ in calls:
+            self.add_word()
+        self.add_op(SHARE, len(calls), 4 + len(slots) + len(ints), first)
+        for slots, ints in calls:
+            self.add_call(kernel, slots, ints)
 
     def set_target(self, jump: int) -> None:
         """Let a jump, known by its number, lead to the next instruction to be appended."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
+from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
@@ -25,7 +26,7 @@ from common.errors import ArgumentError
 from common.native import engine
 from common.native.compile import load_ir
 
-__all__ = ["SHARE", "get_num_threads", "set_num_threads"]
+__all__ = ["SHARE", "get_num_threads", "on_change", "set_num_threads", "share"]
 
 SHARE = "twingrad_share"
 LIMIT = 64
@@ -42,17 +43,25 @@ _pool = np.array([1, 0, 0] + [_IDLE, 0, 0] * (LIMIT - 1), np.int64)
 _count = 1
 _started = 0
 _lock = threading.Lock()
+_listeners: list[Callable[[], None]] = []
+
+
+def on_change(listener: Callable[[], None]) -> None:
+    """Have a function called whenever the number of threads has changed."""
+    _listeners.append(listener)
 
 
 def set_num_threads(n: int) -> None:
-    """Let large matrix products use `n` threads; the bits of results do not depend on it.
+    """Let large matrix products and large loops of compiled programs use `n` threads; no bit depends on it.
 
-    The setting is one for the whole process and both engines. All else runs in the calling thread, as does a product
-    of one tile (see `common.kernels.gemm.tiles`): threads begin to count from 1024 x 1024 x 1024 on, and in batches.
+    The setting is one for the whole process and both engines. Eager operations other than products run in the calling
+    thread, as does a product of one tile (see `common.kernels.gemm.tiles`): threads begin to count there from
+    1024 x 1024 x 1024 on, and in batches. Compiled programs are compiled again, for loops that can be cut, when they
+    first run with several threads.
 
     Parameters
     ----------
-    n : at least 1, which is the default. Products use at most 64.
+    n : at least 1, which is the default. At most 64 are used.
 
     Raises
     ------
@@ -75,10 +84,12 @@ def set_num_threads(n: int) -> None:
         _count = n
         _start(min(n, LIMIT) - 1)
         _pool[_THREADS] = min(n, LIMIT)
+    for listener in _listeners:
+        listener()
 
 
 def get_num_threads() -> int:
-    """How many threads large matrix products may use; 1 unless `set_num_threads` has been called."""
+    """How many threads large products and loops may use; 1 unless `set_num_threads` has been called."""
     return _count
 
 
@@ -281,11 +292,12 @@ def _address(name: str) -> int:
 
 
 @cache
-def _share() -> int:
+def share() -> int:
+    """The address of ``void share(kernel, bufs, args, count, tasks)``."""
     return load_ir(_DRAIN + _SHARE, "twingrad_pool_share")
 
 
 engine.define("twingrad_pool", lambda: _pool.ctypes.data)
-engine.define(SHARE, _share)
+engine.define(SHARE, share)
 for _name in ("PyThread_acquire_lock", "PyThread_release_lock"):
     engine.define(f"twingrad_{_name}", partial(_address, _name))

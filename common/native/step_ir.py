@@ -15,9 +15,11 @@ EXECUTE = """
 ; 0, or (instruction + 1) << 32 | status
 define internal i64 @execute(ptr %frame, ptr %bufs, ptr %code) {
 entry:
+  %shared_args = alloca [3 x i64]
   br label %next
 next:
-  %pc = phi ptr [%code, %entry], [%pc_next, %step_done], [%pc_jump, %jump], [%pc_op, %op_done]
+  %pc = phi ptr [%code, %entry], [%pc_next, %step_done], [%pc_jump, %jump], [%pc_op, %op_done],
+            [%pc_shared, %all_looked_at]
   %kernel_word = call i64 @word(ptr %pc, i64 0)
   %ordinal = call i64 @word(ptr %pc, i64 1)
   %is_op = icmp ult i64 %kernel_word, 64
@@ -60,7 +62,7 @@ op:
   switch i64 %kernel_word, label %end [
     i64 1, label %op_set i64 2, label %op_row i64 3, label %op_swap i64 4, label %op_load i64 5, label %op_store
     i64 6, label %op_copy i64 7, label %jump i64 8, label %op_jump_false i64 9, label %op_jump_reached
-    i64 10, label %op_jump_other i64 11, label %op_limit
+    i64 10, label %op_jump_other i64 11, label %op_limit i64 12, label %op_share
   ]
 op_set:
   %fb_set = call i64 @word(ptr %frame, i64 %opb)
@@ -108,12 +110,42 @@ op_jump_other:
 op_limit:
   %is_beyond = icmp sge i64 %fa, %opb
   br i1 %is_beyond, label %step_failed, label %op_done
+op_share:
+  %share_word = call i64 @word(ptr %frame, i64 %opc)
+  %share = inttoptr i64 %share_word to ptr
+  %task_slot = add i64 %opc, 1
+  %task_word = call i64 @word(ptr %frame, i64 %task_slot)
+  %task = inttoptr i64 %task_word to ptr
+  %statuses_slot = add i64 %opc, 2
+  %statuses = getelementptr i64, ptr %frame, i64 %statuses_slot
+  %pc_word = ptrtoint ptr %pc_op to i64
+  %statuses_word = ptrtoint ptr %statuses to i64
+  call void @set_word(ptr %shared_args, i64 0, i64 %pc_word)
+  call void @set_word(ptr %shared_args, i64 1, i64 %opb)
+  call void @set_word(ptr %shared_args, i64 2, i64 %statuses_word)
+  call void %share(ptr %task, ptr %frame, ptr %shared_args, i64 3, i64 %opa)
+  %shared_words = mul i64 %opa, %opb
+  %pc_shared = getelementptr i64, ptr %pc_op, i64 %shared_words
+  br label %look
+look:
+  %looked = phi i64 [0, %op_share], [%looked_next, %look_next]
+  %looked_all = icmp eq i64 %looked, %opa
+  br i1 %looked_all, label %all_looked_at, label %look_at
+look_at:
+  %task_status = call i64 @word(ptr %statuses, i64 %looked)
+  %looked_next = add i64 %looked, 1
+  %task_good = icmp eq i64 %task_status, 0
+  br i1 %task_good, label %look_next, label %step_failed
+look_next:
+  br label %look
+all_looked_at:
+  br label %next
 jump:
   br label %next
 op_done:
   br label %next
 step_failed:
-  %failed_status = phi i64 [%status, %call], [%opc, %op_limit]
+  %failed_status = phi i64 [%status, %call], [%opc, %op_limit], [%task_status, %look_at]
   %step_next = add i64 %ordinal, 1
   %low = and i64 %failed_status, 4294967295
   %high = shl i64 %step_next, 32

@@ -31,25 +31,27 @@ class Built:
     Attributes
     ----------
     head : number of statements before the loops: what is computed once per kernel.
+    cut : the variable of its outermost loop, if that can be cut, see `static.lowering.cut`.
     """
 
     kernel: Kernel
     nest: Nest
     head: int
+    cut: str = ""
 
 
-def build(group: Group, escaping: set[int]) -> Built:
+def build(group: Group, escaping: set[int], columns: type[Columns] = Columns) -> Built:
     """The kernel of a group.
 
     Parameters
     ----------
-    escaping : ids of the buffers that something outside the group reads.
+    escaping : ids of the buffers that something outside the group reads; `columns` reduces columns.
     """
-    return _Builder(group, escaping).run()
+    return _Builder(group, escaping, columns).run()
 
 
 class _Builder:
-    def __init__(self, group: Group, escaping: set[int]) -> None:
+    def __init__(self, group: Group, escaping: set[int], columns: type[Columns]) -> None:
         self.group, self.nest = group, Nest(group)
         self.own = {item.id: item for item in group.items}
         stored = {i.id for i in group.items if i.kind in ("map", "pick") and i.out.id in escaping}
@@ -69,13 +71,13 @@ class _Builder:
         self.kept: dict[Any, Scratch] = {}
         self.count = 0
         self.column = "c"
-        self.columns = self._columns()
+        self.columns = self._columns(columns)
 
-    def _columns(self) -> Columns | None:
+    def _columns(self, make: type[Columns]) -> Columns | None:
         items = [item for item in self.group.items if item.kind == "cols"]
         whole_rows = any(item.kind == "rows" for item in self.group.items)
         whole_rows = whole_rows or any(i.id in self.stored and not self.stages.is_full(i) for i in self.group.items)
-        return Columns(self.nest, items, not whole_rows) if items else None
+        return make(self.nest, items, not whole_rows) if items else None
 
     # ---------------------------------------------------------------- the whole kernel
     def run(self) -> Built:

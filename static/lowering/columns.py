@@ -23,7 +23,7 @@ TOGETHER = 4
 """Rows of equal lane that are taken in at once where that is all a kernel does (benchmarks/reductions.py)."""
 
 _SHIFT = BLOCK.bit_length() - 1
-_LANED = {"sum": "columns", "prod": "products"}
+LANED = {"sum": "columns", "prod": "products"}
 """Reductions whose accumulators are lanes, and the ends of the names of their functions."""
 
 
@@ -38,11 +38,12 @@ class Columns:
     def __init__(self, nest: Nest, items: list[Item], tiled: bool) -> None:
         self.nest, self.items, self.tiled = nest, items, tiled
         self.row_name = f"r{len(nest.rows) - 1}"
-        self.accumulators = {item.id: nest.slot(self._scratch(item)) for item in items}
+        self.accumulators = {item.id: nest.slot(self.scratch(item)) for item in items}
 
-    def _scratch(self, item: Item) -> Any:
+    def scratch(self, item: Item) -> Any:
+        """Memory for the accumulators of an item."""
         rows, inner = self.nest.rows[-1], self.nest.inner
-        if item.function in _LANED:
+        if item.function in LANED:
             tile = COLUMN_TILE if self.tiled else None
             return self.nest.scratch(item.dtype, ColumnScratch(rows, inner, item.dtype.itemsize, tile))
         return self.nest.scratch(item.dtype, COLUMN_TILE if self.tiled else inner)
@@ -58,11 +59,11 @@ class Columns:
         out: list[Any] = []
         for item in self.items:
             acc = self.accumulators[item.id]
-            if item.function in _LANED:
-                out.append(Run(Call(f"start_{_LANED[item.function]}", (acc, "0", self.width, rows))))
+            if item.function in LANED:
+                out.append(Run(Call(f"start_{LANED[item.function]}", (acc, "0", self.width, rows))))
             else:
-                worst = Constant(_worst(item.function, item.dtype), item.dtype)
-                out.append(Loop("i", self.width, [Store(Place(acc, "", "i"), worst)]))
+                value = Constant(first_value(item.function, item.dtype), item.dtype)
+                out.append(Loop("i", self.width, [Store(Place(acc, "", "i"), value)]))
         return out
 
     def loop(self, body: list[Any]) -> list[Any]:
@@ -88,9 +89,9 @@ class Columns:
         """Statements before a row that ends a block."""
         block = f"({row} >> {_SHIFT}) - 1"
         carry = [
-            Run(Call(f"carry_{_LANED[item.function]}", (self.accumulators[item.id], "0", self.width, block)))
+            Run(Call(f"carry_{LANED[item.function]}", (self.accumulators[item.id], "0", self.width, block)))
             for item in self.items
-            if item.function in _LANED
+            if item.function in LANED
         ]
         return [If(condition, carry)] if carry else []
 
@@ -102,7 +103,7 @@ class Columns:
     def add(self, item: Item, *values: Any) -> Store:
         """The statement that takes in the elements of one column and lane."""
         acc = self.accumulators[item.id]
-        if item.function in _LANED:
+        if item.function in LANED:
             place, function = Place(acc, "lane", "c"), {"sum": "add", "prod": "mul"}[item.function]
         else:
             place, function = Place(acc, "first" if self.tiled else "", "c"), f"{item.function}imum"
@@ -117,8 +118,8 @@ class Columns:
         body: list[Any] = []
         for item in self.items:
             out, acc = self.nest.slot(item.out), self.accumulators[item.id]
-            if item.function in _LANED:
-                body.append(Run(Call(f"finish_{_LANED[item.function]}", (acc, "0", self.width, rows, out, start))))
+            if item.function in LANED:
+                body.append(Run(Call(f"finish_{LANED[item.function]}", (acc, "0", self.width, rows, out, start))))
                 continue
             value: Any = Place(acc, "", "i")
             if item.dtype != item.out.dtype:
@@ -140,8 +141,10 @@ class Columns:
         return [Loop("c0", size, [head, *body], step=str(COLUMN_TILE))]
 
 
-def _worst(function: str, dtype: np.dtype[Any]) -> Any:
-    """What every element replaces in a maximum or minimum."""
+def first_value(function: str, dtype: np.dtype[Any]) -> Any:
+    """What a reduction starts from: a maximum or minimum from what every element replaces."""
+    if function in LANED:
+        return {"sum": 0, "prod": 1}[function]
     if dtype.kind == "f":
         return float("-inf") if function == "max" else float("inf")
     if dtype == np.bool_:

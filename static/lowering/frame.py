@@ -19,6 +19,7 @@ from static.graph import Graph, Node
 from static.lowering.items import Buffer, Sizes, size_key
 from static.lowering.memory import ColumnScratch, Scratch
 from static.lowering.values import Work
+from static.shares import picoseconds
 
 if TYPE_CHECKING:
     from static.executable import Executable
@@ -52,6 +53,8 @@ class Call:
     slots, ints : what its buffers are, and the indices of its int arguments.
     errors : status -> its message, and the id of the node whose line is to blame; that of other statuses under 0.
     sure_below : see `common.op.NativeCall`.
+    cut : the variable of the loop whose bounds are the last two arguments, see `static.lowering.cut`.
+    work : the index of the picoseconds that it takes, by a rough count, if it is cut.
     node, regions : of control flow and acts; None for a kernel call.
     """
 
@@ -61,6 +64,8 @@ class Call:
     ints: list[int]
     errors: Mapping[int, tuple[str, int]]
     sure_below: int = 0
+    cut: str = ""
+    work: int = 0
     node: Node | None = None
     regions: Mapping[str, Executable] = field(default_factory=dict)
 
@@ -164,7 +169,10 @@ def make_frame(work: Work, graph: Graph, steps: Sequence[Step]) -> Frame:
         own = [slots[id(thing)] for thing in things]
         node = step.groups[0].items[0].node if not step.source else None
         ints = [frame.size(n) for n in step.ints]
-        frame.calls.append(Call(step.name, step.source, own, ints, step.errors, step.sure_below, node, step.regions))
+        call = Call(step.name, step.source, own, ints, step.errors, step.sure_below, node=node, regions=step.regions)
+        if step.cut:
+            call.cut, call.work = step.cut, frame.size(picoseconds(step.groups))
+        frame.calls.append(call)
     return frame
 
 

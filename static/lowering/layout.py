@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from common.dim import Atom, evaluate
 from common.spec import numel
 from static.lowering.arena import ALIGNMENT, place
+from static.shares import Ranges, shared_loops
 
 if TYPE_CHECKING:
     from static.executable import Executable
@@ -39,34 +40,47 @@ class Layout:
     ----------
     values : what the sizes of its frame are.
     offsets, nbytes : of its temporaries.
+    scratch : which of them are scratch memory of one call.
     blocks : step -> memory of its regions.
+    shared : step -> parts of its outermost loop, each of which has scratch memory of its own.
     total : bytes.
     """
 
     values: list[int]
     offsets: list[int]
     nbytes: list[int]
+    scratch: list[bool]
     blocks: dict[int, Block]
+    shared: dict[int, Ranges]
     total: int
 
 
-def lay_out(program: Executable, env: Mapping[Atom, int]) -> Layout:
-    """The layout of a program and of its regions."""
+def lay_out(program: Executable, env: Mapping[Atom, int], threads: int = 1) -> Layout:
+    """The layout of a program and of its regions, when loops are shared among threads."""
     frame = program.frame
     values = frame.evaluate(env)
-    blocks = {i: _block(call, env) for i, call in enumerate(frame.calls) if call.regions}
+    blocks = {i: _block(call, env, threads) for i, call in enumerate(frame.calls) if call.regions}
+    shared = shared_loops(frame, values, threads)
     lives = []
     for t in frame.temporaries:
         if t.block is not None:
             nbytes = blocks[t.block].total
         else:
             nbytes = values[t.size[0]] if t.columns is None else t.columns.nbytes(*(values[i] for i in t.size))
+        if t.name == "scratch" and t.first == t.last and t.first in shared:
+            nbytes = aligned(nbytes) * len(shared[t.first])
         lives.append((t.first, t.last, nbytes))
     offsets, total = place(lives)
-    return Layout(values, offsets, [size for _, _, size in lives], blocks, total)
+    scratch = [t.name == "scratch" and t.first == t.last for t in frame.temporaries]
+    return Layout(values, offsets, [size for _, _, size in lives], scratch, blocks, shared, total)
 
 
-def _block(call: Call, env: Mapping[Atom, int]) -> Block:
+def aligned(nbytes: int) -> int:
+    """Bytes up to the next place where memory may begin."""
+    return -(-max(nbytes, 1) // ALIGNMENT) * ALIGNMENT
+
+
+def _block(call: Call, env: Mapping[Atom, int], threads: int) -> Block:
     """What is carried needs two buffers, the other of which is the result; regions run one after the other."""
     node = call.node
     assert node is not None
@@ -76,10 +90,10 @@ def _block(call: Call, env: Mapping[Atom, int]) -> Block:
         sizes = [nbytes(v, env) for v in node.outputs[: node.attrs["carried"]]] + [1]
     for size in sizes:
         buffers.append(total)
-        total += -(-max(size, 1) // ALIGNMENT) * ALIGNMENT
+        total += aligned(size)
     regions, most = {}, 0
     for name, program in call.regions.items():
-        layout = lay_out(program, env)
+        layout = lay_out(program, env, threads)
         regions[name] = layout, total
         most = max(most, layout.total)
     return Block(buffers, regions, total + most)

@@ -26,7 +26,7 @@ class Nest:
     """
 
     def __init__(self, group: Group) -> None:
-        self.dims = group.dims
+        self.group, self.dims = group, group.dims
         self.runs = self._cut(group)
         sizes = [numel(self.dims[a : b + 1]) for a, b in self.runs]
         flat = group.split == len(self.dims)

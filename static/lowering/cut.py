@@ -1,0 +1,106 @@
+"""Kernels whose outermost loop can be cut into parts that do not depend on each other, for several threads.
+
+Such a kernel takes the bounds of that loop as its last two arguments. Cutting it changes no bit: each element, each row
+with the sums over it, and each column with the sums along it, is computed by one part, as it would be alone. Where
+columns are summed beside results of whole rows, the lanes of the sums are cut (`static.lowering.lane_columns`). The sum
+of a whole array stays whole.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from common.numerics import BLOCK, LANES
+from static.loopir import Call, If, Kernel, Let, Loop, Place, Store
+from static.lowering.build import Built, build
+from static.lowering.groups import Group
+from static.lowering.items import Item
+from static.lowering.lane_columns import Fold, LaneColumns, fold
+from static.lowering.memory import Scratch
+
+UNIT = {"c": 1024, "c0": 64}
+"""Parts of a loop over elements or columns begin at multiples of this, so that no two write to one cache line."""
+
+
+def build_cut(group: Group, escaping: set[int]) -> tuple[Built, list[Fold]]:
+    """The kernel of a group, cut if it can be, and the kernels that finish reductions of columns."""
+    built = build(group, escaping)
+    columns = [item for item in group.items if item.kind == "cols"]
+    if (
+        columns
+        and len(built.nest.rows) == 1
+        and not any(isinstance(s, Loop) and s.var == "c0" for s in built.kernel.body)
+    ):
+        return _cut_lanes(group, escaping, columns) or (built, [])
+    return _cut_loop(built), []
+
+
+def _cut_lanes(group: Group, escaping: set[int], items: list[Item]) -> tuple[Built, list[Fold]] | None:
+    built = build(group, escaping, LaneColumns)
+    *head, loop = built.kernel.body
+    if not all(isinstance(s, Let) for s in head) or not _is_independent(built, head, loop):
+        return None
+    nest = built.nest
+    first = len(nest.ints)
+    bounds = [Let(LaneColumns.low, f"n{first}"), Let(LaneColumns.high, f"n{first + 1}")]
+    (rows,), columns = nest.rows, nest.inner
+    nest.ints += [0, (rows + BLOCK - 1) // BLOCK * LANES]
+    # LaneColumns has asked for the accumulators of its items in order, before anything else
+    folds = [fold(item, lanes, rows, columns) for item, lanes in zip(items, nest.bound)]
+    return Built(Kernel(built.kernel.buffers, first + 2, [*bounds, *head, loop]), nest, built.head, "lane"), folds
+
+
+def _cut_loop(built: Built) -> Built:
+    """The same kernel with the bounds of its outermost loop as arguments; the kernel itself if it cannot be cut."""
+    body = [s for s in built.kernel.body if not isinstance(s, Loop) or s.body]
+    if not body or not isinstance(body[-1], Loop) or not all(isinstance(s, Let) for s in body[:-1]):
+        return built
+    *head, loop = body
+    size = built.nest.rows[0] if loop.var == "r0" else built.nest.inner
+    if loop.var not in ("r0", *UNIT) or not _is_independent(built, head, loop):
+        return built
+    first = len(built.nest.ints)
+    low, high = f"n{first}", f"n{first + 1}"
+    inside = loop.body
+    if loop.var == "c0":  # the last tile of a part ends with it
+        inside = [Let("c1", re.sub(r"n\d+", high, str(inside[0].value))), *inside[1:]]
+    whole = [*head, Loop(loop.var, high, inside, low, loop.step)]
+    built.nest.ints += [0, size]
+    return Built(Kernel(built.kernel.buffers, first + 2, whole), built.nest, built.head, loop.var)
+
+
+def _is_independent(built: Built, head: list[Any], loop: Loop) -> bool:
+    """Whether no part reads what another one writes: memory that is overwritten is read where it is written only."""
+    reads = {id(buffer.storage) for buffer in built.nest.group.reads}
+    stored = {s.place.buffer for s in _statements(loop.body) if isinstance(s, Store)}
+    overwritten = {b for b in stored if id(built.nest.bound[int(b[1:])]) in reads}
+    overwritten = {b for b in overwritten if not isinstance(built.nest.bound[int(b[1:])], Scratch)}
+    places: dict[str, set[Place]] = {b: set() for b in overwritten}
+    for thing in _things([*head, loop]):
+        if isinstance(thing, Place) and thing.buffer in places:
+            places[thing.buffer].add(thing)
+        elif thing in overwritten:  # a function that reads a row, or more
+            return False
+    before = {thing.buffer for thing in _things(head) if isinstance(thing, Place)}
+    return all(len(found) == 1 for found in places.values()) and not before & overwritten
+
+
+def _statements(body: list[Any]) -> Iterator[Any]:
+    for s in body:
+        yield s
+        if isinstance(s, (Loop, If)):
+            yield from _statements(s.body)
+
+
+def _things(body: list[Any]) -> Iterator[Any]:
+    """Places, names and texts in statements."""
+    for s in _statements(body):
+        waiting = [getattr(s, name) for name in ("value", "place", "call") if hasattr(s, name)]
+        while waiting:
+            thing = waiting.pop()
+            if isinstance(thing, Call):
+                waiting += thing.arguments
+            else:
+                yield thing

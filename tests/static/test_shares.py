@@ -1,0 +1,176 @@
+"""Loops that threads share: the bits of one thread, whatever is cut, and into however many parts."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+import static as tw
+from common.errors import IndexRangeError
+from static import shares
+from static.jit import function
+from static.unjitted import run_unjitted
+from tests.bits import assert_all_same_bits
+from tests.static.compare import as_tuple
+from tests.static.programs import draw_program
+from tests.static.test_lowering_random import inputs
+
+
+@pytest.fixture(autouse=True)
+def everything_is_cut(monkeypatch):
+    """Small loops too, so that tests are quick."""
+    monkeypatch.setattr(shares, "SMALL_ELEMENTS", 0)
+    monkeypatch.setattr(shares, "PART_NS", 1e-9)
+    monkeypatch.setattr(shares, "UNIT", {"c": 3, "c0": 5})
+    yield
+    tw.set_num_threads(1)
+
+
+def steps_of(compiled, *arrays):
+    """The variables of the loops that were cut, each with its number of parts."""
+    plan = compiled.newest_plan
+    parts = plan.layout.shared
+    return {step.cut: len(parts[i]) for i, step in enumerate(plan.program.steps) if i in parts}
+
+
+def check(program, *inputs):
+    """Compare runs with one, two, three and five threads; returns what was cut with five."""
+    compiled = function(program)
+    for arrays in inputs:
+        tw.set_num_threads(1)
+        expected = as_tuple(compiled(*arrays))
+        for count in (2, 3, 5):
+            tw.set_num_threads(count)
+            assert_all_same_bits(as_tuple(compiled(*arrays)), expected, f"{count} threads")
+    cut = steps_of(compiled)
+    whole = compiled.newest.executable
+    plan = compiled.newest_plan
+    assert_all_same_bits(run_unjitted(plan.program, plan.env, inputs[-1]), expected, "un-jitted")
+    assert len(compiled.traces) == 1
+    assert whole is not plan.program
+    return cut
+
+
+def normal(*shape, dtype=np.float32):
+    return np.random.default_rng(sum(shape)).normal(size=shape).astype(dtype)
+
+
+def layer_norm(x, w, b, g):
+    y, pullback = tw.vjp(lambda *args: tw.nn.functional.layer_norm(args[0], (args[0].shape[1],), *args[1:]), x, w, b)
+    return y, *pullback(g)
+
+
+@pytest.mark.parametrize("rows", [2, 3, 15, 17, 500, 1024, 1025, 3000])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_columns_beside_whole_rows_are_cut_by_blocks_and_lanes(rows, dtype):
+    x, w, b, g = normal(rows, 24, dtype=dtype), normal(24, dtype=dtype), normal(24, dtype=dtype), normal(rows, 24)
+    cut = check(layer_norm, (x, w, b, g.astype(dtype)))
+    assert cut["lane"] >= 2
+
+
+@pytest.mark.parametrize("how", ["sum", "prod", "amax", "amin"])
+@pytest.mark.parametrize("shape", [(70, 9), (1100, 9), (3, 40, 7), (0, 4), (5, 0)])
+def test_reductions_of_columns(how, shape):
+    def program(x):
+        y = x * x - 1
+        return y, getattr(tw, how)(y, len(shape) - 2)
+
+    if shape[-2] == 0 and how in ("amax", "amin"):
+        return
+    check(program, (normal(*shape),), (normal(*shape) * 2,))
+
+
+def test_elements_rows_columns_and_lanes_are_cut():
+    x = normal(40, 50)
+    assert check(lambda x: tw.tanh(x) * 2, (x,)).keys() == {"c"}
+    assert check(lambda x: tw.softmax(x, 1), (x,)).keys() == {"r0"}
+    assert check(lambda x: tw.sum(tw.tanh(x), 0), (x,)).keys() == {"c0"}
+    assert check(lambda x: tw.sum(tw.softmax(x, 1), 0), (x,)).keys() == {"lane"}
+
+
+@settings(max_examples=15, phases=[Phase.generate])
+@given(st.randoms(use_true_random=False), st.integers(2, 20), st.integers(1, 5))
+def test_random_programs(random, length, returned):
+    program = draw_program(random.randrange, length, returned)
+    check(program, inputs(1, 5, 7, 3), inputs(2, 20, 33, 4), inputs(3, 9, 1300, 2))
+
+
+def test_state_that_is_read_elsewhere_is_not_cut():
+    """Each element is replaced by one that depends on another place of the same array, or on its first element."""
+    for program in (lambda x: x.flip(0) + x, lambda x: x * x[0], lambda x: x + tw.sum(x)):
+        results = []
+        for count in (1, 3):
+            tw.set_num_threads(count)
+            state = tw.nn.Parameter(np.arange(1.0, 60.0))
+
+            @function
+            def step(state=state, program=program):
+                with tw.no_grad():
+                    state.copy_(program(state))
+
+            for _ in range(3):
+                step()
+            results.append(state.numpy().copy())
+        assert_all_same_bits(results[:1], results[1:], "state")
+
+
+def test_an_index_out_of_range_in_one_part_is_an_error_and_state_stays():
+    tw.set_num_threads(3)
+    seen = tw.nn.Parameter(np.zeros(1), requires_grad=False)
+
+    @function
+    def loss(x, labels):
+        seen.add_(1)
+        return tw.nn.functional.cross_entropy(x, labels)
+
+    x, labels = normal(64, 10), np.arange(64) % 10
+    loss(x, labels)
+    labels[47] = 10
+    with pytest.raises(IndexRangeError):
+        loss(x, labels)
+    assert seen.item() == 1
+
+
+def test_several_threads_may_call_one_program():
+    tw.set_num_threads(3)
+    compiled, x = function(lambda x: tw.softmax(tw.tanh(x) * 2, 1)), normal(200, 30)
+    expected, wrong = compiled(x), []
+
+    def work():
+        for _ in range(50):
+            if compiled(x).tobytes() != expected.tobytes():
+                wrong.append(1)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_small_loops_stay_whole(monkeypatch):
+    monkeypatch.undo()
+    tw.set_num_threads(4)
+    compiled = function(lambda x: tw.tanh(x))
+    compiled(normal(100))
+    assert compiled.newest_plan.layout.shared == {}
+    compiled(normal(1_000_000))
+    assert len(compiled.newest_plan.layout.shared[0]) == 16
+
+
+def test_programs_from_the_disk_are_cut_as_well():
+    """The second function finds the first one's program, which knows no more than how to run in one thread."""
+    x, texts = normal(60, 50), []
+    for _ in range(2):
+        tw.set_num_threads(1)
+        compiled = function(lambda x: tw.softmax(tw.tanh(x) - 0.123456, 1))
+        expected = compiled(x)
+        tw.set_num_threads(3)
+        assert_all_same_bits([compiled(x)], [expected], "three threads")
+        texts.append(str(compiled.explain()))
+    assert all("parts)" in text for text in texts)
