@@ -79,7 +79,7 @@ class Emitter:
             for place, thing in enumerate(call.slots):
                 if 0 <= (index := thing - bound) < len(layout.scratch) and layout.scratch[index]:
                     offset = layout.offsets[index] + k * (layout.nbytes[index] // len(parts))
-                    own[place] = self.native.add_word(base + offset)
+                    own[place] = self.native.add_place(base + offset)
             calls.append((own, [*ints, *part]))
         self.native.add_shared(kernel, calls)
 

@@ -149,10 +149,8 @@ class ProgramPlan:
         """Append calls of one kernel, given slots and ints of each, that do not depend on each other."""
         slots, ints = calls[0]
         share, task = addresses()
-        first = self.add_word(share)
-        self.add_word(task)
-        for _ in calls:
-            self.add_word()
+        first = len(self.frame)
+        self.frame += [share, task, *(0 for _ in calls)]
         self.add_op(SHARE, len(calls), 4 + len(slots) + len(ints), first)
         for slots, ints in calls:
             self.add_call(kernel, slots, ints)
