@@ -232,7 +232,7 @@ class Plan:
             raise NeedsRoom(call.node.attrs["length"])
         if call.node is not None and status == OTHER_PATH:
             raise Mismatch(call.node.attrs["decision"], int(self._native.words[self._observed[failure.position]]))
-        text, number = call.errors.get(status) or (f"kernel status {status}", call.errors[0][1])
+        text, number = call.message(status)
         node = self.program.node(number)
         assert node.op is not None
         file, line, _ = node.source

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from common.dim import Dim
+from common.kernels.places import WrongIndex
 from static.executable import Executable
 from static.graph import Graph
 from static.loopir import Kernel
@@ -37,7 +38,7 @@ class Step:
     things : what its slots are.
     ints : its arguments, ints or Dims.
     groups : what it computes; several if it is one pass over equal groups.
-    errors, cut : see `static.lowering.frame.Call`.
+    errors, wrong_index, cut : see `static.lowering.frame.Call`.
     regions : by name, programs that it runs; then it is no kernel call.
     sure_below : see `common.op.NativeCall`.
     """
@@ -50,6 +51,7 @@ class Step:
     errors: Mapping[int, tuple[str, int]]
     regions: dict[str, Program] = field(default_factory=dict)
     sure_below: int = 0
+    wrong_index: WrongIndex | None = None
     cut: str = ""
 
 
@@ -224,6 +226,7 @@ def _native_steps(group: Group) -> list[Step]:
         errors[0] = "", item.node.id
         step = Step(call.name, call.source, things, list(call.ints), [group], errors)
         step.sure_below = call.sure_below
+        step.wrong_index = call.errors if isinstance(call.errors, WrongIndex) else None
         steps.append(step)
     return steps
 

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from common.dim import Dim, DimScope
+from common.kernels.places import WrongIndex
 from common.native import cache as disk
 from common.native.compile import make_key
 from common.native.stamp import package_files, stamp
@@ -117,7 +118,9 @@ def _written(frame: Frame) -> tuple[Any, ...]:
     calls = []
     for call in frame.calls:
         errors = [(status, str(text), type(text) is Refusal, node) for status, (text, node) in call.errors.items()]
-        calls.append((number[call.name, call.source], call.slots, call.ints, errors, call.sure_below))
+        wrong = call.wrong_index
+        told = None if wrong is None else (wrong.extents, wrong.dim, wrong.wrap)
+        calls.append((number[call.name, call.source], call.slots, call.ints, errors, call.sure_below, told))
     arguments = [[(x.dtype.str, x.shape, x.number, x.written) for x in part] for part in (frame.inputs, frame.outputs)]
     temporaries = [
         (t.name, t.first, t.last, t.size, None if t.columns is None else (t.columns.itemsize, t.columns.tile))
@@ -142,7 +145,15 @@ def _read(data: tuple[Any, ...]) -> Frame:
         ],
         [(np.dtype(dtype), number, size) for dtype, number, size in constants],
         [
-            Call(kernels[i][0], kernels[i][1], slots, ints, errors_of(errors), sure)
-            for i, slots, ints, errors, sure in calls
+            Call(
+                kernels[i][0],
+                kernels[i][1],
+                slots,
+                ints,
+                errors_of(errors),
+                sure,
+                None if told is None else WrongIndex(*told),
+            )
+            for i, slots, ints, errors, sure, told in calls
         ],
     )

@@ -60,14 +60,15 @@ class WrongIndex(Mapping[int, str]):
     """
 
     def __init__(self, extents: Sequence[Any], dim: int, wrap: bool) -> None:
-        self.extents, self.dim, self.wrap = tuple(extents), dim, wrap
+        # the hint of a size that is not known is that of one call only
+        self.extents = tuple(render(n.terms) if isinstance(n, Dim) else n for n in extents)
+        self.dim, self.wrap = dim, wrap
 
     def __getitem__(self, status: int) -> str:
         position, index = (status - 1) % _DIMENSIONS, (status - 1) // _DIMENSIONS - _MOST
         if status <= 0 or position >= len(self.extents) or abs(index) > _MOST:
             raise KeyError(status)
-        extent = self.extents[position]
-        size = render(extent.terms) if isinstance(extent, Dim) else extent  # its hint is the size of one call only
+        size = self.extents[position]
         told = f"index {index}" if abs(index) < _MOST else f"an index beyond {index}"
         hint = "" if self.wrap or index >= 0 else "; negative indices are not allowed here"
         return f"{told} is out of bounds for dimension {self.dim + position} with size {size}{hint}"

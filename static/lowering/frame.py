@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from common.dim import Atom, Dim, evaluate
+from common.kernels.places import WrongIndex
 from common.spec import numel
 from static.graph import Graph, Node
 from static.lowering.items import Buffer, Sizes, size_key
@@ -53,6 +54,7 @@ class Call:
     slots, ints : what its buffers are, and the indices of its int arguments.
     errors : status -> its message, and the id of the node whose line is to blame; that of other statuses under 0.
     sure_below : see `common.op.NativeCall`.
+    wrong_index : the messages of statuses that stand for wrong indices, too many to be listed.
     cut : the variable of the loop whose bounds are the last two arguments, see `static.lowering.cut`.
     work : the index of the picoseconds that it takes, by a rough count, if it is cut.
     node, regions : of control flow and acts; None for a kernel call.
@@ -64,10 +66,18 @@ class Call:
     ints: list[int]
     errors: Mapping[int, tuple[str, int]]
     sure_below: int = 0
+    wrong_index: WrongIndex | None = None
     cut: str = ""
     work: int = 0
     node: Node | None = None
     regions: Mapping[str, Executable] = field(default_factory=dict)
+
+    def message(self, status: int) -> tuple[str, int]:
+        """What a status means, and the id of the node to blame."""
+        if status in self.errors:
+            return self.errors[status]
+        told = "" if self.wrong_index is None else self.wrong_index.get(status, "")
+        return told or f"kernel status {status}", self.errors[0][1]
 
     def may_fail(self, values: Sequence[int]) -> bool:
         """Whether it can end the run, given the sizes of the frame; control flow and acts may."""
@@ -169,7 +179,8 @@ def make_frame(work: Work, graph: Graph, steps: Sequence[Step]) -> Frame:
         own = [slots[id(thing)] for thing in things]
         node = step.groups[0].items[0].node if not step.source else None
         ints = [frame.size(n) for n in step.ints]
-        call = Call(step.name, step.source, own, ints, step.errors, step.sure_below, node=node, regions=step.regions)
+        call = Call(step.name, step.source, own, ints, step.errors, step.sure_below, step.wrong_index, node=node)
+        call.regions = step.regions
         if step.cut:
             call.cut, call.work = step.cut, frame.size(picoseconds(step.groups))
         frame.calls.append(call)
