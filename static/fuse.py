@@ -16,6 +16,7 @@ from itertools import pairwise
 from common.native.calls_ir import MAX_BUFFERS
 from static.lowering.groups import Group, single
 from static.lowering.items import Access, Buffer, Item, breaks_within
+from static.lowering.later import Later
 from static.lowering.refine import align
 from static.lowering.stages import RECOMPUTED_ITEMS, is_cheap
 from static.lowering.values import Work
@@ -47,6 +48,7 @@ class _Fuser:
             for buffer in item.reads:
                 self.users.setdefault(buffer.id, []).append(item)
         self.bound = {b.id for b, _ in work.outputs} | {value.id for _, value in work.writes}
+        self.later = Later(work.items, self.escapes)
         self.makers = {item.id: {b.maker.id for b in item.reads if b.maker is not None} for item in work.items}
 
     def run(self) -> list[Group]:
@@ -96,7 +98,7 @@ class _Fuser:
         if a == b:
             return
         one, two = self.groups[a], self.groups[b]
-        reason = self.obstacle(one, two, late) or self.cycle(a, b)
+        reason = self.obstacle(one, two, late) or self.later.obstacle(one, two) or self.cycle(a, b)
         if reason:
             two.why_not.append((here, there, reason))
             return
