@@ -11,7 +11,8 @@ Grammar::
 An input has the name of what it reads, "arg0" or that of a parameter. Because attributes are plain data, a graph
 can be saved: `static.serialize`.
 
-Nodes are numbered in program order, which is a topological order; ids never change meaning inside a graph.
+Nodes stand in program order, which is a topological order, and are numbered as they are traced; what a pass adds takes
+numbers behind these, so an id never changes its meaning.
 Passes are pure functions ``Graph -> Graph`` that rebuild the node list. `Graph.dag` is the same program as a
 networkx.DiGraph, for algorithms and for users.
 """
@@ -72,7 +73,7 @@ class Node:
 
     Attributes
     ----------
-    id : position in program order.
+    id : number in the order of tracing; larger ones are of nodes that a pass has added.
     op : the op record; None for an input of the graph.
     operands : values and numbers.
     attrs : plain data; sizes may be Dims.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 from common.dim import same
 from common.errors import CompileError, EscapedTracerError
 from static.graph import Graph, Node, Value
@@ -15,15 +13,15 @@ def verify(graph: Graph, stage: str) -> None:
 
     Raises
     ------
-    CompileError : names the stage and the offending node: ids out of order, an operand that is not defined
-        before its use, or a written value whose shape or dtype is not that of its state.
+    CompileError : names the stage and the offending node: an id that another one has, an operand that is not
+        defined before its use, or a written value whose shape or dtype is not that of its state.
     """
     defined: dict[tuple[int, int], Value] = {}
-    last = -sys.maxsize
+    ids: set[int] = set()
     for node in graph.nodes:
-        if node.id <= last:
-            raise CompileError(f"after {stage}: node %{node.id} does not follow %{last}")
-        last = node.id
+        if node.id in ids:
+            raise CompileError(f"after {stage}: there are two nodes %{node.id}")
+        ids.add(node.id)
         for value in node.values:
             if defined.get(value.key) is not value:
                 if stage == "tracing":
@@ -31,9 +29,9 @@ def verify(graph: Graph, stage: str) -> None:
                 raise CompileError(f"after {stage}: {node} uses {value!r}, which is not defined before it")
         for value in node.outputs:
             defined[value.key] = value
+        for name, region in node.regions:
+            verify(region, f"{stage}, in {name} of %{node.id}")
         if node.op is not None and node.op.kind == "control":
-            for name, region in node.regions:
-                verify(region, f"{stage}, in {name} of %{node.id}")
             check(node, stage)
     if stage == "tracing":
         for value in graph.results:

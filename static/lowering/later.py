@@ -2,9 +2,9 @@
 
 *Later.* Results that nobody needs for long, of operands that are kept until then anyway, are computed then.
 
-A rule reads what the forward pass made: ``g * (1 - y * y)``. Its part ``1 - y * y`` could be computed by the kernel that
-makes y, and the fuser would do that, as the two read the same array. But if y is needed later in any case, by a product
-for instance, that kernel would store two arrays where one is enough; so such items stay with those that come later.
+A rule reads what the forward pass made: ``g * (1 - y * y)``. Its part ``1 - y * y`` could be computed by the kernel
+that makes y, as the two read the same array. But if y is needed later in any case, by a product for instance, that
+kernel would store two arrays where one is enough; so such items stay with those that come later.
 
 *Now.* A sum of gradients that come one by one, ``(g1 + g2) + g3``, could be one kernel at the end, but then all of them
 would be kept until then. What ends two arrays and makes one is not put off.
@@ -45,7 +45,7 @@ class Later:
         start, end = one.items[-1].id, two.items[0].id
         if start > end or self._kernels[start] == self._kernels[end]:
             return ""
-        waits = any(b.maker is not None and b.maker.id > start for item in two.items for b in item.reads)
+        waits = any(b.maker is not None and b.maker.id > start for b in two.reads)
         return self._ends_now(one, two) if waits else self._needed_later(one, two)
 
     def _ends_now(self, one: Group, two: Group) -> str:

@@ -12,6 +12,7 @@ from time import perf_counter
 from typing import NamedTuple
 
 from static.graph import Graph, Node, rebuild
+from static.passes.compute_again import compute_again
 from static.passes.fold_constants import fold_constants
 from static.passes.merge_equal import merge_equal
 from static.passes.remove_dead import remove_dead
@@ -22,7 +23,9 @@ from static.verify import verify
 
 Pass = Callable[[Graph], Graph]
 
-PIPELINE: tuple[Pass, ...] = (remove_dead, simplify, fold_constants, merge_equal, remove_dead)
+PIPELINE: tuple[Pass, ...] = (remove_dead, simplify, fold_constants, merge_equal, compute_again, remove_dead)
+#: Of these, those that leave regions alone.
+OUTSIDE: tuple[Pass, ...] = (compute_again,)
 #: After these, where there are regions.
 REGIONS: tuple[Pass, ...] = (trim_regions, save_residuals, trim_regions, remove_dead)
 
@@ -52,7 +55,7 @@ def run_passes(
     reports = []
     for rewrite in default_pipeline(graph) if pipeline is None else pipeline:
         given, start = graph, perf_counter()
-        graph = _inside(rewrite(given), rewrite)
+        graph = rewrite(given) if rewrite in OUTSIDE else _inside(rewrite(given), rewrite)
         if graph is not given:
             verify(graph, rewrite.__name__)
             if check is not None and rewrite not in PIPELINE + REGIONS:
