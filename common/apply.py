@@ -7,6 +7,7 @@ tensors (eager or traced) are recorded for gradients, values of a trace append a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -14,13 +15,37 @@ if TYPE_CHECKING:
 
 
 class Attrs(dict[str, Any]):
-    """Attributes that are made once and then passed again: as part of a key they are themselves."""
+    """Attributes that are made once and then passed again: as part of a key they are themselves.
 
-    __slots__ = ()
+    Attributes
+    ----------
+    node_name : of nodes that have them, where one op stands for several functions of PyTorch; None for the op's own.
+    """
+
+    __slots__ = ("node_name",)
     __hash__ = object.__hash__  # type: ignore[assignment]
+    node_name: str | None
+
+    def __init__(self, *, node_name: str | None = None, **values: Any) -> None:
+        super().__init__(values)
+        self.node_name = node_name
 
 
 NO_ATTRS = Attrs()
+
+
+@lru_cache(maxsize=4096)
+def known_attrs(node_name: str, **values: Any) -> Attrs:
+    """Attributes by name and values, which are plain data: the same object every time."""
+    return Attrs(node_name=node_name, **values)
+
+
+def called(y: Any, node_name: str, *operands: Any) -> Any:
+    """`y`, a function's result, with its node shown under the name of the function; nothing if it is an operand."""
+    node = getattr(y, "grad_fn", None)
+    if node is not None and not any(y is x for x in operands):
+        node.attrs = Attrs(node_name=node_name, **node.attrs) if node.attrs else known_attrs(node_name)
+    return y
 
 
 #: Per type of operand its priority and how it is applied to.

@@ -10,10 +10,11 @@ from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
 from common import ops
+from common.shown_nodes import shown
 
 _MODULES = [import_module(f"{ops.__name__}.{found.name}") for found in iter_modules(ops.__path__)]
 
-_PUBLIC = {name: getattr(module, name) for module in _MODULES for name in getattr(module, "__all__", ())}
+_PUBLIC = {name: shown(name, getattr(module, name)) for module in _MODULES for name in getattr(module, "__all__", ())}
 
 globals().update(_PUBLIC)
 

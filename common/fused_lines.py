@@ -20,7 +20,7 @@ from common.native.calls_ir import MAX_INPUTS
 from common.number import check_range
 from common.op import Op
 
-_NUMBERS = (int, float)
+NUMBERS = (int, float)
 
 #: Ops and their operands: ("t", position of an op), ("x", position of an input), ("n", number).
 Program = Sequence[tuple[Op, Sequence[tuple[str, Any]]]]
@@ -40,7 +40,7 @@ class Made(NamedTuple):
         return self.dtype.kind == "f" and spec.dtype == self.dtype and all(map(self._fits, self.operands))
 
     def _fits(self, x: Any) -> bool:
-        if type(x) in _NUMBERS:
+        if type(x) in NUMBERS:
             return math.isfinite(_rounded(x, self.dtype))
         return hasattr(x, "spec") and not isinstance(x.spec, type) and bool(x.spec.dtype == self.dtype)
 
@@ -89,7 +89,9 @@ def fused_sum(root: Any, dims: tuple[int, ...], spec: Any, total: Callable[..., 
     spec : of the result.
     total : the sum of an array of any layout.
     """
-    if root.written or root.made is None or not dims or root.spec.shape is None or root.spec.dtype != spec.dtype:
+    if root.written or type(root.made) is not Made or not dims or root.spec.shape is None:
+        return None
+    if root.spec.dtype != spec.dtype:
         return None
     shape, dtype = root.spec.shape, spec.dtype
     by_rows, by_columns = dims == tuple(range(dims[0], len(shape))), dims == tuple(range(len(dims)))
@@ -97,7 +99,7 @@ def fused_sum(root: Any, dims: tuple[int, ...], spec: Any, total: Callable[..., 
         return None
     program, inputs = _collected(root)
     classes = [eager_kernels.class_of(x.spec.shape, shape, dims[0] if by_rows else len(dims)) for x in inputs]
-    if len(inputs) > MAX_INPUTS or None in classes or any(op.costly for op, _ in program):
+    if len(inputs) > MAX_INPUTS or None in classes or is_costly(root):
         return None
     body, letters = _body(program, dtype), "".join(map(str, classes))
     ints: tuple[int, ...]
@@ -116,6 +118,11 @@ def fused_sum(root: Any, dims: tuple[int, ...], spec: Any, total: Callable[..., 
     return Fused(builtin or run, lambda *xs: total(one_by_one(*xs)), inputs)
 
 
+def is_costly(x: Any) -> bool:
+    """Whether a term is delayed and made with an expensive function."""
+    return not x.written and type(x.made) is Made and any(op.costly for op, _ in _collected(x)[0])
+
+
 def _collected(root: Any) -> tuple[Program, list[Any]]:
     """The ops that a delayed term is made of, up to what is written or has another shape, and what they read."""
     program: list[tuple[Op, list[tuple[str, Any]]]] = []
@@ -123,10 +130,10 @@ def _collected(root: Any) -> tuple[Program, list[Any]]:
     inputs: list[Any] = []
 
     def place(x: Any) -> tuple[str, Any]:
-        if type(x) in _NUMBERS:
+        if type(x) in NUMBERS:
             return "n", x
         if id(x) not in places:
-            if x.written or x.made is None or x.spec.shape != root.spec.shape:
+            if x.written or type(x.made) is not Made or x.spec.shape != root.spec.shape:
                 places[id(x)] = "x", len(inputs)
                 inputs.append(x)
             else:
@@ -146,11 +153,13 @@ def _source(program: Program, dtype: np.dtype, classes: str) -> str:
 
 def _body(program: Program, dtype: np.dtype) -> list[str]:
     """Assignments to ``t0``, ``t1``, ... of elements ``x0``, ``x1``, ..."""
+    arguments = (", ".join(argument(*x, dtype) for x in operands) for _, operands in program)
+    return [f"t{i} = {op.name}({text})" for i, ((op, _), text) in enumerate(zip(program, arguments, strict=True))]
 
-    def text(kind: str, value: Any) -> str:
-        return f"{dtype.name}({_rounded(value, dtype)!r})" if kind == "n" else f"{kind}{value}"
 
-    return [f"t{i} = {op.name}({', '.join(text(*x) for x in operands)})" for i, (op, operands) in enumerate(program)]
+def argument(kind: str, value: Any, dtype: np.dtype) -> str:
+    """An operand in a kernel's text."""
+    return f"{dtype.name}({_rounded(value, dtype)!r})" if kind == "n" else f"{kind}{value}"
 
 
 def _one_by_one(program: Program) -> Callable[..., Any]:

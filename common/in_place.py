@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from common import eager, mode
+from common.apply import apply
 from common.autograd.inference import refuse_write
 from common.autograd.mutation import log_write, put
 from common.eager_arrays import raise_status
@@ -42,7 +43,7 @@ def apply_in_place(op: Op, x: TensorBase, operands: Sequence[Any], attrs: Mappin
     if mode.inference_seen:
         refuse_write(x, name)
     if has_history(x, *operands):
-        return assign(x, op(x, *operands, **attrs), name)
+        return assign(x, apply(op, (x, *operands), attrs), name)
     arrays = [np.asarray(o.payload if isinstance(o, TensorBase) else o) for o in operands]
     run_in_place(op, x.payload, arrays, attrs)
     log_write(x.payload, *user_frame(2))

@@ -21,6 +21,7 @@ from common.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from common.frames import user_frame
 from common.op import REGISTRY
 from common.operators import accepts, as_operand, install
+from common.ops.view import transposed
 from common.spec import numel
 from common.tensor import TensorBase
 from common.to_python import concrete, index, item, number_of, tolist, truth, whole
@@ -317,7 +318,7 @@ _METHODS = {
     "split": lambda self, split_size, dim=0, **axis: _functional("split")(self, split_size, **(axis or {"dim": dim})),
     "polygamma": lambda self, n: _functional("polygamma")(n, self),
     "view": lambda self, *shape, size=None: _functional("view")(self, *shape, size=size),
-    "t": lambda self: _t(self),
+    "t": transposed,
     "type_as": lambda self, other: to(self, other.dtype),
     "broadcast_to": lambda self, *shape, size=None: _functional("expand")(self, *shape, size=size),
     "__divmod__": lambda self, other: _divmod(self, as_operand(other)) if accepts(other) else NotImplemented,
@@ -327,19 +328,6 @@ _METHODS = {
     "T": property(lambda self: REGISTRY["permute"](self, dims=tuple(range(len(self.shape)))[::-1])),
     "mT": property(lambda self: _functional("transpose")(self, -1, -2)),
 }  # fmt: skip
-
-
-def _t(self: Any) -> Any:
-    """A matrix transposed; a vector as it is.
-
-    Raises
-    ------
-    ShapeError : more than two dimensions.
-    """
-    ndim = len(self.shape)
-    if ndim > 2:
-        raise ShapeError(f"t() expects a tensor with <= 2 dimensions, but self is {ndim}D")
-    return _functional("transpose")(self, 0, -1)
 
 
 def _matmul(a: Any, b: Any) -> Any:

@@ -22,7 +22,7 @@ def _given(x: Any) -> Any:
 
 
 def _apply(x: TensorBase, write: Put, name: str) -> TensorBase:
-    return apply_in_place(write.op, x, write.operands, {"dim": write.dim, "wrap": write.wrap}, name)
+    return apply_in_place(write.op, x, write.operands, write.attrs, name)
 
 
 def index_add_(self: TensorBase, dim: int, index: Any, source: Any, *, alpha: float = 1) -> TensorBase:

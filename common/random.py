@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from common import mode
+from common.apply import called
 from common.arguments import integer
 from common.create import lift
 from common.draws import counted as counted
@@ -358,4 +359,4 @@ def dropout(x: Any, p: float = 0.5, training: bool = True) -> Any:
         with x.home:
             return dropout(x, p)
     u = rand(tuple(x.shape), dtype=x.dtype)
-    return where(REGISTRY["ge"](u, p), x * (1 / (1 - p)), 0)
+    return called(where(REGISTRY["ge"](u, p), x * (1 / (1 - p)), 0), "MulBackward0")

@@ -23,6 +23,7 @@ from common.eager import NUMBERS, Recipe, recipe, run, run_rules
 from common.eager_kernels import fast, form_spec
 from common.eager_kinds import number, spread
 from common.fused_lines import Made, fused, fused_sum
+from common.fused_rows import Summed, fused_rows
 from common.op import REGISTRY, Op, rule_parameters
 from common.operators import install
 from common.spec import Spec
@@ -45,7 +46,7 @@ class _Term:
 
     __op_priority__ = 1
 
-    def __init__(self, text: str, spec: Any, trail: _Trail, made: Made | None = None) -> None:
+    def __init__(self, text: str, spec: Any, trail: _Trail, made: Made | Summed | None = None) -> None:
         self.written, self.spec, self.trail, self.made = text, spec, trail, made
 
     @property
@@ -77,9 +78,16 @@ install(_Term, REGISTRY, comparisons=False)
 
 
 class _Trail:
-    """The lines written so far, and the functions and constants that they name."""
+    """The lines written so far, and the functions and constants that they name.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    by_rows : whether sums over rows wait for what is made of them; a result of theirs that something else needs as
+        well would be computed twice.
+    """
+
+    def __init__(self, by_rows: bool = False) -> None:
+        self.by_rows = by_rows
         self.scope: dict[str, Any] = {}
         self.lines: list[str] = []
 
@@ -123,9 +131,10 @@ class _Trail:
             texts = [x.text if isinstance(x, _Term) else self.name(x) for x in operands]
             return self.let(f"{self.name(found.run)}({', '.join(texts)})", found.spec)
         if op.kind == "reduction" and op.reduce == "sum":
-            total = fused_sum(operands[0], attrs["dim"], found.spec, found.run)
-            if total is not None:
-                return self._builtin(total.builtin, total.otherwise, found.spec.dtype, total.inputs, found.spec)
+            made = Summed(operands[0], attrs["dim"], found.builtin, found.run)
+            if self.by_rows and made.may_wait(found.spec):
+                return _Term("", found.spec, self, made)
+            return self._sum(made, found.spec)
         if op.kind == "elementwise" and not attrs:
             return self._elementwise(Made(op, tuple(operands), found.builtin, found.run, found.dtype), found.spec)
         return self._builtin(found.builtin, found.run, found.dtype, operands, found.spec)
@@ -136,11 +145,19 @@ class _Trail:
             return _Term("", spec, self, made)
         return self._builtin(made.builtin, made.otherwise, made.dtype, made.operands, spec)
 
+    def _sum(self, made: Summed, spec: Any) -> _Term:
+        total = fused_sum(made.operand, made.dim, spec, made.otherwise)
+        if total is None:
+            return self._builtin(made.builtin, made.otherwise, spec.dtype, (made.operand,), spec)
+        return self._builtin(total.builtin, total.otherwise, spec.dtype, total.inputs, spec)
+
     def write(self, term: _Term) -> str:
         """Write down a delayed op, in one kernel with those that only it needs; the name of its result."""
         made = term.made
-        assert made is not None
-        found = fused(term)
+        if type(made) is Summed:
+            return self._sum(made, term.spec).text
+        assert type(made) is Made
+        found = (fused_rows(term) if self.by_rows else None) or fused(term)
         if found is None:
             return self._builtin(made.builtin, made.otherwise, made.dtype, made.operands, term.spec).text
         builtin, otherwise, inputs = found
@@ -224,7 +241,7 @@ def straight_backward(self: Recipe, otherwise: Backward) -> Backward | None:
 def _straight(self: Recipe, present: tuple[bool, ...]) -> Backward | None:
     """The lines for one choice of results, where there are several."""
     op, forms = self.op, self.forms
-    trail = _Trail()
+    trail = _Trail(by_rows=True)
     known: dict[str, Any] = dict(self.attrs)
     for place, i in enumerate(op.saved_inputs):
         known[op.inputs[i]] = _Term(f"s{place}", _spec(forms[i]), trail)

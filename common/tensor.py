@@ -343,7 +343,7 @@ def _record_traced(trace: Any, op: Op, operands: Sequence[Any], attrs: Mapping[s
 def _attach(
     op: Op, attrs: Any, payloads: Any, result: Any, tensors: list[TensorBase], edges: Any, found: Recipe | None
 ) -> Node:
-    fit = tuple([(x.shape, x.dtype) if e is not None else None for x, e in zip(payloads, edges)])
+    fit = tuple([_form(x) if e is not None or type(x) in NUMBERS else None for x, e in zip(payloads, edges)])
     node = Node(op, attrs, tuple(edges), op.save(payloads, result), fit, *user_frame(3))
     if found is not None:
         node.backward = found.backward
@@ -353,6 +353,11 @@ def _attach(
         if tensor.dtype.kind == "f":
             tensor.grad_fn, tensor.output_nr, tensor._requires_grad = node, position, True
     return node
+
+
+def _form(x: Any) -> Any:
+    """Shape and dtype, or the type of a number."""
+    return type(x) if type(x) in NUMBERS else (x.shape, x.dtype)
 
 
 def opened(node: Node) -> Any:

@@ -224,8 +224,11 @@ def _sized(name: str) -> Callable[..., Any]:
     def method(self: Any, *arguments: Any, **named: Any) -> Any:
         if mode.tracing or named:
             return general(self, *arguments, **named)
-        key = tuple(arguments[0]) if len(arguments) == 1 and type(arguments[0]) in (tuple, list) else arguments
-        for n in key:
+        key, sizes = arguments, arguments
+        if len(arguments) == 1 and type(arguments[0]) in (tuple, list):
+            sizes = tuple(arguments[0])
+            key = (sizes,)
+        for n in sizes:
             if type(n) is not int:
                 return general(self, *arguments)
         way = recent.get(key)

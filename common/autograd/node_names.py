@@ -1,9 +1,14 @@
-"""Names of nodes as PyTorch writes them: those of overloads follow from what a node holds."""
+"""Nodes as PyTorch shows them: their names, and which of their operands are their neighbours.
+
+Names of overloads, and which operands were numbers, follow from what a node holds.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
+
+from common.apply import Attrs
 
 if TYPE_CHECKING:
     from common.autograd.tape import Node
@@ -11,9 +16,12 @@ if TYPE_CHECKING:
 
 def node_name(node: Node) -> str:
     """PyTorch's name of a node, e.g. ``MulBackward0``; ``SumBackward1`` is a sum over some of the dimensions."""
+    given = node.attrs.node_name if type(node.attrs) is Attrs else None
+    if given is not None:
+        return given
     name: str = node.op.node_name
     overload = _OVERLOADS.get(node.op.name)
-    return name if overload is None or not overload(node) else f"{name[:-1]}1"
+    return name if overload is None else f"{name[:-1]}{int(overload(node))}"
 
 
 def _over_dimensions(node: Node) -> bool:
@@ -22,20 +30,34 @@ def _over_dimensions(node: Node) -> bool:
     return bool(node.attrs["keepdim"]) or (forms is not None and len(node.attrs["dim"]) < len(forms[0]))
 
 
-def _second_is_tensor(node: Node) -> bool:
-    return not _second_is_number(node)
+def _number(node: Node, position: int) -> bool:
+    """Whether an operand is a Python number."""
+    return node.fit is not None and isinstance(node.fit[position], type)
 
 
-def _second_is_number(node: Node) -> bool:
-    """Whether the second operand, an exponent or a bound, is a Python number."""
-    if node.saved is None:
-        return isinstance(node.fit[1], type) if node.fit else False
-    saved: Any = node.saved
-    return type(saved) is tuple and isinstance(saved[1], (bool, int, float))
+def shown_edges(node: Node) -> list[Any]:
+    """The edges of operands that have a derivative: not those of indices and conditions, nor of most numbers."""
+    rules, forms = getattr(node.op, "rules", None), node.fit
+    if rules is None:
+        return list(node.edges)
+    numbers = forms is None or node.op.name in _NUMBERS_COUNT
+    return [
+        edge
+        for i, edge in enumerate(node.edges)
+        if edge is not None or (rules[i] is not None and (numbers or not isinstance(forms[i], type)))
+    ]
 
 
-_OVERLOADS: dict[str, Callable[[Node], bool]] = {
-    "sum": _over_dimensions, "mean": _over_dimensions, "prod": _over_dimensions, "pow": _second_is_tensor,
-    "clamp_min": _second_is_number, "clamp_max": _second_is_number,
-    "clamp": _second_is_number,
+#: Ops whose numbers are tensors in PyTorch.
+_NUMBERS_COUNT = frozenset(("add", "sub", "mul", "div", "where"))
+
+#: Per op the number of PyTorch's overload, by which its nodes' names end.
+_OVERLOADS: dict[str, Callable[[Node], int]] = {
+    "sum": _over_dimensions, "mean": _over_dimensions, "prod": _over_dimensions,
+    "pow": lambda node: not _number(node, 1), "fmod": lambda node: not _number(node, 1),
+    "remainder": lambda node: not _number(node, 1), "lerp": lambda node: not _number(node, 2),
+    "clamp_min": lambda node: _number(node, 1), "clamp_max": lambda node: _number(node, 1),
+    "clamp": lambda node: _number(node, 1), "copysign": lambda node: _number(node, 1),
+    "xlogy": lambda node: 2 if _number(node, 1) else _number(node, 0),
+    "round_decimals": lambda node: 1, "round_tens": lambda node: 1,
 }  # fmt: skip

@@ -21,7 +21,7 @@ import numpy as np
 
 from common import mode
 from common.autograd.accumulate import accumulate_grad, register
-from common.autograd.node_names import node_name
+from common.autograd.node_names import node_name, shown_edges
 from common.dim import same_shape
 from common.errors import GraphFreedError
 from common.frames import locate
@@ -71,9 +71,9 @@ class Node:
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
-        """Pairs of node and output index per operand; ``(None, 0)`` where no gradient goes."""
+        """Pairs of node and output index per operand that has a derivative; ``(None, 0)`` where no gradient goes."""
         out: list[tuple[Any, int]] = []
-        for edge in self.edges:
+        for edge in shown_edges(self):
             if edge is None:
                 out.append((None, 0))
             elif isinstance(edge, Node):

@@ -15,11 +15,12 @@ import numpy as np
 
 from common import mode
 from common import tensor as tensors
+from common.apply import apply
 from common.autograd import hooks
 from common.autograd.mutation import repeated
 from common.autograd.tape import Node
 from common.errors import GradientError, ShapeError
-from common.op import REGISTRY, Op
+from common.op import Op
 from common.ops.view_set import Path, placed, view_set
 
 
@@ -282,6 +283,6 @@ def _regenerate(family: Family, base: Any, trace: Any, with_history: bool) -> No
 def _replayed(base: Any, steps: tuple[Step, ...]) -> Any:
     x = base
     for step in steps:
-        result = REGISTRY[step.op.name](x, **dict(step.attrs))
+        result = apply(step.op, (x,), step.attrs)
         x = result if step.position is None else result[step.position]
     return x

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from common.errors import ArgumentError
+from common.op import REGISTRY
 
 #: Result of an item: its position in the picture, and which of its results it is.
 Port = tuple[int, int]
@@ -268,6 +269,8 @@ def _start(items: Sequence[Item], reader: int, depth: int) -> int:
 
 
 def _shared(scopes: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """The scope that several have in common, up to the first op that is made of others."""
     first, last = min(scopes), max(scopes)
-    count = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False)))
+    pairs = zip(first, last, strict=False)
+    count = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1] and pair[0] not in REGISTRY, pairs))
     return first[:count]

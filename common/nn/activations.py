@@ -13,7 +13,7 @@ class Tanh(Module):
 
     def forward(self, x: Any) -> Any:
         """tanh(x), x (...)."""
-        return F.tanh(x)
+        return x.tanh()
 
 
 class ReLU(Module):
@@ -21,7 +21,7 @@ class ReLU(Module):
 
     def forward(self, x: Any) -> Any:
         """relu(x), x (...)."""
-        return F.relu(x)
+        return x.relu()
 
 
 class Sigmoid(Module):
@@ -29,7 +29,7 @@ class Sigmoid(Module):
 
     def forward(self, x: Any) -> Any:
         """1 / (1 + e^-x), x (...)."""
-        return F.sigmoid(x)
+        return x.sigmoid()
 
 
 class GELU(Module):

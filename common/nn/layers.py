@@ -42,7 +42,7 @@ class Linear(Module):
         self.in_features, self.out_features = in_features, out_features
         bound = init.linear_bound(in_features)
         self.weight = init.uniform((out_features, in_features), bound, dtype)
-        self.bias = init.uniform((out_features,), bound, dtype) if bias else None
+        self.register_parameter("bias", init.uniform((out_features,), bound, dtype) if bias else None)
 
     def forward(self, x: Any) -> Any:
         """Map x (..., in_features) to (..., out_features).
@@ -52,7 +52,11 @@ class Linear(Module):
         ShapeError : the last size is not `in_features`.
         DTypeError : `x` has another dtype than the weight.
         """
-        return F.linear(x, self.weight, self.bias)
+        try:  # a quarter of the time of a small layer is the way of an attribute to its table
+            weight, bias = self._parameters["weight"], self._parameters["bias"]
+        except KeyError:  # it is an attribute of another kind
+            weight, bias = self.weight, self.bias
+        return F.linear(x, weight, bias)
 
     def extra_repr(self) -> str:
         """The arguments."""

@@ -61,10 +61,13 @@ class Module(Stateful, Hookable):
             kwargs = {name: lift(x) for name, x in kwargs.items()}
         if mode.tracing and (trace := mode.current_trace()) is not None:
             trace.note_module(self)
-        if mode.tracing or self._hooks is not None or of_all:
+        if mode.tracing or self._hooks is not None or of_all.used:
             with scopes.inside(self):
                 return call_with_hooks(self, self._hooks, tuple(map(lift, args)), kwargs)
-        return self.forward(*map(lift, args), **kwargs)
+        if kwargs or len(args) != 1:
+            return self.forward(*map(lift, args), **kwargs)
+        (x,) = args
+        return self.forward(x if isinstance(x, TensorBase) else lift(x))
 
     def __setattr__(self, name: str, value: Any) -> None:
         tables = self.__dict__

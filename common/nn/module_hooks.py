@@ -26,6 +26,7 @@ class ModuleHooks:
     forward_pre, forward, backward_pre, backward : by the id of their handles.
     keywords : ids of forward hooks that get keyword arguments.
     always : ids of forward hooks that run although the call has failed.
+    used : whether there has ever been one.
     """
 
     def __init__(self) -> None:
@@ -35,9 +36,11 @@ class ModuleHooks:
         self.backward: dict[int, Hook] = {}
         self.keywords: set[int] = set()
         self.always: set[int] = set()
+        self.used = False
 
     def add(self, kind: str, hook: Hook, prepend: bool = False, keywords: bool = False, always: bool = False) -> Any:
         """Register a hook; its handle takes it out."""
+        self.used = True
         hooks: dict[int, Hook] = getattr(self, kind)
         handle = RemovableHandle(hooks, hook)
         if prepend:
@@ -49,9 +52,6 @@ class ModuleHooks:
         if always:
             self.always.add(handle.id)
         return handle
-
-    def __bool__(self) -> bool:
-        return bool(self.forward_pre or self.forward or self.backward_pre or self.backward)
 
 
 class Hookable:

@@ -107,9 +107,9 @@ def products(*lead: int) -> Samples:
     return samples
 
 
-def pair(first: tuple[int, ...], second: tuple[int, ...]) -> Samples:
-    """Two arrays of these shapes."""
-    return lambda rng, dtype: [(tuple(away_from_zero(rng, shape, dtype) for shape in (first, second)), {})]
+def several(*shapes: tuple[int, ...]) -> Samples:
+    """Arrays of these shapes."""
+    return lambda rng, dtype: [(tuple(away_from_zero(rng, shape, dtype) for shape in shapes), {})]
 
 
 def join(*makers: Samples) -> Samples:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from common.dim import same_shape
+from common.apply import apply, called
+from common.dim import same, same_shape
 from common.errors import ShapeError
 from common.ops.cast import to
 from common.ops.contract import outer
-from common.ops.linalg import bmm, mm, mv
+from common.ops.linalg import PLAIN, addmm_, bmm, mm, mv
 from common.ops.view import broadcast_to
 
 
@@ -44,7 +45,15 @@ def addmm(input: Any, mat1: Any, mat2: Any, *, beta: float = 1, alpha: float = 1
     ------
     ShapeError, DTypeError : see `mm`; or `input` does not broadcast to (m, n).
     """
-    return _add("addmm", input, mm(mat1, mat2), beta, alpha)
+    if beta == alpha == 1 and input.dtype == mat1.dtype and _expands(input.shape, (*mat1.shape[:1], *mat2.shape[1:])):
+        return apply(addmm_, (input, mat1, mat2), PLAIN)
+    return called(_add("addmm", input, mm(mat1, mat2), beta, alpha), "AddmmBackward0")
+
+
+def _expands(shape: Any, target: Any) -> bool:
+    """Whether a tensor of a shape expands to that of a matrix."""
+    sizes = zip(shape[::-1], target[::-1])
+    return len(target) == 2 and len(shape) <= 2 and all(same(m, 1) or same(m, n) for m, n in sizes)
 
 
 def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: float = 1, alpha: float = 1) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from common.apply import called
 from common.errors import ArgumentError, DTypeError, ShapeError
 from common.op import REGISTRY
 from common.ops._define import composite
@@ -133,7 +134,14 @@ def nll_loss(
     check_reduction(reduction)
     x = _classes_last(input)
     _check("nll_loss", x, target, weight)
-    return _of_classes(x, target, weight, ignore_index, reduction, 0.0)
+    return _shown(_of_classes(x, target, weight, ignore_index, reduction, 0.0), x, reduction)
+
+
+def _shown(y: Any, x: Any, reduction: str) -> Any:
+    """A loss as PyTorch's node for classes in dimension 1 of so many."""
+    if x.ndim == 4 or (x.ndim > 2 and reduction != "none"):
+        return called(y, "NllLoss2DBackward0")
+    return called(y, "NllLossBackward0" if x.ndim < 3 else "ViewBackward0")
 
 
 def cross_entropy(
@@ -179,7 +187,8 @@ def cross_entropy(
     if target.dtype.kind == "f" and target.ndim == input.ndim:
         return _of_probabilities(x, _classes_last(target), weight, reduction, label_smoothing)
     _check("cross_entropy", x, target, weight)
-    return _of_classes(log_softmax(x, -1), target, weight, ignore_index, reduction, label_smoothing)
+    y = _of_classes(log_softmax(x, -1), target, weight, ignore_index, reduction, label_smoothing)
+    return y if label_smoothing else _shown(y, x, reduction)
 
 
 def _of_probabilities(x: Any, target: Any, weight: Any, reduction: str, smoothing: float) -> Any:

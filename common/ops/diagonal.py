@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from common.apply import called
 from common.arguments import integer
 from common.errors import ShapeError
 from common.op import NativeCall, Op
@@ -164,7 +165,8 @@ def diag(x: Any, diagonal: int = 0) -> Any:
         return diag_embed(x, diagonal)
     if x.ndim != 2:
         raise ShapeError(f"diag(): Supports 1D or 2D tensors. Got {x.ndim}D")
-    return clone(diagonal_(x, offset=integer(diagonal, "diag", "diagonal"), dim1=0, dim2=1))
+    y = clone(diagonal_(x, offset=integer(diagonal, "diag", "diagonal"), dim1=0, dim2=1))
+    return called(y, "DiagonalBackward0_copy")
 
 
 def _triangle(name: str, lower: bool) -> Op:

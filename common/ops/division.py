@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from common.apply import called
 from common.dtypes import compute_dtypes, number_spec
 from common.errors import ArgumentError, DivisionByZeroError
 from common.kernels import division as d
@@ -194,7 +195,7 @@ def div(a: Any, b: Any, *, rounding_mode: str | None = None) -> Any:
         raise ArgumentError(
             f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found {rounding_mode!r}"
         )
-    return _checked(_trunc_divide if rounding_mode == "trunc" else _floor_divide, a, b, "div")
+    return called(_checked(_trunc_divide if rounding_mode == "trunc" else _floor_divide, a, b, "div"), "DivBackward2")
 
 
 def divide(a: Any, b: Any, *, rounding_mode: str | None = None) -> Any:

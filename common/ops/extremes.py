@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from common.aliases import accept_numpy_names
+from common.apply import apply
 from common.dtypes import int16, int64, uint8
 from common.errors import ArgumentError, ShapeError
 from common.op import NativeCall, Op
@@ -15,9 +16,9 @@ from common.ops._define import kernel
 from common.ops._samples import join, one
 from common.ops.cast import to
 from common.ops.compare import maximum, minimum
-from common.ops.index import gather_
-from common.ops.reduce import amax, amin, normalize_dim
-from common.ops.view import reshape
+from common.ops.index import taken
+from common.ops.reduce import amax_, amin_, normalize_dim, reduced
+from common.ops.view import reshape, reshaped
 from common.spec import Spec, numel
 
 
@@ -144,7 +145,7 @@ def max(x: Any, dim: Any = None, keepdim: bool = False, *, b: Any = None) -> Any
     >>> tw.max(tw.tensor([1.0, 3.0]))
     tensor(3.)
     """
-    return _extremum(amax, maximum, argmax, x, dim, keepdim, b)
+    return _extremum("Max", amax_, maximum, argmax, x, dim, keepdim, b)
 
 
 @accept_numpy_names
@@ -165,28 +166,29 @@ def min(x: Any, dim: Any = None, keepdim: bool = False, *, b: Any = None) -> Any
     ShapeError : a dimension of size 0.
     IndexRangeError : one that does not exist.
     """
-    return _extremum(amin, minimum, argmin, x, dim, keepdim, b)
+    return _extremum("Min", amin_, minimum, argmin, x, dim, keepdim, b)
 
 
-def _extremum(reduce: Any, elementwise: Any, position: Any, x: Any, dim: Any, keepdim: bool, other: Any) -> Any:
+def _extremum(
+    name: str, reduce: Any, elementwise: Any, position: Any, x: Any, dim: Any, keepdim: bool, other: Any
+) -> Any:
     if other is not None:
         if dim is not None or keepdim:
             raise ArgumentError("max(), min(): a tensor to compare with leaves no dimension; give one of dim and other")
         return elementwise(x, other)
     if dim is None:
-        return reduce(x)
+        return apply(reduce, (x,), reduced(None, False, x.ndim, "max", f"{name}Backward1"))
     if isinstance(dim, (tuple, list)) or dim is Ellipsis or isinstance(dim, str):
         raise ArgumentError(f"max(), min(): argument 'dim' must be int or a Tensor to compare with, got {dim!r}")
     if not isinstance(dim, int):
         return elementwise(x, dim)
-    axis = normalize_dim(dim, x.ndim, "max")
+    axis, node_name = normalize_dim(dim, x.ndim, "max"), f"{name}Backward0"
     indices = position(x, axis, keepdim=True)
     if x.ndim == 0:
-        return Extremum(reshape(x, ()), indices)
-    values = gather_(x, indices, dim=axis)
+        return Extremum(reshaped(x, (), node_name), indices)
+    values = taken(x, indices, axis, bool(keepdim), node_name)
     if not keepdim:
-        shape = tuple(n for i, n in enumerate(x.shape) if i != axis)
-        values, indices = reshape(values, shape), reshape(indices, shape)
+        indices = reshape(indices, (*x.shape[:axis], *x.shape[axis + 1 :]))
     return Extremum(values, indices)
 
 

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from common.apply import apply, called, known_attrs
 from common.dim import Dim, render, same
 from common.dtypes import int64
 from common.errors import DTypeError, IndexRangeError, ShapeError
 from common.op import NativeCall, Op
-from common.ops._define import kernel
+from common.ops._define import composite, kernel
 from common.ops._samples import indexed, join
 from common.spec import Spec, around, numel
 
@@ -127,6 +128,31 @@ scatter_zeros: Op = kernel(
 )  # fmt: skip
 
 
+def _taken(x: Any, index: Any, *, dim: int, keepdim: bool) -> Any:
+    from common.ops.view import reshape
+
+    y = gather_(x, index, dim=dim)
+    return y if keepdim else reshape(y, (*y.shape[:dim], *y.shape[dim + 1 :]))
+
+
+def _taken_rule(g: Any, x_shape: Any, index: Any, dim: int) -> Any:
+    from common.ops.view import reshape
+
+    return scatter_zeros(reshape(g, index.shape), index, extent=x_shape[dim], dim=dim)
+
+
+taken_ = composite(
+    "taken", _taken, (_taken_rule,), inputs=("x", "index"), node_name="Gather",
+    samples=join(*(indexed((4, 5, 2), (4, 1, 2), 5, dim=1, keepdim=kept) for kept in (False, True))),
+    doc="x at index along one dimension, and without that dimension, whose size is 1 then, unless keepdim.",
+)  # fmt: skip
+
+
+def taken(x: Any, index: Any, dim: int, keepdim: bool, node_name: str) -> Any:
+    """What a function has found at `index` along `dim`, as its node."""
+    return apply(taken_, (x, index), known_attrs(node_name, dim=dim, keepdim=keepdim))
+
+
 def gather(x: Any, dim: int, index: Any) -> Any:
     """``out[i][j] = x[index[i][j]][j]`` for dim 0, and so on.
 
@@ -160,7 +186,7 @@ def gather(x: Any, dim: int, index: Any) -> Any:
     require_index("gather", index)
     axis = normalize_dim(dim, x.ndim, "gather")
     if x.ndim == 0 or (x.ndim == 1 and index.ndim == 0):
-        return reshape(gather(row(x), 0, row(index)), index.shape)
+        return called(reshape(gather(row(x), 0, row(index)), index.shape), "GatherBackward0")
     if x.ndim != index.ndim:
         raise ShapeError("Index tensor must have the same number of dimensions as input tensor")
     for d, (n, limit) in enumerate(zip(index.shape, x.shape)):
@@ -302,7 +328,7 @@ def index_select(x: Any, dim: int, index: Any) -> Any:
     ShapeError : index is not 1-D.
     """
     from common.ops.reduce import normalize_dim
-    from common.ops.view import reshape
+    from common.ops.view import reshaped
 
     require_index("index_select", index)
     index = row(index)
@@ -311,7 +337,7 @@ def index_select(x: Any, dim: int, index: Any) -> Any:
             raise IndexRangeError(
                 f"index_select(): Index to scalar can have only 1 value, got shape {tuple(index.shape)}"
             )
-        return reshape(index_select(row(x), dim, index), ())
+        return reshaped(index_select(row(x), dim, index), (), "IndexSelectBackward0")
     if index.ndim != 1:
         raise ShapeError(f"index_select(): Index is supposed to be a vector, got shape {tuple(index.shape)}")
     return take_(x, index, dim=normalize_dim(dim, x.ndim, "index_select"))

@@ -7,7 +7,7 @@ from typing import Any
 
 from common.errors import ArgumentError, DTypeError, ShapeError
 from common.ops.pad import cat
-from common.ops.view import expand, reshape
+from common.ops.view import expand, reshape, reshaped
 from common.shapes import broadcast_shapes
 
 
@@ -78,10 +78,10 @@ def _at_least(x: Any, ndim: int) -> Any:
     """NumPy's places of new dimensions: (n) becomes (1, n) and (1, n, 1), and (m, n) becomes (m, n, 1)."""
     if x.ndim >= ndim:
         return x
-    shape = x.shape
+    shape, node_name = x.shape, "UnsqueezeBackward0" if x.ndim else "ViewBackward0"
     if ndim == 3:
-        return reshape(x, {0: (1, 1, 1), 1: (1, *shape, 1), 2: (*shape, 1)}[x.ndim])
-    return reshape(x, (*[1] * (ndim - x.ndim), *shape))
+        return reshaped(x, {0: (1, 1, 1), 1: (1, *shape, 1), 2: (*shape, 1)}[x.ndim], node_name)
+    return reshaped(x, (*[1] * (ndim - x.ndim), *shape), node_name)
 
 
 def _all_at_least(tensors: Any, ndim: int) -> Any:

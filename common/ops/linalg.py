@@ -12,8 +12,8 @@ from common.dim import same
 from common.errors import DTypeError, ShapeError
 from common.op import NativeCall
 from common.ops._define import composite, kernel
-from common.ops._samples import pair, products
-from common.ops.view import expand, reshape, unsqueeze
+from common.ops._samples import away_from_zero, products, several
+from common.ops.view import expand, reshape, reshaped, unsqueeze
 from common.shapes import broadcast_shapes
 from common.spec import Spec, numel
 
@@ -94,6 +94,7 @@ bmm_ = kernel(
 #: A product of matrices as they are.
 PLAIN = Attrs(trans_a=False, trans_b=False)
 _TRANSPOSED = Attrs(trans_a=False, trans_b=True)
+_UNSAFE_VIEW = "UnsafeViewBackward0"
 
 
 def _column(x: Any) -> Any:
@@ -103,7 +104,7 @@ def _column(x: Any) -> Any:
 dot_ = composite(
     "dot", lambda a, b: reshape(mm_(reshape(a, (1, a.shape[0])), _column(b), **PLAIN), ()),
     (lambda g, b: g * b, lambda g, a: g * a),
-    inputs=("a", "b"), samples=pair((5,), (5,)),
+    inputs=("a", "b"), samples=several((5,), (5,)),
     doc="The sum of the products of two vectors' elements. d/da = g b, d/db = g a.",
 )  # fmt: skip
 
@@ -111,10 +112,20 @@ mv_ = composite(
     "mv", lambda a, b: reshape(mm_(a, _column(b), **PLAIN), (a.shape[0],)),
     (lambda g, b: _column(g) * b,
      lambda g, a: reshape(mm_(a, _column(g), trans_a=True, trans_b=False), (a.shape[1],))),
-    inputs=("a", "b"), samples=pair((3, 4), (4,)),
+    inputs=("a", "b"), samples=several((3, 4), (4,)),
     doc="A matrix times a vector. d/da = g b^T, d/db = a^T g.",
 )  # fmt: skip
 
+
+def _added_samples(rng: Any, dtype: Any) -> list[Any]:
+    return [((away_from_zero(rng, (5,), dtype), *both), attrs) for both, attrs in products()(rng, dtype)]
+
+
+addmm_ = composite(
+    "addmm", lambda x, a, b, *, trans_a, trans_b: mm_(a, b, trans_a=trans_a, trans_b=trans_b) + x,
+    (lambda g: g, *_RULES), inputs=("x", "a", "b"), samples=_added_samples,
+    doc="x + op(a) @ op(b). d/dx = g summed, d/da = g @ op(b)^T, d/db = op(a)^T @ g.",
+)  # fmt: skip
 
 
 def mm(a: Any, b: Any) -> Any:
@@ -188,12 +199,12 @@ def matmul(a: Any, b: Any) -> Any:
         return dot(a, b) if a.ndim == 1 else _folded(mv, a, b)
     if a.ndim == 1:
         out = matmul(unsqueeze(a, 0), b)
-        return reshape(out, (*out.shape[:-2], out.shape[-1]))
+        return reshaped(out, (*out.shape[:-2], out.shape[-1]), "SqueezeBackward4")
     if b.ndim == 2:
         return _folded(mm, a, b)
     lead = broadcast_shapes(a.shape[:-2], b.shape[:-2], op="matmul")
     flat = [reshape(expand(x, (*lead, *x.shape[-2:])), (numel(lead), *x.shape[-2:])) for x in (a, b)]
-    return reshape(bmm(*flat), (*lead, a.shape[-2], b.shape[-1]))
+    return reshaped(bmm(*flat), (*lead, a.shape[-2], b.shape[-1]), _UNSAFE_VIEW)
 
 
 def _folded(product: Any, a: Any, b: Any) -> Any:
@@ -201,7 +212,7 @@ def _folded(product: Any, a: Any, b: Any) -> Any:
     if a.ndim == 2:
         return product(a, b)
     out = product(reshape(a, (numel(a.shape[:-1]), a.shape[-1])), b)
-    return reshape(out, (*a.shape[:-1], *out.shape[1:]))
+    return reshaped(out, (*a.shape[:-1], *out.shape[1:]), _UNSAFE_VIEW)
 
 
 def dot(a: Any, b: Any) -> Any:
@@ -291,10 +302,13 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Any:
         out = matmul(x, weight)
         return out if bias is None else out + bias
     rows = x if len(shape) == 2 else reshape(x, (numel(shape[:-1]), shape[-1]))
-    out = apply(mm_, (rows, weight), _TRANSPOSED)
-    if bias is not None:
-        out = out + bias
-    return out if len(shape) == 2 else reshape(out, (*shape[:-1], weight.shape[0]))
+    if bias is None:
+        out = apply(mm_, (rows, weight), _TRANSPOSED)
+    else:
+        out = apply(addmm_, (bias, rows, weight), _TRANSPOSED)
+    if len(shape) == 2:
+        return out
+    return reshaped(out, (*shape[:-1], weight.shape[0]), _UNSAFE_VIEW if bias is None else "ViewBackward0")
 
 
 __all__ = ["bmm", "dot", "linear", "matmul", "mm", "mv"]

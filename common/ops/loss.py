@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
+from common.apply import Attrs, apply, called
 from common.dtypes import promote
 from common.errors import ArgumentError, DTypeError, ShapeError
 from common.ops._define import composite
+from common.ops._samples import away_from_zero
 from common.ops.activations import logsigmoid
 from common.ops.arithmetic import abs, sqrt
 from common.ops.compare import clamp_min, eq, gt, le, lt, ne, where
@@ -15,6 +18,7 @@ from common.ops.reduce import mean, sum
 from common.ops.transcendental import exp, log, log1p
 from common.ops.values import of_dtype
 from common.shapes import broadcast_shapes
+from common.spec import numel
 
 
 def check_reduction(reduction: str) -> None:
@@ -26,6 +30,11 @@ def check_reduction(reduction: str) -> None:
     """
     if reduction not in ("mean", "sum", "none"):
         raise ArgumentError(f"{reduction} is not a valid value for reduction; use 'mean', 'sum' or 'none'")
+
+
+@lru_cache
+def _known_reduction(reduction: str) -> Attrs:
+    return Attrs(reduction=reduction)
 
 
 def reduced(losses: Any, reduction: str) -> Any:
@@ -81,6 +90,30 @@ def _within(name: str, input: Any, *others: Any) -> None:
         )
 
 
+def _squared(x: Any, target: Any, *, reduction: str) -> Any:
+    difference = x - target
+    return reduced(difference * difference, reduction)
+
+
+def _squared_rule(g: Any, x: Any, target: Any, reduction: str) -> Any:
+    difference = x - target
+    half = (g / numel(difference.shape) if reduction == "mean" else g) * difference
+    return half + half
+
+
+def _squared_samples(rng: Any, dtype: Any) -> list[Any]:
+    shapes = [((3, 4), (3, 4)), ((3, 4), (4,))]
+    return [(tuple(away_from_zero(rng, shape, dtype) for shape in both), {"reduction": reduction})
+            for both in shapes for reduction in ("mean", "sum", "none")]  # fmt: skip
+
+
+squared_ = composite(
+    "mse_loss", _squared, (_squared_rule, lambda g, x, target, reduction: -_squared_rule(g, x, target, reduction)),
+    inputs=("x", "target"), samples=_squared_samples,
+    doc="d d, d = x - target, then reduced. d/dx = d + d, divided by their number for a mean; d/dtarget = -d/dx.",
+)  # fmt: skip
+
+
 def mse_loss(input: Any, target: Any, reduction: str = "mean", weight: Any = None) -> Any:
     """The squared difference, elementwise over broadcast operands, then reduced.
 
@@ -95,6 +128,9 @@ def mse_loss(input: Any, target: Any, reduction: str = "mean", weight: Any = Non
     ShapeError : the shapes do not broadcast.
     ArgumentError : another value of `reduction`.
     """
+    if weight is None:
+        check_reduction(reduction)
+        return apply(squared_, (input, target), _known_reduction(reduction))
     difference = input - target
     return _averaged(difference * difference, weight, input, reduction)
 
@@ -139,7 +175,8 @@ def smooth_l1_loss(input: Any, target: Any, reduction: str = "mean", beta: float
     if beta == 0:
         return l1_loss(input, target, reduction)
     d = input - target
-    return reduced(where(lt(abs(d), beta), 0.5 * (d * d) / beta, abs(d) - 0.5 * beta), reduction)
+    losses = where(lt(abs(d), beta), 0.5 * (d * d) / beta, abs(d) - 0.5 * beta)
+    return called(reduced(losses, reduction), "SmoothL1LossBackward0")
 
 
 def huber_loss(
@@ -167,7 +204,8 @@ def huber_loss(
         raise ArgumentError("huber_loss does not support non-positive values for delta.")
     d = input - target
     losses = where(le(abs(d), delta), 0.5 * (d * d), delta * (abs(d) - 0.5 * delta))
-    return reduced(_weighted(losses, weight, input), reduction)
+    y = reduced(_weighted(losses, weight, input), reduction)
+    return called(y, "HuberLossBackward0") if weight is None else y
 
 
 def _samples(rng: Any, dtype: Any) -> list[Any]:
@@ -288,7 +326,7 @@ def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, reduction
     ShapeError : the shapes do not broadcast.
     ArgumentError : another value of `reduction`.
     """
-    apart = where(ne(target, 1), clamp_min(margin - input, 0), 0)
+    apart = where(ne(target, 1), called(clamp_min(margin - input, 0), "ClampMinBackward0"), 0)
     return reduced(apart + where(ne(target, -1), input, 0), reduction)
 
 
@@ -315,7 +353,7 @@ def margin_ranking_loss(
         )
     if isinstance(margin, int):
         margin = float(margin)  # ints become floats by it, as in PyTorch
-    return reduced(clamp_min(-target * (input1 - input2) + margin, 0), reduction)
+    return reduced(called(clamp_min(-target * (input1 - input2) + margin, 0), "ClampMinBackward0"), reduction)
 
 
 def soft_margin_loss(input: Any, target: Any, reduction: str = "mean") -> Any:

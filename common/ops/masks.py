@@ -10,11 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from common.apply import apply, known_attrs
 from common.create import lift
 from common.dtypes import bool_, uint8
 from common.elements import elements
 from common.errors import ArgumentError, DTypeError, ShapeError
 from common.ops import compare
+from common.ops._define import composite
+from common.ops._samples import away_from_zero, truth
 from common.ops.places import index_get, index_set
 from common.ops.values import number_like, same_dtype
 from common.ops.view import expand, reshape
@@ -22,6 +25,19 @@ from common.shapes import broadcast_shapes
 
 _KEEP = "keep the shape with where(mask, x, 0), x * mask or masked_fill(x, ~mask, 0), or call it outside"
 _POSITIONS = "use the condition itself as a mask in where or masked_fill, or call it outside and pass the result in"
+
+
+def _samples(rng: Any, dtype: Any) -> list[Any]:
+    return [((away_from_zero(rng, (4, 3), dtype), truth(rng, mask, dtype), away_from_zero(rng, (), dtype)), {})
+            for mask in ((4, 3), (3,), (2, 4, 3))]  # fmt: skip
+
+
+filled_ = composite(
+    "masked_fill", lambda x, mask, value: compare.where(mask, value, x),
+    (lambda g, mask: compare.where(mask, 0, g), None, lambda g, mask: compare.where(mask, g, 0)),
+    inputs=("x", "mask", "value"), samples=_samples,
+    doc="value where mask holds, x elsewhere. d/dx = 1 elsewhere, d/dvalue = 1 where it holds, summed.",
+)  # fmt: skip
 
 
 def where(condition: Any, a: Any = None, b: Any = None) -> Any:
@@ -77,7 +93,8 @@ def masked_fill(x: Any, mask: Any, value: Any) -> Any:
     tensor([-1.,  2.])
     """
     require_mask("masked_fill", mask)
-    return compare.where(mask, number_like(value, x, "masked_fill"), x)
+    attrs = known_attrs(f"MaskedFillBackward{int(hasattr(value, 'ndim'))}")
+    return apply(filled_, (x, mask, number_like(value, x, "masked_fill")), attrs)
 
 
 def masked_select(x: Any, mask: Any) -> Any:

@@ -17,7 +17,7 @@ from common.ops.compare import eq, where
 from common.ops.reduce import amax_, mean_, normalize_dim, normalize_dims, reduced_size, sum_
 from common.ops.summed import sum_of_exponentials
 from common.ops.transcendental import exp, log
-from common.ops.view import expand, reshape
+from common.ops.view import expand, reshape, reshaped
 
 _INF = float("inf")
 
@@ -107,7 +107,7 @@ normalize_ = composite(
 def _over(op: Op, x: Any, dim: int) -> Any:
     """An op over one dimension; a 0-d tensor is a row of one element."""
     axis = normalize_dim(dim, x.ndim, op.name)
-    return op(x, dim=axis) if x.ndim else reshape(op(reshape(x, 1), dim=0), ())
+    return op(x, dim=axis) if x.ndim else reshaped(op(reshape(x, 1), dim=0), (), op.node_name)
 
 
 @accept_numpy_names

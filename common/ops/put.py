@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from common.apply import Attrs, apply, known_attrs
 from common.dim import same
 from common.errors import ArgumentError, IndexRangeError, ShapeError
 from common.op import Op
@@ -17,7 +18,7 @@ from common.ops.parts import narrow
 from common.ops.places import family, index_get
 from common.ops.reduce import normalize_dim
 from common.ops.values import at_indices, number_like, same_dtype
-from common.ops.view import expand, reshape
+from common.ops.view import expand, reshape, reshaped
 from common.shapes import broadcast_shapes
 
 
@@ -28,10 +29,16 @@ class Put(NamedTuple):
     operands: tuple[Any, ...]
     dim: int
     wrap: bool
+    node_name: str
 
     def on(self, x: Any) -> Any:
         """The new tensor."""
-        return self.op(x, *self.operands, dim=self.dim, wrap=self.wrap)
+        return apply(self.op, (x, *self.operands), self.attrs)
+
+    @property
+    def attrs(self) -> Attrs:
+        """The attributes of the op."""
+        return known_attrs(self.node_name, dim=self.dim, wrap=self.wrap)
 
 
 def take(x: Any, index: Any) -> Any:
@@ -121,7 +128,7 @@ def index_add(x: Any, dim: int, index: Any, src: Any, *, alpha: float = 1) -> An
     tensor([1., 0., 2.])
     """
     if x.ndim == 0:
-        return reshape(index_add(row(x), dim, index, row(src), alpha=alpha), ())
+        return reshaped(index_add(row(x), dim, index, row(src), alpha=alpha), (), "IndexAddBackward0")
     return put_add(x, dim, index, src, alpha).on(x)
 
 
@@ -132,7 +139,7 @@ def put_add(x: Any, dim: int, index: Any, src: Any, alpha: float) -> Put:
         raise ArgumentError(
             f"index_add(): For integral input tensors, argument alpha must not be a floating point number, got {alpha}"
         )
-    return Put(family(1)["index_add"], (src if alpha == 1 else src * alpha, index), axis, False)
+    return Put(family(1)["index_add"], (src if alpha == 1 else src * alpha, index), axis, False, "IndexAddBackward0")
 
 
 def index_copy(x: Any, dim: int, index: Any, src: Any) -> Any:
@@ -152,14 +159,14 @@ def index_copy(x: Any, dim: int, index: Any, src: Any) -> Any:
     ShapeError : `src` does not have the sizes of `x` and `index`.
     """
     if x.ndim == 0:
-        return reshape(index_copy(row(x), dim, index, row(src)), ())
+        return reshaped(index_copy(row(x), dim, index, row(src)), (), "IndexCopyBackward0")
     return put_copy(x, dim, index, src).on(x)
 
 
 def put_copy(x: Any, dim: int, index: Any, src: Any) -> Put:
     """The write of `index_copy`."""
     axis, index = _slices("index_copy", x, dim, index, src)
-    return Put(family(1)["index_set"], (src, index), axis, False)
+    return Put(family(1)["index_set"], (src, index), axis, False, "IndexCopyBackward0")
 
 
 def index_fill(x: Any, dim: int, index: Any, value: Any) -> Any:
@@ -179,7 +186,7 @@ def index_fill(x: Any, dim: int, index: Any, value: Any) -> Any:
     ShapeError : `value` has dimensions, or `index` has more than one.
     """
     if x.ndim == 0:
-        return reshape(index_fill(row(x), dim, index, value), ())
+        return reshaped(index_fill(row(x), dim, index, value), (), "IndexFillBackward0")
     return put_fill(x, dim, index, value).on(x)
 
 
@@ -187,7 +194,8 @@ def put_fill(x: Any, dim: int, index: Any, value: Any) -> Put:
     """The write of `index_fill`."""
     require_index("index_fill", index)
     axis, index = normalize_dim(dim, x.ndim, "index_fill"), _row("index_fill", index)
-    return Put(family(1)["index_set"], (number_like(value, x, "index_fill"), index), axis, True)
+    node_name = f"IndexFillBackward{int(hasattr(value, 'ndim'))}"
+    return Put(family(1)["index_set"], (number_like(value, x, "index_fill"), index), axis, True, node_name)
 
 
 def _slices(op: str, x: Any, dim: int, index: Any, src: Any) -> tuple[int, Any]:
@@ -246,7 +254,7 @@ def put_at(x: Any, indices: Sequence[Any], values: Any, accumulate: bool) -> Put
         raise ArgumentError("index_put(): at least one of indices must be a tensor")
     found, dim = neighbours(x.shape, integers(x, selection.placed))
     op = family(len(found))["index_add" if accumulate else "index_set"]
-    return Put(op, (at_indices(x.shape, found, dim, values), *found), dim, True)
+    return Put(op, (at_indices(x.shape, found, dim, values), *found), dim, True, "IndexPutBackward0")
 
 
 def scatter(x: Any, dim: int, index: Any, src: Any = None, *, value: Any = None) -> Any:
@@ -277,7 +285,8 @@ def scatter(x: Any, dim: int, index: Any, src: Any = None, *, value: Any = None)
             [5., 0., 0.]])
     """
     if x.ndim == 0:
-        return reshape(scatter(row(x), dim, row(index), row(src), value=value), ())
+        y = scatter(row(x), dim, row(index), row(src), value=value)
+        return reshaped(y, (), f"ScatterBackward{int(src is None)}")
     return put_scattered(x, dim, index, src, value).on(x)
 
 
@@ -293,7 +302,7 @@ def put_scattered(x: Any, dim: int, index: Any, src: Any, value: Any) -> Put:
     else:
         same_dtype("scatter", x, src)
         v = check_scattered("scatter", x, axis, index, src)
-    return Put(family(x.ndim)["index_set"], (v, *all_indices(x, axis, index)), 0, False)
+    return Put(family(x.ndim)["index_set"], (v, *all_indices(x, axis, index)), 0, False, f"ScatterBackward{int(number)}")
 
 
 def check_scattered(op: str, x: Any, axis: int, index: Any, src: Any = None) -> Any:

@@ -12,7 +12,7 @@ from common.errors import ArgumentError, DTypeError, ShapeError
 from common.ops.advanced import along
 from common.ops.compare import clamp_min, eq, isnan, logical_not, ne, where
 from common.ops.extremes import argmax
-from common.ops.index import gather_, index_select
+from common.ops.index import gather_, index_select, taken
 from common.ops.pad import cat
 from common.ops.parts import narrow
 from common.ops.reduce import normalize_dim, sum_
@@ -20,7 +20,7 @@ from common.ops.rounding import ceil, floor, round
 from common.ops.scans import cummax
 from common.ops.sorting import sort
 from common.ops.values import of_dtype
-from common.ops.view import expand, permute, reshape, transpose, unsqueeze
+from common.ops.view import expand, permute, reshape, reshaped, transpose, unsqueeze
 from common.spec import numel
 
 
@@ -83,7 +83,7 @@ def median(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     index = narrow(order, rows.ndim - 1, (rows.shape[-1] - 1) // 2, 1)
     if x.dtype.kind == "f":
         index = where(isnan(_last_of(ordered)), argmax(rows, -1, keepdim=True), index)
-    return _chosen(x, rows, index, axis, dim, keepdim)
+    return _chosen("Median", x, rows, index, axis, dim, keepdim)
 
 
 @accept_numpy_names
@@ -114,7 +114,7 @@ def nanmedian(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     rows, axis = _rows(x, dim, "nanmedian")
     order = sort(rows, -1)[1]
     middle = clamp_min(_numbers(rows) - 1, 0) // 2
-    return _chosen(x, rows, gather_(order, middle, dim=rows.ndim - 1), axis, dim, keepdim)
+    return _chosen("Nanmedian", x, rows, gather_(order, middle, dim=rows.ndim - 1), axis, dim, keepdim)
 
 
 @accept_numpy_names
@@ -150,7 +150,7 @@ def mode(x: Any, dim: int = -1, keepdim: bool = False) -> Any:
     starts = where(begins, narrow(places, 0, 1, n - 1), 0)
     starts = cat([narrow(expand(reshape(places, (1,) * last + (n,)), rows.shape), last, 0, 1), starts], last)
     lengths = places - cummax(starts, last)[0]
-    return _chosen(x, rows, gather_(order, argmax(lengths, last, keepdim=True), dim=last), axis, dim, keepdim)
+    return _chosen("Mode", x, rows, gather_(order, argmax(lengths, last, keepdim=True), dim=last), axis, dim, keepdim)
 
 
 def _numbers(rows: Any) -> Any:
@@ -158,18 +158,16 @@ def _numbers(rows: Any) -> Any:
     return sum_(logical_not(isnan(rows)), dim=(rows.ndim - 1,), keepdim=True)
 
 
-def _chosen(x: Any, rows: Any, index: Any, axis: int, dim: Any, keepdim: bool) -> Any:
+def _chosen(name: str, x: Any, rows: Any, index: Any, axis: int, dim: Any, keepdim: bool) -> Any:
     """The elements of rows at an index (..., 1), in the shape in which `x` is reduced over `dim`."""
-    last = rows.ndim - 1
-    values = gather_(rows, index, dim=last)
     if dim is None:
-        return reshape(values, ())
+        return taken(rows, index, 0, False, f"{name}Backward0")
+    node_name = f"{name}Backward{int(name != 'Mode')}"  # of `median` and `nanmedian` this is the second form
     if x.ndim == 0:
-        return Chosen(reshape(values, ()), reshape(index, ()))
-    shape = tuple(1 if i == axis else n for i, n in enumerate(x.shape))
-    if not keepdim:
-        shape = (*shape[:axis], *shape[axis + 1 :])
-    return Chosen(*(reshape(transpose(t, axis, last), shape) for t in (values, index)))
+        return Chosen(reshaped(x, (), node_name), reshape(index, ()))
+    index = transpose(index, axis, rows.ndim - 1)
+    values = taken(x, index, axis, bool(keepdim), node_name)
+    return Chosen(values, index if keepdim else reshape(index, (*x.shape[:axis], *x.shape[axis + 1 :])))
 
 
 _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")

@@ -57,16 +57,20 @@ def normalize_dim(dim: int, ndim: int, op: str) -> int:
     return dim % limit
 
 
-def reduced(dim: Any, keepdim: bool, ndim: int, op: str) -> Any:
-    """The attributes of a reduction."""
-    if (dim is None or type(dim) is int) and type(keepdim) is bool:
-        return _known_reduced(dim, keepdim, ndim, op)
+def reduced(dim: Any, keepdim: bool, ndim: int, op: str, node_name: str | None = None) -> Any:
+    """The attributes of a reduction; a node may have another name than the op's where `dim` is None."""
+    kind = type(dim)
+    plain = dim is None or kind is int or (kind is tuple and {int}.issuperset(map(type, dim)))
+    if plain and type(keepdim) is bool:
+        return _known_reduced(dim, keepdim, ndim, op, node_name)
     return {"dim": normalize_dims(dim, ndim, op), "keepdim": keepdim}
 
 
 @lru_cache(maxsize=1024)
-def _known_reduced(dim: int | None, keepdim: bool, ndim: int, op: str) -> Attrs:
-    return Attrs(dim=normalize_dims(dim, ndim, op), keepdim=keepdim)
+def _known_reduced(dim: Any, keepdim: bool, ndim: int, op: str, node_name: str | None) -> Attrs:
+    if dim is not None and op in ("sum", "mean", "prod"):
+        node_name = f"{op.capitalize()}Backward1"  # though these be all dimensions
+    return Attrs(node_name=node_name, dim=normalize_dims(dim, ndim, op), keepdim=keepdim)
 
 
 def kept(shape: Any, dim: tuple[int, ...]) -> tuple[Any, ...]:

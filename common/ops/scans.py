@@ -17,7 +17,7 @@ from common.ops.compare import eq, where
 from common.ops.index import scatter_zeros
 from common.ops.reduce import normalize_dim
 from common.ops.transcendental import exp, log
-from common.ops.view import reshape
+from common.ops.view import reshape, reshaped
 from common.spec import Spec, around
 
 _INF = float("inf")
@@ -181,7 +181,9 @@ logcumsumexp_ = composite(
 def _along(op: Op, name: str, x: Any, dim: int, **attrs: Any) -> Any:
     """A scan along a dimension; a 0-d tensor is a row of one element."""
     axis = normalize_dim(dim, x.ndim, name)
-    return op(x, dim=axis, **attrs) if x.ndim else reshape(op(reshape(x, 1), dim=0, **attrs), ())
+    if x.ndim:
+        return op(x, dim=axis, **attrs)
+    return reshaped(op(reshape(x, 1), dim=0, **attrs), (), op.node_name)
 
 
 def _summed(x: Any) -> Any:
@@ -262,7 +264,7 @@ def _extremes(op: Op, x: Any, dim: int) -> Running:
     axis = normalize_dim(dim, x.ndim, op.name)
     if x.ndim:
         return Running(*op(x, dim=axis))
-    return Running(*(reshape(part, ()) for part in op(reshape(x, 1), dim=0)))
+    return Running(*(reshaped(part, (), op.node_name) for part in op(reshape(x, 1), dim=0)))
 
 
 @accept_numpy_names

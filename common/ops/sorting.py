@@ -17,11 +17,11 @@ from common.op import NativeCall, Op
 from common.ops._define import kernel
 from common.ops._samples import Samples, away_from_zero, one
 from common.ops.cast import to
-from common.ops.index import gather_
+from common.ops.index import gather_, taken
 from common.ops.parts import narrow, select
 from common.ops.reduce import normalize_dim
 from common.ops.values import of_dtype
-from common.ops.view import reshape, transpose
+from common.ops.view import reshape, reshaped, transpose
 from common.spec import Spec, numel
 
 
@@ -194,11 +194,11 @@ def sort(x: Any, dim: int = -1, descending: bool = False, stable: bool = False) 
     >>> tw.sort(tw.tensor([3.0, 1.0, 2.0]), descending=True)
     Sorted(values=tensor([3., 2., 1.]), indices=tensor([0, 2, 1]))
     """
-    return _taken(x, *_order(x, dim, descending, "sort"))
+    return _taken(x, *_order(x, dim, descending, "sort"), f"SortBackward{int(stable)}")
 
 
-def _taken(x: Any, order: Any, axis: int) -> Sorted:
-    return Sorted(gather_(x, order, dim=axis) if x.ndim else x, order)
+def _taken(x: Any, order: Any, axis: int, node_name: str) -> Sorted:
+    return Sorted(taken(x, order, axis, True, node_name) if x.ndim else reshaped(x, (), node_name), order)
 
 
 def msort(x: Any) -> Any:
@@ -246,8 +246,8 @@ def topk(x: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = Tru
     order = argsort_(gather_(rows, chosen, dim=rows.ndim - 1), descending=bool(largest))
     places = _swapped(gather_(chosen, order, dim=rows.ndim - 1), axis)
     if x.ndim == 0 and k == 1:
-        return Sorted(x, reshape(places, ()))
-    return _taken(x if x.ndim else reshape(x, 1), places, axis)
+        return Sorted(reshaped(x, (), "TopkBackward0"), reshape(places, ()))
+    return _taken(x if x.ndim else reshape(x, 1), places, axis, "TopkBackward0")
 
 
 @accept_numpy_names
@@ -270,12 +270,12 @@ def kthvalue(x: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
     n = x.shape[axis] if x.ndim else 1
     if k < 1 or k > n:
         raise ShapeError(f"kthvalue(): selected number k out of range for dimension {dim}: k = {k}, size {n}")
-    values, indices = topk(x, k, dim, largest=False)
+    _, indices = topk(x, k, dim, largest=False)
     if x.ndim == 0:
-        return Sorted(values, indices)
-    last = narrow if keepdim else select
-    where = (axis, k - 1, 1) if keepdim else (axis, k - 1)
-    return Sorted(last(values, *where), last(indices, *where))
+        return Sorted(reshaped(x, (), "KthvalueBackward0"), indices)
+    index = narrow(indices, axis, k - 1, 1)
+    values = taken(x, index, axis, bool(keepdim), "KthvalueBackward0")
+    return Sorted(values, index if keepdim else select(index, axis, 0))
 
 
 def searchsorted(

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from common.apply import called
 from common.dtypes import compute_dtypes
 from common.errors import ArgumentError
 from common.kernels import elementary as e
@@ -86,7 +87,7 @@ def polygamma(n: int, x: Any) -> Any:
         raise ArgumentError(f"polygamma(): argument 'n' must be int, not {type(n).__name__}")
     if n < 0:
         raise ArgumentError(f"polygamma(n, x) does not support negative n, got {n}")
-    return digamma(x) if n == 0 else _polygamma(_floats(x), n=int(n))
+    return called(digamma(x), "PolygammaBackward0") if n == 0 else _polygamma(_floats(x), n=int(n))
 
 
 def _floats(x: Any) -> Any:

@@ -23,7 +23,7 @@ log = elementwise(
 )  # fmt: skip
 log1p = elementwise(
     "log1p", e.log1p, (lambda g, x: g / (x + 1),), doc="log(1 + x). d/dx = 1 / (1 + x).", domain="float",
-    costly=True, draw=above_minus_one,
+    costly=True, draw=above_minus_one, node_name="Log1P",
 )  # fmt: skip
 sin = elementwise(
     "sin", e.sin, (lambda g, x: g * cos(x),), doc="Sine. d/dx = cos(x).", domain="float", costly=True

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from common.apply import run
+from common.apply import called, run
 from common.elements import elements
 from common.errors import IndexRangeError, ShapeError
 from common.ops.index import take_
@@ -57,7 +57,7 @@ def unique(
         order = run(argsort_, (np.ascontiguousarray(rows[:, 0]),), {"descending": False})
     else:
         order = np.lexsort(rows.T[::-1]) if rows.size else np.arange(len(rows))
-    return _distinct(x, axis, rows, order, return_inverse, return_counts)
+    return _distinct(x, axis, rows, order, return_inverse, return_counts, "Unique2" if axis is None else "UniqueDim")
 
 
 def unique_consecutive(
@@ -86,7 +86,7 @@ def unique_consecutive(
     """
     axis = None if dim is None else normalize_dim(dim, x.ndim, "unique_consecutive")
     rows = _rows(x, axis, "unique_consecutive")
-    return _distinct(x, axis, rows, np.arange(len(rows)), return_inverse, return_counts)
+    return _distinct(x, axis, rows, np.arange(len(rows)), return_inverse, return_counts, "UniqueConsecutive")
 
 
 def _rows(x: Any, axis: int | None, name: str) -> np.ndarray:
@@ -102,12 +102,15 @@ def _rows(x: Any, axis: int | None, name: str) -> np.ndarray:
     return np.moveaxis(array, axis, 0).reshape(array.shape[axis], rest)
 
 
-def _distinct(x: Any, axis: int | None, rows: np.ndarray, order: np.ndarray, inverse: bool, counts: bool) -> Any:
+def _distinct(
+    x: Any, axis: int | None, rows: np.ndarray, order: np.ndarray, inverse: bool, counts: bool, name: str
+) -> Any:
     ordered = rows[order]
     starts = np.ones(len(rows), np.bool_)
     starts[1:] = (ordered[1:] != ordered[:-1]).any(1)
     first = np.flatnonzero(starts)
-    results = [take_(reshape(x, -1) if axis is None else x, order[first], dim=axis or 0)]
+    values = take_(reshape(x, -1) if axis is None else x, order[first], dim=axis or 0)
+    results = [called(values, f"{name}Backward0")]
     if inverse:
         number = np.empty(len(rows), np.int64)
         number[order] = np.cumsum(starts) - 1

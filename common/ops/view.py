@@ -98,15 +98,24 @@ def reshape(x: Any, *sizes: Any, shape: Any = None) -> Any:
     return apply(reshape_, (x,), known_sizes(target) if plain else {"new_shape": target})
 
 
+def reshaped(x: Any, shape: tuple[Any, ...], node_name: str) -> Any:
+    """`reshape` to sizes that fit, as another function's node."""
+    if not _recorded(x) and same_shape(shape, x.shape):
+        return x
+    plain = not mode.tracing and _INTS.issuperset(map(type, shape))
+    attrs = known_sizes(shape, node_name) if plain else Attrs(node_name=node_name, new_shape=shape)
+    return apply(reshape_, (x,), attrs)
+
+
 @lru_cache(maxsize=4096)
-def known_sizes(shape: tuple[int, ...]) -> Attrs:
+def known_sizes(shape: tuple[int, ...], node_name: str | None = None) -> Attrs:
     """The attributes of ops that are asked for sizes."""
-    return Attrs(new_shape=shape)
+    return Attrs(node_name=node_name, new_shape=shape)
 
 
 @lru_cache(maxsize=1024)
-def _known_dims(dims: tuple[int, ...]) -> Attrs:
-    return Attrs(dims=dims)
+def _known_dims(dims: tuple[int, ...], node_name: str | None = None) -> Attrs:
+    return Attrs(node_name=node_name, dims=dims)
 
 
 def _target(old: tuple[Any, ...], shape: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -195,7 +204,21 @@ def transpose(x: Any, dim0: int, dim1: int) -> Any:
     IndexRangeError : a dimension that does not exist.
     """
     plain = type(dim0) is int and type(dim1) is int
-    return apply(permute_, (x,), _known_dims((known_swap if plain else swap)(x.ndim, dim0, dim1)))
+    dims = (known_swap if plain else swap)(x.ndim, dim0, dim1)
+    return apply(permute_, (x,), _known_dims(dims, "TransposeBackward0"))
+
+
+def transposed(x: Any) -> Any:
+    """A matrix transposed; a vector as it is.
+
+    Raises
+    ------
+    ShapeError : more than two dimensions.
+    """
+    ndim = len(x.shape)
+    if ndim > 2:
+        raise ShapeError(f"t() expects a tensor with <= 2 dimensions, but self is {ndim}D")
+    return apply(permute_, (x,), _known_dims(tuple(range(ndim))[::-1], "TBackward0"))
 
 
 def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
@@ -238,9 +261,10 @@ def squeeze(x: Any, dim: Any = None) -> Any:
     """
     from common.ops.reduce import normalize_dims
 
-    none = isinstance(dim, (tuple, list)) and not dim
-    dims = () if none else normalize_dims(dim, x.ndim, "squeeze")
-    return reshape(x, tuple(n for i, n in enumerate(x.shape) if not (i in dims and n == 1)))
+    several = isinstance(dim, (tuple, list))
+    dims = () if several and not dim else normalize_dims(dim, x.ndim, "squeeze")
+    shape = tuple([n for i, n in enumerate(x.shape) if not (i in dims and n == 1)])
+    return reshaped(x, shape, f"SqueezeBackward{0 if dim is None else 1 + several}")
 
 
 @accept_numpy_names
@@ -262,7 +286,7 @@ def unsqueeze(x: Any, dim: int) -> Any:
             f"Dimension out of range (expected to be in range of [{-x.ndim - 1}, {x.ndim}], but got {dim})"
         )
     at = dim % (x.ndim + 1)
-    return reshape(x, (*x.shape[:at], 1, *x.shape[at:]))
+    return reshaped(x, (*x.shape[:at], 1, *x.shape[at:]), "UnsqueezeBackward0")
 
 
 def expand(x: Any, *shape: Any, size: Any = None) -> Any:

@@ -3,7 +3,8 @@
 An oracle from outside for semantics: not part of the suite, which needs no PyTorch. Each function that PyTorch has
 under the same name (``torch``, ``torch.nn.functional``, methods) gets the same random arguments in both. Both have to
 raise, with errors of one kind, or both have to return the same shapes and dtypes, values and gradients that agree up
-to rounding, and nan in the same places. Then the names of parameters are compared.
+to rounding, and nan in the same places; and results have nodes of the same name. Then the names of parameters are
+compared.
 
 What differs on purpose is in `tests.helpers.torch_differences`; every other disagreement is printed, and makes the exit
 status 1.
@@ -123,6 +124,7 @@ class Result:
         self.error: Exception | None = None
         self.outputs: list[np.ndarray] = []
         self.gradients: list[np.ndarray | None] = []
+        self.nodes: list[str | None] = []
         args = [tensor(module, x, grad) for x in call.args]
         kwargs = {k: tensor(module, x, grad) for k, x in call.kwargs.items()}
         try:
@@ -136,6 +138,8 @@ class Result:
         found = outputs(y)
         self.outputs = [np.asarray(z.detach().numpy() if hasattr(z, "detach") else z) for z in found]
         leaves = [x for x in flat(args, kwargs) if getattr(x, "requires_grad", False)]
+        nodes = [getattr(z, "grad_fn", None) for z in found]
+        self.nodes = [None if node is None else node.name() for node in nodes]
         total: Any = 0.0
         for z in found:
             if getattr(z, "requires_grad", False):
@@ -201,6 +205,9 @@ def disagreement(call: Drawn, grad: bool) -> str:
                 return f"gradient {i}: {g}, PyTorch {h}"
         elif g is not None and h is not None and (found := differ(g, h, f"gradient {i}", single)):
             return found
+    for name, wanted in zip(ours.nodes, theirs.nodes, strict=True):
+        if name != wanted and name is not None and wanted is not None:
+            return f"node: {name}, PyTorch {wanted}"
     return ""
 
 

@@ -1,0 +1,188 @@
+"""Sums over rows and what is made of them as one kernel: each row is read once from memory, and again from the cache.
+
+The gradients of softmax and layer normalisation are of this kind: ``y * (g - S(g * y))``. A kernel goes through the
+rows; in each it computes the sums, what follows from them, and then the elements (benchmarks/backward.py). Ops and the
+order of sums are those of the records, so the bits are those of the ops one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from common import eager_kernels
+from common.fused_lines import NUMBERS, Fused, Made, argument, is_costly
+from common.native.calls_ir import MAX_INPUTS
+from common.numerics import BLOCK
+
+_SHIFT = BLOCK.bit_length() - 1
+
+
+class Summed(NamedTuple):
+    """A delayed sum over the last dimensions, which stay with size 1; and how it runs alone."""
+
+    operand: Any
+    dim: tuple[int, ...]
+    builtin: Any
+    otherwise: Any
+
+    def may_wait(self, spec: Any) -> bool:
+        """Whether it may become part of another kernel; an expensive function is computed once, for all who need it."""
+        shape, dim = self.operand.spec.shape, self.dim
+        if not dim or dim != tuple(range(dim[0], len(shape))) or len(spec.shape) != len(shape):
+            return False
+        of_floats = self.operand.dtype.kind == "f" and self.operand.dtype == spec.dtype
+        return of_floats and spec.shape != shape and not is_costly(self.operand)
+
+
+class _Item(NamedTuple):
+    """One step of a kernel: an op, or a sum if `op` is None; of a row, or of an element.
+
+    Attributes
+    ----------
+    operands : ("t", position of an item), ("x", position of an input), ("n", number).
+    level : how many sums, one needing the other, come before.
+    """
+
+    op: Any
+    operands: Sequence[tuple[str, Any]]
+    of_row: bool
+    level: int
+
+
+def fused_rows(root: Any) -> Fused | None:
+    """A delayed term as one kernel with the sums over rows that it is made of; None if there are none."""
+    found = _Collected(root)
+    if found.split is None or len(found.inputs) > MAX_INPUTS or 0 in root.spec.shape:
+        return None
+    shape, dtype, split = root.spec.shape, root.spec.dtype, found.split
+    classes = [eager_kernels.class_of(x.spec.shape, shape, split) for x in found.inputs]
+    if None in classes:
+        return None
+    rows, columns = prod(shape[:split]), prod(shape[split:])
+    source = _source(found.items, dtype, "".join(map(str, classes)))
+    sums = sum(item.op is None for item in found.items)
+    held = dtype.itemsize * (BLOCK + sums * -(-columns // BLOCK))
+    dtypes = (dtype,) * len(classes)
+    builtin, run = eager_kernels.with_scratch(source, "fused_rows", dtypes, shape, dtype, (rows, columns), held)
+    return Fused(builtin or run, run, found.inputs)
+
+
+class _Collected:
+    """What a term is made of.
+
+    Attributes
+    ----------
+    items : in an order in which they can be computed; the last one is the term.
+    inputs : the terms that they read.
+    split : where the dimensions of a row begin; None if nothing is summed over rows.
+    """
+
+    def __init__(self, root: Any) -> None:
+        self.items: list[_Item] = []
+        self.inputs: list[Any] = []
+        self.split: int | None = None
+        self._places: dict[int, tuple[str, Any]] = {}
+        self._shape = root.spec.shape
+        self._place(root)
+
+    def _place(self, x: Any) -> tuple[str, Any]:
+        if type(x) in NUMBERS:
+            return "n", x
+        if id(x) not in self._places:
+            self._places[id(x)] = self._add(x)
+        return self._places[id(x)]
+
+    def _add(self, x: Any) -> tuple[str, Any]:
+        of_row = x.spec.shape != self._shape
+        if not x.written and type(x.made) is Summed and x.made.operand.spec.shape == self._shape:
+            split = x.made.dim[0]
+            if self.split in (None, split):
+                self.split = split
+                operands = [self._place(x.made.operand)]
+                return self._step(_Item(None, operands, True, 1 + self._level(operands)))
+        elif not x.written and type(x.made) is Made and (not of_row or self._is_of_rows(x)):
+            operands = [self._place(z) for z in x.made.operands]
+            return self._step(_Item(x.made.op, operands, of_row, self._level(operands)))
+        self.inputs.append(x)
+        return "x", len(self.inputs) - 1
+
+    def _step(self, item: _Item) -> tuple[str, Any]:
+        self.items.append(item)
+        return "t", len(self.items) - 1
+
+    def _level(self, operands: Sequence[tuple[str, Any]]) -> int:
+        return max((self.items[v].level for kind, v in operands if kind == "t"), default=0)
+
+    def _is_of_rows(self, x: Any) -> bool:
+        """Whether a term has one element per row, and a sum over rows in it."""
+        if x.written or x.made is None:
+            return False
+        if type(x.made) is Summed:
+            return bool(x.made.operand.spec.shape == self._shape)
+        terms = [z for z in x.made.operands if type(z) not in NUMBERS]
+        return all(z.spec.shape == x.spec.shape for z in terms) and any(map(self._is_of_rows, terms))
+
+
+def _source(items: Sequence[_Item], dtype: np.dtype, classes: str) -> str:
+    """Kernel source; classes of operands as in `common.eager_kernels.elementwise_source`."""
+    place = {"f": "p + c", "c": "c"}
+
+    def text(kind: str, value: Any) -> str:
+        return argument(kind, value, dtype)
+
+    def assignment(i: int) -> str:
+        return f"t{i} = {items[i].op.name}({', '.join(text(*x) for x in items[i].operands)})"
+
+    def elements(last: tuple[str, Any], start: str) -> list[str]:
+        """Lines of an inner loop that compute an element: what it needs of its place, in order."""
+        steps: set[int] = set()
+        reads: set[int] = set()
+        pending = [last]
+        while pending:
+            kind, v = pending.pop()
+            if kind == "x":
+                reads.add(v)
+            elif kind == "t" and not items[v].of_row and v not in steps:
+                steps.add(v)
+                pending += items[v].operands
+        read = [f"x{i} = x{i}_[{start}{place[classes[i]]}]" for i in sorted(reads) if classes[i] in place]
+        return [*read, *map(assignment, sorted(steps))]
+
+    lines: list[str] = []
+    sums = [i for i, item in enumerate(items) if item.op is None]
+    for level in range(1 + max(item.level for item in items)):
+        now = [i for i in sums if items[i].level == level]
+        if now:
+            lines += [f"for k in range(0, columns, {BLOCK}):", f"    n = min({BLOCK}, columns - k)"]
+        for i in now:
+            (last,) = items[i].operands
+            partial = f"    acc[{BLOCK} + {sums.index(i)} * blocks + (k >> {_SHIFT})]"
+            if last[0] == "x" and classes[last[1]] == "f":
+                lines.append(f"{partial} = block_sum(x{last[1]}_, p + k, n)")
+                continue
+            body = elements(last, "k + ")
+            lines += [
+                "    for c in range(n):",
+                *(f"        {line}" for line in body),
+                f"        acc[c] = {text(*last)}",
+            ]
+            lines.append(f"{partial} = block_sum(acc, 0, n)")
+        lines += [f"t{i} = block_sum(acc, {BLOCK} + {sums.index(i)} * blocks, blocks)" for i in now]
+        of_rows = (i for i, item in enumerate(items) if item.of_row and item.op is not None and item.level == level)
+        lines += map(assignment, of_rows)
+    last = "t", len(items) - 1
+    lines += [
+        "for c in range(columns):",
+        *(f"    {line}" for line in [*elements(last, ""), f"y[p + c] = {text(*last)}"]),
+    ]
+    head = [f"x{i}_ = buffer(bufs, {i}, {dtype})" for i in range(len(classes))]
+    head += [f"{name} = buffer(bufs, {len(classes) + i}, {dtype})" for i, name in enumerate(("y", "acc"))]
+    head += ["columns = args[1]", f"blocks = (columns + {BLOCK - 1}) >> {_SHIFT}", "wide()"]
+    head += [f"x{i} = x{i}_[0]" for i, k in enumerate(classes) if k == "s"]
+    row = ["p = r * columns", *(f"x{i} = x{i}_[r]" for i, k in enumerate(classes) if k == "r"), *lines]
+    body = [*head, "for r in range(args[0]):", *(f"    {line}" for line in row), "return 0"]
+    return "\n".join(["def fused_rows(bufs, args):", *(f"    {line}" for line in body), ""])
