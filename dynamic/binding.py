@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+import dynamic.writes  # noqa: F401  gives tensors their way of writing
 from common import surface
 from common.create import operand, operands
 from common.tensor import wrap

@@ -15,16 +15,13 @@ from weakref import ref
 import numpy as np
 
 from common import functional, mode
-from common.autograd.mutation import log_write
 from common.autograd.tape import Node, next_number
 from common.autograd.views import UNRECORDED, Family
 from common.eager import Recipe, recipe
 from common.eager_arrays import view_of
-from common.eager_kinds import number
 from common.frames import user_files, user_frame
 from common.leaf import Leaf
 from common.op import Op, rules_changed
-from common.setitem import setitem
 from common.tensor import TensorBase
 from dynamic.tensors import InferenceTensor, Tensor
 
@@ -284,11 +281,11 @@ def _transposed(name: str) -> property:
 
 
 _general_getitem = TensorBase.__getitem__
-_parts = _Ways(functional.getitem)
-_recent_parts = _parts.recent
+parts = _Ways(functional.getitem)
+recent_parts = parts.recent
 
 
-def _known(key: Any) -> Any:
+def known_key(key: Any) -> Any:
     """A key of Python's own ints and slices, None and Ellipsis as something with a hash; None for another one."""
     kind = type(key)
     if kind is slice:
@@ -311,48 +308,15 @@ def _getitem(self: Any, key: Any) -> Any:
     """`x[key]`; the short path takes Python's own ints and slices, None and Ellipsis, alone or several."""
     if mode.tracing:
         return _general_getitem(self, key)
-    known = key if type(key) is int else _known(key)
+    known = key if type(key) is int else known_key(key)
     if known is None:
         return _general_getitem(self, key)
-    way = _recent_parts.get(known)
+    way = recent_parts.get(known)
     if way is not None and (y := way[0](self.payload)) is not None:
         return _shown(self, y, way[1])
-    y = _parts.view(self, known, (key,))
+    y = parts.view(self, known, (key,))
     return _general_getitem(self, key) if y is None else y
 
-
-def _setitem(self: Any, key: Any, value: Any) -> None:
-    """`x[key] = value`; the short path is a write of a number, or a tensor of the same dtype, without history."""
-    x = self.payload
-    known = key if type(key) is int else _known(key)
-    if mode.tracing or known is None or type(x) is not np.ndarray:
-        return _general_setitem(self, key, value)
-    if isinstance(value, TensorBase):
-        v = value.payload
-        if ((self._requires_grad or value._requires_grad) and _grad_enabled()) or type(v) is not np.ndarray:
-            return _general_setitem(self, key, value)
-        if v.dtype != x.dtype:
-            return _general_setitem(self, key, value)
-    elif (type(value) is float or type(value) is int) and x.dtype.kind == "f":
-        if self._requires_grad and _grad_enabled():
-            return _general_setitem(self, key, value)
-        v = number(value, x.dtype)
-    else:
-        return _general_setitem(self, key, value)
-    way = _recent_parts.get(known)
-    part = None if way is None else way[0](x)
-    if part is None and (part := _parts.part(x, known, key)) is None:
-        return _general_setitem(self, key, value)
-    try:
-        part[...] = v
-    except ValueError:  # a shape that does not fit, or that numpy does not take
-        return _general_setitem(self, key, value)
-    frame = _getframe(1)
-    log_write(part, frame.f_code, frame.f_lasti)
-    return None
-
-
-_general_setitem = setitem
 
 #: Methods of eager tensors, and of parameters outside a trace.
 METHODS: dict[str, Any] = {
@@ -361,7 +325,7 @@ METHODS: dict[str, Any] = {
                  "unsqueeze", "view")
 }  # fmt: skip
 METHODS |= {name: _cutting(name) for name in ("chunk", "split", "unbind")}
-METHODS |= {"T": _transposed("T"), "mT": _transposed("mT"), "__getitem__": _getitem, "__setitem__": _setitem}
+METHODS |= {"T": _transposed("T"), "mT": _transposed("mT"), "__getitem__": _getitem}
 for _name, _method in METHODS.items():
     setattr(Tensor, _name, _method)
     setattr(Leaf, _name, _method)
