@@ -94,7 +94,8 @@ def masked_fill(x: Any, mask: Any, value: Any) -> Any:
     """
     require_mask("masked_fill", mask)
     attrs = known_attrs(f"MaskedFillBackward{int(hasattr(value, 'ndim'))}")
-    return apply(filled_, (x, mask, number_like(value, x, "masked_fill")), attrs)
+    number = number_like(value, x, "masked_fill")
+    return apply(filled_, (x, mask, value if x.dtype.kind == "f" and type(value) is float else number), attrs)
 
 
 def masked_select(x: Any, mask: Any) -> Any:

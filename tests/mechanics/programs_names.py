@@ -1,0 +1,73 @@
+"""What PyTorch's users see of functions: the names of nodes, and between which nodes they stand."""
+
+
+def _matrix(tw):
+    return tw.tensor([[1.0, -2.0, 0.5], [3.0, 0.25, -1.0]], requires_grad=True)
+
+
+def _name(y):
+    return y.grad_fn.name()
+
+
+def views(tw):
+    x = _matrix(tw)
+    named = {
+        "UnsqueezeBackward0": [x.unsqueeze(0), tw.unsqueeze(x, -1)],
+        "SqueezeBackward0": [x[:1].squeeze(), x.squeeze()], "SqueezeBackward1": [x[:1].squeeze(0), x.squeeze(-1)],
+        "SqueezeBackward2": [x[:1].squeeze((0, 1))], "TBackward0": [x.t()], "PermuteBackward0": [x.T, x.permute(1, 0)],
+        "TransposeBackward0": [x.transpose(0, 1), x.mT, x.swapaxes(0, 1), tw.swapdims(x, 0, 1)],
+        "ViewBackward0": [x.view(6), x.reshape(3, 2), x.flatten()], "SelectBackward0": [x[0], x.select(1, 0)],
+        "SliceBackward0": [x[:1], x.narrow(1, 0, 2)], "ExpandBackward0": [x.expand(2, 2, 3)],
+        "UnbindBackward0": [x.unbind()[1]], "SplitBackward0": [x.split(1)[0], x.chunk(2)[1]],
+    }  # fmt: skip
+    assert {name: {_name(y) for y in found} for name, found in named.items()} == {name: {name} for name in named}
+
+
+def extremes_and_order(tw):
+    x = _matrix(tw)
+    named = {
+        "MaxBackward1": x.max(), "MinBackward1": x.min(), "MaxBackward0": x.max(0).values,
+        "MinBackward0": x.min(1, keepdim=True)[0], "AmaxBackward0": x.amax(0), "SortBackward0": x.sort(1)[0],
+        "TopkBackward0": x.topk(2)[0], "KthvalueBackward0": x.kthvalue(2)[0], "MedianBackward0": x.median(),
+        "MedianBackward1": x.median(0)[0], "CummaxBackward0": x.cummax(0)[0], "SumBackward1": x.sum((0, 1)),
+    }  # fmt: skip
+    assert {name: _name(y) for name, y in named.items()} == {name: name for name in named}
+    assert len(x.max(0)[0].grad_fn.next_functions) == 1
+
+
+def networks(tw):
+    x, F = _matrix(tw), tw.nn.functional
+    w, b = tw.ones(4, 3, requires_grad=True), tw.zeros(4, requires_grad=True)
+    target, mask = tw.tensor([1, 2]), tw.tensor([True, False, True])
+    named = {
+        "AddmmBackward0": F.linear(x, w, b), "MmBackward0": F.linear(x, w), "NativeLayerNormBackward0":
+        F.layer_norm(x, (3,), tw.ones(3, requires_grad=True)), "MseLossBackward0": F.mse_loss(x, tw.zeros(2, 3)),
+        "NllLossBackward0": F.cross_entropy(x, target), "SmoothL1LossBackward0": F.smooth_l1_loss(x, tw.zeros(2, 3)),
+        "HuberLossBackward0": F.huber_loss(x, tw.zeros(2, 3)), "MaskedFillBackward0": x.masked_fill(mask, 0.0),
+        "BinaryCrossEntropyWithLogitsBackward0": F.binary_cross_entropy_with_logits(x, tw.ones(2, 3)),
+        "EmbeddingBackward0": F.embedding(target, w), "MulBackward0": F.dropout(x, 0.5), "GluBackward0": F.glu(x, 0),
+        "EluBackward0": F.selu(x), "LeakyReluBackward0": F.leaky_relu(x),
+        "BmmBackward0": tw.bmm(x.view(1, 2, 3), x.view(1, 3, 2)), "UnsafeViewBackward0": x.view(1, 2, 3) @ w.t(),
+    }  # fmt: skip
+    assert {name: _name(y) for name, y in named.items()} == {name: name for name in named}
+    layer = tw.nn.Linear(3, 4)
+    (bias, i), (operand, j), *_ = layer(x * 1).grad_fn.next_functions
+    assert (bias.variable is layer.bias, operand.name(), i, j) == (True, "MulBackward0", 0, 0)
+
+
+def neighbours_are_operands_with_a_derivative(tw):
+    x, F = _matrix(tw), tw.nn.functional
+    count = {
+        "gather": x.gather(1, tw.tensor([[0], [1]])), "where": tw.where(x > 0, x, x), "clamp": x.clamp(0, 1),
+        "pow": x**2, "mul": x * 2, "masked_fill": x.masked_fill(x > 0, 1.0), "loss": F.mse_loss(x, tw.zeros(2, 3)),
+    }  # fmt: skip
+    found = {name: len(y.grad_fn.next_functions) for name, y in count.items()}
+    assert found == {"gather": 1, "where": 2, "clamp": 1, "pow": 1, "mul": 2, "masked_fill": 1, "loss": 2}
+
+
+def names_survive_a_write_to_the_base(tw):
+    y = _matrix(tw) * 1
+    view = y.view(6)
+    y.mul_(2)
+    assert _name(y) == "MulBackward0"
+    assert view.grad_fn is not None
