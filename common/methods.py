@@ -13,7 +13,7 @@ from common.autograd import hooks
 from common.autograd.exposed import lend
 from common.autograd.inference import refuse_write
 from common.autograd.mutation import log_write, put
-from common.autograd.views import ONE_VALUE, rebind, require_writable
+from common.autograd.views import ONE_VALUE, overlap, rebind, repeats, require_writable
 from common.create import known_dtype, lift
 from common.dim import same_shape
 from common.eager_kinds import number
@@ -119,8 +119,8 @@ def assign(self: TensorBase, value: Any, name: str, part: Any = None) -> TensorB
     recording, x, y = mode.is_grad_enabled(), self.payload, value.payload
     if not mode.tracing and part is None and not (recording and (self.requires_grad or value.requires_grad)):
         if type(x) is np.ndarray is type(y) and x.shape == y.shape and x.dtype == y.dtype:
-            log_write(x, *user_frame(2))
             put(x, y, name in ONE_VALUE)
+            log_write(x, *user_frame(2))
             return self
     if recording:
         require_unprotected(self, name)
@@ -137,8 +137,8 @@ def assign(self: TensorBase, value: Any, name: str, part: Any = None) -> TensorB
         require_writable(self, name)
     if mode.current_trace() is None:
         target, source = (self.payload, value.payload) if part is None else (part(self.payload), part(value.payload))
-        log_write(target, *user_frame(2))
         put(target, source, name in ONE_VALUE)
+        log_write(target, *user_frame(2))
     rebind(self, value, name, with_history)
     return self
 
@@ -201,6 +201,8 @@ def fill_(self: TensorBase, value: float) -> TensorBase:
     """Set all elements to a number."""
     if type(value) is float and self.dtype.kind == "f" and _set_now(self, None, number(value, self.dtype), "fill"):
         return self
+    if getattr(value, "requires_grad", False) and repeats(self):
+        raise overlap("fill")
     return assign(self, _after(self, (REGISTRY["zeros_like"](self.detach()) + value).to(self.dtype)), "fill")
 
 

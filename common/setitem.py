@@ -160,8 +160,8 @@ def _write_recorded(x: Any, selection: Selection, v: Any) -> bool:
         v = expand(fitted(v, part.shape), part.shape)
     require_unprotected(x, "slice_scatter")
     require_writable(x, "slice_scatter")
-    log_write(part, *user_frame(3))
     put(part, v.payload)
+    log_write(part, *user_frame(3))
     op, attrs = known_part(array.shape, hashable(basic))
     part_written(x, v, ((op.name, tuple(attrs.items())),), "slice_scatter")
     return True

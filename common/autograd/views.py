@@ -63,6 +63,8 @@ Place = tuple[Family | None, Any, Any, Op | None, Any, int | None]
 
 #: Writes that give all elements of a tensor that are one element of memory one value.
 ONE_VALUE = frozenset({"fill", "zero", "masked_fill"})
+#: Those of them after which nothing depends on what was there.
+_FILLS = frozenset({"fill", "zero"})
 
 UNRECORDED: Place = (None, None, None, None, None, None)
 
@@ -174,8 +176,8 @@ def path_of(x: Any, name: str) -> Path:
             f"{name}_(): this view is the output of a function that returns multiple views. Such functions do not "
             "allow the output views to be modified inplace; use a slice, or the functional form"
         )
-    if repeats(x):
-        raise _overlap(name)
+    if name not in _FILLS and repeats(x):
+        raise overlap(name)
     return path_along(steps)
 
 
@@ -189,7 +191,8 @@ def repeats(x: Any) -> tuple[int, ...]:
     return () if place is None else repeated(*place[1:])
 
 
-def _overlap(name: str) -> ShapeError:
+def overlap(name: str) -> ShapeError:
+    """The error for a write to elements that are one element of memory."""
     return ShapeError(
         f"{name}_(): unsupported operation: more than one element of the written-to tensor refers to a single "
         "memory location. Please clone() the tensor before performing the operation"
@@ -224,7 +227,7 @@ def rebind(x: Any, value: Any, name: str, with_history: bool) -> None:
         if steps and family is not None:
             path = path_of(x, name) if with_history else path_along(steps)
             if not with_history and name not in ONE_VALUE and repeats(x):
-                raise _overlap(name)
+                raise overlap(name)
             if trace is None:
                 _move(base, _written(base, value, path), 0)
             else:

@@ -29,6 +29,7 @@ class Note(NamedTuple):
 _STRICTER = re.compile(
     "modified by an inplace operation|view and its base or another view|mode and its base or another view"
     "|some elements of the input tensor and the written-to tensor refer to"
+    "|more than one element of the written-to tensor refers to"
 )
 
 
