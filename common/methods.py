@@ -13,7 +13,7 @@ from common.autograd import hooks
 from common.autograd.exposed import lend
 from common.autograd.inference import refuse_write
 from common.autograd.mutation import log_write, put
-from common.autograd.views import ONE_VALUE, overlap, rebind, repeats, require_writable
+from common.autograd.views import ONE_VALUE, overlap, rebind, repeats, require_writable, shows_writable
 from common.create import known_dtype, lift
 from common.dim import same_shape
 from common.eager_kinds import number
@@ -119,7 +119,7 @@ def assign(self: TensorBase, value: Any, name: str, part: Any = None) -> TensorB
     recording, x, y = mode.is_grad_enabled(), self.payload, value.payload
     if not mode.tracing and part is None and not (recording and (self.requires_grad or value.requires_grad)):
         if type(x) is np.ndarray is type(y) and x.shape == y.shape and x.dtype == y.dtype:
-            put(x, y, name in ONE_VALUE)
+            _put(self, x, y, name in ONE_VALUE)
             log_write(x, *user_frame(2))
             return self
     if recording:
@@ -137,7 +137,7 @@ def assign(self: TensorBase, value: Any, name: str, part: Any = None) -> TensorB
         require_writable(self, name)
     if mode.current_trace() is None:
         target, source = (self.payload, value.payload) if part is None else (part(self.payload), part(value.payload))
-        put(target, source, name in ONE_VALUE)
+        _put(self, target, source, name in ONE_VALUE)
         log_write(target, *user_frame(2))
     rebind(self, value, name, with_history)
     return self
@@ -161,9 +161,21 @@ def _set_now(self: TensorBase, other: TensorBase | None, value: Any, name: str) 
     if mode.inference_seen:
         refuse_write(self, name)
     if other is not self:  # a tensor copied to itself is as it was
-        put(x, value)
+        _put(self, x, value)
     log_write(x, *user_frame(3))
     return True
+
+
+def _put(x: TensorBase, target: np.ndarray, source: Any, one_value: bool = False) -> None:
+    """`put` to the memory of a tensor: a part of what was expanded is locked by numpy, though it repeats nothing."""
+    try:
+        put(target, source, one_value)
+    except ValueError:
+        if target.flags.writeable or target is not x.payload or repeats(x) or not shows_writable(x):
+            raise
+        free = target[...]
+        free.flags.writeable = True
+        put(free, source, one_value)
 
 
 def copy_(self: TensorBase, other: Any) -> TensorBase:

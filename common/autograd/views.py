@@ -191,6 +191,13 @@ def repeats(x: Any) -> tuple[int, ...]:
     return () if place is None else repeated(*place[1:])
 
 
+def shows_writable(x: Any) -> bool:
+    """Whether a tensor is a view of another one, whose memory may be written."""
+    known = _known(x)
+    base = known[1] if type(known) is tuple else None
+    return base is not None and isinstance(base.payload, np.ndarray) and bool(base.payload.flags.writeable)
+
+
 def overlap(name: str) -> ShapeError:
     """The error for a write to elements that are one element of memory."""
     return ShapeError(
