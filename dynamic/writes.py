@@ -105,6 +105,5 @@ def _setitem(self: Any, key: Any, value: Any) -> None:
     return None
 
 
-for _class in (Tensor, Leaf):
-    _class.__setitem__ = _setitem  # type: ignore[method-assign]
-InferenceTensor.__setitem__ = general  # type: ignore[method-assign]
+for _class, _method in ((Tensor, _setitem), (Leaf, _setitem), (InferenceTensor, general)):
+    setattr(_class, "__setitem__", _method)  # noqa: B010  a type checker takes the assignment for an element's

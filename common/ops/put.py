@@ -296,13 +296,15 @@ def put_scattered(x: Any, dim: int, index: Any, src: Any, value: Any) -> Put:
     if (src is None) is (value is None):
         raise ArgumentError("scatter(): exactly one of 'src' and 'value' must be given")
     axis = normalize_dim(dim, x.ndim, "scatter")
-    if value is not None or not hasattr(src, "ndim"):
+    number = value is not None or not hasattr(src, "ndim")
+    if number:
         check_scattered("scatter", x, axis, index)
         v = number_like(src if value is None else value, x, "scatter")
     else:
         same_dtype("scatter", x, src)
         v = check_scattered("scatter", x, axis, index, src)
-    return Put(family(x.ndim)["index_set"], (v, *all_indices(x, axis, index)), 0, False, f"ScatterBackward{int(number)}")
+    operands, node_name = (v, *all_indices(x, axis, index)), f"ScatterBackward{int(number)}"
+    return Put(family(x.ndim)["index_set"], operands, 0, False, node_name)
 
 
 def check_scattered(op: str, x: Any, axis: int, index: Any, src: Any = None) -> Any:
