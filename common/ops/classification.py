@@ -10,7 +10,7 @@ from common.op import REGISTRY
 from common.ops._define import composite
 from common.ops.compare import ne, where
 from common.ops.index import index_select, pick, spread
-from common.ops.loss import check_reduction, reduced
+from common.ops.loss_reduction import check_reduction, reduced
 from common.ops.normalize import log_softmax
 from common.ops.reduce import sum, sum_
 from common.ops.view import permute, reshape

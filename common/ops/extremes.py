@@ -16,8 +16,8 @@ from common.ops._define import kernel
 from common.ops._samples import join, one
 from common.ops.cast import to
 from common.ops.compare import maximum, minimum
-from common.ops.index import taken
 from common.ops.reduce import amax_, amin_, normalize_dim, reduced
+from common.ops.taken import taken
 from common.ops.view import reshape, reshaped
 from common.spec import Spec, numel
 

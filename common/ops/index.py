@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from common.apply import apply, called, known_attrs
+from common.apply import called
 from common.dim import Dim, render, same
 from common.dtypes import int64
 from common.errors import DTypeError, IndexRangeError, ShapeError
 from common.op import NativeCall, Op
-from common.ops._define import composite, kernel
+from common.ops._define import kernel
 from common.ops._samples import indexed, join
 from common.spec import Spec, around, numel
 
@@ -126,31 +126,6 @@ scatter_zeros: Op = kernel(
     doc="Zeros with g added at index along one dimension, in C order of index: the transpose of gather.",
     attrs=("extent", "dim"), node_name="ScatterAdd",
 )  # fmt: skip
-
-
-def _taken(x: Any, index: Any, *, dim: int, keepdim: bool) -> Any:
-    from common.ops.view import reshape
-
-    y = gather_(x, index, dim=dim)
-    return y if keepdim else reshape(y, (*y.shape[:dim], *y.shape[dim + 1 :]))
-
-
-def _taken_rule(g: Any, x_shape: Any, index: Any, dim: int) -> Any:
-    from common.ops.view import reshape
-
-    return scatter_zeros(reshape(g, index.shape), index, extent=x_shape[dim], dim=dim)
-
-
-taken_ = composite(
-    "taken", _taken, (_taken_rule,), inputs=("x", "index"), node_name="Gather",
-    samples=join(*(indexed((4, 5, 2), (4, 1, 2), 5, dim=1, keepdim=kept) for kept in (False, True))),
-    doc="x at index along one dimension, and without that dimension, whose size is 1 then, unless keepdim.",
-)  # fmt: skip
-
-
-def taken(x: Any, index: Any, dim: int, keepdim: bool, node_name: str) -> Any:
-    """What a function has found at `index` along `dim`, as its node."""
-    return apply(taken_, (x, index), known_attrs(node_name, dim=dim, keepdim=keepdim))
 
 
 def gather(x: Any, dim: int, index: Any) -> Any:

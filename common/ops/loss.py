@@ -2,54 +2,22 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
-from common.apply import Attrs, apply, called
+from common.apply import apply, called
 from common.dtypes import promote
 from common.errors import ArgumentError, DTypeError, ShapeError
 from common.ops._define import composite
-from common.ops._samples import away_from_zero
 from common.ops.activations import logsigmoid
 from common.ops.arithmetic import abs, sqrt
 from common.ops.compare import clamp_min, eq, gt, le, lt, ne, where
 from common.ops.join import broadcast_tensors
-from common.ops.reduce import mean, sum
+from common.ops.loss_reduction import check_reduction, reduced
+from common.ops.reduce import sum
+from common.ops.squared_error import known_reduction, squared_
 from common.ops.transcendental import exp, log, log1p
 from common.ops.values import of_dtype
 from common.shapes import broadcast_shapes
-from common.spec import numel
-
-
-def check_reduction(reduction: str) -> None:
-    """Refuse what is no reduction.
-
-    Raises
-    ------
-    ArgumentError : it is not "mean", "sum" or "none".
-    """
-    if reduction not in ("mean", "sum", "none"):
-        raise ArgumentError(f"{reduction} is not a valid value for reduction; use 'mean', 'sum' or 'none'")
-
-
-@lru_cache
-def _known_reduction(reduction: str) -> Attrs:
-    return Attrs(reduction=reduction)
-
-
-def reduced(losses: Any, reduction: str) -> Any:
-    """Losses as PyTorch's `reduction` says.
-
-    Raises
-    ------
-    ArgumentError : it is not "mean", "sum" or "none".
-    """
-    if reduction == "mean":
-        return mean(losses)
-    if reduction == "sum":
-        return sum(losses)
-    check_reduction(reduction)
-    return losses
 
 
 def _weighted(losses: Any, weight: Any, input: Any) -> Any:
@@ -90,30 +58,6 @@ def _within(name: str, input: Any, *others: Any) -> None:
         )
 
 
-def _squared(x: Any, target: Any, *, reduction: str) -> Any:
-    difference = x - target
-    return reduced(difference * difference, reduction)
-
-
-def _squared_rule(g: Any, x: Any, target: Any, reduction: str) -> Any:
-    difference = x - target
-    half = (g / numel(difference.shape) if reduction == "mean" else g) * difference
-    return half + half
-
-
-def _squared_samples(rng: Any, dtype: Any) -> list[Any]:
-    shapes = [((3, 4), (3, 4)), ((3, 4), (4,))]
-    return [(tuple(away_from_zero(rng, shape, dtype) for shape in both), {"reduction": reduction})
-            for both in shapes for reduction in ("mean", "sum", "none")]  # fmt: skip
-
-
-squared_ = composite(
-    "mse_loss", _squared, (_squared_rule, lambda g, x, target, reduction: -_squared_rule(g, x, target, reduction)),
-    inputs=("x", "target"), samples=_squared_samples,
-    doc="d d, d = x - target, then reduced. d/dx = d + d, divided by their number for a mean; d/dtarget = -d/dx.",
-)  # fmt: skip
-
-
 def mse_loss(input: Any, target: Any, reduction: str = "mean", weight: Any = None) -> Any:
     """The squared difference, elementwise over broadcast operands, then reduced.
 
@@ -130,7 +74,7 @@ def mse_loss(input: Any, target: Any, reduction: str = "mean", weight: Any = Non
     """
     if weight is None:
         check_reduction(reduction)
-        return apply(squared_, (input, target), _known_reduction(reduction))
+        return apply(squared_, (input, target), known_reduction(reduction))
     difference = input - target
     return _averaged(difference * difference, weight, input, reduction)
 

@@ -9,7 +9,8 @@ from common.errors import ArgumentError, IndexRangeError, ShapeError
 from common.ops.activations import logsigmoid
 from common.ops.compare import clamp_min, eq, gt, lt, minimum, where
 from common.ops.distances import pairwise_distance
-from common.ops.loss import cosine_similarity, reduced
+from common.ops.loss import cosine_similarity
+from common.ops.loss_reduction import reduced
 from common.ops.reduce import sum
 from common.ops.transcendental import exp, log
 from common.ops.values import without_history

@@ -12,13 +12,14 @@ from common.errors import ArgumentError, DTypeError, ShapeError
 from common.ops.advanced import along
 from common.ops.compare import clamp_min, eq, isnan, logical_not, ne, where
 from common.ops.extremes import argmax
-from common.ops.index import gather_, index_select, taken
+from common.ops.index import gather_, index_select
 from common.ops.pad import cat
 from common.ops.parts import narrow
 from common.ops.reduce import normalize_dim, sum_
 from common.ops.rounding import ceil, floor, round
 from common.ops.scans import cummax
 from common.ops.sorting import sort
+from common.ops.taken import taken
 from common.ops.values import of_dtype
 from common.ops.view import expand, permute, reshape, reshaped, transpose, unsqueeze
 from common.spec import numel

@@ -17,9 +17,10 @@ from common.op import NativeCall, Op
 from common.ops._define import kernel
 from common.ops._samples import Samples, away_from_zero, one
 from common.ops.cast import to
-from common.ops.index import gather_, taken
+from common.ops.index import gather_
 from common.ops.parts import narrow, select
 from common.ops.reduce import normalize_dim
+from common.ops.taken import taken
 from common.ops.values import of_dtype
 from common.ops.view import reshape, reshaped, transpose
 from common.spec import Spec, numel
