@@ -8,16 +8,14 @@ from typing import Any
 import numpy as np
 
 from common import mode
-from common.apply import Attrs
 from common.autograd.mutation import log_write
 from common.autograd.tape import Node, next_number
-from common.autograd.views import Family
-from common.eager import Recipe, recipe
+from common.autograd.views import Family, write_recipe
+from common.eager import Recipe
 from common.eager_kinds import number
 from common.frames import user_files, user_frame
 from common.leaf import Leaf
 from common.op import rules_changed
-from common.ops.view_set import view_set
 from common.setitem import setitem as general
 from common.tensor import TensorBase
 from dynamic.tensors import InferenceTensor, Tensor
@@ -28,7 +26,7 @@ _getframe = sys._getframe
 _grad_enabled = mode.grad_mode.get
 _LIMIT = 4096
 
-#: Per recipe of a view that of `view_set`, by which writes to such a view are recorded.
+#: Per recipe of a view that by which writes to such a view are recorded.
 _writes: dict[Recipe, Recipe] = {}
 rules_changed.append(lambda op: _writes.clear())
 
@@ -37,8 +35,7 @@ def _write_of(found: Recipe, part: np.ndarray) -> Recipe:
     """The recipe for a recorded write to what a view shows."""
     if len(_writes) >= _LIMIT:
         _writes.clear()
-    attrs = Attrs(path=((found.op.name, tuple(found.attrs.items())),))
-    made = _writes[found] = recipe(view_set, (found.forms[0], (part.shape, part.dtype)), attrs)
+    made = _writes[found] = write_recipe(found, part)
     return made
 
 
@@ -55,7 +52,7 @@ def _record_write(x: Any, edge: Any, found: Recipe, part: np.ndarray, frame: Any
     write = _writes.get(found) or _write_of(found, part)
     node = _new(Node)
     node.number = next_number()
-    node.op = view_set
+    node.op = write.op
     node.attrs = write.attrs
     node.backward = write.backward
     node.fit = write.forms

@@ -15,10 +15,11 @@ import numpy as np
 
 from common import mode
 from common import tensor as tensors
-from common.apply import apply
+from common.apply import Attrs, apply
 from common.autograd import hooks
 from common.autograd.mutation import repeated
 from common.autograd.tape import Node
+from common.eager import Recipe, recipe
 from common.errors import GradientError, ShapeError
 from common.op import Op
 from common.ops.view_set import Path, placed, view_set
@@ -256,6 +257,12 @@ def part_written(x: Any, value: Any, path: Path, name: str) -> None:
     new = tensors.wrap(x.payload)  # stands for the result of `view_set`, whose elements are in x's memory already
     new.grad_fn, new._requires_grad = _written(x, value, path), True
     rebind(x, new, name, True)
+
+
+def write_recipe(view: Recipe, part: np.ndarray) -> Recipe:
+    """The recipe of `view_set` for a write to what one view op, by its recipe, shows of a base."""
+    attrs = Attrs(path=path_along((Step(view.op, view.attrs, None),)))
+    return recipe(view_set, (view.forms[0], (part.shape, part.dtype)), attrs)
 
 
 def _written(base: Any, value: Any, path: Path) -> Node:
