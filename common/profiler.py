@@ -20,8 +20,11 @@ from common import mode
 from common.autograd.observe import Watching
 from common.frames import user_frame
 from common.profile_events import EventList, FunctionEvent, averages, chrome_trace
+from common.profile_schedule import ProfilerAction, Schedule, schedule
 
-__all__ = ["EventList", "FunctionEvent", "ProfilerActivity", "profile", "record_function"]
+__all__ = [
+    "EventList", "FunctionEvent", "ProfilerAction", "ProfilerActivity", "profile", "record_function", "schedule",
+]  # fmt: skip
 
 
 class ProfilerActivity(enum.Enum):
@@ -46,7 +49,13 @@ class profile(Watching):
     Parameters
     ----------
     activities : None or a list with `ProfilerActivity.CPU`; there is nothing else.
+    schedule : ``schedule(step) -> ProfilerAction``, see `schedule`; None records everything.
+    on_trace_ready : ``on_trace_ready(profile)`` is called when the last step of a cycle, or the block in it, has ended.
     record_shapes, with_stack : as in PyTorch; shapes and lines are always recorded.
+
+    Attributes
+    ----------
+    step_num : number of the step that runs.
 
     Examples
     --------
@@ -63,13 +72,34 @@ class profile(Watching):
     def __init__(
         self,
         activities: Sequence[ProfilerActivity] | None = None,
+        schedule: Schedule | None = None,
+        on_trace_ready: Callable[[profile], Any] | None = None,
         record_shapes: bool = False,
         with_stack: bool = False,
     ) -> None:
         super().__init__(mode.profiling, lambda: self)
         self.activities = activities
+        self.step_num = 0
+        self._schedule, self._on_trace_ready = schedule, on_trace_ready
+        self._action = ProfilerAction.RECORD if schedule is None else schedule(0)
         self._events: list[FunctionEvent] = []
         self._threads: dict[int, _Thread] = {}
+
+    def step(self) -> None:
+        """The next step of the schedule begins; a cycle that records begins without the events of the last one."""
+        self.step_num += 1
+        if self._schedule is None:
+            return
+        before, self._action = self._action, self._schedule(self.step_num)
+        if before is ProfilerAction.RECORD_AND_SAVE and self._on_trace_ready is not None:
+            self._on_trace_ready(self)
+        if self._action.records and before is not ProfilerAction.RECORD:
+            self._events.clear()
+
+    def __exit__(self, *exc: object) -> None:
+        super().__exit__(*exc)
+        if self._action.records and self._on_trace_ready is not None:
+            self._on_trace_ready(self)
 
     # ------------------------------------------------------------------ what engines tell
 
@@ -133,6 +163,8 @@ class profile(Watching):
     ) -> None:
         if thread.spans:
             thread.spans[-1][1] += end - start
+        if not self._action.records:
+            return
         shapes = [tuple(getattr(x, "shape", ())) for x in operands]
         own = end - start - inner
         self._events.append(FunctionEvent(name, kind, thread.ident, start, end, own, shapes, number, *frame))

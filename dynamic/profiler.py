@@ -1,5 +1,15 @@
 """Where the time of a program goes: a profiler in the shape of `torch.profiler`."""
 
-from common.profiler import EventList, FunctionEvent, ProfilerActivity, profile, record_function
+from common.profiler import (
+    EventList,
+    FunctionEvent,
+    ProfilerAction,
+    ProfilerActivity,
+    profile,
+    record_function,
+    schedule,
+)
 
-__all__ = ["EventList", "FunctionEvent", "ProfilerActivity", "profile", "record_function"]
+__all__ = [
+    "EventList", "FunctionEvent", "ProfilerAction", "ProfilerActivity", "profile", "record_function", "schedule",
+]  # fmt: skip

@@ -38,3 +38,32 @@ def chrome_trace_with_arrows(tw):
     ends = {e["id"] for e in events if e.get("ph") == "f" and e["cat"] == "fwdbwd"}
     assert starts == ends
     assert starts
+
+
+def _steps(tw, count, **plan):
+    """Per call of on_trace_ready the step, and how often what was recorded."""
+    ready = []
+
+    def note(p):
+        found = {e.key.removeprefix("aten::"): e.count for e in p.key_averages()}
+        ready.append((p.step_num, found.get("mul", 0), found.get("tanh", 0)))
+
+    x, profiler = tw.tensor([1.0, 2.0]), tw.profiler
+    plan = profiler.schedule(**plan)
+    kinds = [profiler.ProfilerActivity.CPU]
+    with profiler.profile(activities=kinds, schedule=plan, on_trace_ready=note) as p:
+        for step in range(count):
+            y = x * step
+            if step % 2:
+                y.tanh()
+            p.step()
+    return ready
+
+
+def scheduled_steps(tw):
+    plan = tw.profiler.schedule(wait=1, warmup=1, active=2, repeat=2, skip_first=1)
+    assert [plan(step).name for step in range(10)] == [
+        "NONE", "NONE", "WARMUP", "RECORD", "RECORD_AND_SAVE", "NONE", "WARMUP", "RECORD", "RECORD_AND_SAVE", "NONE",
+    ]  # fmt: skip
+    assert _steps(tw, 10, wait=1, warmup=1, active=2, repeat=2, skip_first=1) == [(5, 2, 1), (9, 2, 1)]
+    assert _steps(tw, 4, wait=0, warmup=1, active=5, repeat=1) == [(4, 3, 2)]
