@@ -36,6 +36,7 @@ def function(
     passes: Sequence[Callable[..., Any]] | None = None,
     max_traces: int = 64,
     control_flow: str | None = None,
+    compile: str = "now",
 ) -> Any:
     """Run a function as it is; the same decorator compiles it in the other engine.
 
@@ -45,7 +46,7 @@ def function(
     Parameters
     ----------
     target : the function; omitted when used as a decorator with options.
-    fuse, interpret, passes, max_traces : options of the compiling engine, without effect here.
+    fuse, interpret, passes, max_traces, compile : options of the compiling engine, without effect here.
     control_flow : "convert" rewrites `if`, `while` and `for` as the other engine does, so that bits of gradients are
         equal; other values have no effect.
 

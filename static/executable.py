@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
 from common.dim import Atom
 from common.native.compile import compile_kernel
+from common.native.pool import get_num_threads
 from static.graph import Graph, Node
 from static.lowering.frame import Frame
 from static.outputs import Memory
@@ -44,6 +45,16 @@ class Executable:
     def addresses(self) -> list[int]:
         """The address of each call's kernel; compiles, or loads from the disk cache, at first use."""
         return [compile_kernel(call.source, call.name) if call.source else 0 for call in self.frame.calls]
+
+    def load(self, before: Callable[[], None]) -> None:
+        """Compile all kernels that a plan needs now, or load them from the disk; `before` is called before each."""
+        program = self.for_threads if get_num_threads() > 1 else self
+        for call in program.frame.calls:
+            if call.source:
+                before()
+                compile_kernel(call.source, call.name)
+            for region in call.regions.values():
+                region.load(before)
 
     def outlasts(self, values: Sequence[int]) -> set[int]:
         """The outputs to which nothing is written before the last call that may fail.

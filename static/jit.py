@@ -32,6 +32,7 @@ from static.dump import dump
 from static.explain import Explanation
 from static.passes import Pass
 from static.paths import same_until, told
+from static.plan import Plan
 from static.regions import NeedsRoom
 from static.signature import difference, form, is_plain, kind, native_array
 from static.traced import Traced
@@ -62,6 +63,7 @@ class Function:
         passes: Sequence[Pass] | None = None,
         max_traces: int = 64,
         control_flow: str | None = None,
+        compile: str = "now",
     ) -> None:
         functools.update_wrapper(self, target)
         self.__name__ = getattr(target, "__name__", type(target).__name__)
@@ -69,6 +71,7 @@ class Function:
         self.home = (code.co_filename, code.co_firstlineno, code.co_name) if code else ("<unknown>", 0, self.__name__)
         self.target = convert(target) if control_flow == "convert" else target
         self.fuse, self.interpret, self.max_traces, self.control_flow = fuse, interpret, max_traces, control_flow
+        self.compile = compile
         self.passes: tuple[Pass, ...] | None = None if passes is None else tuple(passes)
         self.traces: list[Traced] = []
         self.retraces: list[str] = []
@@ -155,7 +158,7 @@ class Function:
             hit = self._by_call.get(key)
         except TypeError as error:
             raise ArgumentError(f"{self.__name__}: a static argument must be hashable: {error}") from None
-        if hit is None or hit[0].state_objection() is not None:
+        if hit is None or hit[1].outdated or hit[0].state_objection() is not None:
             hit = self.prepare(leaves, structure, history)
             unseen = [i for i in hit[0].trace.fixed if i not in self._fixed]
             if unseen:  # from now on these numbers are part of the key
@@ -186,7 +189,7 @@ class Function:
                 f"{self.__name__} writes to an argument that is not an array in native byte order: the "
                 "write would be lost"
             )
-        if traced.compiled and not traced.trace.fixed and not kwargs and all(map(is_plain, args)):
+        if type(plan) is Plan and not traced.trace.fixed and not kwargs and all(map(is_plain, args)):
             self._last = hit
         return traced.run(plan, [leaves[i] for i in traced.positions], as_tensors, wanted)
 
@@ -325,7 +328,7 @@ class Function:
     def newest_plan(self) -> Any:
         """The plan that was made last for the newest trace; None when it is interpreted or not planned any more."""
         plans = (plan for traced, plan in reversed(self._by_call.values()) if traced is self.newest)
-        return next(plans, None) if self.newest.compiled else None
+        return next((plan for plan in plans if type(plan) is Plan), None)
 
     def explain(self) -> Explanation:
         """What was traced, rewritten, fused and compiled, as data that prints well."""
@@ -344,6 +347,7 @@ def function(
     passes: Sequence[Callable[..., Any]] | None = None,
     max_traces: int = 64,
     control_flow: str | None = None,
+    compile: str = "now",
 ) -> Any:
     """Compile a function: traced once per structure of its arguments, then one native call per step.
 
@@ -358,6 +362,8 @@ def function(
     control_flow : what happens where Python asks a traced value for its elements, as in ``if x.sum() > 0``. None
         refuses; "guard" traces the path that the call takes, others when they first occur; "convert" rewrites `if`,
         `while` and `for` from source to `cond` and loops. See docs/control.md.
+    compile : when kernels are compiled: "now", in the first call; or in the "background", while calls are interpreted.
+        The bits are the same. See docs/benchmarks.md for when it pays.
 
     Raises
     ------
@@ -373,7 +379,7 @@ def function(
     array([0., 0., 0.], dtype=float32)
     """
     options: dict[str, Any] = {"fuse": fuse, "interpret": interpret, "passes": passes, "max_traces": max_traces}
-    options["control_flow"] = control_flow
+    options.update(control_flow=control_flow, compile=compile)
     if target is None:
         return functools.partial(function, **options)
     if not callable(target):
@@ -382,4 +388,6 @@ def function(
         raise ArgumentError("function(): max_traces is at least 1, and passes are functions from a Graph to a Graph")
     if control_flow not in (None, "guard", "convert"):
         raise ArgumentError(f'function(): control_flow is None, "guard" or "convert", not {control_flow!r}')
+    if compile not in ("now", "background"):
+        raise ArgumentError(f'function(): compile is "now" or "background", not {compile!r}')
     return Function(target, **options)

@@ -48,9 +48,12 @@ class Plan:
     arena_bytes : size of the memory for temporaries and constants.
     layout : where the temporaries lie.
     shares : whether threads share its loops.
+    outdated : whether there is a better one by now; see `static.background`.
     step : the program as one call on the arguments alone, see `bind`.
     template : what gradients are like that it leaves.
     """
+
+    outdated = False
 
     def __init__(self, program: Executable, env: Mapping[Atom, int]) -> None:
         self._whole, self.env = program, dict(env)

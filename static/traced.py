@@ -19,6 +19,7 @@ from common.nn.module import Module
 from common.tensor import TensorBase
 from common.tree import LEAF, flatten, unflatten
 from static import store
+from static.background import Compilation, UntilCompiled
 from static.bridge import Call, CompiledOp, record_gradients
 from static.interpreter import Interpreted
 from static.parity import check_parity
@@ -42,7 +43,7 @@ class Traced:
     trace : guards, captured inputs, assumptions.
     raw, graph : before and after the passes.
     compiled : whether it is compiled; else it is interpreted.
-    executable : what is run of the compiled program.
+    compilation : what makes the program in a thread, see `static.background`.
     op : of the nodes that its calls make on the caller's tape; None if they make none.
     watches : whether there are facts whose changes are not counted.
     plain : whether `deliver` has nothing to do.
@@ -98,11 +99,13 @@ class Traced:
         start = perf_counter()
         self.rooms = dict.fromkeys(rooms(self.raw), FIRST_ROOM)
         self.op: CompiledOp | None = None
-        self.compiled, self._fuse = not owner.interpret, owner.fuse
+        self.compiled, self._fuse, self._key = not owner.interpret, owner.fuse, None
+        self.compilation: Compilation | None = None
         storable = self.compiled and recorded is None and owner.passes is None
-        key = store.key_of(self.raw, trace.dims, owner.fuse) if storable else None
-        self.executable = None if key is None else stored(key, self.raw, owner.fuse)
-        if self.executable is not None:
+        if storable:
+            self._key = store.key_of(self.raw, trace.dims, owner.fuse)
+        self._executable = None if self._key is None else stored(self._key, self.raw, owner.fuse)
+        if self._executable is not None:
             self.seconds["disk"] = perf_counter() - start
         else:
             env = self.env(leaves)
@@ -114,9 +117,10 @@ class Traced:
             if recorded is not None:
                 compiler = partial(_compile, fuse=owner.fuse) if self.compiled else None
                 self.op = CompiledOp(owner.__name__, self.rewritten[0], results, recorded, compiler)
-            self.executable = self.program
-            if key is not None and self.executable is not None:
-                store.save(key, self.executable.frame)
+            if self.compiled and owner.compile == "background":
+                self.compilation = Compilation(self.graph, self._lowered)
+            elif self.compiled:
+                self._executable = self._lowered()
             self.seconds["lower"] = perf_counter() - start
         inputs = [value for value in self.raw.inputs if value.key not in late][len(self.positions) :]
         written = {effect.state.key for effect in self.raw.effects}
@@ -132,6 +136,20 @@ class Traced:
         self.plain = bool(self.shape_of_result and not self.writes and not self.decisions)
         if self.writes:
             mutation.programs.add(self)
+
+    def _lowered(self) -> Executable:
+        """The compiled program, stored for other processes."""
+        assert self.program is not None
+        if self._key is not None:
+            store.save(self._key, self.program.frame)
+        return self.program
+
+    @property
+    def executable(self) -> Executable | None:
+        """What is run of the compiled program; None when interpreted, or not compiled yet."""
+        if self._executable is None and self.compilation is not None and self.compilation.done:
+            self._executable = self.compilation.executable
+        return self._executable
 
     @cached_property
     def rewritten(self) -> tuple[Graph, list[PassReport]]:
@@ -200,7 +218,9 @@ class Traced:
 
     def plan(self, env: Mapping[Any, int]) -> Callable[..., Any]:
         """The program for concrete sizes."""
-        return Interpreted(self.graph, env) if self.executable is None else self.executable.plan(env)
+        if self.executable is not None:
+            return self.executable.plan(env)
+        return Interpreted(self.graph, env) if self.compilation is None else UntilCompiled(self.compilation, env)
 
     def watched(self, leaves: Sequence[Any]) -> Interpreted:
         """The program as it was traced, for the sizes of a call, which looks for results that are not finite."""

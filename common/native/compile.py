@@ -17,6 +17,7 @@ import sys
 import threading
 from collections.abc import Callable
 from functools import cache, partial
+from threading import get_ident
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -40,6 +41,7 @@ _origins: dict[str, Origin] = {}
 _providers: list[Callable[[str], Any]] = []
 _foreign: dict[str, str] = {}
 _lock = threading.RLock()
+_asking: set[int] = set()
 
 
 def add_namespace(provider: Callable[[str], Any]) -> None:
@@ -87,11 +89,20 @@ def compile_kernel(source: str, name: str) -> int:
     """
     address = _addresses.get(source)
     if address is None:
-        with _lock:
-            address = _addresses.get(source)
-            if address is None:
-                address = _addresses[source] = _get(source, name)
+        _asking.add(get_ident())
+        try:
+            with _lock:
+                address = _addresses.get(source)
+                if address is None:
+                    address = _addresses[source] = _get(source, name)
+        finally:
+            _asking.discard(get_ident())
     return address
+
+
+def is_asked_for() -> bool:
+    """Whether another thread waits for a kernel, or compiles one: what is not urgent may let it go first."""
+    return bool(_asking - {get_ident()})
 
 
 def origin(source: str) -> Origin | None:
