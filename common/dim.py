@@ -251,8 +251,7 @@ class Dim:
         return not self._decide("==", self, 0)
 
     def __index__(self) -> int:
-        self.scope.guard(Guard("==", self.terms, _terms(self.hint), True))
-        return self.hint
+        return self.scope.concrete(self)
 
     __int__ = __index__
 
@@ -291,6 +290,11 @@ class DimScope:
         if relation == "==" and holds:
             self.unify(left, right)
         return holds
+
+    def concrete(self, dim: Dim) -> int:
+        """The number that Python asks for: calls with this size only."""
+        self.guard(Guard("==", dim.terms, _terms(dim.hint), True))
+        return dim.hint
 
     def guard(self, guard: Guard) -> None:
         """Record a guard once."""

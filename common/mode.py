@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
@@ -38,6 +39,11 @@ def replayed() -> bool:
     """Whether what runs is traced, for calls to repeat it; what builds a `static.Graph` is not: it runs once."""
     trace = current_trace()
     return trace is not None and trace.replays
+
+
+def outside_graphs() -> AbstractContextManager[Any]:
+    """Context manager: what a `static.Graph` would record runs at once; a trace still records."""
+    return nullcontext() if replayed() else activate_trace(None)
 
 
 class activate_trace:

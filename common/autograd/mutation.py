@@ -18,7 +18,7 @@ from numpy.lib.array_utils import byte_bounds
 
 from common.autograd import tape
 from common.autograd.tape import Node, next_number
-from common.errors import GradientError, ShapeError
+from common.errors import EscapedTracerError, GradientError, ShapeError
 from common.frames import locate
 from common.op import Op, rule_parameters
 
@@ -70,6 +70,11 @@ def put(target: np.ndarray, source: Any, one_value: bool = False) -> None:
     """
     try:
         target[...] = source
+    except TypeError:
+        raise EscapedTracerError(
+            "what is written exists only when its program runs: write inside the traced function, or inside a block of "
+            "the graph (`with graph.as_default():`)"
+        ) from None
     except ValueError:
         if target.flags.writeable:
             raise

@@ -9,6 +9,7 @@ import numpy as np
 
 from common.dtypes import DEFAULT_FLOAT
 from common.leaf import Parameter
+from common.mode import outside_graphs
 from common.random import Generator, default_generator
 
 
@@ -22,7 +23,8 @@ def uniform(shape: tuple[int, ...], bound: float, dtype: Any = None, generator: 
     dtype : float32 (default) or float64.
     """
     wanted = np.dtype(DEFAULT_FLOAT if dtype is None else dtype)
-    u = (generator or default_generator).draw("rand", shape, wanted)
+    with outside_graphs():
+        u = (generator or default_generator).draw("rand", shape, wanted)
     # one rounding per operation, and the same for both engines, because this runs before either
     return Parameter(u * wanted.type(2 * bound) - wanted.type(bound))
 
@@ -30,7 +32,8 @@ def uniform(shape: tuple[int, ...], bound: float, dtype: Any = None, generator: 
 def normal(shape: tuple[int, ...], dtype: Any = None, generator: Generator | None = None) -> Parameter:
     """A parameter drawn from N(0, 1), float32 by default."""
     wanted = np.dtype(DEFAULT_FLOAT if dtype is None else dtype)
-    return Parameter((generator or default_generator).draw("randn", shape, wanted))
+    with outside_graphs():
+        return Parameter((generator or default_generator).draw("randn", shape, wanted))
 
 
 def linear_bound(fan_in: int) -> float:

@@ -118,7 +118,7 @@ class Cut:
                 shape = tuple(evaluate(n.terms, env) if isinstance(n, Dim) else n for n in given.shape)
                 solve(node.outputs[0].spec, shape, env)
                 dims.complete(env)
-        dims.check(env)
+        dims.check(self.nodes, env)
         return env
 
     def program(self, env: Mapping[Atom, int]) -> Graph:
@@ -128,7 +128,7 @@ class Cut:
         ------
         ShapeError : a size that it needs does not follow from what is fed.
         """
-        trace, rewrite = self._trace, Rewrite(self._trace.dims, env)
+        trace, rewrite = self._trace, Rewrite(self._trace.dims, self.nodes, env)
         new: dict[tuple[int, int], Value] = {}
         count = len(self.feeds) + len(self.states) + len(self.constants)
         inputs: list[Value] = []

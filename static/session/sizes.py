@@ -1,9 +1,10 @@
 """Sizes that a graph leaves open: what building relied on, and what they are in a run.
 
-Each None in the shape of a placeholder is a `Dim`. Python that looks at such a size while the graph is built is
-answered for a size of `HINT`; what it relied on is a guard, kept with its line, and holds for every run that knows the
-sizes in it. That a size is not 1 decides only whether a gradient is summed over a repeated dimension; such a sum is
-left out when a run is cut for a size of 1, so that every size has the bits that it has in the eager engine.
+Each None in the shape of a placeholder is a `Dim`. Comparisons of such sizes are answered for a size of `HINT`; each
+is a guard, which holds for the nodes that were made on the same line after it: a run checks it if it needs one of
+them. The number itself is not to be had. That a size is not 1 decides only whether a gradient is summed over a
+repeated dimension; such a sum is left out when a run is cut for a size of 1, so that every size has the bits that it
+has in the eager engine.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from common.dim import Atom, Dim, DimScope, Guard, Terms, evaluate
-from common.errors import ShapeError
+from common.dim import Atom, Dim, DimScope, Guard, Terms, evaluate, render
+from common.errors import ShapeError, TraceError
 from common.spec import Spec
 from static.graph import Graph, Node, Source, Value
 
@@ -26,11 +27,12 @@ _ONE: Terms = (((), 1),)
 
 
 class Sizes(DimScope):
-    """The guards of a graph, with the lines that need them.
+    """The guards of a graph, and what was built on them.
 
     Attributes
     ----------
     lines : guard as text -> the line that decided it first.
+    relying : guard as text -> ids of the nodes for which it holds.
     repeated : id of a sum of a gradient -> the sizes over which it sums because they are not 1.
     """
 
@@ -38,38 +40,112 @@ class Sizes(DimScope):
         super().__init__(trace.constant, lambda dim: trace.wrap(trace.constant(dim)))
         self._trace = trace
         self.lines: dict[str, Source] = {}
+        self.relying: dict[str, set[int]] = {}
         self.repeated: dict[int, list[Terms]] = {}
-        self._waiting: list[Guard] = []
-        self._firm: set[str] = set()
+        self._reasons: dict[Atom, str] = {}
+        self._line: Source | None = None
+        self._decided: set[str] = set()
+        self._in_regions: set[str] = set()
+        self._not_one: list[Guard] = []
+
+    # ------------------------------------------------------------------ while the graph is built
 
     def decide(self, relation: str, left: Terms, right: Terms, holds: bool) -> bool:
         """Rely on a relation of sizes. An open size that meets a number is that number: else nothing would fit."""
-        a, b = self.canonical(left), self.canonical(right)
-        hints = _Hints()
-        x, y = evaluate(a, hints), evaluate(b, hints)
-        holds = x == y if relation == "==" else x < y
         if relation == "==" and not holds:
-            holds = (_is_open(a) and _is_number(b) and y > 1) or (_is_open(b) and _is_number(a) and x > 1)
+            hints = _Hints()
+            x, y = (evaluate(DimScope.canonical(self, terms), hints) for terms in (left, right))
+            holds = x == y or (_is_open(left) and _is_number(right) and y > 1)
+            holds = holds or (_is_open(right) and _is_number(left) and x > 1)
         return super().decide(relation, left, right, holds)
 
+    def concrete(self, dim: Dim) -> int:
+        """The number of a size that is known.
+
+        Raises
+        ------
+        TraceError : a run decides it.
+        """
+        terms = self.canonical(dim.terms)
+        if not _is_number(terms):
+            file, line, function = self._trace._source()
+            raise TraceError(
+                f"{file}:{line} in {function} needs the number {render(dim.terms)}, which only a run knows: give the "
+                "placeholder this size"
+            )
+        return evaluate(terms, {})
+
     def guard(self, guard: Guard) -> None:
-        """Record a guard once, and the line."""
-        self.guards.setdefault(str(guard), guard)
-        self.lines.setdefault(str(guard), self._trace._source())
+        """Record a guard once, and that what follows relies on it."""
+        text = str(guard)
+        self.guards.setdefault(text, guard)
+        self.lines.setdefault(text, self._trace._source())
         if guard.relation == "==" and not guard.holds and guard.right == _ONE:
-            self._waiting.append(guard)
+            self._not_one.append(guard)
         else:
-            self._firm.add(str(guard))
+            self._rely(text)
+
+    def unify(self, left: Terms, right: Terms) -> None:
+        """Two sizes that a guard keeps equal are one; a size that meets another number than before is that now."""
+        if _is_number(left):
+            left, right = right, left
+        text, known = str(Guard("==", left, right, True)), set(self.renamed)
+        if _is_open(left) and _is_number(right):
+            atom = left[0][0][0]
+            while not isinstance(root := self.renamed.get(atom, 0), int):
+                atom = root
+            self.renamed[atom] = evaluate(right, {})
+            known.discard(atom)
+        else:
+            super().unify(left, right)
+        for atom in self.renamed.keys() - known:
+            self._reasons[atom] = text
+
+    def canonical(self, terms: Terms) -> Terms:
+        """`terms` with equal sizes written as one; what follows relies on the guards that keep them so."""
+        for atoms, _ in terms if self.renamed else ():
+            for atom in atoms:
+                while atom in self._reasons:
+                    self._rely(self._reasons[atom])
+                    root = self.renamed[atom]
+                    if isinstance(root, int):
+                        break
+                    atom = root
+        return super().canonical(terms)
+
+    def _rely(self, text: str) -> None:
+        if self._trace.regions:
+            self._in_regions.add(text)
+            return
+        line = self._trace._source()
+        if line != self._line:
+            self._line, self._decided = line, set()
+        self._decided.add(text)
 
     def made(self, node: Node) -> None:
         """A node follows on the decisions before it."""
-        if not self._waiting:
-            return
-        if node.name == "sum":
-            self.repeated[node.id] = [guard.left for guard in self._waiting]
+        waiting, self._not_one = self._not_one, []
+        if waiting and node.name == "sum":
+            self.repeated[node.id] = [guard.left for guard in waiting]
         else:
-            self._firm.update(map(str, self._waiting))
-        self._waiting = []
+            for guard in waiting:
+                self._rely(str(guard))
+        if self._trace.regions:
+            return
+        if node.regions:
+            self._note(self._in_regions, node)
+            self._in_regions = set()
+        if self._decided:
+            if self._trace._source() == self._line:
+                self._note(self._decided, node)
+            else:
+                self._decided = set()
+
+    def _note(self, texts: set[str], node: Node) -> None:
+        for text in texts:
+            self.relying.setdefault(text, set()).add(node.id)
+
+    # ------------------------------------------------------------------ in a run
 
     def complete(self, env: dict[Atom, int]) -> None:
         """Add to `env` the sizes that guards keep equal to those in it."""
@@ -86,23 +162,27 @@ class Sizes(DimScope):
             if not isinstance(root, int) and root in env:
                 env.setdefault(atom, env[root])
 
-    def check(self, env: Mapping[Atom, int]) -> None:
-        """Refuse sizes on which the graph cannot be run.
+    def needed(self, nodes: Iterable[Node]) -> dict[str, Guard]:
+        """The guards on which some nodes rely."""
+        ids = {node.id for node in nodes}
+        return {text: self.guards[text] for text, relying in self.relying.items() if not ids.isdisjoint(relying)}
+
+    def check(self, nodes: Iterable[Node], env: Mapping[Atom, int]) -> None:
+        """Refuse sizes for which nodes were not built.
 
         Raises
         ------
         ShapeError : one breaks a guard; names the line that made it.
         """
-        for text, guard in self.guards.items():
-            if not _known(guard.left, env) or not _known(guard.right, env):
+        for text, guard in self.needed(nodes).items():
+            if not _known(guard.left, env) or not _known(guard.right, env) or guard.check(env):
                 continue
-            if text in self._firm and not guard.check(env):
-                file, line, function = self.lines[text]
-                values = ", ".join(f"{name} = {n}" for name, n in _named((guard.left, guard.right), env))
-                raise ShapeError(
-                    f"the graph was built for sizes with {text}, but {values} in this run; {file}:{line} in {function} "
-                    "relies on it. Give the placeholder this size, or build a graph for it"
-                )
+            file, line, function = self.lines[text]
+            values = ", ".join(f"{name} = {n}" for name, n in _named((guard.left, guard.right), env))
+            raise ShapeError(
+                f"the graph was built for sizes with {text}, but {values} in this run; {file}:{line} in {function} "
+                "relies on it. Give the placeholder this size, or build a graph for it"
+            )
 
 
 class _Hints(dict[Atom, int]):
@@ -167,12 +247,16 @@ class Rewrite:
     Parameters
     ----------
     sizes : the graph's.
+    nodes : what is run; sizes that are equal for them are one.
     env : the sizes of a run. Those that are 1 become numbers: broadcasting depends on them. The others stay symbolic.
     """
 
-    def __init__(self, sizes: Sizes, env: Mapping[Atom, int]) -> None:
+    def __init__(self, sizes: Sizes, nodes: Iterable[Node], env: Mapping[Atom, int]) -> None:
         self._scope, self._repeated, self._env = DimScope(sizes.constant, sizes.number), sizes.repeated, env
-        self._roots = {atom: sizes._root(atom) for atom in env}
+        for guard in sizes.needed(nodes).values():
+            if guard.relation == "==" and guard.holds:
+                self._scope.unify(guard.left, guard.right)
+        self._sizes: dict[Terms, Any] = {}
 
     def _atom(self, atom: Atom) -> Any:
         if atom[0] in ("//", "%"):
@@ -180,11 +264,16 @@ class Rewrite:
             return a // b if atom[0] == "//" else a % b
         if atom[0] == "room":
             return Dim((((atom,), 1),), self._env.get(atom, 64), self._scope)
-        root = self._roots.get(atom, atom)
+        root = self._scope._root(atom)
         n = root if isinstance(root, int) else self._env[atom]
         return n if isinstance(root, int) or n == 1 else Dim((((root,), 1),), n, self._scope)
 
     def _terms(self, terms: Terms) -> Any:
+        if terms not in self._sizes:
+            self._sizes[terms] = self._evaluated(terms)
+        return self._sizes[terms]
+
+    def _evaluated(self, terms: Terms) -> Any:
         total: Any = 0
         for atoms, coefficient in terms:
             product: Any = coefficient

@@ -211,6 +211,9 @@ def test_feeding_a_write_leaves_it_out(graph):
     assert session.run(w) == 1.0
     assert session.run([y, w], {w: 4.0}) == [50.0, 4.0]
     assert session.run(w) == 5.0
+    later = w * 100.0  # another read of the variable
+    assert session.run([later, w], {w: 3.0}) == [300.0, 3.0]
+    assert session.run([later, up], {w: 3.0}) == [400.0, 4.0]
 
 
 def test_a_write_in_place_is_refused(graph):
@@ -246,6 +249,22 @@ def test_parameters_and_buffers_share_their_memory_with_the_graph():
         with dynamic.no_grad():
             linear.weight.mul_(scale)
         assert (session.run(y, {given: x}) == linear(dynamic.tensor(x)).detach().numpy()).all()
+
+
+def test_a_module_may_be_made_inside_a_block():
+    dynamic.manual_seed(4)
+    expected = dynamic.nn.Sequential(dynamic.nn.Linear(2, 3), dynamic.nn.Embedding(4, 2))
+    dynamic.manual_seed(4)
+    with tw.Graph().as_default() as graph:
+        model = tw.nn.Sequential(tw.nn.Linear(2, 3), tw.nn.Embedding(4, 2))
+        assert graph.get_operations() == []
+        optimizer = tw.optim.SGD(model.parameters(), lr=0.5)
+        train = optimizer.minimize(model[0](tw.ones((1, 2))).sum())
+    for p, q in zip(model.parameters(), expected.parameters(), strict=True):
+        assert (p.numpy() == q.numpy()).all()
+    before = model[0].bias.numpy().copy()
+    tw.Session(graph).run(train)
+    assert (model[0].bias.numpy() == before - np.float32(0.5)).all()
 
 
 def test_statistics_of_a_batch_norm_are_update_ops():
