@@ -56,7 +56,7 @@ _OVERLOADS: dict[str, Callable[[Node], int]] = {
     "sum": _over_dimensions, "mean": _over_dimensions, "prod": _over_dimensions,
     "pow": lambda node: not _number(node, 1), "fmod": lambda node: not _number(node, 1),
     "remainder": lambda node: not _number(node, 1), "lerp": lambda node: not _number(node, 2),
-    "clamp_min": lambda node: _number(node, 1), "clamp_max": lambda node: _number(node, 1),
+    "clamp_min": lambda node: not _number(node, 1), "clamp_max": lambda node: not _number(node, 1),
     "clamp": lambda node: _number(node, 1), "copysign": lambda node: _number(node, 1),
     "xlogy": lambda node: 2 if _number(node, 1) else _number(node, 0),
     "round_decimals": lambda node: 1, "round_tens": lambda node: 1,

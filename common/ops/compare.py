@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from common.apply import called
 from common.errors import ArgumentError
 from common.kernels import elementary as e
 from common.native.primitives import constant, select
@@ -49,14 +50,14 @@ clamp_min = elementwise(
     "clamp_min", lambda x, low: e.maximum(x, low),
     (lambda g, x, low: where(ge(x, low), g, 0),
      lambda g, x, low: where(lt(x, low), g, 0)),
-    doc="maximum(x, low). d/dx = 1 where x >= low, d/dlow = 1 where x < low.", node_name="Clamp",
+    doc="maximum(x, low). d/dx = 1 where x >= low, d/dlow = 1 where x < low.",
 )  # fmt: skip
 
 clamp_max = elementwise(
     "clamp_max", lambda x, high: e.minimum(x, high),
     (lambda g, x, high: where(le(x, high), g, 0),
      lambda g, x, high: where(gt(x, high), g, 0)),
-    doc="minimum(x, high). d/dx = 1 where x <= high, d/dhigh = 1 where x > high.", node_name="Clamp",
+    doc="minimum(x, high). d/dx = 1 where x <= high, d/dhigh = 1 where x > high.",
 )  # fmt: skip
 
 clamp_both = elementwise(
@@ -94,9 +95,10 @@ def clamp(x: Any, min: float | None = None, max: float | None = None) -> Any:
     """
     if min is None and max is None:
         raise ArgumentError("clamp(): at least one of 'min' or 'max' must not be None")
-    if max is None:
-        return clamp_min(x, min)
-    return clamp_max(x, max) if min is None else clamp_both(x, min, max)
+    if min is not None and max is not None:
+        return clamp_both(x, min, max)
+    y, bound = (clamp_min(x, min), min) if max is None else (clamp_max(x, max), max)
+    return called(y, f"ClampBackward{int(isinstance(bound, (int, float)))}")
 
 
 def clip(x: Any, min: float | None = None, max: float | None = None) -> Any:

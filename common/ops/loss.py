@@ -270,7 +270,7 @@ def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, reduction
     ShapeError : the shapes do not broadcast.
     ArgumentError : another value of `reduction`.
     """
-    apart = where(ne(target, 1), called(clamp_min(margin - input, 0), "ClampMinBackward0"), 0)
+    apart = where(ne(target, 1), clamp_min(margin - input, 0), 0)
     return reduced(apart + where(ne(target, -1), input, 0), reduction)
 
 
@@ -297,7 +297,7 @@ def margin_ranking_loss(
         )
     if isinstance(margin, int):
         margin = float(margin)  # ints become floats by it, as in PyTorch
-    return reduced(called(clamp_min(-target * (input1 - input2) + margin, 0), "ClampMinBackward0"), reduction)
+    return reduced(clamp_min(-target * (input1 - input2) + margin, 0), reduction)
 
 
 def soft_margin_loss(input: Any, target: Any, reduction: str = "mean") -> Any:
