@@ -1,5 +1,7 @@
 """Control flow in graphs and compiled programs: one trace, regions, room, memory, what is saved."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -55,6 +57,29 @@ def test_a_scan_of_other_lengths_compiles_nothing():
         assert_all_same_bits([value, *grads], [expected.payload, *(g.payload for g in others)], f"{rows} rows")
     assert len(f.traces) == 1
     assert f.plans_made == 4
+
+
+def test_two_hundred_lengths_compile_two_kernels_more_than_one_length_at_most():
+    """Training a recurrent network: one trace and no kernel more from 2 on; length 1 has a trace of its own."""
+    f, eager = (tw.function(tw.value_and_grad(partial(_loss, tw), (0, 1))) for tw in (static, dynamic))
+    kernels = lambda: {s.source for traced in f.traces for s in traced.program.all_steps() if s.source}  # noqa: E731
+    x = np.random.default_rng(8).normal(size=(200, 2, 4)).astype(F32)
+    f(W, W, x[:100])
+    first = kernels()
+    for length in range(2, 201):
+        f(W, W, x[:length])
+    assert kernels() == first
+    f(W, W, x[:1])
+    assert len(kernels()) <= len(first) + 2
+    assert len(f.traces) == 2
+    for length in (1, 2, 37, 200):
+        (value, grads), (expected, others) = f(W, W, x[:length]), eager(W, W, x[:length])
+        assert_all_same_bits([value, *grads], [expected.payload, *(g.payload for g in others)], f"length {length}")
+
+
+def _loss(tw, w, u, x):
+    states = tw.scan(lambda h, v: ((v @ u + h @ w).tanh(),) * 2, x[0] @ u, x)[1]
+    return (states * states).mean()
 
 
 def test_graphs_with_regions_are_saved_and_printed():
