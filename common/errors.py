@@ -9,6 +9,7 @@
     |-- AllocationError       MemoryError, RuntimeError  a result that does not fit into memory
     |-- IndexRangeError       IndexError, RuntimeError   an index outside its dimension
     |-- DivisionByZeroError   ZeroDivisionError, RuntimeError  integer division by zero
+    |-- CheckError            AssertionError             what a program asserts does not hold
     |-- GradientError         RuntimeError               differentiation cannot go on
     |   |-- GraphFreedError                              backward through a freed graph
     |   `-- GradcheckError                               derivatives that finite differences contradict
@@ -54,6 +55,10 @@ class IndexRangeError(TwingradError, IndexError, RuntimeError):
 
 class DivisionByZeroError(TwingradError, ZeroDivisionError, RuntimeError):
     """Integer division by zero."""
+
+
+class CheckError(TwingradError, AssertionError):
+    """What a program asserts does not hold."""
 
 
 class GradientError(TwingradError, RuntimeError):

@@ -46,6 +46,7 @@ globals().update(
         **TRANSFORMS,
         **surface.MODES,
         **surface.OUTSIDE,
+        **surface.ACTS,
         **surface.THREADS,
         **surface.DTYPES,
         **surface.RANDOM,

@@ -4,6 +4,10 @@
 ``bits``: it is how a program that was traced along one path of Python's control flow knows that it is on that path.
 ``decision`` is its number among those of the trace.
 
+``print`` (values...): `texts` has the other parts of the line, None where a value stands.
+
+``assert`` (condition): the program ends with `message` unless the 0-d bool holds.
+
 What can fail, or run forever, and follows an act in the program also follows it when the program runs. All acts come
 before the first write to state.
 """
@@ -32,7 +36,9 @@ class ActOp:
 
 
 EXPECT: Any = ActOp("expect", ("decision", "bits"))
-ACTS: dict[str, Any] = {"expect": EXPECT}
+PRINT: Any = ActOp("print", ("texts", "sep", "end"))
+ASSERT: Any = ActOp("assert", ("message",))
+ACTS: dict[str, Any] = {"expect": EXPECT, "print": PRINT, "assert": ASSERT}
 
 
 class Mismatch(Exception):

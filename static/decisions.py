@@ -22,6 +22,7 @@ from common.spec import Spec, numel
 from common.tensor import TensorBase
 from static.acts import EXPECT
 from static.graph import Graph, Node, Source, Value
+from static.host import journal
 from static.interpreter import run_node
 from static.regions import FIRST_ROOM, NeedsRoom, rooms
 
@@ -223,11 +224,15 @@ class Decisions:
     def _run(self, node: Node) -> None:
         for atom in rooms(Graph([], [node], [], [])):
             self.env.setdefault(atom, FIRST_ROOM)
-        while True:
-            try:
-                results = run_node(node, self.known, self.env)
-            except NeedsRoom as need:
-                self.env[need.atom] *= 4
-            else:
-                break
+        journal.silent = True  # what is printed on the way is printed when the program runs
+        try:
+            while True:
+                try:
+                    results = run_node(node, self.known, self.env)
+                except NeedsRoom as need:
+                    self.env[need.atom] *= 4
+                else:
+                    break
+        finally:
+            journal.silent = False
         self.known.update((value.key, y) for value, y in zip(node.outputs, results, strict=True))

@@ -10,18 +10,15 @@ import numpy as np
 from common.dim import Atom, resolve
 from common.native import plan as ops
 from common.native.plan import ProgramPlan
+from static.host import OTHER_PATH, ROOM, Host
 from static.lowering.layout import Block, Layout, nbytes
 from static.regions import LoopParts, branches
 
 if TYPE_CHECKING:
     from static.executable import Executable
+    from static.graph import Node
     from static.lowering.frame import Call
     from static.shares import Ranges
-
-ROOM = 1 << 20
-"""Status of a loop that needs more room; no kernel has it."""
-OTHER_PATH = 1 << 21
-"""Status of a decision that differs."""
 
 
 class Emitter:
@@ -30,6 +27,7 @@ class Emitter:
     Attributes
     ----------
     calls : per instruction of the plan the call that it belongs to.
+    host : makes the calls to Python, if there are any.
     observed : per instruction that ends a program for a decision, the word of the frame that holds what was decided on.
     """
 
@@ -37,6 +35,7 @@ class Emitter:
         self.native, self.env = native, env
         self.calls: list[Call] = []
         self.observed: dict[int, int] = {}
+        self.host: Host | None = None
         self._zero: int | None = None
 
     @property
@@ -61,8 +60,8 @@ class Emitter:
                 at = base + layout.offsets[call.slots[-1] - len(bound)]
                 emit = self.switch if call.name == "switch" else self.loop
                 emit(call, layout.blocks[i], at, own)
-            elif call.name == "expect":
-                self.expect(call, own[0])
+            elif call.node is not None:
+                self.act(call, call.node, own)
             elif i in layout.shared:
                 self.shared(program.addresses[i], call, own, layout.shared[i], layout, base, len(bound))
             else:
@@ -86,6 +85,14 @@ class Emitter:
     def note(self, call: Call) -> None:
         """The instructions appended since the last note belong to a call."""
         self.calls += [call] * (len(self.native.instructions) - len(self.calls))
+
+    def act(self, call: Call, node: Node, slots: Sequence[int]) -> None:
+        """Append an act: a decision, or a call to Python."""
+        if node.name == "expect":
+            self.expect(call, slots[0])
+        else:
+            self.host = self.host or Host()
+            self.native.add_call(self.host.callback(node, self.env), slots)
 
     def expect(self, call: Call, slot: int) -> None:
         """Append a decision: the program ends if the 64 bits at a slot are others."""

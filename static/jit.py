@@ -30,6 +30,7 @@ from common.tree import flatten
 from static.acts import Mismatch
 from static.dump import dump
 from static.explain import Explanation
+from static.host import journal
 from static.passes import Pass
 from static.paths import same_until, told
 from static.plan import Plan
@@ -267,7 +268,11 @@ class Function:
         if self.traces:
             self._check_budget(reason)
             self.retraces.append(reason)
-        traced = Traced(self, leaves, *call)
+        try:
+            traced = Traced(self, leaves, *call)
+        except BaseException:
+            journal.end()  # the call is not repeated after all
+            raise
         self._by_signature[signature].append(traced)
         self.traces.append(traced)
         return traced

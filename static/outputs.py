@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+import threading
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -60,6 +61,7 @@ class Memory:
     """What the plans of one program share: a call holds the interpreter's lock, so no two of them run at once."""
 
     def __init__(self) -> None:
+        self.lock = threading.Lock()
         self._arena = np.empty(0, np.uint8)
         self._allocators: dict[Any, Callable[[], np.ndarray]] = {}
 

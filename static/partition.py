@@ -9,7 +9,7 @@ load are computed again, so a cut never trades memory for time. Arithmetic is st
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from common.dim import hint
@@ -47,9 +47,11 @@ def split(joint: Graph, results: int, cotangents: Sequence[Value]) -> Halves:
     gradients = joint.outputs[results:]
     given = {value.key for value in cotangents}
     late = _reached(joint, given)
-    needed = _ancestors(joint, [value for value in gradients if value.key in late])
+    acting = [node for node in joint.nodes if acts(node)]
+    done = {node.id for node in acting if any(value.key in late for value in (*node.values, *node.outputs))}
+    needed = _ancestors(joint, [value for value in gradients if value.key in late], also=done)
     cut = _minimum_cut(joint, results, [node for node in joint.nodes if node.id in needed], late, gradients)
-    own = _ancestors(joint, gradients, {value.key for value in cut} | given)
+    own = _ancestors(joint, gradients, {value.key for value in cut} | given, done)
     body = [node for node in joint.nodes if node.id in own and node.op is not None]
     used = {value.key for node in body for value in node.values} | {value.key for value in gradients}
     kept = [value for value in cut if value.key in used]
@@ -57,7 +59,8 @@ def split(joint: Graph, results: int, cotangents: Sequence[Value]) -> Halves:
     shown = {value.key for value in joint.outputs[:results]}
     written = {effect.state.key for effect in joint.effects}
     extra = [v for v in kept if v.key not in shown and (v.node.op is not None or v.key in written)]
-    forward = _forward(joint, [*joint.outputs[:results], *extra], given)
+    early = {node.id for node in acting} - done
+    forward = _forward(joint, [*joint.outputs[:results], *extra], given, early)
     return Halves(forward, backward, kept)
 
 
@@ -67,10 +70,9 @@ def copied(graph: Graph, outputs: list[Value]) -> Graph:
     return _program(graph.inputs, [n for n in graph.nodes if n.op is not None and n.id in alive], outputs)
 
 
-def _forward(joint: Graph, outputs: list[Value], given: set[Key]) -> Graph:
+def _forward(joint: Graph, outputs: list[Value], given: set[Key], done: set[int]) -> Graph:
     inputs = [value for value in joint.inputs if value.key not in given]
-    done = [node.outputs[0] for node in joint.nodes if acts(node)]
-    alive = _ancestors(joint, [*outputs, *inputs, *(effect.value for effect in joint.effects), *done])
+    alive = _ancestors(joint, [*outputs, *inputs, *(effect.value for effect in joint.effects)], also=done)
     return Graph(inputs, [node for node in joint.nodes if node.id in alive], outputs, joint.effects)
 
 
@@ -83,13 +85,13 @@ def _reached(graph: Graph, start: set[Key]) -> set[Key]:
     return late
 
 
-def _ancestors(graph: Graph, values: Iterable[Value], stop: Iterable[Key] = ()) -> set[int]:
-    """Ids of the nodes from which values follow, their own included; not further than the values in `stop`."""
+def _ancestors(graph: Graph, values: Iterable[Value], stop: Iterable[Key] = (), also: Collection[int] = ()) -> set[int]:
+    """Ids of the nodes from which values, and the nodes in `also`, follow; not further than the values in `stop`."""
     ends = set(stop)
     wanted = {value.key for value in values}
     found: set[int] = set()
     for node in reversed(graph.nodes):
-        if any(value.key in wanted and value.key not in ends for value in node.outputs):
+        if node.id in also or any(value.key in wanted and value.key not in ends for value in node.outputs):
             found.add(node.id)
             wanted.update(value.key for value in node.values)
     return found

@@ -11,7 +11,7 @@ import numpy as np
 
 from common.dim import Atom
 from common.eager_arrays import raise_status
-from common.errors import ArgumentError, ShapeError
+from common.errors import ArgumentError, ShapeError, TraceError
 from common.native.binding import GIVEN, HELD_GRAD, LEFT, LEFT_FRESH, MADE, Binding, Place
 from common.native.calls import make_run, make_step
 from common.native.free import FreeProgram, make_free
@@ -19,7 +19,8 @@ from common.native.plan import Argument as Declared
 from common.native.plan import ProgramPlan, RunFailure, explain_failure
 from common.native.pool import get_num_threads, on_change
 from static.acts import Mismatch
-from static.emit import OTHER_PATH, ROOM, Emitter
+from static.emit import Emitter
+from static.host import FAILED, OTHER_PATH, ROOM
 from static.lowering.arena import ALIGNMENT
 from static.lowering.frame import Argument
 from static.lowering.layout import lay_out
@@ -79,6 +80,10 @@ class Plan:
         emitter.program(program, layout, 0, range(len(self._native.frame)))
         self._calls, self._observed = emitter.calls, emitter.observed
         self._run: Callable[..., int] = make_run(self._native)
+        self._host = emitter.host
+        if self._host is not None:
+            self._native.keep.append(self._host)
+            self._run = self._host.locked(self._run, program.memory.lock)
         self.step: Callable[..., Any] | None = None
         self.template: Any = None
         self._stale = False
@@ -156,10 +161,19 @@ class Plan:
         for i, owner in enumerate(grads, returned):
             places.append(Place(LEFT if i in safe and id(owner) not in read else LEFT_FRESH, owner))
         step = make_step(self._native, Binding(places, len(self._allocate), cleared, template, one))
+        if self._host is not None:
+            step = self._host.locked(step, self.program.memory.lock)
         return (lambda *given: step(*given, *[allocate() for allocate in pooled])) if pooled else step
 
     def free(self, state: Sequence[Any]) -> FreeProgram:
-        """The program for callers without Python's lock; `state` is where the inputs behind the arguments are found."""
+        """The program for callers without Python's lock; `state` is where the inputs behind the arguments are found.
+
+        Raises
+        ------
+        TraceError : it prints or asserts, which is done by Python.
+        """
+        if self._host is not None:
+            raise TraceError("a program that prints or asserts cannot run without Python's lock")
         given = len(self._native.arguments) - len(state) - len(self._allocate)
         sources = [*[None] * given, *state, *[None] * len(self._allocate)]
         return make_free(self._native, sources, self.arena_bytes)
@@ -231,6 +245,8 @@ class Plan:
 
     def _raise(self, failure: RunFailure) -> NoReturn:
         call, status = self._calls[failure.position], failure.status
+        if self._host is not None and status == FAILED:
+            raise self._host.raised()
         if call.node is not None and status == ROOM:
             raise NeedsRoom(call.node.attrs["length"])
         if call.node is not None and status == OTHER_PATH:

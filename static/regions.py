@@ -24,6 +24,7 @@ from typing import Any
 from common.dim import Dim, DimScope, hint
 from common.errors import CompileError
 from common.spec import Spec
+from static.acts import acts
 from static.graph import Graph, Node, Value
 
 FIRST_ROOM = 64
@@ -80,9 +81,9 @@ def rooms(graph: Graph) -> list[Any]:
 
 
 def close(
-    nodes: Sequence[Node], inputs: Sequence[Value], outputs: Sequence[Value], moved: Mapping[Any, Value]
+    nodes: Sequence[Node], inputs: Sequence[Value], outputs: Sequence[Value], moved: Mapping[Any, Value], since: int = 0
 ) -> tuple[Graph, list[Value]]:
-    """A region of the nodes that its outputs need, and the values from outside that it reads.
+    """A region of the nodes that its outputs need, of its acts, and the values from outside that it reads.
 
     Nodes keep their ids, so that a region and the one that differentiates it name equal values alike; inputs have
     negative ids.
@@ -90,6 +91,7 @@ def close(
     Parameters
     ----------
     moved : keys of values from outside in whose place an input is read.
+    since : acts from this id on belong to the region; those before, to the one that it differentiates.
 
     Returns
     -------
@@ -101,7 +103,7 @@ def close(
     live = {v.node.id for v in outputs}
     kept = []
     for node in reversed(nodes):
-        if node.id in live:
+        if node.id in live or (node.id >= since and acts(node)):
             kept.append(node)
             live.update(v.node.id for v in node.values)
     kept.reverse()

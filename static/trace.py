@@ -33,7 +33,7 @@ from static.facts import Facts
 from static.graph import Effect, Graph, Node, Source, Value
 from static.refusals import Refusals
 from static.repeat import Pattern, repeated
-from static.trace_regions import Region, run_choice, run_loop
+from static.trace_regions import Region, act, run_choice, run_loop
 from static.tracer import Tracer
 
 if TYPE_CHECKING:
@@ -373,7 +373,7 @@ class Trace(Refusals):
         return Graph(self.inputs, self.top, outputs, effects), targets, cleared
 
     #: Record a loop, branches, and what comes again: see `common.control.loop`, `common.control.branches`, and there.
-    run_loop, run_choice, repeated = run_loop, run_choice, repeated
+    act, run_loop, run_choice, repeated = act, run_loop, run_choice, repeated
 
     @property
     def guards(self) -> list[Guard]:

@@ -18,6 +18,7 @@ from common.ops.create import full_
 from common.random import default_generator
 from common.spec import Spec
 from common.tensor import TensorBase, spec_of
+from static.acts import ACTS
 from static.graph import Node, Source, Value
 from static.regions import LOOP, SWITCH, close, room
 
@@ -128,6 +129,11 @@ class Stacks(NamedTuple):
     states: list[tuple[Value, Value]]
 
 
+def act(trace: Trace, kind: str, operands: Sequence[Any], attrs: Any) -> None:
+    """Record that something is done, see `common.acts`."""
+    trace.append(ACTS[kind], [trace.payload(x) for x in operands], attrs, (Spec((), int64),), source_of(trace))
+
+
 def run_loop(trace: Trace, request: Request) -> Ran:
     """Record a loop."""
     recording = mode.is_grad_enabled()
@@ -178,7 +184,7 @@ def run_loop(trace: Trace, request: Request) -> Ran:
     carried_operands += [first for _, first, _ in written]
     inputs = [*carried_in, *sums, *states, *row_in, *constant_in]
     outputs = [*results, *totals, *(after for _, _, after in written), *stacked, *hidden]
-    graph, free = close(body.raw, inputs, outputs, moved)
+    graph, free = close(body.raw, inputs, outputs, moved, region.first)
     count, counted = request.count, isinstance(request.count, Counted)
     length = count.length if counted else count
     condition, tests = _condition(trace, request, carried_specs, [x.spec for x in (*sums, *states)])
@@ -280,7 +286,7 @@ def run_choice(trace: Trace, choice: Choice) -> Chosen:
                 outputs.append(trace.record(full_, (), zeros) if given is None else trace.payload(given))
         outputs += [region.written.get(key, (x, first, first))[2] for key, (x, first, _) in states.items()]
         inputs = [x.payload for x in body.inputs]
-        closed.append((inputs, *close(region.nodes, inputs, outputs, {})))
+        closed.append((inputs, *close(region.nodes, inputs, outputs, {}, region.first)))
     specs = [Spec(v.shape, v.dtype) for v in closed[0][1].outputs]
     places: dict[Any, int] = {}
     operands: list[Value] = [trace.payload(choice.index)]

@@ -113,6 +113,9 @@ class AbstractTrace:
     def note_views(self, *how: Any) -> None:
         """Nothing: there is no memory."""
 
+    def act(self, kind: str, operands: Sequence[Any], attrs: Any) -> None:
+        """Nothing: the function does not run."""
+
     def note_module(self, module: Any) -> None:
         """Nothing: no program relies on it."""
 

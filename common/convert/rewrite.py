@@ -296,6 +296,12 @@ class Rewriter(ast.NodeTransformer):
             node.func = place(ast.Call(runtime("callee", node), [node.func], []), node)
         return node
 
+    def visit_Assert(self, node: ast.Assert) -> Any:
+        """``assert test, message``."""
+        message = self._lazy(node.msg or ast.copy_location(ast.Constant(""), node))
+        (made,) = self._call(f"{RUNTIME}.assert_(TEST, MESSAGE)", node, [], TEST=self.test(node.test), MESSAGE=message)
+        return made
+
     def visit_Return(self, node: ast.Return) -> Any:
         """What is returned must have a value."""
         if node.value is not None:

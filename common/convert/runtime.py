@@ -6,9 +6,10 @@ sometimes is `Lost` afterwards: used, it says so.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from common import mode
+from common import acts, mode
 from common.convert.branches import if_, if_return
 from common.convert.logic import and_, chain, if_expression, not_, or_
 from common.convert.loops import for_, range_, while_
@@ -39,6 +40,14 @@ def result(x: Any) -> Any:
     return x
 
 
+def assert_(test: Any, message: Callable[[], Any]) -> None:
+    """``assert test, message()``."""
+    if decides(test):
+        acts.assert_(test, str(message()))
+    else:
+        assert test, message()
+
+
 def plain(x: Any, line: int, reason: str) -> Any:
     """What a statement that was not converted asks.
 
@@ -67,6 +76,7 @@ def item(x: Any) -> Any:
 __all__ = [
     "UNSET",
     "and_",
+    "assert_",
     "callee",
     "chain",
     "for_",

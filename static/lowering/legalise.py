@@ -80,7 +80,7 @@ class _Legaliser(Values):
                 item.after = last
                 item.collect()
             if does:
-                last = item.results[:1]
+                last = item.results[:1] or last
 
     def remove_dead(self) -> None:
         """Drop items that nothing needs, since `number` may have replaced their only use; renumber the rest."""
@@ -116,6 +116,8 @@ class _Legaliser(Values):
     def number(self, node: Node) -> Const | None:
         """The number that every element of a node's result is, if that is known without computing."""
         assert node.op is not None
+        if not node.outputs:
+            return None
         name, spec = node.op.name, node.outputs[0].spec
         if name in ("constant", "full"):
             return _constant(node.attrs["value"], spec)
@@ -199,7 +201,7 @@ class _Legaliser(Values):
             "native",
             (),
             function=node.op.name,
-            dtype=outs[0].dtype,
+            dtype=outs[0].dtype if outs else np.dtype(np.int64),
             operands=[],
             results=results,
             inputs=inputs,

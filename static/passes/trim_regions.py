@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from static.acts import acts
 from static.graph import Graph, Node, Value
 from static.passes.remove_dead import remove_dead
 from static.region_edit import LoopEdit, Made, replace_nodes
@@ -21,6 +22,8 @@ def trim_regions(graph: Graph) -> Graph:
         if not node.regions:
             continue
         wanted = [i for i, v in enumerate(node.outputs) if v.key in used]
+        if not wanted and node.outputs and acts(node):
+            wanted = [0]  # it stays for what it does
         trim = _trim_switch if node.name == "switch" else _trim_loop
         if trim(node, wanted, True):
             changes[node.id] = trim, wanted
@@ -38,8 +41,8 @@ def trim_regions(graph: Graph) -> Graph:
 
 
 def _needed(graph: Graph, outputs: Iterable[Value]) -> set[Any]:
-    """Keys of the inputs on which outputs depend."""
-    live = {v.node.id for v in outputs}
+    """Keys of the inputs on which outputs and acts depend."""
+    live = {v.node.id for v in outputs} | {node.id for node in graph.nodes if acts(node)}
     for node in reversed(graph.nodes):
         if node.id in live:
             live.update(v.node.id for v in node.values)

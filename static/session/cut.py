@@ -58,20 +58,32 @@ class Cut:
         """Nodes to run, in order; each node's needs are followed until they are fed."""
         trace = self._trace
         needed: dict[int, Node] = {}
-        stack = [(node, node) for node in roots]
+        self._follow([(node, node) for node in roots], needed, fed)
+        for act in trace.top:  # what is printed or asserted is so in every run that has what it depends on
+            if act.op is not None and act.op.kind == "act":
+                more = needed.copy()
+                self._follow([(act, act)], more, fed, refuse=False)
+                new = [node for i, node in more.items() if i not in needed]
+                if not any(node.op is None or node.op is ASSIGN for node in new):
+                    needed = more
+        return [needed[i] for i in sorted(needed)]
+
+    def _follow(
+        self, stack: list[tuple[Node, Node]], needed: dict[int, Node], fed: set[Any], refuse: bool = True
+    ) -> None:
+        trace = self._trace
         while stack:
             node, user = stack.pop()
             if node.id in needed:
                 continue
             needed[node.id] = node
-            if node.op is None and trace.roles[node.id].kind == "placeholder":
+            if refuse and node.op is None and trace.roles[node.id].kind == "placeholder":
                 self._refuse_unfed(node, user)
             for value in node.values:
                 if value.key not in fed:
                     stack.append((value.node, node))
             for i in (*trace.controls.get(node.id, ()), *trace.follows.get(node.id, ())):
                 stack.append((trace.by_id[i], node))
-        return [needed[i] for i in sorted(needed)]
 
     def _refuse_unfed(self, node: Node, user: Node) -> None:
         graph = self._trace.graph

@@ -1,0 +1,132 @@
+"""What a compiled program asks Python to do: it is called from the native run, between two kernels.
+
+A run that is repeated, because it needed more room or was on another path, does again what it did before; what has been
+printed once is not printed again. While Python is called another thread may run: programs that call it hold a lock.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from common.acts import show
+from common.dim import resolve
+from static.acts import Mismatch
+from static.graph import Node
+from static.regions import NeedsRoom
+
+ROOM, OTHER_PATH, FAILED = 1 << 20, 1 << 21, 1 << 22
+"""Status of a loop that needs more room, of a decision that differs, of a call to Python that has raised.
+
+No kernel has them.
+"""
+
+_CALLBACK = ctypes.PYFUNCTYPE(
+    ctypes.c_int32,
+    ctypes.POINTER(ctypes.c_int64),
+    ctypes.c_void_p,
+    ctypes.POINTER(ctypes.c_void_p),
+    ctypes.c_void_p,
+)
+
+
+class _Journal(threading.local):
+    """How many acts the present call has done, and how many of them were done before it was repeated."""
+
+    done = 0
+    before = 0
+    silent = False
+
+    def act(self, kind: str, arrays: Sequence[Any], attrs: Any) -> None:
+        """Do something, unless this call has done it already."""
+        if self.silent:
+            return
+        self.done += 1
+        if self.done > self.before:
+            show(kind, arrays, attrs)
+
+    def again(self) -> None:
+        """The call is repeated."""
+        self.before, self.done = max(self.before, self.done), 0
+
+    def end(self) -> None:
+        """The call is over."""
+        self.before = self.done = 0
+
+    def during(self, run: Callable[[], Any]) -> Any:
+        """What a run returns, which may have to be repeated."""
+        try:
+            result = run()
+        except (NeedsRoom, Mismatch):
+            self.again()
+            raise
+        except BaseException:
+            self.end()
+            raise
+        self.end()
+        return result
+
+
+journal = _Journal()
+
+
+class Host:
+    """The calls to Python of one plan.
+
+    Attributes
+    ----------
+    error : what the last run raised.
+    """
+
+    def __init__(self) -> None:
+        self.error: BaseException | None = None
+        self._kept: list[Any] = []
+
+    def callback(self, node: Node, env: Mapping[Any, int]) -> int:
+        """The address of a kernel that does what a node does."""
+        forms = [(tuple(resolve(tuple(x.shape), env)), x.dtype) for x in node.values]
+
+        def run(status: Any, _: Any, bufs: Any, ints: Any) -> int:
+            status[0] = 0
+            try:
+                arrays = [_array(bufs[i], *form) for i, form in enumerate(forms)]
+                journal.act(node.name, arrays, node.attrs)
+            except BaseException as error:  # it must not pass through native code
+                self.error, status[0] = error, FAILED
+            return 0
+
+        made = _CALLBACK(run)
+        self._kept.append(made)
+        return ctypes.cast(made, ctypes.c_void_p).value or 0
+
+    def locked(self, run: Callable[..., Any], lock: Any) -> Callable[..., Any]:
+        """A native run, which returns a code or results, during which no other thread uses the program's memory."""
+
+        def call(*arguments: Any) -> Any:
+            with lock:
+                answer = run(*arguments)
+            code = answer if type(answer) is int else 0
+            if code >> 32 and code & 0xFFFFFFFF in (ROOM, OTHER_PATH):
+                journal.again()
+            else:
+                journal.end()
+            return answer
+
+        return call
+
+    def raised(self) -> BaseException:
+        """What the last run has raised."""
+        error, self.error = self.error, None
+        assert error is not None
+        return error
+
+
+def _array(address: int | None, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+    """A copy of the elements at an address."""
+    nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    memory = ctypes.string_at(address or 0, nbytes) if nbytes else b""
+    return np.frombuffer(memory, dtype).reshape(shape)
