@@ -98,6 +98,19 @@ def test_sizes_of_unrelated_tensors_are_not_mixed_up_in_one_kernel(graph):
             assert (y == y[0, 0]).all()
 
 
+def test_what_a_branch_relies_on_holds_for_all_of_it(graph):
+    x, t = tw.placeholder(tw.float32, [None], name="x"), tw.placeholder(tw.float32, [None], name="t")
+
+    def product():
+        return x * t
+
+    y = tw.cond(x.sum() > 0, product, lambda: x)
+    session = tw.Session()
+    assert session.run(y, {x: [2.0], t: [3.0]}).tolist() == [6.0]
+    with pytest.raises(ShapeError, match=r"x\.shape\[0\] == t\.shape\[0\].*test_sizes\.py:\d+ in product"):
+        session.run(y, {x: [2.0, 1.0], t: [3.0]})
+
+
 def test_the_number_of_an_open_size_is_not_known(graph):
     x = tw.placeholder(tw.float32, [None, 2], name="x")
     for use in (lambda: int(x.shape[0]), lambda: len(x), lambda: list(x), lambda: range(x.shape[0])):
