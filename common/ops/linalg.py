@@ -305,6 +305,8 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Any:
     if bias is None:
         out = apply(mm_, (rows, weight), _TRANSPOSED)
     else:
+        if bias.shape != weight.shape[:1]:
+            broadcast_shapes((rows.shape[0], weight.shape[0]), bias.shape, op="linear")
         out = apply(addmm_, (bias, rows, weight), _TRANSPOSED)
     if len(shape) == 2:
         return out

@@ -74,6 +74,7 @@ def mse_loss(input: Any, target: Any, reduction: str = "mean", weight: Any = Non
     """
     if weight is None:
         check_reduction(reduction)
+        broadcast_shapes(input.shape, target.shape, op="mse_loss")
         return apply(squared_, (input, target), known_reduction(reduction))
     difference = input - target
     return _averaged(difference * difference, weight, input, reduction)
