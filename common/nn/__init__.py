@@ -17,6 +17,7 @@ from common.nn.activations import (
     SiLU,
     Softmax,
     Softplus,
+    Softsign,
     Tanh,
 )
 from common.nn.containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
@@ -37,6 +38,14 @@ from common.nn.losses import (
     SmoothL1Loss,
     SoftMarginLoss,
 )
+from common.nn.losses_more import (
+    CosineEmbeddingLoss,
+    GaussianNLLLoss,
+    MultiLabelSoftMarginLoss,
+    PairwiseDistance,
+    PoissonNLLLoss,
+    TripletMarginLoss,
+)
 from common.nn.module import Module
 from common.nn.normalization import BatchNorm1d, BatchNorm2d, BatchNorm3d, GroupNorm, RMSNorm
 from common.nn.recurrent import GRUCell, LSTMCell, RNNCell
@@ -49,12 +58,14 @@ __all__ = [
     "BCEWithLogitsLoss",
     "Buffer",
     "CELU",
+    "CosineEmbeddingLoss",
     "CosineSimilarity",
     "CrossEntropyLoss",
     "Dropout",
     "ELU",
     "Embedding",
     "Flatten",
+    "GaussianNLLLoss",
     "GELU",
     "GLU",
     "GroupNorm",
@@ -80,10 +91,13 @@ __all__ = [
     "ModuleDict",
     "ModuleList",
     "MSELoss",
+    "MultiLabelSoftMarginLoss",
     "NLLLoss",
+    "PairwiseDistance",
     "Parameter",
     "ParameterDict",
     "ParameterList",
+    "PoissonNLLLoss",
     "PReLU",
     "ReLU",
     "ReLU6",
@@ -99,7 +113,9 @@ __all__ = [
     "Softmin",
     "Softplus",
     "Softshrink",
+    "Softsign",
     "Tanh",
     "Tanhshrink",
     "Threshold",
+    "TripletMarginLoss",
 ]

@@ -169,6 +169,14 @@ class LogSigmoid(Module):
         return F.logsigmoid(x)
 
 
+class Softsign(Module):
+    """x / (1 + |x|)."""
+
+    def forward(self, x: Any) -> Any:
+        """softsign(x), x (...)."""
+        return F.softsign(x)
+
+
 class SiLU(Module):
     """x sigmoid(x)."""
 

@@ -70,9 +70,19 @@ def pairwise_distance(x1: Any, x2: Any, p: Any = 2.0, eps: float = 1e-6, keepdim
     >>> tw.nn.functional.pairwise_distance(tw.tensor([[0.0, 0.0]]), tw.tensor([[3.0, 4.0]]), eps=0)
     tensor([5.])
     """
-    if isinstance(p, str):
-        raise ArgumentError(f"pairwise_distance(): argument 'p' must be float, not str ({p!r})")
+    require_number(p, "pairwise_distance")
     return norm(x1 - x2 + eps, p, -1, keepdim)
+
+
+def require_number(p: Any, function: str) -> None:
+    """Refuse the names of norms, which `norm` knows, where a number is meant.
+
+    Raises
+    ------
+    ArgumentError : `p` is a string.
+    """
+    if isinstance(p, str):
+        raise ArgumentError(f"{function}(): argument 'p' must be float, not str ({p!r})")
 
 
 __all__ = ["cdist", "pairwise_distance"]

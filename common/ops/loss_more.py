@@ -8,7 +8,7 @@ from typing import Any
 from common.errors import ArgumentError, IndexRangeError, ShapeError
 from common.ops.activations import logsigmoid
 from common.ops.compare import clamp_min, eq, gt, lt, minimum, where
-from common.ops.distances import pairwise_distance
+from common.ops.distances import pairwise_distance, require_number
 from common.ops.loss import cosine_similarity
 from common.ops.loss_reduction import reduced
 from common.ops.reduce import sum
@@ -106,12 +106,13 @@ def triplet_margin_loss(
     Raises
     ------
     ShapeError : the shapes do not broadcast, or differ in the number of dimensions.
-    ArgumentError : another value of `reduction`, or margin <= 0.
+    ArgumentError : another value of `reduction`, margin <= 0, or p is no number.
 
     References
     ----------
     Balntas and others, Learning shallow convolutional feature descriptors with triplet losses, 2016.
     """
+    require_number(p, "triplet_margin_loss")
     if margin <= 0:
         raise ArgumentError(f"triplet_margin_loss(): margin must be greater than 0, got {margin}")
     if not anchor.ndim == positive.ndim == negative.ndim:
@@ -126,9 +127,7 @@ def triplet_margin_loss(
     return reduced(clamp_min(near - far + margin, 0), reduction)
 
 
-def cosine_embedding_loss(
-    input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: str = "mean"
-) -> Any:
+def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: str = "mean") -> Any:
     """1 - cos(x1, x2) where y = 1, max(0, cos(x1, x2) - margin) where y = -1; then reduced.
 
     Parameters
@@ -155,13 +154,14 @@ def cosine_embedding_loss(
 
 
 def multilabel_soft_margin_loss(input: Any, target: Any, weight: Any = None, *, reduction: str = "mean") -> Any:
-    """-(t log sigmoid(x) + (1 - t) log sigmoid(-x)), the mean over the last dimension; then reduced.
+    """-(t log sigmoid(x) + (1 - t) log sigmoid(-x)), the mean over the last dimension of `input`; then reduced.
 
     Parameters
     ----------
     input : (..., classes) logits x.
     target : (..., classes) labels t, 0 or 1.
-    weight : factor of each class, broadcast; or None.
+    weight : factor of each class, broadcast; or None. Broadcasting goes before the mean: with more dimensions than
+        `input`, the mean is over the one that counts, from the left, as many as the last of `input`.
     reduction : "mean", "sum" or "none".
 
     Raises
@@ -174,7 +174,7 @@ def multilabel_soft_margin_loss(input: Any, target: Any, weight: Any = None, *, 
         raise IndexRangeError("multilabel_soft_margin_loss(): Dimension specified as -1 but tensor has no dimensions")
     losses = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
     losses = losses if weight is None else losses * weight
-    return reduced(sum(losses, -1) / input.shape[-1], reduction)
+    return reduced(sum(losses, input.ndim - 1) / input.shape[-1], reduction)
 
 
 __all__ = [

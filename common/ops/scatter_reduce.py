@@ -57,16 +57,16 @@ def scatter_reduce(x: Any, dim: int, index: Any, src: Any, reduce: str, *, inclu
     >>> tw.scatter_reduce(tw.ones(3), 0, index, src, "mean", include_self=False)
     tensor([2.5000, 4.0000, 1.0000])
     """
-    if reduce not in _REDUCTIONS:
-        raise ArgumentError(f"scatter_reduce(): reduce argument must be one of {_REDUCTIONS}, got {reduce!r}")
-    require_index("scatter_reduce", index)
-    if x.dtype.kind == "b":
-        raise DTypeError("scatter_reduce(): not implemented for bool; convert with .to(uint8)")
     if x.ndim == 0:
         return reshape(scatter_reduce(row(x), dim, row(index), row(src), reduce, include_self=include_self), ())
     axis = normalize_dim(dim, x.ndim, "scatter_reduce")
+    require_index("scatter_reduce", index)
     same_dtype("scatter_reduce", x, src)
     src = check_scattered("scatter_reduce", x, axis, index, src)
+    if reduce not in _REDUCTIONS:
+        raise ArgumentError(f"scatter_reduce(): reduce argument must be one of {_REDUCTIONS}, got {reduce!r}")
+    if x.dtype.kind == "b":
+        raise DTypeError("scatter_reduce(): not implemented for bool; convert with .to(uint8)")
     ops, indices = family(x.ndim), all_indices(x, axis, index)
 
     def write(name: str, *operands: Any) -> Any:

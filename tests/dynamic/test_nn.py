@@ -286,6 +286,7 @@ def test_modules_can_be_copied_and_pickled():
     [
         (nn.Softplus(2, 30), lambda x: np.log1p(np.exp(2 * x)) / 2, "Softplus(beta=2, threshold=30)"),
         (nn.LogSigmoid(), lambda x: -np.log1p(np.exp(-x)), "LogSigmoid()"),
+        (nn.Softsign(), lambda x: x / (1 + abs(x)), "Softsign()"),
         (nn.SiLU(), lambda x: x / (1 + np.exp(-x)), "SiLU()"),
         (nn.Mish(), lambda x: x * np.tanh(np.log1p(np.exp(x))), "Mish()"),
         (nn.ELU(0.5), lambda x: np.where(x > 0, x, 0.5 * np.expm1(x)), "ELU(alpha=0.5)"),

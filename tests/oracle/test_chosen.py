@@ -115,6 +115,15 @@ def test_counts_of_integers():
         F.bincount(Tensor(-x))
 
 
+def test_the_mean_over_labels_is_that_of_the_input_s_last_dimension():
+    weight = 0.5 + np.arange(2.0 * X.size).reshape(2, *X.shape)  # more dimensions than the input
+    found = F.multilabel_soft_margin_loss(Tensor(X), Tensor(COUNTS > 2), Tensor(weight[0]), reduction="none")
+    each = -np.where(COUNTS > 2, np.log(sigmoid(X)), np.log(sigmoid(-X)))
+    np.testing.assert_allclose(found.numpy(), (each * weight[0]).mean(1), rtol=1e-12)
+    found = F.multilabel_soft_margin_loss(Tensor(X), Tensor(COUNTS > 2), Tensor(weight), reduction="none")
+    np.testing.assert_allclose(found.numpy(), (each * weight).sum(1) / X.shape[1], rtol=1e-12)
+
+
 _COMBINE = {"sum": sum, "prod": math.prod, "amax": max, "amin": min, "mean": lambda v: sum(v) / len(v)}
 
 

@@ -128,7 +128,7 @@ MODULES = [
     ("PReLU", (4,), (3, 4)), ("Softmin", (1,), (3, 4)), ("Softshrink", (), (3, 4)), ("Tanhshrink", (), (3, 4)),
     ("Threshold", (0.1, 2.0), (3, 4)), ("BatchNorm1d", (4,), (3, 4)), ("BatchNorm2d", (4,), (3, 4, 2, 2)),
     ("BatchNorm3d", (4,), (3, 4, 1, 2, 2)), ("GroupNorm", (2, 4), (3, 4, 2)), ("RMSNorm", (4,), (3, 4)),
-    ("RNNCell", (4, 2), (3, 4)), ("GRUCell", (4, 2), (3, 4)), ("LSTMCell", (4, 2), (3, 4)),
+    ("Softsign", (), (3, 4)), ("RNNCell", (4, 2), (3, 4)), ("GRUCell", (4, 2), (3, 4)), ("LSTMCell", (4, 2), (3, 4)),
 ]  # fmt: skip
 
 

@@ -182,6 +182,12 @@ def test_modules_are_the_functions():
         (nn.SoftMarginLoss()(x, s), F.soft_margin_loss(x, s)),
         (nn.HingeEmbeddingLoss(0.5)(x, s), F.hinge_embedding_loss(x, s, 0.5)),
         (nn.MarginRankingLoss(0.5, "sum")(x, y, s), F.margin_ranking_loss(x, y, s, 0.5, "sum")),
+        (nn.PoissonNLLLoss(False, True, eps=0.1)(u, v), F.poisson_nll_loss(u, v, False, True, eps=0.1)),
+        (nn.GaussianNLLLoss(full=True, eps=0.5)(x, y, u), F.gaussian_nll_loss(x, y, u, True, 0.5)),
+        (nn.TripletMarginLoss(2.0, 3, 0.1, True)(x, y, u), F.triplet_margin_loss(x, y, u, 2.0, 3, 0.1, True)),
+        (nn.CosineEmbeddingLoss(0.1, "none")(x, y, s[:, 0]), F.cosine_embedding_loss(x, y, s[:, 0], 0.1, "none")),
+        (nn.MultiLabelSoftMarginLoss(w, "sum")(x, v), F.multilabel_soft_margin_loss(x, v, w, reduction="sum")),
+        (nn.PairwiseDistance(3, 0.1, True)(x, y), F.pairwise_distance(x, y, 3, 0.1, True)),
         (nn.CosineSimilarity(0)(x, y), F.cosine_similarity(x, y, 0)),
         (nn.Identity(3, name=4)(x), x),
     ]  # fmt: skip
@@ -189,6 +195,7 @@ def test_modules_are_the_functions():
         assert a.tolist() == b.tolist()
     assert list(nn.CrossEntropyLoss(w).state_dict()) == ["weight"]
     assert list(nn.CrossEntropyLoss().state_dict()) == []
+    assert list(nn.MultiLabelSoftMarginLoss(w).state_dict()) == ["weight"]
     assert repr(nn.HuberLoss(delta=0.5)) == "HuberLoss(reduction='mean', delta=0.5)"
 
 
