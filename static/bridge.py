@@ -108,6 +108,7 @@ class CompiledOp:
     results : how many of its outputs are results of the program; the others are gradients.
     recorded : what they are gradients of.
     compiler : makes a program of a graph; None interprets it.
+    budget : see `static.partition.split`.
     """
 
     kind = "compiled"
@@ -117,12 +118,18 @@ class CompiledOp:
     node_name = "CompiledBackward"
 
     def __init__(
-        self, name: str, joint: Graph, results: int, recorded: Recorded, compiler: Callable[..., Any] | None
+        self,
+        name: str,
+        joint: Graph,
+        results: int,
+        recorded: Recorded,
+        compiler: Callable[..., Any] | None,
+        budget: int | None = None,
     ) -> None:
         self.name, self.recorded, self._compiler = name, recorded, compiler
         self.nout, self.results = len(recorded.results), results
         given = {value.key for value in recorded.cotangents}
-        self.halves: Halves = split(joint, results, [v for v in joint.inputs if v.key in given])
+        self.halves: Halves = split(joint, results, [v for v in joint.inputs if v.key in given], budget)
         positions = {value.key: i for i, value in enumerate(self.halves.forward.inputs)}
         self._positions = [positions[value.key] for value in recorded.inputs]
         outputs = {value.key: i for i, value in reversed(list(enumerate(self.halves.forward.outputs)))}

@@ -65,6 +65,7 @@ class Function:
         max_traces: int = 64,
         control_flow: str | None = None,
         compile: str = "now",
+        memory_budget: int | None = None,
     ) -> None:
         functools.update_wrapper(self, target)
         self.__name__ = getattr(target, "__name__", type(target).__name__)
@@ -73,6 +74,7 @@ class Function:
         self.target = convert(target) if control_flow == "convert" else target
         self.fuse, self.interpret, self.max_traces, self.control_flow = fuse, interpret, max_traces, control_flow
         self.compile = compile
+        self.memory_budget = memory_budget
         self.passes: tuple[Pass, ...] | None = None if passes is None else tuple(passes)
         self.traces: list[Traced] = []
         self.retraces: list[str] = []
@@ -353,6 +355,7 @@ def function(
     max_traces: int = 64,
     control_flow: str | None = None,
     compile: str = "now",
+    memory_budget: int | None = None,
 ) -> Any:
     """Compile a function: traced once per structure of its arguments, then one native call per step.
 
@@ -369,6 +372,9 @@ def function(
         `while` and `for` from source to `cond` and loops. See docs/control.md.
     compile : when kernels are compiled: "now", in the first call; or in the "background", while calls are interpreted.
         The bits are the same. See docs/benchmarks.md for when it pays.
+    memory_budget : bytes that a call on tensors which need gradients may keep for the backward pass, besides arguments,
+        parameters and results; for the sizes of the call that is traced. Where products and reductions would take more,
+        those that cost least per byte are computed again. None keeps what costs more than to load it.
 
     Raises
     ------
@@ -384,7 +390,7 @@ def function(
     array([0., 0., 0.], dtype=float32)
     """
     options: dict[str, Any] = {"fuse": fuse, "interpret": interpret, "passes": passes, "max_traces": max_traces}
-    options.update(control_flow=control_flow, compile=compile)
+    options.update(control_flow=control_flow, compile=compile, memory_budget=memory_budget)
     if target is None:
         return functools.partial(function, **options)
     if not callable(target):

@@ -3,22 +3,30 @@
 What the backward half needs of the forward one is either kept or computed again. Which of the two is a minimum cut
 between what has to be kept (results of products, reductions, random draws) and where the gradients use it: the weight
 of a value is its bytes, and nothing that exists anyway, an argument or a result. Only ops that cost about as much as a
-load are computed again, so a cut never trades memory for time. Arithmetic is strict: computing again changes no bit.
+load are computed again, so a cut does not trade memory for time, unless the user sets a budget: then bytes have a price
+in nanoseconds, the least at which the cut keeps to the budget, and what is cheaper to compute is computed again. Where
+many layers have the same price, only as many of them as it takes pay it, from the first on. Arithmetic is strict:
+computing again changes no bit.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from common.dim import hint
+from common.errors import ArgumentError
 from static.acts import acts
 from static.graph import Graph, Node, Value
+from static.recompute import nanoseconds
 
 Key = tuple[int, int]
 
 SOURCE, SINK = "source", "sink"
+PRICES = [2.0**k for k in range(-16, 17)]
+"""Nanoseconds per byte: from less than what an addition costs to more than any product does."""
+_UNITS = 1000
 
 
 class Halves(NamedTuple):
@@ -36,13 +44,18 @@ class Halves(NamedTuple):
     kept: list[Value]
 
 
-def split(joint: Graph, results: int, cotangents: Sequence[Value]) -> Halves:
+def split(joint: Graph, results: int, cotangents: Sequence[Value], budget: int | None = None) -> Halves:
     """Cut a graph whose outputs are results and then gradients.
 
     Parameters
     ----------
     results : how many outputs are results; effects belong to the forward half.
     cotangents : those of the inputs that only exist once a backward pass runs.
+    budget : how many bytes may be kept, besides arguments, state and results; for the sizes of the traced call.
+
+    Raises
+    ------
+    ArgumentError : the budget is less than what cannot be computed again.
     """
     gradients = joint.outputs[results:]
     given = {value.key for value in cotangents}
@@ -50,7 +63,11 @@ def split(joint: Graph, results: int, cotangents: Sequence[Value]) -> Halves:
     acting = [node for node in joint.nodes if acts(node)]
     done = {node.id for node in acting if any(value.key in late for value in (*node.values, *node.outputs))}
     needed = _ancestors(joint, [value for value in gradients if value.key in late], also=done)
-    cut = _minimum_cut(joint, results, [node for node in joint.nodes if node.id in needed], late, gradients)
+    uses = [
+        v for n in joint.nodes if n.id in needed and n.outputs[0].key in late for v in n.values if v.key not in late
+    ]
+    uses += [value for value in gradients if value.key not in late]
+    cut = _cut_within(joint, results, uses, budget)
     own = _ancestors(joint, gradients, {value.key for value in cut} | given, done)
     body = [node for node in joint.nodes if node.id in own and node.op is not None]
     used = {value.key for node in body for value in node.values} | {value.key for value in gradients}
@@ -97,34 +114,80 @@ def _ancestors(graph: Graph, values: Iterable[Value], stop: Iterable[Key] = (), 
     return found
 
 
-def _minimum_cut(
-    joint: Graph, results: int, needed: list[Node], late: set[Key], gradients: Sequence[Value]
-) -> list[Value]:
-    """The values to keep, in program order."""
-    import networkx as nx
-
+def _cut_within(joint: Graph, results: int, uses: list[Value], budget: int | None) -> list[Value]:
+    """The values to keep, in program order: at the least price of a byte that keeps to the budget."""
     written = {effect.state.key for effect in joint.effects}
     free = {value.key for value in joint.outputs[:results]} | {v.key for v in joint.inputs if v.key not in written}
-    uses = [v for node in needed if node.outputs[0].key in late for v in node.values if v.key not in late]
-    uses += [value for value in gradients if value.key not in late]
+
+    def keeps(cut: list[Value]) -> int:
+        return sum(_nbytes(value) for value in cut if value.key not in free)
+
+    cut = _minimum_cut(joint, free, uses, None)
+    if budget is None or keeps(cut) <= budget:
+        return cut
+    count, last = len(joint.nodes), len(PRICES) - 1
+
+    def at(index: int, many: int = count) -> list[Value]:
+        """The cut if what the first nodes make has a price, and the rest the one before."""
+        prices = [PRICES[index]] * many + [PRICES[max(index - 1, 0)]] * (count - many)
+        return _minimum_cut(joint, free, uses, prices)
+
+    if (least := keeps(at(last))) > budget:
+        raise ArgumentError(
+            f"memory_budget is {budget} bytes, but {least} have to be kept for the backward pass: what loops give, "
+            "and state that is overwritten, is not computed again"
+        )
+    index = _first(last, lambda i: keeps(at(i)) <= budget)
+    return at(index, _first(count, lambda many: keeps(at(index, many)) <= budget))
+
+
+def _first(last: int, holds: Callable[[int], bool]) -> int:
+    """The first number from which on something holds, by halving; it holds for `last`."""
+    low, high = 0, last
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle + 1, high)
+    return high
+
+
+def _minimum_cut(joint: Graph, free: set[Key], uses: list[Value], prices: list[float] | None) -> list[Value]:
+    """The values to keep if a byte costs what `prices` say; None: if only what costs about a load is computed again.
+
+    Parameters
+    ----------
+    prices : nanoseconds, per node of the graph that makes the value.
+    """
+    import networkx as nx
+
     early = _ancestors(joint, uses)
     # Edges lead from uses to makers, so that of several least cuts the one nearest to the uses is found.
     flow = nx.DiGraph()
     flow.add_nodes_from((SOURCE, SINK))
-    for node in joint.nodes:
+    for position, node in enumerate(joint.nodes):
         if node.id not in early:
             continue
+        again = _again(node, prices is not None)
         for value in node.outputs:
             weight = 0 if value.key in free else _nbytes(value)
+            weight = weight if prices is None else math.ceil(_UNITS * prices[position] * weight)
             flow.add_edge((value.key, "used"), (value.key, "made"), capacity=weight)
-            if not _is_cheap(node):
-                flow.add_edge((value.key, "made"), SINK)
-            for operand in node.values if _is_cheap(node) else ():
-                flow.add_edge((value.key, "made"), (operand.key, "used"))
+            flow.add_edge((value.key, "made"), SINK if again is None else node.id)
+        if again is not None:
+            flow.add_edge(node.id, SINK, capacity=again)
+            flow.add_edges_from((node.id, (operand.key, "used")) for operand in node.values)
     flow.add_edges_from((SOURCE, (value.key, "used")) for value in uses)
     _, (near, _) = nx.minimum_cut(flow, SOURCE, SINK)
     values = (value for node in joint.nodes if node.id in early for value in node.outputs)
     return [v for v in values if (v.key, "used") in near and (v.key, "made") not in near]
+
+
+def _again(node: Node, priced: bool) -> int | None:
+    """What computing a node again costs, in units of a thousandth of a nanosecond; None if that is not to be done."""
+    if not priced:
+        return 0 if _is_cheap(node) else None
+    if node.op is None or acts(node) or node.op.kind == "control":
+        return None
+    return math.ceil(_UNITS * nanoseconds(node))
 
 
 def _is_cheap(node: Node) -> bool:

@@ -116,7 +116,9 @@ class Traced:
             start = perf_counter()
             if recorded is not None:
                 compiler = partial(_compile, fuse=owner.fuse) if self.compiled else None
-                self.op = CompiledOp(owner.__name__, self.rewritten[0], results, recorded, compiler)
+                self.op = CompiledOp(
+                    owner.__name__, self.rewritten[0], results, recorded, compiler, owner.memory_budget
+                )
             if self.compiled and owner.compile == "background":
                 self.compilation = Compilation(self.graph, self._lowered)
             elif self.compiled:

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
-from common.dim import Dim, hint
-from common.spec import numel
+from common.dim import Dim
 from static.graph import Graph, Node, Value
+from static.recompute import elements, nanoseconds
 from static.region_edit import LoopEdit, Made, replace_nodes
 
 STORED = 0.15
 """Nanoseconds per byte that is written to a stack and read back."""
-MOVED, COSTLY, ADDED = 0.1, 1.5, 0.25
-"""Nanoseconds per element of a simple operation, of a transcendental one, and of a sum."""
-FLOPS = 30.0
-"""Per nanosecond, of a product of matrices."""
 STACK = 30.0
 """Nanoseconds per row of a stack, whatever its size."""
 
@@ -80,7 +75,7 @@ def _cut(first: Node, second: Node) -> list[Any]:
         flow.add_edge("source", ("have", key))
     for node in shared.values():
         again = ("again", node.id)
-        flow.add_edge(again, "sink", capacity=_seconds(node))
+        flow.add_edge(again, "sink", capacity=nanoseconds(node))
         for v in node.outputs:
             flow.add_edge(("have", v.key), again, capacity=_stored(v))
         for v in node.values:
@@ -98,10 +93,6 @@ def _cut(first: Node, second: Node) -> list[Any]:
     ]
 
 
-def _elements(shape: Any) -> float:
-    return float(hint(numel(shape)))
-
-
 def _stored(v: Value) -> float:
     """What it costs to save a value, in nanoseconds.
 
@@ -111,27 +102,4 @@ def _stored(v: Value) -> float:
     control = v.node.op is not None and v.node.op.kind == "control"
     if control or v.spec.weak or any(isinstance(n, Dim) and "room" in str(n) for n in v.shape):
         return 1e15
-    return STACK + STORED * _elements(v.shape) * v.dtype.itemsize
-
-
-def _seconds(node: Node) -> float:
-    """What it costs to compute a node again, in nanoseconds; inside a kernel that is there anyway."""
-    op, out = node.op, node.outputs[0]
-    assert op is not None
-    if op.kind == "control":
-        return _control(node)
-    size = _elements(out.shape)
-    if op.kind == "view" or not node.operands:
-        return 0.0
-    if op.kind == "elementwise":
-        return size * (COSTLY if op.costly else MOVED)
-    given = max((_elements(v.shape) for v in node.values), default=size)
-    if op.name in ("mm", "bmm"):
-        a, b = (_elements(v.shape) for v in list(node.values)[:2])
-        return 100 + 2 * math.sqrt(max(a * b * size, 1.0)) / FLOPS
-    return 50 + ADDED * max(given, size)
-
-
-def _control(node: Node) -> float:
-    regions = [sum(_seconds(x) for x in region.nodes if x.op is not None) for _, region in node.regions]
-    return 50 + (max(regions) if node.name == "switch" else sum(regions) * hint(node.attrs["length"]))
+    return STACK + STORED * elements(v.shape) * v.dtype.itemsize

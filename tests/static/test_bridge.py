@@ -9,7 +9,7 @@ import pytest
 import dynamic
 import static
 from common.autograd.gradcheck import gradcheck, gradgradcheck
-from common.errors import GradientError, GraphFreedError
+from common.errors import ArgumentError, GradientError, GraphFreedError
 from static import interpreter
 from tests.bits import assert_all_same_bits
 
@@ -272,3 +272,50 @@ def test_what_a_program_relies_on_is_looked_at_again():
     f(x)
     assert model.weight.grad is not None
     assert f.explain().retraces[-1] == "Linear.weight is another Parameter now, it was another Parameter"
+
+
+def deep_network():
+    rng = np.random.default_rng(70)
+    weights = [dynamic.tensor(rng.normal(size=(32, 32)).astype(F32) / 6, requires_grad=True) for _ in range(6)]
+
+    def loss(x):
+        for w in weights:
+            x = static.softmax(static.dropout(static.tanh(x @ w), 0.1), 1) + x
+        return (x * x).mean()
+
+    x = dynamic.tensor(rng.normal(size=(100, 32)).astype(F32), requires_grad=True)
+    return loss, x, weights
+
+
+def gradients_with(budget):
+    loss, x, weights = deep_network()
+    dynamic.manual_seed(3)
+    f = static.function(loss, memory_budget=budget)
+    f(x).backward()
+    return [x.grad.data, *(w.grad.data for w in weights)], f
+
+
+def own_bytes(f):
+    """What a function keeps that would not exist otherwise."""
+    halves = f.newest.op.halves
+    given = {value.key for value in (*halves.forward.inputs, *halves.forward.outputs[: f.newest.op.results])}
+    return sum(int(np.prod([int(n) for n in v.shape])) * v.dtype.itemsize for v in halves.kept if v.key not in given)
+
+
+def test_a_budget_of_memory_is_kept_to_and_changes_no_bit():
+    expected, f = gradients_with(None)
+    most = own_bytes(f)
+    kept = [most]
+    for share in (0.7, 0.4, 0.15, 0.02):
+        found, f = gradients_with(int(share * most))
+        assert_all_same_bits(found, expected, f"{share} of what is kept without a budget")
+        assert own_bytes(f) <= share * most
+        kept.append(own_bytes(f))
+    assert kept == sorted(kept, reverse=True)
+    assert kept[1] > 0.3 * most, "no more is computed again than the budget asks for"
+
+
+def test_a_budget_that_nothing_keeps_to_is_refused():
+    f = static.function(lambda x: static.fori_loop(0, 3, lambda i, s: s * s, x), memory_budget=0)
+    with pytest.raises(ArgumentError, match=r"memory_budget is 0 bytes, but [0-9]+ have to be kept"):
+        f(dynamic.tensor(np.ones(50, F32), requires_grad=True))
