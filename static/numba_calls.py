@@ -76,7 +76,7 @@ def njit(target: Callable[..., Any], *examples: Any) -> Any:
     compiled = target if isinstance(target, Function) else function(target)
     traced, plan = compiled.specialise(examples)
     _check(compiled, traced)
-    if not is_native():
+    if not is_native("run"):
         raise ArgumentError("njit() needs this interpreter's arrays in a known layout, which it does not find here")
     state = [source.owner for _, source in traced.captured]
     program = plan.free(state)

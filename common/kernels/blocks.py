@@ -120,21 +120,42 @@ def load_lanes(builder: ir.IRBuilder, address: ir.Value, width: int) -> ir.Value
     return builder.load(builder.bitcast(address, vector.as_pointer()), align=align(vector.element))
 
 
+def store_lanes(builder: ir.IRBuilder, lanes: ir.Value, address: ir.Value) -> None:
+    """Store a vector as consecutive elements."""
+    builder.store(lanes, builder.bitcast(address, lanes.type.as_pointer()), align=align(lanes.type.element))
+
+
 def load_some(builder: ir.IRBuilder, address: ir.Value, count: ir.Value, missing: ir.Constant) -> ir.Value:
     """Load the first `count` elements of a vector, the others are those of `missing`; read nothing else."""
     vector = missing.type
-    width, element = vector.count, vector.element
+    masked = _masked(builder.module, "load", vector)
+    operands = [builder.bitcast(address, vector.as_pointer()), INDEX(align(vector.element))]
+    return builder.call(masked, [*operands, _first(builder, vector.count, count), missing])
+
+
+def store_some(builder: ir.IRBuilder, lanes: ir.Value, address: ir.Value, count: ir.Value) -> None:
+    """Store the first `count` elements of a vector; write nothing else."""
+    vector = lanes.type
+    masked = _masked(builder.module, "store", vector)
+    operands = [builder.bitcast(address, vector.as_pointer()), INDEX(align(vector.element))]
+    builder.call(masked, [lanes, *operands, _first(builder, vector.count, count)])
+
+
+def _first(builder: ir.IRBuilder, width: int, count: ir.Value) -> ir.Value:
+    """A mask of the first `count` lanes."""
     nothing = ir.Constant(ir.VectorType(INDEX, width), ir.Undefined)
     limit = builder.insert_element(nothing, builder.trunc(count, INDEX), INDEX(0))
     limit = builder.shuffle_vector(limit, nothing, ir.Constant(nothing.type, [0] * width))
-    mask = builder.icmp_signed("<", ir.Constant(nothing.type, list(range(width))), limit)
-    suffix = {"float": "f32", "double": "f64"}.get(str(element)) or f"i{element.width}"
-    name = f"llvm.masked.load.v{width}{suffix}.p0"
-    pointer = vector.as_pointer()
-    masked = builder.module.globals.get(name) or ir.Function(
-        builder.module, ir.FunctionType(vector, [pointer, INDEX, mask.type, vector]), name
-    )
-    return builder.call(masked, [builder.bitcast(address, pointer), INDEX(align(element)), mask, missing])
+    return builder.icmp_signed("<", ir.Constant(nothing.type, list(range(width))), limit)
+
+
+def _masked(module: ir.Module, what: str, vector: ir.VectorType) -> ir.Function:
+    suffix = {"float": "f32", "double": "f64"}.get(str(vector.element)) or f"i{vector.element.width}"
+    name, pointer = f"llvm.masked.{what}.v{vector.count}{suffix}.p0", vector.as_pointer()
+    mask = ir.VectorType(ir.IntType(1), vector.count)
+    operands = [pointer, INDEX, mask, vector] if what == "load" else [vector, pointer, INDEX, mask]
+    result = vector if what == "load" else ir.VoidType()
+    return module.globals.get(name) or ir.Function(module, ir.FunctionType(result, operands), name)
 
 
 def fold_vector(

@@ -31,6 +31,7 @@ call                                      meaning
 ``rising_key(x)``, ``falling_key(x)``      see `common.kernels.positions`
 ``blas_gemm(a, i, b, j, c, l, ...)``      one product, see `common.kernels.product.call_gemm`
 ``blas_dot(a, i, b, j, c, l, k)``         the product of one row and one column
+``there_are_threads(a)``                   whether `share_tiles` may be called; 0 or 1
 ``share_tiles(bufs, args, a, n, tasks)``  all tiles of a product of a's dtype, by threads; n args
 ========================================  ==========================================================
 """
@@ -58,11 +59,17 @@ def _of_products(make: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _define(
-    name: str, pattern: str, make: Callable[..., Any], result: bool = False, ordered: bool = False, **more: Any
+    name: str,
+    pattern: str,
+    make: Callable[..., Any],
+    result: bool = False,
+    ordered: bool = False,
+    apart: bool = True,
+    **more: Any,
 ) -> MachineFunction:
     """A function of buffers that perhaps returns an element; an `ordered` one takes more dtypes."""
     returned, dtypes = "element" if result else "", _ORDERED if ordered else _SUMMED
-    return MachineFunction(name, pattern, make, returned, dtypes=dtypes, **more)
+    return MachineFunction(name, pattern, make, returned, dtypes=dtypes, apart=apart, **more)
 
 
 NAMESPACE: dict[str, Any] = {
@@ -86,15 +93,16 @@ NAMESPACE: dict[str, Any] = {
             _define(f"whole_{name}", "biiibi", partial(columns.fold_columns, how=how))
             for name, how in lanes.OF_FLOATS.items()
         ),
-        _define("fold_lanes", "bi", lanes.fold_lanes, result=True),
+        _define("fold_lanes", "bi", lanes.fold_lanes, result=True, apart=False, whole=True),
         _define("fold_rows", "bii", lanes.fold_rows, extra=(LANES,)),
         _define("block_product", "bii", _of_products(lanes.fold_all), result=True),
         _define("start_products", "biii", _of_products(lanes.start_columns)),
         _define("carry_products", "biii", _of_products(lanes.carry_columns)),
         _define("finish_products", "biiibi", _of_products(lanes.finish_columns)),
-        _define("blas_gemm", "bibibiiiiiiiii", product.call_gemm),
-        _define("blas_dot", "bibibii", product.call_dot),
-        _define("share_tiles", "wwtii", product.share_tiles),
+        _define("blas_gemm", "bibibiiiiiiiii", product.call_gemm, apart=False),
+        _define("blas_dot", "bibibii", product.call_dot, apart=False),
+        _define("there_are_threads", "t", product.there_are_threads, apart=False)._replace(result="word"),
+        _define("share_tiles", "wwtii", product.share_tiles, apart=False),
         MachineFunction("hold_threads", "", product.hold_threads, "word"),
         MachineFunction("release_threads", "i", product.release_threads),
     )

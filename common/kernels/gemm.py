@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 
 from common.kernels import blas
-from common.native import engine
+from common.native import pool
 from common.native.compile import compile_kernel
 from common.op import NativeCall
 
@@ -150,7 +150,7 @@ _FLOAT = f"""    if m > {LIMIT} or n > {LIMIT} or k > {LIMIT}:
         release_threads(threads)
         return 0
 {_GRID}    tasks = batch * ((m + rows - 1) // rows) * ((n + columns - 1) // columns)
-    if tasks > 1 and batch * m * n * k >= {_SHARED}:
+    if tasks > 1 and batch * m * n * k >= {_SHARED} and there_are_threads(a) != 0:
         share_tiles(bufs, args, a, {_ARGS}, tasks)
     else:
         for s in range(batch):
@@ -244,5 +244,5 @@ def _tile_address(dtype: str) -> int:
     return compile_kernel(tile_source(dtype), "gemm_tile")
 
 
-engine.define(blas.tile_symbol("float"), partial(_tile_address, "float32"))
-engine.define(blas.tile_symbol("double"), partial(_tile_address, "float64"))
+pool.define_for_threads(blas.tile_symbol("float"), partial(_tile_address, "float32"))
+pool.define_for_threads(blas.tile_symbol("double"), partial(_tile_address, "float64"))

@@ -26,6 +26,8 @@ from common.kernels.blocks import (
     load_lanes,
     load_some,
     multiply,
+    store_lanes,
+    store_some,
     word,
 )
 from common.numerics import BLOCK, LANES
@@ -157,17 +159,27 @@ def _grow_span(b: ir.IRBuilder, n: ir.Value) -> ir.Value:
 
 
 # ---------------------------------------------------------------- rows of accumulators, one per lane
+def _each(
+    b: ir.IRBuilder, n: ir.Value, to: ir.Value, sources: list[ir.Value], value: Callable[..., ir.Value]
+) -> None:
+    """Write ``to[i] = value(source[i] for all sources)`` for i < n, by vectors; `to` overlaps no other source."""
+    kind = ir.VectorType(to.type.pointee, LANES)
+    whole = b.and_(n, word(-LANES))
+    with Loop(b, whole, LANES) as loop:
+        store_lanes(b, value(*(load_lanes(b, b.gep(x, [loop.index]), LANES) for x in sources)), b.gep(to, [loop.index]))
+    rest = b.sub(n, whole)
+    with b.if_then(b.icmp_signed(">", rest, word(0))):
+        some = value(*(load_some(b, b.gep(x, [whole]), rest, ir.Constant(kind, None)) for x in sources))
+        store_some(b, some, b.gep(to, [whole]), rest)
+
+
 def fold_into(module: ir.Module, kind: ir.Type, how: Fold = SUM) -> ir.Function:
     """``void (kind* to, kind* from, i64 n)``: to[i] += from[i] or *= from[i]; the two do not overlap."""
 
     def define(function: ir.Function, b: ir.IRBuilder) -> None:
-        function.attributes.add("noinline")  # one vectorised copy serves all folds
+        function.attributes.add("noinline")  # one copy serves all folds
         to, source, n = function.args
-        to.add_attribute("noalias")
-        source.add_attribute("noalias")
-        with Loop(b, n, 1) as loop:
-            own = b.gep(to, [loop.index])
-            b.store(how.combine(b, b.load(own), b.load(b.gep(source, [loop.index]))), own)
+        _each(b, n, to, [to, source], lambda own, other: how.combine(b, own, other))
         b.ret_void()
 
     pointer = kind.as_pointer()
@@ -178,9 +190,9 @@ def fill_start(module: ir.Module, kind: ir.Type, how: Fold = SUM) -> ir.Function
     """``void (kind* to, i64 n)``: to[i] = 0, or 1."""
 
     def define(function: ir.Function, b: ir.IRBuilder) -> None:
+        function.attributes.add("noinline")
         to, n = function.args
-        with Loop(b, n, 1) as loop:
-            b.store(how.identity(kind), b.gep(to, [loop.index]))
+        _each(b, n, to, [], lambda: how.identity(ir.VectorType(kind, LANES)))
         b.ret_void()
 
     return internal(module, f"{how.name}_start.{kind}", _VOID, [kind.as_pointer(), WORD], define)
@@ -281,8 +293,7 @@ def finish_columns(module: ir.Module, kind: ir.Type, how: Fold = SUM) -> ir.Func
         b.call(fold_rows(module, kind, how), [walk.carried[1], columns, live])
         with b.if_then(b.icmp_signed("==", rows, word(0))):
             b.call(fill_start(module, kind, how), [acc, columns])
-        with Loop(b, columns, 1) as loop:
-            b.store(b.load(b.gep(walk.carried[1], [loop.index])), b.gep(out, [loop.index]))
+        _each(b, columns, out, [walk.carried[1]], lambda sums: sums)
         b.ret_void()
 
     pointer = kind.as_pointer()

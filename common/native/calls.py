@@ -40,7 +40,7 @@ def make_call(address: int) -> Callable[..., int]:
         Returns the kernel's status; -1, without running it, for an argument that is neither an exact ndarray
         nor an exact int, and for more than 64 arguments.  Raises OverflowError for an int beyond int64.
     """
-    if not is_native():
+    if not is_native("call"):
         return fallback.make_call(address)
     return _builtin("call", np.array([address], dtype=np.int64))
 
@@ -73,7 +73,7 @@ def make_elementwise(
     """
     if not 1 <= len(in_dtypes) <= MAX_INPUTS:
         raise ValueError(f"an elementwise call has 1 to {MAX_INPUTS} operands, not {len(in_dtypes)}")
-    if not is_native():
+    if not is_native("elementwise"):
         return fallback.make_elementwise(in_dtypes, out_dtype, full, scalar_left, scalar_right)
     descr = np.dtype(out_dtype)
     words = [len(in_dtypes), full, scalar_left, scalar_right, id(descr), *map(abi.descr_word, in_dtypes)]
@@ -108,7 +108,7 @@ def make_fixed(
     """
     if not 1 <= len(in_dtypes) <= MAX_INPUTS:
         raise ValueError(f"a call has 1 to {MAX_INPUTS} operands, not {len(in_dtypes)}")
-    if not is_native():
+    if not is_native("fixed"):
         return fallback.make_fixed(kernel, in_dtypes, out_shape, out_dtype, ints, scratch)
     descr, held = np.dtype(out_dtype), np.empty(scratch, np.uint8)
     words = [len(in_dtypes), kernel, id(descr), len(out_shape), held.ctypes.data if scratch else 0]
@@ -123,7 +123,7 @@ def make_finder() -> tuple[Callable[..., Any], Callable[..., Any]]:
     numbers. The table is small and may forget; `find` then returns None, as it does for operands of other kinds.
     ``store()`` forgets everything. Stored objects must keep `op` and `attrs` alive.
     """
-    if not is_native():
+    if not is_native("find"):
         return fallback.make_finder()
     cells = np.zeros(CELLS * CELL_WORDS, np.int64)
     find, store = (_builtin("find", np.array([cells.ctypes.data, way], dtype=np.int64), cells) for way in (0, 1))
@@ -150,7 +150,7 @@ def make_view(
     callable
         Returns the view, an exact ndarray, read-only where elements share a place; None for another operand.
     """
-    if not is_native():
+    if not is_native("view"):
         return fallback.make_view(dtype, shape, strides, offset, out_shape, out_strides)
     repeats = any(n > 1 and s == 0 for n, s in zip(out_shape, out_strides, strict=True))
     words = [abi.descr_word(dtype), len(shape), *shape, *strides, offset, len(out_shape)]
@@ -179,7 +179,7 @@ def make_steps(
     """
     if len(forms) >= MAX_BUFFERS:
         raise ValueError(f"a row of kernels has at most {MAX_BUFFERS - 1} operands, not {len(forms)}")
-    if not is_native():
+    if not is_native("steps"):
         return fallback.make_steps(forms, out_form, steps)
     descr = np.dtype(out_form[1])
     words = [len(forms), len(steps), id(descr), len(out_form[0]), *out_form[0]]
@@ -198,7 +198,7 @@ def make_extent(dtypes: Sequence[Any]) -> Callable[..., Any]:
     callable
         Returns None for other dtypes, subclasses of ndarray, and what is none. An empty array has ``low == high``.
     """
-    if not is_native():
+    if not is_native("extent"):
         return fallback.make_extent(dtypes)
     words = [len(dtypes)]
     for dtype in dtypes:
@@ -215,7 +215,7 @@ def make_run(plan: ProgramPlan) -> Callable[..., int]:
         Returns 0, or a code for `common.native.plan.explain_failure`.  Arrays come in as they are declared:
         nothing is converted, and nothing has run if an argument is refused.
     """
-    if not is_native():
+    if not is_native("run"):
         return fallback.make_run(plan)
     return _run(plan, None)
 
@@ -229,7 +229,7 @@ def make_step(plan: ProgramPlan, binding: Binding) -> Callable[..., Any]:
         Returns the results, an array or a tuple of arrays, and has then left gradients in their tensors; or an int, as
         `make_run` does, and has then changed nothing but the contents of what is given as an output.
     """
-    if not is_native():
+    if not is_native("run"):
         return fallback.make_step(plan, binding)
     return _run(plan, Table(binding))
 
@@ -245,9 +245,9 @@ def _run(plan: ProgramPlan, table: Table | None) -> Callable[..., Any]:
 
 
 @cache
-def is_native() -> bool:
-    """Whether the native builtins are used: the object layout is known and a trial run of each is right."""
-    return abi.is_supported() and is_right(_builtin)
+def is_native(symbol: str) -> bool:
+    """Whether a native builtin is used: the object layout is known and its trial run is right."""
+    return abi.is_supported() and is_right(symbol, _builtin)
 
 
 class _MethodDef(ctypes.Structure):

@@ -26,6 +26,7 @@ import numpy as np
 from common.native import cache as disk
 from common.native import engine, image
 from common.native.fingerprint import fingerprint
+from common.native.machine import PREFIX
 from common.native.stamp import hashed_files, stamp, version_file
 
 
@@ -112,19 +113,32 @@ def origin(source: str) -> Origin | None:
 
 def load_ir(text: str, symbol: str) -> int:
     """Return the address of `symbol` in a module of LLVM IR text, from the disk cache where possible."""
+    return _load_module(make_key(text), lambda: text, symbol)
+
+
+def _load_module(key: str, text: Callable[[], str], symbol: str) -> int:
     with _lock:
-        key = make_key(text)
         entry = disk.read(key)
         if entry is None:
-            from llvmlite import binding
-
-            engine.target_machine()
-            module = binding.parse_assembly(text)
-            module.verify()
-            engine.optimise(module, level=1)  # loops over a few arguments gain nothing from vectors
+            module = engine.parse(text())
+            engine.tidy(module)
             entry = disk.Entry(symbol, _externals(module), engine.emit(module, symbol))
             disk.write(key, entry)
         return engine.load(entry.code, entry.symbol, entry.externals)
+
+
+@cache
+def _library(symbol: str) -> int:
+    """Return the address of a `common.native.machine.MachineFunction` with code of its own."""
+    _, name, dtype = symbol.split(".")
+
+    def text() -> str:
+        return str(meaning(name, symbol).module(np.dtype(dtype)))
+
+    return _load_module(make_key(symbol), text, symbol)
+
+
+engine.define_family(PREFIX, _library)
 
 
 def make_key(text: str) -> str:
@@ -188,8 +202,11 @@ def _get(source: str, name: str) -> int:
 
 
 def _compile(source: str, name: str, symbol: str) -> disk.Entry:
-    module = (_by_numba if by_numba() else _translated)(source, name, symbol)
-    engine.optimise(module, unroll="fold_lanes(" not in source)
+    module, complete = (_by_numba if by_numba() else _translated)(source, name, symbol)
+    if complete:
+        engine.tidy(module)
+    else:
+        engine.optimise(module, unroll="fold_lanes(" not in source)
     return disk.Entry(symbol, _externals(module), engine.emit(module, symbol))
 
 
@@ -198,25 +215,26 @@ def by_numba() -> bool:
     return os.environ.get("TWINGRAD_FRONTEND") == "numba"
 
 
-def _translated(source: str, name: str, symbol: str) -> Any:
+def _translated(source: str, name: str, symbol: str) -> tuple[Any, bool]:
     from common.native.translate import translate
     from common.native.values import Refused
 
     try:
-        return engine.parse(translate(source, symbol, partial(meaning, kernel=name)))
+        text, complete = translate(source, symbol, partial(meaning, kernel=name))
+        return engine.parse(text), complete
     except (Refused, SyntaxError) as error:
         from common.errors import CompileError
 
         raise CompileError(f"kernel {name} cannot be compiled: {error}\n\n{source}") from error
 
 
-def _by_numba(source: str, name: str, symbol: str) -> Any:
+def _by_numba(source: str, name: str, symbol: str) -> tuple[Any, bool]:
     from numba.core.errors import NumbaError
 
     from common.native.frontend import lower_source
 
     try:
-        return lower_source(source, name, symbol, partial(meaning, kernel=name))
+        return lower_source(source, name, symbol, partial(meaning, kernel=name)), False
     except NumbaError as error:
         from common.errors import CompileError
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 
 from common.native import primitives
-from common.native.flow import Flow
-from common.native.llvm import emit_scalar, llvm_type
+from common.native.llvm import OneByOne
 from common.native.machine import MachineFunction
-from common.native.values import BOOL, DTYPES, INT64, WORDS, Buffer, Refused, Value, constant, llvm, storage, widens
+from common.native.operands import Operands
+from common.native.values import BOOL, DTYPES, INT64, WORDS, Buffer, Refused, Value, constant, widens
 
 _FLOAT = {ast.Add: "fadd", ast.Sub: "fsub", ast.Mult: "fmul", ast.Div: "fdiv"}
 _WHOLE = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.LShift: "shl", ast.RShift: "ashr"}
@@ -23,22 +22,8 @@ _DIVISIONS = {ast.FloorDiv: primitives.floor_divide, ast.Mod: primitives.remaind
 _ORDER = {ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", ast.Eq: "eq", ast.NotEq: "ne"}
 
 
-class Expressions(Flow):
-    """Writes expressions.
-
-    Parameters
-    ----------
-    module : an ir.Module for the functions that the kernel calls.
-    resolve : ``resolve(name)``: a scalar definition or a `MachineFunction`.
-    scopes : per slot that is written, and None for the others, the metadata of its accesses.
-    """
-
-    def __init__(self, module: ir.Module, resolve: Callable[[str], Any], scopes: dict[int | None, str]) -> None:
-        super().__init__({"bufs": Value("%bufs", WORDS), "args": Value("%args", WORDS)})
-        self.module, self.resolve, self.scopes = module, resolve, scopes
-        self.attributes: set[str] = set()
-        self.invariant = module.add_metadata([]).get_reference()
-        self._scalars: dict[Any, tuple[str, np.dtype[Any]]] = {}
+class Expressions(Operands):
+    """Writes expressions."""
 
     def expression(self, node: ast.expr) -> Value:
         """The value of an expression."""
@@ -78,38 +63,16 @@ class Expressions(Flow):
             raise Refused(f"{value.kind} has no elements")
         return value
 
-    def element(self, container: Value, index: Value) -> str:
-        """The address of an element."""
-        kind = storage(container.kind.dtype) if isinstance(container.kind, Buffer) else "i64"
-        return self.register(f"getelementptr inbounds {kind}, ptr {container.text}, i64 {index.text}")
-
-    def load(self, container: Value, index: Value) -> Value:
-        """An element."""
-        address, kind = self.element(container, index), container.kind
-        if not isinstance(kind, Buffer):
-            # without this a store to any buffer would make LLVM load the sizes again in every iteration
-            return Value(self.register(f"load i64, ptr {address}, !invariant.load {self.invariant}"), INT64)
-        stored = storage(kind.dtype)
-        loaded = self.register(f"load {stored}, ptr {address}{self._access(kind)}")
-        if kind.dtype == BOOL:
-            loaded = self.register(f"icmp ne i8 {loaded}, 0")
-        return Value(loaded, kind.dtype)
-
-    def store(self, container: Value, index: Value, value: Value) -> None:
-        """Write an element; a value of another dtype is refused, never converted."""
-        kind = container.kind
-        if not isinstance(kind, Buffer):
-            raise Refused("bufs and args are not written")
-        if not isinstance(value.kind, np.dtype) or value.kind != kind.dtype:
-            raise Refused(f"{value.kind} is stored as {kind.dtype}")
-        text = self.register(f"zext i1 {value.text} to i8") if kind.dtype == BOOL else value.text
-        self.line(f"store {storage(kind.dtype)} {text}, ptr {self.element(container, index)}{self._access(kind)}")
-
-    def _access(self, kind: Buffer) -> str:
-        return f", align {kind.dtype.itemsize}{self.scopes.get(kind.slot, self.scopes[None])}"
-
     def _subscript(self, node: ast.Subscript) -> Value:
-        return self.load(self.container(node.value), self.integer(node.slice))
+        return self.read(self.container(node.value), node.slice)
+
+    def read(self, container: Value, index: ast.expr) -> Value:
+        """The element at an index."""
+        return self.load(container, self.integer(index))
+
+    def put(self, container: Value, index: ast.expr, value: Value) -> None:
+        """Write the element at an index."""
+        self.store(container, self.integer(index), value)
 
     # ---------------------------------------------------------------- operations
     def _binary(self, node: ast.BinOp) -> Value:
@@ -120,14 +83,14 @@ class Expressions(Flow):
         kind = type(op)
         if isinstance(x.kind, np.dtype) and isinstance(y.kind, np.dtype):
             if x.kind == y.kind and x.kind.kind == "f" and kind in _FLOAT:
-                return Value(self.register(f"{_FLOAT[kind]} {llvm(x.kind)} {x.text}, {y.text}"), x.kind)
+                return self.write(_FLOAT[kind], x.kind, x, y)
             if x.kind == y.kind == BOOL and kind in _BITS:
-                return Value(self.register(f"{_BITS[kind]} i1 {x.text}, {y.text}"), BOOL)
+                return self.write(_BITS[kind], BOOL, x, y)
             if widens(x.kind) and widens(y.kind):
                 x, y = self.convert(x, INT64), self.convert(y, INT64)
                 instruction = _WHOLE.get(kind) or _BITS.get(kind)
                 if instruction:
-                    return Value(self.register(f"{instruction} i64 {x.text}, {y.text}"), INT64)
+                    return self.write(instruction, INT64, x, y)
                 if kind in _DIVISIONS:
                     return self._divide(kind, x, y)
         raise Refused(f"{kind.__name__} of {x.kind} and {y.kind}")
@@ -135,18 +98,18 @@ class Expressions(Flow):
     def _divide(self, kind: type[ast.operator], x: Value, y: Value) -> Value:
         if y.literal is not None and y.literal > 0 and y.literal & (y.literal - 1) == 0:
             if kind is ast.FloorDiv:
-                return Value(self.register(f"ashr i64 {x.text}, {y.literal.bit_length() - 1}"), INT64)
-            return Value(self.register(f"and i64 {x.text}, {y.literal - 1}"), INT64)
+                return self.write("ashr", INT64, x, constant(y.literal.bit_length() - 1, INT64))
+            return self.write("and", INT64, x, constant(y.literal - 1, INT64))
         return self.scalar(kind.__name__, _DIVISIONS[kind], [x, y])
 
     def _unary(self, node: ast.UnaryOp) -> Value:
         if isinstance(node.op, ast.Not):
-            return Value(self.register(f"xor i1 {self.truth(node.operand)}, true"), BOOL)
+            return self.write("xor", BOOL, self.truth(node.operand), constant(True, BOOL))
         value = self.expression(node.operand)
         if isinstance(node.op, ast.USub) and value.literal is not None:
             return constant(-value.literal, INT64)
         if isinstance(node.op, ast.USub) and isinstance(value.kind, np.dtype) and value.kind.kind == "f":
-            return Value(self.register(f"fneg {llvm(value.kind)} {value.text}"), value.kind)
+            return self.write("fneg", value.kind, value)
         if isinstance(node.op, ast.USub):
             return self.operate(ast.Sub(), constant(0, INT64), value)
         if isinstance(node.op, ast.Invert):
@@ -157,7 +120,7 @@ class Expressions(Flow):
         if len(node.ops) != 1 or type(node.ops[0]) not in _ORDER:
             raise Refused("a comparison has two operands and one of < <= > >= == !=")
         x, y = self.expression(node.left), self.expression(node.comparators[0])
-        order, x, y = _ORDER[type(node.ops[0])], _alike(x, y), _alike(y, x)
+        order, x, y = _ORDER[type(node.ops[0])], _as_float(x, y), _as_float(y, x)
         if isinstance(x.kind, np.dtype) and isinstance(y.kind, np.dtype):
             if x.kind != y.kind and widens(x.kind) and widens(y.kind):
                 x, y = self.convert(x, INT64), self.convert(y, INT64)
@@ -167,40 +130,50 @@ class Expressions(Flow):
                     order = f"fcmp {'u' if order == 'ne' else 'o'}{order}"
                 else:
                     order = f"icmp {'' if order in ('eq', 'ne') else 's' if x.kind.kind == 'i' else 'u'}{order}"
-                return Value(self.register(f"{order} {llvm(x.kind)} {x.text}, {y.text}"), BOOL)
+                return self.write(order, BOOL, x, y)
         raise Refused(f"{x.kind} is compared with {y.kind}")
 
     # ---------------------------------------------------------------- conditions
-    def truth(self, node: ast.expr) -> str:
+    def truth(self, node: ast.expr) -> Value:
         """Whether a condition holds: a bool, or an integer that is not 0."""
         value = self.expression(node)
-        if value.kind is BOOL:
-            return value.text
         if isinstance(value.kind, np.dtype) and value.kind.kind in "iu":
-            return self.register(f"icmp ne {llvm(value.kind)} {value.text}, 0")
-        raise Refused(f"{value.kind} is no condition")
+            return self.write("icmp ne", BOOL, value, constant(0, value.kind))
+        if value.kind != BOOL:
+            raise Refused(f"{value.kind} is no condition")
+        return value
 
-    def _truth(self, node: ast.expr) -> Value:
-        return Value(self.truth(node), BOOL)
+    def decision(self, node: ast.expr) -> str:
+        """A condition by which the program goes on."""
+        value = self.truth(node)
+        if value.lanes > 1:
+            raise OneByOne("a branch")
+        return value.text
 
     def _boolean(self, node: ast.BoolOp) -> Value:
         """The first operand decides, or the others do, which are not computed otherwise."""
         instruction = "and" if isinstance(node.op, ast.And) else "or"
-        result = self.truth(node.values[0])
+        result, known = self.truth(node.values[0]), _reads(node.values[0])
         for other in node.values[1:]:
-            if _is_plain(other):
-                result = self.register(f"{instruction} i1 {result}, {self.truth(other)}")
+            if is_plain(other, known):
+                result = self.write(instruction, BOOL, result, self.truth(other))
                 continue
-            asked, decided = partial(self._truth, other), partial(constant, instruction == "or", BOOL)
-            chosen = self.choose(result, *((asked, decided) if instruction == "and" else (decided, asked)))
+            if result.lanes > 1:
+                raise OneByOne("a condition")
+            asked, decided = partial(self.truth, other), partial(constant, instruction == "or", BOOL)
+            chosen = self.choose(result.text, *((asked, decided) if instruction == "and" else (decided, asked)))
             assert chosen is not None
-            result = chosen.text
-        return Value(result, BOOL)
+            result = chosen
+        return result
 
     def _conditional(self, node: ast.IfExp) -> Value:
         condition = self.truth(node.test)
-        if not (_is_plain(node.body) and _is_plain(node.orelse)):
-            chosen = self.choose(condition, lambda: self.expression(node.body), lambda: self.expression(node.orelse))
+        if not (is_plain(node.body) and is_plain(node.orelse)):
+            if condition.lanes > 1:
+                raise OneByOne("a condition")
+            chosen = self.choose(
+                condition.text, lambda: self.expression(node.body), lambda: self.expression(node.orelse)
+            )
             if chosen is None:
                 raise Refused("the two values of a condition have no common dtype")
             return chosen
@@ -209,8 +182,10 @@ class Expressions(Flow):
             if not (widens(x.kind) and widens(y.kind)):
                 raise Refused(f"{x.kind} or {y.kind}")
             x, y = self.convert(x, INT64), self.convert(y, INT64)
-        kind = llvm(x.kind)
-        return Value(self.register(f"select i1 {condition}, {kind} {x.text}, {kind} {y.text}"), x.kind)
+        assert isinstance(x.kind, np.dtype)
+        condition, x, y = self.alike(condition, x, y)
+        text = self.register(f"select {condition.typed}, {x.typed}, {y.typed}")
+        return Value(text, x.kind, None, x.lanes)
 
     # ---------------------------------------------------------------- calls
     def call(self, node: ast.expr) -> Value | None:
@@ -228,44 +203,22 @@ class Expressions(Flow):
             return _FORMS[name](self, node.args)
         function = self.resolve(name)
         if isinstance(function, MachineFunction):
-            return self._machine(function, node.args)
+            return self.machine(function, node.args)
         return self.scalar(name, function, [self.expression(argument) for argument in node.args])
 
-    def scalar(self, name: str, definition: Callable[..., Any], operands: list[Value]) -> Value:
-        """A scalar definition of operands: a function of the module that LLVM inlines."""
-        kinds = [value.kind for value in operands]
-        key = definition, *(str(kind) for kind in kinds)
-        if key not in self._scalars:
-            if not all(isinstance(kind, np.dtype) for kind in kinds):
-                raise Refused(f"{name} of {kinds}")
-            self._scalars[key] = self._define(f"{name}.{len(self._scalars)}", definition, kinds)
-        symbol, dtype = self._scalars[key]
-        arguments = ", ".join(f"{llvm(value.kind)} {value.text}" for value in operands)
-        return Value(self.register(f'call {llvm(dtype)} @"{symbol}"({arguments})'), dtype)
-
-    def _define(self, name: str, definition: Callable[..., Any], dtypes: Any) -> tuple[str, np.dtype[Any]]:
-        types = [llvm_type(dtype) for dtype in dtypes]
-        # the dtype of the result is known when the definition has been emitted
-        function = ir.Function(self.module, ir.FunctionType(ir.VoidType(), types), name)
-        function.linkage = "internal"
-        function.attributes.add("alwaysinline")
-        builder = ir.IRBuilder(function.append_basic_block())
-        try:
-            value, dtype = emit_scalar(builder, definition, list(zip(function.args, dtypes, strict=True)))
-        except TypeError as error:
-            raise Refused(f"{name.partition('.')[0]}: {error}") from error
-        builder.ret(value)
-        function.ftype.return_type = value.type
-        function.return_value.type = value.type
-        return name, dtype
-
-    def _machine(self, function: MachineFunction, nodes: list[ast.expr]) -> Value | None:
+    def machine(self, function: MachineFunction, nodes: list[ast.expr]) -> Value | None:
+        """A call of machine code."""
+        self.calls += 1
+        self.complete &= not function.whole
         if len(nodes) != len(function.pattern):
             raise Refused(f"{function.name} takes {len(function.pattern)} arguments")
         passed, dtypes, waiting = list[str](), set[np.dtype[Any]](), iter(nodes)
         for letter in function.pattern.replace("bi", "p"):
             if letter == "i":
-                passed.append(f"i64 {self.integer(next(waiting)).text}")
+                count = self.integer(next(waiting))
+                if count.lanes > 1:
+                    raise OneByOne(function.name)
+                passed.append(count.typed)
                 continue
             value = self.container(next(waiting))
             if isinstance(value.kind, Buffer) is (letter == "w"):
@@ -292,6 +245,7 @@ class Expressions(Flow):
         return Value(self.register(f"trunc i8 {result} to i1") if dtype == BOOL else result, dtype)
 
     def _buffer(self, nodes: list[ast.expr]) -> Value:
+        self.calls += 1
         slot, dtype = buffer_of(nodes)
         table = self.container(nodes[0])
         if isinstance(table.kind, Buffer):
@@ -316,11 +270,11 @@ class Expressions(Flow):
 
     def _extreme(self, order: str, nodes: list[ast.expr]) -> Value:
         # only sizes: what the extreme of floats is (NaN, signed zeros) is for the op registry to say
-        result, *others = [self.integer(node).text for node in nodes]
+        result, *others = [self.integer(node) for node in nodes]
         for other in others:
-            first = self.register(f"icmp {order} i64 {result}, {other}")
-            result = self.register(f"select i1 {first}, i64 {result}, i64 {other}")
-        return Value(result, INT64)
+            first, x, y = self.alike(self.write(f"icmp {order}", BOOL, result, other), result, other)
+            result = Value(self.register(f"select {first.typed}, {x.typed}, {y.typed}"), INT64, None, x.lanes)
+        return result
 
 
 def number(node: ast.expr) -> Any:
@@ -343,7 +297,7 @@ def buffer_of(nodes: list[ast.expr]) -> tuple[int, np.dtype[Any]]:
     raise Refused("buffer takes bufs, a number and the name of a dtype")
 
 
-def _alike(x: Value, y: Value) -> Value:
+def _as_float(x: Value, y: Value) -> Value:
     """A literal integer as the float with which it is compared."""
     if x.literal is not None and isinstance(y.kind, np.dtype) and y.kind.kind == "f":
         if abs(x.literal) < 1 << 24:
@@ -352,14 +306,26 @@ def _alike(x: Value, y: Value) -> Value:
 
 
 _PLAIN = (ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.Compare, ast.operator, ast.unaryop, ast.cmpop, ast.Load)
+_COSTLY = (ast.FloorDiv, ast.Mod, ast.Div)
 
 
-def _is_plain(node: ast.expr) -> bool:
-    """Whether an expression may be computed although it is not needed: it is cheap, and reads nothing."""
-    parts = list(ast.walk(node))
-    return all(isinstance(part, _PLAIN) for part in parts) and not any(
-        isinstance(part, (ast.FloorDiv, ast.Mod, ast.Div)) for part in parts
-    )
+def is_plain(node: ast.expr, known: Iterable[str] = ()) -> bool:
+    """Whether an expression may be computed although it is not needed: it is cheap, and reads only known elements."""
+    if isinstance(node, ast.Subscript):
+        return ast.dump(node) in known
+    if not isinstance(node, _PLAIN) or isinstance(node, _COSTLY):
+        return False
+    return all(is_plain(part, known) for part in ast.iter_child_nodes(node))  # type: ignore[arg-type]
+
+
+def _reads(node: ast.expr) -> list[str]:
+    """The elements that are always read where an expression is computed."""
+    if isinstance(node, ast.BoolOp):
+        return _reads(node.values[0])
+    if isinstance(node, ast.IfExp):
+        return _reads(node.test)
+    own = [ast.dump(node)] if isinstance(node, ast.Subscript) else []
+    return own + [text for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr) for text in _reads(part)]
 
 
 _FORMS: dict[str, Callable[[Expressions, list[ast.expr]], Value | None]] = {

@@ -27,6 +27,7 @@ class Block:
 
 
 Edge: TypeAlias = tuple[Block, Variables]
+Mark: TypeAlias = tuple[int, Block, int, Variables]
 
 
 class Flow:
@@ -71,7 +72,19 @@ class Flow:
         if type(value.kind) is type(kind) and value.kind == kind:
             return value
         widen = "zext" if value.kind.kind == "u" else "sext"  # type: ignore[union-attr]
-        return Value(self.register(f"{widen} {llvm(value.kind)} {value.text} to {llvm(kind)}"), kind)
+        return Value(self.register(f"{widen} {value.typed} to {llvm(kind, value.lanes)}"), kind, None, value.lanes)
+
+    # ---------------------------------------------------------------- going back
+    def mark(self) -> Mark:
+        """Where the text ends now."""
+        assert self.here is not None
+        return len(self._blocks), self.here, len(self.here.lines), dict(self.variables)
+
+    def back(self, mark: Mark) -> None:
+        """Forget what has been written since."""
+        count, self.here, lines, variables = mark
+        del self._blocks[count:], self.here.lines[lines:]
+        self.variables = dict(variables)
 
     # ---------------------------------------------------------------- paths
     def branch(self, condition: str) -> tuple[Edge, Edge]:
@@ -145,16 +158,14 @@ class Flow:
         changing : names that body or advance assign.
         test : writes the condition and returns it.
         """
-        before, outer = self.here, self.variables
-        assert before is not None
-        mark = len(self._blocks), len(before.lines)
+        mark, outer = self.mark(), self.variables
         kinds: Kinds = {name: outer[name].kind for name in changing if name in outer}
         while True:
             needed = self._try(outer, kinds, test, body, advance)
             if needed == kinds:
                 return
-            del self._blocks[mark[0] :], before.lines[mark[1] :]
-            self.here, kinds = before, needed
+            self.back(mark)
+            kinds = needed
 
     def _try(
         self, outer: Variables, kinds: Kinds, test: Callable[[], str], body: Callable[[], None],

@@ -147,7 +147,8 @@ def _call_machine(
         if kind != "t":
             passed.append(builder.gep(first, [waiting.pop(0)]) if kind == "p" else first)
     made = function.in_module(builder.module, dtype)
-    value = builder.call(made, [*passed, *(ir.Constant(WORD, number) for number in function.extra)])
+    passed += [ir.Constant(WORD, number) for number in function.extra]
+    value = builder.call(made, [builder.bitcast(x, kind) for x, kind in zip(passed, made.ftype.args, strict=True)])
     if not function.result:
         return context.get_dummy_value()
     return builder.trunc(value, ir.IntType(1)) if dtype == np.bool_ else value

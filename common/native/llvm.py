@@ -14,7 +14,7 @@ from llvmlite import ir
 
 from common.native.rare import emit_beyond, emit_lookup
 
-__all__ = ["LlvmValue", "emit_scalar", "llvm_type"]
+__all__ = ["LlvmValue", "OneByOne", "emit_scalar", "llvm_type"]
 
 _BOOL = np.dtype(np.bool_)
 _TYPES: dict[np.dtype[Any], ir.Type] = {
@@ -25,9 +25,10 @@ _TYPES: dict[np.dtype[Any], ir.Type] = {
 }
 
 
-def llvm_type(dtype: Any) -> ir.Type:
-    """Return the LLVM type that holds one value of a dtype in a register (bool: i1)."""
-    return _TYPES[np.dtype(dtype)]
+def llvm_type(dtype: Any, lanes: int = 1) -> ir.Type:
+    """Return the LLVM type that holds one value of a dtype in a register (bool: i1), or a vector of values."""
+    kind = _TYPES[np.dtype(dtype)]
+    return kind if lanes == 1 else ir.VectorType(kind, lanes)
 
 
 def emit_scalar(
@@ -35,6 +36,7 @@ def emit_scalar(
     definition: Callable[..., Any],
     operands: Sequence[tuple[ir.Value, Any]],
     module: ir.Module | None = None,
+    lanes: int = 1,
 ) -> tuple[ir.Value, np.dtype[Any]]:
     """Emit a scalar definition at the builder's position.
 
@@ -49,6 +51,8 @@ def emit_scalar(
         A bool may come as i1 or, as in memory, as i8.
     module : Module, optional
         Where intrinsics are declared; by default the builder's own module.
+    lanes : int
+        Operands are vectors of so many values, and so is the result.
 
     Returns
     -------
@@ -68,29 +72,45 @@ def emit_scalar(
     >>> print(dtype, value.type)
     float32 float
     """
-    result = definition(*[_operand(builder, module or builder.module, *pair) for pair in operands])
+    result = definition(*[_operand(builder, module or builder.module, lanes, *pair) for pair in operands])
     if not isinstance(result, LlvmValue):
         raise TypeError(f"a scalar definition must return a value computed from its operands, not {result!r}")
     return result.ir, result.dtype
 
 
-def _operand(builder: ir.IRBuilder, module: ir.Module, value: ir.Value, dtype: Any) -> LlvmValue:
+def _operand(builder: ir.IRBuilder, module: ir.Module, lanes: int, value: ir.Value, dtype: Any) -> LlvmValue:
     dtype = np.dtype(dtype)
     if dtype == _BOOL and value.type == ir.IntType(8):
         value = builder.icmp_unsigned("!=", value, ir.Constant(value.type, 0))
-    if value.type != _TYPES[dtype]:
+    if value.type != llvm_type(dtype, lanes):
         raise TypeError(f"operand declared {dtype} has LLVM type {value.type}")
-    return LlvmValue(builder, module, value, dtype)
+    return LlvmValue(builder, module, value, dtype, lanes)
+
+
+class _Splat(ir.Constant):  # type: ignore[misc]
+    """A constant in every lane; llvmlite would write each of them."""
+
+    def __init__(self, scalar: ir.Constant, lanes: int) -> None:
+        self.type, self.constant, self.scalar = ir.VectorType(scalar.type, lanes), scalar.constant, scalar
+
+    def _get_reference(self) -> str:
+        return f"splat ({self.scalar})"
+
+
+class OneByOne(Exception):
+    """A definition has no form for vectors."""
 
 
 class LlvmValue:
-    """One scalar in a register: a builder, an IR value and its numpy dtype."""
+    """One scalar, or one per lane of a vector, in a register: a builder, an IR value and its numpy dtype."""
 
-    __slots__ = ("_builder", "_module", "dtype", "ir")
+    __slots__ = ("_builder", "_lanes", "_module", "dtype", "ir")
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, builder: ir.IRBuilder, module: ir.Module, value: ir.Value, dtype: np.dtype[Any]) -> None:
-        self._builder, self._module, self.ir, self.dtype = builder, module, value, dtype
+    def __init__(
+        self, builder: ir.IRBuilder, module: ir.Module, value: ir.Value, dtype: np.dtype[Any], lanes: int = 1
+    ) -> None:
+        self._builder, self._module, self.ir, self.dtype, self._lanes = builder, module, value, dtype, lanes
 
     def __repr__(self) -> str:
         return f"LlvmValue({self.dtype}, {self.ir})"
@@ -100,7 +120,17 @@ class LlvmValue:
 
     # ---------------------------------------------------------------- construction
     def _new(self, value: ir.Value, dtype: np.dtype[Any] | None = None) -> LlvmValue:
-        return LlvmValue(self._builder, self._module, value, self.dtype if dtype is None else dtype)
+        return LlvmValue(self._builder, self._module, value, self.dtype if dtype is None else dtype, self._lanes)
+
+    def _type(self, dtype: np.dtype[Any]) -> ir.Type:
+        return llvm_type(dtype, self._lanes)
+
+    def _number(self, number: Any) -> ir.Constant:
+        """A number in this value's dtype, in each lane."""
+        scalar = ir.Constant(_TYPES[self.dtype], number)
+        if self._lanes == 1:
+            return scalar
+        return _Splat(scalar, self._lanes)
 
     def constant(self, number: Any) -> LlvmValue:
         """Return ``number`` in this value's dtype, rounded once."""
@@ -108,7 +138,7 @@ class LlvmValue:
             typed: Any = float(self.dtype.type(number))
         else:
             typed = int(self.dtype.type(number))  # raises OverflowError when out of range, as numpy does
-        return self._new(ir.Constant(_TYPES[self.dtype], typed))
+        return self._new(self._number(typed))
 
     def _coerce(self, other: Any) -> LlvmValue:
         if isinstance(other, LlvmValue):
@@ -180,7 +210,7 @@ class LlvmValue:
         return self ^ (True if self.dtype == _BOOL else self._ones())
 
     def _ones(self) -> LlvmValue:
-        return self._new(ir.Constant(_TYPES[self.dtype], -1))
+        return self._new(self._number(-1))
 
     def __lshift__(self, count: Any) -> LlvmValue:
         return self._shift(count, "shl", self.constant(0))
@@ -200,8 +230,7 @@ class LlvmValue:
         shifted = self._binary(count, None, op)
         if type(count) is int and 0 <= count < width:
             return shifted
-        amount = self._coerce(count).ir
-        inside = self._builder.icmp_unsigned("<", amount, ir.Constant(amount.type, width))
+        inside = self._builder.icmp_unsigned("<", self._coerce(count).ir, self._number(width))
         return self._new(inside, _BOOL).select(shifted, beyond)
 
     def bits(self) -> LlvmValue:
@@ -214,7 +243,7 @@ class LlvmValue:
 
     def _bitcast(self, table: dict[str, str]) -> LlvmValue:
         target = np.dtype(table[self.dtype.str[1:]])
-        return self._new(self._builder.bitcast(self.ir, _TYPES[target]), target)
+        return self._new(self._builder.bitcast(self.ir, self._type(target)), target)
 
     # ---------------------------------------------------------------- comparison and choice
     def _compare(self, op: str, other: Any) -> LlvmValue:
@@ -257,6 +286,7 @@ class LlvmValue:
         self, condition: Callable[[LlvmValue], LlvmValue], step: Callable[[LlvmValue], LlvmValue]
     ) -> LlvmValue:
         """Take steps from this value for as long as the condition holds."""
+        self._must_be_one("repeat_while")
         build, before = self._builder, self._builder.block
         test, body, after = (build.append_basic_block(f"repeat.{part}") for part in ("test", "body", "after"))
         build.branch(test)
@@ -276,10 +306,20 @@ class LlvmValue:
     def _intrinsic(self, name: str, *others: LlvmValue) -> LlvmValue:
         if not self._float:
             raise TypeError(f"{name} is not defined for {self.dtype}")
-        kind = _TYPES[self.dtype]
-        signature = ir.FunctionType(kind, [kind] * (1 + len(others)))
-        function = self._module.declare_intrinsic(f"llvm.{name}", [kind], signature)
-        return self._new(self._builder.call(function, [self.ir, *(other.ir for other in others)]))
+        return self._call(f"llvm.{name}", [self.dtype], self.dtype, *others)
+
+    def _call(self, name: str, dtypes: Sequence[np.dtype[Any]], result: np.dtype[Any], *others: LlvmValue) -> LlvmValue:
+        """Call an intrinsic function of this value and others, which is overloaded for dtypes."""
+        full = ".".join([name, *(f"v{self._lanes}" * (self._lanes > 1) + _TYPES[d].intrinsic_name for d in dtypes)])
+        operands = [self.ir, *(other.ir for other in others)]
+        function = self._module.globals.get(full) or ir.Function(
+            self._module, ir.FunctionType(self._type(result), [operand.type for operand in operands]), full
+        )
+        return self._new(self._builder.call(function, operands), result)
+
+    def _must_be_one(self, name: str) -> None:
+        if self._lanes > 1:
+            raise OneByOne(name)
 
     def absolute(self) -> LlvmValue:
         """Magnitude; integers wrap."""
@@ -319,11 +359,13 @@ class LlvmValue:
         def emit(builder: ir.IRBuilder, *arguments: ir.Value) -> ir.Value:
             return emit_scalar(builder, definition, [(z, self.dtype) for z in arguments], self._module)[0]
 
-        others = [z.ir for z in operands]
-        return self._new(emit_beyond(self._builder, self._module, self.ir, x.ir, others, bound, definition, emit))
+        others, kind = [z.ir for z in operands], _TYPES[self.dtype]
+        call = emit_beyond(self._module, kind, self._lanes, bound, definition, emit, len(others))
+        return self._new(self._builder.call(call, [x.ir, self.ir, *others]))
 
     def lookup(self, table: tuple[int, ...]) -> LlvmValue:
         """Return ``table[self]``."""
+        self._must_be_one("lookup")
         return self._new(emit_lookup(self._builder, self._module, table, self.ir))
 
     def trunc_divide(self, other: Any) -> LlvmValue:
@@ -344,20 +386,15 @@ class LlvmValue:
             return self
         if target == _BOOL:
             return self != 0
-        build, kind = self._builder, _TYPES[target]
-        unsigned = self.dtype.kind in "ub"
+        build, kind, unsigned = self._builder, self._type(target), self.dtype.kind in "ub"
         if self._float and target.kind == "f":
             return self._new((build.fpext if target.itemsize == 8 else build.fptrunc)(self.ir, kind), target)
         if self._float:
-            name = f"llvm.fpto{'s' if target.kind == 'i' else 'u'}i.sat"
-            function = self._module.declare_intrinsic(
-                name, [kind, _TYPES[self.dtype]], ir.FunctionType(kind, [_TYPES[self.dtype]])
-            )
-            return self._new(build.call(function, [self.ir]), target)
+            return self._call(f"llvm.fpto{'s' if target.kind == 'i' else 'u'}i.sat", [target, self.dtype], target)
         if target.kind == "f":
             return self._new((build.uitofp if unsigned else build.sitofp)(self.ir, kind), target)
-        if kind.width > _TYPES[self.dtype].width:
+        if self.dtype == _BOOL or target.itemsize > self.dtype.itemsize:
             return self._new((build.zext if unsigned else build.sext)(self.ir, kind), target)
-        if kind.width < _TYPES[self.dtype].width:
+        if target.itemsize < self.dtype.itemsize:
             return self._new(build.trunc(self.ir, kind), target)
         return self._new(self.ir, target)

@@ -26,9 +26,10 @@ from common.errors import ArgumentError
 from common.native import engine
 from common.native.compile import load_ir
 
-__all__ = ["SHARE", "get_num_threads", "on_change", "set_num_threads", "share"]
+__all__ = ["SHARE", "define_for_threads", "get_num_threads", "on_change", "set_num_threads", "share"]
 
 SHARE = "twingrad_share"
+"""Symbol of the word that holds the address of ``share``."""
 LIMIT = 64
 """The largest number of threads that one call uses."""
 
@@ -82,10 +83,33 @@ def set_num_threads(n: int) -> None:
         raise ArgumentError(f"set_num_threads expects a positive integer, but got {n}")
     with _lock:
         _count = n
+        _fill()
         _start(min(n, LIMIT) - 1)
         _pool[_THREADS] = min(n, LIMIT)
     for listener in _listeners:
         listener()
+
+
+_late: dict[str, tuple[ctypes.c_int64, Callable[[], int]]] = {}
+_used: list[str] = []
+
+
+def define_for_threads(symbol: str, address_of: Callable[[], int]) -> None:
+    """Name a word for object code that holds an address once there are threads, and 0 as long as there are none."""
+    _late[symbol] = ctypes.c_int64(0), address_of
+
+    def word() -> int:
+        _used.append(symbol)
+        _fill()
+        return ctypes.addressof(_late[symbol][0])
+
+    engine.define(symbol, word)
+
+
+def _fill() -> None:
+    for symbol in _used if _count > 1 else ():
+        word, address_of = _late[symbol]
+        word.value = word.value or address_of()
 
 
 def get_num_threads() -> int:
@@ -298,6 +322,6 @@ def share() -> int:
 
 
 engine.define("twingrad_pool", lambda: _pool.ctypes.data)
-engine.define(SHARE, share)
+define_for_threads(SHARE, share)
 for _name in ("PyThread_acquire_lock", "PyThread_release_lock"):
     engine.define(f"twingrad_{_name}", partial(_address, _name))

@@ -10,7 +10,7 @@ loop pays for two comparisons and a branch that is never taken.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
@@ -24,32 +24,36 @@ Emit = Callable[..., ir.Value]
 
 
 def emit_beyond(
-    builder: ir.IRBuilder,
-    module: ir.Module,
-    value: ir.Value,
-    x: ir.Value,
-    others: Sequence[ir.Value],
-    bound: float,
-    definition: Any,
-    emit: Emit,
-) -> ir.Value:
-    """Emit ``value``, but where |x| > bound the result of `emit` on x, or on the others if there are any.
+    module: ir.Module, kind: ir.Type, lanes: int, bound: float, definition: Any, emit: Emit, others: int
+) -> ir.Function:
+    """Return the function ``(x, y, *others)``: y, but where |x| > bound the result of `emit` on x, or on the others.
 
     Parameters
     ----------
-    value, x, others : ir.Value
-        Floats of one type.
+    kind, lanes : type of one operand, and how many of them a vector has.
     definition : callable
         What `emit` emits; it is emitted once per module, type and bound.
     emit : callable
         ``emit(builder, *operands)`` emits the definition.
+    others : int
+        How many there are.
     """
-    defined: dict[Any, ir.Function] = module.__dict__.setdefault("_twingrad_beyond", {})
-    key = definition, str(x.type), bound, len(others)
-    if key not in defined:
-        name = f"{PREFIX}_{definition.__name__.strip('_<>')}_{x.type}_{len(defined)}"
-        defined[key] = _define(module, name, x.type, len(others), bound, emit)
-    return builder.call(defined[key], [x, value, *others])
+    made: dict[Any, ir.Function] = module.__dict__.setdefault("_twingrad_beyond", {})
+    key = definition, str(kind), bound, others
+    name = f"{PREFIX}_{definition.__name__.strip('_<>')}_{kind}_{len(made)}"
+    if (key, "slow") not in made:
+        slow = _function(module, f"{name}_slow", kind, *[kind] * (others or 1), attributes="memory(none) noinline cold")
+        builder = ir.IRBuilder(slow.append_basic_block())
+        builder.ret(emit(builder, *slow.args))
+        made[key, "slow"] = slow
+        made[key, "each"] = _define_each(module, f"{name}_each", kind, others, bound, slow)
+    if (key, lanes) not in made:
+        slow, each = made[key, "slow"], made[key, "each"]
+        if lanes > 1:
+            made[key, lanes] = _define_variant(module, f"{name}_{lanes}", kind, others, lanes, bound, each)
+        else:
+            made[key, lanes] = _define(module, name, kind, others, bound, slow, each)
+    return made[key, lanes]
 
 
 def emit_lookup(builder: ir.IRBuilder, module: ir.Module, table: tuple[int, ...], index: ir.Value) -> ir.Value:
@@ -88,16 +92,14 @@ def _function(module: ir.Module, name: str, result: ir.Type, *operands: ir.Type,
     return function
 
 
-def _define(module: ir.Module, name: str, kind: ir.Type, others: int, bound: float, emit: Emit) -> ir.Function:
-    """Define ``name(x, y, *others)``, its variants for vectors and what they share."""
-    slow = _function(module, f"{name}_slow", kind, *[kind] * (others or 1), attributes="memory(none) noinline cold")
-    builder = ir.IRBuilder(slow.append_basic_block())
-    builder.ret(emit(builder, *slow.args))
-    each = _define_each(module, f"{name}_each", kind, others, bound, slow)
-    _keep(module, [_define_variant(module, f"{name}_{n}", kind, others, n, bound, each) for n in _LANES])
+def _define(
+    module: ir.Module, name: str, kind: ir.Type, others: int, bound: float, slow: ir.Function, each: ir.Function
+) -> ir.Function:
+    """Define ``name(x, y, *others)`` and the variants for vectors that LLVM's vectoriser may call instead."""
+    _keep(module, [_define_variant(module, f"{name}_v{n}", kind, others, n, bound, each) for n in _LANES])
     # It must still be a call when loops are vectorised
     scalar = _function(module, name, kind, *[kind] * (2 + others), attributes="memory(none) noinline")
-    variants = ",".join(f"_ZGV_LLVM_N{n}vv{'v' * others}_{name}({name}_{n})" for n in _LANES)
+    variants = ",".join(f"_ZGV_LLVM_N{n}vv{'v' * others}_{name}({name}_v{n})" for n in _LANES)
     set.add(scalar.attributes, f'"vector-function-abi-variant"="{variants}"')
     x, y, *rest = scalar.args
     builder = ir.IRBuilder(scalar.append_basic_block())

@@ -19,12 +19,13 @@ from typing import Any
 
 from llvmlite import ir
 
-from common.native.expressions import Expressions, buffer_of
+from common.native.expressions import buffer_of
 from common.native.values import INT64, Refused, Value, constant
+from common.native.vectors import Vectors
 
 
-def translate(source: str, symbol: str, resolve: Callable[[str], Any]) -> str:
-    """Return the text of an LLVM module that defines a kernel.
+def translate(source: str, symbol: str, resolve: Callable[[str], Any]) -> tuple[str, bool]:
+    """Return the text of an LLVM module that defines a kernel, and whether all of its loops are vectors already.
 
     Parameters
     ----------
@@ -40,15 +41,20 @@ def translate(source: str, symbol: str, resolve: Callable[[str], Any]) -> str:
     tree = ast.parse(source)
     match tree.body:
         case [ast.FunctionDef(args=ast.arguments(args=[ast.arg(arg="bufs"), ast.arg(arg="args")])) as function]:
-            return _Statements(function, symbol, resolve).text(function, symbol)
+            kernel = _Statements(function, symbol, resolve, vectors=True)
+            text = kernel.text(function, symbol)
+            if not kernel.complete:
+                text = _Statements(function, symbol, resolve, vectors=False).text(function, symbol)
+            return text, kernel.complete
     raise Refused("kernel source is one function of bufs and args")
 
 
-class _Statements(Expressions):
-    def __init__(self, function: ast.FunctionDef, symbol: str, resolve: Callable[[str], Any]) -> None:
+class _Statements(Vectors):
+    def __init__(self, function: ast.FunctionDef, symbol: str, resolve: Callable[[str], Any], vectors: bool) -> None:
         module = ir.Module(symbol)
         super().__init__(module, resolve, _scopes(module, sorted(_written(function))))
         self._loop_number = 0
+        self.vectors = vectors
 
     def text(self, function: ast.FunctionDef, symbol: str) -> str:
         """The module."""
@@ -94,7 +100,7 @@ class _Statements(Expressions):
             case ast.Name(id=name) if name not in ("bufs", "args"):
                 self.variables[name] = value
             case ast.Subscript(value=container, slice=index):
-                self.store(self.container(container), self.integer(index), value)
+                self.put(self.container(container), index, value)
             case _:
                 raise Refused("only names and elements of buffers are assigned")
 
@@ -103,9 +109,9 @@ class _Statements(Expressions):
             case ast.Name(id=name):
                 self.variables[name] = self.operate(node.op, self.expression(node.target), self.expression(node.value))
             case ast.Subscript(value=buffer, slice=place):
-                container, index = self.container(buffer), self.integer(place)
-                value = self.operate(node.op, self.load(container, index), self.expression(node.value))
-                self.store(container, index, value)
+                container = self.container(buffer)
+                value = self.operate(node.op, self.read(container, place), self.expression(node.value))
+                self.put(container, place, value)
 
     def _return(self, node: ast.Return) -> None:
         if node.value is None:
@@ -116,7 +122,7 @@ class _Statements(Expressions):
 
     def _if(self, node: ast.If) -> None:
         ends = []
-        for edge, statements in zip(self.branch(self.truth(node.test)), (node.body, node.orelse), strict=True):
+        for edge, statements in zip(self.branch(self.decision(node.test)), (node.body, node.orelse), strict=True):
             self.enter(edge)
             self.statements(statements)
             ends += self.leave()
@@ -124,7 +130,8 @@ class _Statements(Expressions):
 
     def _while(self, node: ast.While) -> None:
         _refuse_else(node)
-        self.loop(_assigned(node), lambda: self.truth(node.test), lambda: self.statements(node.body))
+        self.complete = False
+        self.loop(_assigned(node), lambda: self.decision(node.test), lambda: self.statements(node.body))
 
     def _for(self, node: ast.For) -> None:
         _refuse_else(node)
@@ -143,13 +150,18 @@ class _Statements(Expressions):
                 pass
             case _:
                 raise Refused("range takes one to three integers")
+        if self.vectors and step.literal == 1 and self.vector_loop(node, name, start, stop):
+            return
         self._loop_number += 1
         counter = f"(counter {self._loop_number})"
         self.variables[counter] = start
 
         def body() -> None:
             self.variables[name] = self.variables[counter]
+            before = self.calls
             self.statements(node.body)
+            inner = any(isinstance(part, (ast.For, ast.While)) for part in ast.walk(node) if part is not node)
+            self.complete &= inner or self.calls > before
 
         def advance() -> None:
             # a count by one stays below stop, so it does not wrap

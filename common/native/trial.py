@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from functools import cache
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -13,32 +14,51 @@ from common.native.compile import load_ir
 from common.native.dispatch_ir import CELL_WORDS, CELLS
 from common.native.plan import ProgramPlan
 
+Make: TypeAlias = Callable[..., Callable[..., Any]]
 
-def is_right(builtin: Callable[..., Any]) -> bool:
-    """Run each builtin on a kernel that writes (first buffer + ``args[0]``) to the second and returns 7."""
-    address = load_ir(_TRIAL, "twingrad_trial")
+
+def is_right(symbol: str, builtin: Callable[..., Any]) -> bool:
+    """Run a builtin, mostly on a kernel that writes (first buffer + ``args[0]``) to the second and returns 7."""
     x, y = np.arange(3, dtype=np.int64), np.zeros(3, dtype=np.int64)
-    status = builtin("call", np.array([address], dtype=np.int64))(x, y, 5)
-    words = [1, address, 0, 0, id(x.dtype), abi.descr_word(x.dtype)]
-    result = builtin("elementwise", np.array(words, dtype=np.int64), x.dtype)(x)
-    if status != 7 or y.tolist() != [5, 6, 7] or result != 7 or not _arrays_are_right(builtin, address, x):
-        return False
-    words = [1, address, id(x.dtype), 1, 0, 8, abi.descr_word(x.dtype), 3, 5]
-    if builtin("fixed", np.array(words, dtype=np.int64), x.dtype)(x) is not None:  # the status is not 0
-        return False
+    return TRIALS[symbol](lambda words, *keep: builtin(symbol, np.array(words, dtype=np.int64), *keep), x, y)
+
+
+@cache
+def _kernel() -> int:
+    return load_ir(_TRIAL, "twingrad_trial")
+
+
+def _call(make: Make, x: np.ndarray, y: np.ndarray) -> bool:
+    return bool(make([_kernel()])(x, y, 5) == 7 and y.tolist() == [5, 6, 7])
+
+
+def _elementwise(make: Make, x: np.ndarray, y: np.ndarray) -> bool:
+    return bool(make([1, _kernel(), 0, 0, id(x.dtype), abi.descr_word(x.dtype)], x.dtype)(x) == 7)
+
+
+def _fixed(make: Make, x: np.ndarray, y: np.ndarray) -> bool:
+    words = [1, _kernel(), id(x.dtype), 1, 0, 8, abi.descr_word(x.dtype), 3, 5]
+    return make(words, x.dtype)(x) is None  # the status is not 0
+
+
+def _find(make: Make, x: np.ndarray, y: np.ndarray) -> bool:
     cells = np.zeros(CELLS * CELL_WORDS, np.int64)
-    find, store = (builtin("find", np.array([cells.ctypes.data, way], dtype=np.int64), cells) for way in (0, 1))
-    if find(x, None, y, 1.0) is not None or store(words, x, None, y, 1.0) or find(x, None, y, 2.5) is not words:
+    (find, store), key = (make([cells.ctypes.data, way], cells) for way in (0, 1)), ["key"]
+    if find(x, None, y, 1.0) is not None or store(key, x, None, y, 1.0) or find(x, None, y, 2.5) is not key:
         return False
     store()
+    return True
+
+
+def _run(make: Make, x: np.ndarray, y: np.ndarray) -> bool:
     plan = ProgramPlan()
     slots = [plan.add_array(np.int64, (3,)), plan.add_array(np.int64, (3,), writes=True)]
-    plan.add_call(address, slots, [9])
+    plan.add_call(_kernel(), slots, [9])
     frame, last, bufs = np.array(plan.frame), np.zeros(5, dtype=np.int64), np.zeros(2, dtype=np.int64)
     addresses = [array.ctypes.data for array in (frame, last, bufs)]
-    run = builtin("run", plan.pack(addresses), frame, last, bufs)
+    run = make(plan.pack(addresses), frame, last, bufs)
     right = run(x, y) == (1 << 32) + 7 and y.tolist() == [9, 10, 11] and run(x, x) > 0
-    return bool(right and _binding_is_right(builtin, plan, addresses, (frame, last, bufs)))
+    return bool(right and _binding_is_right(make, plan, addresses, (frame, last, bufs)))
 
 
 class _Holder:
@@ -49,14 +69,14 @@ class _Holder:
         self._grad: Any = None
 
 
-def _binding_is_right(builtin: Callable[..., Any], plan: ProgramPlan, addresses: list[int], keep: Any) -> bool:
+def _binding_is_right(make: Make, plan: ProgramPlan, addresses: list[int], keep: Any) -> bool:
     """Bind the program without its kernel, so that it ends well, and with it, so that nothing may change."""
     owner, kernel = _Holder(np.arange(3, dtype=np.int64)), plan.instructions.pop()
     before = owner.payload
 
     def step(*places: Place) -> Any:
         table = Table(Binding(places, 1, [], _Holder(None), places[1].source == MADE))
-        return builtin("run", plan.pack(addresses, table), *keep, *table.keep)()
+        return make(plan.pack(addresses, table), *keep, *table.keep)()
 
     made, given = step(Place(HELD, before), Place(MADE)), step(Place(HELD, owner), Place(LEFT, owner))
     if made.shape != (3,) or given != () or type(owner._grad) is not _Holder or owner._grad._grad is not None:
@@ -71,15 +91,26 @@ def _binding_is_right(builtin: Callable[..., Any], plan: ProgramPlan, addresses:
     return failed == (1 << 32) + 7 and id(owner._grad.payload) == memory
 
 
-def _arrays_are_right(builtin: Callable[..., Any], address: int, x: np.ndarray) -> bool:
-    word, size = abi.descr_word(x.dtype), x.itemsize
-    part = builtin("view", np.array([word, 1, 3, size, size, 1, 1024, 2, size], dtype=np.int64))(x)
-    made = builtin("steps", np.array([1, 1, id(x.dtype), 1, 3, word, 1, 3, address, 2, 0, 1, 1, 5], dtype=np.int64))(x)
-    low, high = builtin("extent", np.array([1, word, size], dtype=np.int64))(part)
-    at = x.__array_interface__["data"][0]
-    held = part.base is x and part.tolist() == [1, 2] and part.flags.writeable and part.flags.aligned
-    return bool(held and made is None and (low, high) == (at + size, at + 3 * size))
+def _view(make: Make, x: np.ndarray, y: np.ndarray) -> bool:
+    size = x.itemsize
+    part = make([abi.descr_word(x.dtype), 1, 3, size, size, 1, 1024, 2, size])(x)
+    return bool(part.base is x and part.tolist() == [1, 2] and part.flags.writeable and part.flags.aligned)
 
+
+def _steps(make: Make, x: np.ndarray, y: np.ndarray) -> bool:
+    word = abi.descr_word(x.dtype)
+    return make([1, 1, id(x.dtype), 1, 3, word, 1, 3, _kernel(), 2, 0, 1, 1, 5], x.dtype)(x) is None
+
+
+def _extent(make: Make, x: np.ndarray, y: np.ndarray) -> bool:
+    at, size = x.__array_interface__["data"][0], x.itemsize
+    return bool(make([1, abi.descr_word(x.dtype), size])(x[1:]) == (at + size, at + 3 * size))
+
+
+TRIALS: dict[str, Callable[[Make, np.ndarray, np.ndarray], bool]] = {
+    "call": _call, "elementwise": _elementwise, "fixed": _fixed, "find": _find, "run": _run, "view": _view,
+    "steps": _steps, "extent": _extent,
+}  # fmt: skip
 
 _TRIAL = """
 define i32 @twingrad_trial(ptr %status, ptr %exception, ptr %bufs, ptr %args) {

@@ -48,16 +48,28 @@ Kind: TypeAlias = np.dtype[Any] | Buffer | _Words
 
 
 class Value(NamedTuple):
-    """One value; `literal` is its number where the source says it."""
+    """One value, or one per lane; `literal` is its number where the source says it."""
 
     text: str
     kind: Kind
     literal: int | None = None
+    lanes: int = 1
+
+    @property
+    def type(self) -> str:
+        """Its LLVM type."""
+        return llvm(self.kind, self.lanes)
+
+    @property
+    def typed(self) -> str:
+        """It and its type, as an operand is written."""
+        return f"{llvm(self.kind, self.lanes)} {self.text}"
 
 
-def llvm(kind: Kind) -> str:
-    """The LLVM type of a value in a register."""
-    return LLVM[kind] if isinstance(kind, np.dtype) else "ptr"
+def llvm(kind: Kind, lanes: int = 1) -> str:
+    """The LLVM type of a value in a register, or of a vector of values."""
+    one = LLVM[kind] if isinstance(kind, np.dtype) else "ptr"
+    return one if lanes == 1 else f"<{lanes} x {one}>"
 
 
 def storage(dtype: np.dtype[Any]) -> str:

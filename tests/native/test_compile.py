@@ -119,16 +119,17 @@ def test_loops_are_vectorised_without_overlap_checks(front_end, read, written):
     lines = [f"    b{i} = buffer(bufs, {i}, float64)" for i in range(read + written)]
     body = [f"        b{read + i}[i] = plus(b{i % read}[i], b{(3 * i + 1) % read}[i])" for i in range(written)]
     text = ["def vectors(bufs, args):", *lines, "    for i in range(args[0]):", *body, "    return 0"]
-    module = front_end("\n".join(text), "vectors", "vectors")
-    engine.optimise(module)
-    assert len(re.findall(r"store <\d+ x double>", str(module))) >= written
+    module, complete = front_end("\n".join(text), "vectors", "vectors")
+    if not complete:
+        engine.optimise(module)
+    assert len(re.findall(r"store(?:\.v8f64\.p0\()? ?<\d+ x double>", str(module))) >= written
     assert "memcheck" not in str(module)
     assert not re.search(r"\b(fast|contract|reassoc|nnan|nsz|arcp|afn)\b", str(module))
 
 
 @pytest.mark.parametrize("front_end", FRONT_ENDS)
 def test_wide_asks_for_512_bits(front_end):
-    module = front_end("def wide_kernel(bufs, args):\n    wide()\n    return 0\n", "wide_kernel", "test_wide")
+    module, _ = front_end("def wide_kernel(bufs, args):\n    wide()\n    return 0\n", "wide_kernel", "test_wide")
     assert '"prefer-vector-width"="512"' in str(module)
 
 

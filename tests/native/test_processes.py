@@ -21,7 +21,7 @@ x, y, z = np.arange(5, dtype="f"), np.ones(5, "f"), np.zeros(5, "f")
 assert make_call(address)(x, y, z, 5) == 0
 assert z.tolist() == [1, 2, 3, 4, 5]
 assert make_elementwise(["f4", "f4"], "f4", address)(x, y).tolist() == z.tolist()
-assert is_native()
+assert is_native('call')
 """
 
 MANY = """

@@ -316,6 +316,6 @@ def test_what_needs_python_is_refused(name):
 def test_interpreted_functions_and_unknown_interpreters_are_refused(monkeypatch):
     with pytest.raises(ArgumentError, match="interpreted"):
         static.njit(static.function(lambda x: x * 2, interpret=True), floats(3))
-    monkeypatch.setattr(numba_calls, "is_native", lambda: False)
+    monkeypatch.setattr(numba_calls, "is_native", lambda symbol: False)
     with pytest.raises(ArgumentError, match="known layout"):
         static.njit(lambda x: x * 2, floats(3))

@@ -1,0 +1,211 @@
+"""Loops of kernel source as loops over vectors.
+
+An innermost ``for i in range(a, b)`` is written with vectors if its iterations are independent for all that the text
+says: its body only assigns new names and elements at ``something + i``, all elements of one slot at the same place.
+Each operation does in every lane what it does for one element, so no bit depends on it. What is left at the end goes by
+vectors of half as many lanes, with a mask: nothing outside is read or written.
+
+Whatever else a loop does is left to LLVM.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import NamedTuple
+
+import numpy as np
+from llvmlite import ir
+
+from common.native.expressions import Expressions
+from common.native.llvm import OneByOne, llvm_type
+from common.native.values import BOOL, INT64, Buffer, Refused, Value, constant, storage
+
+BYTES = 64
+"""Of a vector of the widest floats of a loop: a register of AVX-512; LLVM splits it where registers are shorter."""
+
+MOST = 32
+"""Lanes of a vector of small elements."""
+
+
+class _Lanes(NamedTuple):
+    """Where the lanes of a vector are: elements `now`, ... of the loop over `name`, as far as `mask` says."""
+
+    name: str
+    now: Value
+    width: int
+    mask: str
+    places: dict[int, set[str]]
+    stored: set[int]
+    assigned: set[str]
+
+
+class Vectors(Expressions):
+    """Writes loops with vectors; `_lanes` is set while their bodies are written."""
+
+    _lanes: _Lanes | None = None
+
+    def vector_loop(self, node: ast.For, name: str, start: Value, stop: Value) -> bool:
+        """Write ``for name in range(start, stop)`` with vectors; False, and nothing else, if that is not possible."""
+        names = [part for part in ast.walk(node) if isinstance(part, ast.Name)]
+        assigned = {part.id for part in names if isinstance(part.ctx, ast.Store)}
+        if not all(map(_is_simple, node.body)) or not assigned.isdisjoint(self.variables):
+            return False
+        mark = self.mark()
+        try:
+            self._vector_loop(node, name, start, stop, assigned)
+        except (OneByOne, Refused):
+            self.back(mark)
+            return False
+        finally:
+            self._lanes = None
+        return True
+
+    def _vector_loop(self, node: ast.For, name: str, start: Value, stop: Value, assigned: set[str]) -> None:
+        counter, lanes = f"(lane of {name})", self._count_lanes(node)
+        self.variables[counter] = start
+
+        def now() -> Value:
+            return self.variables[counter]
+
+        def body(width: int, masked: bool) -> None:
+            mask = self._mask(now(), stop, width) if masked else ""
+            self._lanes = _Lanes(name, now(), width, mask, {}, set(), assigned)
+            steps = Value(f"<{', '.join(f'i64 {i}' for i in range(width))}>", INT64, None, width)
+            self.variables[name] = self.write("add", INT64, now(), steps)
+            self.statements(node.body)
+            if any(len(self._lanes.places[slot]) > 1 for slot in self._lanes.stored):
+                raise OneByOne("two places of one slot")
+            self._lanes = None
+            self.variables = {key: value for key, value in self.variables.items() if key not in assigned}
+
+        def walk(width: int, end: Value, masked: bool) -> None:
+            def advance() -> None:
+                self.variables[counter] = self.write("add", INT64, now(), constant(width, INT64))
+
+            def test() -> str:
+                return self.write("icmp slt", BOOL, now(), end).text
+
+            self.loop([counter], test, lambda: body(width, masked), advance)
+
+        walk(lanes, self.write("sub", INT64, stop, constant(lanes - 1, INT64)), masked=False)
+        # a shorter vector, so that few elements do not cost as much as many
+        walk(lanes // 2, stop, masked=True)
+        del self.variables[counter]
+
+    def statements(self, nodes: list[ast.stmt]) -> None:
+        """Write statements."""
+        raise NotImplementedError
+
+    def _count_lanes(self, node: ast.For) -> int:
+        names = {p.value.id for p in ast.walk(node) if isinstance(p, ast.Subscript) and isinstance(p.value, ast.Name)}
+        kinds = [self.variables[name].kind for name in names if name in self.variables]
+        dtypes = [kind.dtype for kind in kinds if isinstance(kind, Buffer)]
+        sizes = [d.itemsize for d in dtypes if d.kind == "f"] or [d.itemsize for d in dtypes] or [8]
+        return min(BYTES // max(sizes), MOST)
+
+    def _mask(self, now: Value, stop: Value, lanes: int) -> str:
+        rest = self.write("sub", INT64, stop, now)
+        few = self.write("icmp slt", BOOL, rest, constant(lanes, INT64))
+        count = self.register(f"select {few.typed}, {rest.typed}, i64 {lanes}")
+        some = self.spread(Value(self.register(f"trunc i64 {count} to i32"), np.dtype(np.int32)), lanes)
+        steps = ", ".join(f"i32 {i}" for i in range(lanes))
+        return self.register(f"icmp slt {some.type} <{steps}>, {some.text}")
+
+    # ---------------------------------------------------------------- elements
+    def read(self, container: Value, index: ast.expr) -> Value:
+        """An element, or those of all lanes."""
+        kind = container.kind
+        if self._lanes is None or not isinstance(kind, Buffer):
+            return super().read(container, index)
+        base, moves = self._place(index)
+        self._lanes.places.setdefault(kind.slot, set()).add(ast.dump(index))
+        return self._load_lanes(container, kind, base) if moves else self.load(container, base)
+
+    def put(self, container: Value, index: ast.expr, value: Value) -> None:
+        """Write an element, or those of all lanes."""
+        kind = container.kind
+        if self._lanes is None or not isinstance(kind, Buffer):
+            super().put(container, index, value)
+            return
+        base, moves = self._place(index)
+        if not moves:
+            raise OneByOne("a place that does not move")
+        self._lanes.places.setdefault(kind.slot, set()).add(ast.dump(index))
+        self._lanes.stored.add(kind.slot)
+        if not isinstance(value.kind, np.dtype) or value.kind != kind.dtype:
+            raise Refused(f"{value.kind} is stored as {kind.dtype}")
+        self._store_lanes(container, kind, base, value)
+
+    def _place(self, node: ast.expr) -> tuple[Value, bool]:
+        """The place of the first lane, and whether the others are those behind it, or the same."""
+        lanes = self._lanes
+        assert lanes is not None
+        names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+        if not names & lanes.assigned:
+            return self.integer(node), False
+        match node:
+            case ast.Name(id=name) if name == lanes.name:
+                return lanes.now, True
+            case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as op, right=right):
+                (x, first), (y, second) = self._place(left), self._place(right)
+                if not (first and second) and not (second and isinstance(op, ast.Sub)):
+                    return self.operate(op, x, y), True
+        raise OneByOne("a place")
+
+    def _load_lanes(self, container: Value, kind: Buffer, base: Value) -> Value:
+        lanes = self._lanes
+        assert lanes is not None
+        one, address = storage(kind.dtype), self.element(container, base)
+        vector, access = f"<{lanes.width} x {one}>", self._access(kind)
+        if lanes.mask:
+            name = self._masked("load", kind, lanes.width)
+            align, _, scopes = access.removeprefix(", align ").partition(",")
+            arguments = f"ptr {address}, i32 {align}, <{lanes.width} x i1> {lanes.mask}, {vector} zeroinitializer"
+            text = self.register(f"call {vector} @{name}({arguments}),{scopes}")
+        else:
+            text = self.register(f"load {vector}, ptr {address}{access}")
+        if kind.dtype == BOOL:
+            text = self.register(f"icmp ne {vector} {text}, zeroinitializer")
+        return Value(text, kind.dtype, None, lanes.width)
+
+    def _store_lanes(self, container: Value, kind: Buffer, base: Value, value: Value) -> None:
+        lanes = self._lanes
+        assert lanes is not None
+        if value.lanes == 1:
+            value = self.spread(value, lanes.width)
+        address, text, access = self.element(container, base), value.typed, self._access(kind)
+        if kind.dtype == BOOL:
+            vector = f"<{lanes.width} x i8>"
+            text = f"{vector} {self.register(f'zext {text} to {vector}')}"
+        if lanes.mask:
+            name = self._masked("store", kind, lanes.width)
+            align, _, scopes = access.removeprefix(", align ").partition(",")
+            self.line(
+                f"call void @{name}({text}, ptr {address}, i32 {align}, <{lanes.width} x i1> {lanes.mask}),{scopes}"
+            )
+        else:
+            self.line(f"store {text}, ptr {address}{access}")
+
+    def _masked(self, what: str, kind: Buffer, lanes: int) -> str:
+        """The name of LLVM's masked load or store, declared."""
+        element = llvm_type(np.int8 if kind.dtype == BOOL else kind.dtype)
+        vector, mask = ir.VectorType(element, lanes), ir.VectorType(ir.IntType(1), lanes)
+        name = f"llvm.masked.{what}.v{lanes}{element.intrinsic_name}.p0"
+        if name not in self.module.globals:
+            pointer, align = ir.PointerType(), ir.IntType(32)
+            operands = [pointer, align, mask, vector] if what == "load" else [vector, pointer, align, mask]
+            ir.Function(self.module, ir.FunctionType(vector if what == "load" else ir.VoidType(), operands), name)
+        return name
+
+    def machine(self, *arguments: object) -> Value | None:
+        """Call machine code: once, not once per lane, so not in a loop over vectors."""
+        if self._lanes is not None:
+            raise OneByOne("a call")
+        return super().machine(*arguments)  # type: ignore[arg-type]
+
+
+def _is_simple(node: ast.stmt) -> bool:
+    """Whether a statement only assigns names and elements."""
+    if isinstance(node, ast.Assign):
+        return len(node.targets) == 1 and isinstance(node.targets[0], (ast.Name, ast.Subscript))
+    return isinstance(node, (ast.AugAssign, ast.Pass))
