@@ -158,8 +158,6 @@ class Expressions(Operands):
             if is_plain(other, known):
                 result = self.write(instruction, BOOL, result, self.truth(other))
                 continue
-            if result.lanes > 1:
-                raise OneByOne("a condition")
             asked, decided = partial(self.truth, other), partial(constant, instruction == "or", BOOL)
             chosen = self.choose(result.text, *((asked, decided) if instruction == "and" else (decided, asked)))
             assert chosen is not None
@@ -167,10 +165,8 @@ class Expressions(Operands):
         return result
 
     def _conditional(self, node: ast.IfExp) -> Value:
-        condition = self.truth(node.test)
-        if not (is_plain(node.body) and is_plain(node.orelse)):
-            if condition.lanes > 1:
-                raise OneByOne("a condition")
+        condition, known = self.truth(node.test), _reads(node.test)
+        if not (is_plain(node.body, known) and is_plain(node.orelse, known)):
             chosen = self.choose(
                 condition.text, lambda: self.expression(node.body), lambda: self.expression(node.orelse)
             )

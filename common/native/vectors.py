@@ -11,6 +11,7 @@ Whatever else a loop does is left to LLVM.
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -196,6 +197,12 @@ class Vectors(Expressions):
             operands = [pointer, align, mask, vector] if what == "load" else [vector, pointer, align, mask]
             ir.Function(self.module, ir.FunctionType(vector if what == "load" else ir.VoidType(), operands), name)
         return name
+
+    def choose(self, condition: str, then: Callable[[], Value], other: Callable[[], Value]) -> Value | None:
+        """One of two values, of which the other is not computed: not in a loop over vectors, whose lanes may differ."""
+        if self._lanes is not None:
+            raise OneByOne("a branch")
+        return super().choose(condition, then, other)
 
     def machine(self, *arguments: object) -> Value | None:
         """Call machine code: once, not once per lane, so not in a loop over vectors."""
