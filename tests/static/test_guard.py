@@ -144,6 +144,21 @@ def test_what_may_fail_or_never_end_waits_for_the_decision_before_it():
     assert f(-X).tolist() == [-1, -2, -3], "the first path would run forever"
 
 
+def test_a_check_behind_a_decision_waits_for_it_though_it_could_run_before():
+    """What writes state is put off, here also what decides; the check of the index does not overtake it."""
+    seen = Buffer(np.zeros(3, np.float32))
+
+    @static.function(control_flow="guard")
+    def f(x, i):
+        with static.no_grad():
+            seen.copy_(x * 2)
+        return x[i] if seen.sum() > 0 else x * 0
+
+    assert f(X, np.array([0, 2])).tolist() == [1, 3]
+    assert f(-X, np.array([5, 6])).tolist() == [0, 0, 0]
+    assert seen.payload.tolist() == [-2, -4, -6]
+
+
 def test_numbers_of_items_are_pythons_own():
     assert guarded(lambda x: {2: x, 3: x * 2}.get(x.sum().long().item(), x * 0))(X / 2).tolist() == [1, 2, 3]
     f = guarded(lambda x: 1.0 / x.sum().item() * x)
