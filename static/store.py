@@ -15,6 +15,7 @@ import hashlib
 import marshal
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -100,8 +101,8 @@ def _package() -> bytes:
     if entry is None:
         digest = hashlib.sha256()
         for path in files:
-            digest.update(f"{path.parent.name}/{path.name}".encode())
-            digest.update(path.read_bytes())
+            digest.update(f"{Path(path).parent.name}/{Path(path).name}".encode())
+            digest.update(Path(path).read_bytes())
         entry = disk.Entry("package", (), digest.digest())
         if key is not None:
             disk.write(key, entry)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import gc
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property, partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -35,6 +37,18 @@ if TYPE_CHECKING:
     from static.program import Program
 
 
+@contextmanager
+def collecting_later() -> Iterator[None]:
+    """Without Python's cyclic collector, which would visit again and again what a trace makes and keeps."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
 class Traced:
     """One trace, compiled.
 
@@ -55,6 +69,7 @@ class Traced:
     runs : how many calls it has served, if it has decisions.
     """
 
+    @collecting_later()
     def __init__(self, owner: Function, leaves: Sequence[Any], structure: Any, history: tuple[int, ...] | None) -> None:
         start, first = perf_counter(), tape.next_number()
         self.structure = structure
@@ -94,7 +109,6 @@ class Traced:
         trace.facts.finish()
         self.checked = mode.changes
         self.watches = bool(trace.assumed or trace.facts.uncounted)
-        verify(self.raw, "tracing")
         self.seconds = {"trace": perf_counter() - start}
         start = perf_counter()
         self.rooms = dict.fromkeys(rooms(self.raw), FIRST_ROOM)
@@ -108,6 +122,7 @@ class Traced:
         if self._executable is not None:
             self.seconds["disk"] = perf_counter() - start
         else:
+            verify(self.raw, "tracing")
             env = self.env(leaves)
             given = iter([*(leaves[i] for i in self.positions), *(source.payload for source in trace.captured)])
             arrays = [_ones(value, env) if value.key in late else next(given) for value in self.raw.inputs]

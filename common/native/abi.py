@@ -58,7 +58,14 @@ def _numpy_function(index: int) -> int:
 
 def descr_word(dtype: np.dtype[Any]) -> int:
     """Return the eight bytes that identify a native dtype: kind, character, byte order, flags, number."""
-    return int(_read(ctypes.c_int64, np.dtype(dtype), 24))
+    dtype = np.dtype(dtype)
+    known = _words.get(id(dtype))  # not by value: equal dtypes of C's long and long long have different numbers
+    if known is None:
+        known = _words[id(dtype)] = dtype, int(_read(ctypes.c_int64, dtype, 24))
+    return known[1]
+
+
+_words: dict[int, tuple[np.dtype[Any], int]] = {}
 
 
 def slot_offset(owner: type, name: str) -> int:

@@ -125,7 +125,7 @@ class ProgramPlan:
         ValueError
             A slot that does not exist.
         """
-        if not kernel or any(not 0 <= slot < len(self.frame) for slot in slots):
+        if not kernel or (slots and not 0 <= min(slots) <= max(slots) < len(self.frame)):
             raise ValueError(f"no such kernel or slot: {kernel:#x}, {list(slots)}")
         self.instructions.append(Instruction(int(kernel), tuple(slots), tuple(map(int, ints))))
 

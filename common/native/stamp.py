@@ -26,15 +26,16 @@ def hashed_files() -> list[Path]:
     return [package / "numerics.py", *(path for f in HASHED for path in sorted((package / f).glob("*.py")))]
 
 
-def package_files() -> list[Path]:
+def package_files() -> list[str]:
     """All files of the packages that make programs, in a fixed order, and the one that tells networkx's version."""
     home = Path(__file__).parent.parent.parent
-    found = [path for name in ("common", "static") for path in sorted((home / name).rglob("*.py"))]
     spec = find_spec("networkx")
-    return [*found, *([Path(spec.origin)] if spec is not None and spec.origin is not None else [])]
+    walks = (os.walk(home / name) for name in ("common", "static"))  # eight times as fast as Path.rglob
+    found = [f"{folder}{os.sep}{name}" for walk in walks for folder, _, names in walk for name in names]
+    return [*sorted(f for f in found if f.endswith(".py")), *([spec.origin] if spec and spec.origin else [])]
 
 
-def stamp(files: Sequence[Path]) -> str | None:
+def stamp(files: Sequence[Path | str]) -> str | None:
     """Return the key under which a hash of files and environment is kept; None where the processor is not known."""
     cpu = _cpu()
     if cpu is None:
@@ -44,9 +45,9 @@ def stamp(files: Sequence[Path]) -> str | None:
     return hashlib.sha256(repr((parts, marks)).encode()).hexdigest()
 
 
-def _mark(path: Path | None) -> object:
+def _mark(path: Path | str | None) -> object:
     try:
-        status = path.stat() if path is not None else None
+        status = os.stat(path) if path is not None else None  # noqa: PTH116  a Path takes three times as long
     except OSError:
         return str(path)
     return status and (str(path), status.st_size, status.st_mtime_ns)
