@@ -34,4 +34,4 @@ def test_equal_layers_are_compiled_once(benchmark: Any) -> None:
     one, fifty, hundred = best
     assert fifty["kernels"] <= LAYERS * one["kernels"]
     planning = [times["first call"] - times["kernels"] for times in (one, fifty, hundred)]
-    assert planning[2] - planning[1] <= 1.3 * (planning[1] - planning[0])
+    assert planning[2] - planning[1] <= 1.5 * (planning[1] - planning[0])
