@@ -108,6 +108,15 @@ def _block_product(x: np.ndarray, offset: int, n: int) -> Any:
     return sum_oracle(x[offset : offset + n], product=True)
 
 
+def _whole(block: Callable[[np.ndarray, int, int], Any]) -> Callable[..., None]:
+    def columns_of(x: np.ndarray, offset: int, rows: int, columns: int, out: np.ndarray, start: int) -> None:
+        table = x[offset : offset + rows * columns].reshape(rows, columns)
+        for i in range(columns):
+            out[start + i] = block(np.ascontiguousarray(table[:, i]), 0, rows)
+
+    return columns_of
+
+
 def _extreme(name: str) -> Callable[[np.ndarray, int, int], Any]:
     def row(x: np.ndarray, offset: int, n: int) -> Any:
         if n == 0:
@@ -168,6 +177,7 @@ class _Lanes:
         out[start : start + columns] = self.fold(acc, level, columns)
 
 
+_OF_FLOATS = "squares", "magnitudes", "cubes", "numbers"
 _SUMS, _PRODUCTS = _Lanes(False), _Lanes(True)
 _FUNCTIONS: dict[str, Any] = {
     "wide": lambda: None,
@@ -178,7 +188,10 @@ _FUNCTIONS: dict[str, Any] = {
     "bool_": np.bool_,
     "block_sum": _block_sum,
     "fold_lanes": lambda x, offset: _block_sum(x, offset, LANES),
-    **{f"block_{name}": _block_of(name) for name in ("squares", "magnitudes", "cubes", "numbers")},
+    **{f"block_{name}": _block_of(name) for name in _OF_FLOATS},
+    "whole_columns": _whole(_block_sum),
+    "whole_products": _whole(_block_product),
+    **{f"whole_{name}": _whole(_block_of(name)) for name in _OF_FLOATS},
     "row_max": _extreme("maximum"),
     "row_min": _extreme("minimum"),
     "max_of_rows": _extreme_of_rows("maximum"),
