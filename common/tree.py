@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count
 from typing import Any
 
 Structure = Any
@@ -50,3 +51,93 @@ def _unflatten(structure: Structure, leaves: Iterator[Any]) -> Any:
     if kind is dict:
         return dict(zip(structure[1], built, strict=True))
     return kind(*built) if hasattr(kind, "_fields") else kind(built)
+
+
+def count_leaves(structure: Structure) -> int:
+    """How many leaves a tree of this structure has."""
+    if structure is None or structure == LEAF:
+        return int(structure == LEAF)
+    return sum(map(count_leaves, structure[-1]))
+
+
+def taker(structure: Structure) -> Callable[[Any], tuple[Any, ...] | None] | None:
+    """A function, made for one structure, that returns the leaves of a tree, or None for a tree of another structure.
+
+    It takes a tenth of the time of `flatten`, which works a structure out; None if the tree is a tuple of leaves.
+
+    Examples
+    --------
+    >>> _, structure = flatten(({"a": 1, "b": (2, None)}, 3))
+    >>> take = taker(structure)
+    >>> take(({"a": 4, "b": (5, None)}, 6)), take(({"b": 4, "a": (5, None)}, 6))
+    ((4, 5, 6), None)
+    """
+    if structure is not None and structure != LEAF and set(structure[-1]) <= {LEAF}:
+        return None
+    scope: dict[str, Any] = {}
+    lines, leaves = ["def take(x):"], list[str]()
+    _taking(structure, "x", lines, leaves, scope)
+    exec("\n".join([*lines, f"    return ({''.join(f'{x}, ' for x in leaves)})"]), scope)
+    take: Callable[[Any], Any] = scope["take"]
+    return take
+
+
+def _taking(structure: Structure, name: str, lines: list[str], leaves: list[str], scope: dict[str, Any]) -> None:
+    """Add what checks and takes apart the variable `name`."""
+    if structure is None:
+        lines.append(f"    if {name} is not None: return None")
+        return
+    if structure == LEAF:
+        leaves.append(name)
+        return
+    kind, parts = structure[0], structure[-1]
+    scope[f"kind_{name}"] = kind
+    other = f"len({name}) != {len(parts)}"
+    if kind is dict:
+        scope[f"keys_{name}"] = structure[1]
+        other = f"tuple({name}) != keys_{name}"
+    lines.append(f"    if type({name}) is not kind_{name} or {other}: return None")
+    values = f"{name}.values()" if kind is dict else name
+    if parts and set(parts) == {LEAF}:
+        leaves.append(f"*{values}")
+        return
+    names = [f"{name}_{i}" for i in range(len(parts))]
+    if names:
+        lines.append(f"    {', '.join(names)}, = {values}")
+    for part, own in zip(parts, names, strict=True):
+        _taking(part, own, lines, leaves, scope)
+
+
+def nester(structure: Structure, constants: Sequence[Any]) -> Callable[[tuple[Any, ...]], Any]:
+    """A function, made for one structure, of the leaves that are None among the constants: it returns the tree.
+
+    Examples
+    --------
+    >>> _, structure = flatten({"a": 1, "b": [2, 3]})
+    >>> nester(structure, [None, "two", None])((1, 3))
+    {'a': 1, 'b': ['two', 3]}
+    """
+    scope: dict[str, Any] = {f"c{i}": x for i, x in enumerate(constants) if x is not None}
+    places = count()
+    names = [f"v[{next(places)}]" if x is None else f"c{i}" for i, x in enumerate(constants)]
+    exec(f"def nest(v): return {_nesting(structure, iter(names), scope)}", scope)
+    nest: Callable[[tuple[Any, ...]], Any] = scope["nest"]
+    return nest
+
+
+def _nesting(structure: Structure, names: Iterator[str], scope: dict[str, Any]) -> str:
+    """The expression of a tree."""
+    if structure is None:
+        return "None"
+    if structure == LEAF:
+        return next(names)
+    kind, parts = structure[0], [_nesting(part, names, scope) for part in structure[-1]]
+    place = f"k{len(scope)}"
+    scope[place] = structure[1] if kind is dict else kind
+    if len(parts) > 1 and set(structure[-1]) == {LEAF} and all(x[0] == "v" for x in parts):
+        run = f"v[{parts[0][2:-1]}:{int(parts[-1][2:-1]) + 1}]"
+        return {tuple: run, list: f"[*{run}]", dict: f"dict(zip({place}, {run}))"}.get(kind, f"{place}(*{run})")
+    if kind is dict:
+        return f"{{{', '.join(f'{place}[{i}]: {x}' for i, x in enumerate(parts))}}}"
+    listed = "".join(f"{x}, " for x in parts)
+    return {tuple: f"({listed})", list: f"[{listed}]"}.get(kind, f"{place}({listed})")

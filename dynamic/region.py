@@ -38,6 +38,7 @@ def function(
     control_flow: str | None = None,
     compile: str = "now",
     memory_budget: int | None = None,
+    donate_argnums: int | Sequence[int] = (),
 ) -> Any:
     """Run a function as it is; the same decorator compiles it in the other engine.
 
@@ -47,7 +48,8 @@ def function(
     Parameters
     ----------
     target : the function; omitted when used as a decorator with options.
-    fuse, interpret, passes, max_traces, compile, memory_budget : options of the compiling engine, without effect here.
+    fuse, interpret, passes, max_traces, compile, memory_budget, donate_argnums : options of the compiling engine,
+        without effect here.
     control_flow : "convert" rewrites `if`, `while` and `for` as the other engine does, so that bits of gradients are
         equal; other values have no effect.
 

@@ -10,11 +10,11 @@ from static.graph import Graph
 from static.passes import default_pipeline, run_passes
 
 if TYPE_CHECKING:
-    from static.jit import Function
     from static.program import Program
+    from static.shown import Shown
 
 
-def dump(function: Function, folder: str | Path) -> list[Path]:
+def dump(function: Shown, folder: str | Path) -> list[Path]:
     """Write the newest program of a function, one numbered text file per stage.
 
     Parameters
@@ -57,7 +57,7 @@ def _stage(doc: str | None, before: Graph, after: Graph) -> str:
     return f"{head}# {len(before.nodes)} nodes before, {len(after.nodes)} after\n{after}"
 
 
-def _program(program: Program, function: Function) -> list[tuple[str, str]]:
+def _program(program: Program, function: Shown) -> list[tuple[str, str]]:
     groups = []
     for number, group in enumerate(program.groups):
         groups.append(f"group {number}")

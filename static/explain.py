@@ -12,7 +12,7 @@ from static.paths import Path, paths
 if TYPE_CHECKING:
     from static.captured import Captured
     from static.graph import Value
-    from static.jit import Function
+    from static.shown import Shown
 
 SHOWN_REASONS = 6
 
@@ -38,11 +38,12 @@ class Explanation:
     retraces : why each trace after the first was made.
     paths : per path of Python's decisions on traced values a `static.paths.Path`.
     interpreted : how many calls ran in the interpreter because kernels were still being compiled.
+    donations : per array of an argument in `donate_argnums` what became of its memory.
     hooks : how many hooks ran while it was traced. What they computed is part of the program; what else they did, such
         as printing or appending to a list, is not repeated.
     """
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: Shown) -> None:
         import networkx as nx
 
         newest, plan = function.newest, function.newest_plan
@@ -73,12 +74,14 @@ class Explanation:
         self.hooks = newest.trace.hooks
         self.interpreted = 0 if newest.compilation is None else newest.compilation.interpreted
         self.paths = paths(function.traces)
+        self.donations = list(newest.donations)
 
     def __str__(self) -> str:
         lines = [f"{self.name}: {self.traces} trace(s), {self.plans} plan(s)"]
         lines += [f"  {phase}: {seconds * 1e3:.1f} ms" for phase, seconds in self.seconds.items()]
         lines += [f"  pass {p.name}: {p.before} -> {p.after} nodes" for p in self.passes]
         lines.append(f"  graph: {self.nodes} nodes, {self.edges} edges, longest path of {self.depth} nodes")
+        lines += [f"  donated: {text}" for text in self.donations]
         if self.hooks:
             lines.append(
                 f"  hooks: {self.hooks} ran while tracing; what they computed is recorded, their other effects are not"

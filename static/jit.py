@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from types import MethodType
 from typing import Any
 
@@ -28,22 +27,22 @@ from common.native.calls_ir import BAD_ARGUMENT
 from common.tensor import TensorBase
 from common.tree import flatten
 from static.acts import Mismatch
-from static.dump import dump
-from static.explain import Explanation
 from static.host import journal
+from static.into import Into
 from static.passes import Pass
 from static.paths import same_until, told
 from static.plan import Plan
 from static.regions import NeedsRoom
+from static.shown import Shown
 from static.signature import difference, form, is_plain, kind, native_array
-from static.traced import Traced
+from static.traced import Traced, state_tensor
 from static.tracer import Tracer
 
 KEPT_PLANS = 128
 """Plans per function that are kept; each owns the memory of its temporaries."""
 
 
-class Function:
+class Function(Shown):
     """A function that runs as a compiled program; made by `function`.
 
     Attributes
@@ -66,6 +65,7 @@ class Function:
         control_flow: str | None = None,
         compile: str = "now",
         memory_budget: int | None = None,
+        donate_argnums: int | Sequence[int] = (),
     ) -> None:
         functools.update_wrapper(self, target)
         self.__name__ = getattr(target, "__name__", type(target).__name__)
@@ -75,6 +75,7 @@ class Function:
         self.fuse, self.interpret, self.max_traces, self.control_flow = fuse, interpret, max_traces, control_flow
         self.compile = compile
         self.memory_budget = memory_budget
+        self.donate_argnums = (donate_argnums,) if isinstance(donate_argnums, int) else tuple(donate_argnums)
         self.passes: tuple[Pass, ...] | None = None if passes is None else tuple(passes)
         self.traces: list[Traced] = []
         self.retraces: list[str] = []
@@ -98,11 +99,11 @@ class Function:
                 return self.target(*args, **kwargs)
             if (profile := mode.profiling.get()) is not None:
                 with profile.span(self.__name__, "compiled", args):
-                    return self._general(args, kwargs)
+                    return self.general(args, kwargs)
             if checking.get():
-                return self._general(args, kwargs)
+                return self.general(args, kwargs)
             if mode.is_inference_mode_enabled():
-                return self._general(args, kwargs)
+                return self.general(args, kwargs)
         hit = None if kwargs else self._last
         while hit is not None:
             traced, plan = hit
@@ -117,28 +118,34 @@ class Function:
             except Mismatch as miss:
                 other = self._after.get((traced, miss.decision, miss.bits))
                 if other is None:
-                    return self._general(args, kwargs, (hit, miss))
+                    return self.general(args, kwargs, (hit, miss))
                 hit = self._last = other
                 continue
             break
-        return self._general(args, kwargs)
+        return self.general(args, kwargs)
 
     def _step(self, traced: Traced, plan: Any) -> Callable[..., Any]:
         """The plan as one native call, if its state is still what it was; else a function that refuses."""
         if traced.state_objection() is not None:
             return lambda *_: BAD_ARGUMENT
         if type(plan.template) is not (tensors.eager_class or Buffer):
-            traced.bind(plan)
-        step: Callable[..., Any] = plan.step
+            plan.call, plan.template = traced.bind(plan), state_tensor(np.zeros(0))
+        plan.step = None if traced.watches else plan.call
+        step: Callable[..., Any] = plan.call
         return step
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """As an attribute of a class: a method, whose object is a static argument."""
         return self if instance is None else MethodType(self, instance)
 
-    def _general(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], missed: tuple[tuple[Traced, Any], Mismatch] | None = None
+    def general(
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        missed: tuple[tuple[Traced, Any], Mismatch] | None = None,
+        into: Into | None = None,
     ) -> Any:
+        """Call the function whatever its arguments are; `into` writes its results."""
         leaves, structure = flatten((args, kwargs))
         as_tensors, copied, differentiated = False, [], {}
         recording = mode.is_grad_enabled() and tensors.eager_class is not None
@@ -172,7 +179,7 @@ class Function:
             hit = self._other_path(*missed, key, leaves, (structure, history))
         while True:
             try:
-                return self._run(hit, args, kwargs, leaves, (as_tensors, copied, list(differentiated.values())))
+                return self._run(hit, kwargs, leaves, (as_tensors, copied, list(differentiated.values())), into)
             except NeedsRoom as need:
                 hit = self._with_more_room(hit[0], need, key, leaves)
             except Mismatch as miss:
@@ -182,7 +189,9 @@ class Function:
                     raise allocation_error(self.__name__, error) from error
                 raise
 
-    def _run(self, hit: tuple[Traced, Any], args: Any, kwargs: Any, leaves: list[Any], how: tuple[Any, ...]) -> Any:
+    def _run(
+        self, hit: tuple[Traced, Any], kwargs: Any, leaves: list[Any], how: tuple[Any, ...], into: Into | None
+    ) -> Any:
         traced, plan = hit
         as_tensors, copied, wanted = how
         if mode.tracing and checking.get():
@@ -192,9 +201,14 @@ class Function:
                 f"{self.__name__} writes to an argument that is not an array in native byte order: the "
                 "write would be lost"
             )
-        if type(plan) is Plan and not traced.trace.fixed and not kwargs and all(map(is_plain, args)):
+        direct = type(plan) is Plan and not traced.trace.fixed and not kwargs and not as_tensors
+        direct = direct and all(map(is_plain, leaves))
+        arrays = [leaves[i] for i in traced.positions]
+        if into is not None:
+            return into.run(traced, plan, arrays, direct)
+        if direct:
             self._last = hit
-        return traced.run(plan, [leaves[i] for i in traced.positions], as_tensors, wanted)
+        return traced.run(plan, arrays, as_tensors, wanted)
 
     def _keep(self, key: Any, hit: tuple[Traced, Any]) -> None:
         while len(self._by_call) >= KEPT_PLANS and key not in self._by_call:
@@ -237,14 +251,34 @@ class Function:
             self._last = traced, plan
         return traced, plan
 
-    def specialise(self, args: tuple[Any, ...]) -> tuple[Traced, Any]:
-        """The trace and the plan for calls with arrays and numbers like these."""
-        leaves, structure = flatten((args, {}))
-        for i, x in enumerate(leaves):
-            if not isinstance(x, (np.generic, np.ndarray)) and type(x) not in (int, float):
-                raise ArgumentError(f"{self.__name__}: argument {i} is a {type(x).__name__}, not an array or a number")
-            leaves[i] = native_array(np.asarray(x), i) if isinstance(x, (np.generic, np.ndarray)) else x
-        return self.prepare(leaves, structure, None)
+    def into(self, out: Any) -> Into:
+        """Write the results to given arrays, instead of new ones at each call.
+
+        Parameters
+        ----------
+        out : array, or arrays nested as the results are. They are contiguous and writeable, overlap no argument and no
+            captured state, and keep their contents only until the next call; after an error these are undefined.
+
+        Returns
+        -------
+        callable
+            Takes the function's arguments and returns `out`. Make it once for many calls.
+
+        Raises
+        ------
+        ArgumentError : something in `out` is no such array.
+
+        Examples
+        --------
+        >>> import numpy as np, static
+        >>> f = static.function(lambda x: (x * 2, x.sum()))
+        >>> twice, total = np.empty(3), np.empty(())
+        >>> f.into((twice, total))(np.array([1.0, 2.0, 3.0]))[0] is twice
+        True
+        >>> twice, total
+        (array([2., 4., 6.]), array(6.))
+        """
+        return Into(self, out)
 
     def prepare(self, leaves: list[Any], structure: Any, history: tuple[int, ...] | None) -> tuple[Traced, Any]:
         """A trace that serves the call, made if there is none, and its plan."""
@@ -297,54 +331,6 @@ class Function:
             f"computed with, or allow more with function(max_traces=...); explain().retraces lists the reasons so far"
         )
 
-    @property
-    def newest(self) -> Traced:
-        """The newest trace.
-
-        Raises
-        ------
-        TraceError : the function has not been called yet.
-        """
-        if not self.traces:
-            raise TraceError(f"{self.__name__} has not been traced yet: call it once")
-        return self.traces[-1]
-
-    @property
-    def graph(self) -> Any:
-        """The newest program as a networkx.DiGraph, see `static.graph.Graph.dag`."""
-        return self.newest.graph.dag
-
-    @property
-    def picture(self) -> Any:
-        """The newest program as a `common.export.picture.Picture`: ``f.picture.save("step.svg")``, or print it."""
-        from static.picture import picture_of
-
-        newest = self.newest
-        named = [f"{getattr(x, 'name', '') or 'tensor'}.grad" for x in newest.grad_targets]
-        count = newest.returned
-        outputs = ["output"] if count == 1 else [f"output {i}" for i in range(count)]
-        return picture_of(newest.graph, self.__name__, [*outputs, *named])
-
-    @property
-    def source(self) -> str:
-        """The generated Python source of the newest program; its graph as text when it is interpreted."""
-        program = self.newest.program
-        return str(self.newest.graph) if program is None else program.source
-
-    @property
-    def newest_plan(self) -> Any:
-        """The plan that was made last for the newest trace; None when it is interpreted or not planned any more."""
-        plans = (plan for traced, plan in reversed(self._by_call.values()) if traced is self.newest)
-        return next((plan for plan in plans if type(plan) is Plan), None)
-
-    def explain(self) -> Explanation:
-        """What was traced, rewritten, fused and compiled, as data that prints well."""
-        return Explanation(self)
-
-    def dump(self, folder: str | Path) -> list[Path]:
-        """Write the newest program, one numbered text file per stage and kernel; see `static.dump.dump`."""
-        return dump(self, folder)
-
 
 def function(
     target: Callable[..., Any] | None = None,
@@ -356,6 +342,7 @@ def function(
     control_flow: str | None = None,
     compile: str = "now",
     memory_budget: int | None = None,
+    donate_argnums: int | Sequence[int] = (),
 ) -> Any:
     """Compile a function: traced once per structure of its arguments, then one native call per step.
 
@@ -375,6 +362,9 @@ def function(
     memory_budget : bytes that a call on tensors which need gradients may keep for the backward pass, besides arguments,
         parameters and results; for the sizes of the call that is traced. Where products and reductions would take more,
         those that cost least per byte are computed again. None keeps what costs more than to load it.
+    donate_argnums : numbers of positional arguments whose arrays the caller does not need any more. A result of the
+        same shape and dtype is written over each of them, unless the call raises, and is that array; tensors and
+        read-only arrays are left alone. `explain().donations` says what was used.
 
     Raises
     ------
@@ -390,7 +380,9 @@ def function(
     array([0., 0., 0.], dtype=float32)
     """
     options: dict[str, Any] = {"fuse": fuse, "interpret": interpret, "passes": passes, "max_traces": max_traces}
-    options.update(control_flow=control_flow, compile=compile, memory_budget=memory_budget)
+    options.update(
+        control_flow=control_flow, compile=compile, memory_budget=memory_budget, donate_argnums=donate_argnums
+    )
     if target is None:
         return functools.partial(function, **options)
     if not callable(target):
@@ -401,4 +393,7 @@ def function(
         raise ArgumentError(f'function(): control_flow is None, "guard" or "convert", not {control_flow!r}')
     if compile not in ("now", "background"):
         raise ArgumentError(f'function(): compile is "now" or "background", not {compile!r}')
+    numbers = (donate_argnums,) if isinstance(donate_argnums, int) else tuple(donate_argnums)
+    if not all(isinstance(n, int) and n >= 0 for n in numbers):
+        raise ArgumentError(f"function(): donate_argnums are numbers of positional arguments, not {donate_argnums!r}")
     return Function(target, **options)

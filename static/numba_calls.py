@@ -17,10 +17,11 @@ from common.errors import ArgumentError, ShapeError
 from common.native.calls import is_native
 from common.native.free import FreeProgram
 from common.native.plan import ARRAY, FLOAT, Argument
-from common.tree import LEAF, Structure
+from common.tree import LEAF, Structure, flatten
 from static.acts import Mismatch
 from static.jit import Function, function
 from static.regions import NeedsRoom
+from static.signature import native_array
 from static.traced import Traced
 
 _kept: list[Any] = []
@@ -74,7 +75,9 @@ def njit(target: Callable[..., Any], *examples: Any) -> Any:
     array([0.69314718, 0.69314718, 0.69314718])
     """
     compiled = target if isinstance(target, Function) else function(target)
-    traced, plan = compiled.specialise(examples)
+    traced, plan = _specialise(compiled, examples)
+    if traced.compilation is not None and traced.compilation.executable is not None:  # it is compiled by now
+        traced, plan = _specialise(compiled, examples)
     _check(compiled, traced)
     if not is_native("run"):
         raise ArgumentError("njit() needs this interpreter's arrays in a known layout, which it does not find here")
@@ -89,6 +92,17 @@ def njit(target: Callable[..., Any], *examples: Any) -> Any:
     import numba
 
     return numba.njit(nogil=True)(scope[_identifier(compiled.__name__)])
+
+
+def _specialise(compiled: Function, examples: tuple[Any, ...]) -> tuple[Traced, Any]:
+    """The trace and the plan for calls with arrays and numbers like the examples."""
+    leaves, structure = flatten((examples, {}))
+    for i, x in enumerate(leaves):
+        if not isinstance(x, (np.generic, np.ndarray)) and type(x) not in (int, float):
+            what = f"argument {i} is a {type(x).__name__}, not an array or a number"
+            raise ArgumentError(f"njit(): {compiled.__name__}: {what}")
+        leaves[i] = native_array(np.asarray(x), i) if isinstance(x, (np.generic, np.ndarray)) else x
+    return compiled.prepare(leaves, structure, None)
 
 
 def _check(compiled: Function, traced: Traced) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn
+from itertools import count
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from weakref import WeakSet
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from common.dim import Atom
 from common.eager_arrays import raise_status
 from common.errors import ArgumentError, ShapeError, TraceError
-from common.native.binding import GIVEN, HELD_GRAD, LEFT, LEFT_FRESH, MADE, Binding, Place
+from common.native.binding import GIVEN, HELD, HELD_GRAD, LEFT, LEFT_FRESH, MADE, Binding, Place
 from common.native.calls import make_run, make_step
 from common.native.free import FreeProgram, make_free
 from common.native.plan import Argument as Declared
@@ -40,6 +41,15 @@ def _rebuild_all() -> None:
 on_change(_rebuild_all)
 
 
+class Objects(NamedTuple):
+    """What of Python a bound program changes or makes: see `common.native.binding.Binding`."""
+
+    grads: Sequence[Any]
+    cleared: Sequence[Any]
+    template: Any
+    one: bool
+
+
 class Plan:
     """A program with all sizes known; call it with arrays in the order of the graph's inputs.
 
@@ -50,14 +60,16 @@ class Plan:
     layout : where the temporaries lie.
     shares : whether threads share its loops.
     outdated : whether there is a better one by now; see `static.background`.
-    step : the program as one call on the arguments alone, see `bind`.
-    template : what gradients are like that it leaves.
+    version : how often everything was laid out anew.
+    call : the program as one call on the arguments alone, with new results, see `bind`; None before it is made.
+    step : the same, if it may be called whenever no fact has changed.
+    template : what gradients are like that `call` leaves.
     """
 
     outdated = False
 
     def __init__(self, program: Executable, env: Mapping[Atom, int]) -> None:
-        self._whole, self.env = program, dict(env)
+        self._whole, self.env, self.version = program, dict(env), 0
         self._build()
         _plans.add(self)
 
@@ -85,6 +97,7 @@ class Plan:
             self._native.keep.append(self._host)
             self._run = self._host.locked(self._run, program.memory.lock)
         self.step: Callable[..., Any] | None = None
+        self.call: Callable[..., Any] | None = None
         self.template: Any = None
         self._stale = False
 
@@ -96,6 +109,7 @@ class Plan:
             return self._run(*arrays)
 
         self._run, self.step, self.template, self._stale = run, None, None, True
+        self.version += 1
 
     # ---------------------------------------------------------------- building
     def _declare(self, outputs: list[tuple[np.dtype[Any], tuple[int, ...]]]) -> None:
@@ -112,8 +126,13 @@ class Plan:
             self._allocate.append(self.program.memory.allocator(len(self._allocate), shape, dtype))
 
     # ---------------------------------------------------------------- running
-    def __call__(self, *arrays: Any) -> list[np.ndarray]:
+    def __call__(self, *arrays: Any, outs: Sequence[np.ndarray] = ()) -> list[np.ndarray]:
         """Run the program; state arrays are written if it succeeds.
+
+        Parameters
+        ----------
+        arrays : the inputs.
+        outs : the first outputs, where they are given.
 
         Returns
         -------
@@ -125,42 +144,41 @@ class Plan:
         ShapeError, ArgumentError : an array does not have the planned shape or dtype, or is not writeable.
         ArgumentError, IndexRangeError, DivisionByZeroError : as the ops raise them, with the user's line.
         """
-        outputs = [allocate() for allocate in self._allocate]
+        outputs = [*outs, *[allocate() for allocate in self._allocate[len(outs) :]]]
         code = self._run(*arrays, *outputs)
         if code:
             self._recover(list(arrays), outputs, explain_failure(code))
         return outputs
 
     def bind(
-        self, state: Sequence[Place], grads: Sequence[Any], cleared: Sequence[Any], template: Any, one: bool
-    ) -> None:
-        """Let `step` find state and leave gradients by itself; see `bound`."""
-        self.template, self.step = template, self.bound(state, grads, cleared, template, one)
-
-    def bound(
-        self, state: Sequence[Place], grads: Sequence[Any], cleared: Sequence[Any], template: Any, one: bool
+        self, inputs: Sequence[Place], objects: Objects, outs: Sequence[np.ndarray] | None = None
     ) -> Callable[..., Any]:
-        """The program as one call on the arguments alone, that finds state and leaves gradients by itself.
+        """The program as one call on the arguments alone, which finds state and leaves gradients by itself.
 
         Parameters
         ----------
-        state : where the inputs behind the arguments of the call come from.
-        grads : the tensors to which the last outputs belong.
-        cleared : tensors whose gradient is None afterwards.
-        template : what gradients are to be like.
-        one : whether the step returns its only result, and not a tuple of them.
+        inputs : where the last inputs come from; the others are given. Those that results are written over are results.
+        outs : the arrays to which results are written; new ones by default.
         """
         if self._stale:
             self._build()
-        arguments, returned = len(self._inputs) - len(state), len(self._allocate) - len(grads)
-        pooled = [allocate for allocate in self._allocate[:returned] if not isinstance(allocate, partial)]
-        places = [*[Place(GIVEN)] * arguments, *state]
-        places += [Place(MADE if isinstance(x, partial) else GIVEN) for x in self._allocate[:returned]]
-        read = {id(place.owner) for place in state if place.source == HELD_GRAD}
+        fresh = len(self._allocate) - len(objects.grads)
+        places, pooled = [*[Place(GIVEN)] * (len(self._inputs) - len(inputs)), *inputs], []
+        taken = {place.result for place in inputs}
+        free = (i for i in count() if i not in taken)
+        given: list[Any] = [None] * fresh if outs is None else list(outs)
+        for allocate, out in zip(self._allocate, given):
+            if out is None and not isinstance(allocate, partial):
+                pooled.append(allocate)
+                places.append(Place(GIVEN, None, next(free)))
+            else:
+                places.append(Place(MADE if out is None else HELD, out, next(free)))
+        read = {id(place.owner) for place in inputs if place.source == HELD_GRAD}
         safe = self.program.outlasts(self.layout.values)
-        for i, owner in enumerate(grads, returned):
+        for i, owner in enumerate(objects.grads, fresh):
             places.append(Place(LEFT if i in safe and id(owner) not in read else LEFT_FRESH, owner))
-        step = make_step(self._native, Binding(places, len(self._allocate), cleared, template, one))
+        outputs = len(self._allocate)
+        step = make_step(self._native, Binding(places, outputs, objects.cleared, objects.template, objects.one))
         if self._host is not None:
             step = self._host.locked(step, self.program.memory.lock)
         return (lambda *given: step(*given, *[allocate() for allocate in pooled])) if pooled else step
@@ -172,6 +190,8 @@ class Plan:
         ------
         TraceError : it prints or asserts, which is done by Python.
         """
+        if self._stale:
+            self._build()
         if self._host is not None:
             raise TraceError("a program that prints or asserts cannot run without Python's lock")
         given = len(self._native.arguments) - len(state) - len(self._allocate)
@@ -226,6 +246,10 @@ class Plan:
         code = self._run(*arrays, *outputs)
         if code:
             again = explain_failure(code)
+            if again.kind == "overlap" and again.position >= len(arrays):
+                raise ArgumentError(
+                    f"array {again.position - len(arrays)} for results overlaps an argument, state or another one"
+                )
             if again.kind != "status":
                 raise ArgumentError(f"argument {again.position} of the program is not acceptable ({again.kind})")
             self._raise(again)

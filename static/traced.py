@@ -16,16 +16,19 @@ from common import tensor as tensors
 from common.autograd import mutation, tape
 from common.dim import Dim, resolve
 from common.leaf import Buffer
-from common.native.binding import HELD, HELD_GRAD, Place
+from common.native.binding import GIVEN, HELD, HELD_GRAD, Place
+from common.native.calls_ir import BAD_ARGUMENT
 from common.nn.module import Module
 from common.tensor import TensorBase
-from common.tree import LEAF, flatten, unflatten
+from common.tree import LEAF, count_leaves, flatten, nester, taker, unflatten
 from static import store
 from static.background import Compilation, UntilCompiled
 from static.bridge import Call, CompiledOp, record_gradients
+from static.donate import donate
 from static.interpreter import Interpreted
 from static.parity import check_parity
 from static.passes import PassReport, run_passes
+from static.plan import Objects
 from static.regions import FIRST_ROOM, NeedsRoom, rooms
 from static.trace import Trace
 from static.verify import verify
@@ -60,6 +63,8 @@ class Traced:
     compilation : what makes the program in a thread, see `static.background`.
     op : of the nodes that its calls make on the caller's tape; None if they make none.
     watches : whether there are facts whose changes are not counted.
+    donated : position of a result -> of the input in whose memory it lies.
+    donations : what has become of each donated array, in words.
     plain : whether `deliver` has nothing to do.
     checked : the number of `mode.changes` for which all facts hold.
     structure : of the arguments.
@@ -99,9 +104,12 @@ class Traced:
         finally:
             trace.check_state()
             self.decisions = [] if trace.decide is None else trace.decide.finish()
-        self.returned = len(outputs)
-        self.shape_of_result = _common_case(self.out_structure, self.returned)
+        self.shape_of_result = _common_case(self.out_structure, len(outputs))
         self.raw, self.grad_targets, self.cleared = trace.finish(outputs)
+        self.donations, self.donated = donate(
+            self.raw, self._given(owner.donate_argnums), len(outputs), history is None
+        )
+        self.returned = len(outputs) - len(self.donated)
         results = len(self.raw.outputs)
         late = set() if recorded is None else {value.key for value in recorded.cotangents}
         if recorded is not None:
@@ -147,9 +155,13 @@ class Traced:
         self.state = [source.owner if source.kind == "tensor" else source for source in trace.captured]
         self.writes = [source for value, source in self.captured if value.key in written]
         arguments_of = zip(self.raw.inputs, self.positions)
-        self.written_leaves = [i for value, i in arguments_of if value.key in written]
+        given_back = set(self.donated.values())
+        self.written_leaves = [
+            i for p, (value, i) in enumerate(arguments_of) if value.key in written and p not in given_back
+        ]
         forward = [] if self.op is None else self.op.halves.forward.inputs
         self._written_inputs = [i for i, value in enumerate(forward) if value.key in written]
+        self._nest = None if self.shape_of_result else nester(self.out_structure, self.results)
         self.plain = bool(self.shape_of_result and not self.writes and not self.decisions)
         if self.writes:
             mutation.programs.add(self)
@@ -191,6 +203,14 @@ class Traced:
     def written_arrays(self) -> list[np.ndarray]:
         """The memory of the state that the program writes; for `common.autograd.mutation`."""
         return [source.payload for source in self.writes]
+
+    def _given(self, argnums: Sequence[int]) -> list[int]:
+        """The inputs that are arrays of the arguments with the given numbers."""
+        parts, at, found = self.structure[1][0][1], 0, []
+        for n, part in enumerate(parts):
+            leaves = range(at, at := at + count_leaves(part))
+            found += [p for p, i in self.arrays if i in leaves and n in argnums]
+        return found
 
     def env(self, leaves: Sequence[Any]) -> dict[Any, int]:
         """Values of the dimension atoms for the arrays of a call."""
@@ -247,30 +267,42 @@ class Traced:
 
     def run(self, plan: Any, arrays: Sequence[Any], as_tensors: bool, arguments: Sequence[TensorBase]) -> Any:
         """Run a plan on the arguments' arrays; `arguments` are the tensors among them to differentiate."""
+        arrays = list(arrays)
+        for p in self.donated.values():
+            if as_tensors or not arrays[p].flags.writeable:
+                arrays[p] = arrays[p].copy()
         inputs = [*arrays, *[x.payload for x in self.state]]
         if self.op is None:
-            return self.finish(plan(*inputs), as_tensors)
+            return self.finish(plan(*inputs), arrays, as_tensors)
         before = inputs.copy()
         for i in self._written_inputs:
             before[i] = np.array(inputs[i])
         outputs = plan(*inputs)
         tensors = [state_tensor(x) for x in outputs[: self.returned]]
-        result = self.finish(outputs, True, tensors)
+        result = self.finish(outputs, (), True, tensors)
         self.op.connect(tensors, arguments, Call(tuple(before), plan.env), outputs)
         return result
 
-    def bind(self, plan: Any) -> None:
-        """Let a plan's `step` find the captured state and leave gradients by itself."""
+    def bind(self, plan: Any, outs: Sequence[np.ndarray] | None = None) -> Callable[..., Any]:
+        """A plan as one native call on the arguments alone; results are written to `outs`, if those are given."""
+        results = {p: k for k, p in self.donated.items()}
+        inputs = [Place(GIVEN, None, results.get(p, -1)) for p in range(len(self.positions))]
         sources = {"tensor": HELD, "grad": HELD_GRAD, "array": HELD}
-        state = [Place(sources[source.kind], source.owner) for _, source in self.captured]
+        inputs += [Place(sources[source.kind], source.owner) for _, source in self.captured]
         one = self.shape_of_result == "one"
-        plan.bind(state, self.grad_targets, self.cleared, state_tensor(np.zeros(0)), one)
+        objects = Objects(self.grad_targets, self.cleared, state_tensor(np.zeros(0)), one)
+        step: Callable[..., Any] = plan.bind(inputs, objects, outs)
+        take = taker(self.structure[1][0])
+        return step if take is None else partial(_taking, take, step)
 
-    def finish(self, outputs: list[np.ndarray], as_tensors: bool, tensors: Sequence[Any] | None = None) -> Any:
+    def finish(
+        self, outputs: list[np.ndarray], arrays: Sequence[Any], as_tensors: bool, tensors: Sequence[Any] | None = None
+    ) -> Any:
         """Carry out what concerns Python objects after the program has run, and give its result its structure.
 
         Parameters
         ----------
+        arrays : the arguments.
         tensors : of the returned arrays, where they are made already.
         """
         for x in self.cleared:
@@ -278,8 +310,10 @@ class Traced:
         returned = self.returned
         for x, array in zip(self.grad_targets, outputs[returned:]):
             x._grad = state_tensor(array)
-        values = tensors or (map(state_tensor, outputs[:returned]) if as_tensors else outputs[:returned])
-        values = tuple(values)
+        results = outputs[:returned]
+        for k, p in sorted(self.donated.items()):
+            results.insert(k, arrays[p])
+        values = tuple(tensors or (map(state_tensor, results) if as_tensors else results))
         return self.deliver(values[0] if self.shape_of_result == "one" else values)
 
     def deliver(self, values: Any) -> Any:
@@ -288,10 +322,7 @@ class Traced:
             self.runs += 1
         if self.writes:
             self.written_at = tape.last_write = tape.next_number()
-        if self.shape_of_result:
-            return values
-        place = iter(values)
-        return unflatten(self.out_structure, [next(place) if x is None else x for x in self.results])
+        return values if self._nest is None else self._nest(values)
 
 
 def _common_case(structure: Any, count: int) -> str:
@@ -299,6 +330,12 @@ def _common_case(structure: Any, count: int) -> str:
     if structure == LEAF and count == 1:
         return "one"
     return "tuple" if structure == (tuple, (LEAF,) * count) else ""
+
+
+def _taking(take: Callable[..., Any], step: Callable[..., Any], *args: Any) -> Any:
+    """Run a step on the leaves of nested arguments, if they are nested as before."""
+    leaves = take(args)
+    return BAD_ARGUMENT if leaves is None else step(*leaves)
 
 
 def is_data(x: Any) -> bool:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 GIVEN, HELD, HELD_GRAD, MADE, LEFT, LEFT_FRESH = range(6)
 """Sources of arguments:
 
-- GIVEN by the caller; an output that is given is a result all the same;
+- GIVEN by the caller;
 - HELD: the payload of a tensor, or an array that stays the same object;
 - HELD_GRAD: the payload of a tensor's gradient;
 - MADE: an output, allocated by the call and returned;
@@ -29,10 +29,18 @@ GIVEN, HELD, HELD_GRAD, MADE, LEFT, LEFT_FRESH = range(6)
 
 
 class Place(NamedTuple):
-    """Where an argument comes from, or goes to: one of the sources, and the tensor or array."""
+    """Where an argument comes from, or goes to.
+
+    Attributes
+    ----------
+    source : one of the sources.
+    owner : the tensor or array.
+    result : the position of the argument's array among the results; -1 if it is none of them.
+    """
 
     source: int
     owner: Any = None
+    result: int = -1
 
 
 class Binding(NamedTuple):
@@ -56,7 +64,7 @@ class Binding(NamedTuple):
     @property
     def results(self) -> int:
         """How many arrays the call returns."""
-        return sum(place.source in (GIVEN, MADE) for place in self.places[len(self.places) - self.outputs :])
+        return sum(place.result >= 0 for place in self.places)
 
     @property
     def left(self) -> list[Any]:
@@ -74,14 +82,12 @@ class Table:
 
     def records(self, arguments: Sequence[Argument]) -> list[tuple[int, int, int, int]]:
         """Source, address of a slot, target and address of the dtype for each argument."""
-        rows, results, left = [], 0, 0
-        for i, (place, argument) in enumerate(zip(self.binding.places, arguments, strict=True)):
-            cell, target = 0, -1
+        rows, left = [], 0
+        for place, argument in zip(self.binding.places, arguments, strict=True):
+            cell, target = 0, place.result
             if place.source in (LEFT, LEFT_FRESH):
                 target, left = left, left + 1
                 cell = id(place.owner) + self._grad
-            elif i >= self.first:
-                target, results = results, results + 1
             elif place.source == HELD_GRAD:
                 cell = id(place.owner) + self._grad
             elif place.source == HELD:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from common.native import plan as plan_ops
-from common.native.binding import GIVEN, HELD, HELD_GRAD, LEFT, LEFT_FRESH, MADE, Binding
+from common.native.binding import GIVEN, HELD, HELD_GRAD, LEFT, LEFT_FRESH, Binding
 from common.native.calls_ir import BAD_ARGUMENT, MAX_BUFFERS, OVERLAP, RAISED
 from common.native.plan import ARRAY, FLOAT, Argument, ProgramPlan
 
@@ -256,7 +256,8 @@ def make_step(plan: ProgramPlan, binding: Binding) -> Callable[..., Any]:
                 place.owner._grad = _like(binding.template, value)
         for owner in binding.cleared:
             owner._grad = None
-        results = tuple(value for place, value in outputs if place.source in (GIVEN, MADE))
+        found = {place.result: value for place, value in zip(binding.places, values, strict=True)}
+        results = tuple(found[i] for i in range(binding.results))
         return results[0] if binding.one else results
 
     return step

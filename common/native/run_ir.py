@@ -105,12 +105,7 @@ given:
   %given_word = call i64 @word(ptr %args, i64 %ng)
   %given_arg = inttoptr i64 %given_word to ptr
   %ng_given = add i64 %ng, 1
-  %is_result = icmp sge i64 %target, 0
-  br i1 %is_result, label %given_result, label %item
-given_result:
-  call void @twingrad_Py_IncRef(ptr %given_arg)
-  call void @set_item(ptr %result, i64 %target, ptr %given_arg)
-  br label %item
+  br label %found
 held:
   %held_arg = load ptr, ptr %cell_p
   br label %present
@@ -130,7 +125,7 @@ held_payload:
 present:
   %state_arg = phi ptr [%held_arg, %held], [%payload_arg, %held_payload]
   %no_arg = icmp eq ptr %state_arg, null
-  br i1 %no_arg, label %bad, label %item
+  br i1 %no_arg, label %bad, label %found
 made:
   %made_arg = call ptr @item(ptr %result, i64 %target)
   br label %own
@@ -151,9 +146,16 @@ own:
   call void @set_word(ptr %frame, i64 %slot, i64 %own_data)
   br label %checked
 
+found:
+  %arg = phi ptr [%given_arg, %given], [%state_arg, %present]
+  %ng_item = phi i64 [%ng_given, %given], [%ng, %present]
+  %is_result = icmp sge i64 %target, 0
+  br i1 %is_result, label %keep, label %item
+keep:
+  call void @twingrad_Py_IncRef(ptr %arg)
+  call void @set_item(ptr %result, i64 %target, ptr %arg)
+  br label %item
 item:
-  %arg = phi ptr [%given_arg, %given], [%given_arg, %given_result], [%state_arg, %present]
-  %ng_item = phi i64 [%ng_given, %given], [%ng_given, %given_result], [%ng, %present]
   %kind = call i64 @word(ptr %record, i64 0)
   %subject = call i64 @word(ptr %record, i64 1)
   %flags64 = call i64 @word(ptr %record, i64 3)

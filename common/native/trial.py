@@ -78,7 +78,7 @@ def _binding_is_right(make: Make, plan: ProgramPlan, addresses: list[int], keep:
         table = Table(Binding(places, 1, [], _Holder(None), places[1].source == MADE))
         return make(plan.pack(addresses, table), *keep, *table.keep)()
 
-    made, given = step(Place(HELD, before), Place(MADE)), step(Place(HELD, owner), Place(LEFT, owner))
+    made, given = step(Place(HELD, before), Place(MADE, None, 0)), step(Place(HELD, owner), Place(LEFT, owner))
     if made.shape != (3,) or given != () or type(owner._grad) is not _Holder or owner._grad._grad is not None:
         return False
     gradient = owner._grad

@@ -14,6 +14,7 @@ from common.leaf import Buffer
 from common.native.binding import HELD, Place
 from common.random import default_generator
 from common.tree import LEAF, flatten, unflatten
+from static.plan import Objects, Plan
 from static.session.compiled import Compiled
 from static.session.cut import Cut, describe
 from static.session.feeds import feed
@@ -75,9 +76,8 @@ class Call:
         if self._shared:
             mutation.programs.add(self)
         state = [Place(HELD, x) for x in session.owners(compiled.cut)]
-        self._step = (
-            plan.bound(state, (), (), Buffer.over(np.zeros(0)), self.is_one) if hasattr(plan, "bound") else None
-        )
+        objects = Objects((), (), Buffer.over(np.zeros(0)), self.is_one)
+        self._step = plan.bind(state, objects) if isinstance(plan, Plan) else None
 
     def written_arrays(self) -> list[np.ndarray]:
         """The memory outside of the session that it writes."""

@@ -61,7 +61,7 @@ def add(make_step, *places, cleared=(), one=False, status=None, after=True):
 
 def test_state_is_read_anew_at_each_call(make_step):
     owner, array = Holder(vector()), vector(5)
-    step = add(make_step, Place(HELD, owner), Place(HELD, array), Place(MADE), one=True)
+    step = add(make_step, Place(HELD, owner), Place(HELD, array), Place(MADE, None, 0), one=True)
     for _ in range(3):
         assert np.array_equal(step(), owner.payload + array)
         owner.payload = owner.payload + 1
@@ -83,7 +83,7 @@ def test_state_of_another_form_is_refused(make_step, payload):
 
 def test_state_that_is_missing_is_refused():
     owner = Holder(vector())
-    step = add(calls.make_step, Place(HELD, owner), Place(HELD_GRAD, owner), Place(MADE))
+    step = add(calls.make_step, Place(HELD, owner), Place(HELD_GRAD, owner), Place(MADE, None, 0))
     del owner.payload
     assert explain_failure(step()) == RunFailure("argument", 0)
     owner.payload = vector()
@@ -95,19 +95,30 @@ def test_state_that_is_missing_is_refused():
 
 
 def test_the_number_of_given_arguments_is_checked(make_step):
-    step = add(make_step, Place(GIVEN), Place(HELD, Holder(vector())), Place(MADE))
+    step = add(make_step, Place(GIVEN), Place(HELD, Holder(vector())), Place(MADE, None, 0))
     assert explain_failure(step()) == RunFailure("argument", 0)
     assert explain_failure(step(vector(), vector())) == RunFailure("argument", 1)
 
 
 def test_results_are_new_and_in_order(make_step):
     given = np.zeros(N, F32)
-    step = add(make_step, Place(GIVEN), Place(GIVEN), Place(MADE), Place(GIVEN), Place(MADE))
+    step = add(make_step, Place(GIVEN), Place(GIVEN), Place(MADE, None, 0), Place(GIVEN, None, 1), Place(MADE, None, 2))
     first, second, third = step(vector(), vector(1), given)
     assert second is given
     assert all(np.array_equal(x, vector() + vector(1)) for x in (first, second, third))
     assert not np.may_share_memory(first, third)
     assert explain_failure(step(vector(), given, given)) == RunFailure("overlap", 3)
+
+
+def test_arguments_and_state_may_be_results(make_step):
+    array, out = vector(1), np.zeros(N, F32)
+    step = add(make_step, Place(GIVEN, None, 2), Place(HELD, array, 0), Place(HELD, out, 1))
+    x = vector()
+    assert [a is b for a, b in zip(step(x), (array, out, x), strict=True)] == [True] * 3
+    assert np.array_equal(out, x + array)
+    assert explain_failure(step(out)) == RunFailure("overlap", 2)
+    out.flags.writeable = False
+    assert explain_failure(step(x)) == RunFailure("argument", 2)
 
 
 def test_gradients_are_left_and_cleared(make_step):
@@ -216,7 +227,7 @@ def test_fresh_memory_where_it_is_asked_for():
 def test_a_call_that_fails_leaves_nothing(make_step, after):
     owner, other = Holder(None), Holder(None)
     owner._grad, other._grad = Holder(vector()), Holder(vector())
-    places = Place(GIVEN), Place(GIVEN), Place(LEFT_FRESH, owner), Place(MADE)
+    places = Place(GIVEN), Place(GIVEN), Place(LEFT_FRESH, owner), Place(MADE, None, 0)
     step = add(make_step, *places, cleared=[other], status=3, after=after)
     gradients = owner._grad, other._grad
     position = 2 if after else 0
@@ -227,7 +238,7 @@ def test_a_call_that_fails_leaves_nothing(make_step, after):
 
 def test_no_reference_is_lost_or_kept():
     owner, other, array = Holder(vector()), Holder(None), vector()
-    places = Place(HELD, owner), Place(GIVEN), Place(MADE), Place(LEFT, owner), Place(LEFT_FRESH, other)
+    places = Place(HELD, owner), Place(GIVEN), Place(MADE, None, 0), Place(LEFT, owner), Place(LEFT_FRESH, other)
     good = add(calls.make_step, *places, cleared=[Holder(None)])
     bad = add(calls.make_step, *places, cleared=[Holder(None)], status=1)
     watched = [owner, other, array, owner.payload, TEMPLATE, Holder, F32, None, np.ndarray]
@@ -245,7 +256,8 @@ def test_no_reference_is_lost_or_kept():
     plan.add_array(F32, (N,))
     plan.add_int()
     plan.add_array(F32, (N,), writes=True)
-    number = calls.make_step(plan, Binding([Place(GIVEN), Place(GIVEN), Place(MADE)], 1, [other], TEMPLATE, False))
+    places = [Place(GIVEN), Place(GIVEN), Place(MADE, None, 0)]
+    number = calls.make_step(plan, Binding(places, 1, [other], TEMPLATE, False))
     calls_of_all_kinds()
     gc.collect()
     before = [sys.getrefcount(x) for x in watched]
@@ -260,7 +272,7 @@ def test_no_reference_is_lost_or_kept():
 def test_a_call_inside_a_call_is_exact():
     """The collector runs Python code while objects are made, and that code may call the same program."""
     owner = Holder(None)
-    step = add(calls.make_step, Place(GIVEN), Place(GIVEN), Place(MADE), Place(LEFT_FRESH, owner))
+    step = add(calls.make_step, Place(GIVEN), Place(GIVEN), Place(MADE, None, 0), Place(LEFT_FRESH, owner))
     inner = []
 
     class Cycle:
@@ -285,7 +297,7 @@ def test_a_call_inside_a_call_is_exact():
 
 def test_calls_from_many_threads_are_exact():
     owner = Holder(None)
-    step = add(calls.make_step, Place(GIVEN), Place(GIVEN), Place(MADE), Place(LEFT, owner), one=True)
+    step = add(calls.make_step, Place(GIVEN), Place(GIVEN), Place(MADE, None, 0), Place(LEFT, owner), one=True)
     wrong = []
 
     def run(start):

@@ -1,0 +1,73 @@
+"""What a compiled function shows of itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from common.errors import TraceError
+from static.dump import dump
+from static.explain import Explanation
+from static.plan import Plan
+
+if TYPE_CHECKING:
+    from static.traced import Traced
+
+
+class Shown:
+    """The part of a `static.jit.Function` that looks at its traces."""
+
+    __name__: str
+    traces: list[Traced]
+    retraces: list[str]
+    plans_made: int
+    passes: Any
+    _by_call: dict[Any, tuple[Traced, Any]]
+
+    @property
+    def newest(self) -> Traced:
+        """The newest trace.
+
+        Raises
+        ------
+        TraceError : the function has not been called yet.
+        """
+        if not self.traces:
+            raise TraceError(f"{self.__name__} has not been traced yet: call it once")
+        return self.traces[-1]
+
+    @property
+    def graph(self) -> Any:
+        """The newest program as a networkx.DiGraph, see `static.graph.Graph.dag`."""
+        return self.newest.graph.dag
+
+    @property
+    def picture(self) -> Any:
+        """The newest program as a `common.export.picture.Picture`: ``f.picture.save("step.svg")``, or print it."""
+        from static.picture import picture_of
+
+        newest = self.newest
+        named = [f"{getattr(x, 'name', '') or 'tensor'}.grad" for x in newest.grad_targets]
+        count = newest.returned
+        outputs = ["output"] if count == 1 else [f"output {i}" for i in range(count)]
+        return picture_of(newest.graph, self.__name__, [*outputs, *named])
+
+    @property
+    def source(self) -> str:
+        """The generated Python source of the newest program; its graph as text when it is interpreted."""
+        program = self.newest.program
+        return str(self.newest.graph) if program is None else program.source
+
+    @property
+    def newest_plan(self) -> Any:
+        """The plan that was made last for the newest trace; None when it is interpreted or not planned any more."""
+        plans = (plan for traced, plan in reversed(self._by_call.values()) if traced is self.newest)
+        return next((plan for plan in plans if type(plan) is Plan), None)
+
+    def explain(self) -> Explanation:
+        """What was traced, rewritten, fused and compiled, as data that prints well."""
+        return Explanation(self)
+
+    def dump(self, folder: str | Path) -> list[Path]:
+        """Write the newest program, one numbered text file per stage and kernel; see `static.dump.dump`."""
+        return dump(self, folder)
