@@ -10,7 +10,7 @@ from common import mode
 from common.autograd.exposed import borrow
 from common.dim import Dim
 from common.dtypes import DEFAULT_FLOAT, SUPPORTED, int64
-from common.errors import ArgumentError, DTypeError
+from common.errors import ArgumentError, DTypeError, TwingradError
 from common.operators import as_operand
 from common.tensor import NUMBERS, TensorBase, wrap
 
@@ -195,6 +195,8 @@ def from_dlpack(ext_tensor: Any) -> Any:
     ------
     ArgumentError : it has no ``__dlpack__``, is on another device, or its library refuses.
     DTypeError : a dtype without ops.
+    GradientError : a tensor that requires grad.
+    TraceError : a traced tensor, which has no memory yet.
     """
     if isinstance(ext_tensor, np.ndarray):
         return from_numpy(ext_tensor)
@@ -202,6 +204,8 @@ def from_dlpack(ext_tensor: Any) -> Any:
         raise ArgumentError(f"expected an object with __dlpack__, got {type(ext_tensor).__name__}")
     try:
         array = np.from_dlpack(ext_tensor)
+    except TwingradError:
+        raise  # of a tensor of ours, which says what it needs
     except (BufferError, RuntimeError, TypeError) as error:
         raise ArgumentError(f"from_dlpack(): a {type(ext_tensor).__name__} cannot be shared: {error}") from error
     return _shared(array, "from_dlpack()")

@@ -46,14 +46,16 @@ NOT_METHODS = frozenset(
 
 def install_methods(cls: type[TensorBase]) -> None:
     """Give `cls` operators, functions as methods, conversions and in-place forms."""
-    from common import distributions, functional, method_names, place, put_methods
+    from common import distributions, functional, layout, method_names, place, put_methods
 
     install(cls, REGISTRY)
     for name in functional.__all__:
         if name in NOT_METHODS:
             continue
         setattr(cls, name, method_names.Named(name, getattr(functional, name), cls))
-    for name, method in (_METHODS | place.METHODS | put_methods.METHODS | distributions.METHODS).items():
+    for name, method in (
+        _METHODS | layout.METHODS | place.METHODS | put_methods.METHODS | distributions.METHODS
+    ).items():
         setattr(cls, name, method)
     for dunder, name in _IN_PLACE.items():
         in_place = _in_place(getattr(functional, name), name, f"__{dunder}__")

@@ -12,6 +12,7 @@ from common.ops import put
 from common.ops.index import scatter_add
 from common.ops.masks import masked_scatter
 from common.ops.put import Put
+from common.ops.scatter_reduce import scatter_reduce
 from common.setitem import fill_masked, setitem
 from common.tensor import TensorBase
 
@@ -63,6 +64,14 @@ def scatter_add_(self: TensorBase, dim: int, index: Any, src: Any) -> TensorBase
     return assign(self, scatter_add(self, dim, _given(index), _given(src)), "scatter_add")
 
 
+def scatter_reduce_(
+    self: TensorBase, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True
+) -> TensorBase:
+    """In place: see `scatter_reduce`."""
+    value = scatter_reduce(self, dim, _given(index), _given(src), reduce, include_self=include_self)
+    return assign(self, value, "scatter_reduce")
+
+
 def masked_fill_(self: TensorBase, mask: Any, value: Any) -> TensorBase:
     """In place: see `masked_fill`."""
     return fill_masked(self, _given(mask), value)
@@ -76,5 +85,5 @@ def masked_scatter_(self: TensorBase, mask: Any, source: Any) -> TensorBase:
 METHODS = {
     "__setitem__": setitem, "index_add_": index_add_, "index_copy_": index_copy_, "index_fill_": index_fill_,
     "index_put_": index_put_, "masked_fill_": masked_fill_, "masked_scatter_": masked_scatter_, "scatter_": scatter_,
-    "scatter_add_": scatter_add_,
+    "scatter_add_": scatter_add_, "scatter_reduce_": scatter_reduce_,
 }  # fmt: skip

@@ -298,11 +298,40 @@ def randint(
         low, high = 0, low  # randint(high, size=...)
     if size is None:
         raise ArgumentError(f"randint(): argument 'size' must be tuple of ints, not {type(high).__name__}")
-    first, last = (int(integer(x, "randint", name)) for x, name in ((low, "low"), (high, "high")))
-    if not first < last <= first + 2**53:
-        raise ArgumentError(f"random_ expects 'from' to be less than 'to', by at most 2^53, but got {first} and {last}")
+    first, last = _bounds(low, high, "randint")
     shape = known_sizes((size,) if not isinstance(size, (tuple, list)) else tuple(size))
     return integers(first, last, shape, dtype_or(dtype, int64), generator)
+
+
+def randint_like(
+    x: Any, first: Any = 0, last: Any = None, dtype: Any = None, generator: Generator | None = None
+) -> Any:
+    """Draw integers from [low, high), see `randint`, in the shape of a tensor.
+
+    Parameters
+    ----------
+    x : (...), whose shape is taken.
+    first, last : low and high; ``randint_like(input, high)`` begins at 0.
+    dtype : by default that of `x`.
+    generator : where from; the default generator if None.
+
+    Raises
+    ------
+    ArgumentError : no integers between the bounds, or more than 2^53.
+    """
+    from common.ops.create import dtype_or
+
+    if last is None:
+        first, last = 0, first  # randint_like(input, high)
+    first, last = _bounds(first, last, "randint_like")
+    return integers(first, last, tuple(x.shape), dtype_or(dtype, x.dtype), generator)
+
+
+def _bounds(low: Any, high: Any, function: str) -> tuple[int, int]:
+    first, last = (int(integer(x, function, name)) for x, name in ((low, "low"), (high, "high")))
+    if not first < last <= first + 2**53:
+        raise ArgumentError(f"random_ expects 'from' to be less than 'to', by at most 2^53, but got {first} and {last}")
+    return first, last
 
 
 def integers(first: int, last: int, shape: tuple[Any, ...], dtype: np.dtype, generator: Generator | None) -> Any:

@@ -83,12 +83,14 @@ RENAMED_IN = {
     "scaled_dot_product_attention": {"src": "value"}, "isin": {"x": "elements", "b": "test_elements"},
     "trapezoid": {"src": "y", "x": "x"}, "cumulative_trapezoid": {"src": "y", "x": "x"},
     "float_power": {"b": "exponent"}, "clamp_min": {"low": "min"}, "clamp_max": {"high": "max"},
+    "randint_like": {"first": "low", "last": "high"},
 }  # fmt: skip
 
 FUNCTIONS: dict[str, Any] = {
     **{name: getattr(functional, name) for name in functional.__all__ if name != "getitem"},
     "dropout": random.dropout,
     "rand_like": random.rand_like,
+    "randint_like": random.randint_like,
     "randn_like": random.randn_like,
     "bernoulli": distributions.bernoulli,
     "multinomial": distributions.multinomial,
@@ -104,7 +106,8 @@ CREATION: dict[str, Any] = {
 #: Functions that take ``requires_grad=``, as `tensor` does.
 LEAVES = frozenset(
     ["arange", "empty", "empty_like", "eye", "full", "full_like", "linspace", "logspace", "normal", "ones",
-     "ones_like", "rand", "rand_like", "randint", "randn", "randn_like", "randperm", "zeros", "zeros_like"]
+     "ones_like", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like",
+     "randperm", "zeros", "zeros_like"]
 )  # fmt: skip
 NN_FUNCTIONS = (
     "batch_norm", "bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu",

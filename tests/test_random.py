@@ -36,6 +36,7 @@ DRAWS = {
     "multinomial with replacement": lambda tw, x: tw.multinomial(input=x * x, num_samples=9, replacement=True),
     "bernoulli": lambda tw, x: tw.bernoulli(1 / (x * x + 1)),
     "randint": lambda tw, x: tw.randint(-3, 9, (x.shape[0], 3)),
+    "randint_like": lambda tw, x: tw.randint_like(x, -3, 9, dtype=tw.int64),
     "randperm": lambda tw, x: tw.randperm(x.shape[0]),
     "uniform_": filled("uniform_", -2, 3),
     "normal_": filled("normal_", 1.0, std=2.0),
@@ -146,6 +147,9 @@ def test_bounds_and_sizes_of_integers_are_taken_as_in_pytorch():
         == drawn(low=0, high=10, size=[4])
         == expected
     )
+    like = dynamic.zeros(4)
+    assert dynamic.randint_like(like, 10, generator=dynamic.Generator(1)).tolist() == expected
+    assert dynamic.randint_like(like, low=0, high=10, generator=dynamic.Generator(1)).dtype == like.dtype
     assert drawn(3, 13, size=(4,)) == [n + 3 for n in expected]
 
 
@@ -275,6 +279,7 @@ REFUSED = {
     "but got 0 and 9223372036854775808": (ArgumentError, lambda: dynamic.zeros(1, dtype=dynamic.int64).random_()),
     "probabilities to be in [0, 1], but got p=2": (ArgumentError, lambda: dynamic.bernoulli(X)),
     "tensor of probabilities, got int64": (DTypeError, lambda: dynamic.bernoulli(dynamic.tensor([1]))),
+    "but got 3 and 3": (ArgumentError, lambda: dynamic.randint_like(X, 3, 3)),
     "'size' must be tuple of ints, not int": (ArgumentError, lambda: dynamic.randint(high=3)),
     "p=1.5": (ArgumentError, lambda: X.clone().bernoulli_(1.5)),
     "leaf Variable that requires grad": (GradientError, lambda: leaf().normal_()),

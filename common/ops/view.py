@@ -24,7 +24,8 @@ from common.spec import numel
 Placed = tuple[Any, tuple[Any, ...], tuple[Any, ...]]
 
 
-def _is_contiguous(shape: tuple[Any, ...], strides: tuple[Any, ...]) -> bool:
+def lies_in_order(shape: tuple[Any, ...], strides: tuple[Any, ...]) -> bool:
+    """Whether strides, in elements, are those of a C-contiguous array."""
     dense = contiguous_strides(shape)
     return all(
         same(have, want) or (isinstance(n, int) and n == 1) for n, have, want in zip(shape, strides, dense, strict=True)
@@ -32,7 +33,7 @@ def _is_contiguous(shape: tuple[Any, ...], strides: tuple[Any, ...]) -> bool:
 
 
 def _reshape(offset: Any, shape: Any, strides: Any, new_shape: tuple[Any, ...]) -> Placed | None:
-    if _is_contiguous(shape, strides):
+    if lies_in_order(shape, strides):
         return offset, new_shape, contiguous_strides(new_shape)
     ones = [(n, s) for n, s in zip(shape, strides, strict=True) if not (isinstance(n, int) and n == 1)]
     kept = [n for n in new_shape if not (isinstance(n, int) and n == 1)]

@@ -80,6 +80,7 @@ DRAWN = frozenset(
         "rand",
         "rand_like",
         "randint",
+        "randint_like",
         "randn",
         "randn_like",
         "randperm",

@@ -187,6 +187,9 @@ def test_in_place_forms():
     assert fresh().index_put_((rows,), tw.ones(2), accumulate=True).tolist() == [[1, 1], [0, 0], [1, 1]]
     assert fresh().scatter_(0, tw.tensor([[0, 2]]), 7.0).tolist() == [[7, 0], [0, 0], [0, 7]]
     assert fresh().scatter_add_(0, tw.tensor([[0, 2]]), tw.ones(1, 2)).tolist() == [[1, 0], [0, 0], [0, 1]]
+    index = tw.tensor([[0, 2], [0, 2]])
+    assert fresh().scatter_reduce_(0, index, two, "sum").tolist() == [[2, 0], [0, 0], [0, 2]]
+    assert fresh().scatter_reduce_(0, index, 3 * two, "prod", include_self=False).tolist() == [[9, 0], [0, 0], [0, 9]]
     mask = tw.tensor([[True], [False], [True]])
     assert fresh().masked_fill_(mask, 2).tolist() == [[2, 2], [0, 0], [2, 2]]
     assert fresh().masked_scatter_(mask, tw.arange(6).to(tw.float32)).tolist() == [[0, 1], [0, 0], [2, 3]]

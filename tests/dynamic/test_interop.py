@@ -9,7 +9,7 @@ import pytest
 import dynamic as tw
 import static
 from common import safetensors
-from common.errors import ArgumentError, DTypeError, GradientError, StateError
+from common.errors import ArgumentError, DTypeError, GradientError, StateError, TraceError
 from tests.bits import assert_same_bits
 
 A, B = np.array([[1, -2, 3], [0.5, 4, -1]], np.float32), np.array([2, 3, 0.25], np.float32)
@@ -119,6 +119,13 @@ def test_read_only_memory():
 def test_what_cannot_be_shared(call, error, text):
     with pytest.raises(error, match=text):
         call()
+
+
+def test_what_has_no_memory_yet_or_a_history_is_not_shared():
+    with pytest.raises(TraceError, match=r"test_interop.py:\d+ in .*needs the elements"):
+        static.function(lambda x: static.from_dlpack(x))(A)
+    with pytest.raises(GradientError, match="detach"):
+        tw.from_dlpack(tw.tensor(A, requires_grad=True))
 
 
 # ---------------------------------------------------------------------- files

@@ -197,3 +197,17 @@ def test_random_distributions():
     assert abs(u.mean() - 0.5) < 0.005
     assert abs(z.mean()) < 0.02
     assert abs(z.std() - 1) < 0.01
+
+
+def test_contiguous_copies_only_what_is_out_of_order():
+    x = tw.tensor(np.arange(6.0).reshape(2, 3))
+    for same in (x, x[1:], x[:, :], x[1], x[:0], x.reshape(3, 2), x[:1].t()):
+        assert same.contiguous() is same
+    for other in (x.t(), x[:, 1:], x.expand(2, 2, 3), x[:, 0]):
+        y = other.contiguous()
+        assert y.tolist() == other.tolist()
+        assert y.numpy().flags.c_contiguous
+        assert not np.shares_memory(y.numpy(), x.numpy())
+    x.requires_grad_()
+    (x.t().contiguous().view(-1) * tw.tensor(np.arange(6.0))).sum().backward()
+    assert x.grad.tolist() == [[0, 2, 4], [1, 3, 5]]

@@ -340,7 +340,8 @@ class Arguments(Operands):
             whole = self.pick([0, 1, 2, 5, -1, -2, 3])
             return (
                 whole
-                if f in ("narrow", "select", "slice_scatter", "select_scatter", "randint") or rng.random() < 0.5
+                if f in ("narrow", "select", "slice_scatter", "select_scatter", "randint", "randint_like")
+                or rng.random() < 0.5
                 else self.pick([0.5, 1.5, -0.25, 2.0])
             )
         if name in ("diagonal", "offset", "length", "row", "col", "m"):

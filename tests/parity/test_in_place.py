@@ -30,6 +30,15 @@ def test_random_programs(seed):
     assert eager == compiled, in_place.describe(program)
 
 
+def copies_of_what_is_out_of_order(x, w):
+    y = x * w
+    y[1:].contiguous().mul_(w)  # the rows themselves
+    y.t().contiguous().add_(x.t())  # a copy
+    y[:, ::2].contiguous().mul_(2)  # a copy
+    y.expand(2, *y.shape)[1].contiguous().add_(1)
+    return (y * y.t().contiguous().t()).sum()
+
+
 def rows_one_by_one(x, w):
     out = x * 0
     for i in range(3):
@@ -67,7 +76,14 @@ def diagonal(x, w):
     return (y * y).sum()
 
 
-PROGRAMS = [rows_one_by_one, view_of_a_view, base_before_view, parts_of_a_split, diagonal]
+PROGRAMS = [
+    copies_of_what_is_out_of_order,
+    rows_one_by_one,
+    view_of_a_view,
+    base_before_view,
+    parts_of_a_split,
+    diagonal,
+]
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)

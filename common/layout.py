@@ -1,0 +1,35 @@
+"""How the elements of a tensor lie in memory."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from common.autograd.views import family_of, path_along
+from common.op import REGISTRY
+from common.ops.view import lies_in_order
+from common.ops.view_set import placed
+from common.tensor import TensorBase
+
+
+def contiguous(self: TensorBase) -> TensorBase:
+    """The tensor itself where its elements lie one after the other in C order; else a copy in which they do.
+
+    In a traced program what is no view lies in order, arguments among them, and so do views whose strides say so.
+    """
+    return self if _in_order(self) else REGISTRY["clone"](self)
+
+
+def _in_order(x: TensorBase) -> bool:
+    array = x.payload
+    if isinstance(array, np.ndarray):
+        return bool(array.flags.c_contiguous)
+    _, base, steps = family_of(x)
+    if not steps:
+        return True
+    if any(step.position is not None for step in steps):
+        return False  # one of several views of one op
+    place = placed(base.shape, path_along(steps))
+    return place is None or lies_in_order(*place[1:])
+
+
+METHODS = {"contiguous": contiguous}
