@@ -183,6 +183,7 @@ def test_state_is_read_by_reference():
 
 
 def test_training_in_numba():
+    dynamic.manual_seed(0)
     model = dynamic.nn.Sequential(dynamic.nn.Linear(3, 8), dynamic.nn.Tanh(), dynamic.nn.Linear(8, 1))
     names, start = zip(*((name, np.array(p.detach())) for name, p in model.named_parameters()), strict=True)
 
