@@ -137,6 +137,23 @@ def test_shapes_sizes_and_options_are_part_of_the_key(disk):
         assert len(programs(disk)) == count
 
 
+def test_sizes_that_one_trace_knows_to_be_equal_may_differ_in_another(disk):
+    """The graphs are the same; the first program has one size for both arrays."""
+
+    def equal(x, y):
+        return (x * 2, y * 3) if x.shape[0] == y.shape[0] else None
+
+    def free(x, y):
+        return x * 2, y * 3
+
+    for f in (equal, free):
+        called(f, np.ones(4, F32), np.ones(4, F32))
+    assert len(programs(disk)) == 2
+    again, _ = called(free, np.ones(4, F32), np.ones(4, F32))
+    assert "disk" in again.newest.seconds
+    assert [y.tolist() for y in again(np.ones(2, F32), np.ones(5, F32))] == [[2.0] * 2, [3.0] * 5]
+
+
 def test_the_key_follows_the_package(disk, monkeypatch, tmp_path):
     keys = []
     for text in ("x = 1", "x = 2"):
