@@ -287,7 +287,8 @@ def randint(
 
     Raises
     ------
-    ArgumentError : no integers between the bounds, or more than 2^53; a bound or the size is missing.
+    ArgumentError : no integers between the bounds, more than 2^53, or some beyond the dtype; a bound or the size is
+        missing.
     ShapeError : a negative size.
     """
     from common.ops.create import dtype_or, known_sizes
@@ -298,9 +299,10 @@ def randint(
         low, high = 0, low  # randint(high, size=...)
     if size is None:
         raise ArgumentError(f"randint(): argument 'size' must be tuple of ints, not {type(high).__name__}")
-    first, last = _bounds(low, high, "randint")
+    wanted = dtype_or(dtype, int64)
+    first, last = _bounds(low, high, wanted, "randint")
     shape = known_sizes((size,) if not isinstance(size, (tuple, list)) else tuple(size))
-    return integers(first, last, shape, dtype_or(dtype, int64), generator)
+    return integers(first, last, shape, wanted, generator)
 
 
 def randint_like(
@@ -317,20 +319,25 @@ def randint_like(
 
     Raises
     ------
-    ArgumentError : no integers between the bounds, or more than 2^53.
+    ArgumentError : no integers between the bounds, more than 2^53, or some beyond the dtype.
     """
     from common.ops.create import dtype_or
 
     if last is None:
         first, last = 0, first  # randint_like(input, high)
-    first, last = _bounds(first, last, "randint_like")
-    return integers(first, last, tuple(x.shape), dtype_or(dtype, x.dtype), generator)
+    wanted = dtype_or(dtype, x.dtype)
+    first, last = _bounds(first, last, wanted, "randint_like")
+    return integers(first, last, tuple(x.shape), wanted, generator)
 
 
-def _bounds(low: Any, high: Any, function: str) -> tuple[int, int]:
+def _bounds(low: Any, high: Any, dtype: np.dtype, function: str) -> tuple[int, int]:
     first, last = (int(integer(x, function, name)) for x, name in ((low, "low"), (high, "high")))
     if not first < last <= first + 2**53:
         raise ArgumentError(f"random_ expects 'from' to be less than 'to', by at most 2^53, but got {first} and {last}")
+    if dtype.kind != "f":
+        least, most = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+        if first < least or last - 1 > most:
+            raise ArgumentError(f"{function}(): from {first} to {last} - 1 is out of bounds for {dtype}")
     return first, last
 
 

@@ -280,6 +280,10 @@ REFUSED = {
     "probabilities to be in [0, 1], but got p=2": (ArgumentError, lambda: dynamic.bernoulli(X)),
     "tensor of probabilities, got int64": (DTypeError, lambda: dynamic.bernoulli(dynamic.tensor([1]))),
     "but got 3 and 3": (ArgumentError, lambda: dynamic.randint_like(X, 3, 3)),
+    "from 0 to 3 - 1 is out of bounds for bool": (
+        ArgumentError, lambda: dynamic.randint_like(dynamic.tensor([True]), 3)
+    ),
+    "out of bounds for uint8": (ArgumentError, lambda: dynamic.randint(-1, 3, (2,), dtype=dynamic.uint8)),
     "'size' must be tuple of ints, not int": (ArgumentError, lambda: dynamic.randint(high=3)),
     "p=1.5": (ArgumentError, lambda: X.clone().bernoulli_(1.5)),
     "leaf Variable that requires grad": (GradientError, lambda: leaf().normal_()),
