@@ -7,10 +7,11 @@ from typing import Any
 from common.apply import apply, called
 from common.dim import same, same_shape
 from common.errors import ShapeError
+from common.ops.blend import addcmul
 from common.ops.cast import to
 from common.ops.contract import outer
 from common.ops.linalg import PLAIN, addmm_, bmm, mm, mv
-from common.ops.view import broadcast_to
+from common.ops.view import broadcast_to, reshape
 
 
 def _add(name: str, input: Any, product: Any, beta: Any, alpha: Any) -> Any:
@@ -104,6 +105,10 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: float = 1, alpha: float = 1)
     ------
     ShapeError : `vec1` or `vec2` is not 1-D, or `input` does not broadcast to (m, n).
     """
+    shape = (*vec1.shape, *vec2.shape)
+    if beta == alpha == 1 and input.dtype == vec1.dtype == vec2.dtype and input.dtype.kind == "f":
+        if vec1.ndim == vec2.ndim == 1 and _expands(input.shape, shape):  # the same bits, without the product in memory
+            return addcmul(input, reshape(vec1, (shape[0], 1)), vec2)
     return _add("addr", input, outer(vec1, vec2), beta, alpha)
 
 
