@@ -20,7 +20,7 @@ import static
 from benchmarks import terminal
 from static.passes import run_passes
 from static.program import compile_graph
-from static.replay import trace_call
+from static.tools.replay import trace_call
 
 SIZES = (100, 1_000, 10_000)
 PHASES = ("trace", "differentiate", "passes", "lower", "plan")

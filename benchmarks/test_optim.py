@@ -12,7 +12,7 @@ import pytest
 import dynamic
 import static
 import static.program
-import static.store
+import static.running.store
 from benchmarks.gate import assert_ratio, compare
 
 BOUND = 0.5

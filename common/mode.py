@@ -20,7 +20,7 @@ _trace: ContextVar[Any] = ContextVar("twingrad_trace", default=None)
 #: ContextVars.
 tracing = 0
 
-#: Number of changes so far of Python state on which compiled programs rely, see `static.facts`.
+#: Number of changes so far of Python state on which compiled programs rely, see `static.tracing.facts`.
 changes = 0
 
 

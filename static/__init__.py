@@ -33,12 +33,12 @@ from static import profiler as profiler
 from static import random as random
 from static import utils as utils
 from static.binding import CONTROL, SESSION, TRANSFORMS, bind, bind_creation, bind_session
-from static.compare import compare as compare
-from static.debugger import debug as debug
 from static.jit import function as function
 from static.module import compile as compile
-from static.nan_watch import nan_watch as nan_watch
-from static.numba_calls import njit as njit
+from static.running.numba_calls import njit as njit
+from static.tools.compare import compare as compare
+from static.tools.debugger import debug as debug
+from static.tools.nan_watch import nan_watch as nan_watch
 
 globals().update(
     {

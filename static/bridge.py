@@ -27,11 +27,11 @@ from common.frames import user_frame
 from common.number import Number
 from common.tensor import TensorBase, saved_tensors, with_edge, wrap
 from static.graph import Graph, Value
-from static.interpreter import Interpreted
 from static.partition import Halves, copied, split
+from static.running.interpreter import Interpreted
 
 if TYPE_CHECKING:
-    from static.trace import Trace
+    from static.tracing.trace import Trace
 
 KEPT_PLANS = 128
 """Plans of the backward half that are kept."""

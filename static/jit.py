@@ -27,16 +27,16 @@ from common.native.calls_ir import BAD_ARGUMENT
 from common.tensor import TensorBase
 from common.tree import flatten
 from static.acts import Mismatch
-from static.host import journal
-from static.into import Into
 from static.passes import Pass
-from static.paths import same_until, told
-from static.plan import Plan
 from static.regions import NeedsRoom
-from static.shown import Shown
-from static.signature import difference, form, is_plain, kind, native_array
-from static.traced import Traced, state_tensor
-from static.tracer import Tracer
+from static.running.host import journal
+from static.running.into import Into
+from static.running.plan import Plan
+from static.tools.shown import Shown
+from static.tracing.paths import same_until, told
+from static.tracing.signature import difference, form, is_plain, kind, native_array
+from static.tracing.traced import Traced, state_tensor
+from static.tracing.tracer import Tracer
 
 KEPT_PLANS = 128
 """Plans per function that are kept; each owns the memory of its temporaries."""

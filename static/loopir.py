@@ -9,7 +9,7 @@ Grammar::
     place     ::= buffer [ base + step * var ]
 
 The printed source is both what `common.native.compile` compiles and plain Python that runs un-jitted (see
-`static.unjitted`).
+`static.running.unjitted`).
 """
 
 from __future__ import annotations

@@ -10,7 +10,6 @@ from typing import Any
 
 from common.dim import Dim
 from common.kernels.places import WrongIndex
-from static.executable import Executable
 from static.graph import Graph
 from static.loopir import Kernel
 from static.lowering.build import Built, build
@@ -25,7 +24,8 @@ from static.lowering.order import order_groups
 from static.lowering.reuse import reuse_memory
 from static.lowering.stack import runs, stack
 from static.lowering.values import Work
-from static.shares import may_be_large
+from static.running.executable import Executable
+from static.running.shares import may_be_large
 
 
 @dataclass(eq=False, slots=True)

@@ -2,7 +2,7 @@
 
 While something watches, ops take the general path (`mode.tracing` is not 0), so programs that nobody watches pay
 nothing. Inside a traced function nothing is watched: there are no elements yet, and a warning says so. Around the call
-of a compiled function `detect_anomaly` has it run node by node, see `static.anomaly`.
+of a compiled function `detect_anomaly` has it run node by node, see `static.tools.anomaly`.
 """
 
 from __future__ import annotations

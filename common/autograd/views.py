@@ -225,7 +225,7 @@ def rebind(x: Any, value: Any, name: str, with_history: bool) -> None:
     Raises
     ------
     GradientError, ShapeError : see `path_of`.
-    TraceError : see `static.trace`.
+    TraceError : see `static.tracing.trace`.
     """
     trace = mode.current_trace()
     if trace is None and not with_history:

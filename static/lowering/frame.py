@@ -2,7 +2,7 @@
 
 Slots are numbered: arguments (inputs, then outputs), temporaries, constants. Only addresses and sizes differ
 between plans, so a plan for new sizes costs microseconds per kernel. A frame refers to nothing that the program was
-made of, except in control flow and acts, so it can be stored (`static.store`).
+made of, except in control flow and acts, so it can be stored (`static.running.store`).
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from static.graph import Graph, Node
 from static.lowering.items import Buffer, Sizes, size_key
 from static.lowering.memory import ColumnScratch, Scratch
 from static.lowering.values import Work
-from static.shares import picoseconds
+from static.running.shares import picoseconds
 
 if TYPE_CHECKING:
-    from static.executable import Executable
     from static.program import Step
+    from static.running.executable import Executable
 
 
 @dataclass(slots=True)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from common.dim import Atom, evaluate
 from common.spec import numel
 from static.lowering.arena import ALIGNMENT, place
-from static.shares import Ranges, shared_loops
+from static.running.shares import Ranges, shared_loops
 
 if TYPE_CHECKING:
-    from static.executable import Executable
     from static.lowering.frame import Call
+    from static.running.executable import Executable
 
 
 @dataclass(slots=True)

@@ -2,7 +2,7 @@
 
 Adding one: write ``static/passes/verb_noun.py`` with a function of that name whose docstring's first line states
 the rewrite, and name it in `PIPELINE`. The graph is verified after each pass that changed it. A user's own passes are
-given to `static.function`, ``function(passes=(*PIPELINE, mine))``, and also checked for parity (`static.parity`).
+given to `static.function`, ``function(passes=(*PIPELINE, mine))``, and also checked for parity (`static.tools.parity`).
 """
 
 from __future__ import annotations

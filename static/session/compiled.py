@@ -9,9 +9,9 @@ import numpy as np
 
 from common import mode
 from common.diagnose import allocation_error, too_large
-from static.interpreter import Interpreted
 from static.passes import run_passes
 from static.regions import FIRST_ROOM, NeedsRoom, rooms
+from static.running.interpreter import Interpreted
 from static.session.cut import Cut
 
 KEPT_PLANS = 128

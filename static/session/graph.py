@@ -270,7 +270,7 @@ class Graph:
     @property
     def picture(self) -> Picture:
         """The graph as a picture: ``graph.picture.save("graph.svg")``, or print it."""
-        from static.picture import picture_of
+        from static.tools.picture import picture_of
 
         return picture_of(self.program, "graph")
 

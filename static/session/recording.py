@@ -23,8 +23,8 @@ from static.graph import Node, Source, Value
 from static.regions import ControlOp
 from static.session.sizes import Sizes
 from static.session.tensors import GraphTensor, at
-from static.trace import Trace
-from static.tracer import Tracer
+from static.tracing.trace import Trace
+from static.tracing.tracer import Tracer
 
 if TYPE_CHECKING:
     from static.session.graph import Graph

@@ -14,7 +14,7 @@ from common.leaf import Buffer
 from common.native.binding import HELD, Place
 from common.random import default_generator
 from common.tree import LEAF, flatten, unflatten
-from static.plan import Objects, Plan
+from static.running.plan import Objects, Plan
 from static.session.compiled import Compiled
 from static.session.cut import Cut, describe
 from static.session.feeds import feed

@@ -10,7 +10,7 @@ from common.errors import EscapedTracerError, GraphError
 from common.op import Op
 from common.tensor import TensorBase, record
 from static.graph import Node, Source
-from static.tracer import Tracer
+from static.tracing.tracer import Tracer
 
 if TYPE_CHECKING:
     from static.session.graph import Graph

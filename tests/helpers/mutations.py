@@ -299,7 +299,7 @@ MUTATIONS: dict[str, Mutation] = {
     ),
     # control flow
     "loop: every row is the first": Mutation(
-        attribute("static.emit", "nbytes", lambda old: lambda v, env, skip=0: 0 if skip else old(v, env)),
+        attribute("static.running.emit", "nbytes", lambda old: lambda v, env, skip=0: 0 if skip else old(v, env)),
         "tests.parity.test_control:test_both_engines_agree", {"name": "scan", "dtype": "float32"},
     ),
     "loop: nothing flows back into what was carried": Mutation(

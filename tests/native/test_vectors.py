@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from common.native.compile import _translated, compile_kernel
-from static.unjitted import python_kernel
+from static.running.unjitted import python_kernel
 from tests.native.kernels import run_kernel
 
 BUFFERS = """def loop(bufs, args):

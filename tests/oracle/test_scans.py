@@ -10,8 +10,8 @@ import pytest
 import common.functional as F
 from common.autograd import derivatives as autograd
 from dynamic.tensors import Tensor
-from static import executable
 from static.jit import Function
+from static.running import executable
 from tests.bits import assert_same_bits
 from tests.parity.arrays import SIZES, mixed
 

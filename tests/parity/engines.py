@@ -10,8 +10,8 @@ import numpy as np
 from common.autograd import derivatives as autograd
 from common.tensor import TensorBase
 from dynamic.tensors import Tensor
-from static import interpreter
 from static.jit import Function
+from static.running import interpreter
 from tests.bits import assert_all_same_bits
 
 Arrays = Sequence[np.ndarray]

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 import dynamic
 import static as tw
 from dynamic.tensors import Tensor
-from static import interpreter
+from static.running import interpreter
 from tests.bits import assert_all_same_bits
 from tests.helpers.programs import INDEX, INPUTS, Program, inputs, programs
 from tests.parity.engines import NoInterpreter

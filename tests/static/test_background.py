@@ -11,7 +11,7 @@ import pytest
 import dynamic
 import static
 from common.errors import ArgumentError, CompileError
-from static import background, executable, interpreter
+from static.running import background, executable, interpreter
 from tests.bits import assert_all_same_bits
 from tests.native.conftest import fresh_cache  # noqa: F401  a fixture
 from tests.native.test_processes import finish, start
@@ -163,7 +163,7 @@ def test_a_process_may_end_while_kernels_compile(tmp_path, end):
 
 
 COUNTED = """
-from static import background
+from static.running import background
 give_way = background._give_way
 
 def counted():

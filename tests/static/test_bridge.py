@@ -10,7 +10,7 @@ import dynamic
 import static
 from common.autograd.gradcheck import gradcheck, gradgradcheck
 from common.errors import ArgumentError, GradientError, GraphFreedError
-from static import interpreter
+from static.running import interpreter
 from tests.bits import assert_all_same_bits
 
 F32 = np.float32

@@ -7,10 +7,10 @@ import pytest
 
 import static
 from common.errors import ArgumentError, CompileError, TraceError
-from static import costs
 from static.graph import Node, Value, rebuild
-from static.parity import difference
 from static.passes import PIPELINE
+from static.tools import costs
+from static.tools.parity import difference
 
 F32 = np.float32
 

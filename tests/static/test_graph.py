@@ -10,7 +10,7 @@ from common.op import REGISTRY
 from common.spec import Spec
 from static import passes, serialize
 from static.graph import Effect, Graph, Node, Value
-from static.interpreter import interpret
+from static.running.interpreter import interpret
 from static.verify import verify
 
 HERE = ("test", 1, "test")

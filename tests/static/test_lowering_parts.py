@@ -15,8 +15,8 @@ from static.lowering.arena import ALIGNMENT, place
 from static.lowering.items import Buffer, make_access
 from static.lowering.memory import ColumnScratch
 from static.lowering.refine import partition
-from static.outputs import POOLED_BYTES, make_allocator
-from static.unjitted import python_kernel
+from static.running.outputs import POOLED_BYTES, make_allocator
+from static.running.unjitted import python_kernel
 from tests.bits import assert_same_bits
 
 F32 = np.dtype(np.float32)

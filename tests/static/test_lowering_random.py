@@ -10,11 +10,11 @@ from common import mode
 from common.numerics import BLOCK
 from common.ops import arithmetic, compare, product, reduce, view
 from static.graph import Effect, Graph
-from static.interpreter import interpret
 from static.jit import function
 from static.program import compile_graph
-from static.trace import Trace
-from static.unjitted import run_unjitted
+from static.running.interpreter import interpret
+from static.running.unjitted import run_unjitted
+from static.tracing.trace import Trace
 from tests.bits import assert_all_same_bits
 from tests.static.compare import as_tuple, assert_compiles
 from tests.static.programs import Draw, draw_program, draw_writes

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from common.ops import cast, compare, linalg, normalize, reduce, transcendental
 from common.ops.getitem import getitem
-from static.unjitted import run_unjitted
+from static.running.unjitted import run_unjitted
 from tests.bits import assert_all_same_bits
 from tests.static import programs
 from tests.static.compare import as_tuple, assert_compiles, program_of

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 import static
 from common.ops import arithmetic, reduce, transcendental
-from static import executable
 from static.jit import function
 from static.lowering.stack import WIDTH
-from static.unjitted import run_unjitted
+from static.running import executable
+from static.running.unjitted import run_unjitted
 from tests.bits import assert_all_same_bits
 from tests.static.compare import as_tuple, assert_compiles, program_of
 from tests.static.programs import Draw

@@ -9,11 +9,11 @@ from common import leaf, tensor
 from common.errors import ArgumentError, CompileError, IndexRangeError, ShapeError
 from common.leaf import Buffer, Parameter
 from common.ops import arithmetic, index, parts, reduce, transcendental, view
-from static import executable
 from static import program as static_program
 from static.graph import Effect, Graph, Node
 from static.jit import function
-from static.trace import Trace
+from static.running import executable
+from static.tracing.trace import Trace
 from tests.bits import assert_same_bits
 
 RNG = np.random.default_rng(0)

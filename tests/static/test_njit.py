@@ -15,7 +15,7 @@ import dynamic
 import static
 from common.errors import ArgumentError, IndexRangeError, ShapeError
 from common.leaf import Parameter
-from static import numba_calls
+from static.running import numba_calls
 from tests.bits import assert_same_bits
 
 

@@ -12,7 +12,7 @@ import static
 from common.errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
 from common.leaf import Parameter
 from common.tree import flatten, nester, taker, unflatten
-from static.plan import Plan
+from static.running.plan import Plan
 from tests.bits import assert_same_bits
 
 Pair = namedtuple("Pair", "left right")

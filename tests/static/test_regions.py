@@ -9,10 +9,10 @@ import dynamic
 import static
 from common.errors import CompileError
 from common.native import fallback
-from static import plan as plans
 from static import serialize
-from static.interpreter import interpret
 from static.regions import FIRST_ROOM, LoopParts, branches
+from static.running import plan as plans
+from static.running.interpreter import interpret
 from static.verify import verify
 from tests.bits import assert_all_same_bits
 from tests.helpers.control import CASES

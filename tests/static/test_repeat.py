@@ -11,7 +11,7 @@ import dynamic
 import static
 from common.leaf import Buffer
 from common.optim.optimizer import Optimizer
-from static.trace import Trace
+from static.tracing.trace import Trace
 from tests.bits import assert_all_same_bits
 
 F32 = np.float32

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import static as tw
 from common.errors import IndexRangeError
-from static import shares
 from static.jit import function
-from static.unjitted import run_unjitted
+from static.running import shares
+from static.running.unjitted import run_unjitted
 from tests.bits import assert_all_same_bits
 from tests.static.compare import as_tuple
 from tests.static.programs import draw_program

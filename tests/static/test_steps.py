@@ -12,7 +12,7 @@ import pytest
 import dynamic
 import static
 from common.leaf import Buffer, Parameter
-from static.plan import Plan
+from static.running.plan import Plan
 from tests.bits import assert_same_bits
 
 

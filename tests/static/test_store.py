@@ -8,7 +8,8 @@ import pytest
 import static
 from common.errors import IndexRangeError, TwingradCacheWarning
 from common.native import cache
-from static import store, traced
+from static.running import store
+from static.tracing import traced
 from tests.bits import assert_all_same_bits
 from tests.native.conftest import fresh_cache  # noqa: F401  a fixture
 from tests.native.test_processes import finish, start

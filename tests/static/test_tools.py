@@ -9,7 +9,7 @@ import dynamic
 import static
 from common.errors import ArgumentError, TraceError
 from static.graph import Node, rebuild
-from static.peers import evaluator
+from static.tools.peers import evaluator
 
 F32 = np.float32
 
@@ -178,8 +178,8 @@ def test_a_peer_judges_every_op_by_itself(loss, monkeypatch):
         def numpy(self):
             return np.asarray(self)
 
-    monkeypatch.setattr("static.peers.find_spec", lambda name: object())
-    monkeypatch.setattr("static.peers.import_module", lambda name: Peer)
+    monkeypatch.setattr("static.tools.peers.find_spec", lambda name: object())
+    monkeypatch.setattr("static.tools.peers.import_module", lambda name: Peer)
     found = static.compare(lambda x: (x * 2).tanh().exp(), [np.linspace(-3, 3, 1000, dtype=F32)], "torch")
     assert found is not None
     assert found.op in ("tanh", "exp")
@@ -188,6 +188,6 @@ def test_a_peer_judges_every_op_by_itself(loss, monkeypatch):
 
 
 def test_a_peer_that_is_missing_is_refused(monkeypatch):
-    monkeypatch.setattr("static.peers.find_spec", lambda name: None)
+    monkeypatch.setattr("static.tools.peers.find_spec", lambda name: None)
     with pytest.raises(ArgumentError, match="jax is not installed"):
         evaluator("jax")

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from common.errors import TraceError
-from static.dump import dump
-from static.explain import Explanation
-from static.plan import Plan
+from static.running.plan import Plan
+from static.tools.dump import dump
+from static.tools.explain import Explanation
 
 if TYPE_CHECKING:
-    from static.traced import Traced
+    from static.tracing.traced import Traced
 
 
 class Shown:
@@ -44,7 +44,7 @@ class Shown:
     @property
     def picture(self) -> Any:
         """The newest program as a `common.export.picture.Picture`: ``f.picture.save("step.svg")``, or print it."""
-        from static.picture import picture_of
+        from static.tools.picture import picture_of
 
         newest = self.newest
         named = [f"{getattr(x, 'name', '') or 'tensor'}.grad" for x in newest.grad_targets]
@@ -69,5 +69,5 @@ class Shown:
         return Explanation(self)
 
     def dump(self, folder: str | Path) -> list[Path]:
-        """Write the newest program, one numbered text file per stage and kernel; see `static.dump.dump`."""
+        """Write the newest program, one numbered text file per stage and kernel; see `static.tools.dump.dump`."""
         return dump(self, folder)

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from common.dim import Atom
 from common.native.compile import is_asked_for
-from static.interpreter import Interpreted
+from static.running.interpreter import Interpreted
 
 if TYPE_CHECKING:
-    from static.executable import Executable
     from static.graph import Graph
+    from static.running.executable import Executable
 
 _one_at_a_time = threading.RLock()
 

@@ -14,7 +14,7 @@ import numpy as np
 from common.autograd.observe import finite, worst
 from common.errors import GradientError
 from static.graph import Graph, Node, Value
-from static.interpreter import Interpreted, evaluate, finish
+from static.running.interpreter import Interpreted, evaluate, finish
 
 
 def run_watched(graph: Graph, arrays: Sequence[np.ndarray], env: Mapping[Any, int], name: str) -> list[np.ndarray]:

@@ -23,8 +23,8 @@ from static.graph import Node, Source, Value
 from static.regions import LOOP, SWITCH, close, room
 
 if TYPE_CHECKING:
-    from static.trace import Trace
-    from static.tracer import Tracer
+    from static.tracing.trace import Trace
+    from static.tracing.tracer import Tracer
 
 
 class Region:

@@ -10,7 +10,7 @@ import numpy as np
 
 from common.errors import CompileError
 from static.graph import Graph, Value
-from static.interpreter import interpret, with_room
+from static.running.interpreter import interpret, with_room
 
 
 def check_parity(before: Graph, after: Graph, name: str, *, arrays: Sequence[Any], env: Mapping[Any, int]) -> None:

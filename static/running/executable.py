@@ -10,8 +10,8 @@ from common.native.compile import compile_kernel
 from common.native.pool import get_num_threads
 from static.graph import Graph, Node
 from static.lowering.frame import Frame
-from static.outputs import Memory
-from static.plan import Plan
+from static.running.outputs import Memory
+from static.running.plan import Plan
 
 
 class Executable:

@@ -11,7 +11,7 @@ from common.tensor import TensorBase
 from common.tree import flatten
 from static.graph import Graph, Node
 from static.jit import Function
-from static.signature import native_array
+from static.tracing.signature import native_array
 
 
 class Call(NamedTuple):

@@ -21,8 +21,8 @@ from common.tree import LEAF, Structure, flatten
 from static.acts import Mismatch
 from static.jit import Function, function
 from static.regions import NeedsRoom
-from static.signature import native_array
-from static.traced import Traced
+from static.tracing.signature import native_array
+from static.tracing.traced import Traced
 
 _kept: list[Any] = []
 """What machine code of the user's was compiled against; numba does not tell when that ends."""

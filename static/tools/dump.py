@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from static import costs
 from static.graph import Graph
 from static.passes import default_pipeline, run_passes
+from static.tools import costs
 
 if TYPE_CHECKING:
     from static.program import Program
-    from static.shown import Shown
+    from static.tools.shown import Shown
 
 
 def dump(function: Shown, folder: str | Path) -> list[Path]:

@@ -27,14 +27,14 @@ from common.ops.view_set import placed
 from common.shapes import contiguous_strides
 from common.spec import Spec
 from common.tensor import NUMBERS, TensorBase, spec_of
-from static.captured import Captured
-from static.decisions import Decisions
-from static.facts import Facts
 from static.graph import Effect, Graph, Node, Source, Value
-from static.refusals import Refusals
-from static.repeat import Pattern, repeated
-from static.trace_regions import Region, act, run_choice, run_loop
-from static.tracer import Tracer
+from static.tracing.captured import Captured
+from static.tracing.decisions import Decisions
+from static.tracing.facts import Facts
+from static.tracing.refusals import Refusals
+from static.tracing.repeat import Pattern, repeated
+from static.tracing.trace_regions import Region, act, run_choice, run_loop
+from static.tracing.tracer import Tracer
 
 if TYPE_CHECKING:
     from common.nn.module import Module
@@ -56,7 +56,7 @@ class Trace(Refusals):
     scope : where the next node is made: modules and composites, outermost first.
     hooks : how many hooks of tensors, nodes and modules have run.
     inlines : whether composites are recorded as what they are made of.
-    patterns : what has been recorded that may come again, see `static.repeat`.
+    patterns : what has been recorded that may come again, see `static.tracing.repeat`.
     decide : answers Python's questions about elements; None refuses them.
     replays : whether calls repeat what Python has done; see `common.mode.replayed`.
     """

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from static.graph import Node, Value
-from static.interpreter import run_node, with_room
-from static.replay import phase, trace_call
+from static.running.interpreter import run_node, with_room
+from static.tools.replay import phase, trace_call
 
 STEPS = "__twingrad_debug__"
 """Name of the module whose lines stand for the user's; the debugger stops in no other."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from static import costs
 from static.passes import PassReport
-from static.paths import Path, paths
+from static.tools import costs
+from static.tracing.paths import Path, paths
 
 if TYPE_CHECKING:
-    from static.captured import Captured
     from static.graph import Value
-    from static.shown import Shown
+    from static.tools.shown import Shown
+    from static.tracing.captured import Captured
 
 SHOWN_REASONS = 6
 
@@ -29,14 +29,14 @@ class Explanation:
     captures : tensors and arrays that the program reads by reference.
     guards : facts on which the trace relies.
     operations : items of work after views were folded away; each is in one kernel.
-    kernels : per kernel call a `static.costs.Kernel`: what it computes, bytes, flops, origin, and why neighbours were
-        not fused.
+    kernels : per kernel call a `static.tools.costs.Kernel`: what it computes, bytes, flops, origin, and why neighbours
+        were not fused.
     kept : values that calls hand to the backward half, and their bytes; empty if calls have no gradient.
-    arena : per temporary a `static.costs.Piece`: where it lies in memory, and when it lives.
+    arena : per temporary a `static.tools.costs.Piece`: where it lies in memory, and when it lives.
     arena_bytes, unshared_bytes : size of the arena, and what its temporaries would take without sharing memory.
     machine_code : how many distinct kernels were "compiled" and how many came from the "disk" in this process.
     retraces : why each trace after the first was made.
-    paths : per path of Python's decisions on traced values a `static.paths.Path`.
+    paths : per path of Python's decisions on traced values a `static.tracing.paths.Path`.
     interpreted : how many calls ran in the interpreter because kernels were still being compiled.
     donations : per array of an argument in `donate_argnums` what became of its memory.
     hooks : how many hooks ran while it was traced. What they computed is part of the program; what else they did, such

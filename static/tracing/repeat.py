@@ -14,7 +14,7 @@ from common.tensor import TensorBase
 from static.graph import Node, Value
 
 if TYPE_CHECKING:
-    from static.trace import Trace
+    from static.tracing.trace import Trace
 
 Made = Mapping[str, TensorBase]
 

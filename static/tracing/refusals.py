@@ -9,7 +9,7 @@ from common.errors import TraceError
 from common.frames import locate, user_frame
 from common.tensor import TensorBase
 from static.graph import Source
-from static.tracer import Tracer
+from static.tracing.tracer import Tracer
 
 
 class Refusals:
@@ -18,7 +18,7 @@ class Refusals:
     Attributes
     ----------
     name : of the traced function.
-    decide : what answers instead, see `static.decisions`.
+    decide : what answers instead, see `static.tracing.decisions`.
     """
 
     name: str

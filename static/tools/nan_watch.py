@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from static.graph import Node
-from static.interpreter import interpret, with_room
-from static.replay import phase, trace_call
+from static.running.interpreter import interpret, with_room
+from static.tools.replay import phase, trace_call
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,15 +20,15 @@ from common.native.plan import Argument as Declared
 from common.native.plan import ProgramPlan, RunFailure, explain_failure
 from common.native.pool import get_num_threads, on_change
 from static.acts import Mismatch
-from static.emit import Emitter
-from static.host import FAILED, OTHER_PATH, ROOM
 from static.lowering.arena import ALIGNMENT
 from static.lowering.frame import Argument
 from static.lowering.layout import lay_out
 from static.regions import NeedsRoom
+from static.running.emit import Emitter
+from static.running.host import FAILED, OTHER_PATH, ROOM
 
 if TYPE_CHECKING:
-    from static.executable import Executable
+    from static.running.executable import Executable
 
 _plans: WeakSet[Plan] = WeakSet()
 
@@ -59,7 +59,7 @@ class Plan:
     arena_bytes : size of the memory for temporaries and constants.
     layout : where the temporaries lie.
     shares : whether threads share its loops.
-    outdated : whether there is a better one by now; see `static.background`.
+    outdated : whether there is a better one by now; see `static.running.background`.
     version : how often everything was laid out anew.
     call : the program as one call on the arguments alone, with new results, see `bind`; None before it is made.
     step : the same, if it may be called whenever no fact has changed.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from static.acts import Mismatch
 
 if TYPE_CHECKING:
-    from static.traced import Traced
+    from static.tracing.traced import Traced
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,15 +10,15 @@ import numpy as np
 from common.dim import Atom, resolve
 from common.native import plan as ops
 from common.native.plan import ProgramPlan
-from static.host import OTHER_PATH, ROOM, Host
 from static.lowering.layout import Block, Layout, nbytes
 from static.regions import LoopParts, branches
+from static.running.host import OTHER_PATH, ROOM, Host
 
 if TYPE_CHECKING:
-    from static.executable import Executable
     from static.graph import Node
     from static.lowering.frame import Call
-    from static.shares import Ranges
+    from static.running.executable import Executable
+    from static.running.shares import Ranges
 
 
 class Emitter:

@@ -14,8 +14,8 @@ from static.lowering.items import Access, Buffer, Item, is_literal
 
 if TYPE_CHECKING:
     from static.lowering.layout import Layout
-    from static.plan import Plan
     from static.program import Program, Step
+    from static.running.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)

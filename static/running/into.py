@@ -11,11 +11,11 @@ from common import mode
 from common.errors import ArgumentError, DTypeError, ShapeError
 from common.tree import flatten
 from static.acts import Mismatch
-from static.plan import Plan
+from static.running.plan import Plan
 
 if TYPE_CHECKING:
     from static.jit import Function
-    from static.traced import Traced
+    from static.tracing.traced import Traced
 
 
 class Into:

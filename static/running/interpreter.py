@@ -14,8 +14,8 @@ from common.eager_kinds import number
 from common.op import Op
 from static.acts import Mismatch
 from static.graph import Graph, Node, Value
-from static.host import journal
 from static.regions import LoopParts, NeedsRoom, branches
+from static.running.host import journal
 
 T = TypeVar("T")
 Watch = Callable[[Node, Sequence[Any], tuple[Any, ...]], None]

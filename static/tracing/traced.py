@@ -21,23 +21,23 @@ from common.native.calls_ir import BAD_ARGUMENT
 from common.nn.module import Module
 from common.tensor import TensorBase
 from common.tree import LEAF, count_leaves, flatten, nester, taker, unflatten
-from static import store
-from static.background import Compilation, UntilCompiled
 from static.bridge import Call, CompiledOp, record_gradients
-from static.donate import donate
-from static.interpreter import Interpreted
-from static.parity import check_parity
 from static.passes import PassReport, run_passes
-from static.plan import Objects
 from static.regions import FIRST_ROOM, NeedsRoom, rooms
-from static.trace import Trace
+from static.running import store
+from static.running.background import Compilation, UntilCompiled
+from static.running.donate import donate
+from static.running.interpreter import Interpreted
+from static.running.plan import Objects
+from static.tools.parity import check_parity
+from static.tracing.trace import Trace
 from static.verify import verify
 
 if TYPE_CHECKING:
-    from static.executable import Executable
     from static.graph import Graph, Value
     from static.jit import Function
     from static.program import Program
+    from static.running.executable import Executable
 
 
 @contextmanager
@@ -60,7 +60,7 @@ class Traced:
     trace : guards, captured inputs, assumptions.
     raw, graph : before and after the passes.
     compiled : whether it is compiled; else it is interpreted.
-    compilation : what makes the program in a thread, see `static.background`.
+    compilation : what makes the program in a thread, see `static.running.background`.
     op : of the nodes that its calls make on the caller's tape; None if they make none.
     watches : whether there are facts whose changes are not counted.
     donated : position of a result -> of the input in whose memory it lies.
@@ -261,7 +261,7 @@ class Traced:
 
     def watched(self, leaves: Sequence[Any]) -> Interpreted:
         """The program as it was traced, for the sizes of a call, which looks for results that are not finite."""
-        from static.anomaly import Watched
+        from static.tools.anomaly import Watched
 
         return Watched(self.raw if self.op is None else self.graph, self.env(leaves), self.name)
 
@@ -361,7 +361,7 @@ def stored(key: str, graph: Graph, fuse: bool) -> Executable | None:
     frame = store.load(key)
     if frame is None:
         return None
-    from static.executable import Executable
+    from static.running.executable import Executable
 
     executable = Executable(graph, fuse)
     executable.frame = frame

@@ -22,13 +22,13 @@ from common.spec import Spec, numel
 from common.tensor import TensorBase
 from static.acts import EXPECT
 from static.graph import Graph, Node, Source, Value
-from static.host import journal
-from static.interpreter import run_node
 from static.regions import FIRST_ROOM, NeedsRoom, rooms
+from static.running.host import journal
+from static.running.interpreter import run_node
 
 if TYPE_CHECKING:
-    from static.trace import Trace
-    from static.tracer import Tracer
+    from static.tracing.trace import Trace
+    from static.tracing.tracer import Tracer
 
 
 class Decision(NamedTuple):
