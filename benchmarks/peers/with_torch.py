@@ -18,7 +18,7 @@ from benchmarks.peers.torch_blocks import (
     mlp,
 )
 from benchmarks.workload import Array, Workload
-from benchmarks.workloads import chain, newton, row_c, row_d, row_g
+from benchmarks.workloads import chain, newton, row_c, row_d
 
 torch.set_num_threads(threads())
 Loss = Callable[[Any, Any], Any]
@@ -103,7 +103,7 @@ TRAININGS: dict[str, tuple[Any, Loss, Any]] = {
     "f-mlp": (lambda: mlp(64, 128, 10), F.cross_entropy, lambda p: torch.optim.SGD(p, lr=0.1)),
     "e-tiny-mlp": (lambda: mlp(2, 16, 1), F.mse_loss, lambda p: torch.optim.SGD(p, lr=0.05)),
     "d-mlp-adam": (lambda: classifier(row_d.WIDTHS), F.cross_entropy, lambda p: torch.optim.Adam(p, lr=0.001)),
-    "g-mlp-adam": (lambda: classifier(row_g.WIDTHS), F.cross_entropy, lambda p: torch.optim.Adam(p, lr=0.001)),
+    "g-mlp-adam": (lambda: classifier(row_d.WIDE), F.cross_entropy, lambda p: torch.optim.Adam(p, lr=0.001)),
     "h-lstm-cell": (Unrolled, F.cross_entropy, lambda p: torch.optim.SGD(p, lr=0.1)),
     "deep": (Residual, F.mse_loss, lambda p: torch.optim.Adam(p, lr=0.001)),
     "charlm": (CharacterModel, F.cross_entropy, lambda p: torch.optim.Adam(p, lr=0.003)),
