@@ -12,7 +12,7 @@ from common.autograd import derivatives as autograd
 from common.autograd import hooks
 from common.autograd.exposed import lend
 from common.autograd.inference import refuse_write
-from common.autograd.mutation import log_write, put
+from common.autograd.mutation import apart, log_write, put
 from common.autograd.views import ONE_VALUE, overlap, rebind, repeats, require_writable, shows_writable
 from common.create import known_dtype, lift
 from common.dim import same_shape
@@ -97,8 +97,10 @@ def _in_place(function: Any, name: str, operator: str) -> Any:
         node = value.grad_fn
         if node is not None and node.saved and isinstance(self.payload, np.ndarray):
             # the op's own rules need the operand as it was before this write
-            shared = [isinstance(x, np.ndarray) and np.may_share_memory(x, self.payload) for x in node.saved]
-            node.saved = tuple([np.array(x) if s else x for x, s in zip(node.saved, shared, strict=True)])
+            if type(node.saved) is tuple:
+                node.saved = tuple([apart(x, self.payload) for x in node.saved])
+            else:
+                node.saved.keep_apart(self.payload)
         return assign(self, value, name)
 
     return method

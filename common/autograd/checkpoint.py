@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from common import mode, random
+from common.autograd import tape
 from common.autograd.derivatives import view_of
+from common.autograd.exposed import exposed, seal
+from common.autograd.mutation import postpone
 from common.autograd.observe import saved_tensors_hooks
 from common.autograd.region import RegionOp, captured_edges
 from common.autograd.tape import Edge, Node, backward_pass, collect, next_number
@@ -25,7 +30,8 @@ def checkpoint(
 ) -> Any:
     """Call a function without keeping what its ops save; backward runs it again on the same arguments.
 
-    The call is one node of the tape. Bits are those of a `function`: contributions to each argument and to each tensor
+    Arguments and captured leaves must stay as they are until then, as values that an op has saved. The call is one node
+    of the tape. Bits are those of a `function`: contributions to each argument and to each tensor
     that `function` uses are totalled inside.
 
     Parameters
@@ -36,7 +42,7 @@ def checkpoint(
 
     Raises
     ------
-    GradientError : in backward, if running again gave results of other shapes.
+    GradientError : in backward, if running again gave results of other shapes, or what it reads was overwritten.
 
     Examples
     --------
@@ -68,6 +74,11 @@ def checkpoint(
     )  # fmt: skip
     op: Any = _CheckpointOp("checkpoint", len(recorded))
     node = Node(op, None, (*(edge for edge, _ in views), *captured), (again,), None, *user_frame(2))
+    if tape.last_write > start:  # an argument that the function itself has overwritten
+        for array in _arrays(x for x in again.leaves if type(x) is _Kept):
+            postpone(array, start)
+    if exposed:
+        seal(node)
     place = {id(x): i for i, x in enumerate(recorded)}
     replaced = []
     for x in results:
@@ -126,6 +137,12 @@ def _kept(x: Any) -> Any:
     return _Kept(x.payload if trace is None else trace.payload(x), x.edge)
 
 
+def _arrays(holders: Iterable[Any]) -> list[np.ndarray]:
+    """Payloads that are arrays, not values of a trace; a node has none."""
+    payloads = [getattr(x, "payload", None) for x in holders]
+    return [x for x in payloads if isinstance(x, np.ndarray)]
+
+
 class _Again(NamedTuple):
     """What it takes to run a function again.
 
@@ -168,6 +185,11 @@ class _Again(NamedTuple):
 
 class _CheckpointOp(RegionOp):
     """The op of a checkpoint's node; its rule runs the function again and differentiates that."""
+
+    def arrays(self, saved: tuple[_Again]) -> list[np.ndarray]:
+        """What the function reads again: tensors among its arguments, and leaves that it captured."""
+        (again,) = saved
+        return [*_arrays(x for x in again.leaves if type(x) is _Kept), *_arrays(again.captured)]
 
     def backward(self, saved: Any, attrs: Any, g: Any, needs: Any) -> tuple[Any, ...]:
         """Contributions to the arguments and the captured tensors, each totalled inside."""

@@ -5,7 +5,7 @@ or DLPack handed out, or of which `from_numpy`, `as_tensor` or `from_dlpack` mad
 from then on until nobody outside can reach it. What a node saves of exposed memory is given a checksum
 (`common.kernels.checksum`). What nodes may have saved before is copied when the memory is handed out, if anything but
 the tensor refers to it; the copy goes when the array that was handed out does. Tensors that never met the outside cost
-nothing. Values that checkpoints and compiled functions keep are not looked at.
+nothing. Values that compiled functions keep are not looked at.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def seal(node: Node) -> None:
     if type(saved) is not tuple:
         return
     seals = []
-    for position, x in enumerate(saved):
+    for position, x in needed(node) if node.op.kind == "region" else enumerate(saved):
         array = x if type(x) is np.ndarray else getattr(x, "payload", None)
         if type(array) is np.ndarray:
             exposure = exposed.get(id(owner_of(array)))

@@ -56,6 +56,22 @@ def log_write(array: np.ndarray, code: CodeType | None, lasti: int) -> None:
     writes[bounds] = (number, *bounds, code, lasti)
 
 
+def postpone(array: np.ndarray, number: int) -> None:
+    """Let the writes to an array since `number` count as later than what has been recorded until now."""
+    for bounds, (written, start, end, code, lasti) in list(_overlapping(array)):
+        if written > number:
+            tape.last_write = now = next_number()
+            _log[id(owner_of(array))][bounds] = (now, start, end, code, lasti)
+
+
+def _overlapping(array: np.ndarray) -> Iterator[tuple[tuple[int, int], Write]]:
+    """The logged writes to memory of an array, with their keys in the log."""
+    writes = _log.get(id(owner_of(array)))
+    if writes:
+        low, high = byte_bounds(array)
+        yield from ((key, write) for key, write in writes.items() if write[1] < high and low < write[2])
+
+
 def put(target: np.ndarray, source: Any, one_value: bool = False) -> None:
     """Write to the memory of a tensor.
 
@@ -100,6 +116,11 @@ def repeated(shape: Sequence[Any], strides: Sequence[Any]) -> tuple[int, ...]:
     if any(isinstance(n, int) and n == 0 for n in shape):
         return ()
     return tuple([d for d, (n, s) in enumerate(zip(shape, strides, strict=True)) if s == 0 and n != 1])
+
+
+def apart(x: Any, memory: np.ndarray) -> Any:
+    """A copy of an array that shares memory with the one given; anything else as it is."""
+    return np.array(x) if isinstance(x, np.ndarray) and np.may_share_memory(x, memory) else x
 
 
 class WritingProgram(Protocol):
@@ -151,7 +172,10 @@ def check(nodes: list[Node]) -> None:
 def needed(node: Node) -> Iterator[tuple[int, np.ndarray]]:
     """The saved arrays that a rule will read, with their positions: one whose operand gets no gradient does not run."""
     op, saved = node.op, node.saved
-    if type(saved) is not tuple or op.kind == "region":
+    if type(saved) is not tuple:
+        return
+    if op.kind == "region":
+        yield from enumerate(op.arrays(saved))
         return
     if op.kind == "function":
         yield from ((i, x.payload) for i, x in enumerate(saved) if x is not None and isinstance(x.payload, np.ndarray))
@@ -183,11 +207,8 @@ def positions_read(op: Op, rules: tuple[Any, ...], wanted: tuple[bool, ...]) -> 
 
 
 def _check_array(node: Node, saved: np.ndarray) -> None:
-    writes = _log.get(id(owner_of(saved)))
-    low, high = byte_bounds(saved) if writes else (0, 0)
-    for write in writes.values() if writes else ():
-        number, start, end, code, lasti = write
-        if number > node.number and start < high and low < end:
+    for _, (number, _, _, code, lasti) in _overlapping(saved):
+        if number > node.number:
             file, line, _ = locate(code, lasti)
             raise overwritten(node, saved, f"at {file}:{line}")
     for program in programs:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from common import mode
+from common.autograd.mutation import apart
 from common.autograd.tape import Node
 from common.errors import ArgumentError, GradientError
 from common.frames import locate, user_frame
@@ -164,6 +165,14 @@ class Packed:
         chosen = [isinstance(x, np.ndarray) and only in (None, i) for i, x in enumerate(values)]
         with mode.no_grad():
             self._values = [(c, pack(wrap(x)) if c else x) for c, x in zip(chosen, values, strict=True)]
+
+    def keep_apart(self, memory: np.ndarray) -> None:
+        """Copy what the hooks return as it is, before memory that it shares is overwritten."""
+        for i, (packed, x) in enumerate(self._values):
+            if packed and isinstance(x, TensorBase) and apart(x.payload, memory) is not x.payload:
+                self._values[i] = (packed, wrap(np.array(x.payload)))
+            else:
+                self._values[i] = (packed, apart(x, memory))
 
     @property
     def unpacked(self) -> tuple[Any, ...]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from common import mode
 from common.autograd.tape import Edge, Node, backward_pass
 from common.tensor import saved_tensors
@@ -49,6 +51,10 @@ class RegionOp:
     def __init__(self, name: str, nout: int) -> None:
         self.name, self.nout = name, nout
         self.node_name = "".join(w.capitalize() for w in name.strip("<>").split("_")) + "Backward"
+
+    def arrays(self, saved: tuple[Any]) -> list[np.ndarray]:
+        """Arrays that the rule reads itself; those of the nodes inside are looked at when their pass begins."""
+        return []
 
     def backward(self, saved: tuple[Recorded], attrs: Any, g: Any, needs: Any) -> tuple[Any, ...]:
         """Contributions to the arguments and the captured tensors, each totalled inside."""

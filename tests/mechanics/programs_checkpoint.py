@@ -81,3 +81,40 @@ def nothing_to_differentiate(tw):
     assert not y.requires_grad
     with tw.no_grad():
         assert not _checkpoint(tw, lambda x: x * 2, _leaf(tw, 1.0)).requires_grad
+
+
+MODIFIED = "modified by an inplace operation"
+
+
+def an_argument_must_stay_as_it_is(tw):
+    for needs_grad in (True, False):
+        x, c = _leaf(tw, 1.0, 2.0), tw.tensor([3.0, 4.0], requires_grad=needs_grad) * 1
+        y = _checkpoint(tw, lambda x, c: x * c, x, c)
+        with tw.no_grad():
+            c.mul_(2)
+        with pytest.raises(RuntimeError, match=MODIFIED):
+            y.sum().backward()
+        assert x.grad is None
+
+
+def nor_may_the_function_overwrite_it(tw):
+    def f(x, c):
+        c.add_(1)
+        return x * c
+
+    x = _leaf(tw, 1.0, 2.0)
+    y = _checkpoint(tw, f, x, tw.tensor([3.0, 4.0]))
+    with pytest.raises(RuntimeError, match=MODIFIED):
+        y.sum().backward()
+    z = _checkpoint(tw, lambda h: f(h * 1, h), x * 2)
+    with pytest.raises(RuntimeError, match=MODIFIED):
+        z.sum().backward()
+
+
+def values_packed_by_hooks_survive_a_write_by_their_own_op(tw):
+    w = _leaf(tw, 3.0, 4.0)
+    with tw.autograd.graph.saved_tensors_hooks(lambda s: s.clone(), lambda s: s):
+        h = tw.tensor([1.0, 2.0]) * 1
+        h.mul_(w)
+    h.sum().backward()
+    assert w.grad.tolist() == [1.0, 2.0]
