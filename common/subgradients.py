@@ -48,6 +48,9 @@ def _tie(one: float, other: float, choice: str) -> list[Subgradient]:
 
 #: By the name of the op in the registry, or of the public function.
 TABLE: dict[str, list[Subgradient]] = {
+    "mantissa_of": [
+        Subgradient("powers of two, where it jumps", "2^-exponent", ([1.0, -1.0, 4.0],), ([0.5, 0.5, 0.125],))
+    ],
     # ------------------------------------------------------------------ kinks
     "abs": [Subgradient("0", "0", ([0.0],), ([0.0],))],
     "relu": [Subgradient("0", "0, the left slope", ([0.0],), ([0.0],))],

@@ -25,7 +25,7 @@ OPS = [op for op in REGISTRY.values() if op.kind != "elementwise" and op.name !=
 
 
 def test_every_public_function_has_cases():
-    assert set(F.__all__) - set(CASES) == {*DATA_DEPENDENT, "allclose"}  # a bool: see test_floats.py
+    assert set(F.__all__) - set(CASES) == {*DATA_DEPENDENT, "allclose", "equal"}  # bools: see test_floats.py
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
