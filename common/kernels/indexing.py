@@ -79,11 +79,17 @@ def _moving(name: str, kind: str, index_dtype: Any, everywhere: bool, statement:
     inner = args[2]
     count = args[3]
 {_check("args[0] * count * inner" if everywhere else "count", "extent")}{first}    for o in range(args[0]):
-        for j in range(count):
-            for c in range(inner):
-                i = (o * count + j) * inner + c
-                at = (o * extent + index[{where}]) * inner + c
+        if inner == 1:
+            for j in range(count):
+                i = o * count + j
+                at = o * extent + index[{where}]
                 {statement}
+        else:
+            for j in range(count):
+                for c in range(inner):
+                    i = (o * count + j) * inner + c
+                    at = (o * extent + index[{where}]) * inner + c
+                    {statement}
     return 0
 """
 

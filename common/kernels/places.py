@@ -146,9 +146,8 @@ def source(operation: str, dtype: Any, index_dtypes: Sequence[Any]) -> str:
     lines += [f"    e{d} = args[{5 + d}]" for d in range(k)]
     lines += [f"    low{d} = -e{d} * args[3]" for d in range(k)]
     lines += [f"    extent = {' * '.join(f'e{d}' for d in range(k))}", "    wrong = 0"]
-    bad = " or ".join(f"a{d} < low{d} or a{d} >= e{d}" for d in range(k))
-    # no early exit: the loop has no branch and is vectorised; a second one finds what is wrong
-    lines += _walk(k, [f"if {bad}:", "    wrong = 1"], "    ")
+    for d in range(k):
+        lines += _check(k, d)
     tell = []
     for d in range(k):
         told = f"max(min(a{d}, {_MOST}), {-_MOST})"
@@ -158,8 +157,41 @@ def source(operation: str, dtype: Any, index_dtypes: Sequence[Any]) -> str:
     return "\n".join([*lines, "    return 0", ""])
 
 
-def _walk(k: int, body: Sequence[str], indent: str) -> list[str]:
-    """Loops over B: at column j of a row there are the elements a0, a1, ... of the indices."""
+def _check(k: int, d: int) -> list[str]:
+    """Whether an index operand has a wrong element: once over its own memory, not over all that it broadcasts to."""
+    stride = f"args[{6 + k} + d + args[{5 + k}] * {d + 1}]"
+    lines = [
+        "own = min(count, 1)",
+        f"for d in range(args[{5 + k}]):",
+        f"    own *= args[{6 + k} + d] if {stride} != 0 else 1",
+        # no early exit: the loop has no branch and is vectorised; a second one finds what is wrong
+        "for j in range(own):",
+        f"    if to_int64(i{d}[j]) < low{d} or to_int64(i{d}[j]) >= e{d}:",
+        "        wrong = 1",
+    ]
+    return ["    " + line for line in lines]
+
+
+def _walk(k: int, body: Sequence[str], indent: str, lean: Sequence[str] = ()) -> list[str]:
+    """Loops over B: at column j of a row there are the elements a0, a1, ... of the indices.
+
+    With a `lean` body rows along which only the last index varies run that instead. There `base` is the place of the
+    others, and the element of the last index is read from neighbouring memory: `scatter` along the last dimension.
+    """
+    reads = [f"a{d} = to_int64(i{d}[p{d} + j * s{d}])" for d in range(k)]
+    loop = ["for j in range(last):", *("    " + line for line in (*reads, *body))]
+    if lean:
+        constant = "".join(f"s{d} == 0 and " for d in range(k - 1))
+        loop = [
+            f"if {constant}s{k - 1} == 1 and last > 0:",
+            *(f"    a{d} = to_int64(i{d}[p{d}])" for d in range(k - 1)),
+            f"    base = {f'{_place(k - 1)} * e{k - 1}' if k > 1 else '0'}",
+            "    for j in range(last):",
+            f"        a{k - 1} = to_int64(i{k - 1}[p{k - 1} + j])",
+            *("        " + line for line in lean),
+            "else:",
+            *("    " + line for line in loop),
+        ]
     lines = [
         f"ndim = args[{5 + k}]",
         f"last = args[{5 + k} + ndim]",
@@ -174,9 +206,7 @@ def _walk(k: int, body: Sequence[str], indent: str) -> list[str]:
         *(f"        p{d} += rest % length * args[{6 + k} + d + ndim * {d + 1}]" for d in range(k)),
         "        rest //= length",
         *(f"    s{d} = args[{5 + k} + ndim * {d + 2}]" for d in range(k)),
-        "    for j in range(last):",
-        *(f"        a{d} = to_int64(i{d}[p{d} + j * s{d}])" for d in range(k)),
-        *("        " + line for line in body),
+        *("    " + line for line in loop),
     ]
     return [indent + line for line in lines]
 
@@ -205,6 +235,8 @@ def _move(operation: str, k: int, dtype: Any, kind: str) -> list[str]:
         return text
 
     one = [statement(f"o * extent + {_place(k)}", "o * count + row * last + j")]
+    near = f"(a{k - 1} + e{k - 1} if a{k - 1} < 0 else a{k - 1})"
+    lean = [statement(f"o * extent + base + {near}", "o * count + row * last + j")]
     slices = [
         f"p = (o * extent + {_place(k)}) * inner",
         "q = (o * count + row * last + j) * inner",
@@ -216,7 +248,7 @@ def _move(operation: str, k: int, dtype: Any, kind: str) -> list[str]:
         *(zeros if operation == "put" else []),
         "    for o in range(outer):",
         "        if inner == 1:",
-        *_walk(k, one, "            "),
+        *_walk(k, one, "            ", lean),
         "        else:",
         *_walk(k, slices, "            "),
     ]

@@ -8,6 +8,7 @@ import pytest
 from common import eager
 from common.kernels import places
 from common.op import REGISTRY
+from common.ops.places import family
 from tests.bits import assert_same_bits
 from tests.kernels.run import run, special_values
 
@@ -19,7 +20,7 @@ OPERATIONS = ["index_get", "index_put_zeros", "index_add", "index_set", "index_c
 @pytest.mark.parametrize("count", [1, 2, 3])
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_against_loops(name, count, dtype):
-    op = REGISTRY[f"{name}{count}"]
+    op = family(count)[name]
     for operands, attrs in op.samples(np.random.default_rng(count), dtype):
         with np.errstate(all="ignore"):
             expected = op.oracle(*operands, **attrs)
@@ -27,6 +28,68 @@ def test_against_loops(name, count, dtype):
         if dtype == "float32":
             narrow = [x.astype(np.int32) if x.dtype == np.int64 else x for x in operands]
             assert_same_bits(eager.run(op, narrow, attrs), expected, f"{op.name} {attrs}, int32")
+
+
+#: Shapes of the indices: rows along which only the last one varies, as `scatter` along the last dimension has them;
+#: all vary; none but the first; nothing to write.
+_ROWS = {
+    "last": [(6, 1), (1, 1), (6, 9)],
+    "last, of one row": [(1,), (), (9,)],
+    "all": [(6, 9), (6, 9), (6, 9)],
+    "first": [(6, 9), (1, 1), (6, 1)],
+    "no columns": [(6, 1), (1, 1), (6, 0)],
+    "no rows": [(0, 1), (1, 1), (0, 9)],
+}
+
+
+def _layout(rng, shapes, count, low):
+    """Sizes of `count` dimensions and their indices from ``low * size`` on: the last of the shapes for the last one."""
+    extents, own = (5, 2, 7)[3 - count :], shapes[3 - count :]
+    return extents, [rng.integers(low * e, e, s) for e, s in zip(extents, own, strict=True)]
+
+
+@pytest.mark.parametrize("outer", [(), (3,), (0,)], ids=str)
+@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("rows", _ROWS)
+@pytest.mark.parametrize("name", [*OPERATIONS, "index_mul", "index_max", "index_min"])
+def test_every_way_along_rows(name, rows, count, outer):
+    rng = np.random.default_rng(7)
+    extents, indices = _layout(rng, _ROWS[rows], count, -1)
+    b = np.broadcast_shapes(*(i.shape for i in indices))
+    x, v, number = (rng.normal(size=s).astype(np.float32) for s in ((*outer, *extents), (*outer, *b), ()))
+    attrs = {"dim": len(outer), "wrap": True}
+    given = {"index_get": [[x]], "index_clear": [[x]], "index_put_zeros": [[v]], "index_last": [[]]}
+    if name in ("index_put_zeros", "index_last"):
+        attrs["extents"] = extents
+    op = family(count)[name]
+    for operands in given.get(name, [[x, v], [x, number]]):
+        expected = op.oracle(*operands, *indices, **attrs)
+        assert_same_bits(eager.run(op, [*operands, *indices], attrs), expected, f"{op.name} {rows}")
+
+
+@pytest.mark.parametrize("operand", [0, 1, 2])
+@pytest.mark.parametrize("rows", [r for r in _ROWS if not r.startswith("no")])
+def test_each_index_is_checked_to_its_last_element(rows, operand):
+    extents, indices = _layout(np.random.default_rng(7), _ROWS[rows], 3, 0)
+    if indices[operand].ndim:
+        indices[operand].flat[-1] = -1
+    else:
+        indices[operand] = np.array(-1)
+    x, out = np.ones(70, np.float32), np.full(70, 7, np.float32)
+    args = places.place_args(extents, 0, [i.shape for i in indices], False, True)
+    code = run(places.source("set", "float32", ["int64"] * 3), [x, *indices, out], args)
+    assert (out == 7).all()
+    told = f"index -1 is out of bounds for dimension {operand} with size {extents[operand]}"
+    assert places.WrongIndex(extents, 0, False)[code].startswith(told)
+
+
+def test_indices_of_nothing_are_not_checked():
+    """What broadcasts to no place names none."""
+    args = places.place_args((5, 2), 0, [(3, 1), (3, 0)], False)
+    out = np.full(10, 7, np.float32)
+    buffers = [np.zeros(1, np.float32), np.full((3, 1), 99), np.zeros((3, 0), np.int64), out]
+    assert run(places.source("set", "float32", ["int64"] * 2), buffers, args) == 0
+    assert (out == 7).all()
 
 
 def test_additions_follow_the_order_of_the_indices():
