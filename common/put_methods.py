@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from common.autograd.views import repeats
 from common.create import operand
+from common.dtypes import bool_
 from common.in_place import apply_in_place
 from common.methods import assign
 from common.ops import put
@@ -13,7 +15,9 @@ from common.ops.index import scatter_add
 from common.ops.masks import masked_scatter
 from common.ops.put import Put
 from common.ops.scatter_reduce import scatter_reduce
-from common.setitem import fill_masked, setitem
+from common.ops.values import as_value
+from common.ops.view import expand, reshape
+from common.setitem import falses, fill_masked, setitem
 from common.tensor import TensorBase
 
 
@@ -24,6 +28,13 @@ def _given(x: Any) -> Any:
 
 def _apply(x: TensorBase, write: Put, name: str) -> TensorBase:
     return apply_in_place(write.op, x, write.operands, write.attrs, name)
+
+
+def _places(x: TensorBase, write: Put) -> Any:
+    """Where a write of one value goes, as a mask: for memory that several elements show."""
+    value, *indices = write.operands
+    true = expand(as_value(True, bool_), value.shape)
+    return write._replace(operands=(true, *indices)).on(falses(x.shape))
 
 
 def index_add_(self: TensorBase, dim: int, index: Any, source: Any, *, alpha: float = 1) -> TensorBase:
@@ -44,12 +55,19 @@ def index_fill_(self: TensorBase, dim: int, index: Any, value: Any) -> TensorBas
     """In place: see `index_fill`."""
     if self.ndim == 0:
         return assign(self, put.index_fill(self, dim, _given(index), value), "index_fill")
-    return _apply(self, put.put_fill(self, dim, _given(index), value), "index_fill")
+    write = put.put_fill(self, dim, _given(index), value)
+    if repeats(self):
+        return fill_masked(self, _places(self, write), value, "index_fill")
+    return _apply(self, write, "index_fill")
 
 
 def index_put_(self: TensorBase, indices: Sequence[Any], values: Any, accumulate: bool = False) -> TensorBase:
     """In place: see `index_put`."""
-    return _apply(self, put.put_at(self, indices, _given(values), accumulate), "index_put")
+    values = _given(values)
+    write = put.put_at(self, indices, values, accumulate)
+    if not accumulate and all(isinstance(n, int) and n == 1 for n in values.shape) and repeats(self):
+        return fill_masked(self, _places(self, write), reshape(values, ()), "index_put")
+    return _apply(self, write, "index_put")
 
 
 def scatter_(self: TensorBase, dim: int, index: Any, src: Any = None, *, value: Any = None) -> TensorBase:

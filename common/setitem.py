@@ -13,8 +13,9 @@ import numpy as np
 
 from common import eager, mode
 from common.autograd.inference import refuse_write
-from common.autograd.mutation import log_write, put
-from common.autograd.views import part_written, repeats, require_writable
+from common.autograd.mutation import log_write, put, repeated
+from common.autograd.views import part_written, repeats, require_writable, shows_writable
+from common.dtypes import bool_
 from common.elements import elements
 from common.frames import user_frame
 from common.in_place import has_history, run_in_place
@@ -59,7 +60,9 @@ def setitem(self: TensorBase, key: Any, value: Any) -> None:
         mask = _lone_mask(self, selection)
         if mask is not None:
             fill_masked(self, _aligned(self, *mask), v)
-            return
+        else:
+            fill_masked(self, _written(falses(self.shape), selection, as_value(True, bool_)), v, "index_put")
+        return
     if has_history(self, v):
         if _write_recorded(self, selection, v):
             return
@@ -67,17 +70,26 @@ def setitem(self: TensorBase, key: Any, value: Any) -> None:
         assign(self, _written(self, selection, v), name, _part_of(self, selection))
     else:
         part = _part(self.payload, selection)
+        if not (part.flags.writeable or repeated(part.shape, part.strides)) and shows_writable(self):
+            part = part[...]  # numpy locks what was expanded; this part of it repeats nothing
+            part.flags.writeable = True
         _write(part, selection, v)
         log_write(part, *user_frame(2))
 
 
-def fill_masked(x: TensorBase, mask: Any, value: Any) -> TensorBase:
+def falses(shape: Any) -> Any:
+    """False everywhere."""
+    return expand(as_value(False, bool_), shape)
+
+
+def fill_masked(x: TensorBase, mask: Any, value: Any, name: str = "masked_fill") -> TensorBase:
     """Write a number where `mask` holds; in memory that several elements show, where it holds for one of them."""
     dims = repeats(x)
     if dims:
+        example = "tensor[indices] = tensor" if name == "index_put" else "tensor[mask] = scalar"
         warnings.warn(
-            "Use of masked_fill_ on expanded tensors is deprecated. Please clone() the tensor before performing this "
-            "operation. This also applies to advanced indexing e.g. tensor[mask] = scalar",
+            f"Use of {name}_ on expanded tensors is deprecated. Please clone() the tensor before performing this "
+            f"operation. This also applies to advanced indexing e.g. {example}",
             stacklevel=3,
         )
         require_mask("masked_fill", mask)

@@ -97,6 +97,30 @@ def masked_writes_to_expanded_tensors(tw):
         assert y.tolist() == [0.5, 2.0, 0.5]
 
 
+def one_value_at_indices_of_expanded_tensors(tw):
+    at = tw.tensor([0, 2])
+    writes = [
+        ("index_fill_", lambda e: e.index_fill_(0, at, 7.0), [7.0, 1.0, 7.0]),
+        ("index_fill_", lambda e: e.index_fill_(1, at, 7.0), [7.0, 7.0, 7.0]),
+        ("index_put_", lambda e: e.index_put_((at,), tw.tensor(7.0)), [7.0, 1.0, 7.0]),
+        ("index_put_", lambda e: e.index_put_((at, at + 1), tw.tensor([7.0])), [7.0, 1.0, 7.0]),
+        ("index_put_", lambda e: e.index_put_((e > 1,), tw.tensor(7.0)), [0.0, 1.0, 7.0]),
+        ("index_put_", lambda e: e.__setitem__(at, 7.0), [7.0, 1.0, 7.0]),
+    ]
+    for name, write, expected in writes:
+        y = tw.tensor([0.0, 1.0, 2.0])
+        with pytest.warns(UserWarning, match=f"{name} on expanded tensors is deprecated"):
+            write(y.reshape(3, 1).expand(3, 4))
+        assert y.tolist() == expected
+
+
+def parts_of_expanded_tensors_that_repeat_nothing(tw):
+    for value in (5.0, tw.tensor([[5.0], [5.0], [5.0]])):
+        y = tw.tensor([0.0, 1.0, 2.0])
+        y.reshape(3, 1).expand(3, 4)[:, 1:2] = value
+        assert y.tolist() == [5.0, 5.0, 5.0]
+
+
 def expanded_tensors_without_elements(tw):
     for x in (tw.zeros(0), tw.zeros(0, requires_grad=True)):
         e = (x * 1).expand(2, 0)

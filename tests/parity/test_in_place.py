@@ -154,13 +154,26 @@ def test_what_repeats_is_written_once(tw):
         e.masked_fill_(tw.tensor(mask), 0.5)
         return y
 
+    def placed(x):
+        y = x * 1
+        e = y.expand(2, 2)
+        e.index_fill_(1, tw.tensor([1]), 0.5)
+        e.index_put_((tw.tensor([1]), tw.tensor([0])), tw.tensor([0.25]))
+        return y
+
+    def indexed(x):
+        y = x * 1
+        y.reshape(2, 1).expand(2, 2)[tw.tensor([1])] = 0.5
+        return y
+
     def added(x):
         e = (x * 1).expand(2, 2)
         e.add_(1.0)
         return e
 
     x = tw.tensor([3.0, 4.0])
-    with pytest.warns(UserWarning, match="expanded tensors is deprecated"):
-        assert tw.function(filled)(x).tolist() == [0.5, 4.0]
+    for written, expected in ((filled, [0.5, 4.0]), (placed, [0.25, 0.5]), (indexed, [3.0, 0.5])):
+        with pytest.warns(UserWarning, match="expanded tensors is deprecated"):
+            assert tw.function(written)(x).tolist() == expected
     with pytest.raises(ShapeError, match="more than one element of the written-to tensor"):
         tw.function(added)(x)
