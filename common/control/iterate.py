@@ -43,7 +43,7 @@ def while_loop(cond_fn: Function, body_fn: Function, init: Any) -> Any:
 
     Notes
     -----
-    A compiled loop that never ends cannot be interrupted.
+    Ctrl-C interrupts a compiled loop too, between two iterations; no state has changed then.
 
     Examples
     --------

@@ -20,7 +20,7 @@ _ARRAY_TYPE, _NEW_FROM_DESCR, _SET_BASE_OBJECT = 2, 94, 282
 
 _PYTHON_FUNCTIONS = (
     "PyLong_FromLongLong", "PyLong_AsLongLong", "PyErr_Occurred", "PyErr_Clear", "Py_IncRef", "Py_DecRef",
-    "PyTuple_Pack", "PyTuple_New", "PyType_GenericAlloc",
+    "PyTuple_Pack", "PyTuple_New", "PyType_GenericAlloc", "PyOS_InterruptOccurred", "PyErr_SetInterrupt",
 )  # fmt: skip
 
 

@@ -13,15 +13,17 @@ from __future__ import annotations
 
 from common.native.array_ir import EXTENT, STEPS, VIEW
 from common.native.dispatch_ir import FIND, FIXED
+from common.native.execute_ir import EXECUTE
 from common.native.free_ir import FREE
 from common.native.run_ir import RUN
-from common.native.step_ir import EXECUTE, OBJECTS
+from common.native.step_ir import OBJECTS
 
 MAX_BUFFERS = 64
 MAX_INPUTS = 8
 BAD_ARGUMENT = 1_000_000
 OVERLAP = 2_000_000
 RAISED = 0xFFFFFFFF
+INTERRUPTED = 1 << 23
 
 _PRELUDE = """
 @twingrad_PyArray_Type = external global i8
@@ -33,6 +35,8 @@ declare ptr @twingrad_PyLong_FromLongLong(i64)
 declare i64 @twingrad_PyLong_AsLongLong(ptr)
 declare ptr @twingrad_PyErr_Occurred()
 declare void @twingrad_PyErr_Clear()
+declare i32 @twingrad_PyOS_InterruptOccurred()
+declare void @twingrad_PyErr_SetInterrupt()
 declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)
 declare void @twingrad_Py_IncRef(ptr)
 declare void @twingrad_Py_DecRef(ptr)

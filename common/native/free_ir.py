@@ -99,7 +99,7 @@ changed:
   %no = sub i64 -1, %i
   ret i64 %no
 run:
-  %status = call i64 @execute(ptr %memory, ptr %bufs, ptr %code)
+  %status = call i64 @execute(ptr %memory, ptr %bufs, ptr %code, i1 false)
   ret i64 %status
 }
 """

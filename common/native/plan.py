@@ -228,7 +228,7 @@ class RunFailure(NamedTuple):
         ``"argument"``: nothing has run, argument `position` is not what the plan asks for (or the count is
         wrong); ``"overlap"``: nothing has run, argument `position` overlaps another one and one of them is
         written; ``"status"``: the kernel of instruction `position` returned `status`, the later ones have not
-        run.
+        run; INTERRUPTED is none of a kernel's: a signal's handler is to run, see `common.native.execute_ir`.
     position, status : int
     """
 

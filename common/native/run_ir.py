@@ -20,7 +20,8 @@ addresses of the buffers of one kernel are put together.
 
 from __future__ import annotations
 
-from common.native.step_ir import EXECUTE, OBJECTS
+from common.native.execute_ir import EXECUTE
+from common.native.step_ir import OBJECTS
 
 RUN = (
     EXECUTE
@@ -278,7 +279,7 @@ raised:
   ret ptr null
 
 execute:
-  %status = call i64 @execute(ptr %frame, ptr %bufs, ptr %code)
+  %status = call i64 @execute(ptr %frame, ptr %bufs, ptr %code, i1 true)
   %ok = icmp eq i64 %status, 0
   %give = and i1 %ok, %is_bound
   br i1 %give, label %finish, label %answer

@@ -15,6 +15,7 @@ import numpy as np
 
 from common.acts import show
 from common.dim import resolve
+from common.native.calls_ir import INTERRUPTED
 from static.acts import Mismatch
 from static.graph import Node
 from static.regions import NeedsRoom
@@ -107,10 +108,14 @@ class Host:
         """A native run, which returns a code or results, during which no other thread uses the program's memory."""
 
         def call(*arguments: Any) -> Any:
-            with lock:
-                answer = run(*arguments)
+            try:
+                with lock:
+                    answer = run(*arguments)
+            except BaseException:  # of a signal's handler
+                journal.end()
+                raise
             code = answer if type(answer) is int else 0
-            if code >> 32 and code & 0xFFFFFFFF in (ROOM, OTHER_PATH):
+            if code >> 32 and code & 0xFFFFFFFF in (ROOM, OTHER_PATH, INTERRUPTED):
                 journal.again()
             else:
                 journal.end()

@@ -15,6 +15,7 @@ from common.eager_arrays import raise_status
 from common.errors import ArgumentError, ShapeError, TraceError
 from common.native.binding import GIVEN, HELD, HELD_GRAD, LEFT, LEFT_FRESH, MADE, Binding, Place
 from common.native.calls import make_run, make_step
+from common.native.calls_ir import INTERRUPTED
 from common.native.free import FreeProgram, make_free
 from common.native.plan import Argument as Declared
 from common.native.plan import ProgramPlan, RunFailure, explain_failure
@@ -145,10 +146,17 @@ class Plan:
         ArgumentError, IndexRangeError, DivisionByZeroError : as the ops raise them, with the user's line.
         """
         outputs = [*outs, *[allocate() for allocate in self._allocate[len(outs) :]]]
-        code = self._run(*arrays, *outputs)
+        code = self._code(*arrays, *outputs)
         if code:
             self._recover(list(arrays), outputs, explain_failure(code))
         return outputs
+
+    def _code(self, *arrays: Any) -> int:
+        """The code with which a run ends that nobody interrupts: after Ctrl-C its handler raises, or we begin again."""
+        while True:
+            code = self._run(*arrays)
+            if code & 0xFFFFFFFF != INTERRUPTED:
+                return code
 
     def bind(
         self, inputs: Sequence[Place], objects: Objects, outs: Sequence[np.ndarray] | None = None
@@ -222,7 +230,7 @@ class Plan:
         Mismatch : the program is not the one for these arrays.
         """
         failure = explain_failure(code)
-        if failure.kind == "status" and failure.status != ROOM:
+        if failure.kind == "status" and failure.status not in (ROOM, INTERRUPTED):
             self._raise(failure)
 
     def _recover(self, given: list[Any], outputs: list[np.ndarray], failure: RunFailure) -> None:
@@ -243,7 +251,7 @@ class Plan:
                     back.append((x, arrays[i]))
             elif isinstance(x, np.ndarray) and any(np.may_share_memory(arrays[i], arrays[j]) for j in self._written):
                 arrays[i] = arrays[i].copy()
-        code = self._run(*arrays, *outputs)
+        code = self._code(*arrays, *outputs)
         if code:
             again = explain_failure(code)
             if again.kind == "overlap" and again.position >= len(arrays):
