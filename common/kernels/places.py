@@ -177,10 +177,17 @@ def _walk(k: int, body: Sequence[str], indent: str, lean: Sequence[str] = ()) ->
 
     With a `lean` body rows along which only the last index varies run that instead. There `base` is the place of the
     others, and the element of the last index is read from neighbouring memory: `scatter` along the last dimension.
+    Rows along which all vary, as for the first of two dimensions, have a loop without strides, too.
     """
     reads = [f"a{d} = to_int64(i{d}[p{d} + j * s{d}])" for d in range(k)]
     loop = ["for j in range(last):", *("    " + line for line in (*reads, *body))]
     if lean:
+        neighbours = [
+            f"elif {' and '.join(f's{d} == 1' for d in range(k))}:",
+            "    for j in range(last):",
+            *(f"        a{d} = to_int64(i{d}[p{d} + j])" for d in range(k)),
+            *("        " + line for line in body),
+        ]
         constant = "".join(f"s{d} == 0 and " for d in range(k - 1))
         loop = [
             f"if {constant}s{k - 1} == 1 and last > 0:",
@@ -189,6 +196,7 @@ def _walk(k: int, body: Sequence[str], indent: str, lean: Sequence[str] = ()) ->
             "    for j in range(last):",
             f"        a{k - 1} = to_int64(i{k - 1}[p{k - 1} + j])",
             *("        " + line for line in lean),
+            *(neighbours if k > 1 else ()),
             "else:",
             *("    " + line for line in loop),
         ]
