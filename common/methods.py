@@ -46,7 +46,7 @@ NOT_METHODS = frozenset(
 
 def install_methods(cls: type[TensorBase]) -> None:
     """Give `cls` operators, functions as methods, conversions and in-place forms."""
-    from common import distributions, functional, layout, method_names, place, put_methods
+    from common import distributions, functional, in_place_methods, layout, method_names, place, put_methods
 
     install(cls, REGISTRY)
     for name in functional.__all__:
@@ -57,6 +57,8 @@ def install_methods(cls: type[TensorBase]) -> None:
         _METHODS | layout.METHODS | place.METHODS | put_methods.METHODS | distributions.METHODS
     ).items():
         setattr(cls, name, method)
+    for name in in_place_methods.NAMES:
+        setattr(cls, f"{name}_", in_place_methods.InPlace(name, cls))
     for dunder, name in _IN_PLACE.items():
         in_place = _in_place(getattr(functional, name), name, f"__{dunder}__")
         setattr(cls, f"{name}_", in_place)
