@@ -162,6 +162,10 @@ class LoopOp:
         self.name, self.nout = name, nout
         self.node_name = "".join(w.capitalize() for w in name.split("_")) + "Backward"
 
+    def arrays(self, saved: tuple[Any]) -> list[np.ndarray]:
+        """Arrays that the rule reads itself; those of the bodies' nodes are looked at when their pass begins."""
+        return []
+
     def backward(self, saved: tuple[Any], attrs: Any, g: Any, needs: Any) -> tuple[Any, ...]:
         """Contributions to the inputs and to what is captured."""
         (ran,) = saved

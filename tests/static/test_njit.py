@@ -268,7 +268,7 @@ def test_compiled_callers_keep_what_they_need():
     assert_same_bits(call(floats(4)), floats(4) * floats(4), "result")
 
 
-@pytest.mark.filterwarnings("ignore:the rational private module:DeprecationWarning")  # numpy's, of what numba imports
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of what numba imports when it looks for users of it
 def test_callers_are_not_stored_on_disk(tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     fast = static.njit(lambda x: x * 3, floats(4))
