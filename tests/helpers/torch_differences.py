@@ -197,6 +197,11 @@ DELIBERATE: list[tuple[str, str, str]] = [
         "an argument is given its default value",
     ),
     ("moveaxis|movedim", "node: Permute.*Alias", "nothing is moved"),
+    (
+        "pad",
+        "node: Cat",
+        "borders of other kinds than a constant are joined to the tensor, one dimension after the other",
+    ),
     ("sum|mean|prod", "node: .*Backward0, PyTorch .*Backward1", "dimensions () are all, or a 0-d tensor's only one"),
     ("kl_div|mse_loss", r"PyTorch \[nan\]", "a sum over nothing is 0; PyTorch took 'sum' for size_average"),
 ]
