@@ -12,8 +12,8 @@ import pytest
 import dynamic
 import static
 import static.program
-import static.running.store
 from benchmarks.gate import assert_ratio, compare
+from static.running import store
 
 BOUND = 0.5
 SHAPES = {"100 small": [(32, 32), (32,)] * 50, "6 large": [(784, 256), (256,), (256, 256), (256,), (256, 10), (10,)]}
@@ -76,6 +76,6 @@ def test_one_pass_over_small_parameters(
     """The time includes the checks of all arrays; measured 0.7 and 0.4."""
     calls = {"one pass": (compiled_step(count), [()])}
     monkeypatch.setattr(static.program, "runs", lambda built: [1] * len(built))
-    monkeypatch.setattr(static.store, "key_of", lambda *described: None)  # this program is for no other process
+    monkeypatch.setattr(store, "key_of", lambda *described: None)  # this program is for no other process
     calls["a kernel each"] = (compiled_step(count), [()])
     assert_ratio(compare(benchmark, calls), "one pass", "a kernel each", bound)

@@ -10,7 +10,7 @@ import os
 
 KEPT_BYTES = 256 << 20
 """What may stay in the process although it is free."""
-LARGEST_BYTES = 32 << 20
+LARGEST_BYTES = 16 << 20
 """Larger arrays are mapped, and unmapped when they are freed; numpy asks for pages of 2 MB there, which are cheap."""
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # malloc.h
