@@ -18,9 +18,10 @@ def text(results: list[Result], about: dict[str, Any], peers: list[str], threads
     """Return the tables with the machine named; a workload without equal bits has no timings."""
     used = "One thread" if threads == 1 else f"{threads} threads"
     parts = [machine.one_line(about) + f". {used}; medians, 95 % intervals in brackets."]
+    compared = compared_with(peers)
     parts.append(table(
-        ["workload", "bits", "dynamic", "static", "static/dynamic", *(f"static/{peer}" for peer in peers)],
-        [call_row(result, peers) for result in results],
+        ["workload", "bits", "dynamic", "static", *(f"{ours}/{other}" for ours, other in compared)],
+        [call_row(result, compared) for result in results],
     ))  # fmt: skip
     if peers:
         parts += [line for line in [summary(results, peers)] if line]
@@ -58,16 +59,22 @@ def summary(results: list[Result], peers: list[str]) -> str:
     )
 
 
-def call_row(result: Result, peers: list[str]) -> list[str]:
+def compared_with(peers: list[str]) -> list[tuple[str, str]]:
+    """Return which engine is compared with what: each with its own kind, the compiled one with all."""
+    eager = [("dynamic", "torch")] if "torch" in peers else []
+    return [("static", "dynamic"), *eager, *(("static", peer) for peer in peers)]
+
+
+def call_row(result: Result, compared: list[tuple[str, str]]) -> list[str]:
     """Return the first table's row."""
     state = "differ" if result.differences else "failed" if result.error else "equal"
     row = [result.workload.name, state]
     if not result.calls or result.error:
-        return row + ["-"] * (3 + len(peers))
+        return row + ["-"] * (len(ENGINES) + len(compared))
     row += [seconds(result.call(engine).value) for engine in ENGINES]
-    for other in ("dynamic", *peers):
+    for ours, other in compared:
         known = other in result.calls
-        row.append(times(stats.ratio(result.calls["static"], result.calls[other])) if known else "-")
+        row.append(times(stats.ratio(result.calls[ours], result.calls[other])) if known else "-")
     return row
 
 

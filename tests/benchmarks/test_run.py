@@ -69,13 +69,14 @@ def test_never_is_an_answer(no_processes):
 
 def test_peers_get_columns(no_processes):
     result = run.measure(FakeWorkload(), pair(), EFFORT)
-    result.calls["jax.jit"] = 2 * result.calls["static"]
-    page = report.text([result], ABOUT, ["jax.jit", "torch"])
+    result.calls |= {"jax.jit": 2 * result.calls["static"], "torch": 4 * result.calls["dynamic"]}
+    page = report.text([result], ABOUT, ["jax.jit", "torch", "torch.compile"])
     header, _, row = (line for line in page.splitlines()[2:5])
     cells = dict(zip(*([c.strip() for c in line.strip("|").split("|")] for line in (header, row)), strict=True))
     assert cells["static/jax.jit"] == "0.50 [0.50, 0.50]"
-    assert cells["static/torch"] == "-"
-    assert "jax.jit 2.00 (1); as the fastest peer of each workload 2.00 (1)" in page
+    assert cells["dynamic/torch"] == "0.25 [0.25, 0.25]"
+    assert cells["static/torch.compile"] == "-"
+    assert "jax.jit 2.00 (1), torch" in page
 
 
 def test_the_mean_over_workloads_is_that_of_the_fastest_peers(no_processes):
