@@ -1,15 +1,4 @@
 """Where the time of a program goes: a profiler in the shape of `torch.profiler`."""
 
-from common.profiler import (
-    EventList,
-    FunctionEvent,
-    ProfilerAction,
-    ProfilerActivity,
-    profile,
-    record_function,
-    schedule,
-)
-
-__all__ = [
-    "EventList", "FunctionEvent", "ProfilerAction", "ProfilerActivity", "profile", "record_function", "schedule",
-]  # fmt: skip
+from common.profiler import *  # noqa: F403  one list of names for both engines
+from common.profiler import __all__ as __all__
