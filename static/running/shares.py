@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 SMALL_ELEMENTS = 1 << 14
 """Spaces known to be smaller than this are not cut: waking a thread takes longer than their loops."""
-PART_NS = 15_000
-"""Estimated time of the smallest part; a thread is awake after 5 to 20 us (`python -m benchmarks.threads`)."""
+PART_NS = 8_000
+"""Estimated time of the smallest part; see `common.native.pool` for what a hand-over takes."""
 PARTS_PER_THREAD = 4
 """Parts for each thread: one that a busy machine delays leaves its parts to the others."""
 

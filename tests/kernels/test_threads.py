@@ -89,6 +89,40 @@ def test_the_work_is_shared():
     assert min(own_seconds() for _ in range(20)) < 0.8 * alone
 
 
+def test_threads_that_look_out_sleep_or_are_called_off_do_the_same():
+    """Pauses of any length, so that a task finds its helpers in every state; more threads than processors too."""
+    import time
+
+    a, b = operands((6, 90, 100, 80), "float32")
+    expected = gemm.oracle(a, b)
+    pauses = np.random.default_rng(63).exponential(5e-5, 300)
+    for count in (2, 3, 16):
+        dynamic.set_num_threads(count)
+        for pause in pauses:
+            time.sleep(pause if pause > 2e-5 else 0)
+            out = np.full_like(expected, np.nan)
+            assert run(gemm.gemm_source("float32"), [a, b, out], [6, 90, 100, 80, 0, 0, 90 * 80, 80 * 100]) == 0
+            assert_same_bits(out, expected)
+
+
+def test_helpers_run_on_other_processors_than_their_caller():
+    """The caller is moved from one processor to the next; its helper may run on all the others each time."""
+    if not hasattr(os, "sched_setaffinity"):
+        return  # nobody can be moved
+    allowed = os.sched_getaffinity(0)
+    (a,), (b,) = operands((1, 2700, 160, 160), "float32")
+    x, y = dynamic.tensor(a), dynamic.tensor(b)
+    dynamic.set_num_threads(2)
+    helper = next(thread for thread in threading.enumerate() if thread.name == "twingrad-1")
+    try:
+        for processor in sorted(allowed)[:4] if len(allowed) > 1 else ():
+            os.sched_setaffinity(0, {processor})
+            x @ y
+            assert os.sched_getaffinity(helper.native_id) == allowed - {processor}
+    finally:
+        os.sched_setaffinity(0, allowed)
+
+
 def test_a_training_step_with_threads_is_the_step_without():
     def weights(tw, threads):
         tw.set_num_threads(threads)
