@@ -1,7 +1,7 @@
 """BLAS for kernels: the functions behind `scipy.linalg.cython_blas`, and the number of threads they may use.
 
-Object code refers to them by symbols, so it can be cached on disk. SciPy is imported when the first kernel
-that needs BLAS is loaded.
+Object code refers to them by symbols, so it can be cached on disk. The library is loaded when the first kernel needs
+it; SciPy itself is imported only where that is not the OpenBLAS of SciPy's wheels.
 
 The bits of a product depend on the number of BLAS threads, so a kernel sets it to one and restores it: 5 ns
 with OpenBLAS, which all SciPy wheels but macOS' newest bring. The setting belongs to SciPy's own library, not
@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from functools import cache, partial
 from importlib import import_module
 from importlib.machinery import EXTENSION_SUFFIXES
-from importlib.util import module_from_spec, spec_from_file_location
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -76,22 +76,50 @@ def one_thread() -> Iterator[None]:
 
 
 @cache
-def _cython_blas() -> ModuleType:
-    """Return scipy.linalg.cython_blas, loaded without the package around it, which takes 0.15 s to import."""
-    import scipy
+def _extension() -> str:
+    """Return the file of `scipy.linalg.cython_blas`, which is linked with SciPy's BLAS; "" if it is not found."""
+    found = find_spec("scipy")
+    for folder in (found and found.submodule_search_locations) or ():
+        for suffix in EXTENSION_SUFFIXES:
+            file = Path(folder) / "linalg" / f"cython_blas{suffix}"
+            if file.exists():
+                return str(file)
+    return ""
 
-    name = "scipy.linalg.cython_blas"
-    for suffix in EXTENSION_SUFFIXES:
-        file = Path(scipy.__file__).parent / "linalg" / f"cython_blas{suffix}"
-        spec = spec_from_file_location(name, file) if file.exists() and name not in sys.modules else None
-        if spec is not None and spec.loader is not None:
-            module = module_from_spec(spec)
-            spec.loader.exec_module(module)
-            return module
-    return import_module(name)
+
+@cache
+def _libraries() -> list[ctypes.CDLL]:
+    """Return handles in which SciPy's BLAS can be found, without an import of SciPy, which takes 10 ms."""
+    if not (name := _extension()):
+        return []
+    if sys.platform == "win32":
+        import_module("scipy")  # adds folders of libraries
+        return [ctypes.CDLL(str(dll)) for dll in sorted((Path(name).parents[2] / "scipy.libs").glob("*openblas*.dll"))]
+    return [ctypes.CDLL(name)]  # a look-up also searches what it was linked with
 
 
 def _function_address(name: str) -> int:
+    """Return the address of a BLAS function: of OpenBLAS as SciPy's wheels bring it, else what SciPy calls."""
+    for library in _libraries():
+        if found := _find(library, f"scipy_{name}_"):
+            return found
+    return _capsule(name)
+
+
+@cache
+def _cython_blas() -> ModuleType:
+    """Return scipy.linalg.cython_blas, loaded without the package around it, which takes 0.15 s to import."""
+    import_module("scipy")
+    name, file = "scipy.linalg.cython_blas", _extension()
+    spec = spec_from_file_location(name, file) if file and name not in sys.modules else None
+    if spec is None or spec.loader is None:
+        return import_module(name)
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _capsule(name: str) -> int:
     capsule = vars(_cython_blas())["__pyx_capi__"][name]
     api = ctypes.pythonapi
     api.PyCapsule_GetName.restype = ctypes.c_char_p
@@ -99,15 +127,6 @@ def _function_address(name: str) -> int:
     api.PyCapsule_GetPointer.restype = ctypes.c_void_p
     api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
     return int(api.PyCapsule_GetPointer(capsule, api.PyCapsule_GetName(capsule)))
-
-
-def _libraries() -> Iterator[ctypes.CDLL]:
-    """Yield handles in which the BLAS behind cython_blas can be found."""
-    module = Path(_cython_blas().__file__ or "")
-    yield ctypes.CDLL(str(module))  # a look-up in it also searches the libraries it was linked with
-    if sys.platform == "win32":  # ... except on Windows
-        for library in sorted((module.parents[2] / "scipy.libs").glob("*openblas*.dll")):
-            yield ctypes.CDLL(str(library))
 
 
 @cache

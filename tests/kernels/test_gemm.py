@@ -137,3 +137,33 @@ def test_integer_products_wrap(dtype, flags):
     stored = [np.ascontiguousarray(x.T) if t else x for x, t in zip((a, b), flags)]
     assert_same_bits(product(*stored, m, n, k, *flags)[0], gemm.oracle(a, b))
     assert (product(a, b, m, n, 0) == 0).all()
+
+
+@pytest.mark.parametrize("name", ["sgemm", "dgemm", "sdot", "ddot"])
+def test_scipy_calls_the_functions_that_kernels_call(name, monkeypatch):
+    """The wheel's library is found without SciPy; where it is not, what SciPy's capsules hold has the same bits."""
+    results = []
+    for way in ("library", "capsule"):
+        if way == "capsule":
+            monkeypatch.setattr(blas, "_libraries", list)
+        results.append(_by_blas(name, blas._function_address(name)))
+    assert_same_bits(*results)
+
+
+def _by_blas(name, address):
+    """What a BLAS function makes of fixed operands."""
+    n, dtype = 301, np.dtype("float32" if name[0] == "s" else "float64")
+    a, b = operands(n, n, n, dtype.name)
+    real = ctypes.c_float if name[0] == "s" else ctypes.c_double
+    size, step, one, zero, no = ctypes.c_int(n), ctypes.c_int(1), real(1), real(0), ctypes.c_char(b"N")
+    x, y = (ctypes.c_void_p(array.ctypes.data) for array in (a, b))
+    if name.endswith("dot"):
+        size = ctypes.c_int(n * n)
+        arguments = (ctypes.byref(size), x, ctypes.byref(step), y, ctypes.byref(step))
+        return np.array(ctypes.CFUNCTYPE(real, *[ctypes.c_void_p] * 5)(address)(*arguments), dtype)
+    out = np.zeros((n, n), dtype)
+    c = ctypes.c_void_p(out.ctypes.data)
+    given = (no, no, size, size, size, one, x, size, y, size, zero, c, size)
+    arguments = [g if isinstance(g, ctypes.c_void_p) else ctypes.byref(g) for g in given]
+    ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 13)(address)(*arguments)
+    return out
