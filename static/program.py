@@ -81,8 +81,8 @@ class Program(Executable):
     """
 
     def __init__(self, graph: Graph, fuse: bool, parallel: bool = False) -> None:
-        super().__init__(graph, fuse)
-        self.parallel = parallel
+        super().__init__(fuse)
+        self.graph, self.parallel = graph, parallel
         self.work: Work = legalise(graph)
         groups = _fused(self.work) if fuse else [single(item) for item in self.work.items]
         self.groups = order_groups(self.work, groups)

@@ -32,14 +32,14 @@ FIRST_ROOM = 64
 
 
 class NeedsRoom(Exception):
-    """A loop needs more room: the size that says how much there is.
+    """A loop needs more room: the atom of the size that says how much there is.
 
     Not an error of the user's: whoever runs the program makes a plan with more, and runs it again.
     """
 
-    def __init__(self, length: Dim) -> None:
-        super().__init__(str(length))
-        self.atom = length.terms[0][0][0]
+    def __init__(self, atom: Any) -> None:
+        super().__init__(atom)
+        self.atom = atom
 
 
 class ControlOp:
@@ -153,6 +153,7 @@ class LoopParts:
         self.body: Graph = attrs["body"]
         self.condition: Graph | None = attrs.get("condition")
         self.backwards, self.counted, self.length = attrs["backwards"], attrs["counted"], attrs["length"]
+        self.room = None if self.condition is None else self.length.terms[0][0][0]
         self.n = attrs["carried"]
         places = [int(self.counted), self.n, attrs["rows"], attrs["constants"]]
         ends = [sum(places[: i + 1]) for i in range(4)]

@@ -2,7 +2,7 @@
 
 Slots are numbered: arguments (inputs, then outputs), temporaries, constants. Only addresses and sizes differ
 between plans, so a plan for new sizes costs microseconds per kernel. A frame refers to nothing that the program was
-made of, except in control flow and acts, so it can be stored (`static.running.store`).
+made of, so it can be stored (`static.running.store`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import numpy as np
 from common.dim import Atom, Dim, evaluate
 from common.kernels.places import WrongIndex
 from common.spec import numel
-from static.graph import Graph, Node
+from static.graph import Graph
+from static.lowering.constructs import Construct, construct
 from static.lowering.items import Buffer, Sizes, size_key
 from static.lowering.memory import ColumnScratch, Scratch
 from static.lowering.values import Work
@@ -57,7 +58,7 @@ class Call:
     wrong_index : the messages of statuses that stand for wrong indices, too many to be listed.
     cut : the variable of the loop whose bounds are the last two arguments, see `static.lowering.cut`.
     work : the index of the picoseconds that it takes, by a rough count, if it is cut.
-    node, regions : of control flow and acts; None for a kernel call.
+    construct, regions : of control flow and acts; None for a kernel call.
     """
 
     name: str
@@ -69,7 +70,7 @@ class Call:
     wrong_index: WrongIndex | None = None
     cut: str = ""
     work: int = 0
-    node: Node | None = None
+    construct: Construct | None = None
     regions: Mapping[str, Executable] = field(default_factory=dict)
 
     def message(self, status: int) -> tuple[str, int]:
@@ -177,10 +178,11 @@ def make_frame(work: Work, graph: Graph, steps: Sequence[Step]) -> Frame:
         slots[name] = arguments + position
     for things, step in zip(owners, steps, strict=True):
         own = [slots[id(thing)] for thing in things]
-        node = step.groups[0].items[0].node if not step.source else None
         ints = [frame.size(n) for n in step.ints]
-        call = Call(step.name, step.source, own, ints, step.errors, step.sure_below, step.wrong_index, node=node)
+        call = Call(step.name, step.source, own, ints, step.errors, step.sure_below, step.wrong_index)
         call.regions = step.regions
+        if not step.source:
+            call.construct = construct(step.groups[0].items[0].node, frame.size)
         if step.cut:
             call.cut, call.work = step.cut, frame.size(picoseconds(step.groups))
         frame.calls.append(call)

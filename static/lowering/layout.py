@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from common.dim import Atom, evaluate
-from common.spec import numel
+from common.dim import Atom
 from static.lowering.arena import ALIGNMENT, place
+from static.lowering.constructs import Loop
 from static.running.shares import Ranges, shared_loops
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def lay_out(program: Executable, env: Mapping[Atom, int], threads: int = 1) -> L
     """The layout of a program and of its regions, when loops are shared among threads."""
     frame = program.frame
     values = frame.evaluate(env)
-    blocks = {i: _block(call, env, threads) for i, call in enumerate(frame.calls) if call.regions}
+    blocks = {i: _block(call, values, env, threads) for i, call in enumerate(frame.calls) if call.regions}
     shared = shared_loops(frame, values, threads)
     lives = []
     for t in frame.temporaries:
@@ -80,14 +80,12 @@ def aligned(nbytes: int) -> int:
     return -(-max(nbytes, 1) // ALIGNMENT) * ALIGNMENT
 
 
-def _block(call: Call, env: Mapping[Atom, int], threads: int) -> Block:
+def _block(call: Call, values: Sequence[int], env: Mapping[Atom, int], threads: int) -> Block:
     """What is carried needs two buffers, the other of which is the result; regions run one after the other."""
-    node = call.node
-    assert node is not None
     buffers, total = [], 0
     sizes = []
-    if node.name == "loop":
-        sizes = [nbytes(v, env) for v in node.outputs[: node.attrs["carried"]]] + [1]
+    if isinstance(call.construct, Loop):
+        sizes = [values[size] for _, _, size in call.construct.carried] + [1]
     for size in sizes:
         buffers.append(total)
         total += aligned(size)
@@ -97,9 +95,3 @@ def _block(call: Call, env: Mapping[Atom, int], threads: int) -> Block:
         regions[name] = layout, total
         most = max(most, layout.total)
     return Block(buffers, regions, total + most)
-
-
-def nbytes(value: Any, env: Mapping[Atom, int], skip: int = 0) -> int:
-    """Bytes of a value without its first `skip` dimensions."""
-    count = numel(value.shape[skip:])
-    return (count if isinstance(count, int) else evaluate(count.terms, env)) * value.dtype.itemsize

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from common.dim import Atom, resolve
 from common.native import plan as ops
 from common.native.plan import ProgramPlan
-from static.lowering.layout import Block, Layout, nbytes
-from static.regions import LoopParts, branches
+from static.lowering.constructs import Act, Loop, Switch
+from static.lowering.layout import Block, Layout
 from static.running.host import OTHER_PATH, ROOM, Host
 
 if TYPE_CHECKING:
-    from static.graph import Node
     from static.lowering.frame import Call
     from static.running.executable import Executable
     from static.running.shares import Ranges
@@ -31,8 +29,8 @@ class Emitter:
     observed : per instruction that ends a program for a decision, the word of the frame that holds what was decided on.
     """
 
-    def __init__(self, native: ProgramPlan, env: Mapping[Atom, int]) -> None:
-        self.native, self.env = native, env
+    def __init__(self, native: ProgramPlan) -> None:
+        self.native = native
         self.calls: list[Call] = []
         self.observed: dict[int, int] = {}
         self.host: Host | None = None
@@ -56,12 +54,14 @@ class Emitter:
             slots.append(native.add_memory(cell))
         for i, call in enumerate(frame.calls):
             own = [slots[slot] for slot in call.slots]
-            if call.regions:
+            if isinstance(call.construct, Act):
+                self.act(call.construct, own, values)
+            elif call.construct is not None:
                 at = base + layout.offsets[call.slots[-1] - len(bound)]
-                emit = self.switch if call.name == "switch" else self.loop
-                emit(call, layout.blocks[i], at, own)
-            elif call.node is not None:
-                self.act(call, call.node, own)
+                if isinstance(call.construct, Loop):
+                    self.loop(call, call.construct, layout.blocks[i], at, own, values)
+                else:
+                    self.switch(call, call.construct, layout.blocks[i], at, own)
             elif i in layout.shared:
                 self.shared(program.addresses[i], call, own, layout.shared[i], layout, base, len(bound))
             else:
@@ -86,99 +86,92 @@ class Emitter:
         """The instructions appended since the last note belong to a call."""
         self.calls += [call] * (len(self.native.instructions) - len(self.calls))
 
-    def act(self, call: Call, node: Node, slots: Sequence[int]) -> None:
+    def act(self, act: Act, slots: Sequence[int], values: Sequence[int]) -> None:
         """Append an act: a decision, or a call to Python."""
-        if node.name == "expect":
-            self.expect(call, slots[0])
+        if act.kind == "expect":
+            self.expect(act.attrs["bits"], slots[0])
         else:
             self.host = self.host or Host()
-            self.native.add_call(self.host.callback(node, self.env), slots)
+            self.native.add_call(self.host.callback(act, values), slots)
 
-    def expect(self, call: Call, slot: int) -> None:
+    def expect(self, bits: int, slot: int) -> None:
         """Append a decision: the program ends if the 64 bits at a slot are others."""
         native, word = self.native, self.native.add_word()
-        assert call.node is not None
         native.add_op(ops.LOAD, word, slot)
-        other = native.add_op(ops.JUMP_OTHER, word, call.node.attrs["bits"])
+        other = native.add_op(ops.JUMP_OTHER, word, bits)
         onward = native.add_op(ops.JUMP)
         native.set_target(other)
         self.observed[native.add_op(ops.LIMIT, self.zero, 0, OTHER_PATH)] = word
         native.set_target(onward)
 
-    def switch(self, call: Call, block: Block, base: int, slots: Sequence[int]) -> None:
+    def switch(self, call: Call, switch: Switch, block: Block, base: int, slots: Sequence[int]) -> None:
         """Append branches: the index is compared with each number but the last."""
-        native, node = self.native, call.node
-        assert node is not None
-        values = slots[1 : len(node.operands)]
-        results = list(slots[len(node.operands) : -1])
+        native, results = self.native, slots[switch.results : -1]
         index = native.add_word()
         native.add_op(ops.LOAD, index, slots[0])
-        regions = branches(node)
         ends = []
-        for i, (_, uses) in enumerate(regions):
-            last = i == len(regions) - 1
+        for i, uses in enumerate(switch.uses):
+            last = i == len(switch.uses) - 1
             other = -1 if last else native.add_op(ops.JUMP_OTHER, index, i)
             self.note(call)
             layout, start = block.regions[f"branch{i}"]
-            self.program(call.regions[f"branch{i}"], layout, base + start, [*(values[j] for j in uses), *results])
+            self.program(call.regions[f"branch{i}"], layout, base + start, [*(slots[j] for j in uses), *results])
             if not last:
                 ends.append(native.add_op(ops.JUMP))
                 native.set_target(other)
         for end in ends:
             native.set_target(end)
 
-    def loop(self, call: Call, block: Block, base: int, slots: Sequence[int]) -> None:
+    def loop(
+        self, call: Call, loop: Loop, block: Block, base: int, slots: Sequence[int], values: Sequence[int]
+    ) -> None:
         """Append a loop. What is carried changes places with its other buffer after each iteration."""
-        native, node = self.native, call.node
-        assert node is not None
-        parts = LoopParts(node)
-        operands, results = slots[: len(node.operands)], slots[len(node.operands) : -1]
-        sizes = [nbytes(v, self.env) for v in node.outputs[: parts.n]]
-        now = [native.add_word() for _ in sizes]
-        then = [native.add_word() for _ in sizes]
+        native = self.native
+        now = [native.add_word() for _ in loop.carried]
+        then = [native.add_word() for _ in loop.carried]
         others = [native.add_place(base + offset) for offset in block.buffers[:-1]]
-        for k, size in enumerate(sizes):
-            native.add_op(ops.SET, now[k], results[k])
+        for k, (start, result, size) in enumerate(loop.carried):
+            native.add_op(ops.SET, now[k], slots[result])
             native.add_op(ops.SET, then[k], others[k])
-            native.add_op(ops.COPY, now[k], operands[parts.carried[k]], d=size)
+            native.add_op(ops.COPY, now[k], slots[start], d=values[size])
         done, limit, place = native.add_word(), native.add_word(), native.add_word()
         native.add_op(ops.SET, done, self.zero)
-        if parts.counted:
-            native.add_op(ops.LOAD, limit, operands[0])
-        elif parts.condition is None:
-            native.add_op(ops.SET, limit, self.zero, d=resolve(parts.length, self.env))
-        if parts.backwards:
+        if loop.counted:
+            native.add_op(ops.LOAD, limit, slots[0])
+        elif not loop.asks:
+            native.add_op(ops.SET, limit, self.zero, d=values[loop.length])
+        if loop.backwards:
             native.add_op(ops.SET, place, limit, d=-1)
         self.note(call)
         top = len(native.instructions)
-        if parts.condition is None:
+        if not loop.asks:
             leave = native.add_op(ops.JUMP_REACHED, done, limit)
         else:
             answer = native.add_place(base + block.buffers[-1])
-            layout, start = block.regions["condition"]
-            tests = [operands[i] for i in parts.tests]
-            self.program(call.regions["condition"], layout, base + start, [*now, *tests, answer])
+            layout, offset = block.regions["condition"]
+            tests = [slots[i] for i in loop.tests]
+            self.program(call.regions["condition"], layout, base + offset, [*now, *tests, answer])
             leave = native.add_op(ops.JUMP_FALSE, answer)
-            if parts.stacked:
-                native.add_op(ops.LIMIT, done, resolve(parts.length, self.env), ROOM)
-        row = place if parts.backwards else done
-        rows = [self._row(operands[i], row, nbytes(node.operands[i], self.env, 1)) for i in parts.rows]
-        stacks = [self._row(results[i], row, nbytes(node.outputs[i], self.env, 1)) for i in parts.stacked]
+            if loop.stacked:
+                native.add_op(ops.LIMIT, done, values[loop.length], ROOM)
+        row = place if loop.backwards else done
+        rows = [self._row(slots[i], row, values[size]) for i, size in loop.rows]
+        stacks = [self._row(slots[i], row, values[size]) for i, size in loop.stacked]
         self.note(call)
-        layout, start = block.regions["body"]
-        constants = [operands[i] for i in parts.constants]
-        self.program(call.regions["body"], layout, base + start, [*now, *rows, *constants, *then, *stacks])
+        layout, offset = block.regions["body"]
+        constants = [slots[i] for i in loop.constants]
+        self.program(call.regions["body"], layout, base + offset, [*now, *rows, *constants, *then, *stacks])
         for a, b in zip(now, then):
             native.add_op(ops.SWAP, a, b)
         native.add_op(ops.SET, done, done, d=1)
-        if parts.backwards:
+        if loop.backwards:
             native.add_op(ops.SET, place, place, d=-1)
         native.add_op(ops.JUMP, d=top)
         native.set_target(leave)
-        for k, size in enumerate(sizes):
-            native.add_op(ops.COPY, results[k], now[k], d=size)
-        if parts.condition is not None:
-            native.add_op(ops.STORE, results[-1], done)
+        for k, (_, result, size) in enumerate(loop.carried):
+            native.add_op(ops.COPY, slots[result], now[k], d=values[size])
+        if loop.asks:
+            native.add_op(ops.STORE, slots[-2], done)
 
     def _row(self, stack: int, row: int, size: int) -> int:
         """A slot for a row of a stack."""

@@ -2,44 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from common.dim import Atom
 from common.native.compile import compile_kernel
 from common.native.pool import get_num_threads
 from static.graph import Graph, Node
-from static.lowering.frame import Frame
+from static.lowering.frame import Call, Frame
 from static.running.outputs import Memory
 from static.running.plan import Plan
 
 
-class Executable:
+class Executable(ABC):
     """A program as far as plans need it; a `static.program.Program` also knows how it came about.
 
     Attributes
     ----------
-    memory : what its plans share.
-
-    Parameters
-    ----------
-    graph : has the nodes that its calls blame for errors.
     fuse : whether nodes share kernels.
+    memory : what its plans share.
+    graph : what was lowered; has the nodes that its calls blame for errors.
     """
 
     frame: Frame
+    graph: Graph
 
-    def __init__(self, graph: Graph, fuse: bool) -> None:
-        self.graph, self.fuse, self.memory = graph, fuse, Memory()
+    def __init__(self, fuse: bool) -> None:
+        self.fuse, self.memory = fuse, Memory()
 
-    @cached_property
+    @property
+    @abstractmethod
     def for_threads(self) -> Executable:
         """The same program with loops cut for several threads where that can be done."""
-        from static.passes import run_passes
-        from static.program import compile_graph
-
-        rewritten, _ = run_passes(self.graph)
-        return compile_graph(rewritten, fuse=self.fuse).for_threads
 
     @cached_property
     def addresses(self) -> list[int]:
@@ -48,13 +43,17 @@ class Executable:
 
     def load(self, before: Callable[[], None]) -> None:
         """Compile all kernels that a plan needs now, or load them from the disk; `before` is called before each."""
-        program = self.for_threads if get_num_threads() > 1 else self
-        for call in program.frame.calls:
+        for call in (self.for_threads if get_num_threads() > 1 else self).all_calls():
             if call.source:
                 before()
                 compile_kernel(call.source, call.name)
+
+    def all_calls(self) -> Iterator[Call]:
+        """The calls of the frame, those of regions included."""
+        for call in self.frame.calls:
+            yield call
             for region in call.regions.values():
-                region.load(before)
+                yield from region.all_calls()
 
     def outlasts(self, values: Sequence[int]) -> set[int]:
         """The outputs to which nothing is written before the last call that may fail.
@@ -81,3 +80,29 @@ class Executable:
     def node(self, number: int) -> Node:
         """The node with an id, also one of a region."""
         return next(node for node in self.graph.all_nodes() if node.id == number)
+
+
+class Stored(Executable):
+    """A program from the disk.
+
+    Parameters
+    ----------
+    frame : what plans need of it.
+    make : makes the graph that was lowered, when somebody asks for it.
+    """
+
+    def __init__(self, frame: Frame, fuse: bool, make: Callable[[], Graph]) -> None:
+        super().__init__(fuse)
+        self.frame, self._make = frame, make
+
+    @cached_property
+    def graph(self) -> Graph:  # type: ignore[override]
+        """What was lowered."""
+        return self._make()
+
+    @cached_property
+    def for_threads(self) -> Executable:
+        """The same program with loops cut for several threads where that can be done."""
+        from static.program import compile_graph
+
+        return compile_graph(self.graph, fuse=self.fuse).for_threads

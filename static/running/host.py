@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from common.acts import show
-from common.dim import resolve
 from common.native.calls_ir import INTERRUPTED
 from static.acts import Mismatch
-from static.graph import Node
+from static.lowering.constructs import Act
 from static.regions import NeedsRoom
 
 ROOM, OTHER_PATH, FAILED = 1 << 20, 1 << 21, 1 << 22
@@ -87,15 +86,15 @@ class Host:
         self.error: BaseException | None = None
         self._kept: list[Any] = []
 
-    def callback(self, node: Node, env: Mapping[Any, int]) -> int:
-        """The address of a kernel that does what a node does."""
-        forms = [(tuple(resolve(tuple(x.shape), env)), x.dtype) for x in node.values]
+    def callback(self, act: Act, values: Sequence[int]) -> int:
+        """The address of a kernel that acts; `values` are the sizes of its frame."""
+        forms = [(tuple(values[i] for i in shape), np.dtype(dtype)) for dtype, shape in act.operands]
 
         def run(status: Any, _: Any, bufs: Any, ints: Any) -> int:
             status[0] = 0
             try:
                 arrays = [_array(bufs[i], *form) for i, form in enumerate(forms)]
-                journal.act(node.name, arrays, node.attrs)
+                journal.act(act.kind, arrays, act.attrs)
             except BaseException as error:  # it must not pass through native code
                 self.error, status[0] = error, FAILED
             return 0

@@ -169,7 +169,7 @@ def run_control(
             if not interpret(parts.condition, [*carried, *tests], env, watch)[0]:
                 break
             if stacks and done >= length:
-                raise NeedsRoom(parts.length)
+                raise NeedsRoom(parts.room)
         elif done == count:
             break
         row = count - 1 - done if parts.backwards and count is not None else done

@@ -22,6 +22,7 @@ from common.native.plan import ProgramPlan, RunFailure, explain_failure
 from common.native.pool import get_num_threads, on_change
 from static.acts import Mismatch
 from static.lowering.arena import ALIGNMENT
+from static.lowering.constructs import Act, Loop
 from static.lowering.frame import Argument
 from static.lowering.layout import lay_out
 from static.regions import NeedsRoom
@@ -89,7 +90,7 @@ class Plan:
         self._native = ProgramPlan(address + -address % ALIGNMENT)
         self._native.keep.append(arena)
         self._declare([(x.dtype, tuple([layout.values[i] for i in x.shape])) for x in frame.outputs])
-        emitter = Emitter(self._native, env)
+        emitter = Emitter(self._native)
         emitter.program(program, layout, 0, range(len(self._native.frame)))
         self._calls, self._observed = emitter.calls, emitter.observed
         self._run: Callable[..., int] = make_run(self._native)
@@ -279,10 +280,11 @@ class Plan:
         call, status = self._calls[failure.position], failure.status
         if self._host is not None and status == FAILED:
             raise self._host.raised()
-        if call.node is not None and status == ROOM:
-            raise NeedsRoom(call.node.attrs["length"])
-        if call.node is not None and status == OTHER_PATH:
-            raise Mismatch(call.node.attrs["decision"], int(self._native.words[self._observed[failure.position]]))
+        if isinstance(call.construct, Loop) and status == ROOM:
+            raise NeedsRoom(call.construct.room)
+        if isinstance(call.construct, Act) and status == OTHER_PATH:
+            bits = int(self._native.words[self._observed[failure.position]])
+            raise Mismatch(call.construct.attrs["decision"], bits)
         text, number = call.message(status)
         node = self.program.node(number)
         assert node.op is not None

@@ -6,14 +6,16 @@ follows: the traced nodes with their ids, what is known of sizes, the options, a
 ops that a user has defined come in by what they compute. Lines are not part of it: errors name nodes, and the trace has
 them. Entries share the cache of machine code, and with it its size, checksums and rules (`common.native.cache`).
 
-Programs with control flow or acts are not stored, nor are those of users' own passes.
+Regions are part of the graph that is the key, and of the frame that is stored. Programs of users' own passes are not
+stored.
 """
 
 from __future__ import annotations
 
 import hashlib
 import marshal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -27,8 +29,12 @@ from common.native.compile import make_key
 from common.native.stamp import package_files, stamp
 from common.op import Op, Refusal
 from static.graph import Graph, Value
+from static.lowering.constructs import Act, Loop, Switch
 from static.lowering.frame import Argument, Call, Frame, Temporary
 from static.lowering.memory import ColumnScratch
+from static.running.executable import Executable, Stored
+
+_CONSTRUCTS: dict[str, Any] = {kind.__name__: kind for kind in (Act, Loop, Switch)}
 
 _REPEATABLE = 2
 """A version of marshal whose bytes do not depend on which objects are shared."""
@@ -36,7 +42,7 @@ _REPEATABLE = 2
 
 def key_of(graph: Graph, dims: DimScope, fuse: bool) -> str | None:
     """The key of a traced graph; None if its program is not to be stored."""
-    ops = {node.op for node in graph.nodes if node.op is not None}
+    ops = {node.op for node in graph.all_nodes() if node.op is not None}
     if not all(map(_is_fixed, ops)):
         return None
     try:
@@ -44,20 +50,29 @@ def key_of(graph: Graph, dims: DimScope, fuse: bool) -> str | None:
         text = marshal.dumps((fuse, renamed, *_plain_graph(graph)), _REPEATABLE)
     except ValueError:  # an attribute that is not plain data
         return None
-    meanings = " ".join(sorted(f"{op.name}:{op.kind}:{op.reduce}:{op.domain}:{op.result}:{op.costly}" for op in ops))
+    meanings = " ".join(sorted(map(_meaning, ops)))
     return make_key(f"program {_package().hex()} {hashlib.sha256(text).hexdigest()} {meanings}")
 
 
-def load(key: str) -> Frame | None:
-    """The frame stored under a key; None if there is none."""
+def load(key: str, fuse: bool, make: Callable[[], Graph]) -> Stored | None:
+    """The program stored under a key; None if there is none.
+
+    Parameters
+    ----------
+    make : makes the graph that was lowered, when somebody asks for it.
+    """
     entry = disk.read(key)
-    return None if entry is None else _read(marshal.loads(entry.code))
+    if entry is None:
+        return None
+    kernels, frame = marshal.loads(entry.code)
+    return Stored(_Reader(kernels, fuse, make).frame(frame), fuse, make)
 
 
-def save(key: str, frame: Frame) -> None:
-    """Store a frame, unless it holds what only its own process knows."""
-    if all(call.node is None for call in frame.calls):
-        disk.write(key, disk.Entry("program", (), marshal.dumps(_written(frame))))
+def save(key: str, program: Executable) -> None:
+    """Store a program."""
+    kernels = dict.fromkeys((call.name, call.source) for call in program.all_calls())
+    numbers = {kernel: i for i, kernel in enumerate(kernels)}
+    disk.write(key, disk.Entry("program", (), marshal.dumps((list(kernels), _written(program.frame, numbers)))))
 
 
 # ------------------------------------------------------------------------------------------------- keys
@@ -66,9 +81,13 @@ def save(key: str, frame: Frame) -> None:
 def _is_fixed(op: Op) -> bool:
     """Whether the key covers what an op means, by the package's files or, of a scalar expression, by its code."""
     makers = (getattr(op, name, None) for name in ("native", "strided"))
-    return op.kind not in ("control", "act") and all(
-        make is None or str(getattr(make, "__module__", "")).startswith("common.") for make in makers
-    )
+    return all(make is None or str(getattr(make, "__module__", "")).startswith("common.") for make in makers)
+
+
+def _meaning(op: Op) -> str:
+    """What lowering asks of an op besides its expression."""
+    told = (getattr(op, name, None) for name in ("kind", "reduce", "domain", "result", "costly"))
+    return ":".join(map(str, (op.name, *told)))
 
 
 def _plain_graph(graph: Graph) -> Iterator[Any]:
@@ -84,11 +103,20 @@ def _plain_graph(graph: Graph) -> Iterator[Any]:
 
 
 def _plain(x: Any) -> Any:
-    """A value as what marshal can write; the rest makes it raise."""
+    """A value as what marshal can write; the rest makes it raise.
+
+    Raises
+    ------
+    ValueError : an array, of which marshal would write the bytes without shape and dtype.
+    """
     if isinstance(x, Dim):
         return "dim", x.terms, x.hint
     if isinstance(x, (tuple, list)):
         return [_plain(v) for v in x]
+    if isinstance(x, Graph):
+        return "graph", list(_plain_graph(x))
+    if isinstance(x, (np.ndarray, np.generic)):
+        raise ValueError(f"{type(x)} would be written without its dtype")
     return ("dtype", x.str) if isinstance(x, np.dtype) else x
 
 
@@ -112,49 +140,62 @@ def _package() -> bytes:
 # ------------------------------------------------------------------------------------------------- frames
 
 
-def _written(frame: Frame) -> tuple[Any, ...]:
-    """A frame as plain data; each kernel's text once."""
-    kernels = list(dict.fromkeys((call.name, call.source) for call in frame.calls))
-    number = {kernel: i for i, kernel in enumerate(kernels)}
+def _written(frame: Frame, numbers: Mapping[Any, int]) -> tuple[Any, ...]:
+    """A frame as plain data; kernels are named by their numbers."""
     calls = []
     for call in frame.calls:
         errors = [(status, str(text), type(text) is Refusal, node) for status, (text, node) in call.errors.items()]
-        wrong = call.wrong_index
+        wrong, own = call.wrong_index, call.construct
         told = None if wrong is None else (wrong.extents, wrong.dim, wrong.wrap)
-        calls.append((number[call.name, call.source], call.slots, call.ints, errors, call.sure_below, told))
+        kind = None if own is None else (type(own).__name__, *(getattr(own, f.name) for f in fields(own)))
+        regions = [(name, _written(region.frame, numbers)) for name, region in call.regions.items()]
+        number = numbers[call.name, call.source]
+        calls.append((number, call.slots, call.ints, errors, call.sure_below, told, kind, regions))
     arguments = [[(x.dtype.str, x.shape, x.number, x.written) for x in part] for part in (frame.inputs, frame.outputs)]
     temporaries = [
-        (t.name, t.first, t.last, t.size, None if t.columns is None else (t.columns.itemsize, t.columns.tile))
+        (t.name, t.first, t.last, t.size, None if t.columns is None else (t.columns.itemsize, t.columns.tile), t.block)
         for t in frame.temporaries
     ]
     constants = [(dtype.str, number, size) for dtype, number, size in frame.constants]
-    return frame.sizes, *arguments, temporaries, constants, kernels, calls
+    return frame.sizes, *arguments, temporaries, constants, calls
 
 
-def _read(data: tuple[Any, ...]) -> Frame:
-    def errors_of(listed: Any) -> dict[int, tuple[str, int]]:
-        return {status: (Refusal(text) if refuses else text, node) for status, text, refuses, node in listed}
+class _Reader:
+    """Reads frames.
 
-    sizes, inputs, outputs, temporaries, constants, kernels, calls = data
-    return Frame(
-        sizes,
-        [Argument(np.dtype(dtype), *rest) for dtype, *rest in inputs],
-        [Argument(np.dtype(dtype), *rest) for dtype, *rest in outputs],
-        [
-            Temporary(name, first, last, size, None if columns is None else ColumnScratch(None, None, *columns))
-            for name, first, last, size, columns in temporaries
-        ],
-        [(np.dtype(dtype), number, size) for dtype, number, size in constants],
-        [
-            Call(
-                kernels[i][0],
-                kernels[i][1],
-                slots,
-                ints,
-                errors_of(errors),
-                sure,
-                None if told is None else WrongIndex(*told),
-            )
-            for i, slots, ints, errors, sure, told in calls
-        ],
-    )
+    Parameters
+    ----------
+    kernels : names and texts.
+    fuse, make : of the programs.
+    """
+
+    def __init__(self, kernels: Sequence[tuple[str, str]], fuse: bool, make: Callable[[], Graph]) -> None:
+        self._kernels, self._fuse, self._make = kernels, fuse, make
+
+    def frame(self, data: tuple[Any, ...]) -> Frame:
+        """The frame that was written."""
+        sizes, inputs, outputs, temporaries, constants, calls = data
+        return Frame(
+            sizes,
+            [Argument(np.dtype(dtype), *rest) for dtype, *rest in inputs],
+            [Argument(np.dtype(dtype), *rest) for dtype, *rest in outputs],
+            [
+                Temporary(name, first, last, size, None if columns is None else ColumnScratch(None, None, *columns), at)
+                for name, first, last, size, columns, at in temporaries
+            ],
+            [(np.dtype(dtype), number, size) for dtype, number, size in constants],
+            [self._call(*call) for call in calls],
+        )
+
+    def _call(
+        self, number: int, slots: Any, ints: Any, errors: Any, sure_below: int, told: Any, kind: Any, regions: Any
+    ) -> Call:
+        statuses = {status: (Refusal(text) if refuses else text, node) for status, text, refuses, node in errors}
+        call = Call(*self._kernels[number], slots, ints, statuses, sure_below)
+        if told is not None:
+            call.wrong_index = WrongIndex(*told)
+        if kind is not None:
+            name, *parts = kind
+            call.construct = _CONSTRUCTS[name](*parts)
+            call.regions = {name: Stored(self.frame(region), self._fuse, self._make) for name, region in regions}
+        return call

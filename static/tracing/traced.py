@@ -126,7 +126,9 @@ class Traced:
         storable = self.compiled and recorded is None and owner.passes is None
         if storable:
             self._key = store.key_of(self.raw, trace.dims, owner.fuse)
-        self._executable = None if self._key is None else stored(self._key, self.raw, owner.fuse)
+        self._executable: Executable | None = None
+        if self._key is not None:
+            self._executable = store.load(self._key, owner.fuse, partial(_optimised, self.raw))
         if self._executable is not None:
             self.seconds["disk"] = perf_counter() - start
         else:
@@ -170,7 +172,7 @@ class Traced:
         """The compiled program, stored for other processes."""
         assert self.program is not None
         if self._key is not None:
-            store.save(self._key, self.program.frame)
+            store.save(self._key, self.program)
         return self.program
 
     @property
@@ -356,16 +358,8 @@ def state_tensor(array: np.ndarray) -> TensorBase:
     return Buffer.over(array) if tensors.eager_class is None else tensors.wrap(array)
 
 
-def stored(key: str, graph: Graph, fuse: bool) -> Executable | None:
-    """The program stored under a key, whose calls blame nodes of `graph`; None if there is none."""
-    frame = store.load(key)
-    if frame is None:
-        return None
-    from static.running.executable import Executable
-
-    executable = Executable(graph, fuse)
-    executable.frame = frame
-    return executable
+def _optimised(graph: Graph) -> Graph:
+    return run_passes(graph)[0]
 
 
 def _compile(graph: Graph, fuse: bool) -> Program:

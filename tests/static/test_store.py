@@ -170,12 +170,10 @@ def test_the_key_follows_the_package(disk, monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("f", "options"),
     [
-        (lambda x: static.fori_loop(0, 3, lambda i, y: y * 2, x), {}),
         (lambda x: x * 2, {"passes": static.passes.PIPELINE}),
         (lambda x: x * 2, {"interpret": True}),
-        (lambda x: x if x.sum() > 0 else -x, {"control_flow": "guard"}),
     ],
-    ids=["loop", "passes", "interpreted", "guard"],
+    ids=["passes", "interpreted"],
 )
 def test_what_is_not_stored(disk, f, options):
     compiled, _ = called(f, np.ones(3, F32), **options)
