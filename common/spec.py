@@ -30,6 +30,30 @@ class Spec(NamedTuple):
         return f"{self.dtype.name}[{', '.join(map(str, self.shape))}]" + ("~" if self.weak else "")
 
 
+class Specified:
+    """What has a spec in place of elements, and with it a shape and a dtype: an operand of ops, and no array."""
+
+    __slots__ = ()
+    __op_priority__ = 1
+    __array_ufunc__ = None
+    spec: Spec
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """Sizes; Dims where they depend on the inputs."""
+        return self.spec.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The numpy dtype."""
+        return self.spec.dtype
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self.spec.shape)
+
+
 def numel(shape: tuple[Any, ...]) -> Any:
     """The number of elements of `shape`, symbolic where the shape is."""
     total: Any = 1

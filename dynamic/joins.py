@@ -17,28 +17,13 @@ from common.op import Op, rules_changed
 from common.ops.pad import MOST_OPERANDS
 from common.spec import Spec
 from common.tensor import TensorBase
+from dynamic.forms import Form
 from dynamic.tensors import Tensor
 
 _new = object.__new__
 _getframe = sys._getframe
 _grad_enabled = mode.grad_mode.get
 _LIMIT = 1024
-
-
-class _Form:
-    """Stands for a tensor of some shape and dtype, to hear which op a function would apply to several."""
-
-    __op_priority__ = 2
-    __slots__ = ("dtype", "shape")
-
-    def __init__(self, x: np.ndarray) -> None:
-        self.shape, self.dtype = x.shape, x.dtype
-
-    ndim = property(lambda self: len(self.shape))
-
-    @staticmethod
-    def __apply_op__(op: Op, operands: Any, attrs: Any) -> Any:
-        return op, attrs
 
 
 class _Join:
@@ -82,7 +67,7 @@ class _Join:
             return None
         if len({x.ndim for x in arrays}) > 1:  # vectors without elements get another shape first, others are refused
             return None
-        op, attrs = self.function([_Form(x) for x in arrays], dim)
+        op, attrs = self.function([Form(x) for x in arrays], dim)
         specs = [Spec(*form) for form in forms]
         out = op.spec(*specs, **attrs)
         return in_a_row(op.native(specs, (out,), attrs), forms, (out,)), recipe(op, forms, attrs)

@@ -23,6 +23,7 @@ from common.frames import user_files, user_frame
 from common.leaf import Leaf
 from common.op import Op, rules_changed
 from common.tensor import TensorBase
+from dynamic.forms import Form
 from dynamic.tensors import InferenceTensor, Tensor
 
 _new = object.__new__
@@ -32,22 +33,6 @@ _LIMIT = 4096
 
 #: A builtin that makes a view, and the recipe of the op that it stands for.
 Way = tuple[Callable[[Any], Any], Recipe]
-
-
-class _Form:
-    """Stands for a tensor of some shape, to hear which op a function would apply to it."""
-
-    __op_priority__ = 2
-    __slots__ = ("shape",)
-
-    def __init__(self, shape: tuple[int, ...]) -> None:
-        self.shape = shape
-
-    ndim = property(lambda self: len(self.shape))
-
-    @staticmethod
-    def __apply_op__(op: Op, operands: Any, attrs: Any) -> Any:
-        return op, attrs
 
 
 class _Ways:
@@ -95,7 +80,7 @@ class _Ways:
         return y
 
     def _made(self, x: np.ndarray, arguments: tuple[Any, ...]) -> Way | None:
-        asked = self.ask(_Form(x.shape), *arguments)
+        asked = self.ask(Form(x), *arguments)
         if type(asked) is not tuple or len(asked) != 2 or not isinstance(asked[0], Op):
             return None
         op, attrs = asked
@@ -105,7 +90,7 @@ class _Ways:
             return None if builtin is None else (builtin, found)
         if found.spec is None:
             found.run(x)
-        asked = op.forward(_Form(x.shape), **attrs)
+        asked = op.forward(Form(x), **attrs)
         parts = [view_of(part, its, x.shape, x.dtype, x.strides) for part, its in asked]
         return None if any(part is None for part in parts) else (_all(parts), found)
 

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from common.dag import digraph
 from common.op import Op
-from common.spec import Spec
+from common.spec import Spec, Specified
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -34,30 +34,13 @@ Source = tuple[str, int, str]
 """File, line and function of the user's code that made a node."""
 
 
-class Value:
+class Value(Specified):
     """One result of a node. In rules and composites it is what an array is to the eager engine."""
 
     __slots__ = ("node", "index", "spec")
-    __op_priority__ = 1
-    __array_ufunc__ = None
 
     def __init__(self, node: Node, index: int, spec: Spec) -> None:
         self.node, self.index, self.spec = node, index, spec
-
-    @property
-    def shape(self) -> tuple[Any, ...]:
-        """Sizes; Dims where they depend on the inputs."""
-        return self.spec.shape
-
-    @property
-    def dtype(self) -> Any:
-        """The numpy dtype."""
-        return self.spec.dtype
-
-    @property
-    def ndim(self) -> int:
-        """Number of dimensions."""
-        return len(self.spec.shape)
 
     @property
     def key(self) -> tuple[int, int]:

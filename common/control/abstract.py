@@ -17,34 +17,17 @@ from common.errors import TraceError
 from common.frames import locate, user_frame
 from common.op import REGISTRY, Op, out_specs
 from common.operators import install
-from common.spec import Spec
+from common.spec import Spec, Specified
 from common.tensor import NUMBERS, TensorBase, spec_of
 
 
-class Abstract:
+class Abstract(Specified):
     """A value of which only the spec is known."""
 
     __slots__ = ("spec",)
-    __op_priority__ = 1
-    __array_ufunc__ = None
 
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
-
-    @property
-    def shape(self) -> tuple[Any, ...]:
-        """Sizes."""
-        return self.spec.shape
-
-    @property
-    def dtype(self) -> Any:
-        """The numpy dtype."""
-        return self.spec.dtype
-
-    @property
-    def ndim(self) -> int:
-        """Number of dimensions."""
-        return len(self.spec.shape)
 
     @staticmethod
     def __apply_op__(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:

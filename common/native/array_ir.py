@@ -26,18 +26,11 @@ kind:
   %x = inttoptr i64 %x_word to ptr
   %descr_word = call i64 @word(ptr %table, i64 0)
   %is_good = call i1 @is_array(ptr %x, i64 %descr_word, i32 0)
-  br i1 %is_good, label %rank, label %refuse
-rank:
-  %nd = call i64 @word(ptr %table, i64 1)
-  %own_nd_p = getelementptr i8, ptr %x, i64 24
-  %own_nd = load i32, ptr %own_nd_p
-  %own_nd64 = zext i32 %own_nd to i64
-  %same_rank = icmp eq i64 %own_nd64, %nd
-  br i1 %same_rank, label %sizes, label %refuse
+  br i1 %is_good, label %sizes, label %refuse
 sizes:
+  %nd = call i64 @word(ptr %table, i64 1)
   %dims = getelementptr i64, ptr %table, i64 2
-  %own_dims = call ptr @pointer_at(ptr %x, i64 32)
-  %same_dims = call i1 @same_words(ptr %own_dims, ptr %dims, i64 %nd)
+  %same_dims = call i1 @has_sizes(ptr %x, i64 %nd, ptr %dims)
   br i1 %same_dims, label %steps, label %refuse
 steps:
   %strides = getelementptr i64, ptr %dims, i64 %nd
@@ -108,16 +101,9 @@ item:
   %dims = getelementptr i64, ptr %record, i64 2
   %record_next = getelementptr i64, ptr %dims, i64 %nd
   %is_good = call i1 @is_array(ptr %arg, i64 %expected, i32 257)
-  br i1 %is_good, label %rank, label %refuse
-rank:
-  %own_nd_p = getelementptr i8, ptr %arg, i64 24
-  %own_nd = load i32, ptr %own_nd_p
-  %own_nd64 = zext i32 %own_nd to i64
-  %same_rank = icmp eq i64 %own_nd64, %nd
-  br i1 %same_rank, label %sizes, label %refuse
+  br i1 %is_good, label %sizes, label %refuse
 sizes:
-  %own_dims = call ptr @pointer_at(ptr %arg, i64 32)
-  %same_dims = call i1 @same_words(ptr %own_dims, ptr %dims, i64 %nd)
+  %same_dims = call i1 @has_sizes(ptr %arg, i64 %nd, ptr %dims)
   br i1 %same_dims, label %good, label %refuse
 good:
   %data = call i64 @word(ptr %arg, i64 2)
@@ -125,12 +111,8 @@ good:
   %i_next = add i64 %i, 1
   br label %loop
 allocate:
-  %descr_address = call i64 @word(ptr %table, i64 2)
-  %descr = inttoptr i64 %descr_address to ptr
-  %out_nd32 = trunc i64 %out_nd to i32
-  call void @twingrad_Py_IncRef(ptr %descr)
-  %out = call ptr @twingrad_PyArray_NewFromDescr(ptr @twingrad_PyArray_Type, ptr %descr, i32 %out_nd32, ptr %out_dims,
-                                                 ptr null, ptr null, i32 0, ptr null)
+  %descr_word = call i64 @word(ptr %table, i64 2)
+  %out = call ptr @new_array(i64 %descr_word, i64 %out_nd, ptr %out_dims)
   %no_memory = icmp eq ptr %out, null
   br i1 %no_memory, label %fail, label %start
 start:
@@ -145,25 +127,14 @@ step:
   br i1 %failed_already, label %failed, label %more
 more:
   %finished = icmp eq i64 %k, %steps
-  br i1 %finished, label %done, label %slots
-slots:
-  %count = call i64 @word(ptr %at, i64 1)
-  %slot_list = getelementptr i64, ptr %at, i64 2
-  br label %slot
-slot:
-  %s = phi i64 [0, %slots], [%s_next, %slot_body]
-  %slots_end = icmp eq i64 %s, %count
-  br i1 %slots_end, label %run, label %slot_body
-slot_body:
-  %which = call i64 @word(ptr %slot_list, i64 %s)
-  %address = call i64 @word(ptr %bufs, i64 %which)
-  call void @set_word(ptr %chosen, i64 %s, i64 %address)
-  %s_next = add i64 %s, 1
-  br label %slot
+  br i1 %finished, label %done, label %run
 run:
   %kernel_word = call i64 @word(ptr %at, i64 0)
   %kernel = inttoptr i64 %kernel_word to ptr
-  %ints = getelementptr i64, ptr %slot_list, i64 %count
+  %count = call i64 @word(ptr %at, i64 1)
+  %slots = getelementptr i64, ptr %at, i64 2
+  call void @choose(ptr %chosen, ptr %bufs, ptr %slots, i64 %count)
+  %ints = getelementptr i64, ptr %slots, i64 %count
   %ints_count = call i64 @word(ptr %ints, i64 0)
   %values = getelementptr i64, ptr %ints, i64 1
   %step_status = call i64 @run_kernel(ptr %kernel, ptr %chosen, ptr %values)
@@ -216,9 +187,7 @@ other:
   br label %find
 measure:
   %data = call i64 @word(ptr %x, i64 2)
-  %nd_p = getelementptr i8, ptr %x, i64 24
-  %nd = load i32, ptr %nd_p
-  %nd64 = zext i32 %nd to i64
+  %nd = call i64 @rank_of(ptr %x)
   %dims = call ptr @pointer_at(ptr %x, i64 32)
   %strides = call ptr @pointer_at(ptr %x, i64 40)
   %end = add i64 %data, %size
@@ -227,7 +196,7 @@ loop:
   %i = phi i64 [0, %measure], [%i_next, %body]
   %low = phi i64 [%data, %measure], [%low_next, %body]
   %high = phi i64 [%end, %measure], [%high_next, %body]
-  %all = icmp eq i64 %i, %nd64
+  %all = icmp eq i64 %i, %nd
   br i1 %all, label %pack, label %check
 check:
   %dim = call i64 @word(ptr %dims, i64 %i)

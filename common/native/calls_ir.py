@@ -15,6 +15,7 @@ from common.native.array_ir import EXTENT, STEPS, VIEW
 from common.native.dispatch_ir import FIND, FIXED
 from common.native.execute_ir import EXECUTE
 from common.native.free_ir import FREE
+from common.native.prelude_ir import PRELUDE
 from common.native.run_ir import RUN
 from common.native.step_ir import OBJECTS
 
@@ -24,100 +25,6 @@ BAD_ARGUMENT = 1_000_000
 OVERLAP = 2_000_000
 RAISED = 0xFFFFFFFF
 INTERRUPTED = 1 << 23
-
-_PRELUDE = """
-@twingrad_PyArray_Type = external global i8
-@twingrad_PyLong_Type = external global i8
-@twingrad_PyFloat_Type = external global i8
-@twingrad_PyBool_Type = external global i8
-@twingrad_Py_None = external global i8
-declare ptr @twingrad_PyLong_FromLongLong(i64)
-declare i64 @twingrad_PyLong_AsLongLong(ptr)
-declare ptr @twingrad_PyErr_Occurred()
-declare void @twingrad_PyErr_Clear()
-declare i32 @twingrad_PyOS_InterruptOccurred()
-declare void @twingrad_PyErr_SetInterrupt()
-declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)
-declare void @twingrad_Py_IncRef(ptr)
-declare void @twingrad_Py_DecRef(ptr)
-declare ptr @twingrad_PyArray_NewFromDescr(ptr, ptr, i32, ptr, ptr, ptr, i32, ptr)
-declare i32 @twingrad_PyArray_SetBaseObject(ptr, ptr)
-declare ptr @twingrad_PyTuple_Pack(i64, ...)
-declare ptr @twingrad_PyTuple_New(i64)
-declare ptr @twingrad_PyType_GenericAlloc(ptr, i64)
-
-define internal i64 @word(ptr %base, i64 %index) alwaysinline {
-  %p = getelementptr i64, ptr %base, i64 %index
-  %v = load i64, ptr %p
-  ret i64 %v
-}
-define internal void @set_word(ptr %base, i64 %index, i64 %value) alwaysinline {
-  %p = getelementptr i64, ptr %base, i64 %index
-  store i64 %value, ptr %p
-  ret void
-}
-define internal ptr @pointer_at(ptr %object, i64 %offset) alwaysinline {
-  %p = getelementptr i8, ptr %object, i64 %offset
-  %v = load ptr, ptr %p
-  ret ptr %v
-}
-define internal ptr @table_of(ptr %self) alwaysinline {
-  %bytes = call ptr @pointer_at(ptr %self, i64 24)
-  %table = getelementptr i8, ptr %bytes, i64 32
-  ret ptr %table
-}
-define internal i1 @has_type(ptr %object, ptr %type) alwaysinline {
-  %own = call ptr @pointer_at(ptr %object, i64 8)
-  %same = icmp eq ptr %own, %type
-  ret i1 %same
-}
-; an exact ndarray with the given descr word and at least the given flags
-define internal i1 @is_array(ptr %object, i64 %descr_word, i32 %flags) alwaysinline {
-entry:
-  %exact = call i1 @has_type(ptr %object, ptr @twingrad_PyArray_Type)
-  br i1 %exact, label %array, label %no
-array:
-  %descr = call ptr @pointer_at(ptr %object, i64 56)
-  %own_word = call i64 @word(ptr %descr, i64 3)
-  %same_dtype = icmp eq i64 %own_word, %descr_word
-  %flags_p = getelementptr i8, ptr %object, i64 64
-  %own_flags = load i32, ptr %flags_p
-  %masked = and i32 %own_flags, %flags
-  %same_flags = icmp eq i32 %masked, %flags
-  %good = and i1 %same_dtype, %same_flags
-  ret i1 %good
-no:
-  ret i1 false
-}
-define internal i1 @same_words(ptr %a, ptr %b, i64 %count) alwaysinline {
-entry:
-  br label %loop
-loop:
-  %i = phi i64 [0, %entry], [%next, %body]
-  %end = icmp eq i64 %i, %count
-  br i1 %end, label %yes, label %body
-body:
-  %x = call i64 @word(ptr %a, i64 %i)
-  %y = call i64 @word(ptr %b, i64 %i)
-  %next = add i64 %i, 1
-  %same = icmp eq i64 %x, %y
-  br i1 %same, label %loop, label %no
-yes:
-  ret i1 true
-no:
-  ret i1 false
-}
-; the status of one kernel; RAISED if numba's calling convention reports an exception, which kernels never do
-define internal i64 @run_kernel(ptr %kernel, ptr %bufs, ptr %ints) alwaysinline {
-  %status = alloca i64
-  %exception = alloca ptr
-  %code = call i32 %kernel(ptr %status, ptr %exception, ptr %bufs, ptr %ints)
-  %raised = icmp ne i32 %code, 0
-  %value = load i64, ptr %status
-  %result = select i1 %raised, i64 4294967295, i64 %value
-  ret i64 %result
-}
-"""
 
 # f(*args): ndarrays -> bufs, ints -> args.  Table: [kernel].  Returns the status, -1 for other arguments.
 _CALL = """
@@ -272,8 +179,7 @@ beside_number:
   %array_index = sub i64 1, %number
   %beside_word = call i64 @word(ptr %args, i64 %array_index)
   %beside = inttoptr i64 %beside_word to ptr
-  %beside_nd_p = getelementptr i8, ptr %beside, i64 24
-  %beside_nd = load i32, ptr %beside_nd_p
+  %beside_nd = call i64 @rank_of(ptr %beside)
   %beside_dims = call ptr @pointer_at(ptr %beside, i64 32)
   %beside_slot = add i64 %number, 2
   %beside_kernel = call i64 @word(ptr %table, i64 %beside_slot)
@@ -281,9 +187,7 @@ beside_number:
 shapes:
   %first_word = call i64 @word(ptr %args, i64 0)
   %first = inttoptr i64 %first_word to ptr
-  %nd_p = getelementptr i8, ptr %first, i64 24
-  %nd = load i32, ptr %nd_p
-  %nd64 = zext i32 %nd to i64
+  %nd = call i64 @rank_of(ptr %first)
   %dims = call ptr @pointer_at(ptr %first, i64 32)
   %full = call i64 @word(ptr %table, i64 1)
   br label %compare
@@ -294,41 +198,39 @@ compare:
 compare_item:
   %other_word = call i64 @word(ptr %args, i64 %j)
   %other = inttoptr i64 %other_word to ptr
-  %other_nd_p = getelementptr i8, ptr %other, i64 24
-  %other_nd = load i32, ptr %other_nd_p
+  %other_nd = call i64 @rank_of(ptr %other)
   %other_dims = call ptr @pointer_at(ptr %other, i64 32)
   %j_next = add i64 %j, 1
-  %rank_equal = icmp eq i32 %nd, %other_nd
+  %rank_equal = icmp eq i64 %nd, %other_nd
   br i1 %rank_equal, label %same_rank, label %scalar
 same_rank:
-  %dims_equal = call i1 @same_words(ptr %dims, ptr %other_dims, i64 %nd64)
+  %dims_equal = call i1 @same_words(ptr %dims, ptr %other_dims, i64 %nd)
   br i1 %dims_equal, label %compare, label %refuse
 scalar:
   %binary = icmp eq i64 %inputs, 2
   br i1 %binary, label %scalar_binary, label %refuse
 scalar_binary:
-  %is_left = icmp eq i32 %nd, 0
-  %is_right = icmp eq i32 %other_nd, 0
+  %is_left = icmp eq i64 %nd, 0
+  %is_right = icmp eq i64 %other_nd, 0
   %one_scalar = or i1 %is_left, %is_right
   br i1 %one_scalar, label %scalar_kernel, label %refuse
 scalar_kernel:
   %left_kernel = call i64 @word(ptr %table, i64 2)
   %right_kernel = call i64 @word(ptr %table, i64 3)
   %scalar_address = select i1 %is_left, i64 %left_kernel, i64 %right_kernel
-  %scalar_nd = select i1 %is_left, i32 %other_nd, i32 %nd
+  %scalar_nd = select i1 %is_left, i64 %other_nd, i64 %nd
   %scalar_dims = select i1 %is_left, ptr %other_dims, ptr %dims
   %exists = icmp ne i64 %scalar_address, 0
   br i1 %exists, label %make, label %refuse
 make:
   %kernel_word = phi i64 [%full, %compare], [%scalar_address, %scalar_kernel], [%beside_kernel, %beside_number]
-  %out_nd = phi i32 [%nd, %compare], [%scalar_nd, %scalar_kernel], [%beside_nd, %beside_number]
+  %out_nd = phi i64 [%nd, %compare], [%scalar_nd, %scalar_kernel], [%beside_nd, %beside_number]
   %out_dims = phi ptr [%dims, %compare], [%scalar_dims, %scalar_kernel], [%beside_dims, %beside_number]
-  %out_nd64 = zext i32 %out_nd to i64
   br label %product
 product:
   %k = phi i64 [0, %make], [%k_next, %product_body]
   %n = phi i64 [1, %make], [%n_next, %product_body]
-  %product_end = icmp eq i64 %k, %out_nd64
+  %product_end = icmp eq i64 %k, %out_nd
   br i1 %product_end, label %allocate, label %product_body
 product_body:
   %dim = call i64 @word(ptr %out_dims, i64 %k)
@@ -337,10 +239,7 @@ product_body:
   br label %product
 allocate:
   %descr_word = call i64 @word(ptr %table, i64 4)
-  %descr = inttoptr i64 %descr_word to ptr
-  call void @twingrad_Py_IncRef(ptr %descr)
-  %out = call ptr @twingrad_PyArray_NewFromDescr(ptr @twingrad_PyArray_Type, ptr %descr, i32 %out_nd,
-                                                 ptr %out_dims, ptr null, ptr null, i32 0, ptr null)
+  %out = call ptr @new_array(i64 %descr_word, i64 %out_nd, ptr %out_dims)
   %no_memory = icmp eq ptr %out, null
   br i1 %no_memory, label %fail, label %run
 run:
@@ -375,4 +274,4 @@ _BODIES = {
 def module_text(symbol: str) -> str:
     """Return the LLVM IR of one builtin."""
     body = _BODIES[symbol]
-    return _PRELUDE + body.replace("SYMBOL", f"twingrad_builtin_{symbol}")
+    return PRELUDE + body.replace("SYMBOL", f"twingrad_builtin_{symbol}")

@@ -46,17 +46,13 @@ good:
 allocate:
   %kernel_word = call i64 @word(ptr %table, i64 1)
   %descr_word = call i64 @word(ptr %table, i64 2)
-  %nd64 = call i64 @word(ptr %table, i64 3)
+  %nd = call i64 @word(ptr %table, i64 3)
   %scratch = call i64 @word(ptr %table, i64 4)
   %ints_offset = call i64 @word(ptr %table, i64 5)
-  %nd = trunc i64 %nd64 to i32
-  %descr = inttoptr i64 %descr_word to ptr
   %dims_offset = add i64 %inputs, 6
   %dims = getelementptr i64, ptr %table, i64 %dims_offset
   %ints = getelementptr i64, ptr %table, i64 %ints_offset
-  call void @twingrad_Py_IncRef(ptr %descr)
-  %out = call ptr @twingrad_PyArray_NewFromDescr(ptr @twingrad_PyArray_Type, ptr %descr, i32 %nd,
-                                                 ptr %dims, ptr null, ptr null, i32 0, ptr null)
+  %out = call ptr @new_array(i64 %descr_word, i64 %nd, ptr %dims)
   %no_memory = icmp eq ptr %out, null
   br i1 %no_memory, label %fail, label %run
 run:
@@ -137,13 +133,11 @@ item:
   %is_array = icmp eq ptr %type, @twingrad_PyArray_Type
   br i1 %is_array, label %array, label %number
 array:
-  %nd_p = getelementptr i8, ptr %arg, i64 24
-  %nd = load i32, ptr %nd_p
-  %few_dims = icmp ule i32 %nd, MAX_DIMS
+  %nd = call i64 @rank_of(ptr %arg)
+  %few_dims = icmp ule i64 %nd, MAX_DIMS
   br i1 %few_dims, label %describe, label %refuse
 describe:
-  %nd64 = zext i32 %nd to i64
-  call void @add_word(ptr %key, ptr %count_p, ptr %hash_p, i64 %nd64)
+  call void @add_word(ptr %key, ptr %count_p, ptr %hash_p, i64 %nd)
   %descr = call ptr @pointer_at(ptr %arg, i64 56)
   %descr_word = call i64 @word(ptr %descr, i64 3)
   call void @add_word(ptr %key, ptr %count_p, ptr %hash_p, i64 %descr_word)
@@ -151,7 +145,7 @@ describe:
   br label %sizes
 sizes:
   %d = phi i64 [0, %describe], [%d_next, %size]
-  %sizes_end = icmp eq i64 %d, %nd64
+  %sizes_end = icmp eq i64 %d, %nd
   br i1 %sizes_end, label %next, label %size
 size:
   %n = call i64 @word(ptr %dims, i64 %d)

@@ -27,18 +27,7 @@ step_start:
   %kernel = inttoptr i64 %kernel_word to ptr
   %nbufs = call i64 @word(ptr %pc, i64 2)
   %slots = getelementptr i64, ptr %pc, i64 3
-  br label %gather
-gather:
-  %g = phi i64 [0, %step_start], [%g_next, %gather_body]
-  %gathered = icmp eq i64 %g, %nbufs
-  br i1 %gathered, label %call, label %gather_body
-gather_body:
-  %own_slot = call i64 @word(ptr %slots, i64 %g)
-  %own_address = call i64 @word(ptr %frame, i64 %own_slot)
-  call void @set_word(ptr %bufs, i64 %g, i64 %own_address)
-  %g_next = add i64 %g, 1
-  br label %gather
-call:
+  call void @choose(ptr %bufs, ptr %frame, ptr %slots, i64 %nbufs)
   %nints = call i64 @word(ptr %slots, i64 %nbufs)
   %after_slots = getelementptr i64, ptr %slots, i64 %nbufs
   %ints = getelementptr i64, ptr %after_slots, i64 1
@@ -159,7 +148,7 @@ jump:
 op_done:
   br label %next
 step_failed:
-  %failed_status = phi i64 [%status, %call], [%opc, %op_limit], [%task_status, %look_at],
+  %failed_status = phi i64 [%status, %step_start], [%opc, %op_limit], [%task_status, %look_at],
                        [8388608, %interrupted]
   %step_next = add i64 %ordinal, 1
   %low = and i64 %failed_status, 4294967295

@@ -85,7 +85,7 @@ form:
   %is_good = call i1 @is_array(ptr %object, i64 %subject, i32 %flags)
   br i1 %is_good, label %sizes, label %changed
 sizes:
-  %fits = call i1 @has_sizes(ptr %object, ptr %record)
+  %fits = call i1 @has_sizes(ptr %object, i64 %nd, ptr %shape)
   br i1 %fits, label %data, label %changed
 data:
   %held_address = call i64 @word(ptr %object, i64 2)

@@ -166,7 +166,7 @@ array:
   %is_good = call i1 @is_array(ptr %arg, i64 %subject, i32 %flags)
   br i1 %is_good, label %array_sizes, label %bad
 array_sizes:
-  %fits = call i1 @has_sizes(ptr %arg, ptr %record)
+  %fits = call i1 @has_sizes(ptr %arg, i64 %nd, ptr %shape)
   br i1 %fits, label %array_good, label %bad
 array_good:
   %data = call i64 @word(ptr %arg, i64 2)

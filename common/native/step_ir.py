@@ -30,33 +30,12 @@ define internal ptr @payload_of(ptr %binding, ptr %tensor) alwaysinline {
   %p = inttoptr i64 %v to ptr
   ret ptr %p
 }
-; whether an array has the rank and the sizes of a record
-define internal i1 @has_sizes(ptr %array, ptr %record) alwaysinline {
-entry:
-  %nd = call i64 @word(ptr %record, i64 2)
-  %own_nd_p = getelementptr i8, ptr %array, i64 24
-  %own_nd = load i32, ptr %own_nd_p
-  %own_nd64 = zext i32 %own_nd to i64
-  %rank_equal = icmp eq i64 %own_nd64, %nd
-  br i1 %rank_equal, label %sizes, label %no
-sizes:
-  %shape = getelementptr i64, ptr %record, i64 9
-  %dims = call ptr @pointer_at(ptr %array, i64 32)
-  %dims_equal = call i1 @same_words(ptr %dims, ptr %shape, i64 %nd)
-  ret i1 %dims_equal
-no:
-  ret i1 false
-}
 ; a new array for a record, null if there is no memory
-define internal ptr @new_array(ptr %record) {
+define internal ptr @array_for(ptr %record) {
   %nd = call i64 @word(ptr %record, i64 2)
-  %nd32 = trunc i64 %nd to i32
-  %descr_address = call i64 @word(ptr %record, i64 8)
-  %descr = inttoptr i64 %descr_address to ptr
+  %descr_word = call i64 @word(ptr %record, i64 8)
   %dims = getelementptr i64, ptr %record, i64 9
-  call void @twingrad_Py_IncRef(ptr %descr)
-  %new = call ptr @twingrad_PyArray_NewFromDescr(ptr @twingrad_PyArray_Type, ptr %descr, i32 %nd32, ptr %dims,
-                                                 ptr null, ptr null, i32 0, ptr null)
+  %new = call ptr @new_array(i64 %descr_word, i64 %nd, ptr %dims)
   ret ptr %new
 }
 ; a tensor like the template over an array, whose reference it takes; null if there is no memory
@@ -142,7 +121,9 @@ array_memory:
   %own_memory = icmp eq i64 %either, 0
   br i1 %own_memory, label %array_sizes, label %no
 array_sizes:
-  %fits = call i1 @has_sizes(ptr %array, ptr %record)
+  %nd = call i64 @word(ptr %record, i64 2)
+  %dims = getelementptr i64, ptr %record, i64 9
+  %fits = call i1 @has_sizes(ptr %array, i64 %nd, ptr %dims)
   br i1 %fits, label %yes, label %no
 yes:
   ret ptr %array
@@ -188,7 +169,7 @@ output:
   %i_next = add i64 %i, 1
   switch i64 %source, label %next [i64 3, label %made i64 4, label %gradient i64 5, label %gradient]
 made:
-  %array = call ptr @new_array(ptr %record)
+  %array = call ptr @array_for(ptr %record)
   call void @set_item(ptr %result, i64 %target, ptr %array)
   %no_array = icmp eq ptr %array, null
   br i1 %no_array, label %failed, label %next
@@ -197,7 +178,7 @@ gradient:
   %keeps = icmp ne ptr %old, null
   br i1 %keeps, label %next, label %new_gradient
 new_gradient:
-  %memory = call ptr @new_array(ptr %record)
+  %memory = call ptr @array_for(ptr %record)
   %no_memory = icmp eq ptr %memory, null
   br i1 %no_memory, label %failed, label %wrapped
 wrapped:

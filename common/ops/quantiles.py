@@ -89,22 +89,11 @@ def median(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
 
 @accept_numpy_names
 def nanmedian(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    """The `median` of the elements that are not nan; nan where there are none.
+    """The `median` of the elements that are not nan, with its results and errors; nan where there are none.
 
     Parameters
     ----------
-    x : (...)
-    dim : the dimension; all elements by default.
-    keepdim : leave the dimension with size 1.
-
-    Returns
-    -------
-    tensor, or values and indices over a dimension; gradients go to the elements they came from.
-
-    Raises
-    ------
-    ShapeError : no elements.
-    IndexRangeError : a dimension that does not exist.
+    x, dim, keepdim : as those of `median`.
 
     Examples
     --------
