@@ -15,7 +15,7 @@ from typing import Any
 
 from common import mode
 from common.autograd.derivatives import view_of
-from common.autograd.region import Recorded, RegionOp, captured_edges
+from common.autograd.region import Recorded, RegionOp, captured_edges, outputs_of
 from common.autograd.tape import Edge, Node, collect, next_number
 from common.convert.source import convert
 from common.create import lift
@@ -126,10 +126,7 @@ def _as_node(
         return replaced
     outputs = [x.edge for x in recorded]
     captured = captured_edges(order, outputs, start, {id(view) for _, view in viewed})
-    saved = Recorded(outputs, [*(view for _, view in viewed), *captured], start)
+    edges = (*(edge for edge, _ in viewed), *captured)
+    saved = Recorded(outputs, [*(view for _, view in viewed), *captured], start, edges)
     op: Any = RegionOp(getattr(target, "__name__", "function"), len(recorded))
-    node = Node(op, None, (*(edge for edge, _ in viewed), *captured), (saved,), None, *user_frame(2))
-    for i, x in enumerate(recorded):
-        out = replaced[id(x)] = Tensor(x.payload)
-        out.grad_fn, out.output_nr, out._requires_grad = node, i, True
-    return replaced
+    return replaced | outputs_of(Node(op, None, edges, (saved,), None, *user_frame(2)), recorded)

@@ -3,253 +3,298 @@
 The call is traced together with its gradients, then cut in two (`static.partition`). Contributions to each argument and
 each captured tensor are totalled inside, as in the eager `function` (docs/numerics.md, point 5), so bits are the same.
 The backward half is compiled when a gradient is first asked for. A backward pass that is itself to be differentiated
-runs the graph op by op on the caller's tape instead.
+runs a program of its own, traced behind the first one (`static.tracing.stages`), whose results are one node again.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from threading import RLock
+from typing import Any, NamedTuple
+from weakref import ref
 
 import numpy as np
 
 from common import mode
-from common.apply import apply
-from common.autograd.derivatives import view_of
-from common.autograd.exposed import exposed, seal
-from common.autograd.region import captured_edges
-from common.autograd.tape import Edge, Node, backward_pass, collect
+from common.autograd import exposed, mutation
+from common.autograd.tape import Edge, Node
 from common.dim import resolve
 from common.errors import GradientError
 from common.frames import user_frame
-from common.number import Number
-from common.tensor import TensorBase, saved_tensors, with_edge, wrap
+from common.tensor import TensorBase, wrap
 from static.graph import Graph, Value
-from static.partition import Halves, copied, split
+from static.partition import Halves, continued, split
+from static.regions import FIRST_ROOM, NeedsRoom, rooms
 from static.running.interpreter import Interpreted
-
-if TYPE_CHECKING:
-    from static.tracing.trace import Trace
+from static.tracing.stages import Further, Gradients, differentiate
+from static.verify import verify
 
 KEPT_PLANS = 128
-"""Plans of the backward half that are kept."""
+"""Plans of a program that are kept."""
+
+#: Held while a trace is open again.
+_going_on = RLock()
 
 
-class Recorded(NamedTuple):
-    """The gradients that a trace has recorded.
+class Making(NamedTuple):
+    """How the programs of a function are made.
 
     Attributes
     ----------
-    results : positions of the returned values that have a gradient.
-    cotangents : the inputs that stand for theirs.
-    captured : the tensors that are differentiated besides arguments.
-    inputs : what stands for the arguments to differentiate, then for the captured tensors.
-    gradients : per input a value, or None.
+    rewrite : what passes make of a graph; also takes arrays for its inputs, and sizes.
+    compiler : makes a program of a graph; None interprets it.
+    budget : see `static.partition.split`.
     """
 
-    results: list[int]
-    cotangents: list[Value]
-    captured: list[TensorBase]
-    inputs: list[Value]
-    gradients: list[Value | None]
+    rewrite: Callable[[Graph, list[np.ndarray], Mapping[Any, int]], Graph]
+    compiler: Callable[[Graph], Any] | None
+    budget: int | None
 
 
-def record_gradients(
-    trace: Trace, returned: Sequence[Any], arguments: Sequence[TensorBase], start: int
-) -> Recorded | None:
-    """Append a backward pass to an open trace; None if no result has a gradient.
+class Runner:
+    """A graph as a program that is planned for the sizes of each call.
 
     Parameters
     ----------
-    returned : the tensors that the program returns.
-    arguments : the traced arguments to differentiate.
-    start : number of the tape before the program ran.
+    compiler : makes a program of a graph; None interprets it.
     """
-    places = [i for i, x in enumerate(returned) if x.requires_grad and _has_history(x, start)]
-    roots = {id(returned[i]): i for i in reversed(places)}  # one output of the node each, however often it is returned
-    places = sorted(roots.values())
-    if not places:
-        return None
-    edges = [returned[i].edge for i in places]
-    order = collect(edges, start)
-    outer = captured_edges(order, edges, start, set(map(id, arguments)))
-    owners = {s.owner.edge: s.owner for s in trace.captured if s.kind == "tensor" and s.owner.requires_grad}
-    captured = [owners[edge] for edge in outer]
-    inputs = [trace.original(x) for x in (*arguments, *captured)]
-    cotangents = [trace.cotangent(returned[i]) for i in places]
-    with mode.no_grad():
-        totals = backward_pass(list(zip(edges, cotangents, strict=True)), None, retain=True, first=start)
-    gradients = [totals.get(edge) for edge in (*arguments, *outer)]
-    return Recorded(places, cotangents, captured, inputs, gradients)
+
+    def __init__(self, graph: Graph, compiler: Callable[[Graph], Any] | None) -> None:
+        self.graph, self._compiler = graph, compiler
+        self._rooms = dict.fromkeys(rooms(graph), FIRST_ROOM)
+        self._plans: dict[Any, Any] = {}
+
+    @cached_property
+    def program(self) -> Any:
+        """The compiled program, made when it is first asked for; None when interpreted."""
+        return None if self._compiler is None else self._compiler(self.graph)
+
+    def __call__(self, env: Mapping[Any, int], arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """The outputs for arrays; `env` has the sizes of the call, and how often its loops may run."""
+        while True:
+            try:
+                sizes = {**env, **{atom: max(n, env.get(atom, 0)) for atom, n in self._rooms.items()}}
+                results: list[np.ndarray] = self._plan(sizes)(*arrays)
+                return results
+            except NeedsRoom as need:  # of a loop that only gradients run
+                self._rooms[need.atom] = 4 * sizes[need.atom]
+
+    def _plan(self, env: dict[Any, int]) -> Callable[..., Any]:
+        key = tuple(env.items())
+        if key not in self._plans:
+            while len(self._plans) >= KEPT_PLANS:
+                self._plans.pop(next(iter(self._plans)))
+            self._plans[key] = Interpreted(self.graph, env) if self.program is None else self.program.plan(env)
+        return self._plans[key]
 
 
-def _has_history(x: TensorBase, start: int) -> bool:
-    """Whether `backward` inside the program has left the graph of a result as it was."""
-    return all(node.saved is not None for node in collect([x.edge], start))
+class Call:
+    """What a node remembers of its call, besides arrays.
 
+    Attributes
+    ----------
+    env : the sizes.
+    edges : of what is differentiated.
+    node : the node.
+    """
 
-class Call(NamedTuple):
-    """What a node remembers of its call: the inputs of the forward half, the sizes, and the node's edges."""
+    __slots__ = ("env", "edges", "node")
 
-    inputs: tuple[Any, ...]
-    env: Mapping[Any, int]
-    edges: tuple[Edge, ...] = ()
+    def __init__(self, env: Mapping[Any, int], edges: tuple[Edge, ...]) -> None:
+        self.env, self.edges = env, edges
+        self.node: Callable[[], Node | None] = lambda: None
 
 
 class CompiledOp:
-    """The op of the nodes that calls of one trace make.
+    """The op of the nodes that calls of one program make.
+
+    A node saves what the backward half needs, then all inputs of the forward half: other gradients begin with these.
 
     Parameters
     ----------
     name : of the function.
     joint : the program with its gradients, after passes.
     results : how many of its outputs are results of the program; the others are gradients.
-    recorded : what they are gradients of.
-    compiler : makes a program of a graph; None interprets it.
-    budget : see `static.partition.split`.
+    places : those of the results that have a gradient.
+    gradients : what has been recorded.
+    known : values of the stage that the last inputs of the program are.
     """
 
     kind = "compiled"
     attrs = saved_inputs = saved_shapes = ()
     saves_output = False
     differentiable = frees = True
-    node_name = "CompiledBackward"
 
     def __init__(
         self,
         name: str,
         joint: Graph,
         results: int,
-        recorded: Recorded,
-        compiler: Callable[..., Any] | None,
-        budget: int | None = None,
+        places: Sequence[int],
+        gradients: Gradients,
+        making: Making,
+        known: Sequence[Value] = (),
+        node_name: str = "CompiledBackward",
     ) -> None:
-        self.name, self.recorded, self._compiler = name, recorded, compiler
-        self.nout, self.results = len(recorded.results), results
-        given = {value.key for value in recorded.cotangents}
-        self.halves: Halves = split(joint, results, [v for v in joint.inputs if v.key in given], budget)
-        positions = {value.key: i for i, value in enumerate(self.halves.forward.inputs)}
-        self._positions = [positions[value.key] for value in recorded.inputs]
-        outputs = {value.key: i for i, value in reversed(list(enumerate(self.halves.forward.outputs)))}
-        #: Per kept value its position among the outputs, or, as -1 - position, among the inputs of the forward half.
-        self._kept = [outputs[v.key] if v.key in outputs else -1 - positions[v.key] for v in self.halves.kept]
-        self._plans: dict[Any, Any] = {}
+        self.name, self.node_name, self.places, self.gradients = name, node_name, places, gradients
+        self.nout, self.results, self._making = len(places), results, making
+        given = {value.key for value in gradients.cotangents}
+        self.halves: Halves = split(joint, results, [v for v in joint.inputs if v.key in given], making.budget)
+        inputs, outputs = self.halves.forward.inputs, self.halves.forward.outputs
+        shown = {value.key: i for i, value in reversed(list(enumerate(outputs)))}
+        #: The outputs that a node saves: those that are kept. Behind them it saves the inputs.
+        self._saved = [shown[v.key] for v in self.halves.kept if v.key in shown]
+        at = {outputs[i].key: n for n, i in enumerate(self._saved)}
+        at.update((value.key, len(self._saved) + i) for i, value in enumerate(inputs) if value.key not in at)
+        #: Where among the saved values those are that the backward half takes.
+        self._kept = [at[v.key] for v in self.halves.kept]
+        self.backward_half = Runner(self.halves.backward, making.compiler)
+        own, first = gradients.stage.nodes, len(self._saved) + len(inputs) - len(known)
+        #: Values of the stage that a node saves besides inputs, and where.
+        self.known = [(v, at[v.key]) for v in self.halves.kept if v.node.op is not None and v.node.id in own]
+        self.known += [(v, first + i) for i, v in enumerate(known)]
+        self._further: dict[Any, Gradient] = {}
 
     # ------------------------------------------------------------------ the call
 
     def connect(
-        self, tensors: Sequence[TensorBase], arguments: Sequence[TensorBase], call: Call, outputs: Sequence[Any]
+        self, tensors: Sequence[TensorBase], call: Call, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]
     ) -> None:
         """Give results their place on the tape.
 
         Parameters
         ----------
-        tensors : all that the program has returned.
-        arguments : the differentiated arguments of the call.
-        outputs : of the forward half.
+        tensors : the program's results.
+        inputs, outputs : of the forward half.
         """
-        sources = (*arguments, *self.recorded.captured)
-        edges = tuple(x.edge for x in sources)
-        kept = tuple(outputs[i] if i >= 0 else call.inputs[-1 - i] for i in self._kept)
         op: Any = self
-        node = Node(op, call._replace(edges=edges), edges, kept, None, *user_frame(4))
-        if exposed:
-            seal(node)
-        for i, position in enumerate(self.recorded.results):
+        node = Node(op, call, call.edges, (*(outputs[i] for i in self._saved), *inputs), None, *user_frame(4))
+        call.node = ref(node)
+        if exposed.exposed:
+            exposed.seal(node)
+        for i, position in enumerate(self.places):
             x = tensors[position]
             x.grad_fn, x.output_nr, x._requires_grad = node, i, True
+
+    def reads(self, saved: Sequence[np.ndarray]) -> Iterator[tuple[int, np.ndarray]]:
+        """What the backward half reads of what is saved, with positions."""
+        return ((i, saved[i]) for i in self._kept if isinstance(saved[i], np.ndarray))
 
     # ------------------------------------------------------------------ the rule
 
     def backward(self, saved: tuple[Any, ...], attrs: Call, g: Any, needs: Sequence[Edge]) -> tuple[Any, ...]:
         """Contributions to the arguments and the captured tensors, each totalled inside."""
         cotangents = (g,) if self.nout == 1 else g
-        if mode.is_grad_enabled():
-            return self._record(attrs, cotangents, needs)
-        inputs = self.halves.backward.inputs[len(saved) :]
-        arrays = [
-            np.zeros(resolve(tuple(v.shape), attrs.env), v.dtype) if c is None else np.asarray(_data(c))
-            for v, c in zip(inputs, cotangents, strict=True)
-        ]
-        totals = iter(self._plan(attrs.env)(*saved, *arrays))
-        return tuple(None if x is None else next(totals) for x in self.recorded.gradients)
+        recording = mode.is_grad_enabled()
+        if not recording and all(c is not None for c in cotangents):
+            arrays = [*(saved[i] for i in self._kept), *(np.asarray(_data(c)) for c in cotangents)]
+            totals = iter(self.backward_half(attrs.env, arrays))
+            return tuple(None if x is None else next(totals) for x in self.gradients.values)
+        states = tuple(None if c is None else recording and c.requires_grad for c in cotangents)
+        wanted = tuple(need is not None for need in needs)
+        key = recording, states, wanted
+        with _going_on:
+            found = self._further.get(key)
+            if found is None:
+                further = differentiate(self.gradients.stage, states, [need or None for need in wanted], recording)
+                found = self._further[key] = Gradient(self, further, self._making)
+        return found(saved, attrs, cotangents)
 
-    def _plan(self, env: Mapping[Any, int]) -> Callable[..., Any]:
-        key = tuple(env.items())
-        if key not in self._plans:
-            while len(self._plans) >= KEPT_PLANS:
-                self._plans.pop(next(iter(self._plans)))
-            program = self.program
-            self._plans[key] = Interpreted(self.halves.backward, env) if program is None else program.plan(env)
-        return self._plans[key]
+    @property
+    def stage_inputs(self) -> range:
+        """Where among the saved values the inputs of the stage are."""
+        return range(len(self._saved), len(self._saved) + len(self.gradients.stage.inputs))
 
     def describe_kept(self, env: Mapping[Any, int]) -> list[tuple[str, int]]:
         """The values that a call hands to the backward half, and their bytes."""
         values = ((v, math.prod(resolve(tuple(v.shape), env)) * v.dtype.itemsize) for v in self.halves.kept)
         return [(f"{v.node.name} at {v.node.source[0]}:{v.node.source[1]}", nbytes) for v, nbytes in values]
 
-    @cached_property
-    def program(self) -> Any:
-        """The compiled backward half, made when it is first asked for; None when interpreted."""
-        return None if self._compiler is None else self._compiler(self.halves.backward)
 
-    @cached_property
-    def _again(self) -> Graph:
-        return copied(self.halves.forward, self.halves.forward.outputs[: self.results])
-
-    def _record(self, call: Call, cotangents: Sequence[Any], needs: Sequence[Edge]) -> tuple[Any, ...]:
-        """The contributions as tensors with history: the program runs again op by op, and is differentiated so."""
-        recorded, inputs = self.recorded, list(call.inputs)
-        slots: list[Edge] = []
-        for position, edge, need in zip(self._positions, call.edges, needs, strict=True):
-            if edge is not None:  # also where no gradient is asked for now: the result is to be differentiated
-                inputs[position] = view_of(with_edge(inputs[position], edge))
-            slots.append(None if need is None else inputs[position].edge)
-        results = replay(self._again, inputs, call.env)
-        roots = [results[i] for i in recorded.results]
-        seeds = [(x.edge, c) for x, c in zip(roots, cotangents, strict=True) if c is not None and x.edge is not None]
-        totals = backward_pass(seeds, saved_tensors, retain=True, wanted={slot for slot in slots if slot is not None})
-        return tuple(None if slot is None else totals.get(slot) for slot in slots)
-
-
-def replay(graph: Graph, inputs: Sequence[Any], env: Mapping[Any, int]) -> list[TensorBase]:
-    """Run a graph op by op on tensors, so that it is recorded by their engine.
+class Gradient:
+    """Some gradients of a compiled program, as a program of their own.
 
     Parameters
     ----------
-    inputs : tensors, arrays or numbers.
-    env : values of the dimension atoms.
+    of : the op of the nodes that it is the rule of.
+    further : what has been traced.
     """
-    values: dict[tuple[int, int], Any] = {}
-    for value, x in zip(graph.inputs, inputs, strict=True):
-        values[value.key] = wrap(x) if isinstance(x, np.ndarray) else Number(x) if type(x) is float else x
-    for node in graph.nodes:
-        if node.op is None or node.op.kind == "act":
-            continue
-        if node.regions:
-            raise GradientError(
-                f"second derivatives of a compiled call through its {node.name} (control flow) cannot be taken from "
-                "outside: take them inside the compiled function, or use dynamic.function"
-            )
-        attrs = {name: resolve(x, env) for name, x in node.attrs.items()}
-        if node.op.name == "constant":
-            values[node.outputs[0].key] = attrs["value"]
-            continue
-        operands = [values[x.key] if type(x) is Value else x for x in node.operands]
-        if node.op.attrs and node.op.kind == "elementwise":  # a conversion takes no number as it is
-            operands = [np.asarray(x) if isinstance(x, (int, float)) else x for x in operands]
-        results = apply(node.op, operands, attrs)
-        for value, x in zip(node.outputs, results if isinstance(results, tuple) else (results,), strict=True):
-            values[value.key] = _number(x) if value.spec.weak else x
-    return [values[value.key] for value in graph.outputs]
 
+    def __init__(self, of: CompiledOp, further: Further, making: Making) -> None:
+        self.of, self.further, self._making = of, further, making
+        self._made: tuple[Runner, CompiledOp | None] | None = None
+        self._places: list[int] = []
+        self._read: list[int] = []
 
-def _number(x: Any) -> Any:
-    """A weak value as the Python number that it stands for."""
-    number = x.item()
-    return Number(number) if type(number) is float else number
+    def __call__(self, saved: tuple[Any, ...], call: Call, cotangents: Sequence[Any]) -> tuple[Any, ...]:
+        """The contributions; tensors, and those that have a history results of one node, if gradients are recorded."""
+        further = self.further
+        arrays = [saved[i] for i in self.of.stage_inputs]
+        arrays += [np.asarray(_data(cotangents[x])) if isinstance(x, int) else x.payload for x in further.feeds]
+        with _going_on:
+            if self._made is None:
+                self._made = self._make(call, arrays)
+        self._check(call)
+        runner, op = self._made
+        inputs = [*arrays, *(saved[i] for i in self._places)]
+        outputs = runner(call.env, inputs)
+        count = len({i for i in further.places if i is not None})
+        if not mode.is_grad_enabled():
+            return tuple(None if i is None else outputs[i] for i in further.places)
+        tensors = [wrap(x) for x in outputs[:count]]
+        if op is not None:
+            sources = (cotangents[x].edge if isinstance(x, int) else x.edge for x in further.edges)
+            op.connect(tensors, Call(call.env, (*call.edges, *sources)), inputs, outputs)
+        return tuple(None if i is None else tensors[i] for i in further.places)
+
+    def _make(self, call: Call, arrays: list[np.ndarray]) -> tuple[Runner, CompiledOp | None]:
+        """The program, and the op of its nodes if its results are to be differentiated."""
+        further, making = self.further, self._making
+        gradients = further.gradients
+        verify(further.graph, "tracing")
+        given = iter(arrays)
+        late = set() if gradients is None else {v.key for v in gradients.cotangents}
+        ones = [
+            np.ones(resolve(tuple(v.shape), call.env), v.dtype) if v.key in late else next(given)
+            for v in further.graph.inputs
+        ]
+        graph = making.rewrite(further.graph, ones, call.env)
+        graph, used = continued(graph, [value for value, _ in self.of.known])
+        self._places = [self.of.known[i][1] for i in used]
+        read = {value.key for node in graph.nodes for value in node.values}
+        self._read = [i for i, v in zip(self.of.stage_inputs, graph.inputs, strict=False) if v.key in read]
+        self._read += self._places
+        if gradients is None:
+            return Runner(graph, making.compiler), None
+        results = len({i for i in further.places if i is not None})
+        known = [self.of.known[i][0] for i in used]
+        name = self.of.node_name + "Backward"
+        op = CompiledOp(self.of.name, graph, results, further.results, gradients, making, known, name)
+        return Runner(op.halves.forward, making.compiler), op
+
+    def _check(self, call: Call) -> None:
+        """Check that this program is one for a call.
+
+        Raises
+        ------
+        GradientError : what it reads has been overwritten since, or it relies on other sizes.
+        """
+        for guard in self.of.gradients.stage.trace.guards:
+            if not guard.check(call.env):
+                raise GradientError(
+                    f"the gradient of {self.of.name} has been traced for other sizes, which it decides on ({guard}): "
+                    "make another static.function for these"
+                )
+        node = call.node()
+        if node is not None:
+            for check in (mutation.check, exposed.check):
+                check([node], self._reads)
+
+    def _reads(self, node: Node) -> Iterator[tuple[int, np.ndarray]]:
+        """What the program reads of what a node saves, with positions."""
+        return ((i, node.saved[i]) for i in self._read if isinstance(node.saved[i], np.ndarray))
 
 
 def _data(c: Any) -> Any:

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from common.dim import hint
 from common.errors import ArgumentError
 from static.acts import acts
-from static.graph import Graph, Node, Value
+from static.graph import Graph, Node, Value, rebuild
+from static.passes.remove_dead import remove_dead
 from static.recompute import nanoseconds
 
 Key = tuple[int, int]
@@ -81,10 +82,34 @@ def split(joint: Graph, results: int, cotangents: Sequence[Value], budget: int |
     return Halves(forward, backward, kept)
 
 
-def copied(graph: Graph, outputs: list[Value]) -> Graph:
-    """The part of a graph that computes some of its values, without effects."""
-    alive = _ancestors(graph, outputs)
-    return _program(graph.inputs, [n for n in graph.nodes if n.op is not None and n.id in alive], outputs)
+def continued(graph: Graph, known: Sequence[Value]) -> tuple[Graph, list[int]]:
+    """A graph in which some values are further inputs, behind its own, and not computed again.
+
+    Parameters
+    ----------
+    known : values of another graph, which those of this one with the same keys are equal to. Results of nodes with
+        regions are not among them: passes number these as they need them.
+
+    Returns
+    -------
+    graph, positions : and the positions in `known` of the values that it takes.
+    """
+    own = {value.key: value for node in graph.nodes for value in node.outputs}
+    wanted = [i for i, v in enumerate(known) if v.key in own and v.node.op is not None and v.node.op.kind != "control"]
+    first = 1 + max((node.id for node in graph.nodes), default=0)
+    given = {
+        i: Node(first + i, None, (), {"name": f"known{i}"}, (known[i].spec,), known[i].node.source) for i in wanted
+    }
+    replace: dict[Key, Any] = {known[i].key: node.outputs[0] for i, node in given.items()}
+    inputs = [*graph.inputs, *(node.outputs[0] for node in given.values())]
+    whole = Graph(inputs, [*given.values(), *graph.nodes], graph.outputs, graph.effects)
+    whole = remove_dead(rebuild(whole, whole.nodes, replace))
+    read = {value.key for value in (*whole.results, *(v for node in whole.nodes for v in node.values))}
+    used = [i for i, node in given.items() if node.outputs[0].key in read]
+    spare = {node.id for i, node in given.items() if i not in used}
+    whole.inputs = [value for value in whole.inputs if value.node.id not in spare]
+    whole.nodes = [node for node in whole.nodes if node.id not in spare]
+    return whole, used
 
 
 def _forward(joint: Graph, outputs: list[Value], given: set[Key], done: set[int]) -> Graph:

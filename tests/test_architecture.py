@@ -87,7 +87,7 @@ NAMED_OPS = {
     "static/recompute.py": "what a product costs; that of other ops follows from their elements",
     "static/tracing/trace.py": "operands are cast by `to`; numbers are constants",
     "static/running/interpreter.py": "constants have no operands and no kernel",
-    "static/bridge.py": "constants are numbers",
+    "static/tools/replay.py": "constants are numbers",
     "static/tools/peers.py": "what other libraries call ops",
     "static/running/unjitted.py": "names of kernel functions, which are those of their ops",
     "static/lowering/build.py": "kinds of reductions; how a spread, a selection and a position are read",

@@ -13,11 +13,11 @@ from common.autograd.derivatives import view_of
 from common.autograd.exposed import exposed, seal
 from common.autograd.mutation import postpone
 from common.autograd.observe import saved_tensors_hooks
-from common.autograd.region import RegionOp, captured_edges
-from common.autograd.tape import Edge, Node, backward_pass, collect, next_number
+from common.autograd.region import Recorded, RegionOp, captured_edges, outputs_of
+from common.autograd.tape import Edge, Node, collect, next_number
 from common.errors import GradientError
 from common.frames import locate, user_frame
-from common.tensor import TensorBase, saved_tensors, with_edge, wrap
+from common.tensor import TensorBase, with_edge
 from common.tree import flatten, unflatten
 
 
@@ -79,15 +79,8 @@ def checkpoint(
             postpone(array, start)
     if exposed:
         seal(node)
-    place = {id(x): i for i, x in enumerate(recorded)}
-    replaced = []
-    for x in results:
-        if id(x) in place:
-            y = wrap(x.payload)
-            y.grad_fn, y.output_nr, y._requires_grad = node, place[id(x)], True
-            x = y
-        replaced.append(x)
-    return unflatten(out_structure, replaced)
+    made = outputs_of(node, recorded)
+    return unflatten(out_structure, [made.get(id(x), x) for x in results])
 
 
 def _call(function: Callable[..., Any], leaves: list[Any], structure: Any) -> Any:
@@ -203,12 +196,10 @@ class _CheckpointOp(RegionOp):
                 f"checkpoint: {name} at {file}:{line} gave results of shapes {again.shapes} at first and of "
                 f"{[tuple(x.shape) for x in results]} when it ran again for backward; it has to compute the same"
             )
-        cotangents = (g,) if self.nout == 1 else g
-        seeds = [(x.edge, c) for x, c in zip(results, cotangents, strict=True) if c is not None]
+        outside = (*(x.edge for x in again.leaves if type(x) is _Kept and x.edge is not None), *again.captured)
+        inner = Recorded([x.edge for x in results], [*edges, *again.captured], start, outside)
         with mode.set_grad_enabled(create_graph):
-            unpack = saved_tensors if create_graph else None
-            totals = backward_pass(seeds, unpack, retain=create_graph, first=start)
-        return tuple(totals.get(edge) for edge in (*edges, *again.captured))
+            return self.contributions(inner, (g,) if self.nout == 1 else g, needs, retain=False)
 
 
 __all__ = ["checkpoint"]

@@ -11,6 +11,7 @@ nothing. Values that compiled functions keep are not looked at.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from functools import cache
 from types import CodeType
 from typing import Any
@@ -19,7 +20,7 @@ from weakref import ref
 import numpy as np
 
 from common.autograd import tape
-from common.autograd.mutation import needed, overwritten, owner_of
+from common.autograd.mutation import Saved, needed, overwritten, owner_of
 from common.autograd.tape import Node, next_number
 from common.frames import locate, user_frame
 from common.kernels.checksum import checksum_source
@@ -155,12 +156,13 @@ def _checksum(array: np.ndarray) -> int:
     return int(total[0])
 
 
-def check(nodes: list[Node]) -> None:
+def check(nodes: list[Node], reads: Callable[[Node], Saved] = needed) -> None:
     """Refuse to differentiate through what the outside has changed.
 
     Parameters
     ----------
     nodes : in descending number.
+    reads : what will be read of what a node saves.
 
     Raises
     ------
@@ -169,13 +171,13 @@ def check(nodes: list[Node]) -> None:
     for node in nodes:
         found = tape.seals.get(node.number)
         if found is not None and found[0]() is node:
-            read = dict(needed(node))
+            read = dict(reads(node))
             for position, total, exposure in found[1]:
                 array = read.get(position)
                 if array is not None and _checksum(array) != total:
                     raise overwritten(node, array, exposure.told())
         if tape.copies:
-            for _, array in needed(node):
+            for _, array in reads(node):
                 exposure = exposed.get(id(owner_of(array)))
                 if exposure is not None and exposure.number > node.number and not _unchanged(exposure, array):
                     raise overwritten(node, array, exposure.told())

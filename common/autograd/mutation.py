@@ -8,7 +8,7 @@ error, and a backward pass compares one number when nothing was written since it
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from types import CodeType
 from typing import Any, Protocol
@@ -24,6 +24,9 @@ from common.op import Op, rule_parameters
 
 #: One in-place write: its number, its range of bytes, code and instruction of the user's frame.
 Write = tuple[int, int, int, CodeType | None, int]
+
+Saved = Iterator[tuple[int, np.ndarray]]
+"""Saved arrays with their positions."""
 
 _EVERYTHING = (0, 1 << 64)
 _log: dict[int, dict[tuple[int, int], Write]] = {}
@@ -152,12 +155,13 @@ def owner_of(array: np.ndarray) -> np.ndarray:
     return array
 
 
-def check(nodes: list[Node]) -> None:
+def check(nodes: list[Node], read: Callable[[Node], Saved] | None = None) -> None:
     """Refuse to differentiate through saved arrays that were overwritten.
 
     Parameters
     ----------
     nodes : in descending number.
+    read : what will be read of what a node saves; by default what its rule needs.
 
     Raises
     ------
@@ -165,11 +169,11 @@ def check(nodes: list[Node]) -> None:
     """
     for node in nodes:
         if node.number < tape.last_write:
-            for _, saved in needed(node):
+            for _, saved in (read or needed)(node):
                 _check_array(node, saved)
 
 
-def needed(node: Node) -> Iterator[tuple[int, np.ndarray]]:
+def needed(node: Node) -> Saved:
     """The saved arrays that a rule will read, with their positions: one whose operand gets no gradient does not run."""
     op, saved = node.op, node.saved
     if type(saved) is not tuple:
@@ -181,7 +185,7 @@ def needed(node: Node) -> Iterator[tuple[int, np.ndarray]]:
         yield from ((i, x.payload) for i, x in enumerate(saved) if x is not None and isinstance(x.payload, np.ndarray))
         return
     if op.kind == "compiled":
-        yield from ((i, x) for i, x in enumerate(saved) if isinstance(x, np.ndarray))
+        yield from op.reads(saved)
         return
     for position in positions_read(op, op.rules, tuple([edge is not None for edge in node.edges])):
         x = saved[position]

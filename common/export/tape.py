@@ -109,7 +109,7 @@ class _Drawing:
 
     def _open(self, nodes: list[Node]) -> Iterator[Node]:
         """The nodes, and in the place of a region those that it has recorded."""
-        waiting = list(nodes)
+        waiting, seen = list(nodes), set(nodes)
         while waiting:
             node = waiting.pop()
             inner = node.saved[0] if type(node.saved) is tuple and node.saved else None
@@ -121,7 +121,8 @@ class _Drawing:
             for view, edge in zip(inner.inputs, node.edges, strict=True):
                 if view is not edge:
                     self.alias[_port(view)] = edge
-            found = collect(inner.outputs, inner.start)
+            found = [x for x in collect(inner.outputs, inner.start) if x not in seen]
+            seen.update(found)
             path = (*self.inside.get(node, ()), node.op.name)
             self.inside |= dict.fromkeys(found, path)
             waiting += found

@@ -13,13 +13,12 @@ from common import mode
 from common import tensor as tensors
 from common.dim import resolve
 from common.errors import ArgumentError
-from static.bridge import replay
 from static.graph import Graph, Node
 from static.program import compile_graph
 from static.running.interpreter import interpret, with_room
 from static.tools import peers
 from static.tools.parity import difference
-from static.tools.replay import Call, trace_call
+from static.tools.replay import Call, replay, trace_call
 
 Key = tuple[int, int]
 Mode = str | Callable[[Graph], Graph]

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from common.tensor import TensorBase
+from common.apply import apply
+from common.dim import resolve
+from common.number import Number
+from common.tensor import TensorBase, wrap
 from common.tree import flatten
-from static.graph import Graph, Node
+from static.graph import Graph, Node, Value
 from static.jit import Function
+from static.running.interpreter import run_node
 from static.tracing.signature import native_array
 
 
@@ -60,3 +64,44 @@ def place(node: Node) -> str:
     """Where the user's line of a node is."""
     file, line, function = node.source
     return f"{file}:{line} in {function}"
+
+
+def replay(graph: Graph, inputs: Sequence[Any], env: Mapping[Any, int]) -> list[Any]:
+    """Run a graph op by op in the eager engine.
+
+    Parameters
+    ----------
+    inputs : tensors, arrays or numbers.
+    env : values of the dimension atoms.
+    """
+    values: dict[tuple[int, int], Any] = {}
+    for value, x in zip(graph.inputs, inputs, strict=True):
+        values[value.key] = wrap(x) if isinstance(x, np.ndarray) else Number(x) if type(x) is float else x
+    for node in graph.nodes:
+        if node.op is None or node.op.kind == "act":
+            continue
+        if node.regions:
+            results = run_node(node, {key: _payload(x) for key, x in values.items()}, env)
+            values.update((v.key, wrap(x)) for v, x in zip(node.outputs, results, strict=True))
+            continue
+        attrs = {name: resolve(x, env) for name, x in node.attrs.items()}
+        if node.op.name == "constant":
+            values[node.outputs[0].key] = attrs["value"]
+            continue
+        operands = [values[x.key] if type(x) is Value else x for x in node.operands]
+        if node.op.attrs and node.op.kind == "elementwise":  # a conversion takes no number as it is
+            operands = [np.asarray(x) if isinstance(x, (int, float)) else x for x in operands]
+        results = apply(node.op, operands, attrs)
+        for value, x in zip(node.outputs, results if isinstance(results, tuple) else (results,), strict=True):
+            values[value.key] = _number(x) if value.spec.weak else x
+    return [values[value.key] for value in graph.outputs]
+
+
+def _number(x: Any) -> Any:
+    """A weak value as the Python number that it stands for."""
+    number = x.item()
+    return Number(number) if type(number) is float else number
+
+
+def _payload(x: Any) -> Any:
+    return x.payload if isinstance(x, TensorBase) else x

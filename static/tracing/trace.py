@@ -123,15 +123,9 @@ class Trace(Refusals):
         self.inputs.append(node.outputs[0])
         return node.outputs[0]
 
-    def cotangent(self, x: Tracer) -> Value:
+    def cotangent(self, spec: Spec) -> Value:
         """A new input for the cotangent of a result, which exists only when a backward pass runs."""
-        return self._input(Spec(x.shape, x.dtype), self._source(), f"cotangent{len(self.inputs)}")
-
-    def original(self, x: TensorBase) -> Value:
-        """The input that stands for an argument or a captured tensor, as it was before the program wrote to it."""
-        if isinstance(x, Tracer):
-            return next(value for tracer, value in self._arguments if tracer is x)
-        return self._original[id(x)]
+        return self._input(spec, self._source(), f"cotangent{len(self.inputs)}")
 
     def constant(self, value: Any) -> Value:
         """A weak 0-d constant: a number or a symbolic size."""

@@ -21,8 +21,8 @@ from common.native.calls_ir import BAD_ARGUMENT
 from common.nn.module import Module
 from common.tensor import TensorBase
 from common.tree import LEAF, count_leaves, flatten, nester, taker, unflatten
-from static.bridge import Call, CompiledOp, record_gradients
-from static.passes import PassReport, run_passes
+from static.bridge import Call, CompiledOp, Making
+from static.passes import Pass, PassReport, run_passes
 from static.regions import FIRST_ROOM, NeedsRoom, rooms
 from static.running import store
 from static.running.background import Compilation, UntilCompiled
@@ -30,6 +30,7 @@ from static.running.donate import donate
 from static.running.interpreter import Interpreted
 from static.running.plan import Objects
 from static.tools.parity import check_parity
+from static.tracing.stages import first_stage, record_gradients
 from static.tracing.trace import Trace
 from static.verify import verify
 
@@ -99,8 +100,11 @@ class Traced:
                 returned = [x for x in result if _is_traced(x)]
                 outputs = [trace.payload(x) for x in returned]
                 recorded = None
-                if history is not None:
-                    recorded = record_gradients(trace, returned, [arguments[i] for i in history], first)
+                if history is not None and (
+                    found := first_stage(trace, returned, [arguments[i] for i in history], first)
+                ):
+                    stage, places, self._differentiated = found
+                    recorded = record_gradients(stage)
         finally:
             trace.check_state()
             self.decisions = [] if trace.decide is None else trace.decide.finish()
@@ -113,7 +117,7 @@ class Traced:
         results = len(self.raw.outputs)
         late = set() if recorded is None else {value.key for value in recorded.cotangents}
         if recorded is not None:
-            self.raw.outputs = [*self.raw.outputs, *(g for g in recorded.gradients if g is not None)]
+            self.raw.outputs = [*self.raw.outputs, *(g for g in recorded.values if g is not None)]
         trace.facts.finish()
         self.checked = mode.changes
         self.watches = bool(trace.assumed or trace.facts.uncounted)
@@ -136,14 +140,14 @@ class Traced:
             env = self.env(leaves)
             given = iter([*(leaves[i] for i in self.positions), *(source.payload for source in trace.captured)])
             arrays = [_ones(value, env) if value.key in late else next(given) for value in self.raw.inputs]
-            self.rewritten = run_passes(self.raw, owner.passes, partial(check_parity, arrays=arrays, env=env))
+            self.rewritten = _rewrite(self.raw, arrays, env, owner.passes)
             self.seconds["passes"] = perf_counter() - start
             start = perf_counter()
             if recorded is not None:
                 compiler = partial(_compile, fuse=owner.fuse) if self.compiled else None
-                self.op = CompiledOp(
-                    owner.__name__, self.rewritten[0], results, recorded, compiler, owner.memory_budget
-                )
+                rewrite = partial(_rewrite, passes=owner.passes)
+                making = Making(lambda *given: rewrite(*given)[0], compiler, owner.memory_budget)
+                self.op = CompiledOp(owner.__name__, self.rewritten[0], results, places, recorded, making)
             if self.compiled and owner.compile == "background":
                 self.compilation = Compilation(self.graph, self._lowered)
             elif self.compiled:
@@ -282,7 +286,8 @@ class Traced:
         outputs = plan(*inputs)
         tensors = [state_tensor(x) for x in outputs[: self.returned]]
         result = self.finish(outputs, (), True, tensors)
-        self.op.connect(tensors, arguments, Call(tuple(before), plan.env), outputs)
+        edges = tuple(x.edge for x in (*arguments, *self._differentiated))
+        self.op.connect(tensors, Call(plan.env, edges), before, outputs)
         return result
 
     def bind(self, plan: Any, outs: Sequence[np.ndarray] | None = None) -> Callable[..., Any]:
@@ -360,6 +365,13 @@ def state_tensor(array: np.ndarray) -> TensorBase:
 
 def _optimised(graph: Graph) -> Graph:
     return run_passes(graph)[0]
+
+
+def _rewrite(
+    graph: Graph, arrays: Sequence[Any], env: Mapping[Any, int], passes: Sequence[Pass] | None
+) -> tuple[Graph, list[PassReport]]:
+    """What passes make of a graph; those of the user's own are checked on arrays."""
+    return run_passes(graph, passes, partial(check_parity, arrays=arrays, env=env))
 
 
 def _compile(graph: Graph, fuse: bool) -> Program:

@@ -1,0 +1,230 @@
+"""A trace that goes on: with the gradients of what it has recorded, the gradients of these, and so on.
+
+The tape of a traced program is kept. Where a call of the compiled program is differentiated in a way that nobody knew
+when it was traced (a gradient that is to be differentiated itself; results of which only some have a cotangent), the
+trace is opened again behind the program, and the backward pass is recorded there, by the code that the eager engine
+runs (`common.autograd.region`). What comes out is a program of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from common import mode
+from common.autograd.region import Recorded, captured_edges, pull
+from common.autograd.tape import Edge, backward_pass, collect
+from common.spec import Spec
+from common.tensor import TensorBase
+from static.acts import acts
+from static.graph import Graph, Node, Value
+from static.region_edit import Made, replace_nodes
+from static.tracing.facts import Facts
+
+if TYPE_CHECKING:
+    from static.tracing.captured import Captured
+    from static.tracing.trace import Trace
+
+
+class Stage(NamedTuple):
+    """What a trace has recorded up to some point, to be differentiated.
+
+    Attributes
+    ----------
+    state : what the trace was then, see `pause`.
+    region : what is on the tape.
+    specs : of its results.
+    inputs : of the program so far.
+    nodes : their ids.
+    captured : how many of the inputs the trace has captured.
+    """
+
+    trace: Trace
+    state: dict[str, Any]
+    region: Recorded
+    specs: list[Spec]
+    inputs: list[Value]
+    nodes: set[int]
+    captured: int
+
+
+class Gradients(NamedTuple):
+    """What a trace has recorded behind a stage: the gradients of all its results together.
+
+    Attributes
+    ----------
+    cotangents : the inputs that stand for those of the results.
+    values : per input of the stage's region a value, or None.
+    """
+
+    stage: Stage
+    cotangents: list[Value]
+    values: list[Value | None]
+
+
+class Further(NamedTuple):
+    """A program that computes gradients of a stage's results.
+
+    Attributes
+    ----------
+    graph : its outputs are gradients, then, if these have a history, their own gradients.
+    places : per input of the stage's region the position of its gradient among the outputs, or None.
+    feeds : for each input behind those of the stage, and before the cotangents of `gradients`, where its array comes
+        from: the cotangent with a number, or what the trace has captured.
+    edges : what follows the edges of the stage's inputs: numbers of cotangents, then captured tensors.
+    results : the outputs that have a history.
+    gradients : of these; None if there are none.
+    """
+
+    graph: Graph
+    places: list[int | None]
+    feeds: list[int | Captured]
+    edges: list[int | TensorBase]
+    results: list[int]
+    gradients: Gradients | None
+
+
+def pause(trace: Trace) -> dict[str, Any]:
+    """What a trace is now, for `resumed`."""
+    return {name: x.copy() if type(x) in (list, dict, set) else x for name, x in vars(trace).items()}
+
+
+@contextmanager
+def resumed(stage: Stage) -> Iterator[Trace]:
+    """A context in which a trace is open again, and as it was at a stage.
+
+    What Python objects say now is not what calls of the traced program rely on.
+    """
+    trace, now = stage.trace, dict(vars(stage.trace))
+    vars(trace).update((name, x.copy() if type(x) in (list, dict, set) else x) for name, x in stage.state.items())
+    trace.nodes, trace.facts = trace.top, Facts()
+    try:
+        with mode.activate_trace(trace):
+            yield trace
+    finally:
+        trace.check_state()
+        vars(trace).update(now)
+
+
+def _stage(trace: Trace, region: Recorded, results: Iterable[TensorBase]) -> Stage:
+    """What an open trace has recorded."""
+    specs = [Spec(tuple(x.shape), x.dtype) for x in results]
+    nodes = {node.id for node in trace.top}
+    return Stage(trace, pause(trace), region, specs, list(trace.inputs), nodes, len(trace.captured))
+
+
+def first_stage(
+    trace: Trace, returned: Sequence[Any], arguments: Sequence[TensorBase], start: int
+) -> tuple[Stage, list[int], list[TensorBase]] | None:
+    """The traced program, its results that have a gradient, and captured tensors; None if there are no such results.
+
+    Parameters
+    ----------
+    returned : the tensors that the program returns.
+    arguments : the traced arguments to differentiate.
+    start : number of the tape before the program ran.
+    """
+    places = [i for i, x in enumerate(returned) if x.requires_grad and _has_history(x, start)]
+    roots = {id(returned[i]): i for i in reversed(places)}  # one output of the node each, however often it is returned
+    places = sorted(roots.values())
+    if not places:
+        return None
+    edges = [returned[i].edge for i in places]
+    outer = captured_edges(collect(edges, start), edges, start, set(map(id, arguments)))
+    region = Recorded(edges, [*arguments, *outer], start)
+    return _stage(trace, region, (returned[i] for i in places)), places, _owners(trace, outer)
+
+
+def record_gradients(stage: Stage) -> Gradients:
+    """Append the gradients of all results to a trace that is at a stage."""
+    trace, region = stage.trace, stage.region
+    cotangents = [trace.cotangent(spec) for spec in stage.specs]
+    with mode.no_grad():
+        totals = backward_pass(
+            list(zip(region.outputs, cotangents, strict=True)), None, retain=True, first=region.start
+        )
+    return Gradients(stage, cotangents, [totals.get(edge) for edge in region.inputs])
+
+
+def differentiate(stage: Stage, states: Sequence[bool | None], needs: Sequence[Any], recording: bool) -> Further:
+    """The gradients of a stage's results as a program.
+
+    Parameters
+    ----------
+    states : per result whether its cotangent requires grad; None if there is none.
+    needs : per input None if its gradient is not needed.
+    recording : whether the gradients are to be differentiated.
+    """
+    region = stage.region
+    with resumed(stage) as trace, mode.set_grad_enabled(recording):
+        leaves: list[Any] = [None] * len(states)
+        for i, (spec, state) in enumerate(zip(stage.specs, states, strict=True)):
+            if state is not None:
+                leaves[i] = trace.wrap(trace.cotangent(spec))
+                leaves[i]._requires_grad = state
+        if recording:
+            pulled = pull(region, leaves, needs)
+            found, results, extra = pulled.found, pulled.results, pulled.extra
+        else:
+            found, results, extra = _totals(region, leaves, needs), [], []
+        outputs = {id(x): trace.payload(x) for x in found if x is not None}
+        place = {key: i for i, key in enumerate(outputs)}
+        gradients = None
+        if results:
+            gradients = record_gradients(_stage(trace, pulled.region, results))
+        last = [] if gradients is None else [v for v in gradients.values if v is not None]
+        late = set() if gradients is None else {v.key for v in gradients.cotangents}
+        given = {x.payload.key: i for i, x in enumerate(leaves) if x is not None}
+        more = iter(trace.captured[stage.captured :])
+        new = [v.key for v in trace.inputs[len(stage.inputs) :] if v.key not in late]
+        graph = Graph(trace.inputs, trace.top, [*outputs.values(), *last], [])
+        return Further(
+            _without_acts(graph, stage.nodes),
+            [None if x is None else place[id(x)] for x in found],
+            [given[key] if key in given else next(more) for key in new],
+            [*(i for i, x in enumerate(leaves) if x is not None and x.requires_grad), *_owners(trace, extra)],
+            [place[id(x)] for x in results],
+            gradients,
+        )
+
+
+def _totals(region: Recorded, leaves: Sequence[Any], needs: Sequence[Any]) -> list[Any]:
+    """The gradients of a region, as values."""
+    seeds = [(edge, x.payload) for edge, x in zip(region.outputs, leaves, strict=True) if x is not None]
+    totals = backward_pass(seeds, None, retain=True, first=region.start)
+    return [None if need is None else totals.get(edge) for edge, need in zip(region.inputs, needs, strict=True)]
+
+
+def _without_acts(graph: Graph, done: set[int]) -> Graph:
+    """A graph in which the nodes with the given ids, which have run already, do nothing but compute."""
+    nodes = [node for node in graph.nodes if node.id not in done or not _is_act(node)]
+
+    def quiet(node: Node) -> Made | None:
+        if node.id not in done or not acts(node):
+            return None
+        attrs = {**node.attrs, **{name: _computing(region) for name, region in node.regions}}
+        specs = [v.spec for v in node.outputs]
+        made = Node(node.id, node.op, node.operands, attrs, specs, node.source, node.scope)
+        return made, {i: i for i in range(len(specs))}
+
+    return replace_nodes(Graph(graph.inputs, nodes, graph.outputs, graph.effects), quiet)
+
+
+def _computing(region: Graph) -> Graph:
+    return _without_acts(region, {node.id for node in region.nodes})
+
+
+def _is_act(node: Node) -> bool:
+    return node.op is not None and node.op.kind == "act"
+
+
+def _owners(trace: Trace, edges: Sequence[Edge]) -> list[TensorBase]:
+    """The captured tensors to which edges lead."""
+    owners = {x.owner.edge: x.owner for x in trace.captured if x.kind == "tensor" and x.owner.requires_grad}
+    return [owners[edge] for edge in edges]
+
+
+def _has_history(x: TensorBase, start: int) -> bool:
+    """Whether `backward` inside the program has left the graph of a result as it was."""
+    return all(node.saved is not None for node in collect([x.edge], start))
