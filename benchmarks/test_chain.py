@@ -61,6 +61,20 @@ def program(framework: Any, case: Case, backward: bool) -> tuple[Callable[[], An
     return (both if backward else forward), leaves
 
 
+def modules(framework: Any, x: np.ndarray, backward: bool) -> tuple[Callable[[], Any], Any]:
+    """A call () -> y of a network made of modules, and the network."""
+    nn, x = framework.nn, framework.tensor(x)
+    model = nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 8))
+
+    def both() -> Any:
+        model.zero_grad()
+        y = model(x)
+        y.sum().backward()
+        return y
+
+    return (both if backward else lambda: model(x)), model
+
+
 @pytest.mark.parametrize("direction", ["forward", "forward+backward"])
 @pytest.mark.parametrize("name", CASES)
 def test_small_operations(benchmark: Any, name: str, direction: str) -> None:
@@ -77,6 +91,25 @@ def test_small_operations(benchmark: Any, name: str, direction: str) -> None:
             if peer.grad is not None:
                 size = np.abs(leaf.grad.numpy()).max()  # sums of large terms that cancel
                 np.testing.assert_allclose(leaf.grad.numpy(), peer.grad.numpy(), atol=1e-4 * size)
+    samples = compare(benchmark, calls)
+    if "torch" in samples:
+        assert_ratio(samples, "dynamic", "torch", BOUND)
+
+
+@pytest.mark.parametrize("direction", ["forward", "forward+backward"])
+def test_small_modules(benchmark: Any, direction: str) -> None:
+    """Two linear layers as modules, (8, 8) through 8 units."""
+    x = np.random.default_rng(0).uniform(-1, 1, (8, 8)).astype(np.float32)
+    ours, model = modules(dynamic, x, direction != "forward")
+    calls: dict[str, Any] = {"dynamic": (ours, [()])}
+    if find_spec("torch"):
+        import torch
+
+        torch.set_num_threads(1)
+        theirs, peer = modules(torch, x, direction != "forward")
+        calls["torch"] = (theirs, [()])
+        model.load_state_dict({name: p.numpy() for name, p in peer.state_dict().items()})
+        np.testing.assert_allclose(ours().detach().numpy(), theirs().detach().numpy(), rtol=1e-4, atol=1e-6)
     samples = compare(benchmark, calls)
     if "torch" in samples:
         assert_ratio(samples, "dynamic", "torch", BOUND)

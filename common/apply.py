@@ -48,15 +48,22 @@ def called(y: Any, node_name: str, *operands: Any) -> Any:
     return y
 
 
-#: Per type of operand its priority and how it is applied to.
-_kinds: dict[type, tuple[int, Any]] = {}
+class _Kinds(dict[type, tuple[int, Any]]):
+    """Per type of operand its priority and how it is applied to."""
+
+    def __missing__(self, kind: type) -> tuple[int, Any]:
+        entry = self[kind] = (getattr(kind, "__op_priority__", 0), getattr(kind, "__apply_op__", None))
+        return entry
+
+
+_kinds = _Kinds()
 
 
 def apply(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any] = NO_ATTRS) -> Any:
     """Run `op` by the engine of its operands; a tensor's engine goes before a value's, that before arrays'."""
     handler, priority = None, 0
     for operand in operands:
-        rank, found = _kinds.get(type(operand)) or _kind(type(operand))
+        rank, found = _kinds[type(operand)]
         if rank > 1:  # tensors of all engines are applied to alike
             return found(op, operands, attrs)
         if rank > priority:
@@ -71,11 +78,6 @@ def apply_at_home(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> 
             with home:
                 return apply(op, operands, attrs)
     raise  # noqa: PLE0704  called where an exception is handled
-
-
-def _kind(kind: type) -> tuple[int, Any]:
-    entry = _kinds[kind] = (getattr(kind, "__op_priority__", 0), getattr(kind, "__apply_op__", None))
-    return entry
 
 
 def _load(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:

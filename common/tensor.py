@@ -209,7 +209,7 @@ def _operands(operands: Sequence[Any]) -> tuple[list[Any], list[Edge], bool]:
     for x in operands:
         if isinstance(x, TensorBase):
             data = x.payload
-            if not isinstance(data, _ndarray):
+            if type(data) is not _ndarray and not isinstance(data, _ndarray):
                 raise EscapedTracerError(x.describe_escape())
             payloads.append(data)
             if not x._requires_grad:

@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from common import mode
 from common.errors import ArgumentError
 from common.leaf import Parameter
 from common.nn.module import Module
+from common.nn.module_hooks import of_all
+from common.tensor import TensorBase
+
+#: What a module does when it is called; between the modules of a `Sequential` most of it is for nothing.
+call = Module.__call__
 
 
 class Sequential(Module):
@@ -38,7 +44,8 @@ class Sequential(Module):
     def forward(self, x: Any) -> Any:
         """Run all modules in order."""
         for module in self._modules.values():
-            x = module(x)
+            plain = module._hooks is None and type(module).__call__ is call and isinstance(x, TensorBase)
+            x = module.forward(x) if plain and not mode.tracing and not of_all.used else module(x)
         return x
 
     def append(self, module: Module) -> Sequential:

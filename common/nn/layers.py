@@ -53,7 +53,8 @@ class Linear(Module):
         DTypeError : `x` has another dtype than the weight.
         """
         try:  # a quarter of the time of a small layer is the way of an attribute to its table
-            weight, bias = self._parameters["weight"], self._parameters["bias"]
+            parameters = self._parameters
+            weight, bias = parameters["weight"], parameters["bias"]
         except KeyError:  # it is an attribute of another kind
             weight, bias = self.weight, self.bias
         return F.linear(x, weight, bias)

@@ -16,6 +16,7 @@ from common.ops._samples import away_from_zero, products, several
 from common.ops.view import expand, reshape, reshaped, unsqueeze
 from common.shapes import broadcast_shapes
 from common.spec import Spec, numel
+from common.tensor import TensorBase, record
 
 
 def _mm_spec(a: Spec, b: Spec, *, trans_a: bool, trans_b: bool) -> Spec:
@@ -302,12 +303,15 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Any:
         out = matmul(x, weight)
         return out if bias is None else out + bias
     rows = x if len(shape) == 2 else reshape(x, (numel(shape[:-1]), shape[-1]))
+    run = record if isinstance(x, TensorBase) else apply  # what `apply` finds for tensors, a frame earlier
     if bias is None:
-        out = apply(mm_, (rows, weight), _TRANSPOSED)
+        out = run(mm_, (rows, weight), _TRANSPOSED)
     else:
-        if bias.shape != weight.shape[:1]:
+        try:
+            out = run(addmm_, (bias, rows, weight), _TRANSPOSED)
+        except ShapeError:
             broadcast_shapes((rows.shape[0], weight.shape[0]), bias.shape, op="linear")
-        out = apply(addmm_, (bias, rows, weight), _TRANSPOSED)
+            raise
     if len(shape) == 2:
         return out
     return reshaped(out, (*shape[:-1], weight.shape[0]), _UNSAFE_VIEW if bias is None else "ViewBackward0")

@@ -325,3 +325,33 @@ def test_activations_at_the_ends_of_the_range():
 def test_bounds_of_hardtanh_must_not_cross():
     with pytest.raises(ArgumentError, match="min_val cannot be greater than max_val, got 1 and 0"):
         tw.hardtanh(tw.tensor([0.5]), 1, 0)
+
+
+def test_a_sequence_calls_what_hangs_in_its_modules():
+    """What may be left out of a call between two modules is left out only where nobody asks for it."""
+    seen = []
+
+    class Called(tw.nn.Identity):
+        def __call__(self, *args):
+            seen.append("call")
+            return super().__call__(*args)
+
+    class Arrays(tw.nn.Module):
+        def forward(self, x):
+            return x.numpy() + 1
+
+    model = tw.nn.Sequential(tw.nn.Identity(), Called(), Arrays(), tw.nn.ReLU())
+    x = tw.tensor([-2.0, 1.0])
+    assert model(x).tolist() == [0, 2]
+    model[0].register_forward_hook(lambda module, args, y: seen.append("hook") or y * 2)
+    handle = tw.nn.modules.module.register_module_forward_hook(lambda module, args, y: seen.append("all"))
+    assert model(x).tolist() == [0, 3]
+    handle.remove()
+    assert seen == ["call", "all", "hook", "call", "all", "all", "all", "all"]
+
+
+def test_a_bias_that_does_not_fit_is_refused_by_name():
+    with pytest.raises(ValueError, match="linear"):
+        nn.functional.linear(tw.zeros(3, 4), tw.zeros(2, 4), tw.zeros(5))
+    with pytest.raises(ValueError, match=r"mm|matrix|size"):
+        nn.functional.linear(tw.zeros(3, 4), tw.zeros(2, 5), tw.zeros(2))
