@@ -309,7 +309,7 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Any:
     else:
         try:
             out = run(addmm_, (bias, rows, weight), _TRANSPOSED)
-        except ShapeError:
+        except ValueError:  # without tensors it is numpy's
             broadcast_shapes((rows.shape[0], weight.shape[0]), bias.shape, op="linear")
             raise
     if len(shape) == 2:

@@ -344,14 +344,15 @@ def test_a_sequence_calls_what_hangs_in_its_modules():
     x = tw.tensor([-2.0, 1.0])
     assert model(x).tolist() == [0, 2]
     model[0].register_forward_hook(lambda module, args, y: seen.append("hook") or y * 2)
+    assert model(x).tolist() == [0, 3]
     handle = tw.nn.modules.module.register_module_forward_hook(lambda module, args, y: seen.append("all"))
     assert model(x).tolist() == [0, 3]
     handle.remove()
-    assert seen == ["call", "all", "hook", "call", "all", "all", "all", "all"]
+    assert seen == ["call", "hook", "call", "all", "hook", "call", "all", "all", "all", "all"]
 
 
 def test_a_bias_that_does_not_fit_is_refused_by_name():
     with pytest.raises(ValueError, match="linear"):
         nn.functional.linear(tw.zeros(3, 4), tw.zeros(2, 4), tw.zeros(5))
-    with pytest.raises(ValueError, match=r"mm|matrix|size"):
+    with pytest.raises(ValueError, match="cannot be multiplied"):
         nn.functional.linear(tw.zeros(3, 4), tw.zeros(2, 5), tw.zeros(2))
