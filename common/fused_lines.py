@@ -107,11 +107,9 @@ def fused_sum(root: Any, dims: tuple[int, ...], spec: Any, total: Callable[..., 
     others = math.prod(shape) // summed
     if by_rows:
         source, name, ints = mapped.expression_source(body, dtype, letters), "expression_rows", (others, summed)
-    elif set(letters) <= {"f", "s"}:
+    else:
         source, name = mapped.expression_columns_source(body, dtype, letters), "expression_cols"
         ints = (1, summed, others)
-    else:
-        return None
     held = dtype.itemsize * mapped.scratch("expression", summed, 0 if by_rows else others)
     builtin, run = eager_kernels.with_scratch(source, name, (dtype,) * len(inputs), spec.shape, dtype, ints, held)
     one_by_one = _one_by_one(program)

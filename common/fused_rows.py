@@ -1,6 +1,6 @@
 """Sums over rows and what is made of them as one kernel: each row is read once from memory, and again from the cache.
 
-The gradients of softmax and layer normalisation are of this kind: ``y * (g - S(g * y))``. A kernel goes through the
+Layer normalisation and the gradient of softmax are of this kind: ``y * (g - S(g * y))``. A kernel goes through the
 rows; in each it computes the sums, what follows from them, and then the elements (benchmarks/backward.py). Ops and the
 order of sums are those of the records, so the bits are those of the ops one by one.
 """
@@ -53,20 +53,29 @@ class _Item(NamedTuple):
     level: int
 
 
-def fused_rows(root: Any) -> Fused | None:
-    """A delayed term as one kernel with the sums over rows that it is made of; None if there are none."""
+def fused_rows(root: Any, also: Sequence[Any] = ()) -> Fused | None:
+    """A delayed term as one kernel with the sums over rows that it is made of; None if there are none.
+
+    Parameters
+    ----------
+    also : delayed terms with one element per row that the kernel writes, too: to operands that follow the inputs. They
+        must be among what `root` is made of, else the answer is None.
+    """
     found = _Collected(root)
-    if found.split is None or len(found.inputs) > MAX_INPUTS or 0 in root.spec.shape:
+    if found.split is None or len(found.inputs) + len(also) > MAX_INPUTS or 0 in root.spec.shape:
+        return None
+    places = [found.place(x) for x in also]
+    if any(kind != "t" or not found.items[i].of_row for kind, i in places):
         return None
     shape, dtype, split = root.spec.shape, root.spec.dtype, found.split
     classes = [eager_kernels.class_of(x.spec.shape, shape, split) for x in found.inputs]
     if None in classes:
         return None
     rows, columns = prod(shape[:split]), prod(shape[split:])
-    source = _source(found.items, dtype, "".join(map(str, classes)))
+    source = _source(found.items, dtype, "".join(map(str, classes)), [i for _, i in places])
     sums = sum(item.op is None for item in found.items)
     held = dtype.itemsize * (BLOCK + sums * -(-columns // BLOCK))
-    dtypes = (dtype,) * len(classes)
+    dtypes = (dtype,) * (len(classes) + len(also))
     builtin, run = eager_kernels.with_scratch(source, "fused_rows", dtypes, shape, dtype, (rows, columns), held)
     return Fused(builtin or run, run, found.inputs)
 
@@ -88,6 +97,10 @@ class _Collected:
         self._places: dict[int, tuple[str, Any]] = {}
         self._shape = root.spec.shape
         self._place(root)
+
+    def place(self, x: Any) -> tuple[str, Any]:
+        """Where a term is among what has been collected; ("", 0) if it is not."""
+        return self._places.get(id(x), ("", 0))
 
     def _place(self, x: Any) -> tuple[str, Any]:
         if type(x) in NUMBERS:
@@ -127,8 +140,13 @@ class _Collected:
         return all(z.spec.shape == x.spec.shape for z in terms) and any(map(self._is_of_rows, terms))
 
 
-def _source(items: Sequence[_Item], dtype: np.dtype, classes: str) -> str:
-    """Kernel source; classes of operands as in `common.eager_kernels.elementwise_source`."""
+def _source(items: Sequence[_Item], dtype: np.dtype, classes: str, also: Sequence[int]) -> str:
+    """Kernel source; classes of operands as in `common.eager_kernels.elementwise_source`.
+
+    Parameters
+    ----------
+    also : items that are written beside the last one.
+    """
     place = {"f": "p + c", "c": "c"}
 
     def text(kind: str, value: Any) -> str:
@@ -179,8 +197,9 @@ def _source(items: Sequence[_Item], dtype: np.dtype, classes: str) -> str:
         "for c in range(columns):",
         *(f"    {line}" for line in [*elements(last, ""), f"y[p + c] = {text(*last)}"]),
     ]
-    head = [f"x{i}_ = buffer(bufs, {i}, {dtype})" for i in range(len(classes))]
-    head += [f"{name} = buffer(bufs, {len(classes) + i}, {dtype})" for i, name in enumerate(("y", "acc"))]
+    lines += [f"also{i}_[r] = t{i}" for i in also]
+    names = [*(f"x{i}_" for i in range(len(classes))), *(f"also{i}_" for i in also), "y", "acc"]
+    head = [f"{name} = buffer(bufs, {i}, {dtype})" for i, name in enumerate(names)]
     head += ["columns = args[1]", f"blocks = (columns + {BLOCK - 1}) >> {_SHIFT}", "wide()"]
     head += [f"x{i} = x{i}_[0]" for i, k in enumerate(classes) if k == "s"]
     row = ["p = r * columns", *(f"x{i} = x{i}_[r]" for i, k in enumerate(classes) if k == "r"), *lines]

@@ -9,7 +9,8 @@ kernel       one compiled function which both engines call, e.g. gemm, gather
 composite    written with ops; a rule of its own only where that is measurably better
 
 A gradient rule is a small function of the cotangent `g`, the output `y`, inputs by their names, and attributes by
-theirs; ``x_shape`` is the shape of input x without its value. What a node saves for backward is what its rules name.
+theirs; ``x_shape`` is the shape of input x without its value, and `rest` the outputs with None for the first one. What
+a node saves for backward is what its rules name.
 The same rule runs on arrays (eager engine), on recorded tensors (higher order) and on traced values (compiler).
 """
 
@@ -146,16 +147,18 @@ class Op:
         named = [rule_parameters(rule) if rule else () for rule in self.rules]
         wanted = {n for names in named for n in names}
         shapes = tuple(f"{n}_shape" for n in self.inputs)
-        unknown = wanted - {"g", "y", *self.inputs, *shapes, *self.attrs}
+        unknown = wanted - {"g", "y", "rest", *self.inputs, *shapes, *self.attrs}
         assert not unknown, f"a rule of {self.name} names {sorted(unknown)}"
         self.saved_inputs = tuple(i for i, n in enumerate(self.inputs) if n in wanted)
         self.saved_shapes = tuple(i for i, n in enumerate(shapes) if n in wanted)
-        self.saves_output = "y" in wanted
+        outputs = tuple(n for n in ("y", "rest") if n in wanted)
+        assert len(outputs) < 2, f"rules of {self.name} name all outputs and all but the first"
+        self.saves_output = bool(outputs)
         self.frees = bool(self.saved_inputs) or self.saves_output
         self.saves = (
             *(self.inputs[i] for i in self.saved_inputs),
             *(shapes[i] for i in self.saved_shapes),
-            *(("y",) if self.saves_output else ()),
+            *outputs,
         )
         for made_of_rules in ("backward", "save"):
             with suppress(AttributeError):
@@ -207,7 +210,7 @@ def _generate_save(op: Op) -> Callable[[Sequence[Any], Any], tuple[Any, ...]]:
     parts = [
         *(f"p[{i}], " for i in op.saved_inputs),
         *(f"p[{i}].shape, " for i in op.saved_shapes),
-        *(["y, "] if op.saves_output else []),
+        *(["y, "] if "y" in op.saves else ["(None, *y[1:]), "] if op.saves_output else []),
     ]
     save: Callable[[Sequence[Any], Any], tuple[Any, ...]] = eval(f"lambda p, y: ({''.join(parts)})")
     return save

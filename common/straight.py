@@ -82,8 +82,7 @@ class _Trail:
 
     Parameters
     ----------
-    by_rows : whether sums over rows wait for what is made of them; a result of theirs that something else needs as
-        well would be computed twice.
+    by_rows : whether sums over rows wait for what is made of them, see `common.fused_rows`.
     """
 
     def __init__(self, by_rows: bool = False) -> None:
@@ -151,6 +150,22 @@ class _Trail:
             return self._builtin(made.builtin, made.otherwise, spec.dtype, (made.operand,), spec)
         return self._builtin(total.builtin, total.otherwise, spec.dtype, total.inputs, spec)
 
+    def results(self, terms: Sequence[_Term]) -> list[str]:
+        """The names of what a composite returns; what it returns beside a first result of rows is one kernel's."""
+        first, *others = terms
+        waiting = [x for x in others if not x.written]
+        found = None
+        if self.by_rows and waiting and not first.written and type(first.made) is Made:
+            found = fused_rows(first, waiting)
+        if found is not None:
+            for x in waiting:
+                x.written = self.let(f"{self.name(np.empty)}({x.spec.shape}, {self.name(x.spec.dtype)})", x.spec).text
+            builtin, otherwise, inputs = found
+            first.written = self._builtin(builtin, otherwise, first.spec.dtype, [*inputs, *waiting], first.spec).text
+        for x in reversed(terms):  # the first is often made of the others
+            x.text  # noqa: B018
+        return [x.text for x in terms]
+
     def write(self, term: _Term) -> str:
         """Write down a delayed op, in one kernel with those that only it needs; the name of its result."""
         made = term.made
@@ -204,12 +219,12 @@ def _compile(source: str) -> Any:
 
 def straight_forward(self: Recipe) -> Callable[..., Any] | None:
     """A composite as straight lines, None if its ops follow from more than forms; also sets the result's spec."""
-    trail = _Trail()
+    trail = _Trail(by_rows=True)
     names = [f"x{i}" for i in range(len(self.forms))]
     try:
         terms = [_Term(n, _spec(form), trail) for n, form in zip(names, self.forms, strict=True)]
         out = self.op.forward(*terms, **self.attrs)  # type: ignore[misc]
-        texts = ", ".join(term.text for term in out) if isinstance(out, tuple) else out.text
+        texts = ", ".join(trail.results(out)) if isinstance(out, tuple) else out.text
         self.spec = tuple(term.spec for term in out) if isinstance(out, tuple) else out.spec
     except Exception:  # what is not special to terms comes again from the arrays
         return None
@@ -253,6 +268,7 @@ def _straight(self: Recipe, present: tuple[bool, ...]) -> Backward | None:
         terms = (_Term(f"g{i}", spec, trail) for i, spec in enumerate(self.spec))
         known["g"] = tuple(term if there else None for term, there in zip(terms, present, strict=True))
         known["y"] = tuple(_Term(f"y[{i}]", spec, trail) for i, spec in enumerate(self.spec))
+        known["rest"] = (None, *known["y"][1:])
     lines = _unpack(op)
     body = _rules(op, known, trail, forms)
     if body is None:

@@ -382,7 +382,8 @@ def saved_tensors(node: Node) -> tuple[Any, ...]:
     if op.saves_output:
         y = saved[-1]
         if isinstance(y, tuple):
-            out.append(tuple(with_edge(p, node if i == 0 else (node, i)) for i, p in enumerate(y)))
+            edges = (node, *((node, i) for i in range(1, len(y))))
+            out.append(tuple(None if p is None else with_edge(p, edge) for p, edge in zip(y, edges)))
         else:
             out.append(with_edge(y, node))
     return tuple(out)

@@ -17,7 +17,7 @@ from common.surface import RENAMED_IN
 from common.tensor import TensorBase, saved_tensors
 
 #: PyTorch's names of a first and second operand and of the result.
-_PYTORCH = {"x": "self", "a": "self", "b": "other", "y": "result"}
+_PYTORCH = {"x": "self", "a": "self", "b": "other", "y": "result", "rest": "result"}
 
 
 def saved_names(op: Op) -> tuple[str, ...]:

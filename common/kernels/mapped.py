@@ -152,8 +152,8 @@ def cols_source(element: str, dtype: Any, out: Any) -> str:
     if element in IN_LANES:
         head += whole_columns(np.dtype(dtype), element)
     of_two = element in OF_TWO
-    reads = lambda p: [f"v = x[{p} + c]", *["m = acc[c]"] * of_two]  # noqa: E731
-    return _columns(head, [], reads, f, means=of_two, together=element != "exponentials")
+    reads = lambda k: [f"v = x[p{k} + c]", *["m = acc[c]"] * of_two]  # noqa: E731
+    return _columns(head, lambda _: [], reads, f, means=of_two, together=element != "exponentials")
 
 
 def expression_columns_source(body: Sequence[str], dtype: Any, classes: str) -> str:
@@ -161,27 +161,34 @@ def expression_columns_source(body: Sequence[str], dtype: Any, classes: str) -> 
 
     Parameters
     ----------
-    classes : per operand "f" or "s".
+    classes : per operand "f", "r", "c" or "s".
     """
     kind = np.dtype(dtype)
     buffers = [f"x{i}_ = buffer(bufs, {i}, {kind})" for i in range(len(classes))]
     buffers += [f"{name} = buffer(bufs, {len(classes) + i}, {kind})" for i, name in enumerate(("out", "acc"))]
     head = "\n    ".join(["def expression_cols(bufs, args):", *buffers])
-    scalars = [f"x{i} = x{i}_[0]" for i, k in enumerate(classes) if k == "s"]
+    operands = list(enumerate(classes))
 
-    def element(p: str) -> list[str]:
-        return [*(f"x{i} = x{i}_[{p} + c]" for i, k in enumerate(classes) if k == "f"), *body]
+    def before(k: int) -> list[str]:
+        once = [f"x{i} = x{i}_[0]" for i, letter in operands if letter == "s" and k == 0]
+        return [*once, *(f"x{i}r{k} = x{i}_[r{k}]" for i, letter in operands if letter == "r")]
 
-    return _columns(head, scalars, element, f"t{len(body) - 1}")
+    def element(k: int) -> list[str]:
+        places = {"f": f"_[p{k} + c]", "r": f"r{k}", "c": "_[c0 + c]"}
+        return [*(f"x{i} = x{i}{places[letter]}" for i, letter in operands if letter != "s"), *body]
+
+    whole = not set(classes) & {"r", "c"}
+    return _columns(head, before, element, f"t{len(body) - 1}", whole=whole)
 
 
 def _columns(
     head: str,
-    before: Sequence[str],
-    element: Callable[[str], list[str]],
+    before: Callable[[int], list[str]],
+    element: Callable[[int], list[str]],
     f: str,
     means: bool = False,
     together: bool = True,
+    whole: bool = True,
 ) -> str:
     """The rest of a kernel of columns.
 
@@ -190,10 +197,11 @@ def _columns(
 
     Parameters
     ----------
-    before : lines ahead of each loop.
-    element : ``element(p)``: lines that read what f names in the row at p.
+    before : ``before(k)``: lines ahead of a loop, for row ``r{k}`` of those that it reads.
+    element : ``element(k)``: lines that read what f names in the row at ``p{k}``.
     means : whether the means of a tile are wanted side by side once for every row of a group; at the start of acc.
     together : whether rows of equal lane are added several at a time; f may cost more than the accumulators do.
+    whole : whether one loop may run over several rows; not if f needs to know in which row or column it is.
     """
     count = _TOGETHER if together else 1
     spread = """
@@ -203,7 +211,7 @@ def _columns(
     return f"""{head}
     rows = args[1]
     columns = args[2]
-    group = {LANES} if columns <= {TILE} else 1
+    group = {f"{LANES} if columns <= {TILE} else 1" if whole else 1}
     at = {f"{LANES} * min(columns, {TILE})" if means else "0"}
     wide()
     for b in range(args[0]):
@@ -231,13 +239,12 @@ def _columns(
 
 
 def _add_rows(
-    f: str, before: Sequence[str], element: Callable[[str], list[str]], row: str, rows: str, count: int
+    f: str, before: Callable[[int], list[str]], element: Callable[[int], list[str]], row: str, rows: str, count: int
 ) -> str:
     """Add f of some rows, and of the next ones of the same lanes, to the accumulators of their lanes."""
-    lines = ["a = at + lane * width", f"p0 = (b * rows + {row}) * columns + c0"]
-    lines += [f"p{k} = p{k - 1} + {LANES} * columns" for k in range(1, count)]
-    body = ["s = acc[a + c]"]
+    lines, body = ["a = at + lane * width"], ["s = acc[a + c]"]
     for k in range(count):
-        body += [*element(f"p{k}"), f"s = s + {f}"]
+        lines += [f"r{k} = b * rows + {row} + {LANES * k}", f"p{k} = r{k} * columns + c0", *before(k)]
+        body += [*element(k), f"s = s + {f}"]
     body.append("acc[a + c] = s")
-    return "\n".join([*lines, *before, f"for c in range({rows} * width):", *(f"    {line}" for line in body)])
+    return "\n".join([*lines, f"for c in range({rows} * width):", *(f"    {line}" for line in body)])

@@ -10,7 +10,7 @@ from common.dtypes import DEFAULT_FLOAT
 from common.errors import ArgumentError, ShapeError
 from common.op import Op
 from common.ops._define import composite
-from common.ops._samples import join, one
+from common.ops._samples import away_from_zero, join, one
 from common.ops.arithmetic import abs, rsqrt
 from common.ops.cast import converted
 from common.ops.compare import eq, where
@@ -100,6 +100,41 @@ normalize_ = composite(
     samples=join(one(4, 5, dim=(1,), eps=1e-5), one(2, 3, 4, dim=(1, 2), eps=1e-3)),
     doc="(x - mean) / sqrt(variance + eps), mean, 1 / sqrt(variance + eps). d/dx = r (g - mean(g) - y mean(g y)), "
         "1 / n and -r^2 y / n.",
+    node_name="NativeLayerNorm",
+)  # fmt: skip
+
+
+def _affine_samples(rng: Any, dtype: Any) -> list[Any]:
+    forms = [((4, 5), (5,), (1,)), ((2, 3, 4), (3, 4), (1, 2)), ((6,), (6,), (0,))]
+    return [
+        (tuple(away_from_zero(rng, shape, dtype) for shape in (x, w, w)), {"dim": dim, "eps": 1e-3})
+        for x, w, dim in forms
+    ]
+
+
+def _affine_layer_norm(x: Any, weight: Any, bias: Any, *, dim: tuple[int, ...], eps: float) -> Any:
+    y, mean, rstd = _layer_norm(x, dim=dim, eps=eps)
+    return y * weight + bias, mean, rstd
+
+
+def _normalized(x: Any, rest: Any) -> Any:
+    return (x - rest[1]) * rest[2]
+
+
+def _affine_layer_norm_rule(g: Any, rest: Any, x: Any, weight: Any, dim: tuple[int, ...]) -> Any:
+    inner = None if g[0] is None else g[0] * weight
+    return _layer_norm_rule((inner, *g[1:]), (_normalized(x, rest), *rest[1:]), x.shape, dim)
+
+
+affine_normalize_ = composite(
+    "affine_normalize", _affine_layer_norm,
+    (_affine_layer_norm_rule,
+     lambda g, rest, x: None if g[0] is None else g[0] * _normalized(x, rest),
+     lambda g: g[0]),
+    inputs=("x", "weight", "bias"), nout=3,
+    samples=_affine_samples,
+    doc="n = (x - mean) / sqrt(variance + eps); n weight + bias, mean, 1 / sqrt(variance + eps). d/dx as of normalize, "
+        "with g weight for g; d/dweight = g n, d/dbias = g, summed over rows.",
     node_name="NativeLayerNorm",
 )  # fmt: skip
 
@@ -200,7 +235,10 @@ def layer_norm(x: Any, normalized_shape: Any, weight: Any = None, bias: Any = No
                 f"layer_norm(): Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
                 f"{list(given.shape)} and normalized_shape = {list(sizes)}"
             )
-    y = normalize_(x, dim=tuple(range(x.ndim - len(sizes), x.ndim)), eps=eps)[0]
+    over: dict[str, Any] = {"dim": tuple(range(x.ndim - len(sizes), x.ndim)), "eps": eps}
+    if weight is not None and bias is not None:
+        return affine_normalize_(x, weight, bias, **over)[0]
+    y = normalize_(x, **over)[0]
     if weight is not None:
         y = y * weight
     return y if bias is None else y + bias

@@ -1,10 +1,11 @@
-"""Gradients that sum over rows: the kernel that reads each row once has the bits of the ops one by one."""
+"""Sums over rows and what is made of them: the kernel that reads each row once has the bits of the ops one by one."""
 
 import numpy as np
 import pytest
 
-import dynamic  # noqa: F401  the engine whose rules these are
+import dynamic
 from common import eager, straight
+from common.autograd.tape import fit
 from common.op import REGISTRY
 
 SHAPES = [(3, 5), (4, 1), (1, 1), (2, 3, 40), (5, 1024), (3, 1500), (2, 2500)]
@@ -41,6 +42,53 @@ def test_it_is_one_kernel(name, monkeypatch):
         monkeypatch.setattr(straight, maker, lambda *args, made=made: kernels.append(made(*args)) or kernels[-1])
     straight.straight_backward(found, None)(saved, found.attrs, g, (0,))
     assert len(kernels) == 1
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("name", ["normalize", "affine_normalize"])
+def test_several_results_are_those_of_the_ops(name, shape, dtype, monkeypatch):
+    rng, op, kernels = np.random.default_rng(shape[-1]), REGISTRY[name], []
+    operands = [rng.standard_normal(s).astype(dtype) for s in (shape, shape[-1:], shape[-1:])][: len(op.inputs)]
+    attrs = {"dim": (len(shape) - 1,), "eps": 1e-5}
+    made = straight.fused_rows
+    monkeypatch.setattr(straight, "fused_rows", lambda *args: kernels.append(made(*args)) or kernels[-1])
+    lines = straight.straight_forward(eager.recipe(op, tuple((x.shape, x.dtype) for x in operands), attrs))
+    turned = [np.ascontiguousarray(x.T).T for x in operands]
+    expected = op.forward(*operands, **attrs)
+    for given in (operands, turned):
+        for got, wanted in zip(lines(*given), expected, strict=True):
+            assert got.dtype == wanted.dtype
+            assert got.tobytes() == np.ascontiguousarray(wanted).tobytes()
+    assert (len(kernels) == 1 and kernels[0]) or shape[-1] == 1
+
+
+@pytest.mark.parametrize("rows", [1, 3, 15, 16, 17, 64, 100, 1024, 1025, 2500])
+@pytest.mark.parametrize("columns", [1, 5, 40, 1030])
+def test_sums_of_columns_with_values_of_rows(rows, columns):
+    """The gradient of the weight: the elements of a row share its mean and its scale."""
+    rng, op = np.random.default_rng(rows), REGISTRY["affine_normalize"]
+    x, weight, g = (rng.standard_normal(s).astype("f") for s in ((rows, columns), columns, (rows, columns)))
+    attrs = {"dim": (1,), "eps": 1e-5}
+    found = eager.recipe(op, tuple((a.shape, a.dtype) for a in (x, weight, weight)), attrs)
+    saved, cotangents, needs = (
+        op.save((x, weight, weight), eager.run(op, (x, weight, weight), attrs)),
+        (g, None, None),
+        (0,) * 3,
+    )
+    lines = straight.straight_backward(found, None)
+    wanted = eager.run_rules(op, saved, attrs, cotangents, needs)
+    for got, expected, like in zip(lines(saved, attrs, cotangents, needs), wanted, (x, weight, weight), strict=True):
+        assert got.tobytes() == np.ascontiguousarray(fit(expected, like.shape, like.dtype)).tobytes()
+
+
+def test_the_result_of_layer_norm_may_be_overwritten():
+    x, w, b = (dynamic.tensor(np.arange(n, dtype="f") / n + 1, requires_grad=True) for n in (12, 4, 4))
+    expected = dynamic.autograd.grad(dynamic.relu(dynamic.layer_norm(x.reshape(3, 4), 4, w, b)).sum(), [x, w, b])
+    y = dynamic.layer_norm(x.reshape(3, 4), 4, w, b)
+    y.relu_()
+    for got, wanted in zip(dynamic.autograd.grad(y.sum(), [x, w, b]), expected, strict=True):
+        assert got.numpy().tobytes() == wanted.numpy().tobytes()
 
 
 def test_other_layouts():
