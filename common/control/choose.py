@@ -14,7 +14,7 @@ from common.autograd.tape import next_number
 from common.control.body import Body
 from common.control.branches import Choice, run_choice
 from common.control.given import Function, call, scalar
-from common.control.trees import Form, place_of, require_equal, tensors
+from common.control.trees import Form, Said, require_equal, tensors
 from common.dtypes import bool_, int64
 from common.errors import ArgumentError, DTypeError
 from common.op import REGISTRY
@@ -43,7 +43,7 @@ def cond(pred: Any, true_fn: Function, false_fn: Function, *operands: Any) -> An
     >>> tw.cond(tw.tensor(2.0) > 1, lambda x: x * 2, lambda x: -x, tw.tensor([1.0, 3.0]))
     tensor([2., 6.])
     """
-    chosen = scalar(pred, "cond", "pred")
+    chosen = scalar(pred, "cond: pred")
     with mode.no_grad():
         if chosen.dtype != bool_:
             chosen = REGISTRY["ne"](chosen, 0)
@@ -72,7 +72,7 @@ def switch(index: Any, branches: Sequence[Function], *operands: Any) -> Any:
     """
     if not branches:
         raise ArgumentError("switch: branches is empty")
-    chosen = scalar(index, "switch", "index")
+    chosen = scalar(index, "switch: index")
     if chosen.dtype.kind not in "iu":
         raise DTypeError(f"switch: index must be an integer, not {chosen.dtype}")
     with mode.no_grad():
@@ -85,7 +85,7 @@ def switch(index: Any, branches: Sequence[Function], *operands: Any) -> Any:
 
 def _choose(name: str, index: Any, branches: list[tuple[str, Function]], operands: tuple[Any, ...]) -> Any:
     given, structure = tensors(operands, f"{name}: an operand")
-    forms: list[tuple[str, Form]] = []
+    forms: list[tuple[Said, Form]] = []
 
     def step(i: int, leaves: list[TensorBase], _: Body | None) -> Body:
         role, function = branches[i]
@@ -94,7 +94,7 @@ def _choose(name: str, index: Any, branches: list[tuple[str, Function]], operand
         body.carried, made = tensors(
             call(name, function, *unflatten(structure, leaves)), f"{name}: the result of {role}", first
         )
-        forms.append((f"the result of {role} ({place_of(function)})", Form(made, body.carried)))
+        forms.append((Said(f"the result of {role} ({{}})", function), Form(made, body.carried)))
         require_equal(name, *forms[0], *forms[-1])
         return body
 

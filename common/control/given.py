@@ -8,7 +8,7 @@ from typing import Any
 from common import mode
 from common.control.abstract import Abstract, AbstractTrace
 from common.control.body import leaf, tensor_of
-from common.control.trees import Form, place_of, require_equal, tensors
+from common.control.trees import Form, Said, place_of, require_equal, tensors
 from common.draws import uncounted
 from common.dtypes import int64, promote
 from common.errors import ArgumentError, DTypeError, ShapeError
@@ -53,22 +53,22 @@ def initial(init: Any, what: str, run: Function) -> tuple[list[TensorBase], Any]
 
 def carried_on(name: str, function: Function, result: Any, form: Form) -> list[TensorBase]:
     """The leaves of what a loop's function returns to be carried on; they must be like those of `form`."""
-    leaves, structure = tensors(result, f"{name}: what {place_of(function)} carries on", form)
-    require_equal(name, "init", form, f"what {place_of(function)} carries on", Form(structure, leaves))
+    leaves, structure = tensors(result, Said(f"{name}: what {{}} carries on", function), form)
+    require_equal(name, "init", form, Said("what {} carries on", function), Form(structure, leaves))
     return leaves
 
 
-def scalar(x: Any, name: str, what: str) -> TensorBase:
+def scalar(x: Any, what: str | Said) -> TensorBase:
     """A 0-d tensor."""
-    (answer,), _ = tensors((x,), f"{name}: {what}")
+    (answer,), _ = tensors((x,), what)
     if len(answer.shape):
-        raise ShapeError(f"{name}: {what} must be 0-d, not of shape {tuple(answer.shape)}")
+        raise ShapeError(f"{what} must be 0-d, not of shape {tuple(answer.shape)}")
     return answer
 
 
 def index_of(x: Any, what: str) -> TensorBase:
     """A 0-d int64 tensor."""
-    answer = scalar(x, "fori_loop", what)
+    answer = scalar(x, f"fori_loop: {what}")
     if answer.dtype.kind not in "iu":
         raise DTypeError(f"fori_loop: {what} must be an integer, not {answer.dtype}")
     return answer if answer.dtype == int64 else REGISTRY["to"](answer, dtype=int64, x_dtype=answer.dtype)

@@ -16,7 +16,7 @@ from common.control.body import Body, leaf
 from common.control.given import Function, call, carried_on, index_of, initial, scalar
 from common.control.loop import Request, run_loop
 from common.control.segments import in_segments
-from common.control.trees import Form, place_of, require_equal, tensors
+from common.control.trees import Form, Said, place_of, require_equal, tensors
 from common.dim import Dim, same
 from common.dtypes import bool_
 from common.errors import ArgumentError, ShapeError
@@ -58,7 +58,7 @@ def while_loop(cond_fn: Function, body_fn: Function, init: Any) -> Any:
     form = Form(structure, given)
 
     def holds(leaves: list[TensorBase]) -> TensorBase:
-        answer = scalar(cond_fn(unflatten(structure, leaves)), "while_loop", f"the result of {place_of(cond_fn)}")
+        answer = scalar(cond_fn(unflatten(structure, leaves)), Said("while_loop: the result of {}", cond_fn))
         return answer if answer.dtype == bool_ else REGISTRY["ne"](answer, 0)
 
     def step(leaves: list[TensorBase], _: Body | None) -> Body:
@@ -209,7 +209,7 @@ def _scan(
         y_form = Form(y_structure, body.stacked)
         if not out:
             out.append(y_form)
-        require_equal(name, f"y of {place_of(f)}", out[0], "y of a later iteration", y_form)
+        require_equal(name, Said("y of {}", f), out[0], "y of a later iteration", y_form)
         return body
 
     carried, stacked, _ = run_loop(Request(name, step, given, rows, [], count, None, bool(reverse), None))

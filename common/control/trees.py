@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,7 +39,7 @@ class _Shown(str):
         return str(self)
 
 
-def tensors(tree: Any, what: str, like: Form | None = None) -> tuple[list[TensorBase], Any]:
+def tensors(tree: Any, what: str | Said, like: Form | None = None) -> tuple[list[TensorBase], Any]:
     """The leaves of a tree as tensors, and its structure; dictionaries in the order of `like`.
 
     Numbers become tensors as `tensor` makes them, or of the dtype that `like` has in their place.
@@ -55,7 +55,7 @@ def tensors(tree: Any, what: str, like: Form | None = None) -> tuple[list[Tensor
     return [_tensor(x, what, like.specs[i] if fits and like else None) for i, x in enumerate(leaves)], structure
 
 
-def _tensor(x: Any, what: str, like: Spec | None) -> TensorBase:
+def _tensor(x: Any, what: str | Said, like: Spec | None) -> TensorBase:
     if isinstance(x, (bool, int, float)) and not isinstance(x, np.generic):
         kind = bool if isinstance(x, bool) else int if isinstance(x, int) else float
         dtype = _NUMBERS[kind]
@@ -94,18 +94,36 @@ def place_of(function: Callable[..., Any]) -> str:
     return f"{name} at {file}:{line}"
 
 
-def require_equal(name: str, first: str, form: Form, second: str, other: Form) -> None:
+class Said(NamedTuple):
+    """A text about a function, which is made when it is needed: each iteration of an eager loop is checked.
+
+    Attributes
+    ----------
+    text : "{}" stands for the function's name, file and line.
+    """
+
+    text: str
+    function: Callable[..., Any]
+
+    def __str__(self) -> str:
+        return self.text.format(place_of(self.function))
+
+
+def require_equal(name: str, first: str | Said, form: Form, second: str | Said, other: Form) -> None:
     """Refuse two trees that differ in structure, shapes or dtypes.
 
     Raises
     ------
     ArgumentError, ShapeError, DTypeError : which names both.
     """
-    text = f"{name}: {first} is\n  {form}\nbut {second} is\n  {other}"
+
+    def text(they: str) -> str:
+        return f"{name}: {first} is\n  {form}\nbut {second} is\n  {other}\nthey must have the same {they}"
+
     if form.structure != other.structure:
-        raise ArgumentError(f"{text}\nthey must have the same structure")
+        raise ArgumentError(text("structure"))
     for a, b in zip(form.specs, other.specs, strict=True):
         if not same_shape(a.shape, b.shape) and a.shape != b.shape:
-            raise ShapeError(f"{text}\nthey must have the same shapes")
+            raise ShapeError(text("shapes"))
         if a.dtype != b.dtype:
-            raise DTypeError(f"{text}\nthey must have the same dtypes: convert one of them with .to(dtype)")
+            raise DTypeError(text("dtypes: convert one of them with .to(dtype)"))
