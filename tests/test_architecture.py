@@ -95,6 +95,8 @@ NAMED_OPS = {
     "static/lowering/items.py": "a position as a view",
     "static/lowering/lanes.py": "what joins the elements of a sum",
     "static/lowering/legalise.py": "what becomes a constant, a copy or a view",
+    "static/lowering/parts.py": "what makes values in parts and what selects from them",
+    "static/lowering/pieces.py": "which sums never give -0.0",
     "static/lowering/reductions.py": "kinds of reductions and what joins their parts",
     "static/passes/fold_constants.py": "what a constant becomes",
     "static/passes/simplify.py": "a rewrite is a fact about particular ops",

@@ -137,7 +137,7 @@ class _Builder:
                     body, late = self.rows, self.late_rows
                     if not self.is_row(item):
                         body, late = self.prologue, self.late_scalars
-                    place = self.nest.own_place(item.out, item.level, body, "")
+                    place = self.nest.own_place(item, body, "")
                     (late if self.overwrites(item) else body).append(Store(place, value))
         if self.nest.inner is None:
             return
@@ -188,7 +188,7 @@ class _Builder:
             value = self.let(Call(f"to_{item.out.dtype.name}", (name,)), self.rows)
         self.row_values[item.id] = value
         if item.out.id in self.escaping:
-            self.rows.append(Store(self.nest.own_place(item.out, item.level, self.rows, ""), value))
+            self.rows.append(Store(self.nest.own_place(item, self.rows, ""), value))
 
     def chunks(self, loop: list[Any], waiting: list[tuple[Item, str, Place]]) -> None:
         """The only row in blocks, so that what is summed stays in the cache: S is a sum over blocks anyway."""
@@ -238,7 +238,7 @@ class _Builder:
             return None
         if item is not None:
             if item.id in self.stored and self.stages.is_full(item):
-                return self.nest.own_place(item.out, item.level, self.rows, "c")
+                return self.nest.own_place(item, self.rows, "c")
             if item.id in self.stages.saved:
                 return Place(self.nest.slot(self.keep(item)))
             return None
@@ -325,7 +325,7 @@ class _Builder:
             return self.values[item.id]
         if self.stages.in_memory(item, stage):
             if item.id in self.stored:
-                place = self.nest.own_place(item.out, item.level, self.rows, self.column)
+                place = self.nest.own_place(item, self.rows, self.column)
             else:
                 place = Place(self.nest.slot(self.keep(item)), "", self.column)
             self.values[item.id] = self.let(place, loop)
@@ -336,7 +336,7 @@ class _Builder:
             return value
         if item.id in self.stored and self.stages.first[item.id] == stage:
             target = self.late if self.overwrites(item) else loop
-            target.append(Store(self.nest.own_place(item.out, item.level, self.rows, "c"), value))
+            target.append(Store(self.nest.own_place(item, self.rows, "c"), value))
         elif item.id in self.stages.saved and self.stages.first[item.id] == stage:
             loop.append(Store(Place(self.nest.slot(self.keep(item)), "", "c"), value))
         return value

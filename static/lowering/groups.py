@@ -60,6 +60,6 @@ class Group:
 def single(item: Item) -> Group:
     """The group of one item."""
     breaks = 0
-    for access in item.accesses:
+    for access in item.accesses if item.window is None else [*item.accesses, item.window]:
         breaks |= access.breaks
     return Group([item], item.dims, sizes_key(item.dims), item.split, breaks)

@@ -56,7 +56,7 @@ class Buffer:
     maker : the item that computes it; None for inputs and constants.
     position : of an input among the arguments, else None.
     constant : what to fill a constant with, else None.
-    storage : the buffer whose memory it uses: itself, or a state that it is written into directly.
+    into : what it is a part of, or is written over: its memory lies there. None if it has memory of its own.
     """
 
     id: int
@@ -65,10 +65,15 @@ class Buffer:
     maker: Item | None = None
     position: int | None = None
     constant: Any = None
-    storage: Buffer = field(init=False)
+    into: Buffer | None = None
 
-    def __post_init__(self) -> None:
-        self.storage = self
+    @property
+    def storage(self) -> Buffer:
+        """The buffer whose memory it uses, maybe its own."""
+        owner = self
+        while owner.into is not None:
+            owner = owner.into
+        return owner
 
 
 @dataclass(eq=False, slots=True)
@@ -127,6 +132,7 @@ class Item:
     inputs, results : buffers of a native item, in the order of the op.
     calls : the `NativeCall` sequence of a native item.
     after : results of acts that come before it.
+    window : of a map whose result is part of a larger buffer, where that lies in it.
     accesses, reads : its operands in buffers, and all buffers that it reads.
     """
 
@@ -143,6 +149,7 @@ class Item:
     inputs: list[Buffer] = field(default_factory=list)
     calls: list[Any] = field(default_factory=list)
     after: list[Buffer] = field(default_factory=list)
+    window: Access | None = None
     accesses: list[Access] = field(init=False)
     reads: list[Buffer] = field(init=False)
 

@@ -38,7 +38,7 @@ class Later:
 
     def __init__(self, items: Sequence[Item], escapes: Callable[[Buffer, set[int]], bool]) -> None:
         self._escapes = escapes
-        self._kernels = [0, *accumulate(item.kind == "native" for item in items)]
+        self._kernels = [0, *accumulate(item.kind == "native" and bool(item.calls or item.own) for item in items)]
 
     def obstacle(self, one: Group, two: Group) -> str:
         """Why two groups, the first one earlier, should not be computed at one time; empty if they may be."""

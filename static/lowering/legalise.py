@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from common.dim import Dim, hint
-from common.dtypes import number_spec, operand_dtypes
+from common.dtypes import number_spec
 from common.spec import Spec
 from static.acts import acts
 from static.graph import Graph, Node, Value
@@ -22,8 +22,9 @@ from static.lowering.items import (
     is_literal,
     strip_ones,
 )
+from static.lowering.parts import InParts
 from static.lowering.reductions import add_reduction
-from static.lowering.values import Values, Work, unsupported
+from static.lowering.values import Work, unsupported
 
 
 def legalise(graph: Graph) -> Work:
@@ -36,7 +37,7 @@ def legalise(graph: Graph) -> Work:
     return _Legaliser(graph).run()
 
 
-class _Legaliser(Values):
+class _Legaliser(InParts):
     def __init__(self, graph: Graph) -> None:
         super().__init__(graph)
         self.bound: set[int] = set()
@@ -65,7 +66,7 @@ class _Legaliser(Values):
             self.work.outputs.append((self.bind(value), value.spec.shape))
         for effect in self.graph.effects:
             state = self.layouts[effect.state.key].root
-            if self.layouts.get(effect.value.key) is not self.layouts[effect.state.key]:
+            if self.layout(effect.value) is not self.layouts[effect.state.key]:
                 assert isinstance(state, Buffer)
                 self.work.writes.append((state, self.bind(effect.value)))
         self.remove_dead()
@@ -100,6 +101,8 @@ class _Legaliser(Values):
         if number is not None:
             shape = node.outputs[0].shape
             self.layouts[node.outputs[0].key] = Layout(number, 0, shape, (0,) * len(shape), False)
+        elif self.in_parts(node):
+            return
         elif node.op.kind == "view":
             self.layouts[node.outputs[0].key] = self.view(node)
         elif node.op.kind == "elementwise":
@@ -132,25 +135,7 @@ class _Legaliser(Values):
     def map(self, node: Node) -> None:
         assert node.op is not None
         (value,) = node.outputs
-        specs = [x.spec if type(x) is Value else number_spec(hint(x)) for x in node.operands]
-        function = node.op.name
-        if function == "to":
-            target = np.dtype(node.attrs["dtype"])
-            wanted: tuple[np.dtype, ...] = (specs[0].dtype,)
-            function = "" if specs[0].dtype == target else f"to_{target.name}"
-        else:
-            wanted = operand_dtypes(node.op, specs)
-            function = "" if function == "clone" else function
-            if node.op.attrs:
-                raise unsupported(node, "an elementwise op with attributes")
-        operands = [
-            Operand(self.operand(self.layout(x), value.spec.shape), dtype)
-            for x, dtype in zip(node.operands, wanted, strict=True)
-        ]
-        dims = strip_ones(value.spec.shape)
-        self.item(
-            node, "map", dims, function=function, dtype=wanted[-1], operands=operands, results=[self.result(value)]
-        )
+        self.layouts[value.key] = self.compute(node, value.spec.shape, [self.layout(x) for x in node.operands])
 
     def by_index(self, node: Node) -> None:
         """`pick` and `spread`: one element per row, which lies at an index that is data."""
@@ -210,7 +195,7 @@ class _Legaliser(Values):
 
     def bind(self, value: Value) -> Buffer:
         """A computed buffer that holds `value` and is used for no other output or write."""
-        layout = self.layouts[value.key]
+        layout = self.layout(value)
         root = layout.root
         if isinstance(root, Buffer) and layout.dense and root.maker is not None and root.id not in self.bound:
             self.bound.add(root.id)

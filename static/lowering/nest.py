@@ -10,7 +10,7 @@ from common.shapes import contiguous_strides
 from common.spec import numel
 from static.loopir import Let, Place
 from static.lowering.groups import Group
-from static.lowering.items import Access, Buffer, Sizes, is_literal, size_key
+from static.lowering.items import Access, Buffer, Item, Sizes, is_literal, size_key
 from static.lowering.memory import ColumnScratch, Scratch
 
 
@@ -61,8 +61,9 @@ class Nest:
         return self._names[name]
 
     def slot(self, thing: Buffer | Scratch) -> str:
-        """The name of a buffer's slot; a state and what is written into it directly share one."""
-        own = thing.storage if isinstance(thing, Buffer) else thing
+        """The name of a buffer's slot; a state and what is written into it directly share one, parts do not overlap."""
+        part = isinstance(thing, Buffer) and thing.maker is not None and thing.maker.window is not None
+        own = thing.storage if isinstance(thing, Buffer) and not part else thing
         if id(own) not in self._slots:
             self._slots[id(own)] = len(self.bound)
             self.bound.append(own)
@@ -97,20 +98,22 @@ class Nest:
         """Whether it moves with the inner loop."""
         return not is_literal(self.strides(access.strides)[1], 0)
 
-    def place(self, access: Access, rows: list[Any], column: str) -> Place:
-        """The element that an access reads; adds the base of its row to `rows`."""
+    def place(self, access: Access, rows: list[Any], column: str, part: Buffer | None = None) -> Place:
+        """The element at which an access is, of a part under its own name; adds the base of its row to `rows`."""
         outer, inner = self.strides(access.strides)
         base = self.base(access.offset, outer, rows)
-        name = self.slot(access.buffer)
+        name = self.slot(access.buffer if part is None else part)
         if is_literal(inner, 0):
             return Place(name, base)
         return Place(name, base, column, "" if is_literal(inner, 1) else self.size(inner))
 
-    def own_place(self, buffer: Buffer, level: int, rows: list[Any], column: str) -> Place:
-        """The element of a contiguous buffer over the first `level` dimensions."""
-        outer, inner = self.strides(contiguous_strides(self.dims[:level]))
+    def own_place(self, item: Item, rows: list[Any], column: str) -> Place:
+        """The element of an item's result: of a window, or of a contiguous buffer over its dimensions."""
+        if item.window is not None:
+            return self.place(item.window, rows, column, item.out)
+        outer, inner = self.strides(contiguous_strides(self.dims[: item.level]))
         base = self.base(0, outer, rows)
-        return Place(self.slot(buffer), base, "" if is_literal(inner, 0) else column)
+        return Place(self.slot(item.out), base, "" if is_literal(inner, 0) else column)
 
     def forget_bases(self) -> None:
         """Begin a row loop of its own, which does not see what another one has named."""

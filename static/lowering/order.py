@@ -32,7 +32,7 @@ def order_groups(work: Work, groups: list[Group]) -> list[Group]:
         position = position_of[id(group)]
         early = last_read.get(state.id, -1) > position or last_failure >= position
         if not early and _in_place(group, state, value):
-            value.storage = state
+            value.into = state
         else:
             ordered.append(_copy(work, state, value))
     return ordered
@@ -88,7 +88,7 @@ def _copy(work: Work, state: Buffer, value: Buffer) -> Group:
     item = Item(len(work.items), value.maker.node, "map", dims, "", state.dtype, [Operand(source, state.dtype)], [out])
     work.items.append(item)
     out.maker = item
-    out.storage = state
+    out.into = state
     return single(item)
 
 

@@ -55,6 +55,10 @@ def refine(group: Group, dims: Sizes, counts: list[int]) -> None:
                 access = operand.source
                 operand.source = make_access(access.buffer, access.offset, own, _split(access.strides, own, counts))
                 breaks |= operand.source.breaks
+        if item.window is not None:
+            access = item.window
+            item.window = make_access(access.buffer, access.offset, own, _split(access.strides, own, counts))
+            breaks |= item.window.breaks
         item.dims = own
         item.split = None if item.split is None else starts[item.split]
         item.lead = starts[item.lead]
@@ -80,6 +84,7 @@ def _is_flat(group: Group) -> bool:
 def _ignores_shape(item: Item, count: int) -> bool:
     return (
         item.kind == "map"
+        and item.window is None
         and len(item.dims) in (0, count)
         and all(access.prefix in (0, len(item.dims)) for access in item.accesses)
     )

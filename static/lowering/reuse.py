@@ -34,12 +34,12 @@ def reuse_memory(work: Work, groups: Sequence[Group]) -> dict[int, list[tuple[It
         ending = [b for b in group.reads if b.maker is not None and b.id not in bound and last[b.id] is group]
         for item in group.items:
             stored = item.out.id in bound or item.out.id in last
-            if not stored or item.kind != "map" or item.out.storage.position is not None:
+            if not stored or item.kind != "map" or item.window or item.out.storage.position is not None:
                 continue
             operand = next((b for b in ending if _fits(group, item, b)), None)
             if operand is not None and operand.maker is not None:
                 ending.remove(operand)
-                operand.storage = item.out.storage
+                operand.into = item.out.storage
                 found.setdefault(group.id, []).append((operand.maker, item))
     return found
 

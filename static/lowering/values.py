@@ -9,6 +9,7 @@ import numpy as np
 
 from common.dim import same
 from common.errors import CompileError
+from common.ops.view import reshape_
 from common.shapes import contiguous_strides
 from common.spec import numel
 from static.graph import Graph, Node, Value
@@ -100,7 +101,8 @@ class Values:
             source = dense_layout(root)
             placed = node.op.strided(source.offset, source.shape, source.strides, **attrs)
         offset, shape, strides = placed
-        return Layout(root, offset, shape, strides, _is_dense(root, offset, shape, strides))
+        whole = source.dense and node.op is reshape_  # where sizes are equal by guards only
+        return Layout(root, offset, shape, strides, whole or is_dense(root, offset, shape, strides))
 
     def contiguous(self, node: Node, layout: Layout) -> Buffer:
         """The buffer that holds exactly this value; made by a copy where needed."""
@@ -150,7 +152,7 @@ def _is_prefix(layout: Layout) -> bool:
     return is_literal(layout.offset, 0) and all(is_literal(n, 1) or same(a, b) for n, a, b in steps)
 
 
-def _is_dense(root: Buffer, offset: Any, shape: Sizes, strides: Sizes) -> bool:
+def is_dense(root: Buffer, offset: Any, shape: Sizes, strides: Sizes) -> bool:
     """Whether a view is its whole buffer under another shape."""
     if not is_literal(offset, 0) or not same(numel(shape), numel(root.shape)):
         return False

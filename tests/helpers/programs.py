@@ -73,7 +73,29 @@ def _while(most: int, x: Any, y: Any) -> Any:
     return while_loop(lambda s: s[0] < stop, lambda s: (s[0] + 1, F.sin(s[1]) + y * 0.5), (0.0, x))[1]
 
 
+def _turned(dim: int, x: Any) -> Any:
+    """Two parts of x, changing places, one of them negated."""
+    head, tail = F.narrow(x, dim, 0, 1), F.narrow(x, dim, 1, x.shape[dim] - 1)
+    return F.cat([F.neg(tail), F.tanh(head)], dim)
+
+
+def _written(option: tuple[int, str], x: Any, y: Any) -> Any:
+    """x with other rows or columns, first the later ones."""
+    dim, name = option
+    z = F.clone(x)
+    for start, size in ((1, x.shape[dim] - 1), (0, 1)):
+        part = F.narrow(z, dim, start, size)
+        getattr(part, name)(F.narrow(y, dim, start, size))
+    return z
+
+
 _RUN: dict[str, Any] = {
+    "turned": _turned,
+    "written": _written,
+    "parts": lambda dim, x, y: F.narrow(x, dim, 0, y.shape[dim]) * F.sin(F.narrow(x, dim, y.shape[dim], y.shape[dim])),
+    "between": lambda dim, x: F.narrow(x, dim, 1, x.shape[dim] - 1) - F.narrow(x, dim, 0, x.shape[dim] - 1),
+    "stack": lambda option, x, y: F.sum(F.stack([x, y], option[0]), option[1]),
+    "bordered": lambda value, x: F.pad(x, (1, 2), value=value),
     "cond": lambda _, x, y: cond(F.sum(x) > F.sum(y), lambda a: F.sin(a) * y, lambda a: a - F.square(y), x),
     "scan": _scan,
     "while": _while,
@@ -130,11 +152,11 @@ def _candidates(i: int, j: int, a: tuple[Any, ...], b: tuple[Any, ...], pick: in
         dim, keep = pick % len(a), bool(pick & 1)
         kept = tuple(1 if d == dim else n for d, n in enumerate(a))
         shape = kept if keep else tuple(n for d, n in enumerate(a) if d != dim)
-        reducers = ("sum", "mean") if "n-1" in str(a[dim]) else ("sum", "mean", "amax")  # of nothing: no maximum
+        reducers = ("sum", "mean") if "-1" in str(a[dim]) else ("sum", "mean", "amax")  # of nothing: no maximum
         steps += [Step(name, (i,), (dim, keep), shape) for name in reducers]
         steps.append(Step("logsumexp", (i,), None, (*a[:-1], 1)))
         steps += [Step(name, (i,), None, a) for name in ("softmax", "log_softmax")]
-        if a[-1] != 1:
+        if a[-1] != 1 and "-1" not in str(a[-1]):
             steps.append(Step("layer_norm", (i,), None, a))
     if len(a) == 2:
         steps += [Step("transpose", (i,), None, a[::-1])] * 2
@@ -151,6 +173,21 @@ def _candidates(i: int, j: int, a: tuple[Any, ...], b: tuple[Any, ...], pick: in
             steps += [Step("mm", (i, j), None, (a[0], b[1]))] * 2
     if len(a) == 2 and b == a[1:]:
         steps += [Step("scan", (i, j), bool(pick & 1), a)] * 2 + [Step("map", (i, j), None, a)]
+    if a:
+        dim = pick % len(a)
+        cut = a[dim] != 1 and "-1" not in str(a[dim])  # a part of size 1 is another program
+        if cut:
+            steps += [Step("turned", (i,), dim, a)] * 2
+        if a[dim] == "n":
+            steps.append(Step("between", (i,), dim, (*a[:dim], "n-1", *a[dim + 1 :])))
+        if a == b and cut:
+            steps += [Step("written", (i, j), (dim, ("copy_", "mul_")[pick % 2]), a)] * 2
+            both, summed = (*a[:dim], 2, *a[dim:]), pick % 3 % (len(a) + 1)
+            steps.append(Step("stack", (i, j), (dim, summed), (*both[:summed], *both[summed + 1 :])))
+        if a[-1] in ("n", "m"):
+            steps.append(Step("bordered", (i,), NUMBERS[pick % len(NUMBERS)], (*a[:-1], f"{a[-1]}+3")))
+        if b and a == (*b[:-1], f"2*{b[-1]}"):
+            steps += [Step("parts", (i, j), len(a) - 1, b)] * 3
     if a and a[0] == "m":
         steps.append(Step("index_select", (i, INDEX), None, ("n", *a[1:])))
     if a == b and a:
