@@ -13,7 +13,8 @@ from common.create import operand, operands
 from common.tensor import TensorBase
 from common.tree import flatten
 from static.at_once import run_at_once
-from static.jit import function as compiled
+from static.jit import Function as Compiled
+from static.jit import function as make
 
 Function = Callable[..., Any]
 
@@ -98,18 +99,33 @@ def _at_once_outside(construct: Function) -> Function:
 CONTROL: dict[str, Function] = {name: _at_once_outside(construct) for name, construct in surface.CONTROL.items()}
 
 
+def _options(function: Function) -> dict[str, Any]:
+    """Those of a compiled function, or of a transform of one, that a program made around it shares."""
+    if not isinstance(function, Compiled):
+        return getattr(function, "options", {})
+    names = ("fuse", "interpret", "passes", "max_traces", "compile")
+    guard = "guard" if function.control_flow == "guard" else None  # what has been converted stays so
+    return {"control_flow": guard, **{name: getattr(function, name) for name in names}}
+
+
+def _compiled(call: Function, around: Function) -> Any:
+    """A program that is made around a function."""
+    return make(call, **_options(around))
+
+
 def _compiled_outside(transform: Function) -> Function:
     """A transform whose functions are compiled when they are called outside a trace."""
 
     @functools.wraps(transform)
     def bound(function: Function, *args: Any, **kwargs: Any) -> Function:
         inner = transform(function, *args, **kwargs)
-        program = compiled(inner)
+        program = _compiled(inner, function)
 
         @functools.wraps(inner)
         def call(*args: Any, **kwargs: Any) -> Any:
             return (inner if mode.current_trace() is not None else program)(*args, **kwargs)
 
+        call.options = _options(function)  # type: ignore[attr-defined]
         return call
 
     return bound
@@ -123,7 +139,7 @@ def _vjp(function: Function, *primals: Any, has_aux: bool = False) -> Any:
     def pull(primals: Any, cotangents: Any) -> Any:
         return transforms.vjp(function, *primals, has_aux=has_aux)[1](cotangents)
 
-    returned, backward = compiled(function)(*primals), compiled(pull)
+    returned, backward = _compiled(function, function)(*primals), _compiled(pull, function)
 
     def pullback(cotangents: Any) -> Any:
         return backward(primals, cotangents)
@@ -136,19 +152,19 @@ def _jvp(function: Function, primals: Any, tangents: Any, *, strict: bool = Fals
     call = functools.partial(func.jvp, function, strict=strict, has_aux=has_aux)
     if mode.current_trace() is not None:
         return call(primals, tangents)
-    return compiled(lambda primals, tangents: call(primals, tangents))(primals, tangents)
+    return _compiled(lambda primals, tangents: call(primals, tangents), function)(primals, tangents)
 
 
 @functools.wraps(func.linearize)
 def _linearize(function: Function, *primals: Any) -> Any:
     if mode.current_trace() is not None:
         return func.linearize(function, *primals)
-    push = compiled(lambda primals, tangents: func.linearize(function, *primals)[1](*tangents))
+    push = _compiled(lambda primals, tangents: func.linearize(function, *primals)[1](*tangents), function)
 
     def jvp_fn(*tangents: Any) -> Any:
         return push(primals, tangents)
 
-    return compiled(function)(*primals), jvp_fn
+    return _compiled(function, function)(*primals), jvp_fn
 
 
 TRANSFORMS: dict[str, Function] = {

@@ -9,6 +9,7 @@ import dynamic
 import static
 from common.errors import IndexRangeError, ShapeError, TraceError
 from common.leaf import Buffer
+from common.tree import flatten
 from tests import bits
 
 X = np.array([1.0, 2.0, 3.0], np.float32)
@@ -212,3 +213,28 @@ def test_debugging_follows_the_path_of_the_call():
     with dynamic.autograd.detect_anomaly():
         assert f(dynamic.tensor(-X)).tolist() == (-X * 2 - 1).tolist()
     assert "expect(" in f.source
+
+
+@pytest.mark.parametrize("transform", ["grad", "value_and_grad", "jacrev", "hessian", "jvp", "vjp"])
+def test_transforms_of_a_guarded_function_are_guarded(transform):
+    def f(x):
+        return (x * x * x).sum() if x.sum().item() > 0 else (x * x).sum()
+
+    def applied(tw, f, x):
+        make = getattr(tw, transform, None) or getattr(tw.func, transform)
+        if transform == "jvp":
+            return flatten(make(f, (x,), (x,)))[0]
+        if transform == "vjp":
+            y, pullback = make(f, x)
+            return flatten((y, pullback(y)))[0]
+        return flatten(make(f)(x))[0]
+
+    for x in (X, -X):
+        eager = applied(dynamic, f, dynamic.tensor(x))
+        for got, expected in zip(applied(static, guarded(f), x), eager, strict=True):
+            assert_same_bits(got, expected)
+    twice = static.grad(lambda x: static.grad(guarded(f))(x).sum(), 0)
+    with pytest.raises(TraceError, match="guard"):
+        twice(X)
+    again = static.func.jacrev(static.func.jacrev(guarded(f)))
+    assert_same_bits(again(-X), np.diag(np.full(3, 2, np.float32)))
