@@ -73,7 +73,8 @@ class GraphTensor(Tracer):
                        "graph to another, or to a static.function: run it, and pass the array")  # fmt: skip
 
     def __repr__(self) -> str:
-        return f"<tensor {self.name!r} {self.payload.spec}, made at {at(self.payload.node.source)}>"
+        sizes = ", ".join(str(n) if isinstance(n, int) else "?" for n in self.payload.spec.shape)
+        return f"<tensor {self.name!r} {self.payload.spec.dtype}[{sizes}], made at {at(self.payload.node.source)}>"
 
     @staticmethod
     def __apply_op__(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:

@@ -183,3 +183,8 @@ def test_text_networkx_and_picture(graph):
     assert "mm" in str(graph.picture)
     graph.group(name="nothing")
     assert "nothing = group()" in graph.as_graph_def()
+
+
+def test_open_sizes_are_shown_as_such():
+    with static.Graph().as_default():
+        assert "<tensor 'x:0' float32[?, 3], made at" in repr(static.placeholder(static.float32, [None, 3], name="x"))
