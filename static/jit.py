@@ -126,7 +126,7 @@ class Function(Shown):
 
     def _step(self, traced: Traced, plan: Any) -> Callable[..., Any]:
         """The plan as one native call, if its state is still what it was; else a function that refuses."""
-        if traced.state_objection() is not None:
+        if traced.assumption_objection() is not None:  # the call itself looks at the forms of arrays
             return lambda *_: BAD_ARGUMENT
         if type(plan.template) is not (tensors.eager_class or Buffer):
             plan.call, plan.template = traced.bind(plan), state_tensor(np.zeros(0))

@@ -43,77 +43,72 @@ class Place(NamedTuple):
     result: int = -1
 
 
-class Binding(NamedTuple):
-    """The objects of a program.
+class Binding:
+    """The objects of a program, and the words of the native table that name them, see `common.native.step_ir`.
 
-    Attributes
+    Parameters
     ----------
     places : one per argument of the plan.
     outputs : how many of the arguments, the last ones, are outputs.
     cleared : tensors whose gradient is None afterwards.
     template : a tensor without history, like those that gradients are to be.
     one : whether the result is a single array; otherwise it is a tuple of them.
+
+    Attributes
+    ----------
+    results : how many arrays the call returns.
+    left : the tensors whose gradients the call sets, then those whose gradients it clears.
+    first : which argument is the first output.
+    tables : per program the native table, as far as it is the same for all sizes.
     """
 
-    places: Sequence[Place]
-    outputs: int
-    cleared: Sequence[Any]
-    template: Any
-    one: bool
-
-    @property
-    def results(self) -> int:
-        """How many arrays the call returns."""
-        return sum(place.result >= 0 for place in self.places)
-
-    @property
-    def left(self) -> list[Any]:
-        """The tensors whose gradients the call sets, then those whose gradients it clears."""
-        return [place.owner for place in self.places if place.source in (LEFT, LEFT_FRESH)] + list(self.cleared)
-
-
-class Table:
-    """The words of a binding, see `common.native.step_ir`."""
-
-    def __init__(self, binding: Binding) -> None:
-        self.binding, self.keep = binding, [*binding.places, *binding.cleared, binding.template]
-        self._payload, self._grad = (_slot(binding.template, name) for name in ("payload", "_grad"))
-        self.first = len(binding.places) - binding.outputs
+    def __init__(self, places: Sequence[Place], outputs: int, cleared: Sequence[Any], template: Any, one: bool) -> None:
+        self.places, self.cleared, self.template, self.one = places, cleared, template, one
+        self.results = sum(place.result >= 0 for place in places)
+        self.left = [*(place.owner for place in places if place.source in (LEFT, LEFT_FRESH)), *cleared]
+        self.first = len(places) - outputs
+        self.tables: dict[Any, Any] = {}
+        self._keep: list[Any] = []
 
     def records(self, arguments: Sequence[Argument]) -> list[tuple[int, int, int, int]]:
         """Source, address of a slot, target and address of the dtype for each argument."""
-        rows, left = [], 0
-        for place, argument in zip(self.binding.places, arguments, strict=True):
+        rows, left, grad = [], 0, slot(self.template, "_grad")
+        for place, argument in zip(self.places, arguments, strict=True):
             cell, target = 0, place.result
             if place.source in (LEFT, LEFT_FRESH):
                 target, left = left, left + 1
-                cell = id(place.owner) + self._grad
+                cell = id(place.owner) + grad
             elif place.source == HELD_GRAD:
-                cell = id(place.owner) + self._grad
+                cell = id(place.owner) + grad
             elif place.source == HELD:
-                cell = payload_address(place.owner, self.keep)
-            self.keep.append(argument.dtype)
+                cell = payload_address(place.owner, self._keep)
+            self._keep.append(argument.dtype)
             rows.append((place.source, cell, target, id(argument.dtype)))
         return rows
 
     def words(self, outputs: int) -> list[int]:
         """The words of the binding; `outputs` is where the record of the first output lies in the table."""
-        binding = self.binding
-        cells = [id(x) + self._grad for x in binding.left]
-        size = type(binding.template).__basicsize__ // 8
-        counts = [binding.results, len(cells), len(cells) - len(binding.cleared), int(binding.one)]
-        return [*counts, id(binding.template), size, self._payload // 8, self.first, outputs, *cells]
+        template, grad = self.template, slot(self.template, "_grad")
+        counts = [self.results, len(self.left), len(self.left) - len(self.cleared), int(self.one), id(template)]
+        form = [type(template).__basicsize__ // 8, slot(template, "payload") // 8]
+        return [*counts, *form, self.first, outputs, *(id(x) + grad for x in self.left)]
 
 
 def payload_address(owner: Any, keep: list[Any]) -> int:
     """Where the address of a tensor's payload stands, or that of an array; `keep` is given what must stay alive."""
     if not isinstance(owner, np.ndarray):
-        return id(owner) + _slot(owner, "payload")
+        return id(owner) + slot(owner, "payload")
     cell = np.array([id(owner)], np.int64)
     keep.append(cell)
     return int(cell.__array_interface__["data"][0])
 
 
-def _slot(owner: Any, name: str) -> int:
-    kind = next(c for c in type(owner).__mro__ if name in c.__dict__)
-    return abi.slot_offset(kind, name)
+def slot(owner: Any, name: str) -> int:
+    """Where in an object a slot is, in bytes."""
+    key = type(owner), name
+    if key not in _slots:
+        _slots[key] = abi.slot_offset(next(c for c in key[0].__mro__ if name in c.__dict__), name)
+    return _slots[key]
+
+
+_slots: dict[tuple[type, str], int] = {}

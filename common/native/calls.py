@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from common.native import abi, fallback
-from common.native.binding import Binding, Table
+from common.native.binding import Binding
 from common.native.calls_ir import MAX_BUFFERS, MAX_INPUTS, module_text
 from common.native.compile import load_ir
 from common.native.dispatch_ir import CELL_WORDS, CELLS
@@ -231,17 +231,14 @@ def make_step(plan: ProgramPlan, binding: Binding) -> Callable[..., Any]:
     """
     if not is_native("run"):
         return fallback.make_step(plan, binding)
-    return _run(plan, Table(binding))
+    return _run(plan, binding)
 
 
-def _run(plan: ProgramPlan, table: Table | None) -> Callable[..., Any]:
-    if not len(plan.words):
-        plan.words = np.array(plan.frame or [0], dtype=np.int64)
-    frame = plan.words
-    last = np.zeros(2 * len(plan.arguments) + 1, dtype=np.int64)
+def _run(plan: ProgramPlan, binding: Binding | None) -> Callable[..., Any]:
+    frame, last = plan.start(), plan.apart(binding)
     bufs = np.zeros(plan.most_buffers + 1, dtype=np.int64)
-    words = plan.pack([x.ctypes.data for x in (frame, last, bufs)], table)
-    return _builtin("run", words, frame, last, bufs, *plan.keep, *(table.keep if table else ()))
+    words = plan.pack([x.__array_interface__["data"][0] for x in (frame, last, bufs)], binding)
+    return _builtin("run", words, frame, last, bufs, plan.keep, binding)
 
 
 @cache

@@ -194,9 +194,10 @@ def make_extent(dtypes: Sequence[Any]) -> Callable[..., Any]:
 
 def make_run(plan: ProgramPlan) -> Callable[..., int]:
     """Return what `common.native.calls.make_run` returns."""
-    arguments, preset, keep = tuple(plan.arguments), tuple(plan.frame), tuple(plan.keep)
+    arguments, preset, keep = plan.exact_arguments(), plan.start().tolist(), plan.keep
     steps: list[Any] = [
-        (kernel if kernel < 64 else _runner(kernel), slots, ints) for kernel, slots, ints in plan.instructions
+        (i.op if i.op >= 0 else _runner(plan.exact(i.kernel)), i.slots, tuple(map(plan.exact, i.ints)))
+        for i in plan.instructions
     ]
 
     def run(*values: Any) -> int:
@@ -206,7 +207,13 @@ def make_run(plan: ProgramPlan) -> Callable[..., int]:
             return run_alone(values)
 
     def run_alone(values: Sequence[Any]) -> int:
-        frame = plan.words = list(preset)
+        frame = list(preset)
+        try:
+            return run_in(frame, values)
+        finally:
+            plan.words[:] = frame[: len(plan.words)]
+
+    def run_in(frame: list[int], values: Sequence[Any]) -> int:
         for index, (argument, value) in enumerate(zip(arguments, values, strict=True)):
             if not _accept(argument, value, frame):
                 return BAD_ARGUMENT + index
@@ -232,14 +239,14 @@ def make_run(plan: ProgramPlan) -> Callable[..., int]:
 
 def make_step(plan: ProgramPlan, binding: Binding) -> Callable[..., Any]:
     """Return what `common.native.calls.make_step` returns; gradients are always left in new memory."""
-    run, first = make_run(plan), len(binding.places) - binding.outputs
+    run, first = make_run(plan), binding.first
 
     def step(*given: Any) -> Any:
         wanted = sum(place.source == GIVEN for place in binding.places)
         if len(given) != wanted:
             return BAD_ARGUMENT + min(len(given), wanted)
         each, values = iter(given), []
-        for place, argument in zip(binding.places, plan.arguments, strict=True):
+        for place, argument in zip(binding.places, plan.exact_arguments(), strict=True):
             if place.source == GIVEN:
                 values.append(next(each))
             elif place.source in (HELD, HELD_GRAD):

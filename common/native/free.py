@@ -54,10 +54,9 @@ def make_free(plan: ProgramPlan, state: Sequence[Any], arena_bytes: int) -> Free
         keep.append(array)
         cell = 0 if x is None else payload_address(x, keep)
         sources.append((GIVEN if x is None else HELD, cell, id(array), id(argument.dtype)))
-    records, _ = plan.records(sources)
-    code, frame = plan.code(), plan.frame.copy()
-    for slot in plan.places:
-        frame[slot] -= plan.base
+    records, code = (words.at(plan.numbers) for words in (plan.records(sources)[0], plan.code))
+    frame = plan.start().copy()
+    frame[plan.places] -= plan.base
     start, most = 8, plan.most_buffers
     offsets = np.cumsum([start, len(records), len(code), len(frame)]).tolist()
     head = [len(sources), offsets[0], offsets[1], len(frame), offsets[2], len(plan.places), offsets[3], most]

@@ -1,21 +1,25 @@
 """A compiled program as data: what its arguments must be, which addresses it needs, which kernels run.
 
-A plan is made per set of sizes from kernels that are generic in sizes; building it costs microseconds and
-compiles nothing.  `common.native.calls.make_run` turns it into one native call.
+A plan is written down once, with `Later` in place of every number that depends on sizes. `ProgramPlan.at` gives it
+sizes: the words of the native table are copied and those numbers put in, all at once, so new sizes cost microseconds
+per plan and nothing per kernel. `common.native.calls.make_run` turns it into one native call.
 """
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from common.native.abi import ALIGNED, C_CONTIGUOUS, WRITEABLE, descr_word
-from common.native.binding import GIVEN, Table
+from common.native.binding import GIVEN, Binding
 from common.native.calls_ir import BAD_ARGUMENT, OVERLAP
 from common.native.tasks import addresses
+from common.native.words import Later, Number, Words
 
 ARRAY, FLOAT, INT = 0, 1, 2
 
@@ -38,9 +42,14 @@ class Argument(NamedTuple):
 
     kind: int
     dtype: np.dtype[Any]
-    shape: tuple[int, ...]
+    shape: tuple[Any, ...]
     writes: bool
     slot: int
+
+    @property
+    def is_sized(self) -> bool:
+        """Whether its shape depends on sizes."""
+        return Later in map(type, self.shape)
 
     @property
     def nbytes(self) -> int:
@@ -54,9 +63,14 @@ class Instruction(NamedTuple):
     Other instructions have their number in place of the address, and (a, b, c, d) as `ints`.
     """
 
-    kernel: int
+    kernel: Number
     slots: tuple[int, ...]
-    ints: tuple[int, ...]
+    ints: tuple[Number, ...]
+
+    @property
+    def op(self) -> int:
+        """The number of the instruction; -1 for a kernel call."""
+        return self.kernel if type(self.kernel) is int and self.kernel < 64 else -1
 
 
 _THE_END = Instruction(END, (), (0, 0, 0, 0))
@@ -65,13 +79,11 @@ _THE_END = Instruction(END, (), (0, 0, 0, 0))
 class ProgramPlan:
     """Arguments, addresses and kernel calls of one program.
 
-    Parameters
-    ----------
-    base : address of the memory for temporaries.
-
     Attributes
     ----------
-    places : slots of addresses in that memory.
+    places : slots of addresses in the memory for temporaries.
+    base : address of that memory.
+    numbers : what stands in place of every `Later`.
     words : the frame while the program runs, and what its last run left there.
 
     Every ``add_...`` method for a value returns its *slot*, which `add_call` takes.
@@ -79,28 +91,43 @@ class ProgramPlan:
     Examples
     --------
     >>> plan = ProgramPlan()
-    >>> x = plan.add_array(np.float32, (8,))
-    >>> y = plan.add_array(np.float32, (8,), writes=True)
-    >>> plan.add_call(0x1000, [x, y], [8])
-    >>> [argument.writes for argument in plan.arguments]
-    [False, True]
+    >>> x = plan.add_array(np.float32, (Later(0),))
+    >>> y = plan.add_array(np.float32, (Later(0),), writes=True)
+    >>> plan.add_call(0x1000, [x, y], [Later(0)])
+    >>> [argument.shape for argument in plan.at([8]).exact_arguments()]
+    [(8,), (8,)]
     """
 
-    def __init__(self, base: int = 0) -> None:
-        self.base = base
+    def __init__(self) -> None:
         self.places: list[int] = []
         self.arguments: list[Argument] = []
         self.instructions: list[Instruction] = []
-        self.frame: list[int] = []
+        self.frame: list[Number] = []
         self.keep: list[Any] = []
-        self.words: Any = ()
+        self.base, self.numbers, self.words = 0, np.zeros(0, np.int64), np.zeros(0, np.int64)
+        self._shared = _Shared()
 
-    def add_array(self, dtype: Any, shape: Sequence[int], writes: bool = False) -> int:
+    def at(self, numbers: Sequence[int], base: int = 0) -> ProgramPlan:
+        """The program for given sizes; nothing may be added to it, or to this, any more.
+
+        Parameters
+        ----------
+        numbers : those that were to come later.
+        base : address of the memory for temporaries.
+        """
+        plan = copy.copy(self)
+        nbytes = [_exact(self.arguments[i], numbers).nbytes for i in self.sized]
+        plan.numbers = np.array([*numbers, *nbytes], np.int64)
+        plan.base, plan.keep, plan.words = base, [self.keep], np.zeros(0, np.int64)
+        return plan
+
+    # ---------------------------------------------------------------- writing down
+    def add_array(self, dtype: Any, shape: Sequence[Number], writes: bool = False) -> int:
         """Declare the next argument: an exact, C-contiguous, aligned ndarray, writeable if `writes`.
 
         A written argument must overlap no other argument; the call is refused otherwise.
         """
-        return self._argument(Argument(ARRAY, np.dtype(dtype), tuple(map(int, shape)), writes, len(self.frame)))
+        return self._argument(Argument(ARRAY, np.dtype(dtype), tuple(shape), writes, len(self.frame)))
 
     def add_float(self) -> int:
         """Declare the next argument: a Python float, for kernels a float64 buffer of one element."""
@@ -112,12 +139,10 @@ class ProgramPlan:
 
     def add_memory(self, array: np.ndarray, offset: int = 0) -> int:
         """Return a slot for the address `offset` bytes into `array` (arena, constant), kept alive."""
-        if not any(array is kept for kept in self.keep[-4:]):
-            self.keep.append(array)
-        self.frame.append(array.__array_interface__["data"][0] + offset)
-        return len(self.frame) - 1
+        self.keep.append(array)
+        return self.add_word(array.__array_interface__["data"][0] + offset)
 
-    def add_call(self, kernel: int, slots: Sequence[int], ints: Sequence[int] = ()) -> None:
+    def add_call(self, kernel: Number, slots: Sequence[int], ints: Sequence[Number] = ()) -> None:
         """Append a kernel call: ``bufs`` are the addresses in `slots`, ``args`` are `ints`.
 
         Raises
@@ -126,26 +151,25 @@ class ProgramPlan:
             A slot that does not exist.
         """
         if not kernel or (slots and not 0 <= min(slots) <= max(slots) < len(self.frame)):
-            raise ValueError(f"no such kernel or slot: {kernel:#x}, {list(slots)}")
-        self.instructions.append(Instruction(int(kernel), tuple(slots), tuple(map(int, ints))))
+            raise ValueError(f"no such kernel or slot: {kernel}, {list(slots)}")
+        self.instructions.append(Instruction(kernel, tuple(slots), tuple(ints)))
 
-    def add_word(self) -> int:
-        """Return a slot for a counter, or for an address that instructions set."""
-        self.frame.append(0)
+    def add_word(self, value: Number = 0) -> int:
+        """Return a slot for an address, for a counter, or for an address that instructions set."""
+        self.frame.append(value)
         return len(self.frame) - 1
 
-    def add_place(self, offset: int) -> int:
+    def add_place(self, offset: Number) -> int:
         """Return a slot for the address `offset` bytes into the memory for temporaries; instructions do not set it."""
         self.places.append(len(self.frame))
-        self.frame.append(self.base + offset)
-        return len(self.frame) - 1
+        return self.add_word(offset)
 
-    def add_op(self, op: int, a: int = 0, b: int = 0, c: int = 0, d: int = 0) -> int:
+    def add_op(self, op: int, a: int = 0, b: Number = 0, c: int = 0, d: Number = 0) -> int:
         """Append an instruction that is no kernel call, and return its number."""
         self.instructions.append(Instruction(op, (), (a, b, c, d)))
         return len(self.instructions) - 1
 
-    def add_shared(self, kernel: int, calls: Sequence[tuple[Sequence[int], Sequence[int]]]) -> None:
+    def add_shared(self, kernel: int, calls: Sequence[tuple[Sequence[int], Sequence[Number]]]) -> None:
         """Append calls of one kernel, given slots and ints of each, that do not depend on each other."""
         slots, ints = calls[0]
         share, task = addresses()
@@ -169,34 +193,44 @@ class ProgramPlan:
     def _cell(self, dtype: Any) -> int:
         return self.add_memory(np.zeros(1, dtype))
 
+    # ---------------------------------------------------------------- what does not depend on sizes
+    @property
+    def sized(self) -> list[int]:
+        """The arguments whose shapes depend on sizes."""
+        if self._shared.sized is None:
+            self._shared.sized = [i for i, argument in enumerate(self.arguments) if argument.is_sized]
+        return self._shared.sized
+
     @property
     def most_buffers(self) -> int:
         """Number of buffers of the kernel call that has most of them."""
-        return max((len(slots) for _, slots, _ in self.instructions), default=0)
+        if self._shared.most_buffers is None:
+            self._shared.most_buffers = max((len(slots) for _, slots, _ in self.instructions), default=0)
+        return self._shared.most_buffers
 
-    def pack(self, addresses: Sequence[int], table: Table | None = None) -> np.ndarray:
-        """Return the table of `common.native.run_ir` as an int64 array.
+    @property
+    def code(self) -> Words:
+        """The instructions."""
+        if self._shared.code is None:
+            self._shared.code = Words(self._code())
+        return self._shared.code
 
-        Parameters
-        ----------
-        addresses : where frame, last and bufs are.
-        table : of the objects to which the program is bound.
-        """
-        count = len(self.arguments)
-        sources = [(GIVEN, 0, -1, 0)] * count if table is None else table.records(self.arguments)
-        records, starts = self.records(sources)
-        code = self.code()
-        sizes = [argument.nbytes for argument in self.arguments]
-        writes = [int(argument.writes) for argument in self.arguments]
-        *offsets, end = np.cumsum([10, len(records), len(code), count, count]).tolist()
-        bound = [] if table is None else table.words(10 + [*starts, 0][table.first])
-        counts = [count, sum(source[0] == GIVEN for source in sources)]
-        words = [*counts, *addresses, *offsets, end if bound else 0, *records, *code, *sizes, *writes, *bound]
-        return np.array(words, dtype=np.int64)
+    def _code(self) -> list[Number]:
+        code: list[Number] = []
+        lengths = (4 + len(i.slots) + len(i.ints) if i.op < 0 else 6 for i in self.instructions)
+        places = list(accumulate(lengths, initial=0))
+        for number, instruction in enumerate([*self.instructions, _THE_END]):
+            kernel, slots, ints = instruction
+            if instruction.op < 0:
+                code += (kernel, number, len(slots), *slots, len(ints), *ints)
+            else:
+                d = places[ints[3]] if kernel in _TARGETS else ints[3]  # type: ignore[index]
+                code += (kernel, number, *ints[:3], d)
+        return code
 
-    def records(self, sources: Sequence[tuple[int, int, int, int]]) -> tuple[list[int], list[int]]:
+    def records(self, sources: Sequence[tuple[int, int, int, int]]) -> tuple[Words, list[int]]:
         """The records of the arguments, given their four words on objects, and where each begins."""
-        records: list[int] = []
+        records: list[Number] = []
         starts: list[int] = []
         for argument, source in zip(self.arguments, sources, strict=True):
             starts.append(len(records))
@@ -204,19 +238,97 @@ class ProgramPlan:
             is_array = argument.kind == ARRAY
             subject = descr_word(argument.dtype) if is_array else self.frame[argument.slot]
             records += (argument.kind, subject, len(argument.shape), flags, argument.slot, *source, *argument.shape)
-        return records, starts
+        return Words(records), starts
 
-    def code(self) -> list[int]:
-        """The instructions as words."""
-        code: list[int] = []
-        places = np.cumsum([0, *(6 if i.kernel < 64 else 4 + len(i.slots) + len(i.ints) for i in self.instructions)])
-        for number, (kernel, slots, ints) in enumerate([*self.instructions, _THE_END]):
-            if kernel >= 64:
-                code += (kernel, number, len(slots), *slots, len(ints), *ints)
-            else:
-                d = int(places[ints[3]]) if kernel in _TARGETS else ints[3]
-                code += (kernel, number, *ints[:3], d)
-        return code
+    def _table(self, binding: Binding | None) -> Words:
+        count, sized = len(self.arguments), len(self.sized)
+        sources = [(GIVEN, 0, -1, 0)] * count if binding is None else binding.records(self.arguments)
+        records, starts = self.records(sources)
+        code = self.code
+        nbytes: list[Number] = [0 if x.is_sized else x.nbytes for x in self.arguments]
+        for k, i in enumerate(self.sized):
+            nbytes[i] = Later(k - sized)  # the last of the numbers, see `at`
+        writes = [int(argument.writes) for argument in self.arguments]
+        *offsets, end = np.cumsum([10, len(records), len(code), count, count]).tolist()
+        bound = [] if binding is None else binding.words(10 + [*starts, 0][binding.first])
+        counts = [count, sum(source[0] == GIVEN for source in sources)]
+        head = Words([*counts, 0, 0, 0, *offsets, end if bound else 0])
+        return Words.joined([head, records, code, Words([*nbytes, *writes, *bound])])
+
+    # ---------------------------------------------------------------- for given sizes
+    def pack(self, addresses: Sequence[int], binding: Binding | None = None) -> np.ndarray:
+        """Return the table of `common.native.run_ir` as an int64 array.
+
+        Parameters
+        ----------
+        addresses : where frame, last and bufs are.
+        binding : the objects to which the program is bound.
+        """
+        tables = self._shared.tables if binding is None else binding.tables
+        made = tables.get(self._shared)
+        if made is None:
+            made = tables[self._shared] = self._table(binding)
+        words = made.at(self.numbers)
+        words[2:5] = addresses
+        return words
+
+    def start(self) -> np.ndarray:
+        """The frame, made at the first call."""
+        if not len(self.words):
+            if self._shared.frame is None:
+                self._shared.frame = Words(self.frame or [0])
+            self.words = self._shared.frame.at(self.numbers)
+            self.words[self.places] += self.base
+        return self.words
+
+    def apart(self, binding: Binding | None = None) -> np.ndarray:
+        """What stands at `last`, see `common.native.run_ir`, before a first call.
+
+        It begins with what calls for other sizes have found to be apart: comparing all arguments with each other takes
+        longer than all else that new sizes need.
+        """
+        count = len(self.arguments)
+        last, before = np.zeros(2 * count + 1, np.int64), self._shared.last
+        if before is not None:
+            last[:count] = before[:count]
+            last[self.sized] = 0
+            if binding is not None:  # addresses of what a call makes are not looked at
+                last[binding.first : count] = 0
+        self._shared.last = last
+        return last
+
+    def exact(self, number: Number) -> int:
+        """A number for the given sizes."""
+        return number if type(number) is int else int(self.numbers[number[0]])  # type: ignore[index]
+
+    def exact_arguments(self) -> list[Argument]:
+        """The arguments for the given sizes."""
+        numbers = self.numbers.tolist()
+        return [_exact(argument, numbers) for argument in self.arguments]
+
+
+class _Shared:
+    """What plans of one program for different sizes share; made when it is first asked for.
+
+    Attributes
+    ----------
+    last : that of the newest native call.
+    tables : the table of a program that is bound to nothing.
+    """
+
+    def __init__(self) -> None:
+        self.sized: list[int] | None = None
+        self.most_buffers: int | None = None
+        self.code: Words | None = None
+        self.frame: Words | None = None
+        self.last: np.ndarray | None = None
+        self.tables: dict[_Shared, Words] = {}
+
+
+def _exact(argument: Argument, numbers: Sequence[int]) -> Argument:
+    if not argument.is_sized:
+        return argument
+    return argument._replace(shape=tuple([numbers[n[0]] if type(n) is Later else n for n in argument.shape]))
 
 
 class RunFailure(NamedTuple):

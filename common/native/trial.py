@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from common.native import abi
-from common.native.binding import HELD, HELD_GRAD, LEFT, MADE, Binding, Place, Table
+from common.native.binding import HELD, HELD_GRAD, LEFT, MADE, Binding, Place
 from common.native.compile import load_ir
 from common.native.dispatch_ir import CELL_WORDS, CELLS
 from common.native.plan import ProgramPlan
@@ -50,15 +50,21 @@ def _find(make: Make, x: np.ndarray, y: np.ndarray) -> bool:
     return True
 
 
-def _run(make: Make, x: np.ndarray, y: np.ndarray) -> bool:
+def _plan(kernel: bool) -> tuple[ProgramPlan, list[int], Any]:
+    """A program of one kernel or of none, addresses for its table, and what they are of."""
     plan = ProgramPlan()
     slots = [plan.add_array(np.int64, (3,)), plan.add_array(np.int64, (3,), writes=True)]
-    plan.add_call(_kernel(), slots, [9])
-    frame, last, bufs = np.array(plan.frame), np.zeros(5, dtype=np.int64), np.zeros(2, dtype=np.int64)
-    addresses = [array.ctypes.data for array in (frame, last, bufs)]
-    run = make(plan.pack(addresses), frame, last, bufs)
+    if kernel:
+        plan.add_call(_kernel(), slots, [9])
+    keep = plan.start(), np.zeros(5, dtype=np.int64), np.zeros(2 + 1, dtype=np.int64)
+    return plan, [array.ctypes.data for array in keep], keep
+
+
+def _run(make: Make, x: np.ndarray, y: np.ndarray) -> bool:
+    plan, addresses, keep = _plan(kernel=True)
+    run = make(plan.pack(addresses), *keep)
     right = run(x, y) == (1 << 32) + 7 and y.tolist() == [9, 10, 11] and run(x, x) > 0
-    return bool(right and _binding_is_right(make, plan, addresses, (frame, last, bufs)))
+    return bool(right and _binding_is_right(make))
 
 
 class _Holder:
@@ -69,14 +75,15 @@ class _Holder:
         self._grad: Any = None
 
 
-def _binding_is_right(make: Make, plan: ProgramPlan, addresses: list[int], keep: Any) -> bool:
-    """Bind the program without its kernel, so that it ends well, and with it, so that nothing may change."""
-    owner, kernel = _Holder(np.arange(3, dtype=np.int64)), plan.instructions.pop()
+def _binding_is_right(make: Make) -> bool:
+    """Bind a program without a kernel, so that it ends well, and one with it, so that nothing may change."""
+    owner = _Holder(np.arange(3, dtype=np.int64))
     before = owner.payload
 
-    def step(*places: Place) -> Any:
-        table = Table(Binding(places, 1, [], _Holder(None), places[1].source == MADE))
-        return make(plan.pack(addresses, table), *keep, *table.keep)()
+    def step(*places: Place, kernel: bool = False) -> Any:
+        plan, addresses, keep = _plan(kernel)
+        binding = Binding(places, 1, [], _Holder(None), places[1].source == MADE)
+        return make(plan.pack(addresses, binding), *keep, binding)()
 
     made, given = step(Place(HELD, before), Place(MADE, None, 0)), step(Place(HELD, owner), Place(LEFT, owner))
     if made.shape != (3,) or given != () or type(owner._grad) is not _Holder or owner._grad._grad is not None:
@@ -86,8 +93,7 @@ def _binding_is_right(make: Make, plan: ProgramPlan, addresses: list[int], keep:
         return False
     del gradient
     memory = id(owner._grad.payload)
-    plan.instructions.append(kernel)
-    failed = step(Place(HELD, owner), Place(LEFT, owner))
+    failed = step(Place(HELD, owner), Place(LEFT, owner), kernel=True)
     return failed == (1 << 32) + 7 and id(owner._grad.payload) == memory
 
 

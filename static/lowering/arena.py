@@ -2,52 +2,77 @@
 
 from __future__ import annotations
 
-import bisect
-import heapq
-import math
+from bisect import bisect_left
 from collections.abc import Sequence
 
 ALIGNMENT = 64
+_WITHOUT_END = 1 << 62
 
 
-def place(intervals: Sequence[tuple[int, int, int]]) -> tuple[list[int], int]:
-    """Offsets in bytes of temporaries in one arena, and its size.
+def aligned(nbytes: int) -> int:
+    """Bytes up to the next place where memory may begin."""
+    return -(-max(nbytes, 1) // ALIGNMENT) * ALIGNMENT
+
+
+class Arena:
+    """Memory for temporaries of any sizes; when each is needed does not depend on them.
 
     Parameters
     ----------
-    intervals : (first use, last use, bytes) per temporary; two of them may share memory only if one's last use
-        is before the other's first.
-
-    Examples
-    --------
-    >>> place([(0, 1, 100), (1, 2, 10), (2, 3, 64)])
-    ([0, 128, 0], 192)
+    lives : first and last use of each; two of them may share memory only if one's last use is before the other's first.
     """
-    offsets = [0] * len(intervals)
-    gaps: list[tuple[int, float]] = [(0, math.inf)]
-    ends: list[tuple[int, int, int]] = []
-    total = 0
-    for index in sorted(range(len(intervals)), key=lambda i: intervals[i][0]):
-        first, last, size = intervals[index]
-        size = -(-max(size, 1) // ALIGNMENT) * ALIGNMENT
-        while ends and ends[0][0] < first:
-            _release(gaps, *heapq.heappop(ends)[1:])
-        position = next(i for i, (start, stop) in enumerate(gaps) if start + size <= stop)
-        offset, stop = gaps[position]
-        gaps[position : position + 1] = [(offset + size, stop)] if offset + size < stop else []
-        offsets[index] = offset
-        heapq.heappush(ends, (last, offset, offset + size))
-        total = max(total, offset + size)
-    return offsets, total
 
+    def __init__(self, lives: Sequence[tuple[int, int]]) -> None:
+        begin = sorted(range(len(lives)), key=lambda i: lives[i][0])
+        end = sorted(begin, key=lambda i: lives[i][1], reverse=True)
+        self._turns: list[tuple[int, list[int]]] = []
+        for index in begin:
+            over: list[int] = []
+            while lives[end[-1]][1] < lives[index][0]:
+                over.append(end.pop())
+            self._turns.append((index, over))
 
-def _release(gaps: list[tuple[int, float]], start: int, stop: float) -> None:
-    """Add a piece to the gaps, as one with those that it touches."""
-    first = last = bisect.bisect(gaps, (start, stop))
-    if first and gaps[first - 1][1] == start:
-        first -= 1
-        start = gaps[first][0]
-    if last < len(gaps) and gaps[last][0] == stop:
-        stop = gaps[last][1]
-        last += 1
-    gaps[first:last] = [(start, stop)]
+    def place(self, sizes: Sequence[int]) -> tuple[list[int], int]:
+        """Offsets in bytes of temporaries, and the size of the whole.
+
+        Parameters
+        ----------
+        sizes : in bytes, multiples of `ALIGNMENT`, at least that.
+
+        Examples
+        --------
+        >>> Arena([(0, 1), (1, 2), (2, 3)]).place([128, 64, 64])
+        ([0, 128, 0], 192)
+        """
+        offsets = [0] * len(sizes)
+        starts, stops = [0], [_WITHOUT_END]  # the gaps
+        total = 0
+        for index, over in self._turns:
+            for other in over:
+                start = offsets[other]
+                stop = start + sizes[other]
+                at = bisect_left(starts, start)
+                touches = at and stops[at - 1] == start
+                if starts[at] == stop:  # there is always a gap behind, without end
+                    if touches:
+                        stops[at - 1] = stops[at]
+                        del starts[at], stops[at]
+                    else:
+                        starts[at] = start
+                elif touches:
+                    stops[at - 1] = stop
+                else:
+                    starts.insert(at, start)
+                    stops.insert(at, stop)
+            at, size = 0, sizes[index]
+            while starts[at] + size > stops[at]:
+                at += 1
+            offsets[index] = start = starts[at]
+            stop = start + size
+            if stop < stops[at]:
+                starts[at] = stop
+            else:
+                del starts[at], stops[at]
+            if stop > total:
+                total = stop
+        return offsets, total

@@ -1,7 +1,7 @@
 """All that plans need of a program: arguments, kernel calls, which sizes it evaluates, what lives when.
 
 Slots are numbered: arguments (inputs, then outputs), temporaries, constants. Only addresses and sizes differ
-between plans, so a plan for new sizes costs microseconds per kernel. A frame refers to nothing that the program was
+between plans, so new sizes cost no planning per kernel. A frame refers to nothing that the program was
 made of, so it can be stored (`static.running.store`).
 """
 
@@ -131,7 +131,7 @@ class Frame:
         name = size_key(value)
         if name not in self._index:
             self._index[name] = len(self.sizes)
-            self.sizes.append(value.terms if isinstance(value, Dim) else int(value))
+            self.sizes.append(name)
         return self._index[name]
 
     def shape(self, shape: Sizes) -> list[int]:

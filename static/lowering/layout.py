@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from common.dim import Atom
-from static.lowering.arena import ALIGNMENT, place
+from static.lowering.arena import Arena, aligned
 from static.lowering.constructs import Loop
+from static.lowering.memory import ColumnScratch
 from static.running.shares import Ranges, shared_loops
 
 if TYPE_CHECKING:
-    from static.lowering.frame import Call
+    from static.lowering.frame import Call, Frame
     from static.running.executable import Executable
 
 
@@ -25,11 +26,13 @@ class Block:
     buffers : offsets of what the step itself needs.
     regions : per region its layout, and where that begins.
     total : bytes.
+    first : where its buffers are among the numbers of a plan, see `numbers`.
     """
 
     buffers: list[int]
     regions: dict[str, tuple[Layout, int]]
     total: int
+    first: int = 0
 
 
 @dataclass(slots=True)
@@ -40,44 +43,67 @@ class Layout:
     ----------
     values : what the sizes of its frame are.
     offsets, nbytes : of its temporaries.
-    scratch : which of them are scratch memory of one call.
     blocks : step -> memory of its regions.
     shared : step -> parts of its outermost loop, each of which has scratch memory of its own.
     total : bytes.
+    first, parts : where its sizes, and the parts of each shared step, are among the numbers of a plan, see `numbers`.
     """
 
     values: list[int]
     offsets: list[int]
     nbytes: list[int]
-    scratch: list[bool]
     blocks: dict[int, Block]
     shared: dict[int, Ranges]
     total: int
+    first: int = 0
+    parts: dict[int, int] = field(default_factory=dict)
+
+
+class Schedule:
+    """What of a layout does not depend on sizes.
+
+    Attributes
+    ----------
+    sizes : of which size the bytes of each temporary are.
+    columns : accumulators, their sizes, and the temporaries that are such, each kind once.
+    blocks : steps with regions, and the temporaries that are memory for these.
+    scratch : step -> temporaries that are scratch memory of it alone.
+    """
+
+    def __init__(self, frame: Frame) -> None:
+        self.arena = Arena([(t.first, t.last) for t in frame.temporaries])
+        self.sizes = [t.size[0] if t.size else 0 for t in frame.temporaries]
+        self.columns: dict[Any, tuple[ColumnScratch, tuple[int, ...], list[int]]] = {}
+        self.blocks = [(t.block, i) for i, t in enumerate(frame.temporaries) if t.block is not None]
+        self.scratch: dict[int, list[int]] = {}
+        for i, t in enumerate(frame.temporaries):
+            if t.name == "scratch" and t.first == t.last:
+                self.scratch.setdefault(t.first, []).append(i)
+            if t.columns is not None:
+                key = t.columns.itemsize, t.columns.tile, t.columns.more, t.size
+                self.columns.setdefault(key, (t.columns, t.size, []))[2].append(i)
 
 
 def lay_out(program: Executable, env: Mapping[Atom, int], threads: int = 1) -> Layout:
     """The layout of a program and of its regions, when loops are shared among threads."""
-    frame = program.frame
+    frame, schedule = program.frame, program.schedule
     values = frame.evaluate(env)
-    blocks = {i: _block(call, values, env, threads) for i, call in enumerate(frame.calls) if call.regions}
-    shared = shared_loops(frame, values, threads)
-    lives = []
-    for t in frame.temporaries:
-        if t.block is not None:
-            nbytes = blocks[t.block].total
-        else:
-            nbytes = values[t.size[0]] if t.columns is None else t.columns.nbytes(*(values[i] for i in t.size))
-        if t.name == "scratch" and t.first == t.last and t.first in shared:
-            nbytes = aligned(nbytes) * len(shared[t.first])
-        lives.append((t.first, t.last, nbytes))
-    offsets, total = place(lives)
-    scratch = [t.name == "scratch" and t.first == t.last for t in frame.temporaries]
-    return Layout(values, offsets, [size for _, _, size in lives], scratch, blocks, shared, total)
-
-
-def aligned(nbytes: int) -> int:
-    """Bytes up to the next place where memory may begin."""
-    return -(-max(nbytes, 1) // ALIGNMENT) * ALIGNMENT
+    nbytes = [values[size] for size in schedule.sizes]
+    for columns, size, places in schedule.columns.values():
+        needed = columns.nbytes(*[values[i] for i in size])
+        for i in places:
+            nbytes[i] = needed
+    blocks = {}
+    for step, i in schedule.blocks:
+        blocks[step] = _block(frame.calls[step], values, env, threads)
+        nbytes[i] = blocks[step].total
+    shared = shared_loops(frame, values, threads) if threads > 1 else {}
+    for step, parts in shared.items():
+        for i in schedule.scratch.get(step, ()):
+            nbytes[i] = aligned(nbytes[i]) * len(parts)
+    known = {size: aligned(size) for size in set(nbytes)}
+    offsets, total = schedule.arena.place([known[size] for size in nbytes])
+    return Layout(values, offsets, nbytes, blocks, shared, total)
 
 
 def _block(call: Call, values: Sequence[int], env: Mapping[Atom, int], threads: int) -> Block:
@@ -95,3 +121,35 @@ def _block(call: Call, values: Sequence[int], env: Mapping[Atom, int], threads: 
         regions[name] = layout, total
         most = max(most, layout.total)
     return Block(buffers, regions, total + most)
+
+
+def numbers(program: Executable, layout: Layout) -> tuple[list[int], list[int]]:
+    """All that depends on sizes in the instructions of a program, and into how many parts its loops are cut.
+
+    Per program: sizes, then offsets of temporaries in the whole memory; of each shared step the parts: begin, end, and
+    offsets of their scratch memory; of each block the offsets of its buffers, then the same of its regions. Where
+    these begin is noted in the layout.
+    """
+    found: list[int] = []
+    cuts: list[int] = []
+    _number(program, layout, 0, found, cuts)
+    return found, cuts
+
+
+def _number(program: Executable, layout: Layout, base: int, found: list[int], cuts: list[int]) -> None:
+    layout.first = len(found)
+    found += layout.values
+    found += [base + offset for offset in layout.offsets]
+    for step, parts in layout.shared.items():
+        layout.parts[step] = len(found)
+        cuts += (layout.first, step, len(parts))
+        scratch = program.schedule.scratch.get(step, ())
+        for k, part in enumerate(parts):
+            found += part
+            found += [base + layout.offsets[i] + k * (layout.nbytes[i] // len(parts)) for i in scratch]
+    for step, i in program.schedule.blocks:
+        block, at = layout.blocks[step], base + layout.offsets[i]
+        block.first = len(found)
+        found += [at + offset for offset in block.buffers]
+        for name, (region, start) in block.regions.items():
+            _number(program.frame.calls[step].regions[name], region, at + start, found, cuts)

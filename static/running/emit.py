@@ -3,37 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from common.native import plan as ops
 from common.native.plan import ProgramPlan
+from common.native.words import Later, Number
 from static.lowering.constructs import Act, Loop, Switch
 from static.lowering.layout import Block, Layout
-from static.running.host import OTHER_PATH, ROOM, Host
+from static.running.host import OTHER_PATH, ROOM
 
 if TYPE_CHECKING:
-    from static.lowering.frame import Call
+    from static.lowering.frame import Call, Frame
     from static.running.executable import Executable
-    from static.running.shares import Ranges
 
 
 class Emitter:
-    """Writes programs to a plan.
+    """Writes programs to a plan, with holes for what depends on sizes.
+
+    Parameters
+    ----------
+    count : how many numbers `static.lowering.layout.numbers` gives.
 
     Attributes
     ----------
     calls : per instruction of the plan the call that it belongs to.
-    host : makes the calls to Python, if there are any.
     observed : per instruction that ends a program for a decision, the word of the frame that holds what was decided on.
+    addresses : what the numbers that follow are addresses of: a constant (dtype, and the number that it is), or a
+        kernel that acts (and where the sizes of its frame begin).
     """
 
-    def __init__(self, native: ProgramPlan) -> None:
-        self.native = native
+    def __init__(self, native: ProgramPlan, count: int) -> None:
+        self.native, self._count = native, count
         self.calls: list[Call] = []
         self.observed: dict[int, int] = {}
-        self.host: Host | None = None
+        self.addresses: list[tuple[np.dtype[Any] | Act, int]] = []
         self._zero: int | None = None
 
     @property
@@ -43,56 +48,66 @@ class Emitter:
             self._zero = self.native.add_word()
         return self._zero
 
-    def program(self, program: Executable, layout: Layout, base: int, bound: Sequence[int]) -> None:
-        """Append a program whose inputs and outputs lie in the slots `bound`, its temporaries from `base` on."""
-        native, frame, values = self.native, program.frame, layout.values
-        slots = [*bound, *(native.add_place(base + offset) for offset in layout.offsets)]
+    def address(self, of: np.dtype[Any] | Act, number: int) -> Later:
+        """The address of something that a plan makes, see `addresses`."""
+        self.addresses.append((of, number))
+        return Later(self._count + len(self.addresses) - 1)
+
+    def program(self, program: Executable, layout: Layout, bound: Sequence[int]) -> None:
+        """Append a program whose inputs and outputs lie in the slots `bound`."""
+        native, frame, values = self.native, program.frame, sizes(program.frame, layout)
+        place = layout.first + len(values)
+        slots = [*bound, *(native.add_place(Later(place + i)) for i in range(len(frame.temporaries)))]
         for dtype, number, index in frame.constants:
-            with np.errstate(all="ignore"):
-                cell = np.zeros(8, np.uint8)
-                cell[: dtype.itemsize].view(dtype)[0] = number if index is None else values[index]
-            slots.append(native.add_memory(cell))
+            slots.append(self.constant(dtype, number if index is None else values[index]))
         for i, call in enumerate(frame.calls):
             own = [slots[slot] for slot in call.slots]
             if isinstance(call.construct, Act):
-                self.act(call.construct, own, values)
+                self.act(call.construct, own, layout)
+            elif isinstance(call.construct, Loop):
+                self.loop(call, call.construct, layout.blocks[i], own, values)
             elif call.construct is not None:
-                at = base + layout.offsets[call.slots[-1] - len(bound)]
-                if isinstance(call.construct, Loop):
-                    self.loop(call, call.construct, layout.blocks[i], at, own, values)
-                else:
-                    self.switch(call, call.construct, layout.blocks[i], at, own)
+                self.switch(call, call.construct, layout.blocks[i], own)
             elif i in layout.shared:
-                self.shared(program.addresses[i], call, own, layout.shared[i], layout, base, len(bound))
+                scratch = [len(bound) + k for k in program.schedule.scratch.get(i, ())]
+                places = [k for k, slot in enumerate(call.slots) if slot in scratch]
+                ints = [values[j] for j in call.ints[:-2]]
+                self.shared(program.addresses[i], own, ints, places, layout.parts[i], len(layout.shared[i]))
             else:
                 native.add_call(program.addresses[i], own, [values[j] for j in call.ints])
             self.note(call)
 
+    def constant(self, dtype: np.dtype[Any], number: Any) -> int:
+        """A slot for the address of a number."""
+        if type(number) is Later:
+            return self.native.add_word(self.address(dtype, number.position))
+        cell = np.zeros(1, np.int64)
+        write_number(cell, dtype, number)
+        return self.native.add_memory(cell)
+
     def shared(
-        self, kernel: int, call: Call, slots: list[int], parts: Ranges, layout: Layout, base: int, bound: int
+        self, kernel: int, slots: list[int], ints: list[Number], scratch: Sequence[int], first: int, count: int
     ) -> None:
-        """Append the parts of a loop, each with scratch memory of its own."""
-        ints, calls = [layout.values[j] for j in call.ints[:-2]], []
-        for k, part in enumerate(parts):
+        """Append the parts of a loop, each with scratch memory of its own, where slots are in `scratch`."""
+        calls = []
+        for _ in range(count):
             own = slots.copy()
-            for place, thing in enumerate(call.slots):
-                if 0 <= (index := thing - bound) < len(layout.scratch) and layout.scratch[index]:
-                    offset = layout.offsets[index] + k * (layout.nbytes[index] // len(parts))
-                    own[place] = self.native.add_place(base + offset)
-            calls.append((own, [*ints, *part]))
+            for k, place in enumerate(scratch):
+                own[place] = self.native.add_place(Later(first + 2 + k))
+            calls.append((own, [*ints, Later(first), Later(first + 1)]))
+            first += 2 + len(scratch)
         self.native.add_shared(kernel, calls)
 
     def note(self, call: Call) -> None:
         """The instructions appended since the last note belong to a call."""
         self.calls += [call] * (len(self.native.instructions) - len(self.calls))
 
-    def act(self, act: Act, slots: Sequence[int], values: Sequence[int]) -> None:
+    def act(self, act: Act, slots: Sequence[int], layout: Layout) -> None:
         """Append an act: a decision, or a call to Python."""
         if act.kind == "expect":
             self.expect(act.attrs["bits"], slots[0])
         else:
-            self.host = self.host or Host()
-            self.native.add_call(self.host.callback(act, values), slots)
+            self.native.add_call(self.address(act, layout.first), slots)
 
     def expect(self, bits: int, slot: int) -> None:
         """Append a decision: the program ends if the 64 bits at a slot are others."""
@@ -104,7 +119,7 @@ class Emitter:
         self.observed[native.add_op(ops.LIMIT, self.zero, 0, OTHER_PATH)] = word
         native.set_target(onward)
 
-    def switch(self, call: Call, switch: Switch, block: Block, base: int, slots: Sequence[int]) -> None:
+    def switch(self, call: Call, switch: Switch, block: Block, slots: Sequence[int]) -> None:
         """Append branches: the index is compared with each number but the last."""
         native, results = self.native, slots[switch.results : -1]
         index = native.add_word()
@@ -114,22 +129,20 @@ class Emitter:
             last = i == len(switch.uses) - 1
             other = -1 if last else native.add_op(ops.JUMP_OTHER, index, i)
             self.note(call)
-            layout, start = block.regions[f"branch{i}"]
-            self.program(call.regions[f"branch{i}"], layout, base + start, [*(slots[j] for j in uses), *results])
+            layout, _ = block.regions[f"branch{i}"]
+            self.program(call.regions[f"branch{i}"], layout, [*(slots[j] for j in uses), *results])
             if not last:
                 ends.append(native.add_op(ops.JUMP))
                 native.set_target(other)
         for end in ends:
             native.set_target(end)
 
-    def loop(
-        self, call: Call, loop: Loop, block: Block, base: int, slots: Sequence[int], values: Sequence[int]
-    ) -> None:
+    def loop(self, call: Call, loop: Loop, block: Block, slots: Sequence[int], values: Sequence[Number]) -> None:
         """Append a loop. What is carried changes places with its other buffer after each iteration."""
         native = self.native
         now = [native.add_word() for _ in loop.carried]
         then = [native.add_word() for _ in loop.carried]
-        others = [native.add_place(base + offset) for offset in block.buffers[:-1]]
+        others = [native.add_place(Later(block.first + k)) for k in range(len(loop.carried))]
         for k, (start, result, size) in enumerate(loop.carried):
             native.add_op(ops.SET, now[k], slots[result])
             native.add_op(ops.SET, then[k], others[k])
@@ -147,10 +160,10 @@ class Emitter:
         if not loop.asks:
             leave = native.add_op(ops.JUMP_REACHED, done, limit)
         else:
-            answer = native.add_place(base + block.buffers[-1])
-            layout, offset = block.regions["condition"]
+            answer = native.add_place(Later(block.first + len(loop.carried)))
+            layout, _ = block.regions["condition"]
             tests = [slots[i] for i in loop.tests]
-            self.program(call.regions["condition"], layout, base + offset, [*now, *tests, answer])
+            self.program(call.regions["condition"], layout, [*now, *tests, answer])
             leave = native.add_op(ops.JUMP_FALSE, answer)
             if loop.stacked:
                 native.add_op(ops.LIMIT, done, values[loop.length], ROOM)
@@ -158,9 +171,9 @@ class Emitter:
         rows = [self._row(slots[i], row, values[size]) for i, size in loop.rows]
         stacks = [self._row(slots[i], row, values[size]) for i, size in loop.stacked]
         self.note(call)
-        layout, offset = block.regions["body"]
+        layout, _ = block.regions["body"]
         constants = [slots[i] for i in loop.constants]
-        self.program(call.regions["body"], layout, base + offset, [*now, *rows, *constants, *then, *stacks])
+        self.program(call.regions["body"], layout, [*now, *rows, *constants, *then, *stacks])
         for a, b in zip(now, then):
             native.add_op(ops.SWAP, a, b)
         native.add_op(ops.SET, done, done, d=1)
@@ -173,8 +186,19 @@ class Emitter:
         if loop.asks:
             native.add_op(ops.STORE, slots[-2], done)
 
-    def _row(self, stack: int, row: int, size: int) -> int:
+    def _row(self, stack: int, row: int, size: Number) -> int:
         """A slot for a row of a stack."""
         slot = self.native.add_word()
         self.native.add_op(ops.ROW, slot, stack, row, size)
         return slot
+
+
+def sizes(frame: Frame, layout: Layout) -> list[Number]:
+    """The sizes of a frame, as far as they are known."""
+    return [n if type(n) is int else Later(layout.first + i) for i, n in enumerate(frame.sizes)]
+
+
+def write_number(cell: np.ndarray, dtype: np.dtype[Any], number: Any) -> None:
+    """Write a number to a cell of 8 bytes, as a kernel reads it."""
+    with np.errstate(all="ignore"):
+        cell.view(np.uint8)[: dtype.itemsize].view(dtype)[0] = number

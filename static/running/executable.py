@@ -5,14 +5,20 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 from common.dim import Atom
 from common.native.compile import compile_kernel
 from common.native.pool import get_num_threads
 from static.graph import Graph, Node
 from static.lowering.frame import Call, Frame
+from static.lowering.layout import Layout, Schedule
+from static.running.form import Form
 from static.running.outputs import Memory
 from static.running.plan import Plan
+
+KEPT_FORMS = 16
+"""Forms per program; where one thread runs, there is only one."""
 
 
 class Executable(ABC):
@@ -30,6 +36,8 @@ class Executable(ABC):
 
     def __init__(self, fuse: bool) -> None:
         self.fuse, self.memory = fuse, Memory()
+        self._forms: dict[tuple[int, ...], Form] = {}
+        self._lasting: dict[int, frozenset[int]] = {}
 
     @property
     @abstractmethod
@@ -40,6 +48,24 @@ class Executable(ABC):
     def addresses(self) -> list[int]:
         """The address of each call's kernel; compiles, or loads from the disk cache, at first use."""
         return [compile_kernel(call.source, call.name) if call.source else 0 for call in self.frame.calls]
+
+    @cached_property
+    def schedule(self) -> Schedule:
+        """What of its layouts does not depend on sizes."""
+        return Schedule(self.frame)
+
+    def form(self, layout: Layout, count: int, cuts: tuple[int, ...]) -> Form:
+        """The native form of plans whose loops are cut as `cuts` says.
+
+        Parameters
+        ----------
+        layout, count : of one of them, and how many numbers that has, see `static.lowering.layout.numbers`.
+        """
+        if cuts not in self._forms:
+            while len(self._forms) >= KEPT_FORMS:
+                self._forms.pop(next(iter(self._forms)), None)
+            self._forms[cuts] = Form(self, layout, count)
+        return self._forms[cuts]
 
     def load(self, before: Callable[[], None]) -> None:
         """Compile all kernels that a plan needs now, or load them from the disk; `before` is called before each."""
@@ -55,7 +81,17 @@ class Executable(ABC):
             for region in call.regions.values():
                 yield from region.all_calls()
 
-    def outlasts(self, values: Sequence[int]) -> set[int]:
+    @cached_property
+    def _risks(self) -> list[int]:
+        """The calls that may fail, from the last one on; of those that may for the same sizes, the last."""
+        calls = self.frame.calls
+        found: dict[Any, int] = {}
+        for i, call in enumerate(calls):
+            if not call.source or len(call.errors) > 1:
+                found[(call.sure_below, *call.ints) if call.source else None] = i
+        return sorted(found.values(), reverse=True)
+
+    def outlasts(self, values: Sequence[int]) -> frozenset[int]:
         """The outputs to which nothing is written before the last call that may fail.
 
         Parameters
@@ -63,10 +99,12 @@ class Executable(ABC):
         values : the sizes of the frame, evaluated.
         """
         calls = self.frame.calls
-        risks = [i for i, call in enumerate(calls) if call.may_fail(values)]
-        early = {slot for call in calls[: max(risks, default=-1) + 1] for slot in call.slots}
-        first = len(self.frame.inputs)
-        return {i for i in range(len(self.frame.outputs)) if first + i not in early}
+        last = next((i for i in self._risks if calls[i].may_fail(values)), -1)
+        if last not in self._lasting:
+            early = {slot for call in calls[: last + 1] for slot in call.slots}
+            first = len(self.frame.inputs)
+            self._lasting[last] = frozenset(i for i in range(len(self.frame.outputs)) if first + i not in early)
+        return self._lasting[last]
 
     def plan(self, env: Mapping[Atom, int]) -> Plan:
         """The program for concrete sizes; compiles nothing that another plan of it has compiled.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 from weakref import WeakSet
 
 import numpy as np
@@ -18,15 +18,14 @@ from common.native.calls import make_run, make_step
 from common.native.calls_ir import INTERRUPTED
 from common.native.free import FreeProgram, make_free
 from common.native.plan import Argument as Declared
-from common.native.plan import ProgramPlan, RunFailure, explain_failure
+from common.native.plan import RunFailure, explain_failure
 from common.native.pool import get_num_threads, on_change
 from static.acts import Mismatch
 from static.lowering.arena import ALIGNMENT
 from static.lowering.constructs import Act, Loop
 from static.lowering.frame import Argument
-from static.lowering.layout import lay_out
+from static.lowering.layout import lay_out, numbers
 from static.regions import NeedsRoom
-from static.running.emit import Emitter
 from static.running.host import FAILED, OTHER_PATH, ROOM
 
 if TYPE_CHECKING:
@@ -43,13 +42,23 @@ def _rebuild_all() -> None:
 on_change(_rebuild_all)
 
 
-class Objects(NamedTuple):
-    """What of Python a bound program changes or makes: see `common.native.binding.Binding`."""
+class Objects:
+    """What of Python a bound program reads, changes or makes: see `common.native.binding.Binding`.
 
-    grads: Sequence[Any]
-    cleared: Sequence[Any]
-    template: Any
-    one: bool
+    Parameters
+    ----------
+    inputs : where the last inputs come from; the others are given. Those that results are written over are results.
+
+    Attributes
+    ----------
+    bindings : those of plans, by what differs between them.
+    """
+
+    def __init__(
+        self, inputs: Sequence[Place], grads: Sequence[Any], cleared: Sequence[Any], template: Any, one: bool
+    ) -> None:
+        self.inputs, self.grads, self.cleared, self.template, self.one = inputs, grads, cleared, template, one
+        self.bindings: dict[Any, Binding] = {}
 
 
 class Plan:
@@ -59,7 +68,7 @@ class Plan:
     ----------
     env : the sizes for which it was made.
     arena_bytes : size of the memory for temporaries and constants.
-    layout : where the temporaries lie.
+    layout, arena : where the temporaries lie, and in what memory.
     shares : whether threads share its loops.
     outdated : whether there is a better one by now; see `static.running.background`.
     version : how often everything was laid out anew.
@@ -80,23 +89,19 @@ class Plan:
         threads, env = get_num_threads(), self.env
         self.shares = threads > 1
         self.program = program = self._whole.for_threads if self.shares else self._whole
-        frame = program.frame
         self.layout = layout = lay_out(program, env, threads)
-        self._inputs = [(argument, tuple([layout.values[i] for i in argument.shape])) for argument in frame.inputs]
-        self._written = [i for i, argument in enumerate(frame.inputs) if argument.written]
+        found, cuts = numbers(program, layout)
+        self._form = form = program.form(layout, len(found), tuple(cuts))
+        self._allocate = [
+            allocate or program.memory.allocator(i, tuple([layout.values[n] for n in x.shape]), x.dtype)
+            for i, (allocate, x) in enumerate(zip(form.allocators, program.frame.outputs, strict=True))
+        ]
         self.arena_bytes = layout.total
-        arena = program.memory.arena(layout.total + ALIGNMENT)
+        self.arena = arena = program.memory.arena(layout.total + ALIGNMENT)
         address = arena.__array_interface__["data"][0]
-        self._native = ProgramPlan(address + -address % ALIGNMENT)
-        self._native.keep.append(arena)
-        self._declare([(x.dtype, tuple([layout.values[i] for i in x.shape])) for x in frame.outputs])
-        emitter = Emitter(self._native)
-        emitter.program(program, layout, 0, range(len(self._native.frame)))
-        self._calls, self._observed = emitter.calls, emitter.observed
+        self._native, self._host = form.at(found, arena, address + -address % ALIGNMENT)
         self._run: Callable[..., int] = make_run(self._native)
-        self._host = emitter.host
         if self._host is not None:
-            self._native.keep.append(self._host)
             self._run = self._host.locked(self._run, program.memory.lock)
         self.step: Callable[..., Any] | None = None
         self.call: Callable[..., Any] | None = None
@@ -112,20 +117,6 @@ class Plan:
 
         self._run, self.step, self.template, self._stale = run, None, None, True
         self.version += 1
-
-    # ---------------------------------------------------------------- building
-    def _declare(self, outputs: list[tuple[np.dtype[Any], tuple[int, ...]]]) -> None:
-        """Declare inputs and outputs, in the order of the frame's slots."""
-        native = self._native
-        for argument, shape in self._inputs:
-            if argument.number:
-                (native.add_float if argument.dtype.kind == "f" else native.add_int)()
-            else:
-                native.add_array(argument.dtype, shape, argument.written)
-        self._allocate: list[Callable[[], np.ndarray]] = []
-        for dtype, shape in outputs:
-            native.add_array(dtype, shape, writes=True)
-            self._allocate.append(self.program.memory.allocator(len(self._allocate), shape, dtype))
 
     # ---------------------------------------------------------------- running
     def __call__(self, *arrays: Any, outs: Sequence[np.ndarray] = ()) -> list[np.ndarray]:
@@ -159,38 +150,50 @@ class Plan:
             if code & 0xFFFFFFFF != INTERRUPTED:
                 return code
 
-    def bind(
-        self, inputs: Sequence[Place], objects: Objects, outs: Sequence[np.ndarray] | None = None
-    ) -> Callable[..., Any]:
+    def bind(self, objects: Objects, outs: Sequence[np.ndarray] | None = None) -> Callable[..., Any]:
         """The program as one call on the arguments alone, which finds state and leaves gradients by itself.
 
         Parameters
         ----------
-        inputs : where the last inputs come from; the others are given. Those that results are written over are results.
         outs : the arrays to which results are written; new ones by default.
         """
         if self._stale:
             self._build()
-        fresh = len(self._allocate) - len(objects.grads)
-        places, pooled = [*[Place(GIVEN)] * (len(self._inputs) - len(inputs)), *inputs], []
-        taken = {place.result for place in inputs}
-        free = (i for i in count() if i not in taken)
-        given: list[Any] = [None] * fresh if outs is None else list(outs)
-        for allocate, out in zip(self._allocate, given):
-            if out is None and not isinstance(allocate, partial):
-                pooled.append(allocate)
-                places.append(Place(GIVEN, None, next(free)))
-            else:
-                places.append(Place(MADE if out is None else HELD, out, next(free)))
-        read = {id(place.owner) for place in inputs if place.source == HELD_GRAD}
-        safe = self.program.outlasts(self.layout.values)
-        for i, owner in enumerate(objects.grads, fresh):
-            places.append(Place(LEFT if i in safe and id(owner) not in read else LEFT_FRESH, owner))
-        outputs = len(self._allocate)
-        step = make_step(self._native, Binding(places, outputs, objects.cleared, objects.template, objects.one))
+        results = self._allocate[: len(self._allocate) - len(objects.grads)]
+        given = tuple([outs is None and not isinstance(allocate, partial) for allocate in results])
+        pooled = [allocate for allocate, is_given in zip(results, given) if is_given]
+        key = self.program.outlasts(self.layout.values), given
+        binding = objects.bindings.get(key) if outs is None else None
+        if binding is None:
+            binding = self._binding(objects, outs, *key)
+            if outs is None:
+                objects.bindings[key] = binding
+        step = make_step(self._native, binding)
         if self._host is not None:
             step = self._host.locked(step, self.program.memory.lock)
         return (lambda *given: step(*given, *[allocate() for allocate in pooled])) if pooled else step
+
+    def _binding(
+        self, objects: Objects, outs: Sequence[np.ndarray] | None, safe: frozenset[int], given: Sequence[bool]
+    ) -> Binding:
+        """The objects of a call.
+
+        Parameters
+        ----------
+        safe : the outputs whose memory may be that of old gradients.
+        given : which results are arrays that the caller allocates.
+        """
+        inputs = objects.inputs
+        places = [*[Place(GIVEN)] * (len(self.program.frame.inputs) - len(inputs)), *inputs]
+        taken = {place.result for place in inputs}
+        free = (i for i in count() if i not in taken)
+        for i, is_given in enumerate(given):
+            source = GIVEN if is_given else MADE if outs is None else HELD
+            places.append(Place(source, None if outs is None else outs[i], next(free)))
+        read = {id(place.owner) for place in inputs if place.source == HELD_GRAD}
+        for i, owner in enumerate(objects.grads, len(given)):
+            places.append(Place(LEFT if i in safe and id(owner) not in read else LEFT_FRESH, owner))
+        return Binding(places, len(self._allocate), objects.cleared, objects.template, objects.one)
 
     def free(self, state: Sequence[Any]) -> FreeProgram:
         """The program for callers without Python's lock; `state` is where the inputs behind the arguments are found.
@@ -210,11 +213,11 @@ class Plan:
     @property
     def arguments(self) -> list[Declared]:
         """What the inputs must be, then what the outputs are."""
-        return self._native.arguments
+        return self._native.exact_arguments()
 
     def failures(self) -> Iterator[tuple[int, Exception]]:
         """Codes with which a run can end, and what they mean."""
-        for position, call in enumerate(self._calls):
+        for position, call in enumerate(self._form.calls):
             statuses = [status for status in call.errors if status] if call.source else [ROOM, OTHER_PATH]
             for status in statuses:
                 try:
@@ -238,19 +241,19 @@ class Plan:
         """Copy arguments whose layout or overlap the native call refuses, and run again; or raise."""
         if failure.kind == "status":
             self._raise(failure)
-        back, arrays = [], given.copy()
-        if len(arrays) != len(self._inputs):
-            raise ArgumentError(f"the program takes {len(self._inputs)} arrays, got {len(arrays)}")
-        arrays[:] = [self._accepted(i, x, *self._inputs[i]) for i, x in enumerate(arrays)]
+        back, arrays, inputs, written = [], given.copy(), self.program.frame.inputs, self._form.written
+        if len(arrays) != len(inputs):
+            raise ArgumentError(f"the program takes {len(inputs)} arrays, got {len(arrays)}")
+        arrays[:] = [self._accepted(i, x, inputs[i]) for i, x in enumerate(arrays)]
         for i, x in enumerate(given):
-            if i in self._written:
+            if i in written:
                 if not x.flags.writeable:
                     raise ArgumentError(f"array {i} is written by the program, but it is read-only")
-                if any(np.may_share_memory(x, given[j]) for j in self._written if j != i):
+                if any(np.may_share_memory(x, given[j]) for j in written if j != i):
                     raise ArgumentError(f"array {i} is written by the program, and so is an array that overlaps it")
                 if arrays[i] is not x:
                     back.append((x, arrays[i]))
-            elif isinstance(x, np.ndarray) and any(np.may_share_memory(arrays[i], arrays[j]) for j in self._written):
+            elif isinstance(x, np.ndarray) and any(np.may_share_memory(arrays[i], arrays[j]) for j in written):
                 arrays[i] = arrays[i].copy()
         code = self._code(*arrays, *outputs)
         if code:
@@ -265,7 +268,8 @@ class Plan:
         for target, value in back:
             target[...] = value
 
-    def _accepted(self, position: int, x: Any, wanted: Argument, shape: tuple[int, ...]) -> np.ndarray:
+    def _accepted(self, position: int, x: Any, wanted: Argument) -> np.ndarray:
+        shape = tuple([self.layout.values[i] for i in wanted.shape])
         if np.shape(x) != shape:
             raise ShapeError(f"array {position} has shape {np.shape(x)}, the program was planned for {shape}")
         if wanted.number:
@@ -277,13 +281,13 @@ class Plan:
         return np.require(np.asarray(x), wanted.dtype.newbyteorder("="), ["C", "A"])
 
     def _raise(self, failure: RunFailure) -> NoReturn:
-        call, status = self._calls[failure.position], failure.status
+        call, status = self._form.calls[failure.position], failure.status
         if self._host is not None and status == FAILED:
             raise self._host.raised()
         if isinstance(call.construct, Loop) and status == ROOM:
             raise NeedsRoom(call.construct.room)
         if isinstance(call.construct, Act) and status == OTHER_PATH:
-            bits = int(self._native.words[self._observed[failure.position]])
+            bits = int(self._native.words[self._form.observed[failure.position]])
             raise Mismatch(call.construct.attrs["decision"], bits)
         text, number = call.message(status)
         node = self.program.node(number)

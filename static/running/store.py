@@ -153,7 +153,7 @@ def _written(frame: Frame, numbers: Mapping[Any, int]) -> tuple[Any, ...]:
         calls.append((number, call.slots, call.ints, errors, call.sure_below, told, kind, regions))
     arguments = [[(x.dtype.str, x.shape, x.number, x.written) for x in part] for part in (frame.inputs, frame.outputs)]
     temporaries = [
-        (t.name, t.first, t.last, t.size, None if t.columns is None else (t.columns.itemsize, t.columns.tile), t.block)
+        (t.name, t.first, t.last, t.size, t.columns and (t.columns.itemsize, t.columns.tile, t.columns.more), t.block)
         for t in frame.temporaries
     ]
     constants = [(dtype.str, number, size) for dtype, number, size in frame.constants]

@@ -76,8 +76,8 @@ class Call:
         if self._shared:
             mutation.programs.add(self)
         state = [Place(HELD, x) for x in session.owners(compiled.cut)]
-        objects = Objects((), (), Buffer.over(np.zeros(0)), self.is_one)
-        self._step = plan.bind(state, objects) if isinstance(plan, Plan) else None
+        objects = Objects(state, (), (), Buffer.over(np.zeros(0)), self.is_one)
+        self._step = plan.bind(objects) if isinstance(plan, Plan) else None
 
     def written_arrays(self) -> list[np.ndarray]:
         """The memory outside of the session that it writes."""

@@ -159,6 +159,7 @@ class Traced:
         self.name, self.written_at, self.runs = owner.__name__, -1, 0
         # a captured tensor is asked for its data itself: one step less at each call
         self.state = [source.owner if source.kind == "tensor" else source for source in trace.captured]
+        self._forms = [(source, value.shape, value.dtype) for source, (value, _) in zip(self.state, self.captured)]
         self.writes = [source for value, source in self.captured if value.key in written]
         arguments_of = zip(self.raw.inputs, self.positions)
         given_back = set(self.donated.values())
@@ -167,6 +168,7 @@ class Traced:
         ]
         forward = [] if self.op is None else self.op.halves.forward.inputs
         self._written_inputs = [i for i, value in enumerate(forward) if value.key in written]
+        self._objects: Objects | None = None
         self._nest = None if self.shape_of_result else nester(self.out_structure, self.results)
         self.plain = bool(self.shape_of_result and not self.writes and not self.decisions)
         if self.writes:
@@ -247,16 +249,23 @@ class Traced:
 
     def state_objection(self) -> str | None:
         """Why captured state does not fit the trace any more; None if it does."""
+        reason = self.assumption_objection()
+        if reason is not None:
+            return reason
+        for source, shape, dtype in self._forms:
+            array = source.payload
+            if array.shape != shape or array.dtype != dtype:
+                return f"captured state has become {array.dtype}{list(array.shape)}, it was {dtype}{list(shape)}"
+        return None
+
+    def assumption_objection(self) -> str | None:
+        """What of all on which the trace relies is different now, but for the forms of arrays; None if all holds."""
         reason = self.facts_objection()
         if reason is not None:
             return reason
         for x, was_none in self.trace.assumed.values():
             if (x._grad is None) is not was_none:
                 return f"the gradient of a tensor of shape {tuple(x.shape)} {'is set' if was_none else 'is None'} now"
-        for value, source in self.captured:
-            array = source.payload
-            if array.shape != value.shape or array.dtype != value.dtype:
-                return f"captured state has become {array.dtype}{list(array.shape)}, it was {value.spec}"
         return None
 
     def plan(self, env: Mapping[Any, int]) -> Callable[..., Any]:
@@ -292,15 +301,19 @@ class Traced:
 
     def bind(self, plan: Any, outs: Sequence[np.ndarray] | None = None) -> Callable[..., Any]:
         """A plan as one native call on the arguments alone; results are written to `outs`, if those are given."""
+        if self._objects is None or type(self._objects.template) is not (tensors.eager_class or Buffer):
+            self._objects = self._made_objects()
+        step: Callable[..., Any] = plan.bind(self._objects, outs)
+        take = taker(self.structure[1][0])
+        return step if take is None else partial(_taking, take, step)
+
+    def _made_objects(self) -> Objects:
         results = {p: k for k, p in self.donated.items()}
         inputs = [Place(GIVEN, None, results.get(p, -1)) for p in range(len(self.positions))]
         sources = {"tensor": HELD, "grad": HELD_GRAD, "array": HELD}
         inputs += [Place(sources[source.kind], source.owner) for _, source in self.captured]
         one = self.shape_of_result == "one"
-        objects = Objects(self.grad_targets, self.cleared, state_tensor(np.zeros(0)), one)
-        step: Callable[..., Any] = plan.bind(inputs, objects, outs)
-        take = taker(self.structure[1][0])
-        return step if take is None else partial(_taking, take, step)
+        return Objects(inputs, self.grad_targets, self.cleared, state_tensor(np.zeros(0)), one)
 
     def finish(
         self, outputs: list[np.ndarray], arrays: Sequence[Any], as_tensors: bool, tensors: Sequence[Any] | None = None

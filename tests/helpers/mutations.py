@@ -165,9 +165,8 @@ def _one_lane_early(original: Any) -> Any:
 
 
 def _everything_at_the_start(original: Any) -> Any:
-    def place(intervals: Any) -> tuple[list[int], int]:
-        offsets, total = original(intervals)
-        return [0] * len(offsets), total
+    def place(arena: Any, sizes: Any) -> tuple[list[int], int]:
+        return [0] * len(sizes), original(arena, sizes)[1]
 
     return place
 
@@ -294,12 +293,12 @@ MUTATIONS: dict[str, Mutation] = {
         f"{FUNCTIONS}:test_function", {"case": "views in between", "dtype": "float32"},
     ),
     "arena: everything at one place": Mutation(
-        attribute("static.lowering.layout", "place", _everything_at_the_start),
+        attribute("static.lowering.arena:Arena", "place", _everything_at_the_start),
         f"{FUNCTIONS}:test_function", {"case": "tanh mlp", "dtype": "float32"},
     ),
     # control flow
     "loop: every row is the first": Mutation(
-        attribute("static.running.emit", "nbytes", lambda old: lambda v, env, skip=0: 0 if skip else old(v, env)),
+        attribute("static.lowering.constructs", "_row", lambda old: lambda stack: 0),
         "tests.parity.test_control:test_both_engines_agree", {"name": "scan", "dtype": "float32"},
     ),
     "loop: nothing flows back into what was carried": Mutation(

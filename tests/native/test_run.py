@@ -11,6 +11,7 @@ import pytest
 from common.native import calls, fallback
 from common.native.compile import compile_kernel
 from common.native.plan import ProgramPlan, RunFailure, explain_failure
+from common.native.words import Later
 from tests.native.kernels import ADD, FAIL
 
 F32 = np.dtype(np.float32)
@@ -178,6 +179,38 @@ def test_numbers_are_arguments(make_run):
     with pytest.raises(OverflowError):
         run(values, 2.5, 2**63, out)
     assert run(values, 2.5, 2**40, out) == 0
+
+
+def sized_program():
+    """``middle = x + y`` of n elements, somewhere in the arena, and ``z = middle + fixed`` of some of them."""
+    plan, n = ProgramPlan(), Later(0)
+    x, y, z = plan.add_array(F32, (n,)), plan.add_array(F32, (n,)), plan.add_array(F32, (n,), writes=True)
+    fixed, middle = plan.add_array(F32, (8,)), plan.add_place(Later(1))
+    plan.add_call(compile_kernel(ADD, "test_add"), [x, y, middle], [n])
+    plan.add_call(compile_kernel(ADD, "test_add"), [middle, fixed, z], [Later(2)])
+    return plan
+
+
+def test_a_program_is_given_sizes(make_run):
+    plan, memory = sized_program(), np.zeros(64, F32)
+    runs = {n: make_run(plan.at([n, 64, min(n, 8)], memory.ctypes.data)) for n in (3, 12, 8)}
+    for n in (8, 3, 12, 3):
+        (x, y, z), fixed = arrays(n), np.arange(8, dtype=F32)
+        assert runs[n](x, y, z, fixed) == 0
+        part = min(n, 8)
+        assert z[:part].tolist() == ((x + y)[:part] + fixed[:part]).tolist()
+        assert memory[16 : 16 + n].tolist() == (x + y).tolist()
+        other = arrays(n + 1)
+        assert explain_failure(runs[n](*other, fixed)) == RunFailure("argument", 0)
+
+
+def test_what_is_apart_for_one_size_may_overlap_for_another(make_run):
+    """A call begins with what calls for other sizes have found, but not of arrays that these sizes are of."""
+    plan, scratch, memory = sized_program(), np.zeros(64, F32), np.zeros(64, F32)
+    for n, overlaps in ((8, False), (24, True), (8, False), (20, True), (16, False)):
+        run = make_run(plan.at([n, 0, 0], scratch.ctypes.data))
+        code = run(memory[0:n], memory[0:n], memory[16 : 16 + n], memory[48:56])
+        assert (explain_failure(code).kind == "overlap" if code else False) is overlaps
 
 
 def test_an_empty_program(make_run):

@@ -100,6 +100,17 @@ def test_the_number_of_given_arguments_is_checked(make_step):
     assert explain_failure(step(vector(), vector())) == RunFailure("argument", 1)
 
 
+def test_results_of_other_calls_are_arguments_like_others():
+    """A bound program knows which arrays a call before it has found apart, but not where that left results."""
+    plan = ProgramPlan()
+    x, y = plan.add_array(F32, (N,)), plan.add_array(F32, (N,), writes=True)
+    plan.add_call(compile_kernel(ADD, "test_add"), [x, x, y], [N])
+    out = vector(9)
+    assert calls.make_run(plan)(vector(), out) == 0
+    step = calls.make_step(plan, Binding([Place(GIVEN), Place(MADE, None, 0)], 1, (), TEMPLATE, True))
+    assert np.array_equal(step(out), vector() * 4)
+
+
 def test_results_are_new_and_in_order(make_step):
     given = np.zeros(N, F32)
     step = add(make_step, Place(GIVEN), Place(GIVEN), Place(MADE, None, 0), Place(GIVEN, None, 1), Place(MADE, None, 2))

@@ -11,7 +11,7 @@ from common.dim import DimScope
 from common.kernels.sums import sum_cols_scratch
 from common.numerics import BLOCK
 from static.loopir import Call, Constant, Kernel, Let, Loop, Place, Store, literal
-from static.lowering.arena import ALIGNMENT, place
+from static.lowering.arena import ALIGNMENT, Arena, aligned
 from static.lowering.items import Buffer, make_access
 from static.lowering.memory import ColumnScratch
 from static.lowering.refine import partition
@@ -22,10 +22,15 @@ from tests.bits import assert_same_bits
 F32 = np.dtype(np.float32)
 
 
+def placed(intervals):
+    """Offsets of (first use, last use, bytes), and the size of the whole."""
+    return Arena([(first, last) for first, last, _ in intervals]).place([aligned(size) for *_, size in intervals])
+
+
 @given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 5), st.integers(0, 500)), max_size=30))
 def test_temporaries_that_live_together_lie_apart(drawn):
     intervals = [(first, first + length, size) for first, length, size in drawn]
-    offsets, total = place(intervals)
+    offsets, total = placed(intervals)
     for i, (first, last, size) in enumerate(intervals):
         assert offsets[i] % ALIGNMENT == 0
         assert offsets[i] + size <= total
@@ -38,7 +43,7 @@ def test_temporaries_that_live_together_lie_apart(drawn):
 @given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 5), st.integers(1, 500)), max_size=30))
 def test_temporaries_take_the_first_place_that_fits(drawn):
     intervals = sorted((first, first + length, -(-size // ALIGNMENT) * ALIGNMENT) for first, length, size in drawn)
-    offsets, _ = place(intervals)
+    offsets, _ = placed(intervals)
     for i, (first, _, size) in enumerate(intervals):
         living = sorted((offsets[j], intervals[j][2]) for j in range(i) if intervals[j][1] >= first)
         expected = 0

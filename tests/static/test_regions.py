@@ -190,7 +190,7 @@ def test_plans_for_many_lengths_share_their_memory():
     w = np.ones((16, 16), F32)
     for rows in range(2, 60):
         f(np.ones((rows, 3, 16), F32), w)
-    kept = [plan._native.keep[0] for _, plan in f._by_call.values()]
+    kept = [plan.arena for _, plan in f._by_call.values()]
     memory = {id(arena): len(arena) for arena in kept}
     assert len(f.traces) == 1
     assert sum(memory.values()) <= 4.5 * max(plan.arena_bytes for _, plan in f._by_call.values()) + 4096

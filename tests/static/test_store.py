@@ -225,3 +225,15 @@ def test_processes_share_programs(tmp_path):
     late = finish(start(STEP + report, tmp_path))
     assert late == together[0] + "True set()\n"
     assert len({*together}) == len(programs(tmp_path)) == 1
+
+
+def test_memory_for_accumulators_is_stored_whole(disk):
+    """Deviations from a mean keep the means beside the sums, which takes one level more."""
+    kinds = []
+    for _ in range(2):
+        f, _ = called(lambda x: x.var(0), np.ones((40, 9), F32))
+        frame = f.newest.executable.frame
+        kinds.append([(t.columns.itemsize, t.columns.tile, t.columns.more) for t in frame.temporaries if t.columns])
+    assert "disk" in f.newest.seconds
+    assert kinds[0] == kinds[1]
+    assert max(more for *_, more in kinds[0]) == 1
