@@ -1,7 +1,8 @@
 """Kernels that read and add at indices: gather, scatter, slices along a dimension, one element per row.
 
-Indices are int64 or int32, ``0 <= index < extent``; negative ones are refused. Every index is checked before
-anything is written: status `OUT_OF_RANGE` leaves the result as it was. Additions to one element happen one at
+Indices are int64 or int32, ``0 <= index < extent``; negative ones are refused: status `OUT_OF_RANGE`, and the
+result is of no use. ``gather`` and ``scatter_zeros``, whose index is as large as the result or larger, look at
+each index once, where they use it; the others check all of them first. Additions to one element happen one at
 a time in ascending C order of the index array, starting from +0.0, so the bits are defined although indices
 repeat.
 
@@ -70,7 +71,20 @@ def _adding(name: str, dtype: Any, index_dtype: Any, everywhere: bool) -> str:
 
 def _moving(name: str, kind: str, index_dtype: Any, everywhere: bool, statement: str, first: str = "") -> str:
     """Loops in which element i of (outer, count, inner) meets element ``at`` of (outer, extent, inner)."""
-    where = "i" if everywhere else "j"
+    if everywhere:
+        place = "(a if good else 0)"
+        look = ["a = to_int64(index[i])", "good = a >= 0 and a < extent", "wrong |= 0 if good else 1"]
+        check = f"""    if extent == 0 and args[0] * count * inner > 0:
+        return {OUT_OF_RANGE}
+"""
+    else:
+        place, look, check = "index[j]", [], _check("count", "extent")
+
+    def body(i: str, at: str, indent: str) -> str:
+        return "".join(f"{indent}{line}\n" for line in (f"i = {i}", *look, f"at = {at}", statement))
+
+    row = body("o * count + j", f"o * extent + {place}", " " * 16)
+    slices = body("(o * count + j) * inner + c", f"(o * extent + {place}) * inner + c", " " * 20)
     return f"""def {name}(bufs, args):
     x = buffer(bufs, 0, {kind})
     index = buffer(bufs, 1, {np.dtype(index_dtype)})
@@ -78,19 +92,14 @@ def _moving(name: str, kind: str, index_dtype: Any, everywhere: bool, statement:
     extent = args[1]
     inner = args[2]
     count = args[3]
-{_check("args[0] * count * inner" if everywhere else "count", "extent")}{first}    for o in range(args[0]):
+{check}{first}    wrong = 0
+    for o in range(args[0]):
         if inner == 1:
             for j in range(count):
-                i = o * count + j
-                at = o * extent + index[{where}]
-                {statement}
-        else:
+{row}        else:
             for j in range(count):
                 for c in range(inner):
-                    i = (o * count + j) * inner + c
-                    at = (o * extent + index[{where}]) * inner + c
-                    {statement}
-    return 0
+{slices}    return {OUT_OF_RANGE} if wrong != 0 else 0
 """
 
 

@@ -1,7 +1,7 @@
 """Kernels that read and write at places given by a tuple of indices, one per dimension, as ``x[i, j]`` does.
 
 An array is seen as (outer, e0, ..., ek, inner). The index operands i0, ..., ik are int64 or int32 and broadcast to one
-shape B of ``count`` elements; an index counts from the end where it is negative and ``wrap`` is 1, else negative ones
+shape B of ``count`` elements; an index counts from the end where it is negative and `wrap` holds, else negative ones
 are refused. The j-th place, j running over B in C order, is ``p[j] = (i0[j] * e1 + i1[j]) * e2 + ...``. Every index is
 checked before anything is written; the status of a wrong one names it, see `describe`.
 
@@ -20,8 +20,8 @@ kernel      buffers           result
 ==========  ================  ========================================================================
 
 Writes happen one after the other in ascending C order of (o, j): additions to one place, and products, are made in that
-order with what it holds, and of several values set at one place the last stays. ``single = 1`` takes one element v[0]
-for all of v. ``last`` has `scratch_bytes` of scratch behind its buffers. Kernels that only move elements keep NaN
+order with what it holds, and of several values set at one place the last stays. `single` takes one element v[0] for
+all of v. ``last`` has `scratch_bytes` of scratch behind its buffers. Kernels that only move elements keep NaN
 payloads.
 """
 
@@ -80,10 +80,8 @@ class WrongIndex(Mapping[int, str]):
         return len(self.extents)
 
 
-def place_args(
-    shape: Sequence[Any], dim: int, indices: Sequence[tuple[Any, ...]], wrap: bool, single: bool = False
-) -> tuple[Any, ...]:
-    """Return the args of every kernel: ``outer, inner, count, wrap, single, e..., ndim, B..., strides of each index``.
+def place_args(shape: Sequence[Any], dim: int, indices: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
+    """Return the args of every kernel: ``outer, inner, count, e..., ndim, B..., strides of each index``.
 
     Parameters
     ----------
@@ -101,7 +99,7 @@ def place_args(
     if not lengths:
         lengths, steps = [1], [[0] for _ in indices]
     count, k = numel(b), len(indices)
-    heads = (numel(tuple(shape[:dim])), numel(tuple(shape[dim + k :])), count, int(wrap), int(single))
+    heads = (numel(tuple(shape[:dim])), numel(tuple(shape[dim + k :])), count)
     return (*heads, *shape[dim : dim + k], len(lengths), *lengths, *(s for row in steps for s in row))
 
 
@@ -126,13 +124,14 @@ COMPUTING = frozenset(("put", "add", "mul", "max", "min"))
 """Operations that compute with elements; the others move them."""
 
 
-def source(operation: str, dtype: Any, index_dtypes: Sequence[Any]) -> str:
+def source(operation: str, dtype: Any, index_dtypes: Sequence[Any], wrap: bool, single: bool = False) -> str:
     """Return the kernel of one operation of the table, named after it with its number of indices.
 
     Parameters
     ----------
     dtype : of the elements; that of "last" does not matter.
     index_dtypes : one per index operand.
+    wrap, single : see above.
     """
     k = len(index_dtypes)
     reads = operation not in ("clear", "last")
@@ -142,9 +141,9 @@ def source(operation: str, dtype: Any, index_dtypes: Sequence[Any]) -> str:
     lines += [f"    i{d} = buffer(bufs, {d + reads}, {np.dtype(t)})" for d, t in enumerate(index_dtypes)]
     lines.append(f"    out = buffer(bufs, {k + reads}, {'uint8' if operation == 'last' else kind})")
     lines += [f"    at = buffer(bufs, {k + reads + 1}, int64)"] if operation == "last" else []
-    lines += ["    outer = args[0]", "    inner = args[1]", "    count = args[2]", "    single = args[4]"]
-    lines += [f"    e{d} = args[{5 + d}]" for d in range(k)]
-    lines += [f"    low{d} = -e{d} * args[3]" for d in range(k)]
+    lines += ["    outer = args[0]", "    inner = args[1]", "    count = args[2]"]
+    lines += [f"    e{d} = args[{3 + d}]" for d in range(k)]
+    lines += [f"    low{d} = {f'-e{d}' if wrap else 0}" for d in range(k)]
     lines += [f"    extent = {' * '.join(f'e{d}' for d in range(k))}", "    wrong = 0"]
     for d in range(k):
         lines += _check(k, d)
@@ -152,18 +151,18 @@ def source(operation: str, dtype: Any, index_dtypes: Sequence[Any]) -> str:
     for d in range(k):
         told = f"max(min(a{d}, {_MOST}), {-_MOST})"
         tell += [f"if a{d} < low{d} or a{d} >= e{d}:", f"    return {1 + d} + {_DIMENSIONS} * ({told} + {_MOST})"]
-    lines += ["    if wrong != 0:", *_walk(k, tell, "        ")]
-    lines += _last(k) if operation == "last" else _move(operation, k, dtype, kind)
+    lines += ["    if wrong != 0:", *_walk(k, wrap, tell, "        ")]
+    lines += _last(k, wrap) if operation == "last" else _move(operation, k, wrap, single, dtype, kind)
     return "\n".join([*lines, "    return 0", ""])
 
 
 def _check(k: int, d: int) -> list[str]:
     """Whether an index operand has a wrong element: once over its own memory, not over all that it broadcasts to."""
-    stride = f"args[{6 + k} + d + args[{5 + k}] * {d + 1}]"
+    stride = f"args[{4 + k} + d + args[{3 + k}] * {d + 1}]"
     lines = [
         "own = min(count, 1)",
-        f"for d in range(args[{5 + k}]):",
-        f"    own *= args[{6 + k} + d] if {stride} != 0 else 1",
+        f"for d in range(args[{3 + k}]):",
+        f"    own *= args[{4 + k} + d] if {stride} != 0 else 1",
         # no early exit: the loop has no branch and is vectorised; a second one finds what is wrong
         "for j in range(own):",
         f"    if to_int64(i{d}[j]) < low{d} or to_int64(i{d}[j]) >= e{d}:",
@@ -172,7 +171,7 @@ def _check(k: int, d: int) -> list[str]:
     return ["    " + line for line in lines]
 
 
-def _walk(k: int, body: Sequence[str], indent: str, lean: Sequence[str] = ()) -> list[str]:
+def _walk(k: int, wrap: bool, body: Sequence[str], indent: str, lean: Sequence[str] = ()) -> list[str]:
     """Loops over B: at column j of a row there are the elements a0, a1, ... of the indices.
 
     With a `lean` body rows along which only the last index varies run that instead. There `base` is the place of the
@@ -192,7 +191,7 @@ def _walk(k: int, body: Sequence[str], indent: str, lean: Sequence[str] = ()) ->
         loop = [
             f"if {constant}s{k - 1} == 1 and last > 0:",
             *(f"    a{d} = to_int64(i{d}[p{d}])" for d in range(k - 1)),
-            f"    base = {f'{_place(k - 1)} * e{k - 1}' if k > 1 else '0'}",
+            f"    base = {f'{_place(k - 1, wrap)} * e{k - 1}' if k > 1 else '0'}",
             "    for j in range(last):",
             f"        a{k - 1} = to_int64(i{k - 1}[p{k - 1} + j])",
             *("        " + line for line in lean),
@@ -201,40 +200,45 @@ def _walk(k: int, body: Sequence[str], indent: str, lean: Sequence[str] = ()) ->
             *("    " + line for line in loop),
         ]
     lines = [
-        f"ndim = args[{5 + k}]",
-        f"last = args[{5 + k} + ndim]",
+        f"ndim = args[{3 + k}]",
+        f"last = args[{3 + k} + ndim]",
         "rows = 1",
         "for d in range(ndim - 1):",
-        f"    rows *= args[{6 + k} + d]",
+        f"    rows *= args[{4 + k} + d]",
         "for row in range(rows):",
         "    rest = row",
         *(f"    p{d} = 0" for d in range(k)),
         "    for d in range(ndim - 2, -1, -1):",
-        f"        length = args[{6 + k} + d]",
-        *(f"        p{d} += rest % length * args[{6 + k} + d + ndim * {d + 1}]" for d in range(k)),
+        f"        length = args[{4 + k} + d]",
+        *(f"        p{d} += rest % length * args[{4 + k} + d + ndim * {d + 1}]" for d in range(k)),
         "        rest //= length",
-        *(f"    s{d} = args[{5 + k} + ndim * {d + 2}]" for d in range(k)),
+        *(f"    s{d} = args[{3 + k} + ndim * {d + 2}]" for d in range(k)),
         *("    " + line for line in loop),
     ]
     return [indent + line for line in lines]
 
 
-def _place(k: int) -> str:
+def _at(d: int, wrap: bool) -> str:
+    """The place along a dimension that a valid index names."""
+    return f"(a{d} + e{d} if a{d} < 0 else a{d})" if wrap else f"a{d}"
+
+
+def _place(k: int, wrap: bool) -> str:
     """The place that valid indices a0, a1, ... name."""
-    place = "(a0 + e0 if a0 < 0 else a0)"
+    place = _at(0, wrap)
     for d in range(1, k):
-        place = f"({place} * e{d} + (a{d} + e{d} if a{d} < 0 else a{d}))"
+        place = f"({place} * e{d} + {_at(d, wrap)})"
     return place
 
 
-def _move(operation: str, k: int, dtype: Any, kind: str) -> list[str]:
+def _move(operation: str, k: int, wrap: bool, single: bool, dtype: Any, kind: str) -> list[str]:
     """Loops in which element q of (outer, count, inner) meets element p of (outer, extent, inner)."""
     total, product = "out[{p}] + {value}", "out[{p}] * {value}"
     if np.dtype(dtype).kind == "b":
         total, product = total.replace("+", "|"), product.replace("*", "&")
     elif np.dtype(dtype).kind != "f":
         total, product = f"to_{kind}({total})", f"to_{kind}({product})"
-    words = {"sum": total, "product": product, "zero": f"{kind}(0)", "value": "x[0 if single != 0 else {q}]"}
+    words = {"sum": total, "product": product, "zero": f"{kind}(0)", "value": "x[0]" if single else "x[{q}]"}
 
     def statement(p: str, q: str) -> str:
         text = _STATEMENTS[operation]
@@ -242,11 +246,10 @@ def _move(operation: str, k: int, dtype: Any, kind: str) -> list[str]:
             text = text.replace(f"{{{name}}}", meaning)
         return text
 
-    one = [statement(f"o * extent + {_place(k)}", "o * count + row * last + j")]
-    near = f"(a{k - 1} + e{k - 1} if a{k - 1} < 0 else a{k - 1})"
-    lean = [statement(f"o * extent + base + {near}", "o * count + row * last + j")]
+    one = [statement(f"o * extent + {_place(k, wrap)}", "o * count + row * last + j")]
+    lean = [statement(f"o * extent + base + {_at(k - 1, wrap)}", "o * count + row * last + j")]
     slices = [
-        f"p = (o * extent + {_place(k)}) * inner",
+        f"p = (o * extent + {_place(k, wrap)}) * inner",
         "q = (o * count + row * last + j) * inner",
         "for c in range(inner):",
         f"    {statement('p + c', 'q + c')}",
@@ -256,9 +259,9 @@ def _move(operation: str, k: int, dtype: Any, kind: str) -> list[str]:
         *(zeros if operation == "put" else []),
         "    for o in range(outer):",
         "        if inner == 1:",
-        *_walk(k, one, "            ", lean),
+        *_walk(k, wrap, one, "            ", lean),
         "        else:",
-        *_walk(k, slices, "            "),
+        *_walk(k, wrap, slices, "            "),
     ]
 
 
@@ -266,7 +269,7 @@ def _zero(kind: str) -> str:
     return "False" if kind == "bool_" else f"{kind}(0)"
 
 
-def _last(k: int) -> list[str]:
-    writes = [f"at[{_place(k)}] = row * last + j"]
-    reads = ["n = row * last + j", f"out[n] = to_uint8(1 if at[{_place(k)}] == n else 0)"]
-    return [*_walk(k, writes, "    "), *_walk(k, reads, "    ")]
+def _last(k: int, wrap: bool) -> list[str]:
+    writes = [f"at[{_place(k, wrap)}] = row * last + j"]
+    reads = ["n = row * last + j", f"out[n] = to_uint8(1 if at[{_place(k, wrap)}] == n else 0)"]
+    return [*_walk(k, wrap, writes, "    "), *_walk(k, wrap, reads, "    ")]

@@ -129,9 +129,9 @@ def _native(operation: str) -> Callable[..., list[NativeCall]]:
             calls.append(copying.copy(out.dtype, copying.copy_args(out.shape), (0, len(specs))))
         calls.append(
             NativeCall(
-                places.source(operation, out.dtype, [i.dtype for i in indices]),
+                places.source(operation, out.dtype, [i.dtype for i in indices], wrap, single),
                 f"{operation}{k}",
-                places.place_args(shape, start, [i.shape for i in indices], wrap, single),
+                places.place_args(shape, start, [i.shape for i in indices]),
                 tuple(range(int(copies), len(specs) + 1)),
                 places.scratch_bytes(extents) if operation == "last" else 0,
                 places.WrongIndex(extents, dim, wrap),

@@ -8,14 +8,14 @@ import numpy as np
 
 from common.dtypes import int64
 from common.errors import ArgumentError, DTypeError
-from common.ops.arithmetic import zeros_like
 from common.ops.compare import clamp_min
 from common.ops.division import floor_divide
 from common.ops.index import require_index, row, scatter_add
+from common.ops.like import full_like
 from common.ops.places import family
 from common.ops.put import all_indices, check_scattered
 from common.ops.reduce import normalize_dim
-from common.ops.values import number_like, of_dtype, same_dtype, without_history
+from common.ops.values import number_like, of_dtype, same_dtype
 from common.ops.view import reshape
 
 _REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
@@ -79,9 +79,8 @@ def scatter_reduce(x: Any, dim: int, index: Any, src: Any, reduce: str, *, inclu
     total = scatter_add(x, axis, index, src)
     if reduce == "sum":
         return total
-    counts = zeros_like(of_dtype(without_history(x), int64))
-    counts = write("add", counts, number_like(1, counts, "scatter_reduce"))
-    counts = counts + 1 if include_self else clamp_min(counts, 1)
+    counts = full_like(x, int(include_self), int64)
+    counts = clamp_min(write("add", counts, number_like(1, counts, "scatter_reduce")), 1)
     return total / of_dtype(counts, x.dtype) if x.dtype.kind == "f" else floor_divide(total, of_dtype(counts, x.dtype))
 
 

@@ -87,21 +87,27 @@ def test_one_element_per_row(dtype, index_dtype, shape):
 @pytest.mark.parametrize("index_dtype", INDEX)
 @pytest.mark.parametrize("wrong", [-1, 5, 2**31 - 1, -(2**31)])
 @pytest.mark.parametrize("place", [0, 8, 39])
-def test_wrong_index_is_refused_before_anything_is_written(index_dtype, wrong, place):
+def test_wrong_index_is_refused(index_dtype, wrong, place):
+    """Before anything is written, or with nothing written outside of the result."""
     index = np.zeros(40, index_dtype)
     index[place] = wrong
-    x, out = np.ones(1000, "float32"), np.full(1000, 7, "float32")
-    for source, buffers, args in [
-        (indexing.gather_source, [x, index, out], (1, 5, 4, 10)),
-        (indexing.scatter_zeros_source, [x, index, out], (1, 5, 4, 10)),
-        (indexing.take_source, [x, index, out], (1, 5, 3, 40)),
-        (indexing.put_zeros_source, [x, index, out], (1, 5, 3, 40)),
-        (indexing.pick_source, [x, index, out], (40, 5)),
-        (indexing.spread_source, [x, index, out], (40, 5)),
-        (indexing.one_hot_source, [index, out], (40, 5)),
+    x = np.ones(1000, "float32")
+    for source, first, args, written in [
+        (indexing.gather_source, [x], (1, 5, 4, 10), 40),
+        (indexing.gather_source, [x], (4, 5, 1, 10), 40),
+        (indexing.gather_source, [x], (1, 0, 4, 10), 0),
+        (indexing.scatter_zeros_source, [x], (1, 5, 4, 10), 20),
+        (indexing.scatter_zeros_source, [x], (4, 5, 1, 10), 20),
+        (indexing.scatter_zeros_source, [x], (1, 0, 4, 10), 0),
+        (indexing.take_source, [x], (1, 5, 3, 40), 0),
+        (indexing.put_zeros_source, [x], (1, 5, 3, 40), 0),
+        (indexing.pick_source, [x], (40, 5), 0),
+        (indexing.spread_source, [x], (40, 5), 0),
+        (indexing.one_hot_source, [], (40, 5), 0),
     ]:
-        assert run(source("float32", index_dtype), buffers, args) == indexing.OUT_OF_RANGE
-        assert (out == 7).all()
+        out = np.full(1000, 7, "float32")
+        assert run(source("float32", index_dtype), [*first, index, out], args) == indexing.OUT_OF_RANGE
+        assert (out[written:] == 7).all()
 
 
 def test_payloads_of_nan_move_unchanged():

@@ -76,8 +76,8 @@ def test_each_index_is_checked_to_its_last_element(rows, operand):
     else:
         indices[operand] = np.array(-1)
     x, out = np.ones(70, np.float32), np.full(70, 7, np.float32)
-    args = places.place_args(extents, 0, [i.shape for i in indices], False, True)
-    code = run(places.source("set", "float32", ["int64"] * 3), [x, *indices, out], args)
+    args = places.place_args(extents, 0, [i.shape for i in indices])
+    code = run(places.source("set", "float32", ["int64"] * 3, False, True), [x, *indices, out], args)
     assert (out == 7).all()
     told = f"index -1 is out of bounds for dimension {operand} with size {extents[operand]}"
     assert places.WrongIndex(extents, 0, False)[code].startswith(told)
@@ -85,10 +85,10 @@ def test_each_index_is_checked_to_its_last_element(rows, operand):
 
 def test_indices_of_nothing_are_not_checked():
     """What broadcasts to no place names none."""
-    args = places.place_args((5, 2), 0, [(3, 1), (3, 0)], False)
+    args = places.place_args((5, 2), 0, [(3, 1), (3, 0)])
     out = np.full(10, 7, np.float32)
     buffers = [np.zeros(1, np.float32), np.full((3, 1), 99), np.zeros((3, 0), np.int64), out]
-    assert run(places.source("set", "float32", ["int64"] * 2), buffers, args) == 0
+    assert run(places.source("set", "float32", ["int64"] * 2, False), buffers, args) == 0
     assert (out == 7).all()
 
 
@@ -131,13 +131,13 @@ def test_a_wrong_index_is_told_before_anything_is_written(operation, wrong, wrap
     i, j = np.zeros((40, 1), np.int64), np.zeros(2, np.int32)
     i[33] = wrong
     x, out, scratch = np.ones(200, np.float32), np.full(200, 7, np.float32), np.zeros(1000, np.int64)
-    args = places.place_args((5, 2, 3), 0, [i.shape, j.shape], bool(wrap))
+    args = places.place_args((5, 2, 3), 0, [i.shape, j.shape])
     if operation == "last":
         out = out.view(np.uint8)
     first = [x] if operation in ("get", "put", "add", "set") else []
     buffers = [*first, i, j, out, *([scratch] if operation == "last" else [])]
     before = out.copy()
-    code = run(places.source(operation, "float32", ["int64", "int32"]), buffers, args)
+    code = run(places.source(operation, "float32", ["int64", "int32"], bool(wrap)), buffers, args)
     assert (out == before).all()
     told = places.WrongIndex((5, 2), 0, bool(wrap))[code]
     assert f"index {status if status is not None else 'beyond 16777216'}" in told
@@ -147,8 +147,8 @@ def test_a_wrong_index_is_told_before_anything_is_written(operation, wrong, wrap
 def test_statuses_name_the_dimension():
     i, j = np.zeros(3, np.int64), np.array([0, 9, 0])
     x, out = np.ones(30, np.float32), np.zeros(30, np.float32)
-    args = places.place_args((5, 2, 3), 0, [i.shape, j.shape], True)
-    code = run(places.source("get", "float32", ["int64", "int64"]), [x, i, j, out], args)
+    args = places.place_args((5, 2, 3), 0, [i.shape, j.shape])
+    code = run(places.source("get", "float32", ["int64", "int64"], True), [x, i, j, out], args)
     errors = places.WrongIndex((5, 2), 1, True)
     assert errors[code] == "index 9 is out of bounds for dimension 2 with size 2"
     assert 1 << 31 not in errors
