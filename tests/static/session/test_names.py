@@ -186,5 +186,5 @@ def test_text_networkx_and_picture(graph):
 
 
 def test_open_sizes_are_shown_as_such():
-    with static.Graph().as_default():
-        assert "<tensor 'x:0' float32[?, 3], made at" in repr(static.placeholder(static.float32, [None, 3], name="x"))
+    with tw.Graph().as_default():
+        assert "<tensor 'x:0' float32[?, 3], made at" in repr(tw.placeholder(tw.float32, [None, 3], name="x"))
