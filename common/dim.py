@@ -164,6 +164,10 @@ class Dim:
         return np.sqrt(int(self))
 
     def __mul__(self, other: Any) -> Any:
+        if type(other) is int:  # by far the commonest
+            if other == 1:
+                return self
+            return Dim(tuple([(x, c * other) for x, c in self.terms]), self.hint * other, self.scope) if other else 0
         if not isinstance(other, (Dim, int)):
             return self.scope.number(self) * other
         return self._make(_mul(self.terms, _terms(other)), self.hint * hint(other))
@@ -283,13 +287,21 @@ class DimScope:
         self.guards: dict[str, Guard] = {}
         self.constant, self.number = constant, number
         self.renamed: dict[Atom, Atom | int] = {}
+        self._recorded: set[tuple[str, Terms, Terms]] = set()
+        self._canonical: dict[Terms, Terms] = {}
 
     def decide(self, relation: str, left: Terms, right: Terms, holds: bool) -> bool:
         """Rely on a relation between sizes, which holds for their hints or does not."""
+        if (relation, left, right) not in self._recorded:
+            self._recorded.add((relation, left, right))
+            self.rely(relation, left, right, holds)
+        return holds
+
+    def rely(self, relation: str, left: Terms, right: Terms, holds: bool) -> None:
+        """Record a relation; sizes that it makes equal are one."""
         self.guard(Guard(relation, left, right, holds))
         if relation == "==" and holds:
             self.unify(left, right)
-        return holds
 
     def concrete(self, dim: Dim) -> int:
         """The number that Python asks for: calls with this size only."""
@@ -308,14 +320,26 @@ class DimScope:
         if a == b or not _is_plain(b):
             return
         if _is_plain(a):
-            self.renamed[b[0][0][0]] = a[0][0][0]
+            self.rename(b[0][0][0], a[0][0][0])
         elif not any(atoms for atoms, _ in a):
-            self.renamed[b[0][0][0]] = sum(coefficient for _, coefficient in a)
+            self.rename(b[0][0][0], sum(coefficient for _, coefficient in a))
+
+    def rename(self, atom: Atom, root: Atom | int) -> None:
+        """A dimension is another one, or a number, from here on."""
+        self.renamed[atom] = root
+        self._canonical.clear()
+        self._recorded.clear()  # what is decided again may make more sizes one by now
 
     def canonical(self, terms: Terms) -> Terms:
         """`terms` with unified dimensions written as one, and dimensions that are numbers as these."""
         if not self.renamed:
             return terms
+        known = self._canonical.get(terms)
+        if known is None:
+            known = self._canonical[terms] = self._written_as_one(terms)
+        return known
+
+    def _written_as_one(self, terms: Terms) -> Terms:
         out: Terms = ()
         for atoms, coefficient in terms:
             roots = [self._root(atom) for atom in atoms]
@@ -343,7 +367,9 @@ def hint(value: Any) -> int:
 
 def same(a: Any, b: Any) -> bool:
     """Whether two sizes are equal for every call, without adding a guard."""
-    return bool(a == b) if isinstance(a, int) and isinstance(b, int) else key(a) == key(b)
+    if isinstance(a, int):
+        return bool(a == b) if isinstance(b, int) else key(a) == key(b)
+    return key(a) == key(b) if isinstance(b, int) else a.terms == b.terms or key(a) == key(b)
 
 
 def same_shape(a: Any, b: Any) -> bool:

@@ -159,9 +159,7 @@ def spec_of(x: Any) -> Spec:
     """The spec of an operand: tensor, array, value or Python number."""
     if isinstance(x, NUMBERS):
         return number_spec(x)
-    spec = getattr(x, "spec", None)
-    if spec is None:
-        spec = getattr(getattr(x, "payload", None), "spec", None)
+    spec = getattr(x.payload if isinstance(x, TensorBase) else x, "spec", None)
     if spec is None:
         array = x if isinstance(x, (TensorBase, np.ndarray)) else as_array(x)
         spec = Spec(array.shape, array.dtype)

@@ -79,7 +79,7 @@ class Node:
     ) -> None:
         self.id, self.op, self.operands, self.attrs = id, op, operands, attrs
         self.source, self.scope = source, scope
-        self.outputs = tuple(Value(self, i, spec) for i, spec in enumerate(specs))
+        self.outputs = tuple([Value(self, i, spec) for i, spec in enumerate(specs)])
 
     @property
     def name(self) -> str:
@@ -89,7 +89,7 @@ class Node:
     @property
     def regions(self) -> list[tuple[str, Graph]]:
         """The sub-graphs among the attributes, by name."""
-        return [(name, x) for name, x in self.attrs.items() if isinstance(x, Graph)]
+        return [(name, x) for name, x in self.attrs.items() if isinstance(x, Graph)] if self.attrs else []
 
     @property
     def values(self) -> Iterator[Value]:

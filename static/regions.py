@@ -73,7 +73,7 @@ def rooms(graph: Graph) -> list[Any]:
     """The atoms of all sizes that no argument has, regions included."""
     found: dict[Any, None] = {}
     for node in graph.nodes:
-        if node.name == "loop" and isinstance(node.attrs["length"], Dim):
+        if node.op is LOOP and isinstance(node.attrs["length"], Dim):
             found.update(dict.fromkeys(a for atoms, _ in node.attrs["length"].terms for a in atoms if a[0] == "room"))
         for _, region in node.regions:
             found.update(dict.fromkeys(rooms(region)))

@@ -231,6 +231,9 @@ def rebind(x: Any, value: Any, name: str, with_history: bool) -> None:
     if trace is None and not with_history:
         return
     family, base, steps = family_of(x)
+    if family is None and not with_history:
+        trace.set_elements(x, value)
+        return
     with mode.set_grad_enabled(with_history):
         if steps and family is not None:
             path = path_of(x, name) if with_history else path_along(steps)

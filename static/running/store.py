@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import marshal
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from functools import cache
 from pathlib import Path
@@ -33,22 +33,29 @@ from static.lowering.constructs import Act, Loop, Switch
 from static.lowering.frame import Argument, Call, Frame, Temporary
 from static.lowering.memory import ColumnScratch
 from static.running.executable import Executable, Stored
+from static.tracing.repeat import Copy
 
 _CONSTRUCTS: dict[str, Any] = {kind.__name__: kind for kind in (Act, Loop, Switch)}
 
+_PLAIN = frozenset((bool, int, float, str, type(None)))
 _REPEATABLE = 2
 """A version of marshal whose bytes do not depend on which objects are shared."""
 
 
-def key_of(graph: Graph, dims: DimScope, fuse: bool) -> str | None:
-    """The key of a traced graph; None if its program is not to be stored."""
-    ops = {node.op for node in graph.all_nodes() if node.op is not None}
-    if not all(map(_is_fixed, ops)):
-        return None
+def key_of(graph: Graph, dims: DimScope, fuse: bool, copies: Mapping[int, Copy] | None = None) -> str | None:
+    """The key of a traced graph; None if its program is not to be stored.
+
+    Parameters
+    ----------
+    copies : see `static.tracing.trace.Trace`; what they say is not said again.
+    """
+    ops: set[Op] = set()
     try:
         renamed = sorted(dims.renamed.items(), key=repr)
-        text = marshal.dumps((fuse, renamed, *_plain_graph(graph)), _REPEATABLE)
+        text = marshal.dumps((fuse, renamed, _plain_graph(graph, ops, copies or {})), _REPEATABLE)
     except ValueError:  # an attribute that is not plain data
+        return None
+    if not all(map(_is_fixed, ops)):
         return None
     meanings = " ".join(sorted(map(_meaning, ops)))
     return make_key(f"program {_package().hex()} {hashlib.sha256(text).hexdigest()} {meanings}")
@@ -90,19 +97,34 @@ def _meaning(op: Op) -> str:
     return ":".join(map(str, (op.name, *told)))
 
 
-def _plain_graph(graph: Graph) -> Iterator[Any]:
-    for node in graph.nodes:
-        if node.op is None:
-            (value,) = node.outputs
-            yield node.id, _plain(value.spec)
-        else:
-            operands = [(x.node.id, x.index) if type(x) is Value else _plain(x) for x in node.operands]
-            yield node.id, node.op.name, operands, [(name, _plain(x)) for name, x in node.attrs.items()]
-    yield [v.key for v in graph.inputs], [v.key for v in graph.outputs]
-    yield [(effect.state.key, effect.value.key) for effect in graph.effects]
+def _plain_graph(graph: Graph, ops: set[Op], copies: Mapping[int, Copy]) -> list[Any]:
+    """A graph as what marshal can write; `ops` takes up its ops."""
+    lines: list[Any] = []
+    nodes, left = graph.nodes, 0
+    for i, node in enumerate(nodes):
+        if left:
+            left -= 1
+            continue
+        if node.id in copies:
+            pattern, given = copies[node.id]
+            left = len(pattern.lines) - 1
+            if len(nodes) > i + left and nodes[i + left].id == node.id + left:  # all of it is there
+                lines.append((node.id, pattern.first, pattern.last, pattern.given, given))
+                continue
+            left = 0
+        op = node.op
+        if op is None:
+            lines.append((node.id, _plain(node.outputs[0].spec, ops)))
+            continue
+        ops.add(op)
+        operands = [(x.node.id, x.index) if type(x) is Value else _plain(x, ops) for x in node.operands]
+        attrs = [(name, x if type(x) in _PLAIN else _plain(x, ops)) for name, x in node.attrs.items()]
+        lines.append((node.id, op.name, operands, attrs))
+    keys = [v.key for v in graph.inputs], [v.key for v in graph.outputs]
+    return [*lines, *keys, [(effect.state.key, effect.value.key) for effect in graph.effects]]
 
 
-def _plain(x: Any) -> Any:
+def _plain(x: Any, ops: set[Op]) -> Any:
     """A value as what marshal can write; the rest makes it raise.
 
     Raises
@@ -112,9 +134,9 @@ def _plain(x: Any) -> Any:
     if isinstance(x, Dim):
         return "dim", x.terms, x.hint
     if isinstance(x, (tuple, list)):
-        return [_plain(v) for v in x]
+        return [v if type(v) in _PLAIN else _plain(v, ops) for v in x]
     if isinstance(x, Graph):
-        return "graph", list(_plain_graph(x))
+        return "graph", _plain_graph(x, ops, {})
     if isinstance(x, (np.ndarray, np.generic)):
         raise ValueError(f"{type(x)} would be written without its dtype")
     return ("dtype", x.str) if isinstance(x, np.dtype) else x

@@ -23,6 +23,7 @@ from static.graph import Node, Source, Value
 from static.regions import ControlOp
 from static.session.sizes import Sizes
 from static.session.tensors import GraphTensor, at
+from static.tracing.derived import Derived
 from static.tracing.trace import Trace
 from static.tracing.tracer import Tracer
 
@@ -66,7 +67,7 @@ class GraphTrace(Trace):
     def __init__(self, graph: Graph) -> None:
         super().__init__("the graph")
         self.graph = graph
-        self.dims = Sizes(self)
+        self.dims, self.derived = Sizes(self), Derived(self, remembers=False)
         self.by_id: dict[int, Node] = {}
         self.roles: dict[int, Role] = {}
         self.written: dict[int, Any] = {}

@@ -57,7 +57,8 @@ class Sizes(DimScope):
             x, y = (evaluate(DimScope.canonical(self, terms), hints) for terms in (left, right))
             holds = x == y or (_is_open(left) and _is_number(right) and y > 1)
             holds = holds or (_is_open(right) and _is_number(left) and x > 1)
-        return super().decide(relation, left, right, holds)
+        self.rely(relation, left, right, holds)  # anew for each line
+        return holds
 
     def concrete(self, dim: Dim) -> int:
         """The number of a size that is known.
@@ -94,7 +95,7 @@ class Sizes(DimScope):
             atom = left[0][0][0]
             while not isinstance(root := self.renamed.get(atom, 0), int):
                 atom = root
-            self.renamed[atom] = evaluate(right, {})
+            self.rename(atom, evaluate(right, {}))
             known.discard(atom)
         else:
             super().unify(left, right)

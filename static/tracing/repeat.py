@@ -10,22 +10,54 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from common.dim import Dim
+from common.op import Op
+from common.spec import Spec
 from common.tensor import TensorBase
-from static.graph import Node, Value
+from static.graph import Node, Source, Value
 
 if TYPE_CHECKING:
     from static.tracing.trace import Trace
 
 Made = Mapping[str, TensorBase]
+Key = tuple[int, int]
+
+
+class Line(NamedTuple):
+    """A node of a pattern: what its copies share, and which of the values at hand they read."""
+
+    op: Op
+    operands: list[int]
+    attrs: dict[str, Any]
+    specs: list[Spec]
+    source: Source
+    scope: str
 
 
 class Pattern(NamedTuple):
-    """What was recorded once: the nodes, the scope around them, the values they began with, and their results."""
+    """What was recorded once.
 
-    nodes: list[Node]
-    scope: str
-    given: list[Value]
-    results: dict[str, Value]
+    Attributes
+    ----------
+    first, last : ids of its first and its last node.
+    given : keys of the values with which it began.
+    outside : values and numbers that it reads besides.
+    lines : its nodes. At hand are the values given, those outside, and the results of the lines before.
+    results : which of these its results are.
+    """
+
+    first: int
+    last: int
+    given: list[Key]
+    outside: list[Any]
+    lines: list[Line]
+    results: dict[str, int]
+
+
+class Copy(NamedTuple):
+    """Nodes that follow from a pattern and the values with which they begin."""
+
+    pattern: Pattern
+    given: list[Key]
 
 
 def repeated(trace: Trace, name: Any, given: Sequence[TensorBase], make: Callable[[], Made]) -> Made:
@@ -47,7 +79,8 @@ def repeated(trace: Trace, name: Any, given: Sequence[TensorBase], make: Callabl
     made = make()
     if grads == trace.grads and all(v is state.get(x, trace._original[x]) for x, v in trace._values.items()):
         nodes = [node for node in trace.nodes[start:] if node.op is not None]
-        trace.patterns[key] = Pattern(nodes, scope, values, {k: trace.payload(x) for k, x in made.items()})
+        if nodes:
+            trace.patterns[key] = _pattern(nodes, scope, values, {k: trace.payload(x) for k, x in made.items()})
     return made
 
 
@@ -55,14 +88,35 @@ def _form(size: Any) -> Any:
     return size.terms if isinstance(size, Dim) else size
 
 
-def _copied(trace: Trace, known: Pattern, values: Sequence[Value], scope: str) -> Made:
-    new = {old.key: value for old, value in zip(known.given, values, strict=True)}
-    for node in known.nodes:
-        operands = [new.get(x.key, x) if type(x) is Value else x for x in node.operands]
-        specs = [value.spec for value in node.outputs]
-        inside = scope + node.scope[len(known.scope) :]
+def _pattern(nodes: list[Node], scope: str, given: list[Value], results: Mapping[str, Value]) -> Pattern:
+    """The pattern of nodes that were recorded in a scope."""
+    places: dict[Any, int] = {value.key: i for i, value in enumerate(given)}
+    own = {value.key for node in nodes for value in node.outputs}
+    outside: list[Any] = []
+    for x in (*(x for node in nodes for x in node.operands), *results.values()):
+        if (name := _name(x)) not in places and name not in own:
+            places[name] = len(given) + len(outside)
+            outside.append(x)
+    count, lines = len(given) + len(outside), []
+    for node in nodes:
         assert node.op is not None
-        copy = trace.append(node.op, operands, node.attrs, specs, node.source, inside)
-        for old, value in zip(node.outputs, copy.outputs):
-            new[old.key] = value
-    return {name: trace.wrap(new.get(value.key, value)) for name, value in known.results.items()}
+        operands, specs = [places[_name(x)] for x in node.operands], [value.spec for value in node.outputs]
+        lines.append(Line(node.op, operands, node.attrs, specs, node.source, node.scope[len(scope) :]))
+        for value in node.outputs:
+            places[value.key] = count
+            count += 1
+    ends = {name: places[value.key] for name, value in results.items()}
+    return Pattern(nodes[0].id, nodes[-1].id, [v.key for v in given], outside, lines, ends)
+
+
+def _name(x: Any) -> Any:
+    return x.key if type(x) is Value else id(x)
+
+
+def _copied(trace: Trace, known: Pattern, values: list[Value], scope: str) -> Made:
+    hand, append = [*values, *known.outside], trace.append
+    start = len(trace.nodes)
+    for op, operands, attrs, specs, source, inside in known.lines:
+        hand += append(op, [hand[i] for i in operands], attrs, specs, source, scope + inside).outputs
+    trace.copies[trace.nodes[start].id] = Copy(known, [value.key for value in values])
+    return {name: trace.wrap(hand[place]) for name, place in known.results.items()}

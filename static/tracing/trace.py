@@ -18,21 +18,22 @@ import numpy as np
 from common import mode
 from common.autograd.views import Family, Step, family_of, note_view, path_along
 from common.dim import Dim, DimScope, Guard, hint
-from common.dtypes import SUPPORTED, number_spec, operand_dtypes
+from common.dtypes import SUPPORTED, number_spec
 from common.eager import run
 from common.errors import DTypeError, TraceError
 from common.number import as_array, check_range
-from common.op import REGISTRY, Op, out_specs
+from common.op import REGISTRY, Op
 from common.ops.view_set import placed
 from common.shapes import contiguous_strides
 from common.spec import Spec
-from common.tensor import NUMBERS, TensorBase, spec_of
+from common.tensor import NUMBERS, TensorBase
 from static.graph import Effect, Graph, Node, Source, Value
 from static.tracing.captured import Captured
 from static.tracing.decisions import Decisions
+from static.tracing.derived import Derived
 from static.tracing.facts import Facts
 from static.tracing.refusals import Refusals
-from static.tracing.repeat import Pattern, repeated
+from static.tracing.repeat import Copy, Pattern, repeated
 from static.tracing.trace_regions import Region, act, run_choice, run_loop
 from static.tracing.tracer import Tracer
 
@@ -57,6 +58,8 @@ class Trace(Refusals):
     hooks : how many hooks of tensors, nodes and modules have run.
     inlines : whether composites are recorded as what they are made of.
     patterns : what has been recorded that may come again, see `static.tracing.repeat`.
+    copies : id of a first node -> that which was copied with it.
+    derived : what follows from an op's operands, see `static.tracing.derived`.
     decide : answers Python's questions about elements; None refuses them.
     replays : whether calls repeat what Python has done; see `common.mode.replayed`.
     """
@@ -88,6 +91,8 @@ class Trace(Refusals):
         self._aliases: list[tuple[weakref.ref[Tracer], weakref.ref[Any]]] = []
         self.families: dict[int, Family] = {}
         self.patterns: dict[Any, Pattern] = {}
+        self.copies: dict[int, Copy] = {}
+        self.derived = Derived(self)
         self.scope: list[str] = []
         self.origin: Any = None
         self.hooks = 0
@@ -118,7 +123,7 @@ class Trace(Refusals):
             self.decide.note(value, len(self.inputs) - 1, array)
 
     def _input(self, spec: Spec, source: Source, name: str) -> Value:
-        node = Node(self.next_id(), None, (), {"name": name}, (spec,), source)
+        node = Node(self.next_id(), None, (), {"name": name}, (self.derived.one(spec),), source)
         self.top.append(node)
         self.inputs.append(node.outputs[0])
         return node.outputs[0]
@@ -142,10 +147,7 @@ class Trace(Refusals):
                 return op.forward(*operands, **attrs)
             finally:
                 self.scope.pop()
-        values = tuple(self.payload(x) for x in operands)
-        if op.kind == "elementwise" and not op.attrs:
-            values = self._cast(op, values)
-        specs = out_specs(op.spec(*(spec_of(x) for x in values), **attrs))
+        values, specs = self.derived(op, [self.payload(x) for x in operands], attrs)
         origin = self.origin
         scope = self.scope if origin is None else ["backward", origin.name(), *self.scope]
         source = self._source() if origin is None else origin.source
@@ -157,15 +159,6 @@ class Trace(Refusals):
         node = Node(self.next_id(), op, tuple(operands), attrs, specs, source, scope)
         self.nodes.append(node)
         return node
-
-    def _cast(self, op: Op, values: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Operands in the dtype in which `op` computes; numbers stay numbers."""
-        out = []
-        for x, wanted in zip(values, operand_dtypes(op, [spec_of(x) for x in values]), strict=True):
-            if type(x) is Value and x.dtype != wanted:
-                x = self.record(REGISTRY["to"], (x,), {"dtype": wanted, "x_dtype": x.dtype})
-            out.append(x)
-        return tuple(out)
 
     def wrap(self, value: Value) -> Tracer:
         """A tracer without history."""
@@ -183,10 +176,7 @@ class Trace(Refusals):
 
     def payload(self, x: Any) -> Any:
         """The value that stands for an operand in this trace."""
-        kind = type(x)
-        if kind is Value or kind in NUMBERS:
-            if kind is int:
-                check_range(x)
+        if type(x) is Value:
             return x
         if isinstance(x, Tracer):
             if x.trace is not self:
@@ -196,6 +186,8 @@ class Trace(Refusals):
             if id(x) not in self._values:
                 self._capture(x, Captured("tensor", x), x.payload)
             return self._values[id(x)]
+        if type(x) is int:
+            check_range(x)
         if isinstance(x, Dim):
             return self.constant(x)
         if isinstance(x, NUMBERS):
@@ -256,7 +248,7 @@ class Trace(Refusals):
             return
         start = self.payload(operands[0])
         for position, tracer in enumerate(results):
-            value, strided = tracer.payload, (0, start.shape, contiguous_strides(start.shape))
+            value = tracer.payload
             chain = []
             while value is not start and value.node.op is not None and value.node.op.kind == "view":
                 chain.append(value.node)
@@ -269,7 +261,7 @@ class Trace(Refusals):
                 if family is not None and all(step.position is None for step in steps):
                     if placed(base.shape, path_along(steps)) is None:
                         continue
-                elif op.strided(*strided, **attrs) is None:
+                elif op.strided(0, start.shape, contiguous_strides(start.shape), **attrs) is None:
                     continue
             note_view(operands[0], tracer, op, attrs, None if op.nout == 1 else position)
 

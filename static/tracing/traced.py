@@ -129,7 +129,7 @@ class Traced:
         self.compilation: Compilation | None = None
         storable = self.compiled and recorded is None and owner.passes is None
         if storable:
-            self._key = store.key_of(self.raw, trace.dims, owner.fuse)
+            self._key = store.key_of(self.raw, trace.dims, owner.fuse, trace.copies)
         self._executable: Executable | None = None
         if self._key is not None:
             self._executable = store.load(self._key, owner.fuse, partial(_optimised, self.raw))

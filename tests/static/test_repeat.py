@@ -13,6 +13,7 @@ from common.leaf import Buffer
 from common.optim.optimizer import Optimizer
 from static.tracing.trace import Trace
 from tests.bits import assert_all_same_bits
+from tests.native.conftest import fresh_cache  # noqa: F401  a fixture
 
 F32 = np.float32
 SHAPES = [(3, 4), (4,), (3, 4), (4,), (3, 4), ()]
@@ -106,3 +107,33 @@ def test_a_long_function_is_located_once(monkeypatch):
     found = [node.source[1] for node in f.newest.raw.nodes if node.name == "mul"]
     assert found == list(range(3, 2003))
     assert frames._lines.cache_info().misses - before < 200
+
+
+@pytest.mark.parametrize("what", ["gradients", "parameters"])
+def test_copies_that_begin_with_other_values_have_another_key(fresh_cache, what):  # noqa: F811
+    """Of three updates of one form the last two are copies; their values come in another order."""
+    rng = np.random.default_rng(0)
+    starts = [rng.standard_normal(4).astype(F32) for _ in range(4)]
+    keys, found = [], []
+    for order in ([0, 1, 2, 3], [0, 1, 3, 2], [0, 1, 2, 3]):
+        for options in ({}, {"interpret": True}):
+            parameters = [static.nn.Parameter(x.copy()) for x in starts]
+            turned = [parameters[i] for i in order]
+            optimizer = static.optim.Adam(turned if what == "parameters" else parameters, lr=0.1)
+
+            @static.function(**options)
+            def step(x, parameters=parameters, turned=turned, optimizer=optimizer):
+                gradients = [p.detach() * (i + 1) + x for i, p in enumerate(parameters)]
+                for p, g in zip(turned if what == "gradients" else parameters, gradients, strict=True):
+                    p.grad = g
+                optimizer.step()
+
+            step(np.ones(4, F32))
+            found.append([p.numpy().copy() for p in parameters])
+            if not options:
+                keys.append(step.newest._key)
+                assert len(step.newest.trace.copies) == 3
+                assert ("disk" in step.newest.seconds) is (len(keys) == 3)
+    assert keys[0] == keys[2] != keys[1]
+    for one, other in zip(found[::2], found[1::2], strict=True):
+        assert_all_same_bits(one, other, what)

@@ -178,4 +178,4 @@ def test_a_damaged_loop_is_made_again(disk):  # noqa: F811
 def test_what_marshal_would_write_without_its_dtype_is_no_part_of_a_key(value):
     assert marshal.dumps(value)
     with pytest.raises(ValueError, match="dtype"):
-        store._plain(value)
+        store._plain(value, set())

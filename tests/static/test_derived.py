@@ -1,0 +1,89 @@
+"""What a trace remembers of an op's operands, and of sizes, is what working it out each time gives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import static
+from common.dim import Dim, DimScope, _mul, _terms
+from static.tracing.derived import Derived
+
+F32 = np.float32
+
+
+def mixed(x, n):
+    """Casts, broadcasts and comparisons of sizes, each several times."""
+    total = x * n + n * x
+    for _ in range(3):
+        total = total + n / 2 + x * n.to("float32")
+        total = static.where(total > n, total - 1, total * 2)
+    return total, (total @ x.T + x.sum(1) + x[:, :1]).sum(0) * x.shape[0]
+
+
+def decided(x, n):
+    """A number whose spec a decision replaces."""
+    k = x.sum().item()
+    return [x * k + (x.sum() + i).item() * 2 for i in range(3)] if k > 0 else x
+
+
+def gradient(x, n):
+    return static.grad(lambda a: (static.tanh(a * n) * a + (a * a).sum(0)).sum())(x)
+
+
+def looped(x, n):
+    return static.fori_loop(0, 3, lambda i, c: c * n + i + x.sum(0), x)
+
+
+@pytest.mark.parametrize("f", [mixed, decided, gradient, looped])
+def test_remembering_changes_no_node_and_no_guard(monkeypatch, f):
+    args = np.arange(6, dtype=F32).reshape(2, 3), np.array([[1], [2]])
+    traces, made = [], Derived.__init__
+    for remembers in (True, False):
+        monkeypatch.setattr(Derived, "__init__", lambda self, trace, r=remembers: made(self, trace, r))
+        compiled = static.function(f, interpret=True, control_flow="guard")
+        compiled(*args)
+        newest = compiled.newest
+        traces.append((str(newest.raw), [str(g) for g in newest.trace.guards], newest.trace.dims.renamed))
+    assert traces[0] == traces[1]
+
+
+def test_specs_that_are_equal_are_one_object():
+    specs = []
+
+    def f(x):
+        for value in (x, x * 2, static.tanh(x) + x.sum(1, keepdim=True), (x @ x.T) @ x, x.T.reshape(2, 3) - 1):
+            specs.append(value.payload.spec)
+        return x
+
+    static.function(f)(np.ones((2, 3), F32))
+    assert specs[0] is specs[1] is specs[2] is specs[3]
+    assert specs[4] is not specs[0]
+    assert specs[4].shape == (2, 3)
+
+
+def scope():
+    return DimScope(None, None)
+
+
+@pytest.mark.parametrize("number", [-3, -1, 0, 1, 2, 7])
+def test_products_with_numbers_are_those_of_polynomials(number):
+    s = scope()
+    a, b = s.input(0, 0, 5), s.input(1, 1, 7)
+    for size in (a, a * b, a + b * 2 - 1, a // 2):
+        for made in (size * number, number * size):
+            assert _terms(made) == _mul(size.terms, _terms(number))
+            assert (made.hint if isinstance(made, Dim) else made) == size.hint * number
+
+
+def test_what_is_one_size_by_now_is_known_of_older_ones():
+    s = scope()
+    a, b, c = (s.input(i, 0, 4) for i in range(3))
+    assert s.canonical((b + c).terms) == (b + c).terms
+    assert a == b
+    assert s.canonical(b.terms) == a.terms
+    assert b == c
+    assert s.canonical((b + c).terms) == (a * 2).terms
+    assert a == 4
+    assert s.canonical((b + c).terms) == _terms(8)
+    assert [str(g) for g in s.guards.values()].count("arg0.shape[0] == 4") == 1
