@@ -33,16 +33,13 @@ from static.running.host import journal
 from static.running.into import Into
 from static.running.plan import Plan
 from static.tools.shown import Shown
-from static.tracing.paths import same_until, told
+from static.tracing.branching import Branching, Forked
 from static.tracing.signature import difference, form, is_plain, kind, native_array
 from static.tracing.traced import Traced, state_tensor
 from static.tracing.tracer import Tracer
 
-KEPT_PLANS = 128
-"""Plans per function that are kept; each owns the memory of its temporaries."""
 
-
-class Function(Shown):
+class Function(Shown, Branching):
     """A function that runs as a compiled program; made by `function`.
 
     Attributes
@@ -84,6 +81,8 @@ class Function(Shown):
         self._by_call: dict[Any, tuple[Traced, Any]] = {}
         self._last: tuple[Traced, Any] | None = None
         self._after: dict[Any, tuple[Traced, Any]] = {}
+        self._forks: dict[Any, Forked] = {}
+        self._made: dict[tuple[Traced, ...], Any] = {}
         self._fixed: list[int] = []
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -177,9 +176,12 @@ class Function(Shown):
             self._keep(key, hit)
         if missed is not None:
             hit = self._other_path(*missed, key, leaves, (structure, history))
+        elif self._forks and into is None:
+            hit = self._forked(key, leaves) or hit
         while True:
             try:
-                return self._run(hit, kwargs, leaves, (as_tensors, copied, list(differentiated.values())), into)
+                how = as_tensors, copied, list(differentiated.values()), self._settled(key)
+                return self._run(hit, kwargs, leaves, how, into)
             except NeedsRoom as need:
                 hit = self._with_more_room(hit[0], need, key, leaves)
             except Mismatch as miss:
@@ -193,7 +195,7 @@ class Function(Shown):
         self, hit: tuple[Traced, Any], kwargs: Any, leaves: list[Any], how: tuple[Any, ...], into: Into | None
     ) -> Any:
         traced, plan = hit
-        as_tensors, copied, wanted = how
+        as_tensors, copied, wanted, settled = how
         if mode.tracing and checking.get():
             plan = traced.watched(leaves)
         if any(i in traced.written_leaves for i in copied):
@@ -206,50 +208,9 @@ class Function(Shown):
         arrays = [leaves[i] for i in traced.positions]
         if into is not None:
             return into.run(traced, plan, arrays, direct)
-        if direct:
+        if direct and settled:
             self._last = hit
         return traced.run(plan, arrays, as_tensors, wanted)
-
-    def _keep(self, key: Any, hit: tuple[Traced, Any]) -> None:
-        while len(self._by_call) >= KEPT_PLANS and key not in self._by_call:
-            self._by_call.pop(next(iter(self._by_call)), None)
-        self._by_call[key] = hit
-
-    def _other_path(
-        self, tried: tuple[Traced, Any], miss: Mismatch, key: Any, leaves: list[Any], call: tuple[Any, Any]
-    ) -> tuple[Traced, Any]:
-        """A trace, and its plan, for a call in which a decision comes out otherwise than in the one that was tried."""
-        traced = tried[0]
-        self._keep((key, traced), tried)
-        signature = (*call, *map(kind, leaves))
-        known = self._by_signature[signature]
-        branch = [x for x in known if same_until(x, traced, miss) and x.objection(leaves, x.env(leaves)) is None]
-        # in a chain of paths, of a loop that runs once, twice, ..., the longest is at most one step from the right one
-        path = max(branch, key=lambda x: len(x.decisions), default=None)
-        if path is None:
-            path = self._trace(signature, leaves, call, told(traced, miss))
-            if any(i not in self._fixed for i in path.trace.fixed):  # the key does not say enough
-                return path, self._plan(path, path.env(leaves))
-        hit = self._by_call.get((key, path))
-        if hit is None:
-            hit = path, self._plan(path, path.env(leaves))
-            self._keep((key, path), hit)
-        self._by_call[key] = hit
-        if len(self._after) >= KEPT_PLANS:
-            self._after.clear()
-        self._after[traced, miss.decision, miss.bits] = hit
-        return hit
-
-    def _with_more_room(self, traced: Traced, need: NeedsRoom, key: Any, leaves: list[Any]) -> tuple[Traced, Any]:
-        """A plan in which a loop may run more often; plans with less room are forgotten."""
-        traced.make_room(need)
-        self._after.clear()
-        self._by_call = {k: hit for k, hit in self._by_call.items() if hit[0] is not traced}
-        plan = traced.plan(traced.env(leaves))
-        self._by_call[key] = traced, plan
-        if self._last is not None and self._last[0] is traced:
-            self._last = traced, plan
-        return traced, plan
 
     def into(self, out: Any) -> Into:
         """Write the results to given arrays, instead of new ones at each call.

@@ -175,6 +175,14 @@ def _first(last: int, holds: Callable[[int], bool]) -> int:
     return high
 
 
+def least(graph: Graph, uses: list[Value]) -> list[Value]:
+    """Of the values from which `uses` follow, inputs among them, those that take least memory, in program order.
+
+    What costs about as much as a load is computed again.
+    """
+    return _minimum_cut(graph, {v.key for v in graph.inputs}, uses, None)
+
+
 def _minimum_cut(joint: Graph, free: set[Key], uses: list[Value], prices: list[float] | None) -> list[Value]:
     """The values to keep if a byte costs what `prices` say; None: if only what costs about a load is computed again.
 
