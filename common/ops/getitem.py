@@ -152,7 +152,7 @@ def _slice_range(k: slice, extent: Any) -> tuple[Any, Any, Any]:
     stop = extent if k.stop is None else k.stop
     start = _clip(start + extent if start < 0 else start, extent)
     stop = _clip(stop + extent if stop < 0 else stop, extent)
-    size = (stop - start + step - 1) // step if stop > start else 0
+    size = (stop - start + step - 1) // step if stop >= start else 0  # a slice that becomes empty is no other case
     return start, size, step
 
 

@@ -144,3 +144,11 @@ def test_a_placeholder_needs_to_know_its_number_of_dimensions(graph):
         tw.placeholder(tw.float32, [-1])
     with pytest.raises(DTypeError, match="complex"):
         tw.placeholder(np.complex64, [1])
+
+
+def test_a_slice_may_become_empty():
+    with tw.Graph().as_default(), tw.Session() as session:
+        x = tw.placeholder(tw.float32, [None, 2])
+        y = (x[1:] * 2).sum()
+        for n in (3, 1, 2):
+            assert session.run(y, {x: np.ones((n, 2), np.float32)}) == 4 * (n - 1)
