@@ -14,7 +14,7 @@ from benchmarks.workload import discover
 from common.native import compile as compile_module
 
 SECONDS = 0.001
-#: Workloads whose arguments have the batch, or in `lstm` the time, as their first dimension, and no size that it decides.
+#: Workloads whose arguments have the batch (`lstm`: the time) as their first dimension, and no size that it decides.
 WORKLOADS = ("charlm", "deep", "digits", "lstm", "b-cross-entropy", "d-mlp-adam", "f-mlp", "g-mlp-adam")
 
 
