@@ -49,6 +49,7 @@ from common.nn.losses_more import (
 from common.nn.module import Module
 from common.nn.normalization import BatchNorm1d, BatchNorm2d, BatchNorm3d, GroupNorm, RMSNorm
 from common.nn.recurrent import GRUCell, LSTMCell, RNNCell
+from common.nn.sequences import GRU, LSTM, RNN
 
 __all__ = [
     "BatchNorm1d",
@@ -69,6 +70,7 @@ __all__ = [
     "GELU",
     "GLU",
     "GroupNorm",
+    "GRU",
     "GRUCell",
     "Hardshrink",
     "Hardsigmoid",
@@ -84,6 +86,7 @@ __all__ = [
     "Linear",
     "LogSigmoid",
     "LogSoftmax",
+    "LSTM",
     "LSTMCell",
     "MarginRankingLoss",
     "Mish",
@@ -102,6 +105,7 @@ __all__ = [
     "ReLU",
     "ReLU6",
     "RMSNorm",
+    "RNN",
     "RNNCell",
     "SELU",
     "Sequential",

@@ -3,12 +3,41 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from common import functional as F
 from common.errors import ArgumentError, ShapeError
 from common.nn import init
 from common.nn.module import Module
+
+
+def activation(name: str) -> Callable[[Any], Any]:
+    """The nonlinearity of an RNN.
+
+    Raises
+    ------
+    ArgumentError : it is not "tanh" or "relu".
+    """
+    if name not in ("tanh", "relu"):
+        raise ArgumentError(f"Unknown nonlinearity: {name}; use 'tanh' or 'relu'")
+    found: Callable[[Any], Any] = getattr(F, name)
+    return found
+
+
+def gru_step(a: Any, b: Any, h: Any) -> Any:
+    """The next state of a GRU, of the products of input and state with their weights, and the state."""
+    (ir, iz, inew), (hr, hz, hnew) = (F.chunk(p, 3, -1) for p in (a, b))
+    reset, update = F.sigmoid(ir + hr), F.sigmoid(iz + hz)
+    new = F.tanh(inew + reset * hnew)
+    return (h - new) * update + new
+
+
+def lstm_step(a: Any, b: Any, h: Any, c: Any) -> tuple[Any, Any]:
+    """The next h and c of an LSTM, of the products of input and h with their weights, and the states."""
+    i, f, g, o = F.chunk(a + b, 4, -1)
+    c = F.sigmoid(f) * c + F.sigmoid(i) * F.tanh(g)
+    return F.sigmoid(o) * F.tanh(c), c
 
 
 class _Cell(Module):
@@ -69,15 +98,14 @@ class RNNCell(_Cell):
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh", *, dtype: Any = None
     ) -> None:
-        if nonlinearity not in ("tanh", "relu"):
-            raise ArgumentError(f"Unknown nonlinearity: {nonlinearity}; use 'tanh' or 'relu'")
+        activation(nonlinearity)
         super().__init__(input_size, hidden_size, bias, dtype)
         self.nonlinearity = nonlinearity
 
     def forward(self, input: Any, hx: Any = None) -> Any:
         """The next state (batch, hidden_size) of input (batch, input_size) and state `hx`, zeros by default."""
         a, b = self._products(input, self._state(input, hx))
-        return F.tanh(a + b) if self.nonlinearity == "tanh" else F.relu(a + b)
+        return activation(self.nonlinearity)(a + b)
 
 
 class GRUCell(_Cell):
@@ -106,10 +134,7 @@ class GRUCell(_Cell):
     def forward(self, input: Any, hx: Any = None) -> Any:
         """The next state (batch, hidden_size) of input (batch, input_size) and state `hx`, zeros by default."""
         h = self._state(input, hx)
-        (ir, iz, inew), (hr, hz, hnew) = (F.chunk(p, 3, -1) for p in self._products(input, h))
-        reset, update = F.sigmoid(ir + hr), F.sigmoid(iz + hz)
-        new = F.tanh(inew + reset * hnew)
-        return (h - new) * update + new
+        return gru_step(*self._products(input, h), h)
 
 
 class LSTMCell(_Cell):
@@ -139,7 +164,4 @@ class LSTMCell(_Cell):
         """The next h and c, (batch, hidden_size) each, of input (batch, input_size) and ``hx = (h, c)``, or zeros."""
         h, c = (None, None) if hx is None else hx
         h, c = self._state(input, h), self._state(input, c)
-        a, b = self._products(input, h)
-        i, f, g, o = F.chunk(a + b, 4, -1)
-        c = F.sigmoid(f) * c + F.sigmoid(i) * F.tanh(g)
-        return F.sigmoid(o) * F.tanh(c), c
+        return lstm_step(*self._products(input, h), h, c)
