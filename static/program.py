@@ -12,6 +12,7 @@ from common.dim import Dim
 from common.kernels.places import WrongIndex
 from static.graph import Graph
 from static.loopir import Kernel
+from static.lowering.beside import side_by_side
 from static.lowering.build import Built, build
 from static.lowering.cut import build_cut
 from static.lowering.frame import make_frame
@@ -38,7 +39,7 @@ class Step:
     things : what its slots are.
     ints : its arguments, ints or Dims.
     groups : what it computes; several if it is one pass over equal groups.
-    errors, wrong_index, cut : see `static.lowering.frame.Call`.
+    errors, wrong_index, cut, beside : see `static.lowering.frame.Call`.
     regions : by name, programs that it runs; then it is no kernel call.
     sure_below : see `common.op.NativeCall`.
     """
@@ -53,6 +54,7 @@ class Step:
     sure_below: int = 0
     wrong_index: WrongIndex | None = None
     cut: str = ""
+    beside: int = 0
 
 
 def compile_graph(graph: Graph, *, fuse: bool = True) -> Program:
@@ -88,7 +90,8 @@ class Program(Executable):
         self.groups = order_groups(self.work, groups)
         self.escaping = _escaping(self.work, self.groups)
         self.reused = reuse_memory(self.work, self.groups) if fuse else {}
-        self.steps = list(self._steps(stacking=fuse))
+        steps = list(self._steps(stacking=fuse))
+        self.steps = side_by_side(steps) if parallel else steps
         self.frame = make_frame(self.work, graph, self.steps)
 
     def _steps(self, stacking: bool) -> Iterator[Step]:

@@ -3,16 +3,18 @@
 Object code refers to them by symbols, so it can be cached on disk. The library is loaded when the first kernel needs
 it; SciPy itself is imported only where that is not the OpenBLAS of SciPy's wheels.
 
-The bits of a product depend on the number of BLAS threads, so a kernel sets it to one and restores it: 5 ns
-with OpenBLAS, which all SciPy wheels but macOS' newest bring. The setting belongs to SciPy's own library, not
-to numpy's; other threads could notice it only while a kernel runs. Where no such function is found
-(`threads_are_held` tells), the library's own setting stays, and the results of the two engines are the same
-as long as nothing changes it; OMP_NUM_THREADS=1, or what the library documents, makes it sure.
+The bits of a product depend on the number of BLAS threads, so a kernel sets it to one and restores it: 12 ns
+with OpenBLAS, which all SciPy wheels but macOS' newest bring. Of kernels in several threads the first one sets
+it, and the last one restores it. The setting belongs to SciPy's own library, not to numpy's; other threads
+could notice it only while a kernel runs. Where no such function is found (`threads_are_held` tells), the
+library's own setting stays, and the results of the two engines are the same as long as nothing changes it;
+OMP_NUM_THREADS=1, or what the library documents, makes it sure.
 """
 
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,15 +26,17 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 from common.native import engine
 from common.native.pool import SHARE
 
 __all__ = [
-    "GET_THREADS", "SET_THREADS", "SHARE", "dot_symbol", "gemm_symbol", "one_thread", "threads_are_held", "tile_symbol",
+    "HOLD", "RELEASE", "SHARE", "dot_symbol", "gemm_symbol", "one_thread", "threads_are_held", "tile_symbol",
 ]  # fmt: skip
 
-GET_THREADS = "twingrad_blas_get_threads"
-SET_THREADS = "twingrad_blas_set_threads"
+HOLD, RELEASE = "twingrad_blas_hold", "twingrad_blas_release"
+"""Symbols of functions without arguments or results."""
 
 _PREFIXES = ("scipy_", "")
 _SUFFIXES = ("", "64_", "_64")
@@ -150,23 +154,111 @@ def _find(library: ctypes.CDLL, name: str) -> int:
         return 0
 
 
-def _thread_function(which: int) -> int:
-    found = _thread_functions()
-    if found is not None:
-        return found[which]
+_held = np.zeros(3, np.int64)
+"""A lock, how many kernels hold BLAS, and how many threads it had before."""
+
+_LOCK = """
+@twingrad_blas_held = external global i64
+declare i32 @twingrad_blas_get_threads()
+declare void @twingrad_blas_set_threads(i32)
+
+define internal void @lock() alwaysinline {
+entry:
+  br label %try
+try:
+  %exchange = cmpxchg ptr @twingrad_blas_held, i64 0, i64 1 acquire monotonic
+  %has = extractvalue { i64, i1 } %exchange, 1
+  br i1 %has, label %done, label %try
+done:
+  ret void
+}
+"""
+
+_HOLD = """
+define void @twingrad_blas_hold() {
+entry:
+  call void @lock()
+  %count_p = getelementptr i64, ptr @twingrad_blas_held, i64 1
+  %count = load i64, ptr %count_p
+  %more = add i64 %count, 1
+  store i64 %more, ptr %count_p
+  %is_first = icmp eq i64 %count, 0
+  br i1 %is_first, label %first, label %done
+first:
+  %threads = call i32 @twingrad_blas_get_threads()
+  %wide = sext i32 %threads to i64
+  %threads_p = getelementptr i64, ptr @twingrad_blas_held, i64 2
+  store i64 %wide, ptr %threads_p
+  %is_one = icmp eq i32 %threads, 1
+  br i1 %is_one, label %done, label %set
+set:
+  call void @twingrad_blas_set_threads(i32 1)
+  br label %done
+done:
+  store atomic i64 0, ptr @twingrad_blas_held release, align 8
+  ret void
+}
+"""
+
+_RELEASE = """
+define void @twingrad_blas_release() {
+entry:
+  call void @lock()
+  %count_p = getelementptr i64, ptr @twingrad_blas_held, i64 1
+  %count = load i64, ptr %count_p
+  %fewer = sub i64 %count, 1
+  store i64 %fewer, ptr %count_p
+  %threads_p = getelementptr i64, ptr @twingrad_blas_held, i64 2
+  %threads = load i64, ptr %threads_p
+  %is_last = icmp eq i64 %fewer, 0
+  %was_more = icmp ne i64 %threads, 1
+  %sets = and i1 %is_last, %was_more
+  br i1 %sets, label %set, label %done
+set:
+  %count_32 = trunc i64 %threads to i32
+  call void @twingrad_blas_set_threads(i32 %count_32)
+  br label %done
+done:
+  store atomic i64 0, ptr @twingrad_blas_held release, align 8
+  ret void
+}
+"""
+
+
+@cache
+def _counting(text: str) -> int:
+    """The address of a function that counts who holds BLAS."""
     from common.native.compile import load_ir
 
-    # With a count of one the kernel never calls the other function.
-    return int(load_ir("define i32 @twingrad_one_thread() {\n  ret i32 1\n}\n", "twingrad_one_thread"))
+    if _thread_functions() is None:
+        return int(load_ir("define void @twingrad_blas_nothing() {\n  ret void\n}\n", "twingrad_blas_nothing"))
+    return int(load_ir(_LOCK + text, "twingrad_blas_hold" if text is _HOLD else "twingrad_blas_release"))
 
+
+def _thread_function(which: int) -> int:
+    found = _thread_functions()
+    assert found is not None
+    return found[which]
+
+
+def _after_fork() -> None:
+    """No other thread has come along."""
+    _held[:] = 0
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 _definitions: dict[str, Callable[[], Any]] = {
     gemm_symbol("float"): partial(_function_address, "sgemm"),
     gemm_symbol("double"): partial(_function_address, "dgemm"),
     dot_symbol("float"): partial(_function_address, "sdot"),
     dot_symbol("double"): partial(_function_address, "ddot"),
-    GET_THREADS: partial(_thread_function, 0),
-    SET_THREADS: partial(_thread_function, 1),
+    HOLD: partial(_counting, _HOLD),
+    RELEASE: partial(_counting, _RELEASE),
+    "twingrad_blas_get_threads": partial(_thread_function, 0),
+    "twingrad_blas_set_threads": partial(_thread_function, 1),
+    "twingrad_blas_held": lambda: _held.ctypes.data,
 }
 for _symbol, _address in _definitions.items():
     engine.define(_symbol, _address)

@@ -23,8 +23,8 @@ call                                      meaning
 ``finish_products``, ``whole_products``
 ``whole_squares``, ...                    as ``whole_columns``
 ``fold_rows(acc, a, C)``                  fold LANES rows of C accumulators into the first row
-``hold_threads()``                        hold BLAS to one thread; returns how many it had
-``release_threads(count)``                give them back
+``hold_threads()``                        hold BLAS to one thread
+``release_threads()``                     give the others back, if nobody else holds it
 ``uniform_float32(seed, index)``, ...     see `common.kernels.random`
 ``float_of_bits(word)``                    the float64 whose bit pattern is an int64 arg
 ``sort_key(x)``                            see `common.kernels.sorting`
@@ -103,8 +103,8 @@ NAMESPACE: dict[str, Any] = {
         _define("blas_dot", "bibibii", product.call_dot, apart=False),
         _define("there_are_threads", "t", product.there_are_threads, apart=False)._replace(result="word"),
         _define("share_tiles", "wwtii", product.share_tiles, apart=False),
-        MachineFunction("hold_threads", "", product.hold_threads, "word"),
-        MachineFunction("release_threads", "i", product.release_threads),
+        MachineFunction("hold_threads", "", product.hold_threads),
+        MachineFunction("release_threads", "", product.release_threads),
     )
 }
 NAMESPACE |= {"float_of_bits": from_bits, "sort_key": sort_key, **random.SCALARS, **positions.SCALARS}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from common.kernels.blas import GET_THREADS, SET_THREADS, SHARE, dot_symbol, gemm_symbol, tile_symbol
+from common.kernels.blas import HOLD, RELEASE, SHARE, dot_symbol, gemm_symbol, tile_symbol
 from common.kernels.blocks import WORD, internal, word
 
 _INT = ir.IntType(32)
@@ -93,27 +93,18 @@ def share_tiles(module: ir.Module, kind: ir.Type) -> ir.Function:
 
 
 def hold_threads(module: ir.Module) -> ir.Function:
-    """``i64 ()``: hold BLAS to one thread and return how many it had."""
-
-    def define(function: ir.Function, b: ir.IRBuilder) -> None:
-        count = b.call(external(module, GET_THREADS, ir.FunctionType(_INT, [])), [])
-        _set_unless_one(module, b, count, _INT(1))
-        b.ret(b.sext(count, WORD))
-
-    return internal(module, "hold_threads", WORD, [], define)
+    """``void ()``: hold BLAS to one thread until all that hold it have released it."""
+    return _calling(module, HOLD)
 
 
 def release_threads(module: ir.Module) -> ir.Function:
-    """``void (i64 count)``: give BLAS back the threads that `hold_threads` returned."""
+    """``void ()``: hold BLAS no longer."""
+    return _calling(module, RELEASE)
 
+
+def _calling(module: ir.Module, symbol: str) -> ir.Function:
     def define(function: ir.Function, b: ir.IRBuilder) -> None:
-        count = b.trunc(function.args[0], _INT)
-        _set_unless_one(module, b, count, count)
+        b.call(external(module, symbol, ir.FunctionType(ir.VoidType(), [])), [])
         b.ret_void()
 
-    return internal(module, "release_threads", ir.VoidType(), [WORD], define)
-
-
-def _set_unless_one(module: ir.Module, b: ir.IRBuilder, count: ir.Value, new: ir.Value) -> None:
-    with b.if_then(b.icmp_signed("!=", count, _INT(1))):
-        b.call(external(module, SET_THREADS, ir.FunctionType(ir.VoidType(), [_INT])), [new])
+    return internal(module, f"calling.{symbol}", ir.VoidType(), [], define)

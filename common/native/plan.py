@@ -169,15 +169,14 @@ class ProgramPlan:
         self.instructions.append(Instruction(op, (), (a, b, c, d)))
         return len(self.instructions) - 1
 
-    def add_shared(self, kernel: int, calls: Sequence[tuple[Sequence[int], Sequence[Number]]]) -> None:
-        """Append calls of one kernel, given slots and ints of each, that do not depend on each other."""
-        slots, ints = calls[0]
+    def add_shared(self, calls: Sequence[tuple[int, Sequence[int], Sequence[Number]]]) -> None:
+        """Append calls, given kernel, slots and ints of each, that do not depend on each other."""
         share, task = addresses()
-        first = len(self.frame)
+        first, most = len(self.frame), max(len(slots) + len(ints) for _, slots, ints in calls)
         self.frame += [share, task, *(0 for _ in calls)]
-        self.add_op(SHARE, len(calls), 4 + len(slots) + len(ints), first)
-        for slots, ints in calls:
-            self.add_call(kernel, slots, ints)
+        self.add_op(SHARE, len(calls), 4 + most, first)
+        for kernel, slots, ints in calls:  # of one length, so that a task finds its call
+            self.add_call(kernel, slots, [*ints, *[0] * (most - len(slots) - len(ints))])
 
     def set_target(self, jump: int) -> None:
         """Let a jump, known by its number, lead to the next instruction to be appended."""

@@ -25,7 +25,7 @@ UNIT = {"c": 1024, "c0": 64}
 
 
 def build_cut(group: Group, escaping: set[int]) -> tuple[Built, list[Fold]]:
-    """The kernel of a group, cut if it can be, and the kernels that finish reductions of columns."""
+    """The kernel of a group, cut if it can be, and kernels that run after it: they finish what no part can."""
     built = build(group, escaping)
     columns = [item for item in group.items if item.kind == "cols"]
     if (
@@ -34,7 +34,7 @@ def build_cut(group: Group, escaping: set[int]) -> tuple[Built, list[Fold]]:
         and not any(isinstance(s, Loop) and s.var == "c0" for s in built.kernel.body)
     ):
         return _cut_lanes(group, escaping, columns) or (built, [])
-    return _cut_loop(built), []
+    return _cut_loop(built)
 
 
 def _cut_lanes(group: Group, escaping: set[int], items: list[Item]) -> tuple[Built, list[Fold]] | None:
@@ -52,23 +52,30 @@ def _cut_lanes(group: Group, escaping: set[int], items: list[Item]) -> tuple[Bui
     return Built(Kernel(built.kernel.buffers, first + 2, [*bounds, *head, loop]), nest, built.head, "lane"), folds
 
 
-def _cut_loop(built: Built) -> Built:
-    """The same kernel with the bounds of its outermost loop as arguments; the kernel itself if it cannot be cut."""
+def _cut_loop(built: Built) -> tuple[Built, list[Fold]]:
+    """The kernel with the bounds of its outermost loop as arguments; the kernel itself if it cannot be cut.
+
+    Single values that are stored before the loop, such as the count of an optimiser's steps, are stored by a second
+    kernel, since each part reads what they replace.
+    """
     body = [s for s in built.kernel.body if not isinstance(s, Loop) or s.body]
-    if not body or not isinstance(body[-1], Loop) or not all(isinstance(s, Let) for s in body[:-1]):
-        return built
+    if not body or not isinstance(body[-1], Loop) or not all(isinstance(s, (Let, Store)) for s in body[:-1]):
+        return built, []
     *head, loop = body
+    lets = [s for s in head if isinstance(s, Let)]
     size = built.nest.rows[0] if loop.var == "r0" else built.nest.inner
-    if loop.var not in ("r0", *UNIT) or not _is_independent(built, head, loop):
-        return built
+    if loop.var not in ("r0", *UNIT) or not _is_independent(built, lets, loop):
+        return built, []
     first = len(built.nest.ints)
     low, high = f"n{first}", f"n{first + 1}"
     inside = loop.body
     if loop.var == "c0":  # the last tile of a part ends with it
         inside = [Let("c1", re.sub(r"n\d+", high, str(inside[0].value))), *inside[1:]]
-    whole = [*head, Loop(loop.var, high, inside, low, loop.step)]
+    whole = [*lets, Loop(loop.var, high, inside, low, loop.step)]
+    singles = (Kernel(built.kernel.buffers, first, head), built.nest.bound, list(built.nest.ints))
     built.nest.ints += [0, size]
-    return Built(Kernel(built.kernel.buffers, first + 2, whole), built.nest, built.head, loop.var)
+    cut = Built(Kernel(built.kernel.buffers, first + 2, whole), built.nest, built.head, loop.var)
+    return cut, [] if len(lets) == len(head) else [singles]
 
 
 def _is_independent(built: Built, head: list[Any], loop: Loop) -> bool:

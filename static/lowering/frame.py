@@ -57,7 +57,8 @@ class Call:
     sure_below : see `common.op.NativeCall`.
     wrong_index : the messages of statuses that stand for wrong indices, too many to be listed.
     cut : the variable of the loop whose bounds are the last two arguments, see `static.lowering.cut`.
-    work : the index of the picoseconds that it takes, by a rough count, if it is cut.
+    work : the index of the picoseconds that it takes, by a rough count, if it is cut or a product for threads.
+    beside : not 0 if it does not depend on its neighbours with the same number, see `static.lowering.beside`.
     construct, regions : of control flow and acts; None for a kernel call.
     """
 
@@ -70,6 +71,7 @@ class Call:
     wrong_index: WrongIndex | None = None
     cut: str = ""
     work: int = 0
+    beside: int = 0
     construct: Construct | None = None
     regions: Mapping[str, Executable] = field(default_factory=dict)
 
@@ -183,8 +185,8 @@ def make_frame(work: Work, graph: Graph, steps: Sequence[Step]) -> Frame:
         call.regions = step.regions
         if not step.source:
             call.construct = construct(step.groups[0].items[0].node, frame.size)
-        if step.cut:
-            call.cut, call.work = step.cut, frame.size(picoseconds(step.groups))
+        if step.cut or step.beside:
+            call.cut, call.beside, call.work = step.cut, step.beside, frame.size(picoseconds(step.groups))
         frame.calls.append(call)
     return frame
 

@@ -10,7 +10,7 @@ from common.dim import Atom
 from static.lowering.arena import Arena, aligned
 from static.lowering.constructs import Loop
 from static.lowering.memory import ColumnScratch
-from static.running.shares import Ranges, shared_loops
+from static.running.shares import Ranges, shared_loops, side_by_side
 
 if TYPE_CHECKING:
     from static.lowering.frame import Call, Frame
@@ -45,6 +45,8 @@ class Layout:
     offsets, nbytes : of its temporaries.
     blocks : step -> memory of its regions.
     shared : step -> parts of its outermost loop, each of which has scratch memory of its own.
+    beside : steps that threads run at the same time, by the first of them.
+    sure : whether all sizes are below those from which on calls may fail.
     total : bytes.
     first, parts : where its sizes, and the parts of each shared step, are among the numbers of a plan, see `numbers`.
     """
@@ -54,6 +56,8 @@ class Layout:
     nbytes: list[int]
     blocks: dict[int, Block]
     shared: dict[int, Ranges]
+    beside: dict[int, list[int]]
+    sure: bool
     total: int
     first: int = 0
     parts: dict[int, int] = field(default_factory=dict)
@@ -71,7 +75,13 @@ class Schedule:
     """
 
     def __init__(self, frame: Frame) -> None:
-        self.arena = Arena([(t.first, t.last) for t in frame.temporaries])
+        spans: dict[int, tuple[int, int]] = {}  # steps side by side need all memory of theirs at the same time
+        for i, call in enumerate(frame.calls):
+            if call.beside:
+                first = spans[i - 1][0] if i and frame.calls[i - 1].beside == call.beside else i
+                spans.update((k, (first, i)) for k in range(first, i + 1))
+        lives = ((spans.get(t.first, (t.first,))[0], spans.get(t.last, (t.last,))[-1]) for t in frame.temporaries)
+        self.arena = Arena(list(lives))
         self.sizes = [t.size[0] if t.size else 0 for t in frame.temporaries]
         self.columns: dict[Any, tuple[ColumnScratch, tuple[int, ...], list[int]]] = {}
         self.blocks = [(t.block, i) for i, t in enumerate(frame.temporaries) if t.block is not None]
@@ -101,9 +111,12 @@ def lay_out(program: Executable, env: Mapping[Atom, int], threads: int = 1) -> L
     for step, parts in shared.items():
         for i in schedule.scratch.get(step, ()):
             nbytes[i] = aligned(nbytes[i]) * len(parts)
+    beside = side_by_side(frame, values, threads, shared) if threads > 1 else {}
+    sure = threads == 1 or not any(call.beside and call.may_fail(values) for call in frame.calls if call.sure_below)
+    sure = sure and all(layout.sure for block in blocks.values() for layout, _ in block.regions.values())
     known = {size: aligned(size) for size in set(nbytes)}
     offsets, total = schedule.arena.place([known[size] for size in nbytes])
-    return Layout(values, offsets, nbytes, blocks, shared, total)
+    return Layout(values, offsets, nbytes, blocks, shared, beside, sure, total)
 
 
 def _block(call: Call, values: Sequence[int], env: Mapping[Atom, int], threads: int) -> Block:
@@ -128,7 +141,7 @@ def numbers(program: Executable, layout: Layout) -> tuple[list[int], list[int]]:
 
     Per program: sizes, then offsets of temporaries in the whole memory; of each shared step the parts: begin, end, and
     offsets of their scratch memory; of each block the offsets of its buffers, then the same of its regions. Where
-    these begin is noted in the layout.
+    these begin is noted in the layout. With the parts it says which steps run side by side, and in which order.
     """
     found: list[int] = []
     cuts: list[int] = []
@@ -140,6 +153,8 @@ def _number(program: Executable, layout: Layout, base: int, found: list[int], cu
     layout.first = len(found)
     found += layout.values
     found += [base + offset for offset in layout.offsets]
+    for steps in layout.beside.values():
+        cuts += (layout.first, -len(steps), *steps)
     for step, parts in layout.shared.items():
         layout.parts[step] = len(found)
         cuts += (layout.first, step, len(parts))

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from static.running.executable import Executable
 
 
+KernelCall = tuple[int, list[int], list[Number]]
+"""A kernel's address, the slots of its buffers, and its arguments."""
+
+
 class Emitter:
     """Writes programs to a plan, with holes for what depends on sizes.
 
@@ -60,7 +64,12 @@ class Emitter:
         slots = [*bound, *(native.add_place(Later(place + i)) for i in range(len(frame.temporaries)))]
         for dtype, number, index in frame.constants:
             slots.append(self.constant(dtype, number if index is None else values[index]))
+        taken = {i for steps in layout.beside.values() for i in steps}
         for i, call in enumerate(frame.calls):
+            if i in layout.beside:
+                self.beside(program, layout.beside[i], slots, layout, len(bound))
+            if i in taken:
+                continue
             own = [slots[slot] for slot in call.slots]
             if isinstance(call.construct, Act):
                 self.act(call.construct, own, layout)
@@ -69,10 +78,7 @@ class Emitter:
             elif call.construct is not None:
                 self.switch(call, call.construct, layout.blocks[i], own)
             elif i in layout.shared:
-                scratch = [len(bound) + k for k in program.schedule.scratch.get(i, ())]
-                places = [k for k, slot in enumerate(call.slots) if slot in scratch]
-                ints = [values[j] for j in call.ints[:-2]]
-                self.shared(program.addresses[i], own, ints, places, layout.parts[i], len(layout.shared[i]))
+                native.add_shared(self.parts(program, i, own, layout, len(bound)))
             else:
                 native.add_call(program.addresses[i], own, [values[j] for j in call.ints])
             self.note(call)
@@ -85,18 +91,36 @@ class Emitter:
         write_number(cell, dtype, number)
         return self.native.add_memory(cell)
 
-    def shared(
-        self, kernel: int, slots: list[int], ints: list[Number], scratch: Sequence[int], first: int, count: int
-    ) -> None:
-        """Append the parts of a loop, each with scratch memory of its own, where slots are in `scratch`."""
-        calls = []
-        for _ in range(count):
+    def beside(self, program: Executable, steps: list[int], slots: list[int], layout: Layout, bound: int) -> None:
+        """Append calls that threads make at the same time, and the parts of loops among them."""
+        values = sizes(program.frame, layout)
+        calls: list[KernelCall] = []
+        owners: list[Call] = []
+        for i in steps:
+            call = program.frame.calls[i]
+            own = [slots[slot] for slot in call.slots]
+            if i in layout.shared:
+                calls += self.parts(program, i, own, layout, bound)
+            else:
+                calls.append((program.addresses[i], own, [values[j] for j in call.ints]))
+            owners += [call] * (len(calls) - len(owners))
+        self.native.add_shared(calls)
+        self.calls += [owners[0], *owners]
+
+    def parts(self, program: Executable, step: int, slots: list[int], layout: Layout, bound: int) -> list[KernelCall]:
+        """The parts of a loop, each with scratch memory of its own."""
+        call, values = program.frame.calls[step], sizes(program.frame, layout)
+        memory = [bound + k for k in program.schedule.scratch.get(step, ())]
+        scratch = [k for k, slot in enumerate(call.slots) if slot in memory]
+        ints, first = [values[j] for j in call.ints[:-2]], layout.parts[step]
+        calls: list[KernelCall] = []
+        for _ in layout.shared[step]:
             own = slots.copy()
             for k, place in enumerate(scratch):
                 own[place] = self.native.add_place(Later(first + 2 + k))
-            calls.append((own, [*ints, Later(first), Later(first + 1)]))
+            calls.append((program.addresses[step], own, [*ints, Later(first), Later(first + 1)]))
             first += 2 + len(scratch)
-        self.native.add_shared(kernel, calls)
+        return calls
 
     def note(self, call: Call) -> None:
         """The instructions appended since the last note belong to a call."""

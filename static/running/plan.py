@@ -88,8 +88,12 @@ class Plan:
         """Lay everything out for the present number of threads."""
         threads, env = get_num_threads(), self.env
         self.shares = threads > 1
-        self.program = program = self._whole.for_threads if self.shares else self._whole
-        self.layout = layout = lay_out(program, env, threads)
+        program = self._whole.for_threads if self.shares else self._whole
+        layout = lay_out(program, env, threads)
+        if not layout.sure:
+            self.shares, program = False, self._whole
+            layout = lay_out(program, env)
+        self.program, self.layout = program, layout
         found, cuts = numbers(program, layout)
         self._form = form = program.form(layout, len(found), tuple(cuts))
         self._allocate = [

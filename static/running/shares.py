@@ -1,15 +1,18 @@
-"""How the loops of a program are shared among threads: which, and in how many parts."""
+"""How the loops of a program are shared among threads: which, in how many parts, and which run side by side."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
+import math
+from collections.abc import Mapping, Sequence
+from itertools import filterfalse, groupby, pairwise
 from typing import TYPE_CHECKING, Any
 
+from common.kernels import gemm
 from common.numerics import LANES
 from common.spec import numel
 from static.lowering.cut import UNIT
 from static.lowering.groups import Group
+from static.lowering.items import Item
 from static.lowering.stages import is_cheap
 
 if TYPE_CHECKING:
@@ -22,6 +25,9 @@ PART_NS = 8_000
 PARTS_PER_THREAD = 4
 """Parts for each thread: one that a busy machine delays leaves its parts to the others."""
 
+SAVED_NS = 5_000
+"""Estimated time that running steps side by side must save."""
+
 Ranges = list[tuple[int, int]]
 
 
@@ -33,8 +39,13 @@ def may_be_large(group: Group) -> bool:
 
 def picoseconds(groups: Sequence[Group]) -> Any:
     """About how long a kernel takes in one thread, by elements touched and elementary functions: an int or a Dim."""
-    items = [item for group in groups for item in group.items]
-    return sum(numel(item.dims) * (item.out.dtype.itemsize * (20 if is_cheap(item) else 125)) for item in items)
+    return sum(_of_item(item) for group in groups for item in group.items)
+
+
+def _of_item(item: Item) -> Any:
+    if item.kind == "native":  # a product: 50 multiplications per nanosecond in float32
+        return sum(math.prod(call.ints[:4]) * item.dtype.itemsize * 5 for call in item.calls)
+    return numel(item.dims) * (item.out.dtype.itemsize * (20 if is_cheap(item) else 125))
 
 
 def shared_loops(frame: Frame, values: Sequence[int], threads: int) -> dict[int, Ranges]:
@@ -65,4 +76,29 @@ def _parts(cut: str, size: int, threads: int, nanoseconds: float) -> Ranges:
     return list(pairwise(bounds))
 
 
-__all__ = ["Ranges", "may_be_large", "picoseconds", "shared_loops"]
+def side_by_side(
+    frame: Frame, values: Sequence[int], threads: int, shared: Mapping[int, Ranges]
+) -> dict[int, list[int]]:
+    """Calls that threads make at the same time, those that take longest first; by the first call of their set."""
+
+    def shares_itself(i: int) -> bool:
+        call = frame.calls[i]
+        return call.name == "gemm" and gemm.tasks(*(values[j] for j in call.ints[:4])) > 1
+
+    def number(i: int) -> int:  # what may end the run separates what comes before from what comes after
+        return 0 if frame.calls[i].may_fail(values) else frame.calls[i].beside
+
+    found = {}
+    for beside, members in groupby(filterfalse(shares_itself, range(len(frame.calls))), number):
+        calls = list(members)
+        if beside and threads > 1:
+            times = {i: values[frame.calls[i].work] // 1000 for i in calls}
+            counts = {i: len(shared.get(i, [0])) for i in calls}
+            alone = sum(times[i] // min(counts[i], threads) for i in calls)
+            longest = max(times[i] // counts[i] for i in calls)
+            if alone - max(longest, sum(times.values()) // threads) >= SAVED_NS:
+                found[calls[0]] = sorted(calls, key=lambda i: -times[i] // counts[i])
+    return found
+
+
+__all__ = ["Ranges", "may_be_large", "picoseconds", "shared_loops", "side_by_side"]

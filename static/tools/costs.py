@@ -33,6 +33,7 @@ class Kernel:
     origin : where its machine code came from, and the seconds that took.
     equal : how many equal, independent groups of ops it computes in one pass.
     parts : into how many parts its outermost loop is cut, for several threads.
+    beside : how many other kernel calls threads make at the same time.
     reused : which results lie in the memory of operands that end with them.
     refused : why neighbours are not part of it.
     """
@@ -46,6 +47,7 @@ class Kernel:
     origin: Origin | None
     equal: int
     parts: int
+    beside: int
     reused: tuple[str, ...]
     refused: tuple[str, ...]
 
@@ -56,6 +58,8 @@ class Kernel:
             shown += f" (one pass over {self.equal} equal groups)"
         if self.parts > 1:
             shown += f" (in {self.parts} parts)"
+        if self.beside:
+            shown += f" (beside {self.beside} others)"
         return f"{self.name}: {shown}  [{', '.join(self.lines[:4])}]  {counts}"
 
 
@@ -87,12 +91,13 @@ def kernels(program: Program, layout: Layout, env: Any) -> list[Kernel]:
     ----------
     layout, env : those of a plan of it.
     """
-    return [_kernel(own, step, parts, env) for own, step, parts in _walk(program, layout)]
+    return [_kernel(own, step, shares, env) for own, step, shares in _walk(program, layout)]
 
 
-def _walk(program: Program, layout: Layout) -> Iterator[tuple[Program, Step, int]]:
+def _walk(program: Program, layout: Layout) -> Iterator[tuple[Program, Step, tuple[int, int]]]:
+    others = {i: len(steps) - 1 for steps in layout.beside.values() for i in steps}
     for i, step in enumerate(program.steps):
-        yield program, step, len(layout.shared.get(i, [step]))
+        yield program, step, (len(layout.shared.get(i, [step])), others.get(i, 0))
         for name, region in step.regions.items():
             yield from _walk(region, layout.blocks[i].regions[name][0])
 
@@ -121,7 +126,7 @@ def amount(number: float, unit: str) -> str:
     return f"{number:.3g} T{unit}"
 
 
-def _kernel(program: Program, step: Step, parts: int, env: Any) -> Kernel:
+def _kernel(program: Program, step: Step, shares: tuple[int, int], env: Any) -> Kernel:
     counts = [_native_counts(step, env) if group.native else _counts(program, group, env) for group in step.groups]
     reads, writes, flops = (sum(column) for column in zip(*counts, strict=True))
     items = [item for group in step.groups for item in group.items]
@@ -139,7 +144,7 @@ def _kernel(program: Program, step: Step, parts: int, env: Any) -> Kernel:
         flops,
         origin(step.source),
         len(step.groups),
-        parts,
+        *shares,
         tuple(
             f"{here.node.name} in the memory of {there.node.name} (%{there.node.id}), which ends here"
             for group in step.groups

@@ -11,7 +11,7 @@ import pytest
 import dynamic
 import static
 from common.errors import ArgumentError
-from common.kernels import gemm
+from common.kernels import blas, gemm
 from common.native import fallback, pool
 from common.native.compile import compile_kernel
 from tests.kernels.run import assert_same_bits, run
@@ -169,6 +169,41 @@ def test_calls_from_several_threads_at_once():
         thread.start()
     for thread in threads:
         thread.join()
+    assert not wrong
+
+
+def test_kernels_of_several_threads_hold_blas_together():
+    """The first one holds BLAS to one thread, the last one gives back the two that the user has set."""
+    import ctypes
+
+    if not gemm.threads_are_held():
+        return  # nobody can set them
+    get, put = blas._thread_functions()
+    threads, set_threads = ctypes.CFUNCTYPE(ctypes.c_int)(get), ctypes.CFUNCTYPE(None, ctypes.c_int)(put)
+    before = threads()
+    a, b = operands((1, 300, 300, 300), "float32")
+    expected = gemm.oracle(a, b)
+    call = fallback.make_call(compile_kernel(gemm.gemm_source("float32"), "gemm"))
+    wrong = []
+
+    def work():
+        for _ in range(100):
+            out = np.empty_like(expected)
+            call(a, b, out, 1, 300, 300, 300, 0, 0, 90000, 90000)
+            if out.tobytes() != expected.tobytes():
+                wrong.append(out)
+
+    set_threads(2)
+    try:
+        workers = [threading.Thread(target=work) for _ in range(4)]
+        for thread in workers:
+            thread.start()
+        for thread in workers:
+            thread.join()
+        assert threads() == 2
+        assert blas._held.tolist()[:2] == [0, 0]
+    finally:
+        set_threads(before)
     assert not wrong
 
 

@@ -9,9 +9,13 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+import dynamic
 import static as tw
 from common.errors import IndexRangeError
+from common.kernels import gemm
+from static import program
 from static.jit import function
+from static.lowering import beside
 from static.running import shares
 from static.running.unjitted import run_unjitted
 from tests.bits import assert_all_same_bits
@@ -25,6 +29,7 @@ def everything_is_cut(monkeypatch):
     """Small loops too, so that tests are quick."""
     monkeypatch.setattr(shares, "SMALL_ELEMENTS", 0)
     monkeypatch.setattr(shares, "PART_NS", 1e-9)
+    monkeypatch.setattr(shares, "SAVED_NS", -(10**9))
     monkeypatch.setattr(shares, "UNIT", {"c": 3, "c0": 5})
     yield
     tw.set_num_threads(1)
@@ -52,6 +57,24 @@ def check(program, *inputs):
     assert_all_same_bits(run_unjitted(plan.program, plan.env, inputs[-1]), expected, "un-jitted")
     assert whole is not plan.program
     return cut
+
+
+def orders_kept(steps, reordered):
+    """Whether no step has changed places with one that it depends on, and no set has members that depend."""
+    place = {id(step): i for i, step in enumerate(reordered)}
+    touched = [beside._touched(step) for step in steps]
+    for i, earlier in enumerate(steps):
+        for j in range(i + 1, len(steps)):
+            if touched[i].before(touched[j]):
+                later = steps[j]
+                assert place[id(earlier)] < place[id(later)]
+                assert earlier.beside == 0 or earlier.beside != later.beside
+    numbers = [step.beside for step in reordered]
+    assert all(
+        numbers[i] == n
+        for n in set(numbers) - {0}
+        for i in range(numbers.index(n), numbers.index(n) + numbers.count(n))
+    )
 
 
 def normal(*shape, dtype=np.float32):
@@ -100,16 +123,16 @@ def test_random_programs(random, length, returned):
 
 def test_state_that_is_read_elsewhere_is_not_cut():
     """Each element is replaced by one that depends on another place of the same array, or on its first element."""
-    for program in (lambda x: x.flip(0) + x, lambda x: x * x[0], lambda x: x + tw.sum(x)):
+    for replaced in (lambda x: x.flip(0) + x, lambda x: x * x[0], lambda x: x + tw.sum(x)):
         results = []
         for count in (1, 3):
             tw.set_num_threads(count)
             state = tw.nn.Parameter(np.arange(1.0, 60.0))
 
             @function
-            def step(state=state, program=program):
+            def step(state=state, replaced=replaced):
                 with tw.no_grad():
-                    state.copy_(program(state))
+                    state.copy_(replaced(state))
 
             for _ in range(3):
                 step()
@@ -173,3 +196,102 @@ def test_programs_from_the_disk_are_cut_as_well():
         assert_all_same_bits([compiled(x)], [expected], "three threads")
         texts.append(str(compiled.explain()))
     assert all("parts)" in text for text in texts)
+
+
+def block(tw):
+    """A training step with products of several sizes, an optimiser with a count, and an index that is checked."""
+    tw.manual_seed(0)
+    layers = [tw.nn.Linear(12, 20), tw.nn.Linear(20, 20), tw.nn.Linear(20, 7)]
+    params = [p for layer in layers for p in layer.parameters()]
+    optimizer = tw.optim.Adam(params, lr=0.01)
+
+    @tw.function
+    def step(x, labels):
+        optimizer.zero_grad()
+        h = tw.tanh(layers[0](x))
+        h = h + (tw.softmax(h @ h.transpose(0, 1), 1) @ layers[1](h)).relu()
+        loss = tw.nn.functional.cross_entropy(layers[2](h), labels)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return step, params
+
+
+@pytest.mark.parametrize("threads", [2, 3, 5])
+def test_steps_side_by_side_train_as_one_after_the_other(threads):
+    x, labels = normal(33, 12), np.arange(33) % 7
+    found = []
+    for engine, count in ((dynamic, 1), (tw, 1), (tw, threads)):
+        tw.set_num_threads(count)
+        step, params = block(engine)
+        losses = [np.array(step(x, labels)) for _ in range(4)]
+        found.append([*losses, *(p.detach().numpy().copy() for p in params)])
+    assert_all_same_bits(found[0], found[1], "dynamic")
+    assert_all_same_bits(found[0], found[2], f"{threads} threads")
+    sets = step.newest_plan.layout.beside
+    assert sum(map(len, sets.values())) >= 8
+    assert "others)" in str(step.explain())
+    before = [p.detach().numpy().copy() for p in params]
+    labels[5] = 7
+    with pytest.raises(IndexRangeError):
+        step(x, labels)
+    assert_all_same_bits([p.detach().numpy() for p in params], before, "state after an error")
+
+
+def test_steps_side_by_side_do_not_depend_on_each_other(monkeypatch):
+    seen = []
+
+    def side_by_side(steps):
+        reordered = beside.side_by_side(steps)
+        orders_kept(steps, reordered)
+        seen.append([step.beside for step in reordered])
+        return reordered
+
+    monkeypatch.setattr(program, "side_by_side", side_by_side)
+    tw.set_num_threads(2)
+    block(tw)[0](normal(33, 12), np.arange(33) % 7)
+
+    @function
+    @tw.value_and_grad
+    def recurrence(w, x):
+        def cell(h, v):
+            h = tw.tanh(h @ w + v @ w)
+            return h, h @ w * v
+
+        return tw.scan(cell, x[0], x)[1].sum()
+
+    expected = as_tuple(recurrence(normal(4, 4), normal(6, 5, 4)))
+    assert len([1 for numbers in seen if any(numbers)]) >= 3, "the step, and both loops"
+    tw.set_num_threads(1)
+    assert_all_same_bits(as_tuple(recurrence(normal(4, 4), normal(6, 5, 4))), expected, "a scan")
+
+
+@settings(max_examples=10, phases=[Phase.generate])
+@given(st.randoms(use_true_random=False), st.integers(5, 25))
+def test_random_programs_keep_their_order(random, length):
+    drawn = draw_program(random.randrange, length, 3)
+    compiled = function(
+        lambda *args: tw.value_and_grad(lambda *args: sum(y.sum() for y in as_tuple(drawn(*args))))(*args)
+    )
+    arrays = inputs(1, 5, 7, 3)
+    compiled(*arrays)
+    graph = compiled.newest.executable.graph
+    steps = list(program.Program(graph, True)._steps(stacking=True))
+    for step in steps:  # all that can be, as if all were large
+        step.cut = step.cut or ("c" if step.source else "")
+    orders_kept(steps, beside.side_by_side(steps))
+
+
+def test_products_that_are_too_large_end_a_program_before_state_is_written(monkeypatch):
+    monkeypatch.setattr(gemm, "LIMIT", 30)
+    monkeypatch.setattr(gemm, "_FLOAT", gemm._FLOAT.replace(str(2**31 - 1), "30"))
+    for count in (1, 2):
+        tw.set_num_threads(count)
+        step, params = block(tw)
+        step(normal(30, 12), np.arange(30) % 7)
+        before = [p.detach().numpy().copy() for p in params]
+        with pytest.raises(IndexRangeError, match="BLAS cannot address"):
+            step(normal(31, 12), np.arange(31) % 7)
+        assert_all_same_bits([p.detach().numpy() for p in params], before, "state after an error")
+        assert step.newest_plan.shares is False
