@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from static.acts import Mismatch
 from static.regions import NeedsRoom
+from static.running.plan import Plan
 from static.tracing.forks import Fork, Rest, fork_of
 from static.tracing.paths import same_until, told
 from static.tracing.signature import kind
@@ -74,7 +75,7 @@ class Branching:
             if any(i not in self._fixed for i in path.trace.fixed):  # the key does not say enough
                 return path, self._plan(path, path.env(leaves))
         hit = self._by_call.get((key, path))
-        if hit is None:
+        if hit is None or hit[1].outdated:
             hit = path, self._plan(path, path.env(leaves))
             self._keep((key, path), hit)
         self._by_call[key] = hit
@@ -83,9 +84,10 @@ class Branching:
         if self._fork(key, path, leaves, known):
             self._last = None
             return hit
-        if len(self._after) >= KEPT_PLANS:
-            self._after.clear()
-        self._after[traced, miss.decision, miss.bits] = hit
+        if type(hit[1]) is Plan:  # not what interprets while kernels compile
+            if len(self._after) >= KEPT_PLANS:
+                self._after.clear()
+            self._after[traced, miss.decision, miss.bits] = hit
         return hit
 
     def _fork(self, key: Any, path: Traced, leaves: list[Any], known: list[Traced]) -> bool:

@@ -179,3 +179,21 @@ def test_the_thread_ends_with_the_main_thread(tmp_path):
     lines = finish(start(COUNTED + END + "print('end', flush=True)", tmp_path)).split()
     assert lines.count("end") == 1
     assert lines.index("end") >= len(lines) - 2
+
+
+def test_a_path_that_still_compiles_beside_one_that_is_compiled(gate):
+    def f(x):
+        return x.tanh() * 3 if x.sum().item() > 0 else x - 2
+
+    g = static.function(f, control_flow="guard", compile="background")
+    x = np.array([0.5, 1.5], F32)
+    expected = {sign: f(dynamic.tensor(x * sign)).payload for sign in (1, -1)}
+    g(x)
+    opened(gate, g)
+    gate.clear()
+    for sign in (1, 1, -1, 1, -1, 1, -1, -1, 1):
+        assert_all_same_bits([g(x * sign)], [expected[sign]], f"{sign}")
+    assert g.explain().interpreted
+    opened(gate, g)
+    for sign in (1, -1, 1, -1, -1):
+        assert_all_same_bits([g(x * sign)], [expected[sign]], f"{sign}")
