@@ -13,13 +13,15 @@ from common.tensor import TensorBase, with_edge
 #: The functions of which PyTorch's tensors have an in-place form, besides those of the operators.
 NAMES = frozenset(
     [
-     "abs", "acos", "acosh", "addcdiv", "addcmul", "addmm", "addmv", "addr", "asin", "asinh", "atan", "atan2",
-     "atanh", "baddbmm", "bitwise_not", "ceil", "clamp", "clamp_max", "clamp_min", "clip", "copysign", "cos", "cosh",
-     "cumprod", "cumsum", "deg2rad", "digamma", "eq", "erf", "erfc", "erfinv", "exp", "exp2", "expm1", "float_power",
-     "floor", "fmod", "frac", "ge", "gt", "heaviside", "hypot", "ldexp", "le", "lerp", "lgamma", "log",
-     "log10", "log1p", "log2", "logical_and", "logical_not", "logical_or", "logical_xor", "logit", "lt", "nan_to_num",
-     "ne", "neg", "nextafter", "pow", "rad2deg", "reciprocal", "relu", "round", "rsqrt", "sigmoid", "sign",
-     "sin", "sinc", "sinh", "sqrt", "square", "tan", "tanh", "tril", "triu", "trunc", "xlogy",
+     "abs", "absolute", "acos", "acosh", "addcdiv", "addcmul", "addmm", "addmv", "addr", "arccos", "arccosh",
+     "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "asin", "asinh", "atan", "atan2", "atanh", "baddbmm",
+     "bitwise_not", "ceil", "clamp", "clamp_max", "clamp_min", "clip", "copysign", "cos", "cosh", "cumprod",
+     "cumsum", "deg2rad", "digamma", "divide", "eq", "erf", "erfc", "erfinv", "exp", "exp2", "expm1", "fix",
+     "float_power", "floor", "fmod", "frac", "ge", "greater", "greater_equal", "gt", "heaviside", "hypot", "ldexp",
+     "le", "lerp", "less", "less_equal", "lgamma", "log", "log10", "log1p", "log2", "logical_and", "logical_not",
+     "logical_or", "logical_xor", "logit", "lt", "multiply", "nan_to_num", "ne", "neg", "negative", "nextafter",
+     "not_equal", "pow", "rad2deg", "reciprocal", "relu", "round", "rsqrt", "sigmoid", "sign", "sin", "sinc", "sinh",
+     "sqrt", "square", "subtract", "tan", "tanh", "tril", "triu", "true_divide", "trunc", "xlogy",
     ]
 )  # fmt: skip
 

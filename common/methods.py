@@ -31,15 +31,15 @@ NOT_METHODS = frozenset(
     [
      "atleast_1d", "atleast_2d", "atleast_3d", "batch_norm", "bilinear", "binary_cross_entropy",
      "binary_cross_entropy_with_logits", "broadcast_tensors", "broadcast_to", "bucketize", "cat", "cdist", "celu",
-     "chain_matmul", "clone", "column_stack", "cosine_embedding_loss", "cosine_similarity", "cross_entropy",
-     "cumulative_trapezoid", "dstack", "einsum", "elu", "embedding", "empty_like", "full_like", "gaussian_nll_loss",
-     "gelu", "getitem", "glu", "group_norm", "hardsigmoid", "hardswish", "hardtanh", "hinge_embedding_loss",
-     "hstack", "huber_loss", "isin", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "linear", "logsigmoid",
-     "margin_ranking_loss", "meshgrid", "mish", "mse_loss", "multi_dot", "multilabel_soft_margin_loss", "nll_loss",
-     "normalize", "one_hot", "ones_like", "pad", "pairwise_distance", "poisson_nll_loss", "relu6", "rms_norm",
-     "scaled_dot_product_attention", "searchsorted", "selu", "silu", "smooth_l1_loss", "soft_margin_loss",
-     "softmin", "softplus", "softshrink", "softsign", "stack", "tanhshrink", "tensordot", "threshold", "trapezoid",
-     "triplet_margin_loss", "view", "vstack", "zeros_like",
+     "chain_matmul", "clone", "column_stack", "concat", "concatenate", "cosine_embedding_loss", "cosine_similarity",
+     "cross_entropy", "cumulative_trapezoid", "dstack", "einsum", "elu", "embedding", "empty_like", "full_like",
+     "gaussian_nll_loss", "gelu", "getitem", "glu", "group_norm", "hardsigmoid", "hardswish", "hardtanh",
+     "hinge_embedding_loss", "hstack", "huber_loss", "isin", "kl_div", "l1_loss", "layer_norm", "leaky_relu",
+     "linear", "logsigmoid", "margin_ranking_loss", "meshgrid", "mish", "mse_loss", "multi_dot",
+     "multilabel_soft_margin_loss", "nll_loss", "normalize", "one_hot", "ones_like", "pad", "pairwise_distance",
+     "poisson_nll_loss", "relu6", "rms_norm", "row_stack", "scaled_dot_product_attention", "searchsorted", "selu",
+     "silu", "smooth_l1_loss", "soft_margin_loss", "softmin", "softplus", "softshrink", "softsign", "stack",
+     "tanhshrink", "tensordot", "threshold", "trapezoid", "triplet_margin_loss", "view", "vstack", "zeros_like",
     ]
 )  # fmt: skip
 

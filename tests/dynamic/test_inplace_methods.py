@@ -19,8 +19,9 @@ ARGUMENTS: dict[str, Any] = {
 }  # fmt: skip
 WHOLE = {"bitwise_not"}
 BINARY = {
-    "atan2", "copysign", "eq", "float_power", "fmod", "ge", "gt", "heaviside", "hypot", "ldexp", "le", "logical_and",
-    "logical_or", "logical_xor", "lt", "ne", "nextafter", "xlogy",
+    "arctan2", "atan2", "copysign", "divide", "eq", "float_power", "fmod", "ge", "greater", "greater_equal", "gt",
+    "heaviside", "hypot", "ldexp", "le", "less", "less_equal", "logical_and", "logical_or", "logical_xor", "lt",
+    "multiply", "ne", "nextafter", "not_equal", "subtract", "true_divide", "xlogy",
 }  # fmt: skip
 
 
@@ -37,7 +38,7 @@ def operands(name, engine):
         "addcmul": [(3, 3)] * 2, "addcdiv": [(3, 3)] * 2, "lerp": [(3, 3)] * 2,
     }.get(name)  # fmt: skip
     first = {"addmv": (3,), "baddbmm": (2, 3, 3)}.get(name, (3, 3))
-    x = values(first) + (1 if name == "acosh" else 0)
+    x = values(first) + (1 if name in ("acosh", "arccosh") else 0)
     if name in ARGUMENTS:
         return x, *ARGUMENTS[name]
     if others is None:

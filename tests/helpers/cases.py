@@ -15,6 +15,7 @@ import numpy as np
 import common.functional as F
 from common.op import Op
 from common.ops._samples import above_minus_one, away_from_zero, indices, inside_unit, positive, truth, whole
+from common.ops.synonyms import SYNONYMS
 from tests.helpers import cases_linalg
 from tests.helpers.cases_reductions import add_cases as add_reductions
 
@@ -105,7 +106,7 @@ _STEPS = {"sign", "zeros_like", "ones_like"}
 
 for _name in F.__all__:
     _op = getattr(F, _name)
-    if not isinstance(_op, Op):
+    if not isinstance(_op, Op) or _name in SYNONYMS:
         continue
     _draw: Any = T if _op.domain == "bool" else Whole if "f" in _op.refuses else _DOMAINS.get(_name, X)
     if _name == "log1p":

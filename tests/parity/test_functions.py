@@ -14,6 +14,7 @@ from common.eager import run
 from common.errors import TraceError
 from common.op import REGISTRY
 from common.ops import create
+from common.ops.synonyms import SYNONYMS
 from common.tree import flatten
 from dynamic.tensors import Tensor
 from tests.helpers.cases import CASES, DATA_DEPENDENT, PROGRAMS
@@ -25,7 +26,19 @@ OPS = [op for op in REGISTRY.values() if op.kind != "elementwise" and op.name !=
 
 
 def test_every_public_function_has_cases():
-    assert set(F.__all__) - set(CASES) == {*DATA_DEPENDENT, "allclose", "equal"}  # bools: see test_floats.py
+    assert set(F.__all__) - set(CASES) == {*DATA_DEPENDENT, *SYNONYMS, "allclose", "equal"}  # bools: see test_floats.py
+
+
+def test_synonyms_are_the_same_functions():
+    x = np.array([0.25, -0.5], np.float32)
+    assert dynamic.absolute(x).grad_fn is None
+    assert dynamic.Tensor(x).multiply(Tensor(x)).tolist() == static.multiply(x, x).tolist() == [0.0625, 0.25]
+    y = Tensor(x, requires_grad=True).arcsin()
+    assert y.grad_fn.name() == "AsinBackward0"
+    assert y.tolist() == dynamic.asin(x).tolist() != dynamic.acos(x).tolist()
+    assert [dynamic.less(x, 0).tolist(), dynamic.greater_equal(x, 0.25).tolist()] == [[False, True], [True, False]]
+    assert dynamic.concat((x, x)).shape == dynamic.ger(x, vec2=x).flatten().shape == (4,)
+    assert [(name, f) for name, f in SYNONYMS.items() if getattr(F, name) is not f] == []
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
