@@ -170,6 +170,12 @@ _FLOAT = f"""    if m > {LIMIT} or n > {LIMIT} or k > {LIMIT}:
     return 0
 """
 
+_CHECK = f"""def gemm_sizes(bufs, args):
+    if args[0] * args[1] * args[2] != 0 and max(args[1], args[2], args[3]) > {LIMIT}:
+        return {TOO_LARGE}
+    return 0
+"""
+
 _INTEGER = """    down_a = 1 if trans_a else k
     across_a = m if trans_a else 1
     down_b = 1 if trans_b else n
@@ -203,7 +209,8 @@ def call(
     strides = (0 if shared_a else m * k, 0 if shared_b else k * n)
     ints = (batch, m, n, k, int(trans_a), int(trans_b), *strides)
     errors = {TOO_LARGE: "a matrix has more than 2**31 - 1 rows or columns, which BLAS cannot address"}
-    return NativeCall(gemm_source(dtype), "gemm", ints, errors=errors, sure_below=LIMIT + 1)
+    check = NativeCall(_CHECK, "gemm_sizes", (batch, m, n, k), (), errors=errors, sure_below=LIMIT + 1)
+    return NativeCall(gemm_source(dtype), "gemm", ints, errors=errors, sure_below=LIMIT + 1, check=check)
 
 
 def oracle(a: np.ndarray, b: np.ndarray, trans_a: bool = False, trans_b: bool = False) -> np.ndarray:

@@ -131,6 +131,8 @@ class Item:
     dtype : in which it computes.
     inputs, results : buffers of a native item, in the order of the op.
     calls : the `NativeCall` sequence of a native item.
+    copied, copies : of a native item an array of the size of its result, and which of its calls copy from there what
+        lies at the same place: without them it may run in the memory of that array.
     after : results of acts that come before it.
     window : of a map whose result is part of a larger buffer, where that lies in it.
     accesses, reads : its operands in buffers, and all buffers that it reads.
@@ -148,6 +150,8 @@ class Item:
     lead: int = 0
     inputs: list[Buffer] = field(default_factory=list)
     calls: list[Any] = field(default_factory=list)
+    copied: Buffer | None = None
+    copies: frozenset[int] = frozenset()
     after: list[Buffer] = field(default_factory=list)
     window: Access | None = None
     accesses: list[Access] = field(init=False)

@@ -8,6 +8,8 @@ import numpy as np
 
 from common.dim import Dim, hint
 from common.dtypes import number_spec
+from common.kernels import copying
+from common.op import NativeCall
 from common.spec import Spec
 from static.acts import acts
 from static.graph import Graph, Node, Value
@@ -20,8 +22,10 @@ from static.lowering.items import (
     Sizes,
     dense_layout,
     is_literal,
+    sizes_key,
     strip_ones,
 )
+from static.lowering.over import begins_as_copy
 from static.lowering.parts import InParts
 from static.lowering.reductions import add_reduction
 from static.lowering.values import Work, unsupported
@@ -181,7 +185,7 @@ class _Legaliser(InParts):
         outs = [value.spec for value in node.outputs]
         calls = [] if node.op.native is None else list(node.op.native(specs, outs, node.attrs))
         results = [self.result(value) for value in node.outputs]
-        self.item(
+        item = self.item(
             node,
             "native",
             (),
@@ -192,6 +196,8 @@ class _Legaliser(InParts):
             inputs=inputs,
             calls=calls,
         )
+        if len(calls) > 1 and inputs.count(inputs[0]) == 1 and _is_copy(calls[0], outs[0], len(inputs)):
+            begins_as_copy(item, [0], inputs[:1])
 
     def bind(self, value: Value) -> Buffer:
         """A computed buffer that holds `value` and is used for no other output or write."""
@@ -208,6 +214,12 @@ class _Legaliser(InParts):
 def _row(node: Node) -> Sizes:
     """The larger shape of `pick` and `spread`, which has a whole row per index."""
     return node.operands[0].shape if node.name == "pick" else node.outputs[0].shape
+
+
+def _is_copy(call: NativeCall, out: Spec, count: int) -> bool:
+    """Whether a call copies the first of `count` operands to the result."""
+    whole = copying.copy(out.dtype, copying.copy_args(out.shape), (0, count))
+    return (call.source, call.buffers, sizes_key(call.ints)) == (whole.source, whole.buffers, sizes_key(whole.ints))
 
 
 def _constant(value: Any, spec: Spec) -> Const:

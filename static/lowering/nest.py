@@ -63,7 +63,10 @@ class Nest:
     def slot(self, thing: Buffer | Scratch) -> str:
         """The name of a buffer's slot; a state and what is written into it directly share one, parts do not overlap."""
         part = isinstance(thing, Buffer) and thing.maker is not None and thing.maker.window is not None
-        own = thing.storage if isinstance(thing, Buffer) and not part else thing
+        if part and isinstance(thing, Buffer) and thing.storage not in [buffer.storage for buffer in self.group.reads]:
+            own: Buffer | Scratch = thing
+        else:
+            own = thing.storage if isinstance(thing, Buffer) else thing
         if id(own) not in self._slots:
             self._slots[id(own)] = len(self.bound)
             self.bound.append(own)

@@ -6,6 +6,7 @@ import heapq
 
 from static.lowering.groups import Group, single
 from static.lowering.items import Buffer, Item, Operand, dense_layout, strip_ones
+from static.lowering.over import write_over
 from static.lowering.values import Work
 
 
@@ -19,6 +20,7 @@ def order_groups(work: Work, groups: list[Group]) -> list[Group]:
     writes = {value.id: state for state, value in work.writes}
     candidates = {id(g) for g in groups if any(b.id in writes for item in g.items for b in item.results)}
     ordered = _sort(groups, by_buffer, candidates)
+    write_over(work, ordered)
     last_read: dict[int, int] = {}
     last_failure = -1
     for position, group in enumerate(ordered):
@@ -28,6 +30,8 @@ def order_groups(work: Work, groups: list[Group]) -> list[Group]:
             last_failure = position
     position_of = {id(g): i for i, g in enumerate(ordered)}
     for state, value in work.writes:
+        if value.storage is state:
+            continue
         group = by_buffer[value.id]
         position = position_of[id(group)]
         early = last_read.get(state.id, -1) > position or last_failure >= position

@@ -29,8 +29,10 @@ from static.lowering.items import (
     dense_layout,
     is_literal,
     make_access,
+    sizes_key,
     strip_ones,
 )
+from static.lowering.over import begins_as_copy
 from static.lowering.pieces import (
     MOST,
     cuts,
@@ -158,8 +160,14 @@ class InParts(Values):
                 copies.append((len(inputs), layout.shape, layout.offset, layout.strides, offset, strides))
                 inputs.append(layout.root)
         calls = [copying.copy(out.dtype, copying.copy_args(*args), (i, len(inputs))) for i, *args in copies]
-        self.item(parts.node, "native", (), function="join", dtype=out.dtype, operands=[], results=[out],
-                  inputs=inputs, calls=calls)  # fmt: skip
+        item = self.item(parts.node, "native", (), function="join", dtype=out.dtype, operands=[], results=[out],
+                         inputs=inputs, calls=calls)  # fmt: skip
+        there = [
+            k
+            for k, (_, _, offset, steps, place, own) in enumerate(copies)
+            if sizes_key((offset, *steps)) == sizes_key((place, *own))
+        ]
+        begins_as_copy(item, there, [inputs[i] for i, *_ in copies])
 
     # ---------------------------------------------------------------- what makes parts
     def _cat(self, node: Node) -> tuple[int, list[Layout]] | None:

@@ -167,6 +167,9 @@ def _native_counts(step: Step, env: Any) -> tuple[int, int, int]:
     (group,) = step.groups
     made = {buffer.id for item in group.items for buffer in item.results}
     buffers = [thing for thing in step.things if isinstance(thing, Buffer)]
+    if step.name == "copy":
+        count = math.prod(resolve(step.ints[3 : 3 + step.ints[0]], env)) * buffers[0].dtype.itemsize
+        return count, count, 0
     reads, writes = (sum(_nbytes(b, env) for b in buffers if (b.id in made) is out) for out in (False, True))
     return reads, writes, 2 * math.prod(resolve(n, env) for n in step.ints[:4]) if step.name == "gemm" else 0
 
