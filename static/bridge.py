@@ -4,6 +4,7 @@ The call is traced together with its gradients, then cut in two (`static.partiti
 each captured tensor are totalled inside, as in the eager `function` (docs/numerics.md, point 5), so bits are the same.
 The backward half is compiled when a gradient is first asked for. A backward pass that is itself to be differentiated
 runs a program of its own, traced behind the first one (`static.tracing.stages`), whose results are one node again.
+Both halves are found on the disk by the graph as it was traced; then nothing is cut, unless somebody asks for halves.
 """
 
 from __future__ import annotations
@@ -44,13 +45,91 @@ class Making(NamedTuple):
     Attributes
     ----------
     rewrite : what passes make of a graph; also takes arrays for its inputs, and sizes.
-    compiler : makes a program of a graph; None interprets it.
+    compiler : gives the program of a graph that is made when needed, and is stored under a key if it has one, see
+        `static.running.store.program`; None interprets it.
     budget : see `static.partition.split`.
     """
 
     rewrite: Callable[[Graph, list[np.ndarray], Mapping[Any, int]], Graph]
-    compiler: Callable[[Graph], Any] | None
+    compiler: Callable[[Callable[[], Graph], str | None], Any] | None
     budget: int | None
+
+
+class Saves(NamedTuple):
+    """What a node saves, behind which come the inputs of the forward half.
+
+    Attributes
+    ----------
+    outputs : those of the forward half that are kept.
+    reads : which of all that is saved the backward half takes.
+    """
+
+    outputs: list[int]
+    reads: list[int]
+
+
+class Cut:
+    """A program with its gradients, cut in two when somebody asks for the halves.
+
+    Parameters
+    ----------
+    raw : as it was traced.
+    joint : gives it after passes.
+    results : how many of its outputs are results of the program; the others are gradients.
+    cotangents : inputs, see `static.partition.split`; `budget` too.
+    """
+
+    def __init__(
+        self,
+        raw: Graph,
+        joint: Callable[[], Graph],
+        results: int,
+        cotangents: Sequence[Value],
+        budget: int | None,
+    ) -> None:
+        self._joint, self._budget = joint, budget
+        self._known: Saves | None = None
+        self.results, self._late = results, {value.key for value in cotangents}
+        self.rooms, self.inputs = rooms(raw), len(raw.inputs) - len(self._late)
+
+    def know(self, notes: Any) -> None:
+        """Take over what `notes` was in another process."""
+        self._known = Saves(*notes)
+
+    @property
+    def notes(self) -> tuple[Any, ...]:
+        """What a node saves, as plain data."""
+        return tuple(self.saves)
+
+    @cached_property
+    def halves(self) -> Halves:
+        """The two programs."""
+        joint = self._joint()
+        halves = split(joint, self.results, [v for v in joint.inputs if v.key in self._late], self._budget)
+        assert self._known in (None, _saves(halves)), "a cut is another one in another process"
+        return halves
+
+    @cached_property
+    def saves(self) -> Saves:
+        """What a node saves."""
+        return _saves(self.halves) if self._known is None else self._known
+
+    def forward(self) -> Graph:
+        """The half that a call runs."""
+        return self.halves.forward
+
+    def backward(self) -> Graph:
+        """The half for gradients."""
+        return self.halves.backward
+
+
+def _saves(halves: Halves) -> Saves:
+    inputs, outputs = halves.forward.inputs, halves.forward.outputs
+    shown = {value.key: i for i, value in reversed(list(enumerate(outputs)))}
+    saved = [shown[v.key] for v in halves.kept if v.key in shown]
+    at = {outputs[i].key: n for n, i in enumerate(saved)}
+    at.update((value.key, len(saved) + i) for i, value in enumerate(inputs) if value.key not in at)
+    return Saves(saved, [at[v.key] for v in halves.kept])
 
 
 class Runner:
@@ -58,18 +137,23 @@ class Runner:
 
     Parameters
     ----------
-    compiler : makes a program of a graph; None interprets it.
+    make : gives the graph.
+    atoms : of sizes that no argument has.
+    compiler : see `Making`.
+    key : under which the program is stored.
     """
 
-    def __init__(self, graph: Graph, compiler: Callable[[Graph], Any] | None) -> None:
-        self.graph, self._compiler = graph, compiler
-        self._rooms = dict.fromkeys(rooms(graph), FIRST_ROOM)
+    def __init__(
+        self, make: Callable[[], Graph], atoms: Sequence[Any], compiler: Callable[..., Any] | None, key: str | None
+    ) -> None:
+        self._make, self._compiler, self._key = make, compiler, key
+        self._rooms = dict.fromkeys(atoms, FIRST_ROOM)
         self._plans: dict[Any, Any] = {}
 
     @cached_property
     def program(self) -> Any:
         """The compiled program, made when it is first asked for; None when interpreted."""
-        return None if self._compiler is None else self._compiler(self.graph)
+        return None if self._compiler is None else self._compiler(self._make, self._key)
 
     def __call__(self, env: Mapping[Any, int], arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
         """The outputs for arrays; `env` has the sizes of the call, and how often its loops may run."""
@@ -86,7 +170,7 @@ class Runner:
         if key not in self._plans:
             while len(self._plans) >= KEPT_PLANS:
                 self._plans.pop(next(iter(self._plans)))
-            self._plans[key] = Interpreted(self.graph, env) if self.program is None else self.program.plan(env)
+            self._plans[key] = Interpreted(self._make(), env) if self.program is None else self.program.plan(env)
         return self._plans[key]
 
 
@@ -115,11 +199,11 @@ class CompiledOp:
     Parameters
     ----------
     name : of the function.
-    joint : the program with its gradients, after passes.
-    results : how many of its outputs are results of the program; the others are gradients.
+    cut : the program with its gradients.
     places : those of the results that have a gradient.
     gradients : what has been recorded.
     known : values of the stage that the last inputs of the program are.
+    key : under which the backward half is stored.
     """
 
     kind = "compiled"
@@ -130,32 +214,32 @@ class CompiledOp:
     def __init__(
         self,
         name: str,
-        joint: Graph,
-        results: int,
+        cut: Cut,
         places: Sequence[int],
         gradients: Gradients,
         making: Making,
         known: Sequence[Value] = (),
         node_name: str = "CompiledBackward",
+        key: str | None = None,
     ) -> None:
         self.name, self.node_name, self.places, self.gradients = name, node_name, places, gradients
-        self.nout, self.results, self._making = len(places), results, making
-        given = {value.key for value in gradients.cotangents}
-        self.halves: Halves = split(joint, results, [v for v in joint.inputs if v.key in given], making.budget)
-        inputs, outputs = self.halves.forward.inputs, self.halves.forward.outputs
-        shown = {value.key: i for i, value in reversed(list(enumerate(outputs)))}
-        #: The outputs that a node saves: those that are kept. Behind them it saves the inputs.
-        self._saved = [shown[v.key] for v in self.halves.kept if v.key in shown]
-        at = {outputs[i].key: n for n, i in enumerate(self._saved)}
-        at.update((value.key, len(self._saved) + i) for i, value in enumerate(inputs) if value.key not in at)
-        #: Where among the saved values those are that the backward half takes.
-        self._kept = [at[v.key] for v in self.halves.kept]
-        self.backward_half = Runner(self.halves.backward, making.compiler)
-        own, first = gradients.stage.nodes, len(self._saved) + len(inputs) - len(known)
-        #: Values of the stage that a node saves besides inputs, and where.
-        self.known = [(v, at[v.key]) for v in self.halves.kept if v.node.op is not None and v.node.id in own]
-        self.known += [(v, first + i) for i, v in enumerate(known)]
+        self.nout, self.results, self._making, self._inputs = len(places), cut.results, making, known
+        self.cut, (self._saved, self._kept) = cut, cut.saves
+        self.backward_half = Runner(cut.backward, cut.rooms, making.compiler, key)
         self._further: dict[Any, Gradient] = {}
+
+    @property
+    def halves(self) -> Halves:
+        """What a call runs, and what gradients run."""
+        return self.cut.halves
+
+    @cached_property
+    def known(self) -> list[tuple[Value, int]]:
+        """Values of the stage that a node saves besides inputs, and where."""
+        own, first = self.gradients.stage.nodes, len(self._saved) + self.cut.inputs - len(self._inputs)
+        kept = zip(self.halves.kept, self._kept, strict=True)
+        known = [(v, at) for v, at in kept if v.node.op is not None and v.node.id in own]
+        return known + [(v, first + i) for i, v in enumerate(self._inputs)]
 
     # ------------------------------------------------------------------ the call
 
@@ -267,12 +351,13 @@ class Gradient:
         self._read = [i for i, v in zip(self.of.stage_inputs, graph.inputs, strict=False) if v.key in read]
         self._read += self._places
         if gradients is None:
-            return Runner(graph, making.compiler), None
+            return Runner(lambda: graph, rooms(graph), making.compiler, None), None
         results = len({i for i in further.places if i is not None})
         known = [self.of.known[i][0] for i in used]
         name = self.of.node_name + "Backward"
-        op = CompiledOp(self.of.name, graph, results, further.results, gradients, making, known, name)
-        return Runner(op.halves.forward, making.compiler), op
+        cut = Cut(graph, lambda: graph, results, gradients.cotangents, making.budget)
+        op = CompiledOp(self.of.name, cut, further.results, gradients, making, known, name)
+        return Runner(cut.forward, rooms(op.halves.forward), making.compiler, None), op
 
     def _check(self, call: Call) -> None:
         """Check that this program is one for a call.

@@ -127,11 +127,12 @@ class Stored(Executable):
     ----------
     frame : what plans need of it.
     make : makes the graph that was lowered, when somebody asks for it.
+    notes : what was stored beside it.
     """
 
-    def __init__(self, frame: Frame, fuse: bool, make: Callable[[], Graph]) -> None:
+    def __init__(self, frame: Frame, fuse: bool, make: Callable[[], Graph], notes: Any = None) -> None:
         super().__init__(fuse)
-        self.frame, self._make = frame, make
+        self.frame, self._make, self.notes = frame, make, notes
 
     @cached_property
     def graph(self) -> Graph:  # type: ignore[override]

@@ -42,17 +42,20 @@ _REPEATABLE = 2
 """A version of marshal whose bytes do not depend on which objects are shared."""
 
 
-def key_of(graph: Graph, dims: DimScope, fuse: bool, copies: Mapping[int, Copy] | None = None) -> str | None:
+def key_of(
+    graph: Graph, dims: DimScope, options: tuple[Any, ...], copies: Mapping[int, Copy] | None = None
+) -> str | None:
     """The key of a traced graph; None if its program is not to be stored.
 
     Parameters
     ----------
+    options : what else decides what is made of it.
     copies : see `static.tracing.trace.Trace`; what they say is not said again.
     """
     ops: set[Op] = set()
     try:
         renamed = sorted(dims.renamed.items(), key=repr)
-        text = marshal.dumps((fuse, renamed, _plain_graph(graph, ops, copies or {})), _REPEATABLE)
+        text = marshal.dumps((options, renamed, _plain_graph(graph, ops, copies or {})), _REPEATABLE)
     except ValueError:  # an attribute that is not plain data
         return None
     if not all(map(_is_fixed, ops)):
@@ -71,15 +74,33 @@ def load(key: str, fuse: bool, make: Callable[[], Graph]) -> Stored | None:
     entry = disk.read(key)
     if entry is None:
         return None
-    kernels, frame = marshal.loads(entry.code)
-    return Stored(_Reader(kernels, fuse, make).frame(frame), fuse, make)
+    kernels, frame, notes = marshal.loads(entry.code)
+    return Stored(_Reader(kernels, fuse, make).frame(frame), fuse, make, notes)
 
 
-def save(key: str, program: Executable) -> None:
-    """Store a program."""
+def program(make: Callable[[], Graph], key: str | None, fuse: bool) -> Executable:
+    """The program of a graph: that which is stored under a key, if there is one; else it is made, and stored."""
+    found = None if key is None else load(key, fuse, make)
+    if found is not None:
+        return found
+    from static.program import compile_graph
+
+    made = compile_graph(make(), fuse=fuse)
+    if key is not None:
+        save(key, made)
+    return made
+
+
+def part(key: str | None, name: str) -> str | None:
+    """The key of another program that follows from the same graph."""
+    return None if key is None else hashlib.sha256(f"{name} of {key}".encode()).hexdigest()
+
+
+def save(key: str, program: Executable, notes: Any = None) -> None:
+    """Store a program, and plain data beside it."""
     kernels = dict.fromkeys((call.name, call.source) for call in program.all_calls())
     numbers = {kernel: i for i, kernel in enumerate(kernels)}
-    disk.write(key, disk.Entry("program", (), marshal.dumps((list(kernels), _written(program.frame, numbers)))))
+    disk.write(key, disk.Entry("program", (), marshal.dumps((list(kernels), _written(program.frame, numbers), notes))))
 
 
 # ------------------------------------------------------------------------------------------------- keys

@@ -14,28 +14,28 @@ import numpy as np
 from common import mode
 from common import tensor as tensors
 from common.autograd import mutation, tape
-from common.dim import Dim, resolve
+from common.dim import Dim
 from common.leaf import Buffer
 from common.native.binding import GIVEN, HELD, HELD_GRAD, Place
 from common.native.calls_ir import BAD_ARGUMENT
 from common.nn.module import Module
 from common.tensor import TensorBase
 from common.tree import LEAF, count_leaves, flatten, nester, taker, unflatten
-from static.bridge import Call, CompiledOp, Making
-from static.passes import Pass, PassReport, run_passes
+from static.bridge import Call, CompiledOp, Cut, Making
+from static.passes import PassReport
 from static.regions import FIRST_ROOM, NeedsRoom, rooms
 from static.running import store
 from static.running.background import Compilation, UntilCompiled
 from static.running.donate import donate
 from static.running.interpreter import Interpreted
 from static.running.plan import Objects
-from static.tools.parity import check_parity
+from static.tracing.optimised import Optimised, rewrite
 from static.tracing.stages import first_stage, record_gradients
 from static.tracing.trace import Trace
 from static.verify import verify
 
 if TYPE_CHECKING:
-    from static.graph import Graph, Value
+    from static.graph import Graph
     from static.jit import Function
     from static.program import Program
     from static.running.executable import Executable
@@ -127,32 +127,36 @@ class Traced:
         self.op: CompiledOp | None = None
         self.compiled, self._fuse, self._key = not owner.interpret, owner.fuse, None
         self.compilation: Compilation | None = None
-        storable = self.compiled and recorded is None and owner.passes is None
-        if storable:
-            self._key = store.key_of(self.raw, trace.dims, owner.fuse, trace.copies)
-        self._executable: Executable | None = None
-        if self._key is not None:
-            self._executable = store.load(self._key, owner.fuse, partial(_optimised, self.raw))
-        if self._executable is not None:
-            self.seconds["disk"] = perf_counter() - start
-        else:
+        self.optimised = Optimised(self.raw, owner.passes)
+        graph, cut = self.optimised.graph, None
+        options: tuple[Any, ...] = (owner.fuse,)
+        if recorded is not None:
+            options += owner.memory_budget, results, *(value.key for value in recorded.cotangents)
+            cut = Cut(self.raw, graph, results, recorded.cotangents, owner.memory_budget)
+            graph = cut.forward
+        if self.compiled and owner.passes is None:
+            self._key = store.key_of(self.raw, trace.dims, options, trace.copies)
+        stored = None if self._key is None else store.load(self._key, owner.fuse, graph)
+        self._executable: Executable | None = stored
+        if stored is None:
             verify(self.raw, "tracing")
             env = self.env(leaves)
-            given = iter([*(leaves[i] for i in self.positions), *(source.payload for source in trace.captured)])
-            arrays = [_ones(value, env) if value.key in late else next(given) for value in self.raw.inputs]
-            self.rewritten = _rewrite(self.raw, arrays, env, owner.passes)
+            given = [*(leaves[i] for i in self.positions), *(source.payload for source in trace.captured)]
+            self.optimised.optimise(given, late, env)
             self.seconds["passes"] = perf_counter() - start
             start = perf_counter()
-            if recorded is not None:
-                compiler = partial(_compile, fuse=owner.fuse) if self.compiled else None
-                rewrite = partial(_rewrite, passes=owner.passes)
-                making = Making(lambda *given: rewrite(*given)[0], compiler, owner.memory_budget)
-                self.op = CompiledOp(owner.__name__, self.rewritten[0], results, places, recorded, making)
-            if self.compiled and owner.compile == "background":
-                self.compilation = Compilation(self.graph, self._lowered)
-            elif self.compiled:
-                self._executable = self._lowered()
-            self.seconds["lower"] = perf_counter() - start
+        if cut is not None and recorded is not None:
+            if stored is not None:
+                cut.know(stored.notes)
+            compiler = partial(store.program, fuse=owner.fuse) if self.compiled else None
+            making = Making(partial(rewrite, passes=owner.passes), compiler, owner.memory_budget)
+            key = store.part(self._key, "backward half")
+            self.op = CompiledOp(owner.__name__, cut, places, recorded, making, key=key)
+        if stored is None and self.compiled and owner.compile == "background":
+            self.compilation = Compilation(self.graph, self._lowered)
+        elif stored is None and self.compiled:
+            self._executable = self._lowered()
+        self.seconds["lower" if stored is None else "disk"] = perf_counter() - start
         inputs = [value for value in self.raw.inputs if value.key not in late][len(self.positions) :]
         written = {effect.state.key for effect in self.raw.effects}
         self.captured = list(zip(inputs, trace.captured, strict=True))
@@ -166,7 +170,7 @@ class Traced:
         self.written_leaves = [
             i for p, (value, i) in enumerate(arguments_of) if value.key in written and p not in given_back
         ]
-        forward = [] if self.op is None else self.op.halves.forward.inputs
+        forward = [value for value in self.raw.inputs if value.key not in late]
         self._written_inputs = [i for i, value in enumerate(forward) if value.key in written]
         self._objects: Objects | None = None
         self._nest = None if self.shape_of_result else nester(self.out_structure, self.results)
@@ -178,7 +182,7 @@ class Traced:
         """The compiled program, stored for other processes."""
         assert self.program is not None
         if self._key is not None:
-            store.save(self._key, self.program)
+            store.save(self._key, self.program, None if self.op is None else self.op.cut.notes)
         return self.program
 
     @property
@@ -188,25 +192,22 @@ class Traced:
             self._executable = self.compilation.executable
         return self._executable
 
-    @cached_property
-    def rewritten(self) -> tuple[Graph, list[PassReport]]:
-        """The graph after the passes, and what these did; made when asked for if the program came from the disk."""
-        return run_passes(self.raw)
-
     @property
     def graph(self) -> Graph:
         """The program after the passes; of calls with gradients the forward half."""
-        return self.rewritten[0] if self.op is None else self.op.halves.forward
+        return self.optimised.graph() if self.op is None else self.op.halves.forward
 
     @property
     def passes(self) -> list[PassReport]:
         """What each pass did."""
-        return self.rewritten[1]
+        return self.optimised.rewritten[1]
 
     @cached_property
     def program(self) -> Program | None:
         """The compiled program with all that explains it; None when interpreted."""
-        return _compile(self.graph, self._fuse) if self.compiled else None
+        from static.program import compile_graph
+
+        return compile_graph(self.graph, fuse=self._fuse) if self.compiled else None
 
     def written_arrays(self) -> list[np.ndarray]:
         """The memory of the state that the program writes; for `common.autograd.mutation`."""
@@ -363,10 +364,6 @@ def is_data(x: Any) -> bool:
     return isinstance(x, np.ndarray) or type(x) in (int, float)
 
 
-def _ones(value: Value, env: Mapping[Any, int]) -> np.ndarray:
-    return np.ones(resolve(tuple(value.shape), env), value.dtype)
-
-
 def _is_traced(x: Any) -> bool:
     return isinstance(x, TensorBase)
 
@@ -374,20 +371,3 @@ def _is_traced(x: Any) -> bool:
 def state_tensor(array: np.ndarray) -> TensorBase:
     """A tensor over an array: of the eager engine where it is imported."""
     return Buffer.over(array) if tensors.eager_class is None else tensors.wrap(array)
-
-
-def _optimised(graph: Graph) -> Graph:
-    return run_passes(graph)[0]
-
-
-def _rewrite(
-    graph: Graph, arrays: Sequence[Any], env: Mapping[Any, int], passes: Sequence[Pass] | None
-) -> tuple[Graph, list[PassReport]]:
-    """What passes make of a graph; those of the user's own are checked on arrays."""
-    return run_passes(graph, passes, partial(check_parity, arrays=arrays, env=env))
-
-
-def _compile(graph: Graph, fuse: bool) -> Program:
-    from static.program import compile_graph
-
-    return compile_graph(graph, fuse=fuse)

@@ -8,8 +8,9 @@ import pytest
 import static
 from common.errors import IndexRangeError, TwingradCacheWarning
 from common.native import cache
+from static import program
 from static.running import store
-from static.tracing import traced
+from static.tracing import optimised
 from tests.bits import assert_all_same_bits
 from tests.native.conftest import fresh_cache  # noqa: F401  a fixture
 from tests.native.test_processes import finish, start
@@ -57,8 +58,8 @@ def test_the_second_process_optimises_and_lowers_nothing(disk, monkeypatch):
     results = []
     for warm in (False, True):
         if warm:
-            monkeypatch.setattr(traced, "run_passes", None)
-            monkeypatch.setattr(traced, "_compile", None)
+            monkeypatch.setattr(optimised, "run_passes", None)
+            monkeypatch.setattr(program, "compile_graph", None)
         step, model = network()
         compiled = static.function(step)
         losses = [compiled(x, labels), compiled(x[:3], labels[:3]), compiled(x, labels)]

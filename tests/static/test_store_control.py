@@ -11,8 +11,9 @@ import pytest
 import static
 from common.errors import CheckError, TwingradCacheWarning
 from common.native import cache
+from static import program
 from static.running import store
-from static.tracing import traced
+from static.tracing import optimised
 from tests.bits import assert_all_same_bits
 from tests.native.conftest import fresh_cache  # noqa: F401  a fixture
 from tests.static.test_store import called, disk, programs  # noqa: F401  a fixture among them
@@ -74,8 +75,8 @@ def test_the_second_process_lowers_no_region(disk, monkeypatch, name):  # noqa: 
     found = []
     for warm in (False, True):
         if warm:
-            monkeypatch.setattr(traced, "run_passes", None)
-            monkeypatch.setattr(traced, "_compile", None)
+            monkeypatch.setattr(optimised, "run_passes", None)
+            monkeypatch.setattr(program, "compile_graph", None)
         compiled = static.function(f)
         results = [compiled(X, Y), compiled(X[:3], Y[:3])]
         assert ("disk" in compiled.newest.seconds) is warm

@@ -1,0 +1,62 @@
+"""A traced graph after the passes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from common.dim import resolve
+from static.graph import Graph
+from static.passes import Pass, PassReport, run_passes
+from static.tools.parity import check_parity
+
+
+class Optimised:
+    """A traced graph after the passes; if its program came from the disk, made when somebody asks for it.
+
+    Programs from the disk refer to this, so that they do not refer to who has them.
+
+    Parameters
+    ----------
+    passes : the user's own pipeline, if there is one.
+    """
+
+    def __init__(self, raw: Graph, passes: Sequence[Pass] | None) -> None:
+        self.raw, self._passes = raw, passes
+
+    def optimise(self, given: Sequence[Any], late: Collection[Any], env: Mapping[Any, int]) -> None:
+        """Run the passes now.
+
+        Parameters
+        ----------
+        given : arrays on which passes of the user's own are checked.
+        late : keys of inputs for which there is none.
+        env : sizes.
+        """
+        arrays, rest = [], iter(given)
+        for x in self.raw.inputs:
+            arrays.append(np.ones(resolve(tuple(x.shape), env), x.dtype) if x.key in late else next(rest))
+        self.rewritten = _rewritten(self.raw, arrays, env, self._passes)
+
+    @cached_property
+    def rewritten(self) -> tuple[Graph, list[PassReport]]:
+        """The graph, and what the passes did."""
+        return run_passes(self.raw, self._passes)
+
+    def graph(self) -> Graph:
+        """The graph."""
+        return self.rewritten[0]
+
+
+def rewrite(graph: Graph, arrays: Sequence[Any], env: Mapping[Any, int], passes: Sequence[Pass] | None) -> Graph:
+    """What passes make of a graph; those of the user's own are checked on arrays."""
+    return _rewritten(graph, arrays, env, passes)[0]
+
+
+def _rewritten(
+    graph: Graph, arrays: Sequence[Any], env: Mapping[Any, int], passes: Sequence[Pass] | None
+) -> tuple[Graph, list[PassReport]]:
+    return run_passes(graph, passes, partial(check_parity, arrays=arrays, env=env))
