@@ -17,11 +17,12 @@ NAMES = frozenset(
      "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "asin", "asinh", "atan", "atan2", "atanh", "baddbmm",
      "bitwise_not", "ceil", "clamp", "clamp_max", "clamp_min", "clip", "copysign", "cos", "cosh", "cumprod",
      "cumsum", "deg2rad", "digamma", "divide", "eq", "erf", "erfc", "erfinv", "exp", "exp2", "expm1", "fix",
-     "float_power", "floor", "fmod", "frac", "ge", "greater", "greater_equal", "gt", "heaviside", "hypot", "ldexp",
-     "le", "lerp", "less", "less_equal", "lgamma", "log", "log10", "log1p", "log2", "logical_and", "logical_not",
-     "logical_or", "logical_xor", "logit", "lt", "multiply", "nan_to_num", "ne", "neg", "negative", "nextafter",
-     "not_equal", "pow", "rad2deg", "reciprocal", "relu", "round", "rsqrt", "sigmoid", "sign", "sin", "sinc", "sinh",
-     "sqrt", "square", "subtract", "tan", "tanh", "tril", "triu", "true_divide", "trunc", "xlogy",
+     "float_power", "floor", "fmod", "frac", "ge", "greater", "greater_equal", "gt", "heaviside", "hypot",
+     "index_reduce", "ldexp", "le", "lerp", "less", "less_equal", "lgamma", "log", "log10", "log1p", "log2",
+     "logical_and", "logical_not", "logical_or", "logical_xor", "logit", "lt", "masked_scatter", "multiply",
+     "nan_to_num", "ne", "neg", "negative", "nextafter", "not_equal", "pow", "put", "rad2deg", "reciprocal", "relu",
+     "round", "rsqrt", "scatter_add", "scatter_reduce", "sigmoid", "sign", "sin", "sinc", "sinh", "sqrt", "square",
+     "subtract", "tan", "tanh", "tril", "triu", "true_divide", "trunc", "xlogy",
     ]
 )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""In-place forms of the functions that write at indices and masks."""
+"""In-place forms of the functions that write at indices and masks straight to a tensor's memory."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from typing import Any
 
 from common.autograd.views import repeats
 from common.create import operand
+from common.dim import same
 from common.dtypes import bool_
+from common.errors import ShapeError
 from common.in_place import apply_in_place
 from common.methods import assign
 from common.ops import put
-from common.ops.index import scatter_add
-from common.ops.masks import masked_scatter
 from common.ops.put import Put
-from common.ops.scatter_reduce import scatter_reduce
 from common.ops.values import as_value
 from common.ops.view import expand, reshape
 from common.setitem import falses, fill_masked, setitem
@@ -70,6 +69,30 @@ def index_put_(self: TensorBase, indices: Sequence[Any], values: Any, accumulate
     return _apply(self, write, "index_put")
 
 
+def fill_diagonal_(self: TensorBase, fill_value: float, wrap: bool = False) -> TensorBase:
+    """Write a number to the elements whose indices are all equal.
+
+    Parameters
+    ----------
+    wrap : of a matrix with more rows than columns, begin again a row below the end of each diagonal.
+
+    Raises
+    ------
+    ShapeError : less than two dimensions, or more than two of different sizes.
+    """
+    sizes = self.shape
+    if self.ndim < 2:
+        raise ShapeError(f"fill_diagonal_(): dimensions must be larger than 1, got shape {tuple(sizes)}")
+    if self.ndim > 2 and any(not same(n, sizes[0]) and n != sizes[0] for n in sizes):
+        raise ShapeError(f"fill_diagonal_(): all dimensions of input must be of equal length, got {tuple(sizes)}")
+    for start in range(0, sizes[0], sizes[1] + 1) if wrap and self.ndim == 2 else (0,):
+        part = self[start:] if start else self
+        while part.ndim > 1:
+            part = part.diagonal()
+        part.fill_(fill_value)
+    return self
+
+
 def scatter_(self: TensorBase, dim: int, index: Any, src: Any = None, *, value: Any = None) -> TensorBase:
     """In place: see `scatter`."""
     if self.ndim == 0:
@@ -77,31 +100,12 @@ def scatter_(self: TensorBase, dim: int, index: Any, src: Any = None, *, value: 
     return _apply(self, put.put_scattered(self, dim, _given(index), _given(src), value), "scatter")
 
 
-def scatter_add_(self: TensorBase, dim: int, index: Any, src: Any) -> TensorBase:
-    """In place: see `scatter_add`."""
-    return assign(self, scatter_add(self, dim, _given(index), _given(src)), "scatter_add")
-
-
-def scatter_reduce_(
-    self: TensorBase, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True
-) -> TensorBase:
-    """In place: see `scatter_reduce`."""
-    value = scatter_reduce(self, dim, _given(index), _given(src), reduce, include_self=include_self)
-    return assign(self, value, "scatter_reduce")
-
-
 def masked_fill_(self: TensorBase, mask: Any, value: Any) -> TensorBase:
     """In place: see `masked_fill`."""
     return fill_masked(self, _given(mask), value)
 
 
-def masked_scatter_(self: TensorBase, mask: Any, source: Any) -> TensorBase:
-    """In place: see `masked_scatter`."""
-    return assign(self, masked_scatter(self, _given(mask), _given(source)), "masked_scatter")
-
-
 METHODS = {
-    "__setitem__": setitem, "index_add_": index_add_, "index_copy_": index_copy_, "index_fill_": index_fill_,
-    "index_put_": index_put_, "masked_fill_": masked_fill_, "masked_scatter_": masked_scatter_, "scatter_": scatter_,
-    "scatter_add_": scatter_add_, "scatter_reduce_": scatter_reduce_,
+    "__setitem__": setitem, "fill_diagonal_": fill_diagonal_, "index_add_": index_add_, "index_copy_": index_copy_,
+    "index_fill_": index_fill_, "index_put_": index_put_, "masked_fill_": masked_fill_, "scatter_": scatter_,
 }  # fmt: skip

@@ -17,7 +17,7 @@ NODES = {
     "cross": "LinalgCrossBackward0", "ldexp": "LdexpBackward0", "nanquantile": "SqueezeBackward4",
     "scatter_reduce": "ScatterReduceBackward0", "pairwise_distance": "NormBackward1",
     "deg2rad": "Deg2RadBackward0", "embedding": "EmbeddingBackward0", "glu": "GluBackward0",
-    "group_norm": "NativeGroupNormBackward0",
+    "group_norm": "NativeGroupNormBackward0", "index_reduce": "IndexReduceBackward0",
     "kron": "UnsafeViewBackward0", "layer_norm": "NativeLayerNormBackward0", "logit": "LogitBackward0",
     "masked_scatter": "MaskedScatterBackward0", "masked_select": "MaskedSelectBackward0", "msort": "SortBackward0",
     "prelu": "PreluKernelBackward0", "quantile": "SqueezeBackward4", "rad2deg": "Rad2DegBackward0",

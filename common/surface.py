@@ -78,6 +78,7 @@ RENAMED_IN = {
     "pow": {"b": "exponent"}, "mm": {"b": "mat2"}, "bmm": {"b": "mat2"}, "embedding": {"index": "input"},
     "take_along_dim": {"index": "indices"}, "one_hot": {"index": "input"}, "split": {"x": "tensor"},
     "index_add": {"src": "source"}, "index_copy": {"src": "source"}, "masked_scatter": {"src": "source"},
+    "put": {"src": "source"}, "index_reduce": {"src": "source"},
     "mv": {"b": "vec"}, "dot": {"b": "tensor"}, "outer": {"b": "vec2"}, "ger": {"b": "vec2"},
     "tensordot": {"a": "a", "b": "b"}, "heaviside": {"b": "values"}, "lerp": {"b": "end"},
     "scaled_dot_product_attention": {"src": "value"}, "isin": {"x": "elements", "b": "test_elements"},

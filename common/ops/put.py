@@ -1,4 +1,4 @@
-"""Functions that read and write at indices: take, index_add, index_copy, index_fill, index_put, scatter.
+"""Functions that read and write at indices: take, index_add, index_copy, index_fill, index_put, put, scatter.
 
 The writing ones are an op of `common.ops.places` and its operands; `common.put_methods` applies the same op in place.
 """
@@ -20,6 +20,7 @@ from common.ops.reduce import normalize_dim
 from common.ops.values import at_indices, number_like, same_dtype
 from common.ops.view import expand, reshape, reshaped
 from common.shapes import broadcast_shapes
+from common.spec import numel
 
 
 class Put(NamedTuple):
@@ -134,7 +135,7 @@ def index_add(x: Any, dim: int, index: Any, src: Any, *, alpha: float = 1) -> An
 
 def put_add(x: Any, dim: int, index: Any, src: Any, alpha: float) -> Put:
     """The write of `index_add`."""
-    axis, index = _slices("index_add", x, dim, index, src)
+    axis, index = check_slices("index_add", x, dim, index, src)
     if isinstance(alpha, float) and x.dtype.kind != "f":
         raise ArgumentError(
             f"index_add(): For integral input tensors, argument alpha must not be a floating point number, got {alpha}"
@@ -165,7 +166,7 @@ def index_copy(x: Any, dim: int, index: Any, src: Any) -> Any:
 
 def put_copy(x: Any, dim: int, index: Any, src: Any) -> Put:
     """The write of `index_copy`."""
-    axis, index = _slices("index_copy", x, dim, index, src)
+    axis, index = check_slices("index_copy", x, dim, index, src)
     return Put(family(1)["index_set"], (src, index), axis, False, "IndexCopyBackward0")
 
 
@@ -198,7 +199,7 @@ def put_fill(x: Any, dim: int, index: Any, value: Any) -> Put:
     return Put(family(1)["index_set"], (number_like(value, x, "index_fill"), index), axis, True, node_name)
 
 
-def _slices(op: str, x: Any, dim: int, index: Any, src: Any) -> tuple[int, Any]:
+def check_slices(op: str, x: Any, dim: int, index: Any, src: Any) -> tuple[int, Any]:
     """The dimension and the index, after what `src` must be has been checked."""
     require_index(op, index)
     axis, index = normalize_dim(dim, x.ndim, op), _row(op, index)
@@ -255,6 +256,42 @@ def put_at(x: Any, indices: Sequence[Any], values: Any, accumulate: bool) -> Put
     found, dim = neighbours(x.shape, integers(x, selection.placed))
     op = family(len(found))["index_add" if accumulate else "index_set"]
     return Put(op, (at_indices(x.shape, found, dim, values), *found), dim, True, "IndexPutBackward0")
+
+
+def put(x: Any, index: Any, src: Any, accumulate: bool = False) -> Any:
+    """`x` with the elements of `src` at `index`, `x` seen as one row in C order.
+
+    Parameters
+    ----------
+    x : (...)
+    index : (...) int64 or int32; negative ones count from the end.
+    src : as many elements as `index`, of the dtype of `x`.
+    accumulate : add the elements, one after the other in C order; else the last one for a place stays.
+
+    Raises
+    ------
+    IndexRangeError : an index outside the elements.
+    DTypeError : `index` is not int64 or int32, or source has another dtype than x.
+    ShapeError : `index` and source have different numbers of elements.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.put(tw.zeros(2, 2), tw.tensor([1, -1]), tw.tensor([3.0, 4.0]))
+    tensor([[0., 3.],
+            [0., 4.]])
+    """
+    require_index("put", index)
+    same_dtype("put", x, src)
+    given, wanted = numel(src.shape), numel(index.shape)
+    if not same(given, wanted) and given != wanted:
+        raise ShapeError(
+            "put(): Expected source and index to have the same number of elements, but got source.numel() = "
+            f"{given}, index.numel() = {wanted}"
+        )
+    op = family(1)["index_add" if accumulate else "index_set"]
+    write = Put(op, (reshape(src, -1), reshape(index, -1)), 0, True, "PutBackward0")
+    return reshaped(write.on(reshape(x, -1)), tuple(x.shape), "PutBackward0")
 
 
 def scatter(x: Any, dim: int, index: Any, src: Any = None, *, value: Any = None) -> Any:
@@ -337,5 +374,5 @@ def all_indices(x: Any, axis: int, index: Any) -> list[Any]:
 
 
 __all__ = [
-    "index_add", "index_copy", "index_fill", "index_put", "scatter", "take", "take_along_dim",
+    "index_add", "index_copy", "index_fill", "index_put", "put", "scatter", "take", "take_along_dim",
 ]  # fmt: skip

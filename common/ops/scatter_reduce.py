@@ -1,7 +1,8 @@
-"""scatter_reduce: what several elements make of each place that they are sent to."""
+"""scatter_reduce and index_reduce: what several elements make of each place that they are sent to."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from common.ops.division import floor_divide
 from common.ops.index import require_index, row, scatter_add
 from common.ops.like import full_like
 from common.ops.places import family
-from common.ops.put import all_indices, check_scattered
+from common.ops.put import all_indices, check_scattered, check_slices
 from common.ops.reduce import normalize_dim
 from common.ops.values import number_like, of_dtype, same_dtype
 from common.ops.view import reshape
@@ -61,27 +62,92 @@ def scatter_reduce(x: Any, dim: int, index: Any, src: Any, reduce: str, *, inclu
         return reshape(scatter_reduce(row(x), dim, row(index), row(src), reduce, include_self=include_self), ())
     axis = normalize_dim(dim, x.ndim, "scatter_reduce")
     require_index("scatter_reduce", index)
-    same_dtype("scatter_reduce", x, src)
     src = check_scattered("scatter_reduce", x, axis, index, src)
-    if reduce not in _REDUCTIONS:
-        raise ArgumentError(f"scatter_reduce(): reduce argument must be one of {_REDUCTIONS}, got {reduce!r}")
-    if x.dtype.kind == "b":
-        raise DTypeError("scatter_reduce(): not implemented for bool; convert with .to(uint8)")
+    same_dtype("scatter_reduce", x, src)
     ops, indices = family(x.ndim), all_indices(x, axis, index)
 
     def write(name: str, *operands: Any) -> Any:
         return ops[f"index_{name}"](*operands, *indices, dim=0, wrap=False)
 
+    def total(x: Any) -> Any:
+        return scatter_add(x, axis, index, src)
+
+    return _combined("scatter_reduce", _REDUCTIONS, x, src, reduce, include_self, write, total)
+
+
+def index_reduce(x: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Any:
+    """`x` with the slices of `src` combined into those at `index` along `dim`, one after the other.
+
+    Parameters
+    ----------
+    x : (..., n, ...)
+    dim : the dimension.
+    index : (k,) int64 or int32.
+    src : (..., k, ...), of the dtype of `x`.
+    reduce : "prod", "mean", "amax" or "amin"; see `scatter_reduce`.
+    include_self : whether the elements of `x` take part; slices that nothing is sent to stay in any case.
+
+    Returns
+    -------
+    tensor : like `x`. Extremes that tie share the gradient evenly.
+
+    Raises
+    ------
+    IndexRangeError : an index outside the dimension; negative indices are outside.
+    DTypeError : `index` is not int64 or int32, source has another dtype than x, or x is a bool.
+    ShapeError : `src` does not have the sizes of `x` and `index`.
+    ArgumentError : another `reduce`.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.index_reduce(tw.ones(3), 0, tw.tensor([0, 0, 2]), tw.tensor([2.0, 3.0, 4.0]), "prod")
+    tensor([6., 1., 4.])
+    """
+    if x.ndim == 0:
+        return reshape(index_reduce(row(x), dim, index, row(src), reduce, include_self=include_self), ())
+    axis, index = check_slices("index_reduce", x, dim, index, src)
+
+    def write(name: str, *operands: Any) -> Any:
+        return family(1)[f"index_{name}"](*operands, index, dim=axis, wrap=False)
+
+    def total(x: Any) -> Any:
+        return write("add", x, src)
+
+    return _combined("index_reduce", _REDUCTIONS[1:], x, src, reduce, include_self, write, total)
+
+
+def _combined(
+    op: str,
+    reductions: tuple[str, ...],
+    x: Any,
+    src: Any,
+    reduce: str,
+    include_self: bool,
+    write: Callable[..., Any],
+    total: Callable[[Any], Any],
+) -> Any:
+    """What `reduce` asks for.
+
+    Parameters
+    ----------
+    write : ``write(operation, x, v)``: x with v combined into it by an operation of `common.ops.places`.
+    total : x with `src` added.
+    """
+    if reduce not in reductions:
+        raise ArgumentError(f"{op}(): reduce argument must be one of {reductions}, got {reduce!r}")
+    if x.dtype.kind == "b":
+        raise DTypeError(f"{op}(): not implemented for bool; convert with .to(uint8)")
     if not include_self:
-        x = write("set", x, number_like(_start(reduce, x.dtype), x, "scatter_reduce"))
+        x = write("set", x, number_like(_start(reduce, x.dtype), x, op))
     if reduce in ("prod", "amax", "amin"):
         return write({"prod": "mul", "amax": "max", "amin": "min"}[reduce], x, src)
-    total = scatter_add(x, axis, index, src)
+    sums = total(x)
     if reduce == "sum":
-        return total
+        return sums
     counts = full_like(x, int(include_self), int64)
-    counts = clamp_min(write("add", counts, number_like(1, counts, "scatter_reduce")), 1)
-    return total / of_dtype(counts, x.dtype) if x.dtype.kind == "f" else floor_divide(total, of_dtype(counts, x.dtype))
+    counts = of_dtype(clamp_min(write("add", counts, number_like(1, counts, op)), 1), x.dtype)
+    return sums / counts if x.dtype.kind == "f" else floor_divide(sums, counts)
 
 
 def _start(reduce: str, dtype: np.dtype[Any]) -> Any:
@@ -96,4 +162,4 @@ def _start(reduce: str, dtype: np.dtype[Any]) -> Any:
     return int(info.min if reduce == "amax" else info.max)
 
 
-__all__ = ["scatter_reduce"]
+__all__ = ["index_reduce", "scatter_reduce"]

@@ -25,6 +25,18 @@ BINARY = {
 }  # fmt: skip
 
 
+def indexed():
+    """Arguments of the functions that write at indices."""
+    two = np.array([[0, 2, 2], [1, 0, 2]])
+    return {
+        "index_reduce": (0, np.array([0, 2, 0]), values((3, 3), 1), "prod"),
+        "masked_scatter": (values() > 0.5, values((9,), 1)),
+        "put": (np.array([0, 4, -1]), values((3,), 1)),
+        "scatter_add": (0, two, values((2, 3), 1)),
+        "scatter_reduce": (1, two, values((2, 3), 1), "amax"),
+    }
+
+
 def values(shape=(3, 3), seed=0):
     return np.random.default_rng(seed).uniform(0.1, 0.9, shape).astype(np.float32)
 
@@ -41,6 +53,8 @@ def operands(name, engine):
     x = values(first) + (1 if name in ("acosh", "arccosh") else 0)
     if name in ARGUMENTS:
         return x, *ARGUMENTS[name]
+    if name in indexed():
+        return x, tuple(engine.tensor(a) if isinstance(a, np.ndarray) else a for a in indexed()[name]), {}
     if others is None:
         others = [first] * (name in BINARY)
     return x, tuple(engine.tensor(values(shape, k + 1)) for k, shape in enumerate(others)), {}
@@ -69,7 +83,7 @@ def test_contents_memory_and_history(name):
         assert_all_same_bits([slopes[0].numpy()], [slopes[1].numpy()], f"{name}: gradient")
 
 
-@pytest.mark.parametrize("name", sorted(NAMES))
+@pytest.mark.parametrize("name", sorted(NAMES - {"masked_scatter"}))  # where a mask's true elements go is data
 def test_compiled(name):
     array, args, options = operands(name, static)
     args = tuple(a.numpy() if hasattr(a, "numpy") else a for a in args)
@@ -88,6 +102,62 @@ def test_compiled(name):
 def _filled(args, arrays):
     given = iter(arrays)
     return [next(given) if isinstance(a, np.ndarray) else a for a in args]
+
+
+@pytest.mark.parametrize("wrap", [False, True])
+@pytest.mark.parametrize("shape", [(3, 3), (2, 5), (9, 3), (8, 3), (9, 1), (3, 3, 3), (0, 2)], ids=str)
+def test_fill_diagonal(shape, wrap):
+    array = values(shape)
+    expected, x = array.copy(), tw.tensor(array)
+    if array.size:
+        np.fill_diagonal(expected, 7, wrap=wrap)
+    assert x.fill_diagonal_(7, wrap) is x
+    assert_all_same_bits([x.numpy()], [expected], "fill_diagonal_")
+
+    def program(x, g):
+        y = x * 1
+        return (y.fill_diagonal_(7.0, wrap=wrap) * g).sum()
+
+    g = values(shape, 1)
+    assert_all_same_bits([np.asarray(static.grad(program)(array, g))], [np.where(expected == 7, 0, g)], "gradient")
+    assert_all_same_bits([tw.grad(program)(array, g).numpy()], [np.where(expected == 7, 0, g)], "gradient")
+
+
+def test_put_and_index_reduce_by_loops():
+    x, s = values((3, 4)).astype(np.float64), values((4, 4), 1).astype(np.float64)
+    for accumulate in (False, True):
+        flat = x.copy().reshape(-1)
+        for i, v in zip((0, -1, 5, 0), s[0], strict=True):
+            flat[i] = flat[i] + v if accumulate else v
+        found = tw.tensor(x).put_(tw.tensor([[0, -1], [5, 0]]), tw.tensor(s[0].reshape(2, 2)), accumulate)
+        assert_all_same_bits([found.numpy()], [flat.reshape(3, 4)], "put_")
+    meet = {"prod": np.multiply, "mean": np.add, "amax": np.maximum, "amin": np.minimum}
+    for reduce, combine in meet.items():
+        for include_self in (False, True):
+            expected = x.copy()
+            for row, sources in ((0, [0, 2]), (2, [1, 3])):
+                parts = [x[row]] * include_self + [s[k] for k in sources]
+                for k, part in enumerate(parts):
+                    expected[row] = combine(expected[row], part) if k else part
+                expected[row] /= len(parts) if reduce == "mean" else 1
+            index = tw.tensor([0, 2, 0, 2])
+            y = tw.tensor(x).index_reduce_(0, index, tw.tensor(s), reduce, include_self=include_self)
+            assert_all_same_bits([y.numpy()], [expected], reduce)
+
+
+REFUSED = {
+    "elements": lambda x: x.put_([0, 1], x),
+    "index": lambda x: x.put([9], [1.0]),
+    "sum": lambda x: x.index_reduce_(0, [0], x[:1], "sum"),
+    "dimensions": lambda x: x[0].fill_diagonal_(1),
+    "equal length": lambda x: tw.zeros(2, 3, 2).fill_diagonal_(1),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_refuses(what):
+    with pytest.raises((ValueError, IndexError), match=what):
+        REFUSED[what](tw.ones(3, 3))
 
 
 def test_what_does_not_fit_is_refused():

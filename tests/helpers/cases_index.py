@@ -83,6 +83,17 @@ case("index_put", lambda x, i, v: F.index_put(x, (i,), v), X(5, 3), Wrapped("n",
 case("index_put", lambda x, i, v: F.index_put(x, (i,), v, True), X(5, 3), Wrapped("n", limit=5), X(3))
 case("index_put", lambda x, i, j, v: F.index_put(x, [i, None, j], v, accumulate=True), X(5, "n", 4),
      Wrapped(3, limit=5), Wrapped(2, 1, limit=4), X(2, 3, "n"))  # fmt: skip
+case("put", F.put, X(3, 4), Wrapped("n", limit=12), X("n"))
+case("put", lambda x, i, s: F.put(x, i, s, True), X(3, 4), Wrapped("n", 2, limit=12), X(2, "n"))
+case("index_reduce", lambda x, i, s: F.index_reduce(x, 0, i, s, "prod"), X(5, 3), Index("n"), X("n", 3))
+case("index_reduce", lambda x, i, s: F.index_reduce(x, 1, i, s, "mean"), X("n", 5), Index(8), X("n", 8))
+case(
+    "index_reduce",
+    lambda x, i, s: F.index_reduce(x, 1, i, s, "amin", include_self=False),
+    X("n", 5),
+    Index(8),
+    X("n", 8),
+)
 case("scatter", lambda x, i, s: F.scatter(x, 1, i, s), X("n", 5), Index("n", 8), X("n", 9))
 case("scatter", lambda x, i, s: F.scatter(x, 0, i, s), X(5, "n"), Index(3, "n"), X(4, "n"))
 case("scatter", lambda x, i: F.scatter(x, 0, i, value=1.5), X(5, "n", 2), Index(3, "n", 1))

@@ -183,9 +183,9 @@ class Arguments(Operands):
             "kron",
         ):
             return self.product(name, n)
-        if name == "index" and f in ("index_select", "index_add", "index_copy", "index_fill"):
+        if name == "index" and f in ("index_select", "index_add", "index_copy", "index_fill", "index_reduce"):
             return (n,) if rng.random() < 0.9 else ()
-        if name == "source" and f in ("index_add", "index_copy"):
+        if name == "source" and f in ("index_add", "index_copy", "index_reduce"):
             return b
         if name == "weight" and f in CLASSES:
             return (b[1],) if len(b) > 1 else b
