@@ -11,11 +11,14 @@ how often memory is walked through. Every refusal is kept with its reason for ``
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
+from operator import attrgetter
+from typing import Any
 
 from common.native.calls_ir import MAX_BUFFERS
 from static.lowering.groups import Group, single
-from static.lowering.items import Access, Buffer, Item, breaks_within
+from static.lowering.items import Access, Buffer, Item, Sizes, breaks_within
 from static.lowering.later import Later
 from static.lowering.refine import align
 from static.lowering.stages import RECOMPUTED_ITEMS, is_cheap
@@ -30,6 +33,9 @@ SEARCHED = 128
 """Groups that are looked at to tell whether two may be one."""
 
 DIFFERENT_SIZES = "they run over different sizes"
+
+_by_id = attrgetter("id")
+_NOBODY: set[int] = set()
 
 
 def fuse_items(work: Work) -> list[Group]:
@@ -47,9 +53,14 @@ class _Fuser:
         for item in work.items:
             for buffer in item.reads:
                 self.users.setdefault(buffer.id, []).append(item)
+        self.readers = {buffer: {user.id for user in users} for buffer, users in self.users.items()}
         self.bound = {b.id for b, _ in work.outputs} | {value.id for _, value in work.writes}
         self.later = Later(work.items, self.escapes)
         self.makers = {item.id: {b.maker.id for b in item.reads if b.maker is not None} for item in work.items}
+        self.tallies = {item.id: _Tally.of(item) for item in work.items}
+        self.members = {item.id: {item.id} for item in work.items}
+        self.near = {item.id: {buffer.id for buffer in (*item.results, *item.reads)} for item in work.items}
+        self.alone: set[int] = set()
 
     def run(self) -> list[Group]:
         for item in self.work.items:
@@ -70,19 +81,22 @@ class _Fuser:
 
     def join_only_user(self, item: Item) -> None:
         """Join the one group that uses a value of a row, or a number."""
-        group = self.groups[self.slot_of[item.id]]
-        if group.native or item.out.id in self.bound:
-            return
         own, only = self.slot_of[item.id], None
+        group = self.groups[own]
+        if own in self.alone or group.native or item.out.id in self.bound:
+            return
         for user in (user for i in group.items for user in self.users.get(i.out.id, ())):
             slot = self.slot_of[user.id]
             if slot == own or (only is not None and slot == self.slot_of[only.id]):
                 continue
             if only is not None or len(self.groups[slot].dims) <= len(group.dims):
+                self.alone.add(own)  # its other items would find the same
                 return
             only = user
         if only is not None:
             self.try_merge(own, self.slot_of[only.id], only, item, True)
+        else:
+            self.alone.add(own)
 
     def join_siblings(self, users: list[Item]) -> None:
         """Join groups that read one array element by element over the same space."""
@@ -98,52 +112,55 @@ class _Fuser:
         if a == b:
             return
         one, two = self.groups[a], self.groups[b]
-        reason = self.obstacle(one, two, late) or self.later.obstacle(one, two) or self.cycle(a, b)
+        reason = self.obstacle(a, b, late) or self.later.obstacle(one, two) or self.cycle(a, b)
         if reason:
             two.why_not.append((here, there, reason))
             return
         self.merge(a, b)
 
-    def obstacle(self, one: Group, two: Group, late: bool) -> str:
+    def obstacle(self, a: int, b: int, late: bool) -> str:
         """Why two groups cannot be one kernel; empty if they can."""
+        one, two = self.groups[a], self.groups[b]
         if one.native or two.native:
             return "one of them is a kernel of its own"
-        merged = _united(one, two, late)
-        if merged == DIFFERENT_SIZES and align(one, two):
-            merged = _united(one, two, late)
-        if isinstance(merged, str):
-            return merged
-        if sum(item.kind == "map" for item in merged.items) > MAX_ITEMS:
+        tally = self.tallies[a] | self.tallies[b]
+        space = _united(one, two, tally, late)
+        if space == DIFFERENT_SIZES and align(one, two):
+            space = _united(one, two, tally, late)
+        if isinstance(space, str):
+            return space
+        if tally.maps > MAX_ITEMS:
             return f"more than {MAX_ITEMS} elementwise operations"
-        arrays = len(self.arrays(merged))
-        if arrays > MAX_ARRAYS:
-            return f"more than {MAX_ARRAYS} arrays"
-        if arrays + _most_scratch(merged) > MAX_BUFFERS:
-            return "too much is kept between the loops over a row"
-        own = {item.id for item in one.items}, {item.id for item in two.items}
-        for consumers, makers in ((two.items, own[0]), (one.items, own[1])):
-            for item in consumers:
-                for access in item.accesses:
-                    reason = _edge_obstacle(access, makers)
-                    if reason:
-                        return reason
+        near = self.near[a] | self.near[b]
+        arrays = len(near)
+        if arrays > MAX_ARRAYS or arrays + tally.most_scratch > MAX_BUFFERS:
+            arrays = len(self.arrays(near, self.members[a] | self.members[b]))
+            if arrays > MAX_ARRAYS:
+                return f"more than {MAX_ARRAYS} arrays"
+            if arrays + tally.most_scratch > MAX_BUFFERS:
+                return "too much is kept between the loops over a row"
+        for consumers, makers in ((b, a), (a, b)):
+            own = self.members[makers]
+            if not self.makers[consumers].isdisjoint(own):
+                for item in self.groups[consumers].items:
+                    for access in item.accesses:
+                        reason = _edge_obstacle(access, own)
+                        if reason:
+                            return reason
         return ""
 
-    def arrays(self, group: Group) -> set[int]:
-        """Buffers that the kernel would read or write."""
-        own = {item.id for item in group.items}
+    def arrays(self, near: set[int], own: set[int]) -> set[int]:
+        """Buffers that a kernel of some items would read or write, among those that their groups did."""
         found = set()
-        for item in group.items:
-            for buffer in item.reads:
-                if buffer.maker is None or buffer.maker.id not in own:
-                    found.add(buffer.id)
-            if self.escapes(item.out, own):
-                found.add(item.out.id)
+        for number in near:
+            buffer = self.work.buffers[number]
+            if buffer.maker is None or buffer.maker.id not in own or self.escapes(buffer, own):
+                found.add(number)
         return found
 
     def escapes(self, buffer: Buffer, own: set[int]) -> bool:
         """Whether something outside reads what a group makes."""
-        return buffer.id in self.bound or any(user.id not in own for user in self.users.get(buffer.id, ()))
+        return buffer.id in self.bound or not self.readers.get(buffer.id, _NOBODY) <= own
 
     def cycle(self, a: int, b: int) -> str:
         """Whether a path from one group to the other runs through a third."""
@@ -160,6 +177,8 @@ class _Fuser:
         given up with that answer: what fusing takes is linear in the size of the program.
         """
         lowest = self.groups[start].items[0].id
+        if self.groups[end].items[-1].id < lowest or all(self.slot_of[i] == start for i in self.makers[end]):
+            return False
         while (lower := self.floor.at(lowest)) < lowest:
             lowest = lower
         seen = {start, end}
@@ -179,13 +198,21 @@ class _Fuser:
 
     def merge(self, a: int, b: int) -> None:
         one, two = self.groups[a], self.groups.pop(b)
-        merged = _united(one, two, True)
-        assert isinstance(merged, Group)
-        self.groups[a] = merged
+        tally = self.tallies[a] | self.tallies.pop(b)
+        space = _united(one, two, tally, True)
+        assert not isinstance(space, str)
+        items = sorted(one.items + two.items, key=_by_id)
+        self.groups[a] = merged = Group(items, *space, one.breaks | two.breaks, one.why_not + two.why_not)
+        self.tallies[a] = tally
+        self.members[a] |= self.members.pop(b)
+        self.near[a] |= self.near.pop(b)
+        if len(self.near[a]) > MAX_ARRAYS:
+            self.near[a] = self.arrays(self.near[a], self.members[a])
+        self.alone.clear()
         self.floor.stretch(merged.items[0].id, merged.items[-1].id)
         for item in two.items:
             self.slot_of[item.id] = a
-        self.makers[a] = (self.makers[a] | self.makers.pop(b)) - {item.id for item in merged.items}
+        self.makers[a] = (self.makers[a] | self.makers.pop(b)) - self.members[a]
 
 
 class _Floor:
@@ -209,22 +236,49 @@ class _Floor:
 
     def at(self, item: int) -> int:
         """The first item of the groups across `item`, itself if there are none."""
-        lowest, place = item, self.count + item
+        lowest, place, known = item, self.count + item, self.lowest
         while place:
-            lowest = min(lowest, self.lowest[place])
+            if known[place] < lowest:
+                lowest = known[place]
             place >>= 1
         return lowest
 
 
-def _most_scratch(group: Group) -> int:
-    """An upper bound of the temporaries that the kernel keeps: see `static.lowering.stages` for what they are."""
-    reductions = sum(item.kind != "map" for item in group.items)
-    kept = sum(not is_cheap(item) for item in group.items if item.kind == "map")
-    return 2 * reductions + (kept + len(group.items) // RECOMPUTED_ITEMS if reductions else 0)
+@dataclass(slots=True)
+class _Tally:
+    """What is counted of a group, so that two can be compared without going through their items.
+
+    Attributes
+    ----------
+    count : of its items.
+    columns : the reductions of columns.
+    maps, costly : how many are elementwise, and how many of these cost more than a load.
+    """
+
+    count: int
+    columns: tuple[Item, ...]
+    maps: int
+    costly: int
+
+    @staticmethod
+    def of(item: Item) -> _Tally:
+        """That of one item."""
+        is_map = item.kind == "map"
+        return _Tally(1, (item,) * (item.kind == "cols"), is_map, is_map and not is_cheap(item))
+
+    def __or__(self, other: _Tally) -> _Tally:
+        maps, costly = self.maps + other.maps, self.costly + other.costly
+        return _Tally(self.count + other.count, self.columns + other.columns, maps, costly)
+
+    @property
+    def most_scratch(self) -> int:
+        """An upper bound of the temporaries that the kernel keeps: see `static.lowering.stages` for what they are."""
+        reductions = self.count - self.maps
+        return 2 * reductions + (self.costly + self.count // RECOMPUTED_ITEMS if reductions else 0)
 
 
-def _united(one: Group, two: Group, late: bool) -> Group | str:
-    """Two groups over one space, or why there is none."""
+def _united(one: Group, two: Group, tally: _Tally, late: bool) -> tuple[Sizes, tuple[Any, ...], int | None] | str:
+    """The space of two groups and which of its dimensions are rows, or why there is none."""
     small, large = (one, two) if len(one.dims) <= len(two.dims) else (two, one)
     count = len(small.dims)
     if small.name != large.name[:count]:
@@ -242,17 +296,16 @@ def _united(one: Group, two: Group, late: bool) -> Group | str:
         split = count
     elif count and split != count:
         return "their rows have different sizes"
-    items = sorted(one.items + two.items, key=lambda item: item.id)
-    breaks = one.breaks | two.breaks
     if split is not None:
+        breaks = one.breaks | two.breaks
         if breaks >> split:
             return "an operand does not run through a row evenly"
-        leads = {item.lead for item in items if item.kind == "cols"}
+        leads = {item.lead for item in tally.columns}
         if len(leads) > 1:
             return "they reduce different dimensions"
         if any(breaks_within(breaks, lead, split) for lead in leads):
             return "an operand does not run through the rows evenly"
-    return Group(items, large.dims, large.name, split, breaks, one.why_not + two.why_not)
+    return large.dims, large.name, split
 
 
 def _edge_obstacle(access: Access, makers: set[int]) -> str:

@@ -16,9 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
+
+STEP = "    "
+"""By how much a body is indented."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +69,9 @@ class Let:
     value: Any
     dtype: np.dtype[Any] | None = None
 
-    def lines(self) -> Iterator[str]:
+    def lines(self, indent: str = "") -> Iterator[str]:
         """The statement as source."""
-        yield f"{self.name} = {self.value}"
+        yield f"{indent}{self.name} = {self.value}"
 
 
 @dataclass(slots=True)
@@ -77,9 +81,9 @@ class Store:
     place: Place
     value: Any
 
-    def lines(self) -> Iterator[str]:
+    def lines(self, indent: str = "") -> Iterator[str]:
         """The statement as source."""
-        yield f"{self.place} = {self.value}"
+        yield f"{indent}{self.place} = {self.value}"
 
 
 @dataclass(slots=True)
@@ -88,9 +92,9 @@ class Run:
 
     call: Call
 
-    def lines(self) -> Iterator[str]:
+    def lines(self, indent: str = "") -> Iterator[str]:
         """The statement as source."""
-        yield str(self.call)
+        yield f"{indent}{self.call}"
 
 
 @dataclass(slots=True)
@@ -100,10 +104,11 @@ class If:
     condition: str
     body: list[Any]
 
-    def lines(self) -> Iterator[str]:
+    def lines(self, indent: str = "") -> Iterator[str]:
         """The statement as source."""
-        yield f"if {self.condition}:"
-        yield from indented(self.body)
+        yield f"{indent}if {self.condition}:"
+        for statement in self.body:
+            yield from statement.lines(indent + STEP)
 
 
 @dataclass(slots=True)
@@ -112,9 +117,9 @@ class Return:
 
     status: int
 
-    def lines(self) -> Iterator[str]:
+    def lines(self, indent: str = "") -> Iterator[str]:
         """The statement as source."""
-        yield f"return {self.status}"
+        yield f"{indent}return {self.status}"
 
 
 @dataclass(slots=True)
@@ -127,22 +132,16 @@ class Loop:
     start: str = "0"
     step: str = "1"
 
-    def lines(self) -> Iterator[str]:
+    def lines(self, indent: str = "") -> Iterator[str]:
         """The statement as source."""
         if not self.body:
             return
         bounds = [self.stop] if self.start == "0" and self.step == "1" else [self.start, self.stop]
         if self.step != "1":
             bounds.append(self.step)
-        yield f"for {self.var} in range({', '.join(bounds)}):"
-        yield from indented(self.body)
-
-
-def indented(body: list[Any]) -> Iterator[str]:
-    """The lines of statements, one level deeper."""
-    for statement in body:
-        for line in statement.lines():
-            yield "    " + line
+        yield f"{indent}for {self.var} in range({', '.join(bounds)}):"
+        for statement in self.body:
+            yield from statement.lines(indent + STEP)
 
 
 @dataclass(slots=True)
@@ -167,11 +166,13 @@ class Kernel:
         for slot, dtype in enumerate(self.buffers):
             lines.append(f"    b{slot} = buffer(bufs, {slot}, {dtype_name(dtype)})")
         lines += [f"    n{k} = args[{k}]" for k in range(self.arguments)]
-        lines += indented(self.body)
+        for statement in self.body:
+            lines += statement.lines(STEP)
         lines.append("    return 0")
         return "\n".join(lines) + "\n"
 
 
+@cache
 def dtype_name(dtype: np.dtype[Any]) -> str:
     """The name of a dtype in kernel source."""
     return "bool_" if dtype.kind == "b" else dtype.name
@@ -182,7 +183,7 @@ def literal(value: Any, dtype: np.dtype[Any]) -> str:
     if dtype.kind == "b":
         return repr(bool(value))
     if dtype.kind != "f":
-        return f"{dtype.name}({int(value)})"
+        return f"{dtype_name(dtype)}({int(value)})"
     with np.errstate(over="ignore"):
         number = float(dtype.type(value))
     text = repr(number)
@@ -190,4 +191,4 @@ def literal(value: Any, dtype: np.dtype[Any]) -> str:
         text = "1e999 - 1e999"
     elif number in (float("inf"), float("-inf")):
         text = text.replace("inf", "1e999")
-    return f"{dtype.name}({text})"
+    return f"{dtype_name(dtype)}({text})"
