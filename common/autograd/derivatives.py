@@ -210,6 +210,19 @@ def differentiate(
     return found
 
 
+def reached(
+    outputs: Sequence[Any], cotangents: Sequence[Any], inputs: Sequence[Any], order: list[Node] | None
+) -> list[Any]:
+    """Recorded cotangents of `inputs`; None for those that the outputs do not reach.
+
+    Parameters
+    ----------
+    order : the nodes to handle, in descending number; None for all.
+    """
+    totals = _run(tuple(outputs), tuple(cotangents), True, True, {x.edge for x in inputs}, order)
+    return [totals.get(x.edge) for x in inputs]
+
+
 def view_of(x: TensorBase) -> TensorBase:
     """All of `x` as a view with history: a slot of its own in which gradients are totalled before they reach `x`."""
     from common.ops.view import reshape_

@@ -27,6 +27,11 @@ packers: ContextVar[tuple[Any, ...]] = ContextVar("twingrad_saved_tensors_hooks"
 checking: ContextVar[bool] = ContextVar("twingrad_anomaly", default=False)
 
 
+def observed() -> bool:
+    """Whether a profile, or `detect_anomaly`, wants to see calls of compiled programs in this context."""
+    return bool(mode.tracing) and (checking.get() or mode.profiling.get() is not None)
+
+
 class Watching:
     """Context manager, and decorator, that sets a variable of the context while ops take the general path."""
 

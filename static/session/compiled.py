@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from static.passes import run_passes
 from static.regions import FIRST_ROOM, NeedsRoom, rooms
 from static.running.interpreter import Interpreted
 from static.session.cut import Cut
+from static.tools.anomaly import Watched
 
 KEPT_PLANS = 128
 
@@ -24,6 +26,7 @@ class Variant:
     ----------
     raw, graph : before and after the passes.
     program : what the compiler makes of it; None where it is interpreted.
+    seconds : what passes and lowering took.
     rooms : iterations for which there is room, per loop whose number of iterations depends on data.
     """
 
@@ -33,8 +36,11 @@ class Variant:
         with mode.activate_trace(None):
             self.raw = cut.program(env)
             self.rooms = dict.fromkeys(rooms(self.raw), FIRST_ROOM)
+            start = perf_counter()
             self.graph, self.passes = run_passes(self.raw)
+            middle = perf_counter()
             self.program = None if interpret else compile_graph(self.graph, fuse=fuse)
+            self.seconds = {"passes": middle - start, "lower": perf_counter() - middle}
 
     def plan(self, env: dict[Any, int]) -> Any:
         """The program for concrete sizes."""
@@ -49,18 +55,21 @@ class Compiled:
     ----------
     cut : what is run.
     variants : one per set of sizes that are 1.
+    plans_made : how many sizes have been planned.
     """
 
     def __init__(self, cut: Cut, fuse: bool, interpret: bool) -> None:
         self.cut, self._fuse, self._interpret = cut, fuse, interpret
         self.variants: dict[Any, Variant] = {}
+        self.plans_made = 0
         self._plans: dict[Any, tuple[Variant, Any, dict[Any, int]]] = {}
 
     def plan(self, shapes: tuple[tuple[int, ...], ...]) -> Any:
         """The plan for feeds of these shapes; compiles nothing if only sizes are new."""
-        return self._planned(shapes)[1]
+        return self.planned(shapes)[1]
 
-    def _planned(self, shapes: tuple[tuple[int, ...], ...]) -> tuple[Variant, Any, dict[Any, int]]:
+    def planned(self, shapes: tuple[tuple[int, ...], ...]) -> tuple[Variant, Any, dict[Any, int]]:
+        """The program for feeds of these shapes, the plan, and the sizes."""
         hit = self._plans.get(shapes)
         if hit is None:
             env = self.cut.sizes(shapes)
@@ -74,6 +83,7 @@ class Compiled:
         return hit
 
     def _new_plan(self, variant: Variant, env: dict[Any, int]) -> Any:
+        self.plans_made += 1
         try:
             return variant.plan(env)
         except (MemoryError, OverflowError, ValueError) as error:
@@ -81,12 +91,15 @@ class Compiled:
                 raise allocation_error("Session.run", error) from error
             raise
 
-    def run(self, feeds: Sequence[np.ndarray], others: Sequence[np.ndarray]) -> tuple[Any, list[np.ndarray]]:
+    def run(
+        self, feeds: Sequence[np.ndarray], others: Sequence[np.ndarray], watched: bool = False
+    ) -> tuple[Any, list[np.ndarray]]:
         """Run the plan for these feeds.
 
         Parameters
         ----------
         others : the arrays of the states, and the constants.
+        watched : run it op by op, and look for what is not finite, see `static.tools.anomaly`.
 
         Returns
         -------
@@ -94,7 +107,9 @@ class Compiled:
         """
         shapes = tuple(x.shape for x in feeds)
         while True:
-            variant, plan, env = self._planned(shapes)
+            variant, plan, env = self.planned(shapes)
+            if watched:
+                plan = Watched(variant.raw, {**env, **variant.rooms}, "Session.run")
             try:
                 return plan, plan(*feeds, *others)
             except NeedsRoom as need:

@@ -133,6 +133,11 @@ class Cut:
         dims.check(self.nodes, env)
         return env
 
+    @property
+    def guards(self) -> list[str]:
+        """What is relied on of sizes."""
+        return list(self._trace.dims.needed(self.nodes))
+
     def program(self, env: Mapping[Atom, int]) -> Graph:
         """The program; symbolic in all sizes that are not 1.
 

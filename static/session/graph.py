@@ -254,6 +254,18 @@ class Graph:
         kept = self._collections.get(name, [])
         return [x for x in kept if scope is None or re.match(scope, getattr(x, "name", ""))]
 
+    def get_collection_ref(self, name: str) -> list[Any]:
+        """The list itself that is kept under a name."""
+        return self._collections.setdefault(name, [])
+
+    def get_all_collection_keys(self) -> list[str]:
+        """The names under which something is kept."""
+        return [name for name, kept in self._collections.items() if kept]
+
+    def clear_collection(self, name: str) -> None:
+        """Keep nothing under a name any more."""
+        self._collections.pop(name, None)
+
     # ------------------------------------------------------------------ as text and pictures
 
     @property

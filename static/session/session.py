@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
-from typing import Any
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, nullcontext
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from common.autograd import mutation, tape
+from common import mode
+from common.autograd.observe import checking, observed
 from common.errors import ArgumentError, SessionError
-from common.leaf import Buffer
-from common.native.binding import HELD, Place
 from common.random import default_generator
-from common.tree import LEAF, flatten, unflatten
-from static.running.plan import Objects, Plan
+from common.tree import flatten
+from static.session.call import REFUSED, Call, Made
 from static.session.compiled import Compiled
 from static.session.cut import Cut, describe
 from static.session.feeds import feed
 from static.session.graph import Graph
+from static.session.shown import RunProgram, replayed
 from static.session.stack import default_session, get_default_graph, get_default_session
-from static.session.tensors import GraphTensor
+from static.session.tensors import GraphTensor, Operation
+from static.tools.replay import Call as Replayed
 
 KEPT_CALLS = 256
-
-REFUSED = object()
-"""The result of a call that has done nothing."""
 
 
 class Slot:
@@ -43,69 +41,20 @@ class Slot:
         self.payload, self.ready = payload, ready
 
 
-class Call:
-    """Fetches and feeds that have been run before, as one native call for the sizes of the last time.
+class Prepared(NamedTuple):
+    """A run that can be carried out.
 
     Attributes
     ----------
-    is_one : whether one tensor is fetched, not nested.
+    feeds, others : the arrays of the program's inputs; states and constants, as `Session.owners` gives them.
+    wanted, structure : what is fetched, and how it is nested.
     """
 
-    __slots__ = (
-        "name",
-        "written_at",
-        "_plan",
-        "_step",
-        "_places",
-        "_structure",
-        "is_one",
-        "_flat",
-        "_shared",
-        "__weakref__",
-    )
-
-    def __init__(
-        self, session: Session, compiled: Compiled, plan: Any, places: list[int | None], structure: Any
-    ) -> None:
-        self.name, self.written_at, self._plan = "session", -1, plan
-        self._places, self._structure = places, structure
-        self.is_one = structure == LEAF and places == [0]
-        kept = [place for place in places if place is not None]
-        self._flat = structure == (list, (LEAF,) * len(places)) and len(kept) == len(set(kept))
-        self._shared = [x for x in compiled.cut.written if not session.owns(x)]
-        if self._shared:
-            mutation.programs.add(self)
-        state = [Place(HELD, x) for x in session.owners(compiled.cut)]
-        objects = Objects(state, (), (), Buffer.over(np.zeros(0)), self.is_one)
-        self._step = plan.bind(objects) if isinstance(plan, Plan) else None
-
-    def written_arrays(self) -> list[np.ndarray]:
-        """The memory outside of the session that it writes."""
-        return [x.payload for x in self._shared]
-
-    def attempt(self, feeds: Iterable[Any]) -> Any:
-        """What was fetched; `REFUSED`, with nothing done, if the arrays are not what the plan is for."""
-        assert self._step is not None
-        outputs = self._step(*feeds)
-        if type(outputs) is int:
-            self._plan.explain(outputs)
-            return REFUSED
-        return self.finish(outputs)
-
-    def finish(self, outputs: Any) -> Any:
-        """What was fetched, nested as it was asked for: of an array, or a tuple of arrays."""
-        if self._shared:
-            self.written_at = tape.last_write = tape.next_number()
-        if self.is_one:
-            return outputs
-        if self._flat:
-            return [None if place is None else outputs[place] for place in self._places]
-        used: set[int] = set()
-        leaves: list[Any] = []
-        for place in self._places:
-            leaves.append(None if place is None else outputs[place].copy() if place in used else outputs[place])
-            used.update(() if place is None else (place,))
-        return unflatten(self._structure, leaves)
+    compiled: Compiled
+    feeds: list[np.ndarray]
+    others: list[Any]
+    wanted: list[GraphTensor | Operation]
+    structure: Any
 
 
 class Session:
@@ -169,6 +118,8 @@ class Session:
         GraphError : something belongs to another graph. MissingNameError : a name that nothing has.
         ArgumentError : something that is no tensor, operation or name.
         """
+        if mode.tracing and observed():
+            return self.newly(fetches, feed_dict or {})[1]
         try:
             kind = type(fetches)
             key: Any = (kind, *fetches) if kind is list or kind is tuple else fetches
@@ -179,13 +130,36 @@ class Session:
             result = call.attempt(feed_dict.values() if feed_dict else ())
             if result is not REFUSED:
                 return result
-        call, result = self._newly(fetches, feed_dict or {})
+        call, result = self.newly(fetches, feed_dict or {})
         if call is not None:
             self._remember(fetches, feed_dict, call)
         return result
 
-    def _newly(self, fetches: Any, feed_dict: Mapping[Any, Any]) -> tuple[Call | None, Any]:
-        """What was fetched, and how to get it the next time; None where it is interpreted."""
+    def newly(self, fetches: Any, feed_dict: Mapping[Any, Any]) -> tuple[Call | None, Any]:
+        """What was fetched, and how to get it the next time; None where it is interpreted or watched."""
+        profile = mode.profiling.get() if mode.tracing else None
+        with nullcontext() if profile is None else profile.span("Session.run", "compiled"):
+            run = self._prepare(fetches, feed_dict)
+            compiled, wanted = run.compiled, run.wanted
+            watched = bool(mode.tracing) and checking.get()
+            arrays = [x if isinstance(x, np.ndarray) else x.payload for x in run.others]
+            plan, outputs = compiled.run(run.feeds, arrays, watched)
+            for state in compiled.cut.written:
+                if self.owns(state):
+                    self.slot(state).ready = True
+            positions = {value.key: i for i, value in enumerate(compiled.cut.outputs)}
+            places = [positions[x.payload.key] if isinstance(x, GraphTensor) else None for x in wanted]
+            call = Call(self, compiled, plan, places, run.structure)
+            result = call.finish(outputs[0] if call.is_one else outputs)
+            return None if self._interpret or watched else call, result
+
+    def _prepare(self, fetches: Any, feed_dict: Mapping[Any, Any]) -> Prepared:
+        """Everything that a run needs.
+
+        Raises
+        ------
+        As `run`.
+        """
         self._refuse_closed()
         if self._version != self.graph.version:
             self._version = self.graph.version
@@ -205,15 +179,36 @@ class Session:
             compiled = self.graph.compiled[key] = Compiled(cut, self._fuse, self._interpret)
         arrays = [feed(x, value) for x, value in zip(fed, feed_dict.values(), strict=True)]
         self._refuse_uninitialised(compiled.cut)
-        others = self.owners(compiled.cut)
-        plan, outputs = compiled.run(arrays, [x if isinstance(x, np.ndarray) else x.payload for x in others])
-        for state in compiled.cut.written:
-            if self.owns(state):
-                self.slot(state).ready = True
-        positions = {value.key: i for i, value in enumerate(compiled.cut.outputs)}
-        places = [positions[x.payload.key] if isinstance(x, GraphTensor) else None for x in wanted]
-        call = Call(self, compiled, plan, places, structure)
-        return None if self._interpret else call, call.finish(outputs[0] if call.is_one else outputs)
+        return Prepared(compiled, arrays, self.owners(compiled.cut), wanted, structure)
+
+    def is_current(self) -> bool:
+        """Whether calls that are known may be repeated: the session is open, and the graph connected as before."""
+        return self._version == self.graph.version and not self._closed
+
+    def program(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> RunProgram:
+        """The compiled program of a run, which is not carried out, to look at.
+
+        Returns
+        -------
+        RunProgram
+            ``explain()``, ``dump(folder)``, ``source``, ``graph`` and ``picture``, as of a `function`.
+
+        Examples
+        --------
+        >>> import static as tw
+        >>> with tw.Graph().as_default(), tw.Session() as session:
+        ...     x = tw.placeholder(tw.float32, [None], name="x")
+        ...     program = session.program((x * 2.0 + 1.0).sum(), {x: [1.0, 2.0]})
+        >>> [kernel.ops for kernel in program.explain().kernels]
+        [('mul', 'add', 'sum')]
+        """
+        run = self._prepare(fetches, feed_dict or {})
+        return RunProgram(run.compiled, *run.compiled.planned(tuple(x.shape for x in run.feeds))[:2])
+
+    def replayed(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Replayed:
+        """A run for tools that run it op by op, such as `static.debug`."""
+        run = self._prepare(fetches, feed_dict or {})
+        return replayed(run.compiled, run.feeds, run.others)
 
     def _remember(self, fetches: Any, feed_dict: Mapping[Any, Any] | None, call: Call) -> None:
         key: Any = (type(fetches), *fetches) if type(fetches) in (list, tuple) else fetches
@@ -230,23 +225,9 @@ class Session:
             raise ArgumentError(f"{found!r} cannot be fed: only tensors have values")
         return found
 
-    def make_callable(self, fetches: Any, feed_list: Sequence[Any] = ()) -> Callable[..., Any]:
+    def make_callable(self, fetches: Any, feed_list: Sequence[Any] = ()) -> Made:
         """A function of the values of `feed_list`, in this order, that returns what ``run(fetches, ...)`` does."""
-        names = [self._feedable(x) for x in feed_list]
-        known: Call | None = None
-
-        def call(*values: Any) -> Any:
-            nonlocal known
-            if known is not None and self._version == self.graph.version and not self._closed:
-                result = known.attempt(values) if len(values) == len(names) else REFUSED
-                if result is not REFUSED:
-                    return result
-            if len(values) != len(names):
-                raise ArgumentError(f"this callable takes {len(names)} values, got {len(values)}")
-            known, result = self._newly(fetches, dict(zip(names, values)))
-            return result
-
-        return call
+        return Made(self, fetches, [self._feedable(x) for x in feed_list])
 
     # ------------------------------------------------------------------ state
 

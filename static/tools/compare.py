@@ -13,8 +13,9 @@ from common import mode
 from common import tensor as tensors
 from common.dim import resolve
 from common.errors import ArgumentError
-from static.graph import Graph, Node
+from static.graph import Graph, Node, Value
 from static.program import compile_graph
+from static.regions import LoopParts
 from static.running.interpreter import interpret, with_room
 from static.tools import peers
 from static.tools.parity import difference
@@ -53,7 +54,7 @@ def compare(
 
     Parameters
     ----------
-    f : a `function`, or a Python function that could be one.
+    f : a `function`, a Python function that could be one, a session's `run`, or what its `make_callable` returns.
     args, kwargs : of the call.
     a, b : "dynamic" (the eager engine, op by op), "interpreter", "compiled", "unfused" (one kernel per op); "torch" or
         "jax" where installed (ops for which a table has a counterpart, on the operands of this library, so that each is
@@ -81,13 +82,21 @@ def compare(
         for value in node.outputs:
             if node.op is None or value.key not in first or value.key not in second:
                 continue
-            told = difference(np.asarray(first[value.key]), np.asarray(second[value.key]))
+            told = difference(_made(value, first), _made(value, second))
             if told:
                 return Parting(
                     node.name, node.source, told.replace("before", "here", 1).replace("after", "there"), equal
                 )
             equal += 1
     return None
+
+
+def _made(value: Value, found: Mapping[Key, Any]) -> np.ndarray:
+    """A result; of what a loop stacks, as often as data decide, the rows that it has written."""
+    node, x = value.node, np.asarray(found[value.key])
+    if node.name == "loop" and (parts := LoopParts(node)).condition is not None and value.index in parts.stacked:
+        return x[: int(found[node.outputs[-1].key])]
+    return x
 
 
 def _values(call: Call, way: Mode, env: Mapping[Any, int]) -> dict[Key, Any]:

@@ -37,7 +37,7 @@ def debug(
 
     Parameters
     ----------
-    f : a `function`, or a Python function that could be one.
+    f : a `function`, a Python function that could be one, a session's `run`, or what its `make_callable` returns.
     args, kwargs : of the call.
     stdin, stdout : files for the commands and what they print, the terminal by default.
 

@@ -56,7 +56,7 @@ def nan_watch(f: Callable[..., Any], *args: Any, **kwargs: Any) -> NonFinite | N
 
     Parameters
     ----------
-    f : a `function`, or a Python function that could be one.
+    f : a `function`, a Python function that could be one, a session's `run`, or what its `make_callable` returns.
     args, kwargs : of the call.
 
     Returns

@@ -38,12 +38,16 @@ def trace_call(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, A
 
     Parameters
     ----------
-    f : a `function`, or a Python function that could be one.
+    f : a `function`, a Python function that could be one, a session's `run`, or what its `make_callable` returns.
 
     Raises
     ------
     TraceError : it cannot be traced.
     """
+    owner: Any = f if hasattr(f, "replayed") else getattr(f, "__self__", None)  # made by a session; its method `run`
+    if hasattr(owner, "replayed"):
+        made: Call = owner.replayed(*args, **kwargs)
+        return made
     target = f.target if isinstance(f, Function) else f
     leaves, structure = flatten((args, kwargs))
     for i, x in enumerate(leaves):
