@@ -93,8 +93,8 @@ def _without(stopped: set[Any], roots: list[Any]) -> list[Any]:
 
 def _several(node: Any) -> ArgumentError:
     return ArgumentError(
-        f"gradients(): stop_gradients holds one of several results of {node.name()}: use identity() of it, there and in "
-        "what follows"
+        f"gradients(): stop_gradients holds one of several results of {node.name()}: use identity() of it, there and "
+        "in what follows"
     )
 
 

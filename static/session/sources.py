@@ -40,7 +40,7 @@ def placeholder(dtype: Any, shape: Sequence[int | None], name: str | None = None
     >>> with tw.Graph().as_default():
     ...     x = tw.placeholder(tw.float32, [None, 3], name="x")
     >>> x
-    <tensor 'x:0' float32[x.shape[0]=97, 3], made at ...>
+    <tensor 'x:0' float32[?, 3], made at ...>
     """
     graph = get_default_graph()
     dtype = _dtype(dtype)
