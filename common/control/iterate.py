@@ -16,6 +16,7 @@ from common.control.body import Body, leaf
 from common.control.given import Function, call, carried_on, index_of, initial, scalar
 from common.control.loop import Request, run_loop
 from common.control.segments import in_segments
+from common.control.thinned import run_thinned
 from common.control.trees import Form, Said, place_of, require_equal, tensors
 from common.dim import Dim, same
 from common.dtypes import bool_
@@ -26,20 +27,25 @@ from common.tensor import TensorBase
 from common.tree import flatten, unflatten
 
 
-def while_loop(cond_fn: Function, body_fn: Function, init: Any) -> Any:
+def while_loop(cond_fn: Function, body_fn: Function, init: Any, checkpoint: int | None = None) -> Any:
     """Replace `init` by ``body_fn(init)`` as long as ``cond_fn(init)`` holds.
 
-    Reverse mode works, however many iterations the data ask for: what is carried is saved for each of them.
+    Reverse mode works, however many iterations the data ask for: what is carried is saved for each of them, or, with
+    `checkpoint`, for a few.
 
     Parameters
     ----------
     cond_fn : of what is carried; returns a 0-d bool tensor.
     body_fn : of what is carried; returns the same structure, shapes and dtypes.
     init : tree of tensors.
+    checkpoint : k keeps at most k of the states for the gradient, every second, fourth, eighth, ... one as the loop
+        goes on, and runs the iterations between two of them again: for T iterations the memory is that of k + 2 T / k
+        states, with k near the root of 2 T least. Contributions to one value are totalled between kept states first.
 
     Raises
     ------
     ArgumentError, ShapeError, DTypeError : the result of `body_fn` differs from `init`; the message shows both.
+    ArgumentError : `checkpoint` is less than 2, or given and `body_fn` writes to tensors from outside.
 
     Notes
     -----
@@ -68,6 +74,8 @@ def while_loop(cond_fn: Function, body_fn: Function, init: Any) -> Any:
         )
         return body
 
+    if checkpoint is not None:
+        return unflatten(structure, run_thinned(step, holds, given, as_index(checkpoint)))
     carried, _, _ = run_loop(Request("while_loop", step, given, [], [], None, holds, False, None))
     return unflatten(structure, carried)
 

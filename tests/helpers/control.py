@@ -64,6 +64,35 @@ def never(x, w):
     return while_loop(lambda s: (s * s).sum() < -1, lambda s: s @ w * w.sum(), x) * w.sum()
 
 
+def thinned(x, w):
+    def body(s):
+        i, h, kept = s
+        return i + 1, F.sin(h @ w) + h * 1.125, kept * (i + 1)
+
+    _, h, kept = while_loop(lambda s: (s[1] * s[1]).sum() < 60, body, (0, x, 1.0), checkpoint=4)
+    return h * w.sum() + x * 0.5 * kept.detach().sign()
+
+
+def thinned_long_run(x, w):
+    stop = (x * 0).sum() + 150
+    start, body = (0.0, x), lambda s: (s[0] + 1, F.sin(s[1]) + x * w.sum() * 0.01)
+    return while_loop(lambda s: s[0] < stop, body, start, checkpoint=7)[1]
+
+
+def thinned_never(x, w):
+    return while_loop(lambda s: (s * s).sum() < -1, lambda s: s @ w * w.sum(), x, checkpoint=3) * w.sum()
+
+
+def thinned_inside(x, w, n):
+    """Loops inside the function of such a loop, which is inside another loop; what it captures is carried by that."""
+
+    def inner(i, s):
+        more = lambda t: (t[0] + 1, F.sin(t[1] @ w) + fori_loop(0, t[0] % 2, lambda _, v: v * 0.5, s))  # noqa: E731
+        return while_loop(lambda t: t[0] < 2 * i + 1, more, (0, s * 0.5), checkpoint=2)[1]
+
+    return fori_loop(0, n, inner, x)
+
+
 def newton(x, w):
     target = F.exp(x) + w.sum() * w.sum()
 
@@ -165,6 +194,10 @@ CASES: dict[str, Case] = {
     "while_loop": Case(data_decides, XW),
     "while_loop of 150": Case(long_run, XW),
     "while_loop, no iteration": Case(never, XW),
+    "while_loop, thinned": Case(thinned, XW),
+    "while_loop of 150, thinned": Case(thinned_long_run, XW),
+    "while_loop, thinned, no iteration": Case(thinned_never, XW),
+    "while_loop, thinned, nested": Case(thinned_inside, XWN(3)),
     "Newton": Case(newton, XW, twice=False),
     "scan": Case(recurrence, XW),
     "scan, reverse": Case(backwards, XW),
