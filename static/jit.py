@@ -320,16 +320,17 @@ def function(
         `while` and `for` from source to `cond` and loops. See docs/control.md.
     compile : when kernels are compiled: "now", in the first call; or in the "background", while calls are interpreted.
         The bits are the same. See docs/benchmarks.md for when it pays.
-    memory_budget : bytes that a call on tensors which need gradients may keep for the backward pass, besides arguments,
-        parameters and results; for the sizes of the call that is traced. Where products and reductions would take more,
-        those that cost least per byte are computed again. None keeps what costs more than to load it.
+    memory_budget : bytes for the temporaries of a call (`explain().arena_bytes`), for the sizes of the call that is
+        traced, in one thread. Where they would take more, what is needed much later is computed again there, the
+        cheapest first (`explain().recomputed`). Of a call on tensors that need gradients: bytes kept for the backward
+        pass, besides arguments, parameters and results. None keeps what costs more than to load it.
     donate_argnums : numbers of positional arguments whose arrays the caller does not need any more. A result of the
         same shape and dtype is written over each of them, unless the call raises, and is that array; tensors and
         read-only arrays are left alone. `explain().donations` says what was used.
 
     Raises
     ------
-    ArgumentError : the target is not callable, or an option is out of range.
+    ArgumentError : the target is not callable, an option is out of range; in a call: the budget cannot be kept to.
 
     Examples
     --------

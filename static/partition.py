@@ -11,23 +11,19 @@ computing again changes no bit.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from common.dim import hint
 from common.errors import ArgumentError
 from static.acts import acts
 from static.graph import Graph, Node, Value, rebuild
+from static.lifetimes import Key, nbytes
+from static.minimum_cut import minimum_cut
 from static.passes.remove_dead import remove_dead
-from static.recompute import nanoseconds
+from static.recompute import cost_again
 
-Key = tuple[int, int]
-
-SOURCE, SINK = "source", "sink"
 PRICES = [2.0**k for k in range(-16, 17)]
 """Nanoseconds per byte: from less than what an addition costs to more than any product does."""
-_UNITS = 1000
 
 
 class Halves(NamedTuple):
@@ -145,7 +141,7 @@ def _cut_within(joint: Graph, results: int, uses: list[Value], budget: int | Non
     free = {value.key for value in joint.outputs[:results]} | {v.key for v in joint.inputs if v.key not in written}
 
     def keeps(cut: list[Value]) -> int:
-        return sum(_nbytes(value) for value in cut if value.key not in free)
+        return sum(nbytes(value) for value in cut if value.key not in free)
 
     cut = _minimum_cut(joint, free, uses, None)
     if budget is None or keeps(cut) <= budget:
@@ -190,46 +186,22 @@ def _minimum_cut(joint: Graph, free: set[Key], uses: list[Value], prices: list[f
     ----------
     prices : nanoseconds, per node of the graph that makes the value.
     """
-    import networkx as nx
-
-    early = _ancestors(joint, uses)
-    # Edges lead from uses to makers, so that of several least cuts the one nearest to the uses is found.
-    flow = nx.DiGraph()
-    flow.add_nodes_from((SOURCE, SINK))
-    for position, node in enumerate(joint.nodes):
-        if node.id not in early:
-            continue
-        again = _again(node, prices is not None)
-        for value in node.outputs:
-            weight = 0 if value.key in free else _nbytes(value)
-            weight = weight if prices is None else math.ceil(_UNITS * prices[position] * weight)
-            flow.add_edge((value.key, "used"), (value.key, "made"), capacity=weight)
-            flow.add_edge((value.key, "made"), SINK if again is None else node.id)
-        if again is not None:
-            flow.add_edge(node.id, SINK, capacity=again)
-            flow.add_edges_from((node.id, (operand.key, "used")) for operand in node.values)
-    flow.add_edges_from((SOURCE, (value.key, "used")) for value in uses)
-    _, (near, _) = nx.minimum_cut(flow, SOURCE, SINK)
-    values = (value for node in joint.nodes if node.id in early for value in node.outputs)
-    return [v for v in values if (v.key, "used") in near and (v.key, "made") not in near]
+    if prices is None:
+        return minimum_cut(
+            uses, lambda v: 0 if v.key in free else nbytes(v), lambda node: 0 if _is_cheap(node) else None
+        )
+    price = {node.id: each for node, each in zip(joint.nodes, prices, strict=True)}
+    return minimum_cut(uses, lambda v: 0 if v.key in free else price[v.node.id] * nbytes(v), _cost)
 
 
-def _again(node: Node, priced: bool) -> int | None:
-    """What computing a node again costs, in units of a thousandth of a nanosecond; None if that is not to be done."""
-    if not priced:
-        return 0 if _is_cheap(node) else None
-    if node.op is None or acts(node) or node.op.kind == "control":
-        return None
-    return math.ceil(_UNITS * nanoseconds(node))
+def _cost(node: Node) -> float | None:
+    """What it costs to compute a node again; None if it cannot be: a loop may need other room than at first."""
+    return None if node.op is not None and node.op.kind == "control" else cost_again(node)
 
 
 def _is_cheap(node: Node) -> bool:
     """Whether a node may be computed again: a view, a constant, or an elementwise op that costs about a load."""
     return node.op is not None and (node.op.kind in ("elementwise", "view") or not node.operands) and not node.op.costly
-
-
-def _nbytes(value: Value) -> int:
-    return int(math.prod(hint(n) for n in value.shape)) * value.dtype.itemsize
 
 
 def _program(inputs: Sequence[Value], body: Iterable[Node], outputs: Sequence[Value]) -> Graph:

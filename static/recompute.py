@@ -7,6 +7,7 @@ from typing import Any
 
 from common.dim import hint
 from common.spec import numel
+from static.acts import acts
 from static.graph import Node
 
 MOVED, COSTLY, ADDED = 0.1, 1.5, 0.25
@@ -36,6 +37,11 @@ def nanoseconds(node: Node) -> float:
         a, b = (elements(v.shape) for v in list(node.values)[:2])
         return 100 + 2 * math.sqrt(max(a * b * size, 1.0)) / FLOPS
     return 50 + ADDED * max(given, size)
+
+
+def cost_again(node: Node) -> float | None:
+    """What it costs to compute a node again; None for inputs and for what acts."""
+    return None if node.op is None or acts(node) else nanoseconds(node)
 
 
 def _control(node: Node) -> float:

@@ -6,6 +6,9 @@ A rule reads what the forward pass made: ``g * (1 - y * y)``. Its part ``1 - y *
 that makes y, as the two read the same array. But if y is needed later in any case, by a product for instance, that
 kernel would store two arrays where one is enough; so such items stay with those that come later.
 
+*In its place.* What is computed again in a backward pass reads some of what its forward pass reads. One kernel for both
+would run before all that needs the first one's results, so all of it would be computed again at the very beginning.
+
 *Now.* A sum of gradients that come one by one, ``(g1 + g2) + g3``, could be one kernel at the end, but then all of them
 would be kept until then. What ends two arrays and makes one is not put off.
 """
@@ -23,7 +26,11 @@ from static.lowering.items import Buffer, Item
 SMALL = 4096
 """Elements of arrays that may as well be kept: a kernel more costs as much as they do."""
 
+NEAR = 4
+"""Kernels by which one may be put off for another."""
+
 NEEDED_LATER = "it is needed later only, and what it is made of is kept until then"
+NEEDED_BEFORE = "what it makes is needed before the other one can run"
 ENDS_NOW = "what it reads would be kept for longer"
 
 
@@ -38,6 +45,10 @@ class Later:
 
     def __init__(self, items: Sequence[Item], escapes: Callable[[Buffer, set[int]], bool]) -> None:
         self._escapes = escapes
+        self._users: dict[int, list[int]] = {}
+        for item in items:
+            for buffer in item.reads:
+                self._users.setdefault(buffer.id, []).append(item.id)
         self._kernels = [0, *accumulate(item.kind == "native" and bool(item.calls or item.own) for item in items)]
 
     def obstacle(self, one: Group, two: Group) -> str:
@@ -45,8 +56,18 @@ class Later:
         start, end = one.items[-1].id, two.items[0].id
         if start > end or self._kernels[start] == self._kernels[end]:
             return ""
-        waits = any(b.maker is not None and b.maker.id > start for b in two.reads)
-        return self._ends_now(one, two) if waits else self._needed_later(one, two)
+        waits = max((b.maker.id for b in two.reads if b.maker is not None), default=-1)
+        if waits <= start:
+            return self._needed_later(one, two)
+        return NEEDED_BEFORE if self._needed_before(one, two, waits) else self._ends_now(one, two)
+
+    def _needed_before(self, one: Group, two: Group, waits: int) -> bool:
+        """Whether kernels long before the item that a group waits for need what another one makes."""
+        if hint(numel(one.dims)) < SMALL:
+            return False
+        own = {item.id for item in (*one.items, *two.items)}
+        users = (user for item in one.items for b in item.results for user in self._users.get(b.id, ()))
+        return any(user not in own and self._kernels[waits] - self._kernels[user] > NEAR for user in users)
 
     def _ends_now(self, one: Group, two: Group) -> str:
         """What keeps a group from waiting for what another one waits for."""

@@ -11,14 +11,17 @@ from static.lowering.values import Work
 
 
 def order_groups(work: Work, groups: list[Group]) -> list[Group]:
-    """Groups in a valid order, program order where possible; those that write state in place come last.
+    """Groups in a valid order, program order where possible; those that only write state in place come last.
+
+    A group that others read comes where it stands: to put it off would let all that does not depend on it run before.
 
     A value goes directly into its state if no later group needs what the state held, and nothing that runs later
     can fail; else into a temporary, copied at the end. So a call that fails leaves all state as it was.
     """
     by_buffer = {b.id: g for g in groups for item in g.items for b in item.results}
     writes = {value.id: state for state, value in work.writes}
-    candidates = {id(g) for g in groups if any(b.id in writes for item in g.items for b in item.results)}
+    used = {id(by_buffer[b.id]) for g in groups for b in g.reads if b.id in by_buffer}
+    candidates = {id(g) for g in groups if any(b.id in writes for item in g.items for b in item.results)} - used
     ordered = _sort(groups, by_buffer, candidates)
     write_over(work, ordered)
     last_read: dict[int, int] = {}

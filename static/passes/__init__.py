@@ -18,6 +18,7 @@ from static.passes.merge_equal import merge_equal
 from static.passes.remove_dead import remove_dead
 from static.passes.save_residuals import save_residuals
 from static.passes.simplify import simplify
+from static.passes.stay_within import StayWithin
 from static.passes.trim_regions import trim_regions
 from static.verify import verify
 
@@ -40,25 +41,33 @@ class PassReport(NamedTuple):
 
 
 def run_passes(
-    graph: Graph, pipeline: Iterable[Pass] | None = None, check: Callable[[Graph, Graph, str], None] | None = None
+    graph: Graph,
+    pipeline: Iterable[Pass] | None = None,
+    check: Callable[[Graph, Graph, str], None] | None = None,
+    within: StayWithin | None = None,
 ) -> tuple[Graph, list[PassReport]]:
     """Apply passes in order, in regions too, and verify the graph after each that changed it.
 
     Parameters
     ----------
     check : called with the graph before, after, and the name of each pass that is not one of this package.
+    within : the last pass, if there is a budget of memory.
 
     Raises
     ------
     CompileError : a pass left an inconsistent graph; the message names it.
     """
     reports = []
-    for rewrite in default_pipeline(graph) if pipeline is None else pipeline:
+    for rewrite in (
+        *(default_pipeline(graph) if pipeline is None else pipeline),
+        *(() if within is None else (within,)),
+    ):
         given, start = graph, perf_counter()
-        graph = rewrite(given) if rewrite in OUTSIDE else _inside(rewrite(given), rewrite)
+        whole = rewrite in OUTSIDE or rewrite is within
+        graph = rewrite(given) if whole else _inside(rewrite(given), rewrite)
         if graph is not given:
             verify(graph, rewrite.__name__)
-            if check is not None and rewrite not in PIPELINE + REGIONS:
+            if check is not None and rewrite not in PIPELINE + REGIONS and rewrite is not within:
                 check(given, graph, rewrite.__name__)
         reports.append(PassReport(rewrite.__name__, len(given.nodes), len(graph.nodes), perf_counter() - start))
     return graph, reports

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from common.dim import Dim
 from static.graph import Graph, Node, Value
+from static.minimum_cut import minimum_cut
 from static.recompute import elements, nanoseconds
 from static.region_edit import LoopEdit, Made, replace_nodes
 
@@ -59,38 +61,19 @@ def save_residuals(graph: Graph) -> Graph:
 
 def _cut(first: Node, second: Node) -> list[Any]:
     """Keys of the values that `second` should read back from `first`."""
-    import networkx as nx
-
     there = {node.id for node in first.attrs["body"].nodes if node.op is not None and node.id >= 0}
     edit = LoopEdit(second)
     body = edit.parts.body
-    shared = {node.id: node for node in body.nodes if node.id in there}
+    shared = {node.id for node in body.nodes if node.id in there}
     outside = [v for node in body.nodes if node.id not in shared for v in node.values]
-    demanded = {v.key for v in (*outside, *body.outputs) if v.node.id in shared}
-    if not demanded:
-        return []
+    demanded = [v for v in (*outside, *body.outputs) if v.node.id in shared]
     hidden = {v.key for (operand, v) in edit.rows if operand.node.id == first.id}
-    flow = nx.DiGraph()
-    for key in sorted(demanded):
-        flow.add_edge("source", ("have", key))
-    for node in shared.values():
-        again = ("again", node.id)
-        flow.add_edge(again, "sink", capacity=nanoseconds(node))
-        for v in node.outputs:
-            flow.add_edge(("have", v.key), again, capacity=_stored(v))
-        for v in node.values:
-            if v.node.id in shared:
-                flow.add_edge(again, ("have", v.key))
-            elif v.key in hidden:
-                flow.add_edge(again, ("carried", v.key))
-                flow.add_edge(("carried", v.key), "sink", capacity=_stored(v))
-    _, (side, _) = nx.minimum_cut(flow, "source", "sink")
-    return [
-        v.key
-        for node in shared.values()
-        for v in node.outputs
-        if ("have", v.key) in side and ("again", node.id) not in side
-    ]
+    cut = minimum_cut(
+        demanded,
+        lambda v: _stored(v) if v.node.id in shared or v.key in hidden else 0.0,
+        lambda node: nanoseconds(node) if node.id in shared else None,
+    )
+    return [v.key for v in cut if v.node.id in shared]
 
 
 def _stored(v: Value) -> float:
@@ -101,5 +84,5 @@ def _stored(v: Value) -> float:
     """
     control = v.node.op is not None and v.node.op.kind == "control"
     if control or v.spec.weak or any(isinstance(n, Dim) and "room" in str(n) for n in v.shape):
-        return 1e15
+        return math.inf
     return STACK + STORED * elements(v.shape) * v.dtype.itemsize

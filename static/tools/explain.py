@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from static.passes import PassReport
+from static.passes.stay_within import Repeated
 from static.tools import costs
 from static.tracing.paths import Path, paths
 
@@ -34,6 +35,8 @@ class Explanation:
     kept : values that calls hand to the backward half, and their bytes; empty if calls have no gradient.
     arena : per temporary a `static.tools.costs.Piece`: where it lies in memory, and when it lives.
     arena_bytes, unshared_bytes : size of the arena, and what its temporaries would take without sharing memory.
+    arena_without, recomputed : with a budget of memory, size of the arena if nothing were computed again, and per node
+        that is, a `static.passes.stay_within.Repeated`: what and where it is, its bytes, about how long it takes.
     machine_code : how many distinct kernels were "compiled" and how many came from the "disk" in this process.
     retraces : why each trace after the first was made.
     paths : per path of Python's decisions on traced values a `static.tracing.paths.Path`.
@@ -66,6 +69,9 @@ class Explanation:
             self.kernels = costs.kernels(program, plan.layout, plan.env)
             self.arena, self.arena_bytes = costs.arena(plan), plan.arena_bytes
             self.unshared_bytes = sum(piece.nbytes for piece in self.arena)
+        within = newest.within
+        self.arena_without = self.arena_bytes if within is None else within.before
+        self.recomputed: list[Repeated] = [] if within is None else list(within.repeated)
         origins = {kernel.name: kernel.origin for kernel in self.kernels if kernel.origin is not None}
         self.machine_code = dict(Counter(origin.place for origin in origins.values()))
         self.seconds["kernels"] = sum(origin.seconds for origin in origins.values())
@@ -93,6 +99,8 @@ class Explanation:
         lines += _section("kernels", self._kernel_lines())
         if self.kept:
             lines += _section("kept for the backward half", [f"{name}: {nbytes} bytes" for name, nbytes in self.kept])
+        if self.recomputed:
+            lines += _section("computed again, to stay within the budget of memory", self._recomputed_lines())
         lines += _section("arena", [self._arena_line(), *map(str, self.arena)] if self.arena else [])
         if self.paths:
             lines += _section("paths", [line for path in self.paths for line in _path_lines(path)])
@@ -114,6 +122,21 @@ class Explanation:
             lines.append(f"  {kernel}")
             lines += [f"    {told}" for told in (*kernel.reused, *kernel.refused[:SHOWN_REASONS])]
         return lines
+
+    def _recomputed_lines(self) -> list[str]:
+        """The arena with and without, then each place in the user's program, the costliest first."""
+        places: dict[str, list[Repeated]] = {}
+        for node in self.recomputed:
+            places.setdefault(node.name, []).append(node)
+        cost = {name: sum(node.nanoseconds for node in nodes) for name, nodes in places.items()}
+        told = [
+            f"{name}: {len(places[name])} times, {sum(node.nbytes for node in places[name])} bytes, "
+            f"about {cost[name] / 1e3:.1f} us"
+            for name in sorted(places, key=lambda name: -cost[name])
+        ]
+        more = [f"... {len(told) - SHOWN_REASONS} more"] if len(told) > SHOWN_REASONS else []
+        about = f"about {sum(cost.values()) / 1e3:.1f} us for an arena of {self.arena_bytes} bytes, not"
+        return [f"{about} {self.arena_without}", *told[:SHOWN_REASONS], *more]
 
     def _arena_line(self) -> str:
         return f"{self.arena_bytes} bytes for {len(self.arena)} temporaries, {self.unshared_bytes} without sharing"

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from common.dim import resolve
 from static.graph import Graph
+from static.lowering.layout import lay_out
 from static.passes import Pass, PassReport, run_passes
+from static.passes.stay_within import StayWithin
 from static.tools.parity import check_parity
+
+if TYPE_CHECKING:
+    from static.jit import Function
 
 
 class Optimised:
@@ -22,10 +27,11 @@ class Optimised:
     Parameters
     ----------
     passes : the user's own pipeline, if there is one.
+    within : the last pass, if there is a budget of memory.
     """
 
-    def __init__(self, raw: Graph, passes: Sequence[Pass] | None) -> None:
-        self.raw, self._passes = raw, passes
+    def __init__(self, raw: Graph, passes: Sequence[Pass] | None, within: StayWithin | None = None) -> None:
+        self.raw, self._passes, self._within = raw, passes, within
 
     def optimise(self, given: Sequence[Any], late: Collection[Any], env: Mapping[Any, int]) -> None:
         """Run the passes now.
@@ -39,12 +45,12 @@ class Optimised:
         arrays, rest = [], iter(given)
         for x in self.raw.inputs:
             arrays.append(np.ones(resolve(tuple(x.shape), env), x.dtype) if x.key in late else next(rest))
-        self.rewritten = _rewritten(self.raw, arrays, env, self._passes)
+        self.rewritten = _rewritten(self.raw, arrays, env, self._passes, self._within)
 
     @cached_property
     def rewritten(self) -> tuple[Graph, list[PassReport]]:
         """The graph, and what the passes did."""
-        return run_passes(self.raw, self._passes)
+        return run_passes(self.raw, self._passes, within=self._within)
 
     def graph(self) -> Graph:
         """The graph."""
@@ -57,6 +63,24 @@ def rewrite(graph: Graph, arrays: Sequence[Any], env: Mapping[Any, int], passes:
 
 
 def _rewritten(
-    graph: Graph, arrays: Sequence[Any], env: Mapping[Any, int], passes: Sequence[Pass] | None
+    graph: Graph,
+    arrays: Sequence[Any],
+    env: Mapping[Any, int],
+    passes: Sequence[Pass] | None,
+    within: StayWithin | None = None,
 ) -> tuple[Graph, list[PassReport]]:
-    return run_passes(graph, passes, partial(check_parity, arrays=arrays, env=env))
+    return run_passes(graph, passes, partial(check_parity, arrays=arrays, env=env), within)
+
+
+def budgeted(owner: Function, env: Mapping[Any, int]) -> StayWithin | None:
+    """The pass that keeps to a function's budget of memory, for given sizes; None if there is no budget."""
+    if owner.memory_budget is None:
+        return None
+    return StayWithin(owner.__name__, owner.memory_budget, partial(_arena, fuse=owner.fuse, env=env))
+
+
+def _arena(graph: Graph, fuse: bool, env: Mapping[Any, int]) -> int:
+    """The size of the memory for temporaries that a program needs in one thread."""
+    from static.program import compile_graph
+
+    return lay_out(compile_graph(graph, fuse=fuse), env).total

@@ -29,7 +29,7 @@ from static.running.background import Compilation, UntilCompiled
 from static.running.donate import donate
 from static.running.interpreter import Interpreted
 from static.running.plan import Objects
-from static.tracing.optimised import Optimised, rewrite
+from static.tracing.optimised import Optimised, budgeted, rewrite
 from static.tracing.stages import first_stage, record_gradients
 from static.tracing.trace import Trace
 from static.verify import verify
@@ -64,6 +64,7 @@ class Traced:
     compilation : what makes the program in a thread, see `static.running.background`.
     op : of the nodes that its calls make on the caller's tape; None if they make none.
     watches : whether there are facts whose changes are not counted.
+    within : the pass that keeps to a budget of memory, if there is one.
     donated : position of a result -> of the input in whose memory it lies.
     donations : what has become of each donated array, in words.
     plain : whether `deliver` has nothing to do.
@@ -127,11 +128,13 @@ class Traced:
         self.op: CompiledOp | None = None
         self.compiled, self._fuse, self._key = not owner.interpret, owner.fuse, None
         self.compilation: Compilation | None = None
-        self.optimised = Optimised(self.raw, owner.passes)
+        env = self.env(leaves)
+        self.within = None if recorded is not None else budgeted(owner, env)
+        self.optimised = Optimised(self.raw, owner.passes, self.within)
         graph, cut = self.optimised.graph, None
-        options: tuple[Any, ...] = (owner.fuse,)
+        options: tuple[Any, ...] = owner.fuse, owner.memory_budget
         if recorded is not None:
-            options += owner.memory_budget, results, *(value.key for value in recorded.cotangents)
+            options += results, *(value.key for value in recorded.cotangents)
             cut = Cut(self.raw, graph, results, recorded.cotangents, owner.memory_budget)
             graph = cut.forward
         if self.compiled and owner.passes is None:
@@ -140,7 +143,6 @@ class Traced:
         self._executable: Executable | None = stored
         if stored is None:
             verify(self.raw, "tracing")
-            env = self.env(leaves)
             given = [*(leaves[i] for i in self.positions), *(source.payload for source in trace.captured)]
             self.optimised.optimise(given, late, env)
             self.seconds["passes"] = perf_counter() - start
