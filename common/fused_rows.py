@@ -1,8 +1,9 @@
-"""Sums over rows and what is made of them as one kernel: each row is read once from memory, and again from the cache.
+"""Sums and maxima of rows and what is made of them as one kernel: a row is read once from memory, again from the cache.
 
-Layer normalisation and the gradient of softmax are of this kind: ``y * (g - S(g * y))``. A kernel goes through the
-rows; in each it computes the sums, what follows from them, and then the elements (benchmarks/backward.py). Ops and the
-order of sums are those of the records, so the bits are those of the ops one by one.
+Softmax, layer normalisation and their gradients are of this kind: ``y * (g - S(g * y))``. A kernel goes through the
+rows; in each it computes the sums, what follows from them, and then the elements (benchmarks/backward.py). A costly
+function that a sum and the elements need is computed once, and waits in the result's row. Ops and the order of sums are
+those of the records, so the bits are those of the ops one by one.
 """
 
 from __future__ import annotations
@@ -19,32 +20,44 @@ from common.native.calls_ir import MAX_INPUTS
 from common.numerics import BLOCK
 
 _SHIFT = BLOCK.bit_length() - 1
+_LARGE = 1 << 19
+"""Bytes of an operand that leave nothing else in a second-level cache."""
 
 
-class Summed(NamedTuple):
-    """A delayed sum over the last dimensions, which stay with size 1; and how it runs alone."""
+class Reduced(NamedTuple):
+    """A delayed sum or maximum over the last dimensions, which stay with size 1; and how it runs alone."""
 
+    kind: str
     operand: Any
     dim: tuple[int, ...]
     builtin: Any
     otherwise: Any
 
     def may_wait(self, spec: Any) -> bool:
-        """Whether it may become part of another kernel; an expensive function is computed once, for all who need it."""
+        """Whether it may become part of another kernel.
+
+        Maxima only of what lies in memory. Where functions are costly, and the operand fits into the cache, one loop
+        over all rows is as fast as a loop per row, whose last vector is not full.
+        """
         shape, dim = self.operand.spec.shape, self.dim
         if not dim or dim != tuple(range(dim[0], len(shape))) or len(spec.shape) != len(shape):
             return False
-        of_floats = self.operand.dtype.kind == "f" and self.operand.dtype == spec.dtype
-        return of_floats and spec.shape != shape and not is_costly(self.operand)
+        if self.operand.dtype.kind != "f" or self.operand.dtype != spec.dtype or spec.shape == shape:
+            return False
+        if self.kind == "sum" and not is_costly(self.operand):
+            return True
+        lies = bool(self.operand.written) or self.operand.made is None
+        return (self.kind == "sum" or lies) and prod(shape) * self.operand.dtype.itemsize >= _LARGE
 
 
 class _Item(NamedTuple):
-    """One step of a kernel: an op, or a sum if `op` is None; of a row, or of an element.
+    """One step of a kernel: of a row, or of an element.
 
     Attributes
     ----------
+    op : an elementwise op, or "sum" or "max" of the operand's row.
     operands : ("t", position of an item), ("x", position of an input), ("n", number).
-    level : how many sums, one needing the other, come before.
+    level : how many sums and maxima, one needing the other, come before.
     """
 
     op: Any
@@ -67,13 +80,16 @@ def fused_rows(root: Any, also: Sequence[Any] = ()) -> Fused | None:
     places = [found.place(x) for x in also]
     if any(kind != "t" or not found.items[i].of_row for kind, i in places):
         return None
+    kept = _shared(found.items)
+    if len(kept) > 1:  # the row of the result has place for one
+        return None
     shape, dtype, split = root.spec.shape, root.spec.dtype, found.split
     classes = [eager_kernels.class_of(x.spec.shape, shape, split) for x in found.inputs]
     if None in classes:
         return None
     rows, columns = prod(shape[:split]), prod(shape[split:])
-    source = _source(found.items, dtype, "".join(map(str, classes)), [i for _, i in places])
-    sums = sum(item.op is None for item in found.items)
+    source = _source(found.items, dtype, "".join(map(str, classes)), [i for _, i in places], kept)
+    sums = sum(item.op == "sum" for item in found.items)
     held = dtype.itemsize * (BLOCK + sums * -(-columns // BLOCK))
     dtypes = (dtype,) * (len(classes) + len(also))
     builtin, run = eager_kernels.with_scratch(source, "fused_rows", dtypes, shape, dtype, (rows, columns), held)
@@ -111,12 +127,12 @@ class _Collected:
 
     def _add(self, x: Any) -> tuple[str, Any]:
         of_row = x.spec.shape != self._shape
-        if not x.written and type(x.made) is Summed and x.made.operand.spec.shape == self._shape:
+        if not x.written and type(x.made) is Reduced and x.made.operand.spec.shape == self._shape:
             split = x.made.dim[0]
             if self.split in (None, split):
                 self.split = split
                 operands = [self._place(x.made.operand)]
-                return self._step(_Item(None, operands, True, 1 + self._level(operands)))
+                return self._step(_Item(x.made.kind, operands, True, 1 + self._level(operands)))
         elif not x.written and type(x.made) is Made and (not of_row or self._is_of_rows(x)):
             operands = [self._place(z) for z in x.made.operands]
             return self._step(_Item(x.made.op, operands, of_row, self._level(operands)))
@@ -134,20 +150,42 @@ class _Collected:
         """Whether a term has one element per row, and a sum over rows in it."""
         if x.written or x.made is None:
             return False
-        if type(x.made) is Summed:
+        if type(x.made) is Reduced:
             return bool(x.made.operand.spec.shape == self._shape)
         terms = [z for z in x.made.operands if type(z) not in NUMBERS]
         return all(z.spec.shape == x.spec.shape for z in terms) and any(map(self._is_of_rows, terms))
 
 
-def _source(items: Sequence[_Item], dtype: np.dtype, classes: str, also: Sequence[int]) -> str:
+def _elements(items: Sequence[_Item], last: tuple[str, Any], done: Sequence[int] = ()) -> tuple[list[int], list[int]]:
+    """Of an element: the steps up to what is done already, in order, and the inputs that they read."""
+    steps, reads, pending = set[int](), set[int](), [last]
+    while pending:
+        kind, v = pending.pop()
+        if kind == "x":
+            reads.add(v)
+        elif kind == "t" and not items[v].of_row and v not in steps:
+            steps.add(v)
+            pending += () if v in done else items[v].operands
+    return sorted(steps), sorted(reads)
+
+
+def _shared(items: Sequence[_Item]) -> list[int]:
+    """Costly elements that more than one loop over a row needs."""
+    loops = [item.operands[0] for item in items if item.op == "sum"] + [("t", len(items) - 1)]
+    needed = [i for last in loops for i in _elements(items, last)[0]]
+    return [i for i in dict.fromkeys(needed) if items[i].op.costly and needed.count(i) > 1]
+
+
+def _source(items: Sequence[_Item], dtype: np.dtype, classes: str, also: Sequence[int], kept: Sequence[int]) -> str:
     """Kernel source; classes of operands as in `common.eager_kernels.elementwise_source`.
 
     Parameters
     ----------
     also : items that are written beside the last one.
+    kept : elements that wait in the result's row until that is written.
     """
-    place = {"f": "p + c", "c": "c"}
+    done: list[int] = []
+    place, last_item = {"f": "p + c", "c": "c"}, len(items) - 1
 
     def text(kind: str, value: Any) -> str:
         return argument(kind, value, dtype)
@@ -157,22 +195,18 @@ def _source(items: Sequence[_Item], dtype: np.dtype, classes: str, also: Sequenc
 
     def elements(last: tuple[str, Any], start: str) -> list[str]:
         """Lines of an inner loop that compute an element: what it needs of its place, in order."""
-        steps: set[int] = set()
-        reads: set[int] = set()
-        pending = [last]
-        while pending:
-            kind, v = pending.pop()
-            if kind == "x":
-                reads.add(v)
-            elif kind == "t" and not items[v].of_row and v not in steps:
-                steps.add(v)
-                pending += items[v].operands
-        read = [f"x{i} = x{i}_[{start}{place[classes[i]]}]" for i in sorted(reads) if classes[i] in place]
-        return [*read, *map(assignment, sorted(steps))]
+        steps, reads = _elements(items, last, done)
+        lines = [f"x{i} = x{i}_[{start}{place[classes[i]]}]" for i in reads if classes[i] in place]
+        lines += [f"t{i} = y[{start}p + c]" if i in done else assignment(i) for i in steps]
+        new = [i for i in kept if i in steps and i not in done]
+        done.extend(new)
+        return [*lines, *(f"y[{start}p + c] = t{i}" for i in new)]
 
     lines: list[str] = []
-    sums = [i for i, item in enumerate(items) if item.op is None]
+    sums = [i for i, item in enumerate(items) if item.op == "sum"]
     for level in range(1 + max(item.level for item in items)):
+        maxima = [i for i, item in enumerate(items) if item.op == "max" and item.level == level]
+        lines += [f"t{i} = row_max(x{items[i].operands[0][1]}_, p, columns)" for i in maxima]
         now = [i for i in sums if items[i].level == level]
         if now:
             lines += [f"for k in range(0, columns, {BLOCK}):", f"    n = min({BLOCK}, columns - k)"]
@@ -190,9 +224,9 @@ def _source(items: Sequence[_Item], dtype: np.dtype, classes: str, also: Sequenc
             ]
             lines.append(f"{partial} = block_sum(acc, 0, n)")
         lines += [f"t{i} = block_sum(acc, {BLOCK} + {sums.index(i)} * blocks, blocks)" for i in now]
-        of_rows = (i for i, item in enumerate(items) if item.of_row and item.op is not None and item.level == level)
+        of_rows = (i for i, x in enumerate(items) if x.of_row and type(x.op) is not str and x.level == level)
         lines += map(assignment, of_rows)
-    last = "t", len(items) - 1
+    last = "t", last_item
     lines += [
         "for c in range(columns):",
         *(f"    {line}" for line in [*elements(last, ""), f"y[p + c] = {text(*last)}"]),

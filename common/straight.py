@@ -22,8 +22,8 @@ from common.dtypes import compute_dtypes, operand_dtypes
 from common.eager import NUMBERS, Recipe, recipe, run, run_rules
 from common.eager_kernels import fast, form_spec
 from common.eager_kinds import number, spread
-from common.fused_lines import Made, fused, fused_sum
-from common.fused_rows import Summed, fused_rows
+from common.fused_lines import Made, fused, fused_sum, is_costly
+from common.fused_rows import Reduced, fused_rows
 from common.op import REGISTRY, Op, rule_parameters
 from common.operators import install
 from common.spec import Spec
@@ -46,7 +46,7 @@ class _Term:
 
     __op_priority__ = 1
 
-    def __init__(self, text: str, spec: Any, trail: _Trail, made: Made | Summed | None = None) -> None:
+    def __init__(self, text: str, spec: Any, trail: _Trail, made: Made | Reduced | None = None) -> None:
         self.written, self.spec, self.trail, self.made = text, spec, trail, made
 
     @property
@@ -129,11 +129,11 @@ class _Trail:
         if found.builtin is None:
             texts = [x.text if isinstance(x, _Term) else self.name(x) for x in operands]
             return self.let(f"{self.name(found.run)}({', '.join(texts)})", found.spec)
-        if op.kind == "reduction" and op.reduce == "sum":
-            made = Summed(operands[0], attrs["dim"], found.builtin, found.run)
+        if op.kind == "reduction" and op.reduce in ("sum", "max"):
+            made = Reduced(op.reduce, operands[0], attrs["dim"], found.builtin, found.run)
             if self.by_rows and made.may_wait(found.spec):
                 return _Term("", found.spec, self, made)
-            return self._sum(made, found.spec)
+            return self._reduced(made, found.spec)
         if op.kind == "elementwise" and not attrs:
             return self._elementwise(Made(op, tuple(operands), found.builtin, found.run, found.dtype), found.spec)
         return self._builtin(found.builtin, found.run, found.dtype, operands, found.spec)
@@ -144,8 +144,8 @@ class _Trail:
             return _Term("", spec, self, made)
         return self._builtin(made.builtin, made.otherwise, made.dtype, made.operands, spec)
 
-    def _sum(self, made: Summed, spec: Any) -> _Term:
-        total = fused_sum(made.operand, made.dim, spec, made.otherwise)
+    def _reduced(self, made: Reduced, spec: Any) -> _Term:
+        total = fused_sum(made.operand, made.dim, spec, made.otherwise) if made.kind == "sum" else None
         if total is None:
             return self._builtin(made.builtin, made.otherwise, spec.dtype, (made.operand,), spec)
         return self._builtin(total.builtin, total.otherwise, spec.dtype, total.inputs, spec)
@@ -169,10 +169,13 @@ class _Trail:
     def write(self, term: _Term) -> str:
         """Write down a delayed op, in one kernel with those that only it needs; the name of its result."""
         made = term.made
-        if type(made) is Summed:
-            return self._sum(made, term.spec).text
+        if type(made) is Reduced:
+            return self._reduced(made, term.spec).text
         assert type(made) is Made
-        found = (fused_rows(term) if self.by_rows else None) or fused(term)
+        found = fused_rows(term) if self.by_rows else None
+        if found is None:
+            _write_sums(term)
+            found = fused(term)
         if found is None:
             return self._builtin(made.builtin, made.otherwise, made.dtype, made.operands, term.spec).text
         builtin, otherwise, inputs = found
@@ -210,6 +213,15 @@ class _Trail:
         """The function of a head and lines."""
         exec(_compile("".join([f"def {head}:\n", *(f"    {line}\n" for line in lines)])), self.scope)
         return self.scope[head.partition("(")[0]]
+
+
+def _write_sums(term: _Term) -> None:
+    """Write down the sums of costly functions that a delayed op needs: before it, so that it reads what they read."""
+    for x in term.made.operands if type(term.made) is Made else ():
+        if isinstance(x, _Term) and not x.written:
+            _write_sums(x)
+            if type(x.made) is Reduced and is_costly(x.made.operand):
+                x.made.operand.text, x.text  # noqa: B018
 
 
 @lru_cache(maxsize=1024)

@@ -1,5 +1,7 @@
 """Sums over rows and what is made of them: the kernel that reads each row once has the bits of the ops one by one."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,9 @@ import dynamic
 from common import eager, straight
 from common.autograd.tape import fit
 from common.op import REGISTRY
+from common.ops.reduce import sum_
+from common.ops.transcendental import exp, tanh
+from tests.bits import assert_same_bits
 
 SHAPES = [(3, 5), (4, 1), (1, 1), (2, 3, 40), (5, 1024), (3, 1500), (2, 2500)]
 
@@ -61,6 +66,40 @@ def test_several_results_are_those_of_the_ops(name, shape, dtype, monkeypatch):
             assert got.dtype == wanted.dtype
             assert got.tobytes() == np.ascontiguousarray(wanted).tobytes()
     assert (len(kernels) == 1 and kernels[0]) or shape[-1] == 1
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", [(300, 700), (70, 2500), (2, 90, 1024), (4000, 33), (1, 200000)], ids=str)
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+def test_maxima_and_costly_functions(name, shape, dtype, monkeypatch):
+    """Beyond the cache: the exponentials of a row wait in the result's row."""
+    rng, op, kernels = np.random.default_rng(shape[-1]), REGISTRY[name], []
+    x = (rng.standard_normal(shape) * 5).astype(dtype)
+    x[..., :2, :] = -0.0
+    x[..., 0, 3], x[..., -1, 1] = np.nan, np.inf
+    made = straight.fused_rows
+    monkeypatch.setattr(straight, "fused_rows", lambda *args: kernels.append(made(*args)) or kernels[-1])
+    lines = straight.straight_forward(eager.recipe(op, ((x.shape, x.dtype),), {"dim": len(shape) - 1}))
+    with np.errstate(all="ignore"):
+        expected = op.forward(x, dim=len(shape) - 1)
+    for given in (x, np.asfortranarray(x)):
+        assert_same_bits(lines(given), expected, name)
+    assert len(kernels) == 1
+    assert kernels[0]
+
+
+def test_two_costly_functions_are_stored():
+    """The result's row has place for one: sums of costly functions that do not fit are computed before."""
+    x = np.random.default_rng(0).standard_normal((300, 700)).astype("f")
+
+    def forward(x, dim):
+        a, b = exp(x), tanh(x)
+        return a / sum_(a, dim=(1,), keepdim=True) + b / sum_(b, dim=(1,), keepdim=True)
+
+    lines = straight.straight_forward(
+        SimpleNamespace(op=SimpleNamespace(forward=forward), forms=((x.shape, x.dtype),), attrs={"dim": 1})
+    )
+    assert_same_bits(lines(x), forward(x, 1), "two sums")
 
 
 @pytest.mark.parametrize("rows", [1, 3, 15, 16, 17, 64, 100, 1024, 1025, 2500])
