@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from common import mode
 from common.diagnose import allocation_error, too_large
-from static.passes import run_passes
 from static.regions import FIRST_ROOM, NeedsRoom, rooms
+from static.running import store
+from static.running.executable import Stored
 from static.running.interpreter import Interpreted
 from static.session.cut import Cut
 from static.tools.anomaly import Watched
+from static.tracing.optimised import Optimised
+
+if TYPE_CHECKING:
+    from static.graph import Graph
+    from static.passes import PassReport
+    from static.running.executable import Executable
 
 KEPT_PLANS = 128
 
@@ -24,28 +32,51 @@ class Variant:
 
     Attributes
     ----------
-    raw, graph : before and after the passes.
-    program : what the compiler makes of it; None where it is interpreted.
-    seconds : what passes and lowering took.
+    raw : the graph before the passes.
+    executable : what is run of the compiled program; None where it is interpreted.
+    seconds : what passes and lowering took, or to find it on the disk.
     rooms : iterations for which there is room, per loop whose number of iterations depends on data.
     """
 
     def __init__(self, cut: Cut, env: dict[Any, int], fuse: bool, interpret: bool) -> None:
+        with mode.activate_trace(None):
+            self.raw, sizes = cut.program(env)
+            self.rooms = dict.fromkeys(rooms(self.raw), FIRST_ROOM)
+            self._optimised, self._fuse, start = Optimised(self.raw, None), fuse, perf_counter()
+            self.executable: Executable | None = None
+            if not interpret:
+                key = store.key_of(self.raw, sizes, (fuse,))
+                self.executable = store.program(self._optimised.graph, key, fuse)
+            seconds = perf_counter() - start
+            if type(self.executable) is Stored:
+                self.seconds = {"disk": seconds}
+            else:
+                passes = sum(report.seconds for report in self.passes)
+                self.seconds = {"passes": passes, "lower": max(0.0, seconds - passes)}
+
+    @property
+    def graph(self) -> Graph:
+        """The program after the passes."""
+        return self._optimised.graph()
+
+    @property
+    def passes(self) -> list[PassReport]:
+        """What each pass did."""
+        return self._optimised.rewritten[1]
+
+    @cached_property
+    def program(self) -> Executable | None:
+        """The compiled program with all that explains it; None where it is interpreted."""
+        if type(self.executable) is not Stored:
+            return self.executable
         from static.program import compile_graph
 
-        with mode.activate_trace(None):
-            self.raw = cut.program(env)
-            self.rooms = dict.fromkeys(rooms(self.raw), FIRST_ROOM)
-            start = perf_counter()
-            self.graph, self.passes = run_passes(self.raw)
-            middle = perf_counter()
-            self.program = None if interpret else compile_graph(self.graph, fuse=fuse)
-            self.seconds = {"passes": middle - start, "lower": perf_counter() - middle}
+        return compile_graph(self.graph, fuse=self._fuse)
 
     def plan(self, env: dict[Any, int]) -> Any:
         """The program for concrete sizes."""
         sizes = {**env, **self.rooms}
-        return Interpreted(self.graph, sizes) if self.program is None else self.program.plan(sizes)
+        return Interpreted(self.graph, sizes) if self.executable is None else self.executable.plan(sizes)
 
 
 class Compiled:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from common.dim import Atom, Dim, evaluate
+from common.dim import Atom, Dim, DimScope, evaluate
 from common.errors import SessionError, ShapeError
 from static.graph import Effect, Graph, Node, Value
 from static.session.recording import ASSIGN, DEFAULT, GROUP
@@ -138,8 +138,8 @@ class Cut:
         """What is relied on of sizes."""
         return list(self._trace.dims.needed(self.nodes))
 
-    def program(self, env: Mapping[Atom, int]) -> Graph:
-        """The program; symbolic in all sizes that are not 1.
+    def program(self, env: Mapping[Atom, int]) -> tuple[Graph, DimScope]:
+        """The program, symbolic in all sizes that are not 1, and what is known of these.
 
         Raises
         ------
@@ -180,7 +180,7 @@ class Cut:
         effects = [Effect(entries[id(state)], present[id(state)]) for state in self.written]
         program = Graph(inputs, nodes, [new[v.key] for v in self.outputs], effects)
         verify(program, "cutting the graph")
-        return program
+        return program, rewrite.scope
 
     def _like(self, state: Any) -> Value:
         """A value with the shape and dtype of a state."""

@@ -250,13 +250,17 @@ class Rewrite:
     sizes : the graph's.
     nodes : what is run; sizes that are equal for them are one.
     env : the sizes of a run. Those that are 1 become numbers: broadcasting depends on them. The others stay symbolic.
+
+    Attributes
+    ----------
+    scope : of the symbolic ones.
     """
 
     def __init__(self, sizes: Sizes, nodes: Iterable[Node], env: Mapping[Atom, int]) -> None:
-        self._scope, self._repeated, self._env = DimScope(sizes.constant, sizes.number), sizes.repeated, env
+        self.scope, self._repeated, self._env = DimScope(sizes.constant, sizes.number), sizes.repeated, env
         for guard in sizes.needed(nodes).values():
             if guard.relation == "==" and guard.holds:
-                self._scope.unify(guard.left, guard.right)
+                self.scope.unify(guard.left, guard.right)
         self._sizes: dict[Terms, Any] = {}
 
     def _atom(self, atom: Atom) -> Any:
@@ -264,10 +268,10 @@ class Rewrite:
             a, b = self._terms(atom[1]), self._terms(atom[2])
             return a // b if atom[0] == "//" else a % b
         if atom[0] == "room":
-            return Dim((((atom,), 1),), self._env.get(atom, 64), self._scope)
-        root = self._scope._root(atom)
+            return Dim((((atom,), 1),), self._env.get(atom, 64), self.scope)
+        root = self.scope._root(atom)
         n = root if isinstance(root, int) else self._env[atom]
-        return n if isinstance(root, int) or n == 1 else Dim((((root,), 1),), n, self._scope)
+        return n if isinstance(root, int) or n == 1 else Dim((((root,), 1),), n, self.scope)
 
     def _terms(self, terms: Terms) -> Any:
         if terms not in self._sizes:
