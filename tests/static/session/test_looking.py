@@ -114,7 +114,8 @@ def test_the_program_of_a_run_explains_itself(model, tmp_path):
     told = program.explain()
     assert {op for kernel in told.kernels for op in kernel.ops} == {"mul", "log", "sum", "add"}
     assert any("x.shape[0]" in guard for guard in told.guards)
-    assert told.seconds.keys() >= {"passes", "lower", "kernels"}
+    assert told.seconds.keys() >= {"kernels"}
+    assert told.seconds.keys() >= {"passes", "lower"} or "disk" in told.seconds
     assert "Session.run: 1 trace(s)" in str(told)
     assert "def k_" in program.source
     assert "log" in str(program.picture)
