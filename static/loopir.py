@@ -157,10 +157,15 @@ class Kernel:
     buffers: list[np.dtype[Any]]
     arguments: int
     body: list[Any]
+    _text: str = field(default="", init=False, repr=False, compare=False)
 
     def source(self, name: str) -> str:
         """The text of the kernel under a name; equal kernels have equal text."""
-        lines = [f"def {name}(bufs, args):"]
+        self._text = self._text or self._written()
+        return f"def {name}{self._text}"
+
+    def _written(self) -> str:
+        lines = ["(bufs, args):"]
         # Registers of 512 bits pay for the polynomials of elementary functions, and cost nothing elsewhere.
         lines.append("    wide()")
         for slot, dtype in enumerate(self.buffers):

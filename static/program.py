@@ -196,8 +196,7 @@ def _escaping(work: Work, groups: list[Group]) -> set[int]:
 
 def _step(kernel: Kernel, things: list[Buffer | Scratch], ints: list[Any], groups: list[Group], cut: str = "") -> Step:
     """The call of a generated kernel, named by its text."""
-    source = kernel.source("k")
-    name = f"k_{hashlib.sha256(source.encode()).hexdigest()[:12]}"
+    name = f"k_{hashlib.sha256(kernel.source('k').encode()).hexdigest()[:12]}"
     items = [item for group in groups for item in group.items]
     errors = {
         status: (text, item.node.id)
@@ -205,15 +204,7 @@ def _step(kernel: Kernel, things: list[Buffer | Scratch], ints: list[Any], group
         for c in item.calls
         for status, text in c.errors.items()
     }
-    return Step(
-        name,
-        source.replace("def k(", f"def {name}(", 1),
-        things,
-        ints,
-        groups,
-        {0: ("", items[0].node.id), **errors},
-        cut=cut,
-    )
+    return Step(name, kernel.source(name), things, ints, groups, {0: ("", items[0].node.id), **errors}, cut=cut)
 
 
 def _own_step(group: Group, fuse: bool, parallel: bool) -> Step:
