@@ -17,6 +17,7 @@ from static.lowering.build import Built, build
 from static.lowering.cut import build_cut
 from static.lowering.frame import make_frame
 from static.lowering.groups import Group, single
+from static.lowering.indexed import failing
 from static.lowering.items import Buffer
 from static.lowering.known import known_columns
 from static.lowering.legalise import legalise
@@ -199,10 +200,10 @@ def _step(kernel: Kernel, things: list[Buffer | Scratch], ints: list[Any], group
     name = f"k_{hashlib.sha256(kernel.source('k').encode()).hexdigest()[:12]}"
     items = [item for group in groups for item in group.items]
     errors = {
-        status: (text, item.node.id)
-        for item in reversed(items)
-        for c in item.calls
-        for status, text in c.errors.items()
+        number + 1: (text, item.node.id)
+        for number, item in enumerate(failing(items))
+        for call in item.calls
+        for text in call.errors.values()
     }
     return Step(name, kernel.source(name), things, ints, groups, {0: ("", items[0].node.id), **errors}, cut=cut)
 

@@ -21,7 +21,7 @@ def test_both_engines_agree_at_every_size(part):
     def agree(program: Program, dtype: str):
         rng = np.random.default_rng(50)
         both = Derivatives(program.run)
-        for n, m in ((4, 3), (5, 33), (34, 2)):
+        for n, m in ((5, 33), (4, 3), (34, 2)):
             both.check(inputs(rng, n, m, dtype), rng, f"{program}", interpreter=n == 4)
         assert len(both.compiled[True].traces) == 1, "a new size compiles nothing"
 

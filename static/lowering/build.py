@@ -10,18 +10,16 @@ import numpy as np
 
 from common.dim import Dim
 from common.numerics import BLOCK, LANES
-from static.loopir import Call, Constant, If, Kernel, Let, Loop, Place, Return, Store
+from static.loopir import Call, Constant, Kernel, Let, Loop, Place, Store
 from static.lowering.columns import TOGETHER, Columns
 from static.lowering.groups import Group
+from static.lowering.indexed import Indexed
 from static.lowering.items import Access, Const, Item, Operand, is_literal
 from static.lowering.known import known_sum
 from static.lowering.lanes import lane_loops, make_lanes
 from static.lowering.memory import Scratch
 from static.lowering.nest import Nest
 from static.lowering.stages import RECOMPUTED_ITEMS, Stages, is_cheap, source_item
-
-OUT_OF_RANGE = 1
-"""Status of an index outside its row, as in the kernels of `common.ops.index`."""
 
 
 @dataclass(slots=True)
@@ -50,7 +48,7 @@ def build(group: Group, escaping: set[int], columns: type[Columns] = Columns) ->
     return _Builder(group, escaping, columns).run()
 
 
-class _Builder:
+class _Builder(Indexed):
     def __init__(self, group: Group, escaping: set[int], columns: type[Columns]) -> None:
         self.group, self.nest = group, Nest(group)
         self.own = {item.id: item for item in group.items}
@@ -302,23 +300,6 @@ class _Builder:
         self.row_values[item.id] = value
         return value
 
-    def pick(self, item: Item, stage: int) -> Any:
-        """One element of a row: whatever it depends on is computed for this column only."""
-        index = self.index(item.operands[1], stage)
-        values, self.values, self.column = self.values, {}, index
-        value = self.operand(item.operands[0], stage, self.rows)
-        self.values, self.column = values, "c"
-        return value
-
-    def index(self, operand: Operand, stage: int) -> str:
-        """The name of an index into the row, checked."""
-        name = self.operand(operand, stage, self.rows)
-        if ("checked", name) not in self.row_values:
-            self.row_values["checked", name] = name
-            size = self.nest.size(self.nest.inner)
-            self.rows.append(If(f"{name} < 0 or {name} >= {size}", [Return(OUT_OF_RANGE)]))
-        return name
-
     def full(self, item: Item, stage: int, loop: list[Any]) -> Any:
         """The name of an element's value in the loop of a stage; computes, loads, stores as planned."""
         if item.id in self.values:
@@ -346,8 +327,10 @@ class _Builder:
         return id(item.out.storage) in self.read_from
 
     def apply(self, item: Item, operand: Callable[[Operand], Any], body: list[Any]) -> Any:
+        if item.taken is not None:
+            return self.take(item, body)
         if item.function == "spread":
-            here = self.let(Call("eq", (self.column, self.index(item.operands[1], 0))), body)
+            here = self.let(Call("eq", (self.column, self.index(item, self.row_size(), 0))), body)
             return self.let(Call("where", (here, operand(item.operands[0]), Constant(0, item.dtype))), body)
         values = tuple(operand(o) for o in item.operands)
         return values[0] if item.function == "" else self.let(Call(item.function, values), body, item.out.dtype)

@@ -131,6 +131,8 @@ class Item:
     dtype : in which it computes.
     inputs, results : buffers of a native item, in the order of the op.
     calls : the `NativeCall` sequence of a native item.
+    taken : of a map that reads rows of a table at indices, its second operand: how many rows there are, and the stride
+        from one to the next. The first operand is the row at index 0.
     copied, copies : of a native item an array of the size of its result, and which of its calls copy from there what
         lies at the same place: without them it may run in the memory of that array.
     after : results of acts that come before it.
@@ -150,6 +152,7 @@ class Item:
     lead: int = 0
     inputs: list[Buffer] = field(default_factory=list)
     calls: list[Any] = field(default_factory=list)
+    taken: tuple[Any, Any] | None = None
     copied: Buffer | None = None
     copies: frozenset[int] = frozenset()
     after: list[Buffer] = field(default_factory=list)

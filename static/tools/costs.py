@@ -188,7 +188,8 @@ def _read(items: list[Item], made: set[int], env: Any) -> dict[int, int]:
 
 def _touched(access: Access, item: Item, env: Any) -> int:
     sizes = zip(item.dims, access.strides, strict=True)
-    return math.prod(resolve(n, env) for n, stride in sizes if not is_literal(stride, 0))
+    whole = item.taken is not None and access is item.operands[0].source  # a row of the table per index
+    return math.prod(resolve(n, env) for n, stride in sizes if whole or not is_literal(stride, 0))
 
 
 def _elements(item: Item, env: Any) -> int:

@@ -1,0 +1,115 @@
+"""Rows of tables are read where they are used, at checked indices."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import static as tw
+from common.errors import IndexRangeError
+from tests.bits import assert_all_same_bits
+from tests.static.compare import assert_compiles, program_of
+
+RNG = np.random.default_rng(0)
+
+
+def floats(*shape):
+    return RNG.normal(size=shape).astype(np.float32)
+
+
+def names(compiled):
+    """The kernels of a function, by name; generated ones are "k"."""
+    return ["k" if step.name.startswith("k_") else step.name for step in program_of(compiled).steps]
+
+
+def distance(table, i, j):
+    near = tw.embedding(i, table)
+    far = tw.embedding(j, table)
+    return tw.sqrt(((near - far) ** 2).sum(1))
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.int32])
+@pytest.mark.parametrize("width", [16, 40, 1100])
+def test_one_kernel_reads_two_rows_per_index(dtype, width):
+    arrays = floats(50, width), RNG.integers(0, 50, 9).astype(dtype), RNG.integers(0, 50, 9).astype(dtype)
+    compiled = assert_compiles(distance, arrays, (floats(3, 2), arrays[1] % 3, arrays[2] % 3))
+    assert names(compiled) == ["k"]
+
+
+def block(table, positions, weight, bias, i):
+    x = tw.embedding(i, table) + positions
+    return x, tw.layer_norm(x, (x.shape[-1],), weight, bias), tw.softmax(x, -1).sum(0), x.sum((0, 1))
+
+
+def test_an_embedding_is_part_of_the_block_behind_it():
+    arrays = floats(30, 32), floats(7, 32), floats(32), floats(32), RNG.integers(0, 30, (5, 7))
+    compiled = assert_compiles(block, arrays)
+    assert not any("take" in name for name in names(compiled))
+
+    def gradients(*arrays):
+        def loss(*a):
+            return sum((y * y).sum() for y in block(*a))
+
+        return tw.value_and_grad(loss, argnums=(0, 1, 2, 3))(*arrays)
+
+    assert_compiles(lambda *a: (lambda v, g: (v, *g))(*gradients(*a)), arrays)
+
+
+@pytest.mark.parametrize("dim", [0, 1, 2])
+def test_selections_along_any_dimension(dim):
+    def program(x, i):
+        return tw.tanh(tw.index_select(x[:, 1:], dim, i)) * 2, tw.index_select(tw.transpose(x, 1, 2), dim, i)
+
+    assert_compiles(program, (floats(6, 7, 18), np.array([0, 5, 5, 2])))
+
+
+def test_rows_of_what_the_program_computes():
+    def program(x, i, j):
+        table = tw.exp(x)
+        return tw.embedding(i, table) + 1, tw.embedding(j + 1, table) * tw.embedding(tw.argmax(x, 1)[:4], x)
+
+    assert_compiles(program, (floats(20, 20), np.array([3, 3, 0, 19]), np.array([3, 18, -1, 0])))
+
+
+@pytest.mark.parametrize("which", [1, 2])
+@pytest.mark.parametrize("wrong", [-1, 50, 2**40])
+def test_a_wrong_index_names_the_line_that_reads_at_it(which, wrong):
+    compiled = tw.function(distance)
+    arrays = [floats(50, 16), np.array([0, 3]), np.array([49, 3])]
+    compiled(*arrays)
+    arrays[which] = np.array([3, wrong])
+    with pytest.raises(IndexRangeError) as raised:
+        compiled(*arrays)
+    line = distance.__code__.co_firstlineno + which
+    assert f"test_lowering_indexed.py:{line}" in str(raised.value) + "".join(getattr(raised.value, "__notes__", ()))
+
+
+def test_a_wrong_index_leaves_state_alone():
+    cell = tw.nn.Parameter(tw.tensor(floats(6, 16)), requires_grad=False)
+
+    @tw.function
+    def step(i):
+        with tw.no_grad():
+            rows = tw.embedding(i, cell)
+            cell.mul_(2)
+            cell[:2] = rows[:2] + 1
+            return rows * 2
+
+    step(np.array([0, 1, 5]))
+    before = np.array(cell)
+    with pytest.raises(IndexRangeError):
+        step(np.array([0, 1, 6]))
+    assert_all_same_bits([np.array(cell)], [before], "state")
+
+
+def test_threads_read_the_same_rows():
+    arrays = floats(3000, 64), RNG.integers(0, 3000, 20_000), RNG.integers(0, 3000, 20_000)
+    expected = tw.function(distance)(*arrays)
+    tw.set_num_threads(2)
+    try:
+        compiled = tw.function(distance)
+        assert_all_same_bits([compiled(*arrays)], [expected], "two threads")
+        with pytest.raises(IndexRangeError):
+            compiled(arrays[0], np.append(arrays[1][:-1], 3000), arrays[2])
+    finally:
+        tw.set_num_threads(1)
