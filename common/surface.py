@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from common import acts, create, distributions, dtypes, functional, mode, printing, random, safetensors
+from common import acts, create, distributions, dtypes, functional, mode, out, printing, random, safetensors
 from common.autograd import transforms, vmap
 from common.control import choose, iterate
 from common.diagnose import STUMBLES, Place, stumbled
@@ -191,7 +191,13 @@ def signature_of(function: Any) -> inspect.Signature:
 
 
 def bind(
-    name: str, function: Any, template: Callable[..., list[str]], home: str, takes_operands: bool = True, **scope: Any
+    name: str,
+    function: Any,
+    template: Callable[..., list[str]],
+    home: str,
+    takes_operands: bool = True,
+    takes_out: bool = False,
+    **scope: Any,
 ) -> Callable[..., Any]:
     """An engine's version of a public function, with the same signature.
 
@@ -199,6 +205,7 @@ def bind(
     ----------
     template : ``template(operands, sequences, call) -> lines`` of the body; `call` is the call of `function`.
     takes_operands : whether parameters with the names of operands are operands.
+    takes_out : whether it gets a parameter `out`, see `common.out`.
     home : file of the engine's package; frames of the result count as the package's own.
     scope : names that the body uses.
 
@@ -212,6 +219,7 @@ def bind(
     defaults: dict[str, Any] = {}
     heads: list[str] = []
     passed: list[str] = []
+    again: list[str] = []
     starred = False
     several = ""
     for p in signature.parameters.values():
@@ -221,12 +229,14 @@ def bind(
             several = shown if p.name in SEQUENCES else ""
             heads.append(f"*{shown}")
             passed.append(f"*{shown}")
+            again.append(f"*{shown}")
             continue
         keyword = p.kind is p.KEYWORD_ONLY
         if keyword and not starred:
             starred = True
             heads.append("*")
         passed.append(f"{p.name}={shown}" if keyword else shown)
+        again.append(f"{shown}={shown}" if keyword else shown)
         if p.default is not p.empty:
             defaults[f"_{shown}"] = p.default
         heads.append(shown if p.default is p.empty else f"{shown}=_{shown}")
@@ -234,6 +244,8 @@ def bind(
     if leaf:
         heads += ["requires_grad=False"] if starred else ["*", "requires_grad=False"]
         call = f"(_leaf({call}) if requires_grad else {call})"
+    if takes_out:
+        heads += ["out=None"] if starred else ["*", "out=None"]
     if several:  # operands one by one, or as one list
         call = f"({call.replace(f'*{several}', several, 1)} if listed else {call})"
     body = template(
@@ -244,6 +256,8 @@ def bind(
             f"listed = len({several}) == 1 and isinstance({several}[0], (list, tuple))",
             f"if listed: {several} = {several}[0]",
         ]
+    if takes_out:
+        body[:0] = [f"if out is not None: return _write_out({name!r}, out, {name}({', '.join(again)}))"]
     given = ", ".join(f"{shown!r}: {shown}" for shown in public.values())
     lines = ["try:", *(f"    {line}" for line in body)]
     lines += ["except _stumbles as error:", f"    raise _stumbled(_place, {{{given}}}, error)"]
@@ -255,14 +269,14 @@ def bind(
         tuple(public[n] for n, p in signature.parameters.items() if p.default is not p.empty),
         tuple(public[n] for n, p in signature.parameters.items() if type(p.default) in (int, float)),
     )
-    diagnosis = {"_stumbles": STUMBLES, "_stumbled": stumbled, "_place": place, "_leaf": _leaf}
+    diagnosis = {"_stumbles": STUMBLES, "_stumbled": stumbled, "_place": place, "_leaf": _leaf, "_write_out": out.write}
     space: dict[str, Any] = {**diagnosis, **scope, **defaults, "_function": function}
     exec(compile(source, str(Path(home).parent / f"<{name}>"), "exec"), space)
     bound: Callable[..., Any] = space[name]
     bound.__doc__ = function.doc if isinstance(function, Op) else function.__doc__
     parameters = [p.replace(name=public[p.name]) for p in signature.parameters.values()]
-    if leaf:
-        parameters.append(inspect.Parameter("requires_grad", inspect.Parameter.KEYWORD_ONLY, default=False))
+    for added, default in (("requires_grad", False),) * leaf + (("out", None),) * takes_out:
+        parameters.append(inspect.Parameter(added, inspect.Parameter.KEYWORD_ONLY, default=default))
     bound.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     return bound
 

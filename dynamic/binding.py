@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import dynamic.writes  # noqa: F401  gives tensors their way of writing
-from common import surface
+from common import out, surface
 from common.create import operand, operands
 from common.tensor import wrap
 from dynamic import joins, views
@@ -40,7 +40,8 @@ def bind(names: dict[str, Any]) -> dict[str, Callable[..., Any]]:
         else:
             short = views.METHODS.get(name) or SHORT.get(name)
             template = _function_body if short is None else _short_body
-        bound[name] = surface.bind(name, function, template, __file__, **scope, short=short)
+        takes_out = name in out.NAMES
+        bound[name] = surface.bind(name, function, template, __file__, takes_out=takes_out, short=short, **scope)
     return bound
 
 

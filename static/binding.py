@@ -7,7 +7,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from common import mode, surface
+from common import mode, out, surface
 from common.autograd import func, transforms
 from common.create import operand, operands
 from common.tensor import TensorBase
@@ -59,7 +59,9 @@ def bind(names: dict[str, Any]) -> dict[str, Function]:
     """Functions of tensors."""
     bound = {}
     for name, function in names.items():
-        converting = surface.bind(name, function, _recorded_body, __file__, operand=operand, operands=operands)
+        converting = surface.bind(
+            name, function, _recorded_body, __file__, takes_out=name in out.NAMES, operand=operand, operands=operands
+        )
         bound[name] = surface.bind(
             name,
             converting,

@@ -16,6 +16,7 @@ HEAD = """# Ops and functions
 *Written by `python -m tests.helpers.ops_page` from the records of the ops and the docstrings of the functions.* Shapes
 broadcast as in NumPy and PyTorch unless the text says otherwise; g is the cotangent, y the result. Which bits a result
 has is said in [numerics.md](numerics.md); what the kinds mean in [architecture.md](architecture.md#the-op-record).
+Functions of which PyTorch documents `out=` have it.
 """
 
 
@@ -36,7 +37,7 @@ def _summary(doc: str) -> str:
 def _signature(name: str) -> str:
     parts, starred = [], False
     for p in inspect.signature(getattr(dynamic, name)).parameters.values():
-        if p.name in ("axis", "keepdims"):  # numpy's names of dim and keepdim
+        if p.name in ("axis", "keepdims", "out"):  # numpy's names of dim and keepdim; what many functions have
             continue
         if p.kind is p.KEYWORD_ONLY and not starred:
             parts.append("*")

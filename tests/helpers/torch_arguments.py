@@ -379,7 +379,7 @@ def draw(rng: Rng, name: str, signature: inspect.Signature) -> Drawn:
     if name == "embedding":
         made.first_dtype = "int64"
     for p in signature.parameters.values():
-        if p.name in ("generator", "axis", "keepdims", "more") or (name, p.name) == ("permute", "dims"):
+        if p.name in ("generator", "axis", "keepdims", "more", "out") or (name, p.name) == ("permute", "dims"):
             continue
         optional = p.default is not p.empty and repr(p.default) != "..."
         named = named or p.name == "reduction"  # PyTorch has old arguments before it
