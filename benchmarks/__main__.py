@@ -6,7 +6,7 @@ from pathlib import Path
 
 from benchmarks.bootstrap import bootstrap
 
-NEEDS = ("numpy", "numba", "networkx", "scipy")
+NEEDS = ("numpy", "numba", "networkx")
 
 
 def parser() -> argparse.ArgumentParser:

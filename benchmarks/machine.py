@@ -28,7 +28,6 @@ def describe() -> dict[str, Any]:
         "commit": commit(),
         "numerics_version": NUMERICS_VERSION,
         "packages": {name: found for name in PACKAGES if (found := package(name))},
-        "blas": blas(),
     }
 
 
@@ -69,14 +68,6 @@ def memory_bytes() -> int | None:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
         return None
-
-
-def blas() -> str:
-    """Return name and version of the BLAS that scipy, and so both engines, multiply with."""
-    import scipy
-
-    found = scipy.show_config(mode="dicts")["Build Dependencies"]["blas"]
-    return f"{found.get('name', 'unknown')} {found.get('version', '')}".strip()
 
 
 def commit() -> str | None:

@@ -15,7 +15,7 @@ How the figures were chosen: `common.kernels.sums`.
 
 from __future__ import annotations
 
-NUMERICS_VERSION = 2
+NUMERICS_VERSION = 3
 """Version of all definitions that bits depend on; part of every cache key and every report.
 
 What changed stands in docs/numerics.md.
@@ -26,3 +26,6 @@ LANES = 16
 
 BLOCK = 1024
 """Length from which a sum is a sum of sums."""
+
+DEEP = 256
+"""Products that are added up in one chain, for an element of a matrix product; see `common.kernels.gemm`."""

@@ -19,9 +19,9 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 DIGITS = "6ebb3d2fee246a4e99363262ddf8a00a3c41bee6014c373ed9d9216ba7f651b8"
 
 
-def test_dependencies_are_the_four():
+def test_dependencies_are_the_three():
     found = {requirement.partition(">=")[0] for requirement in PROJECT["project"]["dependencies"]}
-    assert found == {"numpy", "numba", "networkx", "scipy"}
+    assert found == {"numpy", "numba", "networkx"}
 
 
 def test_wheel_holds_the_four_packages():
@@ -119,5 +119,4 @@ def test_installed_distribution_if_any_declares_the_same():
         "numpy",
         "numba",
         "networkx",
-        "scipy",
     }

@@ -171,3 +171,65 @@ def fold_vector(
         low, high = (builder.shuffle_vector(lanes, nothing, pick) for pick in picks)
         lanes, width = combine(builder, low, high), half
     return builder.extract_element(lanes, INDEX(0))
+
+
+class Parts:
+    """``for start in range(0, stop, step)``; gives the start and the length, `step` or what is left."""
+
+    def __init__(self, b: ir.IRBuilder, stop: ir.Value, step: int) -> None:
+        self._b, self._stop, self._step = b, stop, word(step)
+        self._while = While(b, lambda i: b.icmp_signed("<", i, stop), word(0))
+
+    def __enter__(self) -> tuple[ir.Value, ir.Value]:
+        (start,) = self._while.__enter__().carried
+        self._while.next = [self._b.add(start, self._step)]
+        return start, least(self._b, self._step, self._b.sub(self._stop, start))
+
+    def __exit__(self, *exception: object) -> None:
+        self._while.__exit__(*exception)
+
+
+def cases(
+    b: ir.IRBuilder, value: ir.Value, cases: list[tuple[int, int]], write: Callable[[int], None]
+) -> None:
+    """``write(meaning)`` for the first of cases (bound, meaning) whose bound is below a value."""
+    (bound, meaning), *others = cases
+    if not others:
+        write(meaning)
+        return
+    with b.if_else(b.icmp_signed(">", value, word(bound))) as (here, there):
+        with here:
+            write(meaning)
+        with there:
+            cases(b, value, others, write)
+
+
+def least(b: ir.IRBuilder, x: ir.Value, y: ir.Value) -> ir.Value:
+    """Return the smaller integer."""
+    return b.select(b.icmp_signed("<", x, y), x, y)
+
+
+def spread(b: ir.IRBuilder, x: ir.Value, width: int) -> ir.Value:
+    """Return a vector of one element."""
+    nothing = ir.Constant(ir.VectorType(x.type, width), ir.Undefined)
+    first = b.insert_element(nothing, x, INDEX(0))
+    return b.shuffle_vector(first, nothing, ir.Constant(ir.VectorType(INDEX, width), [0] * width))
+
+
+def fused(b: ir.IRBuilder, x: ir.Value, y: ir.Value, z: ir.Value) -> ir.Value:
+    """Return x * y + z, rounded once."""
+    vector = z.type
+    name = f"llvm.fma.v{vector.count}{vector.element.intrinsic_name}"
+    known = b.module.globals.get(name) or ir.Function(b.module, ir.FunctionType(vector, [vector] * 3), name)
+    return b.call(known, [x, y, z])
+
+
+def wide(function: ir.Function) -> None:
+    """Let LLVM use registers of 64 bytes where there are any."""
+    set.add(function.attributes, '"prefer-vector-width"="512"')
+
+
+def apart(function: ir.Function) -> None:
+    """A function of its own: it has many registers to save, or would be there several times."""
+    function.attributes.add("noinline")
+    wide(function)

@@ -23,14 +23,12 @@ call                                      meaning
 ``finish_products``, ``whole_products``
 ``whole_squares``, ...                    as ``whole_columns``
 ``fold_rows(acc, a, C)``                  fold LANES rows of C accumulators into the first row
-``hold_threads()``                        hold BLAS to one thread
-``release_threads()``                     give the others back, if nobody else holds it
 ``uniform_float32(seed, index)``, ...     see `common.kernels.random`
 ``float_of_bits(word)``                    the float64 whose bit pattern is an int64 arg
 ``sort_key(x)``                            see `common.kernels.sorting`
 ``rising_key(x)``, ``falling_key(x)``      see `common.kernels.positions`
-``blas_gemm(a, i, b, j, c, l, ...)``      one product, see `common.kernels.product.call_gemm`
-``blas_dot(a, i, b, j, c, l, k)``         the product of one row and one column
+``multiply(a, i, b, j, c, l, ...)``       a product of matrices, see `common.kernels.multiply`
+``multiply_vector(a, i, b, j, ...)``      one of a matrix and a vector
 ``there_are_threads(a)``                   whether `share_tiles` may be called; 0 or 1
 ``share_tiles(bufs, args, a, n, tasks)``  all tiles of a product of a's dtype, by threads; n args
 ========================================  ==========================================================
@@ -44,7 +42,7 @@ from typing import Any
 
 import numpy as np
 
-from common.kernels import columns, extremes, lanes, positions, product, random
+from common.kernels import columns, extremes, lanes, multiply, multiply_vector, positions, random, tiles
 from common.kernels.sorting import sort_key
 from common.native.machine import MachineFunction
 from common.native.primitives import from_bits
@@ -99,12 +97,10 @@ NAMESPACE: dict[str, Any] = {
         _define("start_products", "biii", _of_products(lanes.start_columns)),
         _define("carry_products", "biii", _of_products(lanes.carry_columns)),
         _define("finish_products", "biiibi", _of_products(lanes.finish_columns)),
-        _define("blas_gemm", "bibibiiiiiiiii", product.call_gemm, apart=False),
-        _define("blas_dot", "bibibii", product.call_dot, apart=False),
-        _define("there_are_threads", "t", product.there_are_threads, apart=False)._replace(result="word"),
-        _define("share_tiles", "wwtii", product.share_tiles, apart=False),
-        MachineFunction("hold_threads", "", product.hold_threads),
-        MachineFunction("release_threads", "", product.release_threads),
+        _define("multiply", "bibibiiiiiiiii", multiply.multiply),
+        _define("multiply_vector", "bibibiiiii", multiply_vector.multiply_vector),
+        _define("there_are_threads", "t", tiles.there_are_threads, apart=False)._replace(result="word"),
+        _define("share_tiles", "wwtii", tiles.share_tiles, apart=False),
     )
 }
 NAMESPACE |= {"float_of_bits": from_bits, "sort_key": sort_key, **random.SCALARS, **positions.SCALARS}

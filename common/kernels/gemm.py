@@ -1,8 +1,18 @@
 """Matrix products: every product of both engines, for every shape, is one of the kernels in this file.
 
 ``out[s] = op(a[s]) @ op(b[s])``, row-major, for each slice s of a batch; op is the transpose where a flag
-says so, never where strides would suggest it. float32 and float64 go to BLAS (alpha = 1, beta = 0, one
-thread); integers are summed in a loop and wrap.
+says so, never where strides would suggest it.
+
+An element is a sum of k products. Of floats they are added up in this order, whatever the processor, the transposes,
+and the element's place:
+
+- in blocks of `DEEP` products, of which each is a chain of fused multiply-adds, ``sum = fma(x, y, sum)``, from +0.0;
+  they round x * y + sum once. What the blocks give is added, the first two first;
+- if m or n is 1, in `LANES` chains over all of k, as S has lanes (`common.numerics`): lane j takes the products j,
+  j + LANES, ...; missing ones are 0 * 0; then the lanes are folded by halves. A chain waits for its last addition, and
+  a vector has few elements whose chains could fill the time.
+
+Integers are summed in a loop and wrap. `oracle` is the same in numpy, without a compiler.
 
 Kernel ``gemm`` (`gemm_source`):
 
@@ -10,18 +20,31 @@ Kernel ``gemm`` (`gemm_source`):
   m, n); out does not overlap the operands;
 - args: ``batch, m, n, k, trans_a, trans_b, stride_a, stride_b``; the strides are the elements from one slice
   to the next, 0 to use one slice for all;
-- no scratch; status 0, or `TOO_LARGE` (nothing is written) if a size exceeds 2**31 - 1, the largest that BLAS
-  takes;
-- one row by one column is BLAS' dot product, which gemm would take five times as long for;
-- k = 0 gives zeros; with m, n or batch 0 there is nothing to do; BLAS is not called.
+- no scratch but 60 KB of stack; status 0;
+- k = 0 gives zeros; with m, n or batch 0 there is nothing to do.
 
-A large product is cut into tiles of rows, or of columns when it has too few rows (`tiles`). The grid depends
-on (m, n, k) only and is the same at one thread, so that threads, each owning whole tiles, change no bits
-(`common.native.pool`). Cutting costs packing an operand again: measured at one thread (OpenBLAS 0.3.30, AVX-512), rows
-of 1024 and up cost 0-2.5 %, 512 up to 10 %, columns of 4096 and up 0-2.4 %, of 1024 up to 8 %. From 1024 x 1024 x 1024
-on there are at least two tiles, which costs 3-4 % in float32 and under 1 % in float64 there, and less above. A call
-from Python with one 8 x 8 product takes 0.16 us in all (np.matmul with out= 0.98), holding BLAS to one thread 12 ns
-of it.
+*Why not BLAS.* Its bits depend on its version, the processor and the number of its threads, and follow from blocks that
+it chooses, so that nothing can be computed in another way than by the very same call. The order above is one that
+processors like (`common.kernels.multiply`), and leaves the rest open: an operand may be transposed before, rows may be
+added or taken away, sums may stay in registers for what comes next. Times on one core of a loaded AMD EPYC (Zen 4)
+relative to numpy's OpenBLAS 0.3.31, which knows AVX-512 (`python -m benchmarks.products`):
+
+========================  =======  =======    ========================  =======  =======
+rows x columns x inner    float32  float64    rows x columns x inner    float32  float64
+========================  =======  =======    ========================  =======  =======
+8 x 8 x 8                 0.22     0.21       256 x 256 x 256           0.90     0.94
+64 x 64 x 64              0.92     0.97       1024 x 1024 x 1024        1.01     1.04
+32 x 512T x 160           0.59     0.83       2048 x 2048T x 512        0.98     1.06
+512T x 160 x 32           0.85     0.86       64 x 10000 x 800          1.01     1.16
+64 x 256T x 784           0.70     0.87       1 x 1000 x 1000           1.42     1.19
+64 x 10T x 128            0.92     1.17       1 x 1000T x 1000          0.91     1.01
+96T x 128 x 1024          0.89     0.86       1 x 1 x 1000              0.31     0.45
+========================  =======  =======    ========================  =======  =======
+
+With registers of 32 bytes, as AVX2 has them, a product of 1024 x 1024 x 1024 takes 1.1 of OpenBLAS' time, one of
+32 x 512T x 160 takes 0.6.
+
+Threads share tiles of large products (`tiles`, `common.native.pool`); each is computed whole by one of them.
 """
 
 from __future__ import annotations
@@ -32,19 +55,12 @@ from typing import Any
 
 import numpy as np
 
-from common.kernels import blas
 from common.native import pool
 from common.native.compile import compile_kernel
+from common.numerics import DEEP, LANES
 from common.op import NativeCall
 
-__all__ = ["TOO_LARGE", "call", "gemm_source", "oracle", "tasks", "threads_are_held", "tile_source",
-    "tiles",
-]  # fmt: skip
-
-TOO_LARGE = 1
-"""Status: a size does not fit into the 32-bit integers of BLAS."""
-
-LIMIT = 2**31 - 1
+__all__ = ["call", "gemm_source", "oracle", "tasks", "tile_source", "tile_symbol", "tiles"]
 
 _ROWS, _COLUMNS, _WORK = 1280, 4096, 2**25
 """Least rows, columns and multiplications of a tile."""
@@ -56,8 +72,6 @@ _SHARED = 2**22
 """Multiplications of a product or a batch from which threads share its tiles."""
 
 _ARGS = 8
-
-threads_are_held = blas.threads_are_held
 
 
 def tiles(m: int, n: int, k: int) -> tuple[int, int]:
@@ -77,7 +91,7 @@ def tiles(m: int, n: int, k: int) -> tuple[int, int]:
 
 def tasks(batch: int, m: int, n: int, k: int) -> int:
     """Return how many tasks threads make of products of floats; 1 if one thread computes them."""
-    if min(batch, m, n, k) == 0 or m == n == 1 or batch * m * n * k < _SHARED:
+    if min(batch, m, n, k) == 0 or batch * m * n * k < _SHARED:
         return 1
     rows, columns = tiles(m, n, k)
     return batch * -(-m // rows) * -(-n // columns)
@@ -92,7 +106,7 @@ def gemm_source(dtype: Any) -> str:
 
 def tile_source(dtype: Any) -> str:
     """Return the kernel of one tile: arguments of ``gemm``, then the tile's number; columns, rows, slices in turn."""
-    return ("def gemm_tile(bufs, args):\n" + _HEAD + _GRID + _ONE_TILE).format(kind=np.dtype(dtype))
+    return ("def gemm_tile(bufs, args):\n" + _HEAD + _GRID + _LEADING + _ONE_TILE).format(kind=np.dtype(dtype))
 
 
 _HEAD = """    a = buffer(bufs, 0, {kind})
@@ -121,8 +135,6 @@ _GRID = f"""    rows = m
         across = n // max({_COLUMNS}, {_WORK} // (m * k))
         if across > 1:
             columns = ((n + across - 1) // across + 15) // 16 * 16
-    lda = m if trans_a else k
-    ldb = k if trans_b else n
 """
 
 
@@ -133,10 +145,19 @@ second = s * stride_b + (j * k if trans_b else j)
 third = (s * m + i) * n + j
 height = min(rows, m - i)
 width = min(columns, n - j)
-blas_gemm(a, first, b, second, out, third, height, width, k, lda, ldb, n, trans_a, trans_b)
+if n == 1:
+    multiply_vector(a, first, b, second, out, third, height, k, lda, trans_a if m > 1 else 0)
+elif m == 1:
+    multiply_vector(b, second, a, first, out, third, width, k, ldb, 1 - trans_b)
+else:
+    multiply(a, first, b, second, out, third, height, width, k, lda, ldb, n, trans_a, trans_b)
 """
     return textwrap.indent(lines, " " * indent)
 
+
+_LEADING = """    lda = m if trans_a else k
+    ldb = k if trans_b else n
+"""
 
 _ONE_TILE = f"""    wide = (n + columns - 1) // columns
     tall = (m + rows - 1) // rows
@@ -147,33 +168,21 @@ _ONE_TILE = f"""    wide = (n + columns - 1) // columns
 {_tile(4)}    return 0
 """
 
-_FLOAT = f"""    if m > {LIMIT} or n > {LIMIT} or k > {LIMIT}:
-        return {TOO_LARGE}
-    if k == 0:
+_FLOAT = f"""    if k == 0:
         for i in range(batch * m * n):
             out[i] = {{kind}}(0)
         return 0
-    hold_threads()
-    if m == 1 and n == 1:
-        for s in range(batch):
-            blas_dot(a, s * stride_a, b, s * stride_b, out, s, k)
-        release_threads()
-        return 0
-{_GRID}    tasks = batch * ((m + rows - 1) // rows) * ((n + columns - 1) // columns)
-    if tasks > 1 and batch * m * n * k >= {_SHARED} and there_are_threads(a) != 0:
-        share_tiles(bufs, args, a, {_ARGS}, tasks)
-    else:
-        for s in range(batch):
-            for i in range(0, m, rows):
-                for j in range(0, n, columns):
-{_tile(20)}    release_threads()
-    return 0
-"""
-
-_CHECK = f"""def gemm_sizes(bufs, args):
-    if args[0] * args[1] * args[2] != 0 and max(args[1], args[2], args[3]) > {LIMIT}:
-        return {TOO_LARGE}
-    return 0
+    if batch * m * n * k >= {_SHARED} and there_are_threads(a) != 0:
+{textwrap.indent(_GRID, "    ")}        tasks = batch * ((m + rows - 1) // rows) * ((n + columns - 1) // columns)
+        if tasks > 1:
+            share_tiles(bufs, args, a, {_ARGS}, tasks)
+            return 0
+{_LEADING}    rows = m
+    columns = n
+    i = 0
+    j = 0
+    for s in range(batch):
+{_tile(8)}    return 0
 """
 
 _INTEGER = """    down_a = 1 if trans_a else k
@@ -208,16 +217,13 @@ def call(
     """Return the call of ``gemm`` for contiguous operands; a shared one is a single matrix for all slices."""
     strides = (0 if shared_a else m * k, 0 if shared_b else k * n)
     ints = (batch, m, n, k, int(trans_a), int(trans_b), *strides)
-    errors = {TOO_LARGE: "a matrix has more than 2**31 - 1 rows or columns, which BLAS cannot address"}
-    check = NativeCall(_CHECK, "gemm_sizes", (batch, m, n, k), (), errors=errors, sure_below=LIMIT + 1)
-    return NativeCall(gemm_source(dtype), "gemm", ints, errors=errors, sure_below=LIMIT + 1, check=check)
+    return NativeCall(gemm_source(dtype), "gemm", ints)
 
 
 def oracle(a: np.ndarray, b: np.ndarray, trans_a: bool = False, trans_b: bool = False) -> np.ndarray:
     """Return ``op(a) @ op(b)`` of one or a batch of matrices without a compiled kernel, with the same bits.
 
-    Floats go tile by tile through SciPy's own wrapper of the same BLAS, on one thread; integers are summed by
-    numpy and wrap.
+    Of float64, as far as nothing overflows and no product is subnormal.
     """
     if a.ndim == 3:
         slices = [oracle(x, y, trans_a, trans_b) for x, y in zip(a, b, strict=True)]
@@ -225,31 +231,75 @@ def oracle(a: np.ndarray, b: np.ndarray, trans_a: bool = False, trans_b: bool = 
     m, n, k = _shape(a, b, trans_a, trans_b)
     left, right = a.T if trans_a else a, b.T if trans_b else b
     out = np.zeros((m, n), a.dtype)
-    if 0 in (m, n, k):
-        return out
     if a.dtype.kind != "f":
         for p in range(k):
             out += left[:, p, None] * right[p]
         return out
-    from scipy.linalg.blas import ddot, dgemm, sdot, sgemm
-
-    if m == n == 1:
-        with blas.one_thread():
-            out[0, 0] = (sdot if a.dtype == np.float32 else ddot)(a.ravel(), b.ravel())
-        return out
-
-    function = sgemm if a.dtype == np.float32 else dgemm
-    rows, columns = tiles(m, n, k)
-    with blas.one_thread():
-        for i in range(0, m, rows):
-            for j in range(0, n, columns):
-                x, y = left[i : i + rows], right[:, j : j + columns]
-                # Fortran order and flags as in the kernel: out.T = op(b).T @ op(a).T
-                second = np.asfortranarray(y if trans_b else y.T)
-                first = np.asfortranarray(x if trans_a else x.T)
-                tile = function(1.0, second, first, trans_a=trans_b, trans_b=trans_a)
-                out[i : i + rows, j : j + columns] = tile.T
+    with np.errstate(all="ignore"):
+        if 1 in (m, n):
+            lanes = [_chain(left[:, j::LANES], right[j::LANES]) + out for j in range(LANES)]
+            while len(lanes) > 1:
+                lanes = [x + y for x, y in zip(lanes[: len(lanes) // 2], lanes[len(lanes) // 2 :], strict=True)]
+            return lanes[0]
+        for p in range(0, k, DEEP):
+            block = _chain(left[:, p : p + DEEP], right[p : p + DEEP])
+            out = out + block if p else block
     return out
+
+
+def _chain(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """The sums of products, each added by one fused multiply-add."""
+    total = np.zeros((left.shape[0], right.shape[1]), left.dtype)
+    for p in range(left.shape[1]):
+        total = _fma(left[:, p, None], right[p], total)
+    return total
+
+
+def _fma(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
+    """``x * y + z``, rounded once.
+
+    A sum of exact parts is rounded to odd, which keeps what a second rounding needs to know (Boldo and Melquiond,
+    Emulation of a FMA and correctly rounded sums, IEEE Transactions on Computers 57, 2008). Products of float32 are
+    exact in float64; those of float64 are two parts (Dekker, A floating-point technique for extending the available
+    precision, Numerische Mathematik 18, 1971).
+    """
+    if z.dtype == np.float32:
+        return _odd_sum(x.astype(np.float64) * y, z.astype(np.float64)).astype(np.float32)
+    high, low = _two_product(x, y)
+    first, second = _two_sum(z, low)
+    most, rest = _two_sum(high, first)
+    total: np.ndarray = most + _odd_sum(second, rest)
+    return np.where(np.isfinite(total), total, x * y + z)
+
+
+def _odd_sum(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """x + y in float64, rounded to odd: to the neighbour with an odd last bit, where it is none of both."""
+    total, error = _two_sum(x, y)
+    inexact = (error != 0) & np.isfinite(total) & np.isfinite(error)
+    even = total.view(np.int64) & 1 == 0
+    towards = np.where(error > 0, np.inf, -np.inf)
+    return np.where(inexact & even, np.nextafter(total, towards), total)
+
+
+def _two_sum(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """x + y as a rounded sum and its error (Knuth, The Art of Computer Programming, volume 2)."""
+    total = x + y
+    part = total - x
+    return total, (x - (total - part)) + (y - part)
+
+
+def _two_product(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """x * y as a rounded product and its error."""
+    high = x * y
+    (a, b), (c, d) = _halves(x), _halves(y)
+    return high, ((a * c - high) + a * d + b * c) + b * d
+
+
+def _halves(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A float64 as the sum of two with 26 bits each."""
+    scaled = x * 134217729.0
+    high = scaled - (scaled - x)
+    return high, x - high
 
 
 def _shape(a: np.ndarray, b: np.ndarray, trans_a: bool, trans_b: bool) -> tuple[int, int, int]:
@@ -257,9 +307,14 @@ def _shape(a: np.ndarray, b: np.ndarray, trans_a: bool, trans_b: bool) -> tuple[
     return m, b.shape[-2] if trans_b else b.shape[-1], k
 
 
+def tile_symbol(element: str) -> str:
+    """Return the symbol of the kernel of one tile for elements of LLVM type ``float`` or ``double``."""
+    return f"twingrad_{'s' if element == 'float' else 'd'}gemm_tile"
+
+
 def _tile_address(dtype: str) -> int:
     return compile_kernel(tile_source(dtype), "gemm_tile")
 
 
-pool.define_for_threads(blas.tile_symbol("float"), partial(_tile_address, "float32"))
-pool.define_for_threads(blas.tile_symbol("double"), partial(_tile_address, "float64"))
+pool.define_for_threads(tile_symbol("float"), partial(_tile_address, "float32"))
+pool.define_for_threads(tile_symbol("double"), partial(_tile_address, "float64"))

@@ -64,10 +64,9 @@ def _engine() -> Any:
 _symbols: dict[str, Callable[[], int]] = {}
 _homes: list[str] = []
 _families: dict[str, Callable[[str], int]] = {}
-# Calls that LLVM makes of loops, and of roundings where the processor has none; these are exact in every libm
-_IN_PROCESS = frozenset(
-    ("memcpy", "memmove", "memset", *(f"{name}{f}" for name in ("floor", "ceil", "trunc", "rint") for f in ("", "f")))
-)
+# Calls that LLVM makes of loops, and of what the processor has no instruction for; these are exact in every libm
+_EXACT = ("floor", "ceil", "trunc", "rint", "fma")
+_IN_PROCESS = frozenset(("memcpy", "memmove", "memset", *(f"{name}{f}" for name in _EXACT for f in ("", "f"))))
 _defined = set(_IN_PROCESS)
 
 

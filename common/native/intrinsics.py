@@ -284,7 +284,7 @@ def wide() -> Any:
 
 @kernel_function
 def address(buf: Any, index: Any) -> Any:
-    """Return the address of ``buf[index]`` as int64, for calls of BLAS and LAPACK."""
+    """Return the address of ``buf[index]`` as int64."""
     if not (isinstance(buf, BufferType) and isinstance(index, types.Integer)):
         return None
 

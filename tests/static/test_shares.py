@@ -281,17 +281,3 @@ def test_random_programs_keep_their_order(random, length):
     for step in steps:  # all that can be, as if all were large
         step.cut = step.cut or ("c" if step.source else "")
     orders_kept(steps, beside.side_by_side(steps))
-
-
-def test_products_that_are_too_large_end_a_program_before_state_is_written(monkeypatch):
-    monkeypatch.setattr(gemm, "LIMIT", 30)
-    monkeypatch.setattr(gemm, "_FLOAT", gemm._FLOAT.replace(str(2**31 - 1), "30"))
-    for count in (1, 2):
-        tw.set_num_threads(count)
-        step, params = block(tw)
-        step(normal(30, 12), np.arange(30) % 7)
-        before = [p.detach().numpy().copy() for p in params]
-        with pytest.raises(IndexRangeError, match="BLAS cannot address"):
-            step(normal(31, 12), np.arange(31) % 7)
-        assert_all_same_bits([p.detach().numpy() for p in params], before, "state after an error")
-        assert step.newest_plan.shares is False

@@ -1,0 +1,236 @@
+"""Machine code of matrix products, in the order that `common.kernels.gemm` defines. Needs llvmlite.
+
+A product is computed panel by panel. A panel is `DEEP` rows of the right operand, a few vectors wide; it is copied,
+transposed if need be, to where its rows lie side by side. Then it is multiplied with a few rows of the left operand at
+a time: their sums stay in registers, a chain of fused multiply-adds per element. Rows beyond the last are the last one
+again, columns beyond the last are zeros that nothing stores; so every element is computed by the same instructions,
+wherever it lies in a matrix, a batch or a tile.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from llvmlite import ir
+
+from common.kernels.blocks import (
+    INDEX,
+    WORD,
+    Parts,
+    While,
+    add,
+    align,
+    apart,
+    cases,
+    fused,
+    internal,
+    least,
+    load_lanes,
+    load_some,
+    spread,
+    store_lanes,
+    store_some,
+    word,
+    zero,
+)
+from common.native import engine
+from common.numerics import DEEP
+
+_KEPT = 2**19
+"""Bytes of the left operand that meet one panel after the other, so that they come from the second-level cache."""
+
+_VOID = ir.VoidType()
+
+
+class Tile(NamedTuple):
+    """The sums that are held in registers: of `rows` rows, and `vectors` vectors of `width` columns."""
+
+    width: int
+    rows: int
+    vectors: int
+
+    @property
+    def columns(self) -> int:
+        """Columns of a panel."""
+        return self.width * self.vectors
+
+
+def tile(kind: ir.Type) -> Tile:
+    """What fits into the processor's registers: 32 of 64 bytes, 16 of 32, or those of 16. No bit depends on it."""
+    _, features = engine.cpu()
+    if "+avx512f" in features:
+        return Tile(64 // align(kind), 8, 3)
+    if "+avx2" in features:
+        return Tile(32 // align(kind), 4, 3)
+    return Tile(16 // align(kind), 4, 2)
+
+
+def multiply(module: ir.Module, kind: ir.Type) -> ir.Function:
+    """``void (a, b, c, m, n, k, lda, ldb, ldc, trans_a, trans_b)``: c = op(a) @ op(b), row-major, of sizes >= 1."""
+
+    def define(function: ir.Function, b: ir.IRBuilder) -> None:
+        left, right, out, m, n, k, lda, ldb, ldc, trans_a, trans_b = function.args
+        shape = tile(kind)
+        panel = b.alloca(kind, (DEEP + shape.width) * shape.columns)
+        panel.align = 64
+        plain_a, plain_b = (b.icmp_signed("==", trans, word(0)) for trans in (trans_a, trans_b))
+        down, along = b.select(plain_a, lda, word(1)), b.select(plain_a, word(1), lda)
+        deeper, wider = b.select(plain_b, ldb, word(1)), b.select(plain_b, word(1), ldb)
+        tall = _KEPT // (DEEP * align(kind))
+        with Parts(b, m, tall) as (i, height), Parts(b, k, DEEP) as (p, depth), Parts(b, n, shape.columns) as part:
+            j, columns = part
+            source = b.gep(right, [b.add(b.mul(p, deeper), b.mul(j, wider))])
+            with b.if_else(plain_b) as (copied, transposed):
+                with copied:
+                    b.call(_copy(module, kind), [source, ldb, depth, columns, panel])
+                with transposed:
+                    b.call(_transpose(module, kind), [source, ldb, depth, columns, panel])
+            rows = b.gep(left, [b.add(b.mul(i, down), b.mul(p, along))])
+            into = b.gep(out, [b.add(b.mul(i, ldc), j)])
+            b.call(_all_rows(module, kind), [rows, down, along, height, panel, depth, columns, into, ldc, p])
+        b.ret_void()
+
+    pointer = kind.as_pointer()
+    return internal(module, f"multiply.{kind}", _VOID, [pointer] * 3 + [WORD] * 8, define)
+
+
+# -------------------------------------------------------------------- panels
+def _copy(module: ir.Module, kind: ir.Type) -> ir.Function:
+    """``void (source, ld, depth, columns, panel)``: rows of the right operand side by side, filled up with zeros."""
+    shape = tile(kind)
+    missing = zero(ir.VectorType(kind, shape.width))
+
+    def define(function: ir.Function, b: ir.IRBuilder) -> None:
+        apart(function)
+        source, ld, depth, columns, panel = function.args
+        with Parts(b, depth, 1) as (p, _):
+            row, to = b.gep(source, [b.mul(p, ld)]), b.gep(panel, [b.mul(p, word(shape.columns))])
+            for first in range(0, shape.columns, shape.width):
+                taken = load_some(b, b.gep(row, [word(first)]), b.sub(columns, word(first)), missing)
+                store_lanes(b, taken, b.gep(to, [word(first)]))
+        b.ret_void()
+
+    pointer = kind.as_pointer()
+    return internal(module, f"copy_panel.{kind}", _VOID, [pointer, WORD, WORD, WORD, pointer], define)
+
+
+def _transpose(module: ir.Module, kind: ir.Type) -> ir.Function:
+    """The same of an operand that is transposed; a panel has room for rows beyond the last."""
+    shape = tile(kind)
+    missing = zero(ir.VectorType(kind, shape.width))
+
+    def define(function: ir.Function, b: ir.IRBuilder) -> None:
+        apart(function)
+        source, ld, depth, columns, panel = function.args
+        with Parts(b, columns, shape.width) as (j, there):
+            last = b.sub(there, word(1))
+            lines = [
+                b.gep(source, [b.mul(ld, b.add(j, least(b, word(lane), last)))]) for lane in range(shape.width)
+            ]
+            with Parts(b, depth, shape.width) as (p, count):
+                square = _transposed(b, [load_some(b, b.gep(line, [p]), count, missing) for line in lines])
+                for lane, row in enumerate(square):
+                    at = b.add(j, b.mul(b.add(p, word(lane)), word(shape.columns)))
+                    store_lanes(b, row, b.gep(panel, [at]))
+        b.ret_void()
+
+    pointer = kind.as_pointer()
+    return internal(module, f"transpose_panel.{kind}", _VOID, [pointer, WORD, WORD, WORD, pointer], define)
+
+
+def _transposed(b: ir.IRBuilder, rows: list[ir.Value]) -> list[ir.Value]:
+    """As many vectors as each has lanes, transposed: blocks of 1, 2, 4, ... lanes change places."""
+    width, half = len(rows), 1
+    lanes = ir.VectorType(INDEX, width)
+    while half < width:
+        for i in range(width):
+            if i & half:
+                continue
+            x, y = rows[i], rows[i + half]
+            first = [width + c - half if c & half else c for c in range(width)]
+            second = [width + c if c & half else c + half for c in range(width)]
+            rows[i], rows[i + half] = (b.shuffle_vector(x, y, ir.Constant(lanes, p)) for p in (first, second))
+        half *= 2
+    return rows
+
+
+# -------------------------------------------------------------------- sums
+def _all_rows(module: ir.Module, kind: ir.Type) -> ir.Function:
+    """``void (a, down, along, height, panel, depth, columns, out, ldc, p)``: all rows with one panel.
+
+    The element of row r and depth d is a[r * down + d * along]. If p is not 0, what out holds comes first.
+    """
+    shape = tile(kind)
+
+    def define(function: ir.Function, b: ir.IRBuilder) -> None:
+        apart(function)
+        a, down, along, height, panel, depth, columns, out, ldc, p = function.args
+
+        def some(r: ir.Value, rows: int, there: ir.Value, vectors: int) -> None:
+            source, into = b.gep(a, [b.mul(r, down)]), b.gep(out, [b.mul(r, ldc)])
+            few = _few_rows(module, kind, rows, vectors)
+            b.call(few, [source, down, along, there, panel, depth, columns, into, ldc, p])
+
+        def walk(vectors: int) -> None:
+            with Parts(b, height, shape.rows) as (r, there):
+                most = [(shape.rows // 2, shape.rows), (1, shape.rows // 2), (0, 1)]
+                cases(b, there, most, lambda rows: some(r, rows, there, vectors))
+
+        cases(b, columns, [(shape.width * (vectors - 1), vectors) for vectors in range(shape.vectors, 0, -1)], walk)
+        b.ret_void()
+
+    pointer = kind.as_pointer()
+    words = [pointer, WORD, WORD, WORD, pointer, WORD, WORD, pointer, WORD, WORD]
+    return internal(module, f"all_rows.{kind}", _VOID, words, define)
+
+
+def _few_rows(module: ir.Module, kind: ir.Type, rows: int, vectors: int) -> ir.Function:
+    """The same for `rows` rows at most, of which there are `height`, and a panel of so many vectors."""
+    shape = tile(kind)
+    vector = ir.VectorType(kind, shape.width)
+    nothing = zero(vector)
+
+    def define(function: ir.Function, b: ir.IRBuilder) -> None:
+        apart(function)
+        a, down, along, height, panel, depth, columns, out, ldc, p = function.args
+        last = b.sub(height, word(1))
+        numbers = [least(b, word(r), last) for r in range(rows)]
+        lines = [b.gep(a, [b.mul(r, down)]) for r in numbers]
+        there = b.sub(columns, word(shape.width * (vectors - 1)))
+        end = b.mul(depth, word(shape.columns))
+        start = [word(0), word(0), *[nothing] * (rows * vectors)]
+        with While(b, lambda q, *_: b.icmp_signed("<", q, end), *start) as walk:
+            q, d, *sums = walk.carried
+            steps = [b.add(q, word(v * shape.width)) for v in range(vectors)]
+            right = [load_lanes(b, b.gep(panel, [step]), shape.width) for step in steps]
+            added = []
+            for r, line in enumerate(lines):
+                element = spread(b, b.load(b.gep(line, [d])), shape.width)
+                added += [fused(b, element, right[v], sums[r * vectors + v]) for v in range(vectors)]
+            walk.next = [b.add(q, word(shape.columns)), b.add(d, along), *added]
+        sums = walk.carried[2:]
+        places = [b.gep(out, [b.add(b.mul(r, ldc), word(v * shape.width))]) for r in numbers for v in range(vectors)]
+        ends = [v == vectors - 1 for _ in range(rows) for v in range(vectors)]
+        with b.if_else(b.icmp_signed("==", p, word(0))) as (first, later):
+            with first:
+                for total, place, tail in zip(sums, places, ends, strict=True):
+                    _put(b, total, place, there if tail else None)
+            with later:
+                before = [
+                    load_some(b, place, there, nothing) if tail else load_lanes(b, place, shape.width)
+                    for place, tail in zip(places, ends, strict=True)
+                ]
+                for old, total, place, tail in zip(before, sums, places, ends, strict=True):
+                    _put(b, add(b, old, total), place, there if tail else None)
+        b.ret_void()
+
+    pointer = kind.as_pointer()
+    words = [pointer, WORD, WORD, WORD, pointer, WORD, WORD, pointer, WORD, WORD]
+    return internal(module, f"rows_{rows}x{vectors}.{kind}", _VOID, words, define)
+
+
+def _put(b: ir.IRBuilder, lanes: ir.Value, place: ir.Value, there: ir.Value | None) -> None:
+    if there is None:
+        store_lanes(b, lanes, place)
+    else:
+        store_some(b, lanes, place, there)
