@@ -12,6 +12,7 @@ from common.dim import Dim
 from common.kernels.places import WrongIndex
 from static.graph import Graph
 from static.loopir import Kernel
+from static.lowering.add_products import add_products
 from static.lowering.beside import side_by_side
 from static.lowering.build import Built, build
 from static.lowering.cut import build_cut
@@ -88,6 +89,8 @@ class Program(Executable):
         self.graph, self.parallel = graph, parallel
         self.work: Work = legalise(graph)
         groups = _fused(self.work) if fuse else [single(item) for item in self.work.items]
+        if fuse and not parallel:  # threads share sums too, and run products side by side
+            groups = add_products(self.work, groups)
         self.groups = order_groups(self.work, groups)
         self.escaping = _escaping(self.work, self.groups)
         self.reused = reuse_memory(self.work, self.groups) if fuse else {}

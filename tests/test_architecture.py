@@ -91,6 +91,7 @@ NAMED_OPS = {
     "static/tools/replay.py": "constants are numbers",
     "static/tools/peers.py": "what other libraries call ops",
     "static/running/unjitted.py": "names of kernel functions, which are those of their ops",
+    "static/lowering/add_products.py": "sums of products",
     "static/lowering/build.py": "kinds of reductions; how a spread, a selection and a position are read",
     "static/lowering/columns.py": "kinds of reductions and what joins their parts",
     "static/lowering/items.py": "a position as a view",

@@ -190,10 +190,10 @@ class Parts:
 
 
 def cases(
-    b: ir.IRBuilder, value: ir.Value, cases: list[tuple[int, int]], write: Callable[[int], None]
+    b: ir.IRBuilder, value: ir.Value, bounds: Sequence[tuple[int, int]], write: Callable[[int], None]
 ) -> None:
-    """``write(meaning)`` for the first of cases (bound, meaning) whose bound is below a value."""
-    (bound, meaning), *others = cases
+    """``write(meaning)`` for the first of (bound, meaning) whose bound is below a value, or for the last."""
+    (bound, meaning), *others = bounds
     if not others:
         write(meaning)
         return

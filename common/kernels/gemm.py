@@ -23,6 +23,9 @@ Kernel ``gemm`` (`gemm_source`):
 - no scratch but 60 KB of stack; status 0;
 - k = 0 gives zeros; with m, n or batch 0 there is nothing to do.
 
+Kernel ``gemm_add`` (`gemm_add_source`), of floats, takes one more buffer, ``addend``, which does not overlap ``out``,
+and adds the product to it: the bits of two kernels, without the memory between them.
+
 *Why not BLAS.* Its bits depend on its version, the processor and the number of its threads, and follow from blocks that
 it chooses, so that nothing can be computed in another way than by the very same call. The order above is one that
 processors like (`common.kernels.multiply`), and leaves the rest open: an operand may be transposed before, rows may be
@@ -60,7 +63,9 @@ from common.native.compile import compile_kernel
 from common.numerics import DEEP, LANES
 from common.op import NativeCall
 
-__all__ = ["call", "gemm_source", "oracle", "tasks", "tile_source", "tile_symbol", "tiles"]
+__all__ = ["added", "call", "gemm_add_source", "gemm_source", "oracle", "tasks", "tile_source", "tile_symbol",
+    "tiles",
+]  # fmt: skip
 
 _ROWS, _COLUMNS, _WORK = 1280, 4096, 2**25
 """Least rows, columns and multiplications of a tile."""
@@ -104,6 +109,12 @@ def gemm_source(dtype: Any) -> str:
     return ("def gemm(bufs, args):\n" + _HEAD + body).format(kind=kind)
 
 
+def gemm_add_source(dtype: Any) -> str:
+    """Return the kernel ``out[s] = addend[s] + op(a[s]) @ op(b[s])`` for a float dtype."""
+    head = _HEAD + "    addend = buffer(bufs, 3, {kind})\n"
+    return ("def gemm_add(bufs, args):\n" + head + _FLOAT_ADD).format(kind=np.dtype(dtype))
+
+
 def tile_source(dtype: Any) -> str:
     """Return the kernel of one tile: arguments of ``gemm``, then the tile's number; columns, rows, slices in turn."""
     return ("def gemm_tile(bufs, args):\n" + _HEAD + _GRID + _LEADING + _ONE_TILE).format(kind=np.dtype(dtype))
@@ -138,9 +149,11 @@ _GRID = f"""    rows = m
 """
 
 
-def _tile(indent: int) -> str:
-    """The product of the tile at row i and column j of slice s."""
-    lines = """first = s * stride_a + (i if trans_a else i * k)
+_LEADING = """    lda = m if trans_a else k
+    ldb = k if trans_b else n
+"""
+
+_PLACES = """first = s * stride_a + (i if trans_a else i * k)
 second = s * stride_b + (j * k if trans_b else j)
 third = (s * m + i) * n + j
 height = min(rows, m - i)
@@ -150,13 +163,16 @@ if n == 1:
 elif m == 1:
     multiply_vector(b, second, a, first, out, third, width, k, ldb, 1 - trans_b)
 else:
-    multiply(a, first, b, second, out, third, height, width, k, lda, ldb, n, trans_a, trans_b)
 """
-    return textwrap.indent(lines, " " * indent)
 
+_TILE = f"""{_PLACES}    multiply(a, first, b, second, out, third, height, width, k, lda, ldb, n, trans_a, trans_b)
+"""
 
-_LEADING = """    lda = m if trans_a else k
-    ldb = k if trans_b else n
+_TILE_ADD = f"""{_PLACES}    at = third
+    multiply_add(a, first, b, second, out, at, addend, at, height, width, k, lda, ldb, n, trans_a, trans_b)
+if m == 1 or n == 1:
+    for q in range(third, third + m * n):
+        out[q] = addend[q] + out[q]
 """
 
 _ONE_TILE = f"""    wide = (n + columns - 1) // columns
@@ -165,25 +181,34 @@ _ONE_TILE = f"""    wide = (n + columns - 1) // columns
     j = task % wide * columns
     i = task // wide % tall * rows
     s = task // (wide * tall)
-{_tile(4)}    return 0
+{textwrap.indent(_TILE, "    ")}    return 0
 """
 
-_FLOAT = f"""    if k == 0:
-        for i in range(batch * m * n):
-            out[i] = {{kind}}(0)
+
+def _float(tile: str, start: str, end: str) -> str:
+    """The body of a kernel of floats: the product of a slice, what is there without products, what follows on tiles."""
+    return f"""    if k == 0:
+        for q in range(batch * m * n):
+            out[q] = {start}
         return 0
     if batch * m * n * k >= {_SHARED} and there_are_threads(a) != 0:
 {textwrap.indent(_GRID, "    ")}        tasks = batch * ((m + rows - 1) // rows) * ((n + columns - 1) // columns)
         if tasks > 1:
             share_tiles(bufs, args, a, {_ARGS}, tasks)
-            return 0
+{textwrap.indent(end, " " * 12)}            return 0
 {_LEADING}    rows = m
     columns = n
     i = 0
     j = 0
     for s in range(batch):
-{_tile(8)}    return 0
+{textwrap.indent(tile, " " * 8)}    return 0
 """
+
+
+_FLOAT = _float(_TILE, "{kind}(0)", "")
+_FLOAT_ADD = _float(
+    _TILE_ADD, "addend[q] + {kind}(0)", "for q in range(batch * m * n):\n    out[q] = addend[q] + out[q]\n"
+)
 
 _INTEGER = """    down_a = 1 if trans_a else k
     across_a = m if trans_a else 1
@@ -218,6 +243,11 @@ def call(
     strides = (0 if shared_a else m * k, 0 if shared_b else k * n)
     ints = (batch, m, n, k, int(trans_a), int(trans_b), *strides)
     return NativeCall(gemm_source(dtype), "gemm", ints)
+
+
+def added(product: NativeCall, dtype: Any) -> NativeCall:
+    """Return the call of ``gemm_add`` in place of one of ``gemm``, for two operands, the addend and the result."""
+    return product._replace(source=gemm_add_source(dtype), name="gemm_add", buffers=(0, 1, 3, 2))
 
 
 def oracle(a: np.ndarray, b: np.ndarray, trans_a: bool = False, trans_b: bool = False) -> np.ndarray:

@@ -67,9 +67,21 @@ def tile(kind: ir.Type) -> Tile:
 
 def multiply(module: ir.Module, kind: ir.Type) -> ir.Function:
     """``void (a, b, c, m, n, k, lda, ldb, ldc, trans_a, trans_b)``: c = op(a) @ op(b), row-major, of sizes >= 1."""
+    return _product(module, kind, adds=False)
+
+
+def multiply_add(module: ir.Module, kind: ir.Type) -> ir.Function:
+    """``void (a, b, c, d, m, ...)``: c = d + op(a) @ op(b), a sum of what each of them is; d lies like c."""
+    return _product(module, kind, adds=True)
+
+
+def _product(module: ir.Module, kind: ir.Type, adds: bool) -> ir.Function:
+    pointer = kind.as_pointer()
 
     def define(function: ir.Function, b: ir.IRBuilder) -> None:
-        left, right, out, m, n, k, lda, ldb, ldc, trans_a, trans_b = function.args
+        left, right, out, *others = function.args
+        addend = others.pop(0) if adds else pointer(None)
+        m, n, k, lda, ldb, ldc, trans_a, trans_b = others
         shape = tile(kind)
         panel = b.alloca(kind, (DEEP + shape.width) * shape.columns)
         panel.align = 64
@@ -86,12 +98,15 @@ def multiply(module: ir.Module, kind: ir.Type) -> ir.Function:
                 with transposed:
                     b.call(_transpose(module, kind), [source, ldb, depth, columns, panel])
             rows = b.gep(left, [b.add(b.mul(i, down), b.mul(p, along))])
-            into = b.gep(out, [b.add(b.mul(i, ldc), j)])
-            b.call(_all_rows(module, kind), [rows, down, along, height, panel, depth, columns, into, ldc, p])
+            place = b.add(b.mul(i, ldc), j)
+            last = b.icmp_signed("==", b.add(p, depth), k)
+            more = b.select(last, b.gep(addend, [place]), pointer(None)) if adds else addend
+            into = b.gep(out, [place])
+            b.call(_all_rows(module, kind), [rows, down, along, height, panel, depth, columns, into, ldc, p, more])
         b.ret_void()
 
-    pointer = kind.as_pointer()
-    return internal(module, f"multiply.{kind}", _VOID, [pointer] * 3 + [WORD] * 8, define)
+    name = f"multiply{'_add' * adds}.{kind}"
+    return internal(module, name, _VOID, [pointer] * (3 + adds) + [WORD] * 8, define)
 
 
 # -------------------------------------------------------------------- panels
@@ -156,20 +171,23 @@ def _transposed(b: ir.IRBuilder, rows: list[ir.Value]) -> list[ir.Value]:
 
 # -------------------------------------------------------------------- sums
 def _all_rows(module: ir.Module, kind: ir.Type) -> ir.Function:
-    """``void (a, down, along, height, panel, depth, columns, out, ldc, p)``: all rows with one panel.
+    """``void (a, down, along, height, panel, depth, columns, out, ldc, p, more)``: all rows with one panel.
 
-    The element of row r and depth d is a[r * down + d * along]. If p is not 0, what out holds comes first.
+    The element of row r and depth d is a[r * down + d * along]. If p is not 0, what `out` holds comes first; what is at
+    `more`, if that is not null, is added at last.
     """
-    shape = tile(kind)
+    shape, pointer = tile(kind), kind.as_pointer()
 
     def define(function: ir.Function, b: ir.IRBuilder) -> None:
         apart(function)
-        a, down, along, height, panel, depth, columns, out, ldc, p = function.args
+        a, down, along, height, panel, depth, columns, out, ldc, p, more = function.args
+        adds = b.icmp_unsigned("!=", more, pointer(None))
 
         def some(r: ir.Value, rows: int, there: ir.Value, vectors: int) -> None:
             source, into = b.gep(a, [b.mul(r, down)]), b.gep(out, [b.mul(r, ldc)])
+            added = b.select(adds, b.gep(more, [b.mul(r, ldc)]), more)
             few = _few_rows(module, kind, rows, vectors)
-            b.call(few, [source, down, along, there, panel, depth, columns, into, ldc, p])
+            b.call(few, [source, down, along, there, panel, depth, columns, into, ldc, p, added])
 
         def walk(vectors: int) -> None:
             with Parts(b, height, shape.rows) as (r, there):
@@ -179,20 +197,23 @@ def _all_rows(module: ir.Module, kind: ir.Type) -> ir.Function:
         cases(b, columns, [(shape.width * (vectors - 1), vectors) for vectors in range(shape.vectors, 0, -1)], walk)
         b.ret_void()
 
+    return internal(module, f"all_rows.{kind}", _VOID, _of_rows(kind), define)
+
+
+def _of_rows(kind: ir.Type) -> list[ir.Type]:
+    """Types of the arguments of `_all_rows`, and of `_few_rows`."""
     pointer = kind.as_pointer()
-    words = [pointer, WORD, WORD, WORD, pointer, WORD, WORD, pointer, WORD, WORD]
-    return internal(module, f"all_rows.{kind}", _VOID, words, define)
+    return [pointer, WORD, WORD, WORD, pointer, WORD, WORD, pointer, WORD, WORD, pointer]
 
 
 def _few_rows(module: ir.Module, kind: ir.Type, rows: int, vectors: int) -> ir.Function:
     """The same for `rows` rows at most, of which there are `height`, and a panel of so many vectors."""
     shape = tile(kind)
-    vector = ir.VectorType(kind, shape.width)
-    nothing = zero(vector)
+    nothing = zero(ir.VectorType(kind, shape.width))
 
     def define(function: ir.Function, b: ir.IRBuilder) -> None:
         apart(function)
-        a, down, along, height, panel, depth, columns, out, ldc, p = function.args
+        a, down, along, height, panel, depth, columns, out, ldc, p, more = function.args
         last = b.sub(height, word(1))
         numbers = [least(b, word(r), last) for r in range(rows)]
         lines = [b.gep(a, [b.mul(r, down)]) for r in numbers]
@@ -209,28 +230,32 @@ def _few_rows(module: ir.Module, kind: ir.Type, rows: int, vectors: int) -> ir.F
                 added += [fused(b, element, right[v], sums[r * vectors + v]) for v in range(vectors)]
             walk.next = [b.add(q, word(shape.columns)), b.add(d, along), *added]
         sums = walk.carried[2:]
-        places = [b.gep(out, [b.add(b.mul(r, ldc), word(v * shape.width))]) for r in numbers for v in range(vectors)]
+        steps = [b.add(b.mul(r, ldc), word(v * shape.width)) for r in numbers for v in range(vectors)]
         ends = [v == vectors - 1 for _ in range(rows) for v in range(vectors)]
-        with b.if_else(b.icmp_signed("==", p, word(0))) as (first, later):
-            with first:
-                for total, place, tail in zip(sums, places, ends, strict=True):
-                    _put(b, total, place, there if tail else None)
-            with later:
-                before = [
-                    load_some(b, place, there, nothing) if tail else load_lanes(b, place, shape.width)
-                    for place, tail in zip(places, ends, strict=True)
-                ]
-                for old, total, place, tail in zip(before, sums, places, ends, strict=True):
-                    _put(b, add(b, old, total), place, there if tail else None)
+
+        def with_array(condition: ir.Value, array: ir.Value, sums: list[ir.Value]) -> list[ir.Value]:
+            """What an array holds, plus the sums, if a condition holds."""
+            before, totals = b.block, []
+            with b.if_then(condition):
+                for total, step, tail in zip(sums, steps, ends, strict=True):
+                    place = b.gep(array, [step])
+                    old = load_some(b, place, there, nothing) if tail else load_lanes(b, place, shape.width)
+                    totals.append(add(b, old, total))
+                inside = b.block
+            chosen = [b.phi(nothing.type) for _ in sums]
+            for phi, total, same in zip(chosen, totals, sums, strict=True):
+                phi.add_incoming(total, inside)
+                phi.add_incoming(same, before)
+            return chosen
+
+        sums = with_array(b.icmp_signed("!=", p, word(0)), out, sums)
+        sums = with_array(b.icmp_unsigned("!=", more, more.type(None)), more, sums)
+        for total, step, tail in zip(sums, steps, ends, strict=True):
+            place = b.gep(out, [step])
+            if tail:
+                store_some(b, total, place, there)
+            else:
+                store_lanes(b, total, place)
         b.ret_void()
 
-    pointer = kind.as_pointer()
-    words = [pointer, WORD, WORD, WORD, pointer, WORD, WORD, pointer, WORD, WORD]
-    return internal(module, f"rows_{rows}x{vectors}.{kind}", _VOID, words, define)
-
-
-def _put(b: ir.IRBuilder, lanes: ir.Value, place: ir.Value, there: ir.Value | None) -> None:
-    if there is None:
-        store_lanes(b, lanes, place)
-    else:
-        store_some(b, lanes, place, there)
+    return internal(module, f"rows_{rows}x{vectors}.{kind}", _VOID, _of_rows(kind), define)

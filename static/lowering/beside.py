@@ -1,8 +1,9 @@
 """Kernels that do not depend on each other, side by side: for threads, which take one each.
 
-A product of a few hundred rows is one tile, which one thread computes. But a backward pass has two of them wherever the forward pass has one: the gradient of the operand and that of the weight.
-Products, and loops that are cut, that wait for nothing in between are moved up beside a product, and are a *set*; a
-plan decides by sizes whether threads run the steps of a set at the same time (`static.running.shares`).
+A product of a few hundred rows is one tile, which one thread computes. But a backward pass has two of them wherever the
+forward pass has one: the gradient of the operand and that of the weight. Products, and loops that are cut, that wait
+for nothing in between are moved up beside a product, and are a *set*; a plan decides by sizes whether threads run the
+steps of a set at the same time (`static.running.shares`).
 """
 
 from __future__ import annotations

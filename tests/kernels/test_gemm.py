@@ -188,17 +188,6 @@ def test_bits_do_not_depend_on_the_instruction_set(tmp_path):
     assert len(digests) == 1
 
 
-@pytest.mark.parametrize(
-    "sizes", [(1, 1, 1, 2**31), (1, 2**31, 1, 1), (2, 1, 2**31, 0), (1, 2**31, 0, 0), (1, 1, 1, 2**31 - 1)]
-)
-def test_the_check_of_sizes_says_what_the_product_will_say(sizes):
-    check = gemm.call("float32", *sizes, False, False).check
-    assert check is not None
-    assert check.buffers == ()
-    refused = max(sizes) >= 2**31 and 0 not in sizes[:3]
-    assert run(check.source, [], [*check.ints]) == (gemm.TOO_LARGE if refused else 0)
-
-
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("shape", [*SHAPES, (8, 8, 8), (64, 64, 64), (300, 300, 30)])
 def test_bits_do_not_depend_on_alignment_or_place_in_a_batch(dtype, shape):

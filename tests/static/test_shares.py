@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 import dynamic
 import static as tw
 from common.errors import IndexRangeError
-from common.kernels import gemm
 from static import program
 from static.jit import function
 from static.lowering import beside

@@ -1,0 +1,78 @@
+"""Sums of arrays and matrix products: where they are one kernel, and that their bits are those of two."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dynamic
+import static
+from tests.static.compare import assert_compiles, program_of
+
+
+def operands(*shapes, dtype="float32"):
+    rng = np.random.default_rng(0)
+    return [rng.normal(size=shape).astype(dtype) for shape in shapes]
+
+
+def kernels(program, *arrays):
+    """The kernels of a program, whose bits are those of the interpreter."""
+    return [step.name for step in program_of(assert_compiles(program, arrays)).steps]
+
+
+JOINED = {
+    "array first": lambda x, a, b: x + a @ b,
+    "product first": lambda x, a, b: a @ b + x,
+    "transposed": lambda x, a, b: x + static.nn.functional.linear(a, b.T.contiguous()),
+    "of a batch": lambda x, a, b: x.unsqueeze(0) + static.bmm(a.unsqueeze(0), b.unsqueeze(0)),
+}
+APART = {
+    "the product is a result": lambda x, a, b: (x + (p := a @ b), p),
+    "the product is used twice": lambda x, a, b: (x + (p := a @ b), p.sum()),
+    "twice the product": lambda x, a, b: (p := a @ b) + p,
+    "a row is broadcast": lambda x, a, b: x[0] + a @ b,
+    "the array is transposed": lambda x, a, b: x.T + (b.T @ a.T).contiguous(),
+    "the sum is transposed": lambda x, a, b: x.T + (a @ b).T,
+    "a part of the product": lambda x, a, b: x[1:] + (a @ b)[1:],
+    "more than a sum": lambda x, a, b: static.tanh(x + a @ b),
+    "integers": lambda x, a, b: x.to(static.int64) + a.to(static.int64) @ b.to(static.int64),
+    "another dtype": lambda x, a, b: x.to(static.float64) + a @ b,
+}
+
+
+@pytest.mark.parametrize("name", JOINED)
+@pytest.mark.parametrize("shape", [(5, 7, 3), (33, 50, 300), (1, 9, 4), (9, 1, 40), (4, 6, 0)])
+def test_a_sum_with_a_product_is_one_kernel(name, shape):
+    m, n, k = shape
+    arrays = operands((m, n), (m, k), (k, n))
+    assert "gemm_add" in kernels(JOINED[name], *arrays)
+
+
+@pytest.mark.parametrize("name", APART)
+def test_what_keeps_them_apart(name):
+    arrays = operands((5, 7), (5, 3), (3, 7))
+    assert "gemm_add" not in kernels(APART[name], *arrays)
+
+
+def test_gradients_of_iterations_are_added_to_what_the_product_is_in():
+    def loss(tw, w, xs):
+        return tw.scan(lambda h, x: (tw.tanh((h + x) @ w), h), xs[0] * 0, xs)[1].sum()
+
+    w, xs = operands((6, 6), (5, 4, 6))
+    engines = dynamic, static
+    functions = [tw.function(tw.grad(lambda w, xs, tw=tw: loss(tw, w, xs), argnums=0)) for tw in engines]
+    ours, theirs = (np.asarray(f(w, xs)) for f in functions)
+    assert ours.tobytes() == theirs.tobytes()
+    assert "gemm_add" in functions[1].source
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_threads_change_no_bit(threads):
+    arrays = operands((1100, 1030), (1100, 1024), (1024, 1030))
+    f = static.function(lambda x, a, b: x + a @ b)
+    expected = f(*arrays).tobytes()
+    static.set_num_threads(threads)
+    try:
+        assert f(*arrays).tobytes() == expected
+    finally:
+        static.set_num_threads(1)
