@@ -42,3 +42,23 @@ def test_sizes_of_one_and_squares(program: Program, sizes: tuple[int, int]):
 def test_gradients_are_derivatives(program: Program):
     program = program._replace(frozen=())  # differences see what detach() hides
     check_gradient(program.run, inputs(np.random.default_rng(52), 4, 3, "float64"), f"{program}")
+
+
+@seed(0)
+@settings(few, max_examples=40)
+@given(programs(smooth=True, most=5, control=True))
+def test_second_derivatives_through_control_flow(program: Program):
+    """Loops in branches in loops, one after the other: differences of gradients."""
+    program = program._replace(frozen=())
+    check_gradient(program.run, inputs(np.random.default_rng(53), 3, 2, "float64"), f"{program}", order=2)
+
+
+@seed(0)
+@settings(few, max_examples=8)
+@given(programs(most=5, control=True), st.sampled_from(["float32", "mixed"]))
+def test_both_engines_agree_on_nested_control_flow(program: Program, dtype: str):
+    rng = np.random.default_rng(54)
+    both = Derivatives(program.run)
+    for n, m in ((4, 3), (6, 2)):
+        both.check(inputs(rng, n, m, dtype), rng, f"{program}", interpreter=n == 4)
+    assert len(both.compiled[True].traces) == 1, "a new size compiles nothing"

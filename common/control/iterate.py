@@ -80,7 +80,7 @@ def while_loop(cond_fn: Function, body_fn: Function, init: Any, checkpoint: int 
     return unflatten(structure, carried)
 
 
-def fori_loop(lower: Any, upper: Any, body_fn: Function, init: Any) -> Any:
+def fori_loop(lower: Any, upper: Any, body_fn: Function, init: Any, *, unroll: int | bool | None = None) -> Any:
     """Replace `init` by ``body_fn(i, init)`` for i from `lower` to `upper` - 1.
 
     Parameters
@@ -88,6 +88,7 @@ def fori_loop(lower: Any, upper: Any, body_fn: Function, init: Any) -> Any:
     lower, upper : ints, sizes, or 0-d integer tensors.
     body_fn : of a 0-d int64 tensor and what is carried; returns the same structure, shapes and dtypes.
     init : tree of tensors.
+    unroll : as in JAX; changes nothing here, where an iteration costs less than an operation.
 
     Raises
     ------
@@ -99,6 +100,7 @@ def fori_loop(lower: Any, upper: Any, body_fn: Function, init: Any) -> Any:
     >>> tw.fori_loop(0, 5, lambda i, x: x + i, tw.tensor(0.0))
     tensor(10.)
     """
+    _refuse_less_than_one("fori_loop: unroll", unroll)
     if not (_is_size(lower) and _is_size(upper)):
         stop = index_of(upper, "upper")
 
@@ -126,7 +128,13 @@ def fori_loop(lower: Any, upper: Any, body_fn: Function, init: Any) -> Any:
 
 
 def scan(
-    f: Function, init: Any, xs: Any = None, length: Any = None, reverse: bool = False, checkpoint: int | None = None
+    f: Function,
+    init: Any,
+    xs: Any = None,
+    length: Any = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+    checkpoint: int | None = None,
 ) -> Any:
     """Carry `init` through ``carry, y = f(carry, x)`` for each x of `xs`; return the last carry, and all y stacked.
 
@@ -137,6 +145,7 @@ def scan(
     xs : tree of tensors (length, ...), or None.
     length : number of iterations; needed if there are no `xs`.
     reverse : go from the last x to the first; y stand where their x do.
+    unroll : as in JAX; changes nothing here, where an iteration costs less than an operation.
     checkpoint : k saves what is carried for the gradient every k iterations only, and runs the others again: for T
         iterations the memory is that of T / k + k, with k near the root of T least. Contributions to one value are
         totalled per k iterations first.
@@ -156,6 +165,7 @@ def scan(
     >>> tw.scan(lambda total, x: (total + x, total * x), tw.tensor(0.0), tw.tensor([1.0, 2.0, 3.0]))
     (tensor(6.), tensor([0., 2., 9.]))
     """
+    _refuse_less_than_one("scan: unroll", unroll)
     rows, xs_structure = tensors(xs, "scan: xs")
 
     def row(x: TensorBase) -> TensorBase:
@@ -179,13 +189,14 @@ def scan(
     )
 
 
-def map(f: Function, xs: Any) -> Any:
+def map(f: Function, xs: Any, *, batch_size: int | None = None) -> Any:
     """``f(x)`` for each x of `xs`, stacked.
 
     Parameters
     ----------
     f : of one row of each; returns any tree of tensors.
     xs : tree of tensors (length, ...).
+    batch_size : as in JAX; changes nothing here, where each row has the bits that it has alone.
 
     Raises
     ------
@@ -197,6 +208,7 @@ def map(f: Function, xs: Any) -> Any:
     >>> tw.map(lambda x: x * x, tw.tensor([1.0, 2.0, 3.0]))
     tensor([1., 4., 9.])
     """
+    _refuse_less_than_one("map: batch_size", batch_size)
     rows = tensors(xs, "map: xs")
     nothing = Form(flatten(())[1], [])
     count = _length("map", rows[0], None)
@@ -238,6 +250,11 @@ def _length(name: str, rows: list[TensorBase], length: Any) -> Any:
     if sizes[0] < 0:
         raise ArgumentError(f"{name}: length is {sizes[0]}; it must not be negative")
     return sizes[0]
+
+
+def _refuse_less_than_one(name: str, number: Any) -> None:
+    if number is not None and type(number) is not bool and (not isinstance(number, int) or number < 1):
+        raise ArgumentError(f"{name} is {number!r}; it must be an int of at least 1")
 
 
 def _is_size(x: Any) -> bool:

@@ -12,13 +12,14 @@ import numpy as np
 from hypothesis import strategies as st
 
 import common.functional as F
-from common.control.choose import cond
+from common.control.choose import cond, switch
 from common.control.iterate import fori_loop, map, scan, while_loop
 
 UNARY = ("tanh", "sigmoid", "sin", "cos", "relu", "neg", "abs", "square", "erf", "gelu", "clone")
 BINARY = ("add", "sub", "mul", "maximum", "minimum")
 NUMBERS = (0.5, -1.25, 2, 0, 1, 1e-3)
 KINKS = ("cond", "cast", "where", "amax", "relu", "abs", "maximum", "minimum", "ratio")
+CONTROL = ("cond", "scan", "while", "fori", "map", "segments", "nested_scan", "nested_while", "nested_map")
 INPUTS: dict[str, tuple[Any, ...]] = {
     "x": ("n", "m"), "y": ("n", "m"), "b": ("m",), "c": ("n", 1), "s": (), "w": ("m", "m"),
     "i": ("n",),
@@ -89,7 +90,49 @@ def _written(option: tuple[int, str], x: Any, y: Any) -> Any:
     return z
 
 
+def _segments(size: int, x: Any, y: Any) -> Any:
+    y = y.to(x.dtype)
+    return scan(lambda h, v: (F.tanh(h + v) * y, h * v), F.sum(x, 0), x, checkpoint=size)[1]
+
+
+def _nested_scan(flip: bool, x: Any, y: Any) -> Any:
+    """A loop whose length is data, in a branch, in a scan; what decides is a counter, so it is smooth."""
+    y = y.to(x.dtype)
+
+    def step(s: Any, v: Any) -> Any:
+        h, k = s
+        loop = lambda h: while_loop(lambda t: t[0] < k % 3, lambda t: (t[0] + 1, F.tanh(t[1] * v) + y * 0.5), (0, h))[1]  # noqa: E731
+        h = cond(k % 2 > 0, lambda h: F.sin(h) * y + v, loop, h)
+        return (h, k + 1), h * v
+
+    (h, _), ys = scan(step, (F.sum(x, 0), 0), x, reverse=flip)
+    return ys + h
+
+
+def _nested_while(most: int, x: Any, y: Any) -> Any:
+    """A counted loop, and a choice that uses its result, inside of a loop of data-dependent length."""
+    y = y.to(x.dtype)
+
+    def body(s: Any) -> Any:
+        i, h = s
+        inner = fori_loop(0, 2, lambda j, t: F.sin(t + j) * y, h)
+        return i + 1, switch(i, [lambda h: h + y, lambda h: inner * 0.5, lambda h: F.tanh(h) * inner], h)
+
+    stop = F.sum(x).detach() * 0 + most
+    return while_loop(lambda s: s[0] < stop, body, (0, x))[1]
+
+
+def _nested_map(_: Any, x: Any, y: Any) -> Any:
+    """A scan over the elements of each row, which carries what all rows see."""
+    y = y.to(x.dtype)
+    return map(lambda v: scan(lambda c, u: (F.sin(c * u) + c, c * u), F.sum(y), v)[1] * y, x)
+
+
 _RUN: dict[str, Any] = {
+    "segments": _segments,
+    "nested_scan": _nested_scan,
+    "nested_while": _nested_while,
+    "nested_map": _nested_map,
     "turned": _turned,
     "written": _written,
     "parts": lambda dim, x, y: F.narrow(x, dim, 0, y.shape[dim]) * F.sin(F.narrow(x, dim, y.shape[dim], y.shape[dim])),
@@ -147,6 +190,7 @@ def _candidates(i: int, j: int, a: tuple[Any, ...], b: tuple[Any, ...], pick: in
             steps.append(Step("cond", (i, j), None, a))
             steps.append(Step("while", (i, j), pick % 4, a))
             steps.append(Step("fori", (i, j), pick % 4, a))
+            steps.append(Step("nested_while", (i, j), pick % 5, a))
             steps.append(Step("in_place", (i, j), ("add_", "mul_")[pick % 2], a))
     if a:
         dim, keep = pick % len(a), bool(pick & 1)
@@ -172,7 +216,10 @@ def _candidates(i: int, j: int, a: tuple[Any, ...], b: tuple[Any, ...], pick: in
         if len(b) == 2 and a[1] == b[0]:
             steps += [Step("mm", (i, j), None, (a[0], b[1]))] * 2
     if len(a) == 2 and b == a[1:]:
-        steps += [Step("scan", (i, j), bool(pick & 1), a)] * 2 + [Step("map", (i, j), None, a)]
+        flip = bool(pick & 1)
+        steps += [Step(name, (i, j), flip, a) for name in ("scan", "scan", "nested_scan", "nested_scan")]
+        steps += [Step("map", (i, j), None, a), Step("nested_map", (i, j), None, a)]
+        steps.append(Step("segments", (i, j), 1 + pick % 3, a))
     if a:
         dim = pick % len(a)
         cut = a[dim] != 1 and "-1" not in str(a[dim])  # a part of size 1 is another program
@@ -196,16 +243,17 @@ def _candidates(i: int, j: int, a: tuple[Any, ...], b: tuple[Any, ...], pick: in
 
 
 @st.composite
-def programs(draw: Any, smooth: bool = False) -> Program:
-    """Programs of 3 to 14 instructions; later values are preferred as operands, so that they form a DAG, not a list.
+def programs(draw: Any, smooth: bool = False, most: int = 14, control: bool = False) -> Program:
+    """Programs of 3 to `most` instructions; later values are preferred as operands: they form a DAG, not a list.
 
     Parameters
     ----------
     smooth : leave out what has kinks or rounds to float32, so that differences can be taken.
+    control : control flow wherever it fits.
     """
     shapes = list(INPUTS.values())
     steps: list[Step] = []
-    for _ in range(draw(st.integers(3, 14))):
+    for _ in range(draw(st.integers(3, most))):
         last = len(shapes) - 1
         i = last - draw(st.integers(0, min(last, 6)))
         j = last - draw(st.integers(0, last))
@@ -213,6 +261,8 @@ def programs(draw: Any, smooth: bool = False) -> Program:
         candidates = _candidates(i, j, shapes[i], shapes[j], draw(st.integers(0, 59)))
         if smooth:
             candidates = [c for c in candidates if c.name not in KINKS and c.option not in KINKS]
+        if control and any(c.name in CONTROL for c in candidates):
+            candidates = [c for c in candidates if c.name in CONTROL]
         if candidates:
             steps.append(candidates[draw(st.integers(0, len(candidates) - 1))])
             shapes.append(steps[-1].shape)
