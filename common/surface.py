@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from common import acts, create, distributions, dtypes, functional, mode, out, printing, random, safetensors
+from common import acts, callback, create, distributions, dtypes, functional, mode, out, printing, random, safetensors
 from common.autograd import transforms, vmap
 from common.control import choose, iterate
 from common.diagnose import STUMBLES, Place, stumbled
@@ -138,7 +138,11 @@ OUTSIDE: dict[str, Any] = {
     "save_file": safetensors.save_file,
     "load_file": safetensors.load_file,
 }
-ACTS: dict[str, Any] = {"print": acts.print, "assert_": acts.assert_}
+ACTS: dict[str, Any] = {
+    "print": acts.print, "assert_": acts.assert_, "ShapeDtypeStruct": callback.ShapeDtypeStruct,
+}  # fmt: skip
+#: Functions that run Python, which a compiled program calls.
+HOST: dict[str, Any] = {"pure_callback": callback.pure_callback}
 THREADS: dict[str, Any] = {"set_num_threads": pool.set_num_threads, "get_num_threads": pool.get_num_threads}
 DTYPES: dict[str, Any] = {
     "float32": dtypes.float32, "float64": dtypes.float64, "int8": dtypes.int8, "int16": dtypes.int16,
@@ -153,7 +157,9 @@ RANDOM: dict[str, Any] = {
 
 #: Everything at the top level of an engine that this module provides; the engines add `function`, `Tensor`, and
 #: the modules `nn`, `optim`, `autograd`, `profiler` and `random`.
-NAMES = (*FUNCTIONS, *CREATION, *CONTROL, *TRANSFORMS, *MODES, *OUTSIDE, *ACTS, *THREADS, *DTYPES, *RANDOM)
+NAMES = (
+    *FUNCTIONS, *CREATION, *CONTROL, *TRANSFORMS, *MODES, *OUTSIDE, *ACTS, *HOST, *THREADS, *DTYPES, *RANDOM,
+)  # fmt: skip
 ENGINE_NAMES = ("Tensor", "autograd", "func", "function", "nn", "optim", "profiler", "random", "utils")
 
 

@@ -44,6 +44,7 @@ globals().update(
         **surface.MODES,
         **surface.OUTSIDE,
         **surface.ACTS,
+        **surface.HOST,
         **surface.THREADS,
         **surface.DTYPES,
         **surface.RANDOM,

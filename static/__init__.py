@@ -32,7 +32,7 @@ from static import optim as optim
 from static import profiler as profiler
 from static import random as random
 from static import utils as utils
-from static.binding import CONTROL, SESSION, TRANSFORMS, bind, bind_creation, bind_session
+from static.binding import CONTROL, HOST, SESSION, TRANSFORMS, bind, bind_creation, bind_session
 from static.jit import function as function
 from static.module import compile as compile
 from static.running.numba_calls import njit as njit
@@ -43,6 +43,7 @@ from static.tools.nan_watch import nan_watch as nan_watch
 globals().update(
     {
         **CONTROL,
+        **HOST,
         **TRANSFORMS,
         **surface.MODES,
         **surface.OUTSIDE,

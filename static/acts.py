@@ -8,6 +8,8 @@
 
 ``assert`` (condition): the program ends with `message` unless the 0-d bool holds.
 
+``callback`` (values...): the results of `call`, a `common.callback.Callback`. Its results are read like any other's.
+
 What can fail, or run forever, and follows an act in the program also follows it when the program runs. All acts come
 before the first write to state.
 """
@@ -20,7 +22,7 @@ from static.graph import Node
 
 
 class ActOp:
-    """An op that acts. Its one result, which nobody reads, orders it among the other steps of a program."""
+    """An op that acts. Its first result, which nobody reads but a callback's, orders it among a program's steps."""
 
     kind = "act"
     nout = 1
@@ -38,7 +40,8 @@ class ActOp:
 EXPECT: Any = ActOp("expect", ("decision", "bits"))
 PRINT: Any = ActOp("print", ("texts", "sep", "end"))
 ASSERT: Any = ActOp("assert", ("message",))
-ACTS: dict[str, Any] = {"expect": EXPECT, "print": PRINT, "assert": ASSERT}
+CALLBACK: Any = ActOp("callback", ("call",))
+ACTS: dict[str, Any] = {"expect": EXPECT, "print": PRINT, "assert": ASSERT, "callback": CALLBACK}
 
 
 class Mismatch(Exception):
@@ -50,6 +53,11 @@ class Mismatch(Exception):
     def __init__(self, decision: int, bits: int) -> None:
         super().__init__(decision, bits)
         self.decision, self.bits = decision, bits
+
+
+def gives(node: Node) -> bool:
+    """Whether an act has results that others read."""
+    return node.name == "callback"
 
 
 def acts(node: Node) -> bool:

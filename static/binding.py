@@ -99,6 +99,7 @@ def _at_once_outside(construct: Function) -> Function:
 
 
 CONTROL: dict[str, Function] = {name: _at_once_outside(construct) for name, construct in surface.CONTROL.items()}
+HOST: dict[str, Function] = {name: _at_once_outside(call) for name, call in surface.HOST.items()}
 
 
 def _options(function: Function) -> dict[str, Any]:

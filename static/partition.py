@@ -201,7 +201,9 @@ def _cost(node: Node) -> float | None:
 
 def _is_cheap(node: Node) -> bool:
     """Whether a node may be computed again: a view, a constant, or an elementwise op that costs about a load."""
-    return node.op is not None and (node.op.kind in ("elementwise", "view") or not node.operands) and not node.op.costly
+    if node.op is None or node.op.kind in ("act", "control") or node.op.costly:
+        return False
+    return node.op.kind in ("elementwise", "view") or not node.operands
 
 
 def _program(inputs: Sequence[Value], body: Iterable[Node], outputs: Sequence[Value]) -> Graph:

@@ -12,6 +12,8 @@ from static.graph import Node
 
 MOVED, COSTLY, ADDED = 0.1, 1.5, 0.25
 """Nanoseconds per element of a simple operation, of a transcendental one, and of a sum."""
+PYTHON = 1e9
+"""Nanoseconds of what a callback does: never again, where that can be had."""
 FLOPS = 30.0
 """Per nanosecond, of a product of matrices."""
 
@@ -27,6 +29,8 @@ def nanoseconds(node: Node) -> float:
     assert op is not None
     if op.kind == "control":
         return _control(node)
+    if op.kind == "act":
+        return PYTHON
     size = elements(out.shape)
     if op.kind == "view" or not node.operands:
         return 0.0

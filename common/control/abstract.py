@@ -99,6 +99,10 @@ class AbstractTrace:
     def act(self, kind: str, operands: Sequence[Any], attrs: Any) -> None:
         """Nothing: the function does not run."""
 
+    def callback(self, call: Any, operands: Sequence[Any], specs: Sequence[Spec]) -> list[Abstract]:
+        """What it would return."""
+        return [Abstract(spec) for spec in specs]
+
     def note_module(self, module: Any) -> None:
         """Nothing: no program relies on it."""
 

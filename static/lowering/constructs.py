@@ -5,7 +5,7 @@ Positions are those among the slots of a call, sizes are indices of the sizes of
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,12 +26,13 @@ class Act:
     Attributes
     ----------
     kind, attrs : see `static.acts`.
-    operands : dtype and sizes of each.
+    operands, results : dtype and sizes of each; the results are those of a callback.
     """
 
     kind: str
     attrs: dict[str, Any]
     operands: list[tuple[str, list[int]]]
+    results: list[tuple[str, list[int]]]
 
 
 @dataclass(slots=True)
@@ -86,8 +87,11 @@ def construct(node: Node, index: Index) -> Construct:
         return Switch(uses, len(node.operands))
     if node.name == "loop":
         return _loop(node, index)
-    operands = [(x.dtype.str, [index(n) for n in x.shape]) for x in node.values]
-    return Act(node.name, dict(node.attrs), operands)
+    return Act(node.name, dict(node.attrs), _forms(node.values, index), _forms(node.outputs, index))
+
+
+def _forms(values: Iterable[Value], index: Index) -> list[tuple[str, list[int]]]:
+    return [(x.dtype.str, [index(n) for n in x.shape]) for x in values]
 
 
 def _loop(node: Node, index: Index) -> Loop:

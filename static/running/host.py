@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 
 from common.acts import show
+from common.callback import Callback, Form
+from common.errors import StateError
 from common.native.calls_ir import INTERRUPTED
 from static.acts import Mismatch
 from static.lowering.constructs import Act
@@ -34,6 +36,26 @@ _CALLBACK = ctypes.PYFUNCTYPE(
 )
 
 
+class Exclusive:
+    """A lock under which one call at a time uses a program's memory."""
+
+    def __init__(self) -> None:
+        self._lock, self._owner = threading.Lock(), 0
+
+    def __enter__(self) -> None:
+        if self._owner == threading.get_ident():
+            raise StateError(
+                "a compiled program is called by what it calls itself, in pure_callback or in printing: its memory is "
+                "in use; call the Python function, or another static.function of it"
+            )
+        self._lock.acquire()
+        self._owner = threading.get_ident()
+
+    def __exit__(self, *exc: object) -> None:
+        self._owner = 0
+        self._lock.release()
+
+
 class _Journal(threading.local):
     """How many acts the present call has done, and how many of them were done before it was repeated."""
 
@@ -48,6 +70,16 @@ class _Journal(threading.local):
         self.done += 1
         if self.done > self.before:
             show(kind, arrays, attrs)
+
+    def call(self, callback: Callback, arrays: Sequence[Any], forms: Sequence[Form]) -> list[np.ndarray]:
+        """The results of a callback, which may run programs itself."""
+        now = vars(self).copy()
+        vars(self).clear()
+        try:
+            return callback(arrays, forms)
+        finally:
+            vars(self).clear()
+            vars(self).update(now)
 
     def again(self) -> None:
         """The call is repeated."""
@@ -88,13 +120,20 @@ class Host:
 
     def callback(self, act: Act, values: Sequence[int]) -> int:
         """The address of a kernel that acts; `values` are the sizes of its frame."""
-        forms = [(tuple(values[i] for i in shape), np.dtype(dtype)) for dtype, shape in act.operands]
+        forms, results = (
+            [(tuple(values[i] for i in shape), np.dtype(dtype)) for dtype, shape in part]
+            for part in (act.operands, act.results)
+        )
 
         def run(status: Any, _: Any, bufs: Any, ints: Any) -> int:
             status[0] = 0
             try:
                 arrays = [_array(bufs[i], *form) for i, form in enumerate(forms)]
-                journal.act(act.kind, arrays, act.attrs)
+                if act.kind == "callback":
+                    for i, y in enumerate(journal.call(act.attrs["call"], arrays, results), len(forms)):
+                        ctypes.memmove(bufs[i], y.ctypes.data, y.nbytes)
+                else:
+                    journal.act(act.kind, arrays, act.attrs)
             except BaseException as error:  # it must not pass through native code
                 self.error, status[0] = error, FAILED
             return 0
@@ -103,7 +142,7 @@ class Host:
         self._kept.append(made)
         return ctypes.cast(made, ctypes.c_void_p).value or 0
 
-    def locked(self, run: Callable[..., Any], lock: Any) -> Callable[..., Any]:
+    def locked(self, run: Callable[..., Any], lock: Exclusive) -> Callable[..., Any]:
         """A native run, which returns a code or results, during which no other thread uses the program's memory."""
 
         def call(*arguments: Any) -> Any:

@@ -99,7 +99,7 @@ def run_node(
     if op.kind == "control":
         return run_control(node, [values[x.key] for x in node.values], env, watch)
     if op.kind == "act":
-        return (run_act(node, operands_of(node, values)),)
+        return run_act(node, operands_of(node, values), env)
     attrs = {name: resolve(value, env) for name, value in node.attrs.items()}
     if op.name == "constant":
         spec = node.outputs[0].spec
@@ -110,21 +110,24 @@ def run_node(
     return tuple(np.asarray(r) for r in results)
 
 
-def run_act(node: Node, operands: Sequence[Any]) -> np.ndarray:
-    """Do what a node does.
+def run_act(node: Node, operands: Sequence[Any], env: Mapping[Any, int]) -> tuple[np.ndarray, ...]:
+    """Do what a node does; the results are those of a callback.
 
     Raises
     ------
     Mismatch : the program is not the one for these values.
     CheckError : what the program asserts does not hold.
     """
+    if node.name == "callback":
+        call, forms = node.attrs["call"], [(resolve(tuple(v.shape), env), v.dtype) for v in node.outputs]
+        return tuple(journal.call(call, operands, forms)) or (np.zeros((), np.int64),)
     if node.name != "expect":
         journal.act(node.name, operands, node.attrs)
-        return np.zeros((), np.int64)
+        return (np.zeros((), np.int64),)
     bits = int(np.asarray(operands[0]).view(np.int64))
     if bits != node.attrs["bits"]:
         raise Mismatch(node.attrs["decision"], bits)
-    return np.zeros((), np.int64)
+    return (np.zeros((), np.int64),)
 
 
 def operands_of(node: Node, values: Mapping[tuple[int, int], Any]) -> list[Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-import threading
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from static.lowering.arena import ALIGNMENT
+from static.running.host import Exclusive
 
 POOLED_BYTES = 1 << 16
 """From this size on memory is used again: a fresh 8 MB array costs more in page faults than most kernels."""
@@ -61,7 +61,7 @@ class Memory:
     """What the plans of one program share: a call holds the interpreter's lock, so no two of them run at once."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.lock = Exclusive()
         self._arena = np.empty(0, np.uint8)
         self._allocators: dict[Any, Callable[[], np.ndarray]] = {}
 

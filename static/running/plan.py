@@ -204,12 +204,12 @@ class Plan:
 
         Raises
         ------
-        TraceError : it prints or asserts, which is done by Python.
+        TraceError : it prints, asserts or has a callback, which is done by Python.
         """
         if self._stale:
             self._build()
         if self._host is not None:
-            raise TraceError("a program that prints or asserts cannot run without Python's lock")
+            raise TraceError("a program that prints, asserts or has a pure_callback cannot run without Python's lock")
         given = len(self._native.arguments) - len(state) - len(self._allocate)
         sources = [*[None] * given, *state, *[None] * len(self._allocate)]
         return make_free(self._native, sources, self.arena_bytes)

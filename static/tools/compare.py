@@ -13,6 +13,7 @@ from common import mode
 from common import tensor as tensors
 from common.dim import resolve
 from common.errors import ArgumentError
+from static.acts import gives
 from static.graph import Graph, Node, Value
 from static.program import compile_graph
 from static.regions import LoopParts
@@ -108,7 +109,7 @@ def _values(call: Call, way: Mode, env: Mapping[Any, int]) -> dict[Key, Any]:
         return _of_peer(call, way)
     if way == "interpreter":
         return _interpreted(call, call.graph)
-    nodes = [node for node in call.graph.nodes if node.op is not None and node.op.kind != "act"]
+    nodes = [node for node in call.graph.nodes if node.op is not None and (node.op.kind != "act" or gives(node))]
     outputs = [value for node in nodes for value in node.outputs]
     everything = Graph(call.graph.inputs, call.graph.nodes, outputs, [])
     if way == "dynamic":

@@ -12,6 +12,7 @@ from common.dim import resolve
 from common.number import Number
 from common.tensor import TensorBase, wrap
 from common.tree import flatten
+from static.acts import gives
 from static.graph import Graph, Node, Value
 from static.jit import Function
 from static.running.interpreter import run_node
@@ -82,9 +83,9 @@ def replay(graph: Graph, inputs: Sequence[Any], env: Mapping[Any, int]) -> list[
     for value, x in zip(graph.inputs, inputs, strict=True):
         values[value.key] = wrap(x) if isinstance(x, np.ndarray) else Number(x) if type(x) is float else x
     for node in graph.nodes:
-        if node.op is None or node.op.kind == "act":
+        if node.op is None or (node.op.kind == "act" and not gives(node)):
             continue
-        if node.regions:
+        if node.regions or node.op.kind == "act":
             results = run_node(node, {key: _payload(x) for key, x in values.items()}, env)
             values.update((v.key, wrap(x)) for v, x in zip(node.outputs, results, strict=True))
             continue

@@ -17,7 +17,7 @@ from common.autograd.region import Recorded, captured_edges, pull
 from common.autograd.tape import Edge, backward_pass, collect
 from common.spec import Spec
 from common.tensor import TensorBase
-from static.acts import acts
+from static.acts import acts, gives
 from static.graph import Graph, Node, Value
 from static.region_edit import Made, replace_nodes
 from static.tracing.facts import Facts
@@ -197,7 +197,7 @@ def _totals(region: Recorded, leaves: Sequence[Any], needs: Sequence[Any]) -> li
 
 
 def _without_acts(graph: Graph, done: set[int]) -> Graph:
-    """A graph in which the nodes with the given ids, which have run already, do nothing but compute."""
+    """A graph in which the nodes with the given ids, which have run already, do nothing but give results."""
     nodes = [node for node in graph.nodes if node.id not in done or not _is_act(node)]
 
     def quiet(node: Node) -> Made | None:
@@ -216,7 +216,7 @@ def _computing(region: Graph) -> Graph:
 
 
 def _is_act(node: Node) -> bool:
-    return node.op is not None and node.op.kind == "act"
+    return node.op is not None and node.op.kind == "act" and not gives(node)
 
 
 def _owners(trace: Trace, edges: Sequence[Edge]) -> list[TensorBase]:

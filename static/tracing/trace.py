@@ -34,7 +34,7 @@ from static.tracing.derived import Derived
 from static.tracing.facts import Facts
 from static.tracing.refusals import Refusals
 from static.tracing.repeat import Copy, Pattern, repeated
-from static.tracing.trace_regions import Region, act, run_choice, run_loop
+from static.tracing.trace_regions import Region, act, callback, run_choice, run_loop
 from static.tracing.tracer import Tracer
 
 if TYPE_CHECKING:
@@ -359,7 +359,7 @@ class Trace(Refusals):
         return Graph(self.inputs, self.top, outputs, effects), targets, cleared
 
     #: Record a loop, branches, and what comes again: see `common.control.loop`, `common.control.branches`, and there.
-    act, run_loop, run_choice, repeated = act, run_loop, run_choice, repeated
+    act, callback, run_loop, run_choice, repeated = act, callback, run_loop, run_choice, repeated
 
     @property
     def guards(self) -> list[Guard]:

@@ -14,6 +14,7 @@ from common.dtypes import int64
 from common.errors import ArgumentError, TraceError
 from common.frames import locate, user_frame
 from common.leaf import Leaf
+from common.number import Number
 from common.ops.create import full_
 from common.random import default_generator
 from common.spec import Spec
@@ -132,6 +133,13 @@ class Stacks(NamedTuple):
 def act(trace: Trace, kind: str, operands: Sequence[Any], attrs: Any) -> None:
     """Record that something is done, see `common.acts`."""
     trace.append(ACTS[kind], [trace.payload(x) for x in operands], attrs, (Spec((), int64),), source_of(trace))
+
+
+def callback(trace: Trace, call: Any, operands: Sequence[Any], specs: Sequence[Spec]) -> list[Value]:
+    """Record that Python is called, see `common.callback`."""
+    values = [trace.constant(x) if type(x) in (int, float, Number) else trace.payload(x) for x in operands]
+    node = trace.append(ACTS["callback"], values, {"call": call}, specs or (Spec((), int64),), source_of(trace))
+    return list(node.outputs[: len(specs)])
 
 
 def run_loop(trace: Trace, request: Request) -> Ran:
