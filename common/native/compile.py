@@ -17,6 +17,7 @@ import sys
 import threading
 from collections.abc import Callable
 from functools import cache, partial
+from pathlib import Path
 from threading import get_ident
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -172,7 +173,8 @@ def _hash_environment() -> bytes:
 
     versions = sys.version, np.__version__, _numba_version(), llvmlite.__version__
     digest = hashlib.sha256(repr((versions, engine.cpu(), image.is_supported())).encode())
-    for path in hashed_files():
+    for name, _, _ in hashed_files():
+        path = Path(name)
         digest.update(f"{path.parent.name}/{path.name}".encode())
         digest.update(path.read_bytes() if path.exists() else b"")
     return digest.digest()

@@ -171,9 +171,10 @@ def _package() -> bytes:
     entry = None if key is None else disk.read(key)
     if entry is None:
         digest = hashlib.sha256()
-        for path in files:
-            digest.update(f"{Path(path).parent.name}/{Path(path).name}".encode())
-            digest.update(Path(path).read_bytes())
+        for name, _, _ in files:
+            path = Path(name)
+            digest.update(f"{path.parent.name}/{path.name}".encode())
+            digest.update(path.read_bytes())
         entry = disk.Entry("package", (), digest.digest())
         if key is not None:
             disk.write(key, entry)

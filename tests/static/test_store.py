@@ -8,6 +8,7 @@ import pytest
 import static
 from common.errors import IndexRangeError, TwingradCacheWarning
 from common.native import cache
+from common.native import stamp as stamp_module
 from static import program
 from static.running import store
 from static.tracing import optimised
@@ -161,7 +162,7 @@ def test_the_key_follows_the_package(disk, monkeypatch, tmp_path):
     for text in ("x = 1", "x = 2"):
         store._package.cache_clear()
         (tmp_path / "module.py").write_text(text)
-        monkeypatch.setattr(store, "package_files", lambda: [str(tmp_path / "module.py")])
+        monkeypatch.setattr(store, "package_files", lambda: [stamp_module._mark(tmp_path / "module.py")])
         keys.append(store._package())
         assert store._package() == keys[-1]
     store._package.cache_clear()
