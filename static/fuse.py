@@ -177,10 +177,12 @@ class _Fuser:
         given up with that answer: what fusing takes is linear in the size of the program.
         """
         lowest = self.groups[start].items[0].id
-        if self.groups[end].items[-1].id < lowest or all(self.slot_of[i] == start for i in self.makers[end]):
+        if all(self.slot_of[i] == start for i in self.makers[end]):
             return False
         while (lower := self.floor.at(lowest)) < lowest:
             lowest = lower
+        if self.groups[end].items[-1].id < lowest:
+            return False
         seen = {start, end}
         waiting = [end]
         while waiting:
