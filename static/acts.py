@@ -64,6 +64,4 @@ def acts(node: Node) -> bool:
     """Whether a node is an act, or has one in its regions."""
     if node.op is None:
         return False
-    if node.op.kind != "control":
-        return node.op.kind == "act"
-    return any(acts(inner) for _, region in node.regions for inner in region.nodes)
+    return node.op.kind == "act" or any(acts(inner) for _, region in node.regions for inner in region.nodes)

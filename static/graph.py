@@ -88,8 +88,10 @@ class Node:
 
     @property
     def regions(self) -> list[tuple[str, Graph]]:
-        """The sub-graphs among the attributes, by name."""
-        return [(name, x) for name, x in self.attrs.items() if isinstance(x, Graph)] if self.attrs else []
+        """The sub-graphs among the attributes, by name: control flow has some."""
+        if self.op is None or self.op.kind != "control":
+            return []
+        return [(name, x) for name, x in self.attrs.items() if isinstance(x, Graph)]
 
     @property
     def values(self) -> Iterator[Value]:

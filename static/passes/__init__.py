@@ -82,7 +82,9 @@ def _inside(graph: Graph, rewrite: Pass) -> Graph:
     """The graph with a pass applied to all its regions, after it was applied to what is around them."""
     nodes, changed = list(graph.nodes), False
     for i, node in enumerate(nodes):
-        regions = {name: _inside(rewrite(region), rewrite) for name, region in node.regions}
+        if not (inner := node.regions):
+            continue
+        regions = {name: _inside(rewrite(region), rewrite) for name, region in inner}
         if any(region is not node.attrs[name] for name, region in regions.items()):
             specs = [value.spec for value in node.outputs]
             nodes[i] = Node(node.id, node.op, node.operands, {**node.attrs, **regions}, specs, node.source, node.scope)

@@ -59,14 +59,16 @@ def small_graph():
 
 
 def test_regions_are_printed_verified_and_saved():
-    inner, outer = small_graph(), small_graph()
-    outer.nodes[1].attrs["body"] = inner
+    f = static.function(lambda x: static.cond(x.sum() > 0, lambda x: (x * 2).sin(), lambda x: x - 1, x))
+    f(np.ones(3, np.float32))
+    outer = f.newest.graph
+    (node,) = (node for node in outer.nodes if node.regions)
     verify(outer, "test")
-    assert "body:" in str(outer)
+    assert "branch0:" in str(outer)
     again = serialize.load(serialize.dump(outer))
     assert str(again) == str(outer)
-    inner.nodes.reverse()
-    with pytest.raises(CompileError, match="in body of %1"):
+    node.attrs["branch0"].nodes.reverse()
+    with pytest.raises(CompileError, match=f"in branch0 of %{node.id}"):
         verify(outer, "test")
 
 
