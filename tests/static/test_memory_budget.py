@@ -65,7 +65,7 @@ def two_calls(program, tw, **options):
     return [np.asarray(getattr(x, "data", x) if tw is dynamic else x) for x in results] + state(), call
 
 
-@pytest.mark.parametrize(("program", "shares"), [(deep, (0.8, 0.6, 0.4)), (block, (0.9, 0.75, 0.65))])
+@pytest.mark.parametrize(("program", "shares"), [(deep, (0.8, 0.6, 0.4)), (block, (0.9, 0.8, 0.7))])
 def test_a_budget_is_kept_to_and_changes_no_bit(program, shares):
     expected, _ = two_calls(program, dynamic)
     found, call = two_calls(program, static)
