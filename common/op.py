@@ -51,8 +51,6 @@ class NativeCall(NamedTuple):
     buffers : which of the op's operands and results (counted through) the kernel gets; None means all.
     scratch : bytes of scratch memory, passed as the last buffer when not 0.
     errors : status -> message, for statuses that stand for a user's mistake.
-    sure_below : with all int arguments below this number none of them happens.
-    check : a kernel without buffers that ends with the same status, for those who have to know before.
     """
 
     source: str
@@ -61,8 +59,6 @@ class NativeCall(NamedTuple):
     buffers: tuple[int, ...] | None = None
     scratch: Any = 0
     errors: Mapping[int, str] = {}
-    sure_below: int = 0
-    check: NativeCall | None = None
 
 
 class Op:

@@ -43,7 +43,6 @@ class Step:
     groups : what it computes; several if it is one pass over equal groups.
     errors, wrong_index, cut, beside : see `static.lowering.frame.Call`.
     regions : by name, programs that it runs; then it is no kernel call.
-    sure_below : see `common.op.NativeCall`.
     """
 
     name: str
@@ -53,7 +52,6 @@ class Step:
     groups: list[Group]
     errors: Mapping[int, tuple[str, int]]
     regions: dict[str, Program] = field(default_factory=dict)
-    sure_below: int = 0
     wrong_index: WrongIndex | None = None
     cut: str = ""
     beside: int = 0
@@ -232,7 +230,6 @@ def _native_steps(group: Group) -> list[Step]:
         errors = {status: (text, item.node.id) for status, text in call.errors.items()}
         errors[0] = "", item.node.id
         step = Step(call.name, call.source, things, list(call.ints), [group], errors)
-        step.sure_below = call.sure_below
         step.wrong_index = call.errors if isinstance(call.errors, WrongIndex) else None
         steps.append(step)
     return steps

@@ -119,5 +119,4 @@ def _touched(step: Step) -> Touched:
     results |= {id(thing) for thing in step.things if not isinstance(thing, Buffer)}
     buffers = [thing.storage for thing in step.things if isinstance(thing, Buffer)]
     state = any(b.position is not None and id(b) in results for b in buffers)
-    fails = len(step.errors) > 1 and not step.sure_below  # if sizes are not sure, no plan uses this order
-    return Touched(frozenset(names - results), frozenset(results), state, fails)
+    return Touched(frozenset(names - results), frozenset(results), state, len(step.errors) > 1)

@@ -54,7 +54,6 @@ class Call:
     name, source : of the kernel; no source for control flow and acts.
     slots, ints : what its buffers are, and the indices of its int arguments.
     errors : status -> its message, and the id of the node whose line is to blame; that of other statuses under 0.
-    sure_below : see `common.op.NativeCall`.
     wrong_index : the messages of statuses that stand for wrong indices, too many to be listed.
     cut : the variable of the loop whose bounds are the last two arguments, see `static.lowering.cut`.
     work : the index of the picoseconds that it takes, by a rough count, if it is cut or a product for threads.
@@ -67,7 +66,6 @@ class Call:
     slots: list[int]
     ints: list[int]
     errors: Mapping[int, tuple[str, int]]
-    sure_below: int = 0
     wrong_index: WrongIndex | None = None
     cut: str = ""
     work: int = 0
@@ -82,10 +80,10 @@ class Call:
         told = "" if self.wrong_index is None else self.wrong_index.get(status, "")
         return told or f"kernel status {status}", self.errors[0][1]
 
-    def may_fail(self, values: Sequence[int]) -> bool:
-        """Whether it can end the run, given the sizes of the frame; control flow and acts may."""
-        failing = len(self.errors) > 1 and any(values[i] >= self.sure_below for i in self.ints)
-        return not self.source or failing
+    @property
+    def may_fail(self) -> bool:
+        """Whether it can end the run; control flow and acts may."""
+        return not self.source or len(self.errors) > 1
 
 
 @dataclass(slots=True)
@@ -181,7 +179,7 @@ def make_frame(work: Work, graph: Graph, steps: Sequence[Step]) -> Frame:
     for things, step in zip(owners, steps, strict=True):
         own = [slots[id(thing)] for thing in things]
         ints = [frame.size(n) for n in step.ints]
-        call = Call(step.name, step.source, own, ints, step.errors, step.sure_below, step.wrong_index)
+        call = Call(step.name, step.source, own, ints, step.errors, step.wrong_index)
         call.regions = step.regions
         if not step.source:
             call.construct = construct(step.groups[0].items[0].node, frame.size)

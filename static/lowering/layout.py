@@ -46,7 +46,6 @@ class Layout:
     blocks : step -> memory of its regions.
     shared : step -> parts of its outermost loop, each of which has scratch memory of its own.
     beside : steps that threads run at the same time, by the first of them.
-    sure : whether all sizes are below those from which on calls may fail.
     total : bytes.
     first, parts : where its sizes, and the parts of each shared step, are among the numbers of a plan, see `numbers`.
     """
@@ -57,7 +56,6 @@ class Layout:
     blocks: dict[int, Block]
     shared: dict[int, Ranges]
     beside: dict[int, list[int]]
-    sure: bool
     total: int
     first: int = 0
     parts: dict[int, int] = field(default_factory=dict)
@@ -112,11 +110,9 @@ def lay_out(program: Executable, env: Mapping[Atom, int], threads: int = 1) -> L
         for i in schedule.scratch.get(step, ()):
             nbytes[i] = aligned(nbytes[i]) * len(parts)
     beside = side_by_side(frame, values, threads, shared) if threads > 1 else {}
-    sure = threads == 1 or not any(call.beside and call.may_fail(values) for call in frame.calls if call.sure_below)
-    sure = sure and all(layout.sure for block in blocks.values() for layout, _ in block.regions.values())
     known = {size: aligned(size) for size in set(nbytes)}
     offsets, total = schedule.arena.place([known[size] for size in nbytes])
-    return Layout(values, offsets, nbytes, blocks, shared, beside, sure, total)
+    return Layout(values, offsets, nbytes, blocks, shared, beside, total)
 
 
 def _block(call: Call, values: Sequence[int], env: Mapping[Atom, int], threads: int) -> Block:

@@ -11,16 +11,13 @@ from collections.abc import Sequence
 
 from common.dim import same
 from common.spec import numel
-from static.lowering.groups import Group, single
+from static.lowering.groups import Group
 from static.lowering.items import Access, Buffer, Item, sizes_key
 from static.lowering.values import Work
 
 
 def write_over(work: Work, ordered: list[Group]) -> None:
-    """Let results take over the memory of what they begin as a copy of, where the order of the groups allows it.
-
-    What can fail later because of its sizes is checked before everything else then.
-    """
+    """Let results take over the memory of what they begin as a copy of, where the order of the groups allows it."""
     at = {item.id: i for i, group in enumerate(ordered) for item in group.items}
     readers: dict[int, list[int]] = {}
     for i, group in enumerate(ordered):
@@ -28,7 +25,6 @@ def write_over(work: Work, ordered: list[Group]) -> None:
             readers.setdefault(buffer.id, []).append(i)
     failing = [i for i, group in enumerate(ordered) if any(item.can_fail for item in group.items)]
     bound = {buffer.id for buffer, _ in work.outputs} | {value.id for _, value in work.writes}
-    checks: dict[int, Group] = {}
     # From the last group to the first, so that a chain of results ends up in the memory of its last one, or in state.
     for group in reversed(ordered):
         item = group.items[0]
@@ -47,26 +43,10 @@ def write_over(work: Work, ordered: list[Group]) -> None:
             old.into = out
         else:
             written = any(state is old and value.storage is out.storage for state, value in work.writes)
-            later = {i: ordered[i] for i in failing if i > first or (i == first and len(writers) > 1)}
-            if not written or not all(map(_is_checked, later.values())):
+            if not written or any(i > first or (i == first and len(writers) > 1) for i in failing):
                 continue
-            checks |= later
             out.storage.into = old
         item.calls = [call for i, call in enumerate(item.calls) if i not in item.copies]
-    ordered[:0] = [_check(work, group.items[0]) for _, group in sorted(checks.items())]
-
-
-def _is_checked(group: Group) -> bool:
-    """Whether it can be known before whether a kernel fails."""
-    calls = [call for item in group.items for call in item.calls]
-    return not group.items[0].own and all(call.check is not None for call in calls if call.errors)
-
-
-def _check(work: Work, item: Item) -> Group:
-    calls = [call.check for call in item.calls if call.check is not None]
-    made = Item(len(work.items), item.node, "native", (), "check", item.dtype, [], [], calls=calls)
-    work.items.append(made)
-    return single(made)
 
 
 def _reads_what_it_writes(group: Group, old: Buffer, out: Buffer) -> bool:

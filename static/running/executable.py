@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -37,7 +37,6 @@ class Executable(ABC):
     def __init__(self, fuse: bool) -> None:
         self.fuse, self.memory = fuse, Memory()
         self._forms: dict[tuple[int, ...], Form] = {}
-        self._lasting: dict[int, frozenset[int]] = {}
 
     @property
     @abstractmethod
@@ -82,29 +81,13 @@ class Executable(ABC):
                 yield from region.all_calls()
 
     @cached_property
-    def _risks(self) -> list[int]:
-        """The calls that may fail, from the last one on; of those that may for the same sizes, the last."""
+    def outlasts(self) -> frozenset[int]:
+        """The outputs to which nothing is written before the last call that may fail."""
         calls = self.frame.calls
-        found: dict[Any, int] = {}
-        for i, call in enumerate(calls):
-            if not call.source or len(call.errors) > 1:
-                found[(call.sure_below, *call.ints) if call.source else None] = i
-        return sorted(found.values(), reverse=True)
-
-    def outlasts(self, values: Sequence[int]) -> frozenset[int]:
-        """The outputs to which nothing is written before the last call that may fail.
-
-        Parameters
-        ----------
-        values : the sizes of the frame, evaluated.
-        """
-        calls = self.frame.calls
-        last = next((i for i in self._risks if calls[i].may_fail(values)), -1)
-        if last not in self._lasting:
-            early = {slot for call in calls[: last + 1] for slot in call.slots}
-            first = len(self.frame.inputs)
-            self._lasting[last] = frozenset(i for i in range(len(self.frame.outputs)) if first + i not in early)
-        return self._lasting[last]
+        last = max((i for i, call in enumerate(calls) if call.may_fail), default=-1)
+        early = {slot for call in calls[: last + 1] for slot in call.slots}
+        first = len(self.frame.inputs)
+        return frozenset(i for i in range(len(self.frame.outputs)) if first + i not in early)
 
     def plan(self, env: Mapping[Atom, int]) -> Plan:
         """The program for concrete sizes; compiles nothing that another plan of it has compiled.

@@ -88,12 +88,8 @@ class Plan:
         """Lay everything out for the present number of threads."""
         threads, env = get_num_threads(), self.env
         self.shares = threads > 1
-        program = self._whole.for_threads if self.shares else self._whole
-        layout = lay_out(program, env, threads)
-        if not layout.sure:
-            self.shares, program = False, self._whole
-            layout = lay_out(program, env)
-        self.program, self.layout = program, layout
+        self.program = program = self._whole.for_threads if self.shares else self._whole
+        self.layout = layout = lay_out(program, env, threads)
         found, cuts = numbers(program, layout)
         self._form = form = program.form(layout, len(found), tuple(cuts))
         self._allocate = [
@@ -166,7 +162,7 @@ class Plan:
         results = self._allocate[: len(self._allocate) - len(objects.grads)]
         given = tuple([outs is None and not isinstance(allocate, partial) for allocate in results])
         pooled = [allocate for allocate, is_given in zip(results, given) if is_given]
-        key = self.program.outlasts(self.layout.values), given
+        key = self.program.outlasts, given
         binding = objects.bindings.get(key) if outs is None else None
         if binding is None:
             binding = self._binding(objects, outs, *key)

@@ -86,7 +86,7 @@ def side_by_side(
         return call.name == "gemm" and gemm.tasks(*(values[j] for j in call.ints[:4])) > 1
 
     def number(i: int) -> int:  # what may end the run separates what comes before from what comes after
-        return 0 if frame.calls[i].may_fail(values) else frame.calls[i].beside
+        return 0 if frame.calls[i].may_fail else frame.calls[i].beside
 
     found = {}
     for beside, members in groupby(filterfalse(shares_itself, range(len(frame.calls))), number):

@@ -194,7 +194,7 @@ def _written(frame: Frame, numbers: Mapping[Any, int]) -> tuple[Any, ...]:
         kind = None if own is None else (type(own).__name__, *(getattr(own, f.name) for f in fields(own)))
         regions = [(name, _written(region.frame, numbers)) for name, region in call.regions.items()]
         number = numbers[call.name, call.source]
-        calls.append((number, call.slots, call.ints, errors, call.sure_below, told, kind, regions))
+        calls.append((number, call.slots, call.ints, errors, told, kind, regions))
     arguments = [[(x.dtype.str, x.shape, x.number, x.written) for x in part] for part in (frame.inputs, frame.outputs)]
     temporaries = [
         (t.name, t.first, t.last, t.size, t.columns and (t.columns.itemsize, t.columns.tile, t.columns.more), t.block)
@@ -231,11 +231,9 @@ class _Reader:
             [self._call(*call) for call in calls],
         )
 
-    def _call(
-        self, number: int, slots: Any, ints: Any, errors: Any, sure_below: int, told: Any, kind: Any, regions: Any
-    ) -> Call:
+    def _call(self, number: int, slots: Any, ints: Any, errors: Any, told: Any, kind: Any, regions: Any) -> Call:
         statuses = {status: (Refusal(text) if refuses else text, node) for status, text, refuses, node in errors}
-        call = Call(*self._kernels[number], slots, ints, statuses, sure_below)
+        call = Call(*self._kernels[number], slots, ints, statuses)
         if told is not None:
             call.wrong_index = WrongIndex(*told)
         if kind is not None:

@@ -61,7 +61,6 @@ def test_a_row_of_a_cache_is_written_in_place_and_read_by_products():
     told = both.check(floats(3, 8), floats(3, 8), floats(3, 8))
     copies = [kernel for kernel in told.kernels if kernel.name == "copy"]
     assert [kernel.writes for kernel in copies] == [3 * 8 * 4] * 2
-    assert [kernel.name for kernel in told.kernels][:2] == ["gemm_sizes"] * 2, "nothing fails after the first write"
     both.check(floats(3, 8), floats(3, 8), floats(3, 8))
 
 
