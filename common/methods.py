@@ -12,7 +12,7 @@ from common.autograd import derivatives as autograd
 from common.autograd import hooks
 from common.autograd.exposed import lend
 from common.autograd.inference import refuse_write
-from common.autograd.mutation import apart, log_write, put
+from common.autograd.mutation import apart, is_shared, log_write, put
 from common.autograd.views import ONE_VALUE, overlap, rebind, repeats, require_writable, shows_writable
 from common.create import known_dtype, lift
 from common.dim import same_shape
@@ -22,6 +22,7 @@ from common.frames import user_frame
 from common.op import REGISTRY
 from common.operators import accepts, as_operand, install
 from common.ops.view import transposed
+from common.ops.windows import unfold
 from common.spec import numel
 from common.tensor import TensorBase
 from common.to_python import concrete, index, item, number_of, tolist, truth, whole
@@ -177,7 +178,7 @@ def _put(x: TensorBase, target: np.ndarray, source: Any, one_value: bool = False
     try:
         put(target, source, one_value)
     except ValueError:
-        if target.flags.writeable or target is not x.payload or repeats(x) or not shows_writable(x):
+        if target.flags.writeable or target is not x.payload or is_shared(target) or not shows_writable(x):
             raise
         free = target[...]
         free.flags.writeable = True
@@ -335,6 +336,7 @@ _METHODS = {
     "long": lambda self: to(self, dtypes.int64),
     "bool": lambda self: to(self, dtypes.bool_),
     "where": lambda self, condition, other: _functional("where")(condition, self, other),
+    "unfold": unfold,
     "split": lambda self, split_size, dim=0, **axis: _functional("split")(self, split_size, **(axis or {"dim": dim})),
     "polygamma": lambda self, n: _functional("polygamma")(n, self),
     "view": lambda self, *shape, size=None: _functional("view")(self, *shape, size=size),

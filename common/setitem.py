@@ -13,7 +13,7 @@ import numpy as np
 
 from common import eager, mode
 from common.autograd.inference import refuse_write
-from common.autograd.mutation import log_write, put, repeated
+from common.autograd.mutation import is_shared, log_write, put
 from common.autograd.views import part_written, repeats, require_writable, shows_writable
 from common.dtypes import bool_
 from common.elements import elements
@@ -70,7 +70,7 @@ def setitem(self: TensorBase, key: Any, value: Any) -> None:
         assign(self, _written(self, selection, v), name, _part_of(self, selection))
     else:
         part = _part(self.payload, selection)
-        if not (part.flags.writeable or repeated(part.shape, part.strides)) and shows_writable(self):
+        if not (part.flags.writeable or is_shared(part)) and shows_writable(self):
             part = part[...]  # numpy locks what was expanded; this part of it repeats nothing
             part.flags.writeable = True
         _write(part, selection, v)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from common.errors import ShapeError
@@ -39,3 +40,19 @@ def contiguous_strides(shape: tuple[Any, ...]) -> tuple[Any, ...]:
         strides.append(step)
         step = step * extent
     return tuple(reversed(strides))
+
+
+def overlapping(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether places that differ in a dimension with a stride are one, as in windows that overlap.
+
+    Examples
+    --------
+    >>> overlapping((3, 2), (1, 1)), overlapping((3, 2), (2, 1)), overlapping((3, 2), (0, 1))
+    (True, False, False)
+    """
+    reach = 0
+    for stride, n in sorted((abs(s), n) for n, s in zip(shape, strides, strict=True) if s != 0 and n > 1):
+        if stride <= reach:
+            return True
+        reach += stride * (n - 1)
+    return False

@@ -21,6 +21,7 @@ from common.autograd.tape import Node, next_number
 from common.errors import EscapedTracerError, GradientError, ShapeError
 from common.frames import locate
 from common.op import Op, rule_parameters
+from common.shapes import overlapping
 
 #: One in-place write: its number, its range of bytes, code and instruction of the user's frame.
 Write = tuple[int, int, int, CodeType | None, int]
@@ -98,7 +99,8 @@ def put(target: np.ndarray, source: Any, one_value: bool = False) -> None:
         if target.flags.writeable:
             raise
         repeats = repeated(target.shape, target.strides)
-        if repeats and (one_value or np.ndim(source) == 0):
+        windows = overlapping(target.shape, target.strides)
+        if repeats and not windows and (one_value or np.ndim(source) == 0):
             at = (*(slice(0, 1) if d in repeats else slice(None) for d in range(target.ndim)),)
             once = target[at]
             once.flags.writeable = True
@@ -106,7 +108,7 @@ def put(target: np.ndarray, source: Any, one_value: bool = False) -> None:
             return
         if not target.size:  # what has no elements repeats none
             return
-        if repeats:
+        if repeats or windows:
             raise ShapeError(
                 "unsupported operation: more than one element of the written-to tensor refers to a single memory "
                 "location. Please clone() the tensor before performing the operation"
@@ -119,6 +121,11 @@ def repeated(shape: Sequence[Any], strides: Sequence[Any]) -> tuple[int, ...]:
     if any(isinstance(n, int) and n == 0 for n in shape):
         return ()
     return tuple([d for d, (n, s) in enumerate(zip(shape, strides, strict=True)) if s == 0 and n != 1])
+
+
+def is_shared(array: np.ndarray) -> bool:
+    """Whether several elements of an array are one element of memory."""
+    return bool(repeated(array.shape, array.strides)) or overlapping(array.shape, array.strides)
 
 
 def apart(x: Any, memory: np.ndarray) -> Any:

@@ -23,6 +23,7 @@ from common.eager import Recipe, recipe
 from common.errors import GradientError, ShapeError
 from common.op import Op
 from common.ops.view_set import Path, placed, view_set
+from common.shapes import overlapping
 
 
 class Family:
@@ -177,9 +178,16 @@ def path_of(x: Any, name: str) -> Path:
             f"{name}_(): this view is the output of a function that returns multiple views. Such functions do not "
             "allow the output views to be modified inplace; use a slice, or the functional form"
         )
-    if name not in _FILLS and repeats(x):
+    if (name not in _FILLS and repeats(x)) or _in_windows(x, steps):
         raise overlap(name)
     return path_along(steps)
+
+
+def _in_windows(x: Any, steps: tuple[Step, ...]) -> bool:
+    """Whether elements of a view are shared by windows that overlap; in a trace also if a part of it has none such."""
+    if isinstance(x.payload, np.ndarray):
+        return overlapping(x.payload.shape, x.payload.strides)
+    return any(step.op.name == "unfold" and step.attrs["step"] < step.attrs["size"] for step in steps)
 
 
 def repeats(x: Any) -> tuple[int, ...]:
@@ -237,7 +245,7 @@ def rebind(x: Any, value: Any, name: str, with_history: bool) -> None:
     with mode.set_grad_enabled(with_history):
         if steps and family is not None:
             path = path_of(x, name) if with_history else path_along(steps)
-            if not with_history and name not in ONE_VALUE and repeats(x):
+            if not with_history and ((name not in ONE_VALUE and repeats(x)) or _in_windows(x, steps)):
                 raise overlap(name)
             if trace is None:
                 _move(base, _written(base, value, path), 0)

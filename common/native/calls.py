@@ -24,6 +24,7 @@ from common.native.compile import load_ir
 from common.native.dispatch_ir import CELL_WORDS, CELLS
 from common.native.plan import ProgramPlan
 from common.native.trial import is_right
+from common.shapes import overlapping
 
 METH_FASTCALL = 0x80
 
@@ -153,6 +154,7 @@ def make_view(
     if not is_native("view"):
         return fallback.make_view(dtype, shape, strides, offset, out_shape, out_strides)
     repeats = any(n > 1 and s == 0 for n, s in zip(out_shape, out_strides, strict=True))
+    repeats = repeats or overlapping(out_shape, out_strides)
     words = [abi.descr_word(dtype), len(shape), *shape, *strides, offset, len(out_shape)]
     words += [0 if repeats else abi.WRITEABLE, *out_shape, *out_strides]
     return _builtin("view", np.array(words, dtype=np.int64))
