@@ -122,7 +122,7 @@ class Program(Executable):
             if not folds:
                 return cut
             steps = [_step(cut.kernel, cut.nest.bound, cut.nest.ints, [group], cut.cut)]
-            return steps + [_step(kernel, things, ints, [group]) for kernel, things, ints in folds]
+            return steps + [_step(fold.kernel, fold.things, fold.ints, [group], fold.cut) for fold in folds]
         known = known_columns(group, self.escaping)
         if known is None:
             return build(group, self.escaping)

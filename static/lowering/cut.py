@@ -2,8 +2,8 @@
 
 Such a kernel takes the bounds of that loop as its last two arguments. Cutting it changes no bit: each element, each row
 with the sums over it, and each column with the sums along it, is computed by one part, as it would be alone. Where
-columns are summed beside results of whole rows, the lanes of the sums are cut (`static.lowering.lane_columns`). The sum
-of a whole array stays whole.
+columns are summed beside results of whole rows, the lanes of the sums are cut (`static.lowering.lane_columns`), and
+sums of whole arrays by their blocks (`static.lowering.cut_sums`).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 from common.numerics import BLOCK, LANES
 from static.loopir import Call, If, Kernel, Let, Loop, Place, Store
 from static.lowering.build import Built, build
+from static.lowering.cut_sums import bound_in, over_blocks
 from static.lowering.groups import Group
 from static.lowering.items import Item
 from static.lowering.lane_columns import Fold, LaneColumns, fold
@@ -55,27 +56,55 @@ def _cut_lanes(group: Group, escaping: set[int], items: list[Item]) -> tuple[Bui
 def _cut_loop(built: Built) -> tuple[Built, list[Fold]]:
     """The kernel with the bounds of its outermost loop as arguments; the kernel itself if it cannot be cut.
 
-    Single values that are stored before the loop, such as the count of an optimiser's steps, are stored by a second
-    kernel, since each part reads what they replace.
+    What is done after the loop, and single values that are stored before it, such as the count of an optimiser's steps,
+    which each part reads, is left to a second kernel.
     """
-    body = [s for s in built.kernel.body if not isinstance(s, Loop) or s.body]
-    if not body or not isinstance(body[-1], Loop) or not all(isinstance(s, (Let, Store)) for s in body[:-1]):
+    found = over_blocks(built) or _around_loop(built)
+    if found is None:
         return built, []
-    *head, loop = body
+    (head, loop, tail), nest = found, built.nest
     lets = [s for s in head if isinstance(s, Let)]
-    size = built.nest.rows[0] if loop.var == "r0" else built.nest.inner
-    if loop.var not in ("r0", *UNIT) or not _is_independent(built, lets, loop):
+    if not _is_independent(built, lets, loop):
         return built, []
-    first = len(built.nest.ints)
-    low, high = f"n{first}", f"n{first + 1}"
-    inside = loop.body
+    after = []
+    if tail or len(lets) < len(head):
+        after.append(_second(built, [*head, *tail]))
+    first = len(nest.ints)
+    whole = [*lets, _between(loop, first)]
+    nest.ints += [0, nest.rows[0] if loop.var == "r0" else nest.inner]
+    return Built(Kernel(nest.dtypes, first + 2, whole), nest, built.head, loop.var), after
+
+
+def _between(loop: Loop, first: int) -> Loop:
+    """A loop whose bounds are the arguments from `first` on."""
+    low, high, inside = f"n{first}", f"n{first + 1}", loop.body
     if loop.var == "c0":  # the last tile of a part ends with it
         inside = [Let("c1", re.sub(r"n\d+", high, str(inside[0].value))), *inside[1:]]
-    whole = [*lets, Loop(loop.var, high, inside, low, loop.step)]
-    singles = (Kernel(built.kernel.buffers, first, head), built.nest.bound, list(built.nest.ints))
-    built.nest.ints += [0, size]
-    cut = Built(Kernel(built.kernel.buffers, first + 2, whole), built.nest, built.head, loop.var)
-    return cut, [] if len(lets) == len(head) else [singles]
+    return Loop(loop.var, high, inside, low, loop.step)
+
+
+def _second(built: Built, body: list[Any]) -> Fold:
+    """The kernel of what is left to do; cut if it ends with a loop, before which it stores nothing but in lists."""
+    nest = built.nest
+    *head, last = body
+    first, ints, cut = len(nest.ints), list(nest.ints), ""
+    if isinstance(last, Loop) and last.var == "c" and all(isinstance(s, (Let, If)) for s in head):
+        if _is_independent(built, head, last):
+            body, ints, cut = [*head, _between(last, first)], [*ints, 0, nest.inner], "c"
+    return Fold(Kernel(nest.dtypes, len(ints), body), bound_in(nest.bound, _buffers(body)), ints, cut)
+
+
+def _around_loop(built: Built) -> tuple[list[Any], Loop, list[Any]] | None:
+    """Statements before the loop that a kernel ends with, that loop, and nothing."""
+    body = [s for s in built.kernel.body if not isinstance(s, Loop) or s.body]
+    if not body or not isinstance(body[-1], Loop) or not all(isinstance(s, (Let, Store)) for s in body[:-1]):
+        return None
+    return (body[:-1], body[-1], []) if body[-1].var in ("r0", *UNIT) else None
+
+
+def _buffers(body: list[Any]) -> set[str]:
+    """The buffers that statements name."""
+    return {thing.buffer if isinstance(thing, Place) else thing for thing in _things(body)}
 
 
 def _is_independent(built: Built, head: list[Any], loop: Loop) -> bool:

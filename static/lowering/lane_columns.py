@@ -7,7 +7,7 @@ blocks as the kernel of one thread does: the same additions in the same order.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from common.numerics import BLOCK, LANES
 from static.loopir import Call, Constant, If, Kernel, Let, Loop, Place, Run, Store
@@ -18,8 +18,19 @@ from static.lowering.memory import ColumnScratch, Scratch
 _SHIFT = BLOCK.bit_length() - 1
 
 
-Fold = tuple[Kernel, list[Any], list[Any]]
-"""A kernel, what its slots are, and its arguments."""
+class Fold(NamedTuple):
+    """A kernel that runs after another one.
+
+    Attributes
+    ----------
+    things, ints : what its slots and arguments are.
+    cut : the variable of its outermost loop, if that can be cut.
+    """
+
+    kernel: Kernel
+    things: list[Any]
+    ints: list[Any]
+    cut: str = ""
 
 
 class LaneColumns(Columns):
@@ -96,4 +107,4 @@ def fold(item: Item, lanes: Any, rows: Any, columns: Any) -> Fold:
         end = Loop("i", "width", [Store(Place("b2", "c0", "i"), result)])
     body = [*begin, Loop("k0", "n1", inside, step=str(BLOCK)), end]
     kernel = Kernel([item.dtype, item.dtype, item.out.dtype], 2, [Loop("c0", "n0", body, step=str(COLUMN_TILE))])
-    return kernel, [lanes, Scratch(item.dtype, memory), item.out], [columns, rows]
+    return Fold(kernel, [lanes, Scratch(item.dtype, memory), item.out], [columns, rows])

@@ -8,7 +8,7 @@ from itertools import filterfalse, groupby, pairwise
 from typing import TYPE_CHECKING, Any
 
 from common.kernels import gemm
-from common.numerics import LANES
+from common.numerics import BLOCK, LANES
 from common.spec import numel
 from static.lowering.cut import UNIT
 from static.lowering.groups import Group
@@ -65,7 +65,7 @@ def shared_loops(frame: Frame, values: Sequence[int], threads: int) -> dict[int,
 
 
 def _parts(cut: str, size: int, threads: int, nanoseconds: float) -> Ranges:
-    unit, most = UNIT.get(cut, 1), threads * PARTS_PER_THREAD
+    unit, most = BLOCK if cut == "k0" else UNIT.get(cut, 1), threads * PARTS_PER_THREAD
     if cut == "lane":  # whole blocks of rows, which lie side by side; only where there are too few, lanes of them
         unit, most = (LANES, most) if size >= LANES * threads else (1, threads)
     units = -(-size // unit)

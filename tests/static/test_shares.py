@@ -113,6 +113,59 @@ def test_elements_rows_columns_and_lanes_are_cut():
     assert check(lambda x: tw.sum(tw.softmax(x, 1), 0), (x,)).keys() == {"lane"}
 
 
+WHOLE = {
+    "sum": (lambda x: x.sum(), "k0"),
+    "of squares": (lambda x: (x * x).sum(), "k0"),
+    "of what a loop makes": (lambda x: (tw.tanh(x).sum(), tw.tanh(x) * 2), "k0"),
+    "maximum": (lambda x: x.amax(), "k0"),
+    "minimum of what a loop makes": (lambda x: tw.tanh(x).amin(), "k0"),
+    "product": (lambda x: (x * 0.01 + 1).prod(), "k0"),
+    "several": (lambda x: (x.sum(), x.amin(), (x * x).sum() + 1, tw.exp(x).sum()), "k0"),
+    "count": (lambda x: (x > 0).sum(), "k0"),
+    "a mean, and what follows": (lambda x: (x - 1.5).abs().mean() * 2, "k0"),
+    "a sum, then a loop": (lambda x: x / (x * x).sum(), "c"),
+    "loops before and after": (lambda x: tw.exp(x) / tw.exp(x).sum(), "c"),
+    "two sums in turn": (lambda x: (x - x.mean()).square().sum(), "k0"),
+    "the place of a single value": (lambda x: (x.sum() + x[0], x * x[0]), "k0"),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", WHOLE)
+def test_reductions_of_whole_arrays_are_cut_by_blocks(name, dtype):
+    program, expected = WHOLE[name]
+    arrays = [normal(n, dtype=dtype) for n in (1, 5, 1024, 1025, 5000, 9 * 1024)]
+    arrays[3][7] = -0.0
+    cut = check(program, *((x,) for x in arrays))
+    assert expected in cut
+    special = np.full(5000, -0.0, dtype)
+    check(program, (special,))
+    special[[3, 4000]] = np.nan, np.inf
+    check(program, (special,))
+    if "min" not in name and "max" not in name and name not in ("several", "the place of a single value"):
+        check(program, (special[:0],), (special,))
+
+
+def test_a_state_of_single_values_is_written_once_beside_a_loop_that_is_cut():
+    """Each part reads the count that is replaced, and rows have scratch memory of their own."""
+    found = []
+    for count in (1, 2, 5):
+        tw.set_num_threads(count)
+        steps, rows = tw.nn.Parameter(np.zeros(())), tw.nn.Parameter(normal(60, 40))
+
+        @function
+        def step(steps=steps, rows=rows):
+            with tw.no_grad():
+                rows.copy_(tw.softmax(rows * (steps + 1), 1) - rows.sum(1, keepdim=True))
+                steps.add_(1)
+
+        for _ in range(3):
+            step()
+        found.append([steps.numpy().copy(), rows.numpy().copy()])
+    assert_all_same_bits(found[1], found[0], "two threads")
+    assert_all_same_bits(found[2], found[0], "five threads")
+
+
 @settings(max_examples=15, phases=[Phase.generate])
 @given(st.randoms(use_true_random=False), st.integers(2, 20), st.integers(1, 5))
 def test_random_programs(random, length, returned):
