@@ -14,7 +14,7 @@ F32 = np.float32
 
 def mixed(x, n):
     """Casts, broadcasts and comparisons of sizes, each several times."""
-    total = x * n + n * x
+    total = x * n + n * x + (n * 2 + n * 0.5 + n * 3)
     for _ in range(3):
         total = total + n / 2 + x * n.to("float32")
         total = static.where(total > n, total - 1, total * 2)
@@ -60,6 +60,17 @@ def test_specs_that_are_equal_are_one_object():
     assert specs[0] is specs[1] is specs[2] is specs[3]
     assert specs[4] is not specs[0]
     assert specs[4].shape == (2, 3)
+
+
+def test_numbers_of_another_type_are_other_operands():
+    found = []
+
+    def f(n):
+        found.extend(str((n.payload * k).dtype) for k in (2, 0.5, 3, 0.25, True))
+        return n
+
+    static.function(f)(np.array([1, 2]))
+    assert found == ["int64", "float32", "int64", "float32", "int64"]
 
 
 def scope():

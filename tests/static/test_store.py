@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import static
-from common.errors import IndexRangeError, TwingradCacheWarning
+from common.errors import ArgumentError, DivisionByZeroError, IndexRangeError, TwingradCacheWarning
 from common.native import cache
 from common.native import stamp as stamp_module
 from static import program
@@ -97,6 +97,35 @@ def test_errors_name_the_line_of_this_process(disk):
         with pytest.raises(IndexRangeError, match=rf"gather\(\): .*\n  in .*test_store.py:{line}$"):
             static.function(f)(x, i)
     assert len(programs(disk)) == 1
+
+
+def test_errors_are_of_the_same_class(disk):
+    cases = [
+        (lambda p: static.bernoulli(p), np.full(3, 2, F32), ArgumentError, "probab|0 <= p"),
+        (lambda n: n // (n - n), np.array([1, 2]), DivisionByZeroError, "division"),
+        (lambda n: n.gather(0, n), np.array([1, 9]), IndexRangeError, "out of range"),
+    ]
+    for f, x, kind, text in cases:
+        for warm in (False, True):
+            compiled = static.function(f)
+            with pytest.raises(kind, match=text) as told:
+                compiled(x)
+            assert type(told.value) is kind
+            assert ("disk" in compiled.newest.seconds) is warm
+    assert len(programs(disk)) == len(cases)
+
+
+def test_what_calls_python_is_lowered_in_each_process(disk):
+    for python in (np.square, np.negative):
+
+        def f(x, python=python):
+            return static.pure_callback(python, static.ShapeDtypeStruct((3,), F32), x) + 1
+
+        x = np.arange(3, dtype=F32)
+        compiled, (y,) = called(f, x)
+        assert y.tolist() == (python(x) + 1).tolist()
+        assert "lower" in compiled.newest.seconds
+    assert not programs(disk)
 
 
 def joined(x, y):
