@@ -27,6 +27,7 @@ from static.lowering.order import order_groups
 from static.lowering.reuse import reuse_memory
 from static.lowering.stack import runs, stack
 from static.lowering.values import Work
+from static.regions import LoopParts
 from static.running.executable import Executable
 from static.running.shares import may_be_large
 
@@ -80,12 +81,14 @@ class Program(Executable):
     groups : which nodes became one kernel, in the order in which they run.
     steps : the kernel calls.
     parallel : whether loops are cut for threads where they can be.
+    carried : of the body of a loop, how many values it hands from one iteration to the next.
     """
 
-    def __init__(self, graph: Graph, fuse: bool, parallel: bool = False) -> None:
+    def __init__(self, graph: Graph, fuse: bool, parallel: bool = False, carried: int = 0) -> None:
         super().__init__(fuse)
         self.graph, self.parallel = graph, parallel
         self.work: Work = legalise(graph)
+        self.work.carried = list(zip(self.work.inputs, [b for b, _ in self.work.outputs], strict=False))[:carried]
         groups = _fused(self.work) if fuse else [single(item) for item in self.work.items]
         if fuse and not parallel:  # threads share sums too, and run products side by side
             groups = add_products(self.work, groups)
@@ -212,7 +215,8 @@ def _step(kernel: Kernel, things: list[Buffer | Scratch], ints: list[Any], group
 def _own_step(group: Group, fuse: bool, parallel: bool) -> Step:
     """A step that is no kernel call: control flow, or an act."""
     (item,) = group.items
-    regions = {name: Program(region, fuse, parallel) for name, region in item.node.regions}
+    carried = LoopParts(item.node).n if item.node.name == "loop" else 0
+    regions = {name: Program(x, fuse, parallel, carried * (name == "body")) for name, x in item.node.regions}
     things: list[Buffer | Scratch] = [*item.inputs, *item.results]
     if regions:
         things.append(Scratch(item.dtype, None))

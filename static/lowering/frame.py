@@ -37,12 +37,14 @@ class Argument:
     shape : the indices of its sizes.
     number : whether it is a Python number, not an array.
     written : whether the program writes to it.
+    over : of an output, the input in whose memory it lies, if it does.
     """
 
     dtype: np.dtype[Any]
     shape: list[int]
     number: bool = False
     written: bool = False
+    over: int | None = None
 
 
 @dataclass(slots=True)
@@ -154,7 +156,8 @@ def make_frame(work: Work, graph: Graph, steps: Sequence[Step]) -> Frame:
         frame.inputs.append(Argument(buffer.dtype, frame.shape(buffer.shape), number, buffer.id in written))
     for buffer, shape in work.outputs:
         slots[id(buffer)] = len(slots)
-        frame.outputs.append(Argument(buffer.dtype, frame.shape(shape), written=True))
+        over = next((i for i, x in enumerate(work.inputs) if x is buffer.storage), None)
+        frame.outputs.append(Argument(buffer.dtype, frame.shape(shape), written=True, over=over))
     arguments = len(slots)
     owners = [[t.storage if isinstance(t, Buffer) else t for t in step.things] for step in steps]
     lives: dict[int, Temporary] = {}

@@ -116,11 +116,12 @@ def lay_out(program: Executable, env: Mapping[Atom, int], threads: int = 1) -> L
 
 
 def _block(call: Call, values: Sequence[int], env: Mapping[Atom, int], threads: int) -> Block:
-    """What is carried needs two buffers, the other of which is the result; regions run one after the other."""
+    """What is carried needs two buffers, one of which is the result, or only that; regions run one after the other."""
     buffers, total = [], 0
     sizes = []
     if isinstance(call.construct, Loop):
-        sizes = [values[size] for _, _, size in call.construct.carried] + [1]
+        carried = zip(call.construct.carried, call.regions["body"].frame.outputs)
+        sizes = [values[size] if result.over is None else 0 for (_, _, size), result in carried] + [1]
     for size in sizes:
         buffers.append(total)
         total += aligned(size)

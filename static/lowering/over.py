@@ -2,7 +2,8 @@
 
 A write to a slice or to places that are data gives all of an array with a few elements replaced. If nothing needs the
 old array afterwards, only what is replaced is written, into its memory. State is overwritten so only if nothing that
-may fail runs later; kernels that write to places check all indices first.
+may fail runs later; kernels that write to places check all indices first. What a loop carries from one iteration to the
+next can be overwritten too: it has a copy of what it begins with, and is lost if the loop fails.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from static.lowering.items import Access, Buffer, Item, sizes_key
 from static.lowering.values import Work
 
 
-def write_over(work: Work, ordered: list[Group]) -> None:
+def write_over(work: Work, ordered: Sequence[Group]) -> None:
     """Let results take over the memory of what they begin as a copy of, where the order of the groups allows it."""
     at = {item.id: i for i, group in enumerate(ordered) for item in group.items}
     readers: dict[int, list[int]] = {}
@@ -41,6 +42,8 @@ def write_over(work: Work, ordered: list[Group]) -> None:
             if old.id in bound or old.storage is not old:
                 continue
             old.into = out
+        elif any(begin is old and end.storage is out.storage for begin, end in work.carried):
+            out.storage.into = old  # the next iteration finds it there
         else:
             written = any(state is old and value.storage is out.storage for state, value in work.writes)
             if not written or any(i > first or (i == first and len(writers) > 1) for i in failing):

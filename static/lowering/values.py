@@ -37,6 +37,7 @@ class Work:
     inputs : one buffer per input of the graph.
     outputs : (buffer, shape) per output; each buffer is computed and belongs to one output only.
     writes : (state, computed buffer) per effect.
+    carried : of a loop's body, (input, output) per value that the next iteration gets.
     """
 
     graph: Graph
@@ -45,6 +46,7 @@ class Work:
     inputs: list[Buffer] = field(default_factory=list)
     outputs: list[tuple[Buffer, Sizes]] = field(default_factory=list)
     writes: list[tuple[Buffer, Buffer]] = field(default_factory=list)
+    carried: list[tuple[Buffer, Buffer]] = field(default_factory=list)
 
 
 class Values:

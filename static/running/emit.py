@@ -162,7 +162,7 @@ class Emitter:
             native.set_target(end)
 
     def loop(self, call: Call, loop: Loop, block: Block, slots: Sequence[int], values: Sequence[Number]) -> None:
-        """Append a loop. What is carried changes places with its other buffer after each iteration."""
+        """Append a loop. What is carried changes places with its other buffer after each iteration, if it has one."""
         native = self.native
         now = [native.add_word() for _ in loop.carried]
         then = [native.add_word() for _ in loop.carried]
@@ -198,8 +198,9 @@ class Emitter:
         layout, _ = block.regions["body"]
         constants = [slots[i] for i in loop.constants]
         self.program(call.regions["body"], layout, [*now, *rows, *constants, *then, *stacks])
-        for a, b in zip(now, then):
-            native.add_op(ops.SWAP, a, b)
+        for output, a, b in zip(call.regions["body"].frame.outputs, now, then):
+            if output.over is None:
+                native.add_op(ops.SWAP, a, b)
         native.add_op(ops.SET, done, done, d=1)
         if loop.backwards:
             native.add_op(ops.SET, place, place, d=-1)

@@ -195,7 +195,9 @@ def _written(frame: Frame, numbers: Mapping[Any, int]) -> tuple[Any, ...]:
         regions = [(name, _written(region.frame, numbers)) for name, region in call.regions.items()]
         number = numbers[call.name, call.source]
         calls.append((number, call.slots, call.ints, errors, told, kind, regions))
-    arguments = [[(x.dtype.str, x.shape, x.number, x.written) for x in part] for part in (frame.inputs, frame.outputs)]
+    arguments = [
+        [(x.dtype.str, x.shape, x.number, x.written, x.over) for x in part] for part in (frame.inputs, frame.outputs)
+    ]
     temporaries = [
         (t.name, t.first, t.last, t.size, t.columns and (t.columns.itemsize, t.columns.tile, t.columns.more), t.block)
         for t in frame.temporaries

@@ -157,3 +157,59 @@ def test_values_before_a_write_that_are_needed_again():
         return z * y, u
 
     assert_compiles(program, (floats(6, 4), floats(3, 4), np.array([1, 1, 5])))
+
+
+def row(tw, i):
+    return tw.reshape(i, 1)
+
+
+def one_after_the_other(tw, i, s):
+    h, y = s
+    h = tw.tanh(h * 0.5 + tw.index_select(y, 0, row(tw, i) - 1))
+    return h, tw.index_copy(y, 0, row(tw, i), h)
+
+
+def changing_places(tw, i, s):
+    h, y = s
+    return tw.index_add(y[:1] * 0.5, 0, row(tw, i) * 0, h), tw.index_copy(y, 0, row(tw, i), h)
+
+
+def needed_again(tw, i, s):
+    h, y = s
+    z = tw.index_add(y, 0, row(tw, i), h)
+    return h + y.sum(0) + y[:1], z
+
+
+def beside_it(tw, i, s):
+    h, y = s
+    return h * 0.9, tw.slice_scatter(y, y[:-1] * 0.5, 0, 1)
+
+
+@pytest.mark.parametrize("body", [one_after_the_other, changing_places, needed_again, beside_it])
+@pytest.mark.parametrize("n", [0, 1, 4, 5])
+def test_a_loop_writes_to_what_it_carries(body, n):
+    def step(tw, h, y):
+        return tw.fori_loop(1, n + 1, lambda i, s: body(tw, i, s), (h, y))
+
+    told = Both(step).check(floats(1, 5), floats(8, 5))
+    assert (any(kernel.name == "copy" for kernel in told.kernels)) is (body in (needed_again, beside_it))
+
+
+def test_gradients_and_stacks_of_a_loop_that_writes_to_what_it_carries():
+    def gradients(h, y):
+        def loss(h, y):
+            h, y = static.fori_loop(1, 6, lambda i, s: one_after_the_other(static, i, s), (h, y))
+            return (y * y).sum() + h.sum()
+
+        return static.grad(loss, argnums=(0, 1))(h, y)
+
+    def stacks(tw, h, y):
+        def body(s, i):
+            s = one_after_the_other(tw, i, s)
+            return s, s[1].sum(1)
+
+        s, ys = tw.scan(body, (h, y), tw.arange(1, 6))
+        return *s, ys
+
+    assert_compiles(gradients, (floats(1, 5), floats(8, 5)))
+    Both(stacks).check(floats(1, 5), floats(8, 5))
