@@ -1,7 +1,9 @@
 """Sums of an array and a matrix product: one kernel, which adds to the array what it has in registers.
 
 Gradients of one parameter that is used several times, or in every iteration of a loop, are such sums. A product that
-only a sum reads, of an array of its shape, is stored nowhere; it is added whole, as the sum would add it.
+only a sum reads, of an array of its shape, is stored nowhere; it is added whole, as the sum would add it. The kernel
+runs where the product did, so the array has to be there by then: of two products the later one is added to the earlier.
+To put off a product until the array is there would keep its operands for as long.
 """
 
 from __future__ import annotations
@@ -30,15 +32,21 @@ def add_products(work: Work, groups: Sequence[Group]) -> list[Group]:
         item = group.items[0]
         if len(group.items) > 1 or item.kind != "map" or item.function != "add" or item.out.id in written:
             continue
-        for product, addend in (item.operands, item.operands[::-1]):
+        for product, addend in sorted((item.operands, item.operands[::-1]), key=_made, reverse=True):
             maker, other = _product(item, product), _whole(item, addend)
-            if maker is None or other is None or other.maker is maker:
+            if maker is None or other is None or _made((addend,)) >= maker.id:
                 continue
             if maker.out.id not in bound and len(readers[maker.out.id]) == 1:
                 gone.add(maker.id)
                 made[id(group)] = single(_sum(item, maker, other))
                 break
     return [made.get(id(group), group) for group in groups if not (group.native and group.items[0].id in gone)]
+
+
+def _made(operands: Sequence[Operand]) -> int:
+    """The number of the item that makes the first operand; -1 if it is there from the start."""
+    source = operands[0].source
+    return source.buffer.maker.id if isinstance(source, Access) and source.buffer.maker is not None else -1
 
 
 def _product(item: Item, operand: Operand) -> Item | None:
@@ -62,7 +70,7 @@ def _whole(item: Item, operand: Operand) -> Buffer | None:
 def _sum(item: Item, maker: Item, addend: Buffer) -> Item:
     (call,) = maker.calls
     made = Item(
-        item.id, item.node, "native", (), function="add", dtype=item.dtype, operands=[], results=item.results,
+        maker.id, item.node, "native", (), function="add", dtype=item.dtype, operands=[], results=item.results,
         inputs=[*maker.inputs, addend], calls=[gemm.added(call, item.dtype)],
     )  # fmt: skip
     item.out.maker = made
