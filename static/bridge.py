@@ -226,7 +226,7 @@ class CompiledOp:
         self.nout, self.results, self._making, self._inputs = len(places), cut.results, making, known
         self.cut, (self._saved, self._kept) = cut, cut.saves
         self.backward_half = Runner(cut.backward, cut.rooms, making.compiler, key)
-        self._further: dict[Any, Gradient] = {}
+        self._further: dict[Any, list[Gradient]] = {}
 
     @property
     def halves(self) -> Halves:
@@ -278,12 +278,16 @@ class CompiledOp:
             return tuple(None if x is None else next(totals) for x in self.gradients.values)
         states = tuple(None if c is None else recording and c.requires_grad for c in cotangents)
         wanted = tuple(need is not None for need in needs)
-        key = recording, states, wanted
+        inputs = [saved[i] for i in self.stage_inputs]
         with _going_on:
-            found = self._further.get(key)
+            known = self._further.setdefault((recording, states, wanted), [])
+            found = next((x for x in known if x.serves(inputs)), None)
             if found is None:
-                further = differentiate(self.gradients.stage, states, [need or None for need in wanted], recording)
-                found = self._further[key] = Gradient(self, further, self._making)
+                needed = [need or None for need in wanted]
+                further = differentiate(self.gradients.stage, inputs, states, needed, recording)
+                found = Gradient(self, further, self._making)
+                known.append(found)
+                del known[:-KEPT_PLANS]
         return found(saved, attrs, cotangents)
 
     @property
@@ -311,6 +315,10 @@ class Gradient:
         self._made: tuple[Runner, CompiledOp | None] | None = None
         self._places: list[int] = []
         self._read: list[int] = []
+
+    def serves(self, inputs: Sequence[Any]) -> bool:
+        """Whether numbers that were fixed when it was traced are those of a call."""
+        return all(repr(inputs[i]) == repr(x) for i, x in self.further.fixed.items())  # tells -0.0 from 0.0
 
     def __call__(self, saved: tuple[Any, ...], call: Call, cotangents: Sequence[Any]) -> tuple[Any, ...]:
         """The contributions; tensors, and those that have a history results of one node, if gradients are recorded."""
@@ -369,8 +377,8 @@ class Gradient:
         for guard in self.of.gradients.stage.trace.guards:
             if not guard.check(call.env):
                 raise GradientError(
-                    f"the gradient of {self.of.name} has been traced for other sizes, which it decides on ({guard}): "
-                    "make another static.function for these"
+                    f"a gradient of a gradient of {self.of.name} decides on sizes, and holds for others than those of "
+                    f"this call ({guard}): call the function again, which is then traced for these"
                 )
         node = call.node()
         if node is not None:

@@ -167,7 +167,7 @@ class Function(Shown, Branching):
             hit = self._by_call.get(key)
         except TypeError as error:
             raise ArgumentError(f"{self.__name__}: a static argument must be hashable: {error}") from None
-        if hit is None or hit[1].outdated or hit[0].state_objection() is not None:
+        if hit is None or hit[1].outdated or hit[0].outgrown(hit[1].env) or hit[0].state_objection() is not None:
             hit = self.prepare(leaves, structure, history)
             unseen = [i for i in hit[0].trace.fixed if i not in self._fixed]
             if unseen:  # from now on these numbers are part of the key

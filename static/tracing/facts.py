@@ -34,6 +34,11 @@ class Facts:
         """The program has captured a tensor."""
         (self._tensors if isinstance(x, Leaf) else self.uncounted).append((x, x.requires_grad))
 
+    @property
+    def has_modules(self) -> bool:
+        """Whether the program has called modules."""
+        return bool(self._modules)
+
     def finish(self) -> None:
         """Read the modules' attributes. What the traced program itself has changed is as it will find it again."""
         for module, attributes in self._modules.values():

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from common import mode
 from common.autograd.region import Recorded, captured_edges, pull
 from common.autograd.tape import Edge, backward_pass, collect
+from common.errors import GradientError
 from common.spec import Spec
 from common.tensor import TensorBase
 from static.acts import acts, gives
@@ -75,6 +76,7 @@ class Further(NamedTuple):
     edges : what follows the edges of the stage's inputs: numbers of cotangents, then captured tensors.
     results : the outputs that have a history.
     gradients : of these; None if there are none.
+    fixed : inputs of the stage that were used as Python numbers on the way, by position: it is one for these only.
     """
 
     graph: Graph
@@ -83,6 +85,7 @@ class Further(NamedTuple):
     edges: list[int | TensorBase]
     results: list[int]
     gradients: Gradients | None
+    fixed: dict[int, Any]
 
 
 def pause(trace: Trace) -> dict[str, Any]:
@@ -91,17 +94,29 @@ def pause(trace: Trace) -> dict[str, Any]:
 
 
 @contextmanager
-def resumed(stage: Stage) -> Iterator[Trace]:
-    """A context in which a trace is open again, and as it was at a stage.
+def resumed(stage: Stage, inputs: Sequence[Any]) -> Iterator[Trace]:
+    """A context in which a trace is open again, and as it was at a stage, but for numbers: these are those of a call.
 
     What Python objects say now is not what calls of the traced program rely on.
+
+    Raises
+    ------
+    GradientError : a module that is called again, by a checkpoint, is not what it was.
     """
     trace, now = stage.trace, dict(vars(stage.trace))
+    facts = trace.facts
     vars(trace).update((name, x.copy() if type(x) in (list, dict, set) else x) for name, x in stage.state.items())
     trace.nodes, trace.facts = trace.top, Facts()
+    given = {v.node.id: x for v, x in zip(stage.inputs, inputs, strict=True)}
+    trace.use_numbers(given)
     try:
         with mode.activate_trace(trace):
             yield trace
+        reason = facts.objection() if trace.facts.has_modules else None
+        if reason is not None:
+            raise GradientError(
+                f"the backward pass of {trace.name} runs a part of it again, which is not what it was: {reason}"
+            )
     finally:
         trace.check_state()
         vars(trace).update(now)
@@ -147,17 +162,20 @@ def record_gradients(stage: Stage) -> Gradients:
     return Gradients(stage, cotangents, [totals.get(edge) for edge in region.inputs])
 
 
-def differentiate(stage: Stage, states: Sequence[bool | None], needs: Sequence[Any], recording: bool) -> Further:
+def differentiate(
+    stage: Stage, inputs: Sequence[Any], states: Sequence[bool | None], needs: Sequence[Any], recording: bool
+) -> Further:
     """The gradients of a stage's results as a program.
 
     Parameters
     ----------
+    inputs : those of the stage in a call, of which numbers count.
     states : per result whether its cotangent requires grad; None if there is none.
     needs : per input None if its gradient is not needed.
     recording : whether the gradients are to be differentiated.
     """
     region = stage.region
-    with resumed(stage) as trace, mode.set_grad_enabled(recording):
+    with resumed(stage, inputs) as trace, mode.set_grad_enabled(recording):
         leaves: list[Any] = [None] * len(states)
         for i, (spec, state) in enumerate(zip(stage.specs, states, strict=True)):
             if state is not None:
@@ -186,6 +204,7 @@ def differentiate(stage: Stage, states: Sequence[bool | None], needs: Sequence[A
             [*(i for i, x in enumerate(leaves) if x is not None and x.requires_grad), *_owners(trace, extra)],
             [place[id(x)] for x in results],
             gradients,
+            {i: inputs[i] for i, v in enumerate(stage.inputs) if trace.is_fixed(v)},
         )
 
 

@@ -315,6 +315,20 @@ class Trace(Refusals):
             self._numbers[node.id] = run(node.op, arrays, node.attrs).item() if known else None
         return self._numbers[node.id]
 
+    def use_numbers(self, given: Mapping[int, Any]) -> None:
+        """From now on number arguments are those of another call; none of them is fixed.
+
+        Parameters
+        ----------
+        given : by id of the node that stands for an argument.
+        """
+        self._leaf_of = {i: (leaf, given.get(i, x)) for i, (leaf, x) in self._leaf_of.items()}
+        self._numbers, self.fixed = {}, {}
+
+    def is_fixed(self, value: Value) -> bool:
+        """Whether an input is a number argument that has been used as a Python number."""
+        return value.node.id in self._leaf_of and self._leaf_of[value.node.id][0] in self.fixed
+
     def comes_from_float(self, value: Any) -> bool:
         """Whether a number depends on a float argument, so that the eager engine computes with ops, not in Python."""
         if type(value) is not Value:

@@ -162,7 +162,7 @@ class Traced:
         inputs = [value for value in self.raw.inputs if value.key not in late][len(self.positions) :]
         written = {effect.state.key for effect in self.raw.effects}
         self.captured = list(zip(inputs, trace.captured, strict=True))
-        self.name, self.written_at, self.runs = owner.__name__, -1, 0
+        self.name, self.written_at, self.runs, self._guards = owner.__name__, -1, 0, len(trace.guards)
         # a captured tensor is asked for its data itself: one step less at each call
         self.state = [source.owner if source.kind == "tensor" else source for source in trace.captured]
         self._forms = [(source, value.shape, value.dtype) for source, (value, _) in zip(self.state, self.captured)]
@@ -240,6 +240,11 @@ class Traced:
             if not guard.check(env):
                 return f"sizes do not fulfil {guard}"
         return self.state_objection()
+
+    def outgrown(self, env: Mapping[Any, int]) -> bool:
+        """Whether gradients traced since then have decided on sizes, otherwise than holds for these."""
+        guards = self.trace.guards
+        return len(guards) != self._guards and not all(guard.check(env) for guard in guards)
 
     def facts_objection(self) -> str | None:
         """What of the facts on which the trace relies is different now; None if all hold."""

@@ -252,3 +252,77 @@ def test_hessians_by_transforms():
     x = dynamic.tensor(DATA[0, 0])
     eager = dynamic.autograd.functional.hessian(dynamic.function(f), x)
     assert_all_same_bits([eager.data], [dynamic.autograd.functional.hessian(static.function(f), x).data], "a hessian")
+
+
+class Power(dynamic.autograd.Function):
+    """x^3, whose second derivative asks Python how often to add: `n` times, or as often as there are rows."""
+
+    @staticmethod
+    def forward(ctx, x, n):
+        ctx.save_for_backward(x)
+        ctx.n = n
+        return x * x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return Slope.apply(x, ctx.n) * g, None
+
+
+class Slope(dynamic.autograd.Function):
+    """The derivative."""
+
+    @staticmethod
+    def forward(ctx, x, n):
+        ctx.save_for_backward(x)
+        ctx.n = n
+        return 3 * x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        y = x * 0
+        for _ in range(x.shape[0] if ctx.n is None else ctx.n):
+            y = y + x
+        return y * g, None
+
+
+def second(f, x, *numbers):
+    x = leaf(x)
+    (d,) = dynamic.autograd.grad(f(x, *numbers).sum(), x, create_graph=True)
+    return dynamic.autograd.grad(d.sum(), x)[0].data
+
+
+def test_numbers_that_only_a_second_derivative_asks_for():
+    def f(x, n):
+        return Power.apply(x, n)
+
+    fast, slow = static.function(f), dynamic.function(f)
+    for n in (6, 2, 6, 3):
+        assert_all_same_bits([second(fast, DATA[0], n)], [second(slow, DATA[0], n)], f"n = {n}")
+    assert len(fast.traces) == 1, "the first derivative does not depend on it"
+
+
+def test_sizes_that_only_a_second_derivative_decides_on():
+    def f(x):
+        return Power.apply(x, None)
+
+    fast, slow = static.function(f), dynamic.function(f)
+    fast(leaf(DATA[0, :2]))  # what is decided on holds for the sizes of this call
+    with pytest.raises(GradientError, match=r"decides on sizes.*arg0.shape\[0\] == 2.*call the function again"):
+        second(fast, DATA[0, :4])
+    for n in (4, 2, 3, 4, 2):
+        assert_all_same_bits([second(fast, DATA[0, :n])], [second(slow, DATA[0, :n])], f"{n} rows")
+    assert len(fast.traces) == 3
+
+
+def test_a_module_that_a_checkpoint_runs_again_is_what_it_was():
+    layer = dynamic.nn.Sequential(dynamic.nn.Linear(5, 5), dynamic.nn.Dropout(0.5))
+    f = static.function(lambda x: dynamic.utils.checkpoint.checkpoint(layer, x).tanh())
+    x = leaf(DATA[0].astype(F32))
+    y = f(x)
+    layer.eval()
+    with pytest.raises(GradientError, match="training is False now, it was True"):
+        dynamic.autograd.grad(y.sum(), x, create_graph=True)
+    (d,) = dynamic.autograd.grad(f(x).sum(), x, create_graph=True)
+    assert d.requires_grad
