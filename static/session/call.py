@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from common import mode
 from common.autograd import mutation, tape
 from common.autograd.observe import observed
 from common.errors import ArgumentError
@@ -107,8 +108,8 @@ class Made:
         ArgumentError : another number of values; the rest as `Session.run`.
         """
         session, known = self._session, self._known
-        if known is not None and not observed() and session.is_current() and len(values) == len(self._feeds):
-            result = known.attempt(values)
+        if known is not None and session.version == session.graph.version and len(values) == len(self._feeds):
+            result = REFUSED if mode.tracing and observed() else known.attempt(values)
             if result is not REFUSED:
                 return result
         self._known, result = session.newly(self._fetches, self._fed(values))

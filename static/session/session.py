@@ -68,6 +68,11 @@ class Session:
     fuse : as for `function`: merge operations into common loops; the bits do not depend on it.
     interpret : run operations one by one instead of compiling them; the same bits.
 
+    Attributes
+    ----------
+    graph : its graph.
+    version : that of the graph for which the calls that it knows hold; -1 if it is closed.
+
     Examples
     --------
     >>> import static as tw
@@ -86,7 +91,7 @@ class Session:
         self._fuse, self._interpret = fuse, interpret
         self._slots: dict[int, tuple[Any, Slot]] = {}
         self._calls: dict[Any, Call] = {}
-        self._version = self.graph.version
+        self.version = self.graph.version
         self._blocks: list[ExitStack] = []
         self._closed = False
         seed = default_generator.initial_seed() if self.graph.seed is None else self.graph.seed
@@ -126,7 +131,7 @@ class Session:
             call = self._calls.get((key, *feed_dict) if feed_dict else key)
         except TypeError:  # nested fetches: the general way looks into them
             call = None
-        if call is not None and self._version == self.graph.version:
+        if call is not None and self.version == self.graph.version:
             result = call.attempt(feed_dict.values() if feed_dict else ())
             if result is not REFUSED:
                 return result
@@ -161,8 +166,8 @@ class Session:
         As `run`.
         """
         self._refuse_closed()
-        if self._version != self.graph.version:
-            self._version = self.graph.version
+        if self.version != self.graph.version:
+            self.version = self.graph.version
             self._calls = {}
         try:
             leaves, structure = flatten(fetches)
@@ -180,10 +185,6 @@ class Session:
         arrays = [feed(x, value) for x, value in zip(fed, feed_dict.values(), strict=True)]
         self._refuse_uninitialised(compiled.cut)
         return Prepared(compiled, arrays, self.owners(compiled.cut), wanted, structure)
-
-    def is_current(self) -> bool:
-        """Whether calls that are known may be repeated: the session is open, and the graph connected as before."""
-        return self._version == self.graph.version and not self._closed
 
     def program(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> RunProgram:
         """The compiled program of a run, which is not carried out, to look at.
@@ -287,7 +288,7 @@ class Session:
 
     def close(self) -> None:
         """Forget all values; a closed session runs nothing."""
-        self._closed = True
+        self._closed, self.version = True, -1
         self._calls, self._slots = {}, {}
 
     def as_default(self) -> Any:
