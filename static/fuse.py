@@ -122,7 +122,7 @@ class _Fuser:
         """Why two groups cannot be one kernel; empty if they can."""
         one, two = self.groups[a], self.groups[b]
         if one.native or two.native:
-            return "one of them is a kernel of its own"
+            return next(filter(None, (x.items[0].apart for x in (one, two))), "one of them is a kernel of its own")
         tally = self.tallies[a] | self.tallies[b]
         space = _united(one, two, tally, late)
         if space == DIFFERENT_SIZES and align(one, two):

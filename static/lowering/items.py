@@ -131,6 +131,7 @@ class Item:
     dtype : in which it computes.
     inputs, results : buffers of a native item, in the order of the op.
     calls : the `NativeCall` sequence of a native item.
+    apart : why it shares no kernel, where that is not obvious.
     taken : of a map that reads rows of a table at indices, its second operand: how many rows there are, and the stride
         from one to the next. The first operand is the row at index 0.
     copied, copies : of a native item an array of the size of its result, and which of its calls copy from there what
@@ -152,6 +153,7 @@ class Item:
     lead: int = 0
     inputs: list[Buffer] = field(default_factory=list)
     calls: list[Any] = field(default_factory=list)
+    apart: str = ""
     taken: tuple[Any, Any] | None = None
     copied: Buffer | None = None
     copies: frozenset[int] = frozenset()

@@ -48,6 +48,7 @@ from static.lowering.pieces import (
 )
 from static.lowering.values import Values, unsupported
 
+WHOLE = "what lies in parts is put together for what needs all of it"
 COMPUTED = 16
 """Those of them that are computed."""
 NESTED = 8
@@ -161,7 +162,7 @@ class InParts(Values):
                 inputs.append(layout.root)
         calls = [copying.copy(out.dtype, copying.copy_args(*args), (i, len(inputs))) for i, *args in copies]
         item = self.item(parts.node, "native", (), function="join", dtype=out.dtype, operands=[], results=[out],
-                         inputs=inputs, calls=calls)  # fmt: skip
+                         inputs=inputs, calls=calls, apart=WHOLE)  # fmt: skip
         there = [
             k
             for k, (_, _, offset, steps, place, own) in enumerate(copies)
