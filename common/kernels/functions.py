@@ -28,7 +28,6 @@ call                                      meaning
 ``sort_key(x)``                            see `common.kernels.sorting`
 ``rising_key(x)``, ``falling_key(x)``      see `common.kernels.positions`
 ``multiply(a, i, b, j, c, l, ...)``       a product of matrices, see `common.kernels.multiply`
-``multiply_add(..., c, l, d, l, ...)``    what d holds, and the product
 ``multiply_vector(a, i, b, j, ...)``      one of a matrix and a vector
 ``there_are_threads(a)``                   whether `share_tiles` may be called; 0 or 1
 ``share_tiles(bufs, args, a, n, tasks)``  all tiles of a product of a's dtype, by threads; n args
@@ -98,8 +97,7 @@ NAMESPACE: dict[str, Any] = {
         _define("start_products", "biii", _of_products(lanes.start_columns)),
         _define("carry_products", "biii", _of_products(lanes.carry_columns)),
         _define("finish_products", "biiibi", _of_products(lanes.finish_columns)),
-        _define("multiply", "bibibiiiiiiiii", multiply.multiply),
-        _define("multiply_add", "bibibibiiiiiiiii", multiply.multiply_add),
+        _define("multiply", "bibibiiiiiiiiii", multiply.multiply),
         _define("multiply_vector", "bibibiiiii", multiply_vector.multiply_vector),
         _define("there_are_threads", "t", tiles.there_are_threads, apart=False)._replace(result="word"),
         _define("share_tiles", "wwtii", tiles.share_tiles, apart=False),

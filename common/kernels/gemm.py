@@ -165,11 +165,11 @@ elif m == 1:
 else:
 """
 
-_TILE = f"""{_PLACES}    multiply(a, first, b, second, out, third, height, width, k, lda, ldb, n, trans_a, trans_b)
+_TILE = f"""{_PLACES}    multiply(a, first, b, second, out, third, 0, height, width, k, lda, ldb, n, trans_a, trans_b)
 """
 
-_TILE_ADD = f"""{_PLACES}    at = third
-    multiply_add(a, first, b, second, out, at, addend, at, height, width, k, lda, ldb, n, trans_a, trans_b)
+_TILE_ADD = f"""{_PLACES}    more = address(addend, third)
+    multiply(a, first, b, second, out, third, more, height, width, k, lda, ldb, n, trans_a, trans_b)
 if m == 1 or n == 1:
     for q in range(third, third + m * n):
         out[q] = addend[q] + out[q]

@@ -66,22 +66,15 @@ def tile(kind: ir.Type) -> Tile:
 
 
 def multiply(module: ir.Module, kind: ir.Type) -> ir.Function:
-    """``void (a, b, c, m, n, k, lda, ldb, ldc, trans_a, trans_b)``: c = op(a) @ op(b), row-major, of sizes >= 1."""
-    return _product(module, kind, adds=False)
+    """``void (a, b, c, addend, m, n, k, lda, ldb, ldc, trans_a, trans_b)``: c = op(a) @ op(b), row-major.
 
-
-def multiply_add(module: ir.Module, kind: ir.Type) -> ir.Function:
-    """``void (a, b, c, d, m, ...)``: c = d + op(a) @ op(b), a sum of what each of them is; d lies like c."""
-    return _product(module, kind, adds=True)
-
-
-def _product(module: ir.Module, kind: ir.Type, adds: bool) -> ir.Function:
+    Sizes are at least 1. What lies at the address `addend`, as c does, is added to the product, if that is not 0.
+    """
     pointer = kind.as_pointer()
 
     def define(function: ir.Function, b: ir.IRBuilder) -> None:
-        left, right, out, *others = function.args
-        addend = others.pop(0) if adds else pointer(None)
-        m, n, k, lda, ldb, ldc, trans_a, trans_b = others
+        left, right, out, addend, m, n, k, lda, ldb, ldc, trans_a, trans_b = function.args
+        adds = b.icmp_signed("!=", addend, word(0))
         shape = tile(kind)
         panel = b.alloca(kind, (DEEP + shape.width) * shape.columns)
         panel.align = 64
@@ -99,14 +92,13 @@ def _product(module: ir.Module, kind: ir.Type, adds: bool) -> ir.Function:
                     b.call(_transpose(module, kind), [source, ldb, depth, columns, panel])
             rows = b.gep(left, [b.add(b.mul(i, down), b.mul(p, along))])
             place = b.add(b.mul(i, ldc), j)
-            last = b.icmp_signed("==", b.add(p, depth), k)
-            more = b.select(last, b.gep(addend, [place]), pointer(None)) if adds else addend
+            last = b.and_(adds, b.icmp_signed("==", b.add(p, depth), k))
+            more = b.select(last, b.gep(b.inttoptr(addend, pointer), [place]), pointer(None))
             into = b.gep(out, [place])
             b.call(_all_rows(module, kind), [rows, down, along, height, panel, depth, columns, into, ldc, p, more])
         b.ret_void()
 
-    name = f"multiply{'_add' * adds}.{kind}"
-    return internal(module, name, _VOID, [pointer] * (3 + adds) + [WORD] * 8, define)
+    return internal(module, f"multiply.{kind}", _VOID, [pointer] * 3 + [WORD] * 9, define)
 
 
 # -------------------------------------------------------------------- panels
