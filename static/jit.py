@@ -181,7 +181,7 @@ class Function(Shown, Branching):
         while True:
             try:
                 how = as_tensors, copied, list(differentiated.values()), self._settled(key)
-                return self._run(hit, kwargs, leaves, how, into)
+                return self._run(hit, None if kwargs else args, leaves, how, into)
             except NeedsRoom as need:
                 hit = self._with_more_room(hit[0], need, key, leaves)
             except Mismatch as miss:
@@ -192,7 +192,7 @@ class Function(Shown, Branching):
                 raise
 
     def _run(
-        self, hit: tuple[Traced, Any], kwargs: Any, leaves: list[Any], how: tuple[Any, ...], into: Into | None
+        self, hit: tuple[Traced, Any], given: Any, leaves: list[Any], how: tuple[Any, ...], into: Into | None
     ) -> Any:
         traced, plan = hit
         as_tensors, copied, wanted, settled = how
@@ -203,13 +203,18 @@ class Function(Shown, Branching):
                 f"{self.__name__} writes to an argument that is not an array in native byte order: the "
                 "write would be lost"
             )
-        direct = type(plan) is Plan and not traced.trace.fixed and not kwargs and not as_tensors
+        direct = type(plan) is Plan and not traced.trace.fixed and given is not None and not as_tensors
         direct = direct and all(map(is_plain, leaves))
         arrays = [leaves[i] for i in traced.positions]
         if into is not None:
             return into.run(traced, plan, arrays, direct)
         if direct and settled:
             self._last = hit
+            if plan.call is None and not mode.tracing:  # a plan's first call is made like the later ones
+                result = self._step(traced, plan)(*given)
+                if type(result) is not int:
+                    return result if traced.plain else traced.deliver(result)
+                plan.explain(result, room=True)
         return traced.run(plan, arrays, as_tensors, wanted)
 
     def into(self, out: Any) -> Into:

@@ -100,13 +100,18 @@ class Plan:
         self.arena = arena = program.memory.arena(layout.total + ALIGNMENT)
         address = arena.__array_interface__["data"][0]
         self._native, self._host = form.at(found, arena, address + -address % ALIGNMENT)
-        self._run: Callable[..., int] = make_run(self._native)
-        if self._host is not None:
-            self._run = self._host.locked(self._run, program.memory.lock)
+        self._run: Callable[..., int] = self._first_run
         self.step: Callable[..., Any] | None = None
         self.call: Callable[..., Any] | None = None
         self.template: Any = None
         self._stale = False
+
+    def _first_run(self, *arrays: Any) -> int:
+        """Run the program as a call on all its arrays, made when somebody needs it."""
+        self._run = make_run(self._native)
+        if self._host is not None:
+            self._run = self._host.locked(self._run, self.program.memory.lock)
+        return self._run(*arrays)
 
     def rebuild(self) -> None:
         """Lay everything out anew before the next call."""
@@ -225,8 +230,12 @@ class Plan:
                 except Exception as error:
                     yield (position + 1) << 32 | status, error
 
-    def explain(self, code: int) -> None:
+    def explain(self, code: int, room: bool = False) -> None:
         """Raise what the code of a step says if an op has failed; its arguments may do for the general path if not.
+
+        Parameters
+        ----------
+        room : whether to raise, too, that a loop needs more room; by default the general path does.
 
         Raises
         ------
@@ -234,7 +243,7 @@ class Plan:
         Mismatch : the program is not the one for these arrays.
         """
         failure = explain_failure(code)
-        if failure.kind == "status" and failure.status not in (ROOM, INTERRUPTED):
+        if failure.kind == "status" and failure.status not in ((INTERRUPTED,) if room else (ROOM, INTERRUPTED)):
             self._raise(failure)
 
     def _recover(self, given: list[Any], outputs: list[np.ndarray], failure: RunFailure) -> None:
