@@ -24,6 +24,7 @@ from static.recompute import cost_again, nanoseconds
 PRICES = (0.05, 0.5, 2.0, 8.0, 32.0, 1e6)
 """Nanoseconds that a byte is worth: more than a load costs, a transcendental function, products of growing size."""
 WINDOWS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
+SHARES = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2)
 ROUNDS, TRIES, PROGRESS = 4, 5, 0.95
 """How often the peak is lowered that is left, how often the target is, and what share each has to leave at most."""
 
@@ -77,22 +78,35 @@ class StayWithin:
         self.repeated = []
         if self.before <= self.budget:
             return graph
-        target = _peak(graph.nodes, graph)[1] * self.budget / self.before
-        for _ in range(TRIES):
-            found, reached = reduced(graph, target)
+        for found in self._tried(graph, _peak(graph.nodes, graph)[1]):
             self.after = self._arena(found)
             if self.after <= self.budget:
                 known = {node.id for node in graph.nodes}
                 self.repeated = [_told(node) for node in found.nodes if node.id not in known]
                 return found
             least = min(least, self.after)
-            if reached > target:
-                break
-            target *= min(0.95, self.budget / self.after)
         raise ArgumentError(
             f"memory_budget of {self._name} is {self.budget} bytes, but its temporaries take at least {least} bytes, "
             f"and {self.before} if nothing is computed again"
         )
+
+    def _tried(self, graph: Graph, estimate: int) -> Iterator[Graph]:
+        """Graphs that may keep to the budget: for less and less while they do not, then for all shares in turn.
+
+        Estimates are not what lowering makes of them, so the least estimate need not be the least arena.
+        """
+        target = estimate * self.budget / self.before
+        for _ in range(TRIES):
+            found, reached = reduced(graph, target)
+            yield found
+            if reached > target:
+                break
+            target *= min(PROGRESS, self.budget / self.after)
+        for share in SHARES:
+            found, reached = reduced(graph, share * estimate)
+            yield found
+            if reached > share * estimate:
+                break
 
 
 def reduced(graph: Graph, target: float) -> tuple[Graph, int]:

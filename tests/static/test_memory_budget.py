@@ -101,13 +101,14 @@ def test_what_is_computed_again_runs_where_it_is_needed():
     assert ops[:last].count("mm") > 2 * LAYERS
 
 
-def test_a_budget_that_cannot_be_kept_to_says_what_can():
-    call, given, _ = deep(static, memory_budget=10_000)
-    with pytest.raises(ArgumentError, match=r"memory_budget of step is 10000 bytes, but its .* at least") as error:
+@pytest.mark.parametrize(("program", "share"), [(deep, 0.5), (block, 0.7)])
+def test_a_budget_that_cannot_be_kept_to_says_what_can(program, share):
+    call, given, _ = program(static, memory_budget=10_000)
+    with pytest.raises(ArgumentError, match=r"memory_budget of \w+ is 10000 bytes, but its .* at least") as error:
         call(*given)
     least, without = [int(word) for word in str(error.value).split() if word.isdigit()][1:]
-    assert least < 0.5 * without
-    call, given, _ = deep(static, memory_budget=least)
+    assert least < share * without
+    call, given, _ = program(static, memory_budget=least)
     call(*given)
     assert call.explain().arena_bytes <= least
 
