@@ -27,7 +27,7 @@ def test_a_new_size(benchmark: Any, name: str, monkeypatch: pytest.MonkeyPatch) 
     call(*arrays)
     monkeypatch.setattr(compile_module, "_get", None)  # compiles, or loads from the disk
     found = []
-    for less in range(1, 9):
+    for less in range(1, 17):
         smaller = tuple(x[: len(x) - less * (len(x) // len(arrays[0]))] for x in arrays)
         seconds = []
         for _ in range(6):
