@@ -38,7 +38,8 @@ def add_products(work: Work, groups: Sequence[Group]) -> list[Group]:
                 continue
             if maker.out.id not in bound and len(readers[maker.out.id]) == 1:
                 gone.add(maker.id)
-                made[id(group)] = single(_sum(item, maker, other))
+                joined = made[id(group)] = single(_sum(item, maker, other))
+                joined.why_not = group.why_not
                 break
     return [made.get(id(group), group) for group in groups if not (group.native and group.items[0].id in gone)]
 
