@@ -39,7 +39,8 @@ def write_over(work: Work, ordered: Sequence[Group]) -> None:
         if not all(_reads_what_it_writes(ordered[i], old, out) for i in writers if ordered[i] is not group):
             continue
         if old.maker is not None:
-            if old.id in bound or old.storage is not old:
+            # the old array is complete before the first write: windows do not wait for it by themselves
+            if old.id in bound or old.storage is not old or at[old.maker.id] >= first:
                 continue
             old.into = out
         elif any(begin is old and end.storage is out.storage for begin, end in work.carried):

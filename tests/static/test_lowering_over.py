@@ -138,6 +138,18 @@ def test_a_write_of_what_lies_beside_it():
         both.check(floats(40))
 
 
+def test_writes_to_one_place_happen_in_their_order():
+    def step(tw, a, b):
+        square = tw.mm(a, tw.transpose(a, 0, 1))
+        a[:, 2] = square[:, 1] * 2
+        a[:3] = tw.tanh(b)
+        return square
+
+    both = Both(step, floats(7, 5), floats(3, 5))
+    for _ in range(2):
+        both.check()
+
+
 def test_a_chain_of_writes_to_places_copies_once():
     def program(x, v, i, j):
         y = static.index_add(x * 2, 0, i, v)
