@@ -67,11 +67,11 @@ __all__ = ["added", "call", "gemm_add_source", "gemm_source", "oracle", "tasks",
     "tiles",
 ]  # fmt: skip
 
-_ROWS, _COLUMNS, _WORK = 1280, 4096, 2**25
-"""Least rows, columns and multiplications of a tile."""
+_TILES, _WORK = 16, 2**21
+"""Most tiles of a product, and about the least multiplications of one: 20 to 60 us."""
 
-_HALVED = 1024
-"""Rows, columns and inner size from which there are at least two tiles."""
+_ROWS, _COLUMNS = 16, 48
+"""Tiles are a multiple of so many rows or columns: whole panels, see `common.kernels.multiply`."""
 
 _SHARED = 2**22
 """Multiplications of a product or a batch from which threads share its tiles."""
@@ -82,16 +82,17 @@ _ARGS = 8
 def tiles(m: int, n: int, k: int) -> tuple[int, int]:
     """Return the rows and columns of a tile; the last tiles of a product may be smaller.
 
+    Only threads need tiles. The longer side is divided; a tile of rows copies the right operand into panels again.
+
     Examples
     --------
-    >>> tiles(512, 512, 512), tiles(1024, 1024, 1024), tiles(4000, 1000, 1000), tiles(64, 10000, 800)
-    ((512, 512), (512, 1024), (1344, 1000), (64, 5008))
+    >>> tiles(64, 64, 64), tiles(512, 128, 512), tiles(1024, 1024, 1024), tiles(64, 10000, 800)
+    ((64, 64), (32, 128), (64, 1024), (64, 672))
     """
-    down = max(m // max(_ROWS, _WORK // max(n * k, 1)), 2 if min(m, n, k) >= _HALVED else 1)
-    across = max(n // max(_COLUMNS, _WORK // max(m * k, 1)), 1) if down == 1 else 1
-    rows = m if down == 1 else (-(-m // down) + 15) // 16 * 16
-    columns = n if across == 1 else (-(-n // across) + 15) // 16 * 16
-    return rows, columns
+    count = max(min(_TILES, m * n * k // _WORK), 1)
+    if m >= n:
+        return (-(-m // count) + _ROWS - 1) // _ROWS * _ROWS, n
+    return m, (-(-n // count) + _COLUMNS - 1) // _COLUMNS * _COLUMNS
 
 
 def tasks(batch: int, m: int, n: int, k: int) -> int:
@@ -137,15 +138,11 @@ _HEAD = """    a = buffer(bufs, 0, {kind})
 
 _GRID = f"""    rows = m
     columns = n
-    down = m // max({_ROWS}, {_WORK} // (n * k))
-    if down < 2 and min(m, min(n, k)) >= {_HALVED}:
-        down = 2
-    if down > 1:
-        rows = ((m + down - 1) // down + 15) // 16 * 16
+    count = max(min({_TILES}, m * n * k // {_WORK}), 1)
+    if m >= n:
+        rows = ((m + count - 1) // count + {_ROWS - 1}) // {_ROWS} * {_ROWS}
     else:
-        across = n // max({_COLUMNS}, {_WORK} // (m * k))
-        if across > 1:
-            columns = ((n + across - 1) // across + 15) // 16 * 16
+        columns = ((n + count - 1) // count + {_COLUMNS - 1}) // {_COLUMNS} * {_COLUMNS}
 """
 
 

@@ -220,12 +220,21 @@ def test_tiles_cover_the_product_and_are_products_themselves(dtype):
                 assert_same_bits(out[i : i + rows, j : j + columns], tile)
 
 
-@pytest.mark.parametrize("m", [1, 2559, 2560, 2561, 5000])
-@pytest.mark.parametrize("n", [1, 100, 8191, 8192])
-def test_tiles_are_not_too_small(m, n):
-    rows, columns = gemm.tiles(m, n, 3000)
-    assert rows == m or (rows % 16 == 0 and rows >= 1280)
-    assert columns == n or (columns % 16 == 0 and columns >= 4096 and rows == m)
+@pytest.mark.parametrize("m", [1, 17, 512, 2561, 5000])
+@pytest.mark.parametrize("n", [1, 100, 128, 8191])
+@pytest.mark.parametrize("k", [1, 64, 3000])
+def test_tiles_are_few_and_not_too_small(m, n, k):
+    rows, columns = gemm.tiles(m, n, k)
+    if m * n * k < 2 * 2**21:
+        assert (rows, columns) == (m, n) or -(-m // rows) * -(-n // columns) == 1
+    elif m >= n:
+        assert rows % 16 == 0
+        assert columns == n
+    else:
+        assert columns % 48 == 0
+        assert rows == m
+    assert -(-m // rows) * -(-n // columns) <= 16
+    assert min(rows, m) * min(columns, n) * k >= min(m * n * k, 2**21)
 
 
 @pytest.mark.parametrize("dtype", ["int64", "int32", "int8"])
