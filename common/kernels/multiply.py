@@ -183,8 +183,8 @@ def _all_rows(module: ir.Module, kind: ir.Type) -> ir.Function:
 
         def walk(vectors: int) -> None:
             with Parts(b, height, shape.rows) as (r, there):
-                most = [(shape.rows // 2, shape.rows), (1, shape.rows // 2), (0, 1)]
-                cases(b, there, most, lambda rows: some(r, rows, there, vectors))
+                few = shape.rows // 4  # one more kind would take a sixth more of the time to compile all this
+                cases(b, there, [(few, shape.rows), (0, few)], lambda rows: some(r, rows, there, vectors))
 
         cases(b, columns, [(shape.width * (vectors - 1), vectors) for vectors in range(shape.vectors, 0, -1)], walk)
         b.ret_void()
@@ -206,6 +206,8 @@ def _few_rows(module: ir.Module, kind: ir.Type, rows: int, vectors: int) -> ir.F
     def define(function: ir.Function, b: ir.IRBuilder) -> None:
         apart(function)
         a, down, along, height, panel, depth, columns, out, ldc, p, more = function.args
+        held = b.alloca(kind, rows * vectors * shape.width)
+        held.align = 64
         last = b.sub(height, word(1))
         numbers = [least(b, word(r), last) for r in range(rows)]
         lines = [b.gep(a, [b.mul(r, down)]) for r in numbers]
@@ -225,29 +227,43 @@ def _few_rows(module: ir.Module, kind: ir.Type, rows: int, vectors: int) -> ir.F
         steps = [b.add(b.mul(r, ldc), word(v * shape.width)) for r in numbers for v in range(vectors)]
         ends = [v == vectors - 1 for _ in range(rows) for v in range(vectors)]
 
-        def with_array(condition: ir.Value, array: ir.Value, sums: list[ir.Value]) -> list[ir.Value]:
-            """What an array holds, plus the sums, if a condition holds."""
-            before, totals = b.block, []
-            with b.if_then(condition):
+        plain = b.and_(b.icmp_signed("==", p, word(0)), b.icmp_unsigned("==", more, more.type(None)))
+        with b.if_else(plain) as (alone, joined):
+            with alone:
                 for total, step, tail in zip(sums, steps, ends, strict=True):
-                    place = b.gep(array, [step])
-                    old = load_some(b, place, there, nothing) if tail else load_lanes(b, place, shape.width)
-                    totals.append(add(b, old, total))
-                inside = b.block
-            chosen = [b.phi(nothing.type) for _ in sums]
-            for phi, total, same in zip(chosen, totals, sums, strict=True):
-                phi.add_incoming(total, inside)
-                phi.add_incoming(same, before)
-            return chosen
-
-        sums = with_array(b.icmp_signed("!=", p, word(0)), out, sums)
-        sums = with_array(b.icmp_unsigned("!=", more, more.type(None)), more, sums)
-        for total, step, tail in zip(sums, steps, ends, strict=True):
-            place = b.gep(out, [step])
-            if tail:
-                store_some(b, total, place, there)
-            else:
-                store_lanes(b, total, place)
+                    if tail:
+                        store_some(b, total, b.gep(out, [step]), there)
+                    else:
+                        store_lanes(b, total, b.gep(out, [step]))
+            with joined:
+                for i, total in enumerate(sums):
+                    store_lanes(b, total, b.gep(held, [word(i * shape.width)]))
+                b.call(_join(module, kind), [held, word(shape.width * vectors), height, columns, out, ldc, p, more])
         b.ret_void()
 
     return internal(module, f"rows_{rows}x{vectors}.{kind}", _VOID, _of_rows(kind), define)
+
+
+def _join(module: ir.Module, kind: ir.Type) -> ir.Function:
+    """``void (sums, stride, height, columns, out, ldc, p, more)``: sums added to what `out` holds, and to `more`.
+
+    Not in `_few_rows` itself, where it would be unrolled: more to compile than all products.
+    """
+    width = tile(kind).width
+    nothing = zero(ir.VectorType(kind, width))
+
+    def define(function: ir.Function, b: ir.IRBuilder) -> None:
+        apart(function)
+        sums, stride, height, columns, out, ldc, p, more = function.args
+        wanted = b.icmp_signed("!=", p, word(0)), b.icmp_unsigned("!=", more, more.type(None))
+        with Parts(b, height, 1) as (r, _), Parts(b, columns, width) as (c, some):
+            total = load_lanes(b, b.gep(sums, [b.add(b.mul(r, stride), c)]), width)
+            step = b.add(b.mul(r, ldc), c)
+            for array, there in zip((out, more), wanted, strict=True):
+                old = load_some(b, b.gep(array, [step]), b.select(there, some, word(0)), nothing)
+                total = b.select(there, add(b, old, total), total)
+            store_some(b, total, b.gep(out, [step]), some)
+        b.ret_void()
+
+    pointer = kind.as_pointer()
+    return internal(module, f"join.{kind}", _VOID, [pointer, WORD, WORD, WORD, pointer, WORD, WORD, pointer], define)
