@@ -1,5 +1,6 @@
 """What a user installs: metadata, contents of the wheel, licences of the data."""
 
+import ast
 import hashlib
 import os
 import re
@@ -19,9 +20,9 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 DIGITS = "6ebb3d2fee246a4e99363262ddf8a00a3c41bee6014c373ed9d9216ba7f651b8"
 
 
-def test_dependencies_are_the_three():
+def test_dependencies_are_the_four():
     found = {requirement.partition(">=")[0] for requirement in PROJECT["project"]["dependencies"]}
-    assert found == {"numpy", "numba", "networkx"}
+    assert found == {"numpy", "numba", "networkx", "scipy"}
 
 
 def test_wheel_holds_the_four_packages():
@@ -119,4 +120,21 @@ def test_installed_distribution_if_any_declares_the_same():
         "numpy",
         "numba",
         "networkx",
+        "scipy",
     }
+
+
+def test_engines_import_what_is_declared():
+    """The tests install more than a user does, so what only they install must not be needed by the engines."""
+    declared = {requirement.partition(">=")[0] for requirement in PROJECT["project"]["dependencies"]}
+    declared |= {"llvmlite"}  # numba's
+    optional = {"mpmath": "common/kernels/fit", "tensorboard": "common/export/tensorboard.py"}
+    for path in (path for package in ("common", "dynamic", "static") for path in (ROOT / package).rglob("*.py")):
+        name = path.relative_to(ROOT).as_posix()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and node.level == 0:
+                modules = [node.module or ""]
+            for module in {module.partition(".")[0] for module in modules} - {"common", "dynamic", "static"}:
+                known = module in declared or module in sys.stdlib_module_names
+                assert known or name.startswith(optional.get(module, "no file")), f"{name} imports {module}"
