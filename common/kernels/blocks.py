@@ -6,11 +6,13 @@ Needs llvmlite; loaded only when a kernel is compiled.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 
 from llvmlite import ir
 
 WORD = ir.IntType(64)
 INDEX = ir.IntType(32)
+
 
 def internal(
     module: ir.Module,
@@ -30,9 +32,16 @@ def internal(
     return function
 
 
+@cache
 def word(value: int) -> ir.Constant:
     """Return an int64 constant."""
     return ir.Constant(WORD, value)
+
+
+@cache
+def picks(*lanes: int) -> ir.Constant:
+    """Return a vector of small numbers, such as those of the lanes that a shuffle takes."""
+    return ir.Constant(ir.VectorType(INDEX, len(lanes)), lanes)
 
 
 def zero(kind: ir.Type) -> ir.Constant:
@@ -117,7 +126,7 @@ class Loop:
 def load_lanes(builder: ir.IRBuilder, address: ir.Value, width: int) -> ir.Value:
     """Load `width` consecutive elements as one vector."""
     vector = ir.VectorType(address.type.pointee, width)
-    return builder.load(builder.bitcast(address, vector.as_pointer()), align=align(vector.element))
+    return builder.load(address, align=align(vector.element), typ=vector)
 
 
 def store_lanes(builder: ir.IRBuilder, lanes: ir.Value, address: ir.Value) -> None:
@@ -125,33 +134,32 @@ def store_lanes(builder: ir.IRBuilder, lanes: ir.Value, address: ir.Value) -> No
     builder.store(lanes, builder.bitcast(address, lanes.type.as_pointer()), align=align(lanes.type.element))
 
 
-def load_some(builder: ir.IRBuilder, address: ir.Value, count: ir.Value, missing: ir.Constant) -> ir.Value:
-    """Load the first `count` elements of a vector, the others are those of `missing`; read nothing else."""
+def load_some(builder: ir.IRBuilder, address: ir.Value, some: ir.Value, missing: ir.Constant) -> ir.Value:
+    """Load the first `some` elements of a vector, or those of a mask; the others are those of `missing`, not read."""
     vector = missing.type
-    masked = _masked(builder.module, "load", vector)
-    operands = [builder.bitcast(address, vector.as_pointer()), INDEX(align(vector.element))]
-    return builder.call(masked, [*operands, _first(builder, vector.count, count), missing])
+    masked, mask = _masked(builder.module, "load", vector), _mask(builder, vector.count, some)
+    return builder.call(masked, [address, INDEX(align(vector.element)), mask, missing])
 
 
-def store_some(builder: ir.IRBuilder, lanes: ir.Value, address: ir.Value, count: ir.Value) -> None:
-    """Store the first `count` elements of a vector; write nothing else."""
+def store_some(builder: ir.IRBuilder, lanes: ir.Value, address: ir.Value, some: ir.Value) -> None:
+    """Store the first `some` elements of a vector, or those of a mask; write nothing else."""
     vector = lanes.type
-    masked = _masked(builder.module, "store", vector)
-    operands = [builder.bitcast(address, vector.as_pointer()), INDEX(align(vector.element))]
-    builder.call(masked, [lanes, *operands, _first(builder, vector.count, count)])
+    masked, mask = _masked(builder.module, "store", vector), _mask(builder, vector.count, some)
+    builder.call(masked, [lanes, address, INDEX(align(vector.element)), mask])
 
 
-def _first(builder: ir.IRBuilder, width: int, count: ir.Value) -> ir.Value:
-    """A mask of the first `count` lanes."""
-    nothing = ir.Constant(ir.VectorType(INDEX, width), ir.Undefined)
-    limit = builder.insert_element(nothing, builder.trunc(count, INDEX), INDEX(0))
-    limit = builder.shuffle_vector(limit, nothing, ir.Constant(nothing.type, [0] * width))
-    return builder.icmp_signed("<", ir.Constant(nothing.type, list(range(width))), limit)
+def first_lanes(builder: ir.IRBuilder, width: int, count: ir.Value) -> ir.Value:
+    """Return the mask of the first `count` lanes."""
+    return builder.icmp_signed("<", picks(*range(width)), spread(builder, builder.trunc(count, INDEX), width))
+
+
+def _mask(builder: ir.IRBuilder, width: int, some: ir.Value) -> ir.Value:
+    return some if isinstance(some.type, ir.VectorType) else first_lanes(builder, width, some)
 
 
 def _masked(module: ir.Module, what: str, vector: ir.VectorType) -> ir.Function:
     suffix = {"float": "f32", "double": "f64"}.get(str(vector.element)) or f"i{vector.element.width}"
-    name, pointer = f"llvm.masked.{what}.v{vector.count}{suffix}.p0", vector.as_pointer()
+    name, pointer = f"llvm.masked.{what}.v{vector.count}{suffix}.p0", ir.PointerType()
     mask = ir.VectorType(ir.IntType(1), vector.count)
     operands = [pointer, INDEX, mask, vector] if what == "load" else [vector, pointer, INDEX, mask]
     result = vector if what == "load" else ir.VoidType()
@@ -167,8 +175,7 @@ def fold_vector(
     while width > 1:
         half = width // 2
         nothing = ir.Constant(lanes.type, ir.Undefined)
-        picks = [ir.Constant(ir.VectorType(INDEX, half), list(range(a, a + half))) for a in (0, half)]
-        low, high = (builder.shuffle_vector(lanes, nothing, pick) for pick in picks)
+        low, high = (builder.shuffle_vector(lanes, nothing, picks(*range(a, a + half))) for a in (0, half))
         lanes, width = combine(builder, low, high), half
     return builder.extract_element(lanes, INDEX(0))
 
@@ -213,7 +220,7 @@ def spread(b: ir.IRBuilder, x: ir.Value, width: int) -> ir.Value:
     """Return a vector of one element."""
     nothing = ir.Constant(ir.VectorType(x.type, width), ir.Undefined)
     first = b.insert_element(nothing, x, INDEX(0))
-    return b.shuffle_vector(first, nothing, ir.Constant(ir.VectorType(INDEX, width), [0] * width))
+    return b.shuffle_vector(first, nothing, picks(*[0] * width))
 
 
 def fused(b: ir.IRBuilder, x: ir.Value, y: ir.Value, z: ir.Value) -> ir.Value:

@@ -3,8 +3,8 @@
 A product is computed panel by panel. A panel is `DEEP` rows of the right operand, a few vectors wide; it is copied,
 transposed if need be, to where its rows lie side by side. Then it is multiplied with a few rows of the left operand at
 a time: their sums stay in registers, a chain of fused multiply-adds per element. Rows beyond the last are the last one
-again, columns beyond the last are zeros that nothing stores; so every element is computed by the same instructions,
-wherever it lies in a matrix, a batch or a tile.
+again, columns beyond the last are zeros, or the last again, that nothing stores; so every element is computed by the
+same instructions, wherever it lies in a matrix, a batch or a tile.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from typing import NamedTuple
 from llvmlite import ir
 
 from common.kernels.blocks import (
-    INDEX,
     WORD,
     Parts,
     While,
@@ -22,11 +21,13 @@ from common.kernels.blocks import (
     align,
     apart,
     cases,
+    first_lanes,
     fused,
     internal,
     least,
     load_lanes,
     load_some,
+    picks,
     spread,
     store_lanes,
     store_some,
@@ -122,23 +123,28 @@ def _copy(module: ir.Module, kind: ir.Type) -> ir.Function:
 
 
 def _transpose(module: ir.Module, kind: ir.Type) -> ir.Function:
-    """The same of an operand that is transposed; a panel has room for rows beyond the last."""
+    """The same of an operand that is transposed: what fills up is its last column; a panel has room for more rows.
+
+    By squares of half a register of AVX-512 at most: they take as long, and a third of the time to compile.
+    """
     shape = tile(kind)
-    missing = zero(ir.VectorType(kind, shape.width))
+    side = min(shape.width, 32 // align(kind))
+    missing = zero(ir.VectorType(kind, side))
 
     def define(function: ir.Function, b: ir.IRBuilder) -> None:
         apart(function)
         source, ld, depth, columns, panel = function.args
-        with Parts(b, columns, shape.width) as (j, there):
-            last = b.sub(there, word(1))
-            lines = [
-                b.gep(source, [b.mul(ld, b.add(j, least(b, word(lane), last)))]) for lane in range(shape.width)
-            ]
-            with Parts(b, depth, shape.width) as (p, count):
-                square = _transposed(b, [load_some(b, b.gep(line, [p]), count, missing) for line in lines])
+        stop = b.and_(b.add(columns, word(shape.width - 1)), word(-shape.width))
+        with Parts(b, stop, side) as (j, _):
+            last = b.sub(b.sub(columns, word(1)), j)
+            first = b.gep(source, [b.mul(ld, j)])
+            lines = [b.gep(first, [b.mul(ld, least(b, word(lane), last))]) for lane in range(side)]
+            with Parts(b, depth, side) as (p, count):
+                some = first_lanes(b, side, count)
+                square = _transposed(b, [load_some(b, b.gep(line, [p]), some, missing) for line in lines])
+                to = b.gep(panel, [b.add(j, b.mul(p, word(shape.columns)))])
                 for lane, row in enumerate(square):
-                    at = b.add(j, b.mul(b.add(p, word(lane)), word(shape.columns)))
-                    store_lanes(b, row, b.gep(panel, [at]))
+                    store_lanes(b, row, b.gep(to, [word(lane * shape.columns)]))
         b.ret_void()
 
     pointer = kind.as_pointer()
@@ -146,19 +152,38 @@ def _transpose(module: ir.Module, kind: ir.Type) -> ir.Function:
 
 
 def _transposed(b: ir.IRBuilder, rows: list[ir.Value]) -> list[ir.Value]:
-    """As many vectors as each has lanes, transposed: blocks of 1, 2, 4, ... lanes change places."""
-    width, half = len(rows), 1
-    lanes = ir.VectorType(INDEX, width)
-    while half < width:
-        for i in range(width):
-            if i & half:
-                continue
-            x, y = rows[i], rows[i + half]
-            first = [width + c - half if c & half else c for c in range(width)]
-            second = [width + c if c & half else c + half for c in range(width)]
-            rows[i], rows[i + half] = (b.shuffle_vector(x, y, ir.Constant(lanes, p)) for p in (first, second))
-        half *= 2
-    return rows
+    """As many vectors as each has lanes, transposed: first within their parts of 16 bytes, then these change places."""
+    some = 16 // align(rows[0].type.element)
+    parts = [_turned(b, rows[i : i + some], 1, some) for i in range(0, len(rows), some)]
+    columns = [_sorted(b, [part[k] for part in parts], some) for k in range(some)]
+    return [column[i] for i in range(len(parts)) for column in columns]
+
+
+def _turned(b: ir.IRBuilder, rows: list[ir.Value], step: int, some: int) -> list[ir.Value]:
+    """Parts of so many lanes transposed: first halves of two rows, `step` lanes in turns, then second ones."""
+    if len(rows) == 1:
+        return rows
+    width, halves = rows[0].type.count, list[list[ir.Value]]()
+    for half in (0, some // 2):
+        lanes = [
+            part + half + i + j + row
+            for part in range(0, width, some) for i in range(0, some // 2, step) for row in (0, width)
+            for j in range(step)
+        ]  # fmt: skip
+        halves.append([b.shuffle_vector(x, y, picks(*lanes)) for x, y in zip(rows[::2], rows[1::2], strict=True)])
+    return [row for half in halves for row in _turned(b, half, 2 * step, some)]
+
+
+def _sorted(b: ir.IRBuilder, rows: list[ir.Value], some: int) -> list[ir.Value]:
+    """As many vectors as each has parts of `some` lanes, with parts transposed: those with even numbers, then odd."""
+    if len(rows) == 1:
+        return rows
+    width, halves = rows[0].type.count, list[list[ir.Value]]()
+    for first in (0, some):
+        lanes = [row + part + i for row in (0, width) for part in range(first, width, 2 * some) for i in range(some)]
+        pairs = [b.shuffle_vector(x, y, picks(*lanes)) for x, y in zip(rows[::2], rows[1::2], strict=True)]
+        halves.append(_sorted(b, pairs, some))
+    return [row for pair in zip(*halves, strict=True) for row in pair]
 
 
 # -------------------------------------------------------------------- sums
@@ -174,19 +199,21 @@ def _all_rows(module: ir.Module, kind: ir.Type) -> ir.Function:
         apart(function)
         a, down, along, height, panel, depth, columns, out, ldc, p, more = function.args
         adds = b.icmp_unsigned("!=", more, pointer(None))
+        few = shape.rows // 4  # of narrow panels they would take as long: a chain waits for its last addition
 
-        def some(r: ir.Value, rows: int, there: ir.Value, vectors: int) -> None:
-            source, into = b.gep(a, [b.mul(r, down)]), b.gep(out, [b.mul(r, ldc)])
-            added = b.select(adds, b.gep(more, [b.mul(r, ldc)]), more)
-            few = _few_rows(module, kind, rows, vectors)
-            b.call(few, [source, down, along, there, panel, depth, columns, into, ldc, p, added])
+        with Parts(b, height, shape.rows) as (r, there):
+            source, step = b.gep(a, [b.mul(r, down)]), b.mul(r, ldc)
+            into, added = b.gep(out, [step]), b.select(adds, b.gep(more, [step]), more)
 
-        def walk(vectors: int) -> None:
-            with Parts(b, height, shape.rows) as (r, there):
-                few = shape.rows // 4  # one more kind would take a sixth more of the time to compile all this
-                cases(b, there, [(few, shape.rows), (0, few)], lambda rows: some(r, rows, there, vectors))
+            def some(rows: int, vectors: int) -> None:
+                into_registers = _few_rows(module, kind, rows, vectors)
+                b.call(into_registers, [source, down, along, there, panel, depth, columns, into, ldc, p, added])
 
-        cases(b, columns, [(shape.width * (vectors - 1), vectors) for vectors in range(shape.vectors, 0, -1)], walk)
+            def wide(vectors: int) -> None:
+                kinds = [(few, shape.rows), (0, few)] if vectors == shape.vectors else [(0, shape.rows)]
+                cases(b, there, kinds, lambda rows: some(rows, vectors))
+
+            cases(b, columns, [(shape.width * (v - 1), v) for v in range(shape.vectors, 0, -1)], wide)
         b.ret_void()
 
     return internal(module, f"all_rows.{kind}", _VOID, _of_rows(kind), define)
@@ -216,29 +243,24 @@ def _few_rows(module: ir.Module, kind: ir.Type, rows: int, vectors: int) -> ir.F
         start = [word(0), word(0), *[nothing] * (rows * vectors)]
         with While(b, lambda q, *_: b.icmp_signed("<", q, end), *start) as walk:
             q, d, *sums = walk.carried
-            steps = [b.add(q, word(v * shape.width)) for v in range(vectors)]
-            right = [load_lanes(b, b.gep(panel, [step]), shape.width) for step in steps]
+            row = b.gep(panel, [q])
+            right = [load_lanes(b, b.gep(row, [word(v * shape.width)]), shape.width) for v in range(vectors)]
             added = []
             for r, line in enumerate(lines):
                 element = spread(b, b.load(b.gep(line, [d])), shape.width)
                 added += [fused(b, element, right[v], sums[r * vectors + v]) for v in range(vectors)]
             walk.next = [b.add(q, word(shape.columns)), b.add(d, along), *added]
-        sums = walk.carried[2:]
-        steps = [b.add(b.mul(r, ldc), word(v * shape.width)) for r in numbers for v in range(vectors)]
-        ends = [v == vectors - 1 for _ in range(rows) for v in range(vectors)]
-
-        plain = b.and_(b.icmp_signed("==", p, word(0)), b.icmp_unsigned("==", more, more.type(None)))
-        with b.if_else(plain) as (alone, joined):
-            with alone:
-                for total, step, tail in zip(sums, steps, ends, strict=True):
-                    if tail:
-                        store_some(b, total, b.gep(out, [step]), there)
-                    else:
-                        store_lanes(b, total, b.gep(out, [step]))
-            with joined:
-                for i, total in enumerate(sums):
-                    store_lanes(b, total, b.gep(held, [word(i * shape.width)]))
-                b.call(_join(module, kind), [held, word(shape.width * vectors), height, columns, out, ldc, p, more])
+        beside = b.and_(b.icmp_signed("==", p, word(0)), b.icmp_unsigned("==", more, more.type(None)))
+        some = first_lanes(b, shape.width, there)
+        into, stride = b.select(beside, out, held), b.select(beside, ldc, word(shape.width * vectors))
+        for r, number in enumerate(numbers):
+            row = b.gep(into, [b.mul(number, stride)])
+            *whole, rest = walk.carried[2 + r * vectors :][:vectors]
+            for v, total in enumerate(whole):
+                store_lanes(b, total, b.gep(row, [word(v * shape.width)]))
+            store_some(b, rest, b.gep(row, [word((vectors - 1) * shape.width)]), some)
+        with b.if_then(b.not_(beside)):
+            b.call(_join(module, kind), [held, stride, height, columns, out, ldc, p, more])
         b.ret_void()
 
     return internal(module, f"rows_{rows}x{vectors}.{kind}", _VOID, _of_rows(kind), define)
