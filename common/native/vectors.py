@@ -1,9 +1,10 @@
 """Loops of kernel source as loops over vectors.
 
 An innermost ``for i in range(a, b)`` is written with vectors if its iterations are independent for all that the text
-says: its body only assigns new names and elements at ``something + i``, all elements of one slot at the same place.
-Each operation does in every lane what it does for one element, so no bit depends on it. What is left at the end goes by
-vectors of half as many lanes, with a mask: nothing outside is read or written.
+says: its body only assigns new names and elements at ``something + i``, all elements of one slot at the same place; a
+name that is given once, such as ``c = k + i``, may stand for a place. Each operation does in every lane what it does
+for one element, so no bit depends on it. What is left at the end goes by vectors of half as many lanes, with a mask:
+nothing outside is read or written. A number of iterations that the text says, and that fills vectors, needs no loop.
 
 Whatever else a loop does is left to LLVM.
 """
@@ -11,6 +12,7 @@ Whatever else a loop does is left to LLVM.
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -29,7 +31,13 @@ MOST = 32
 
 
 class _Lanes(NamedTuple):
-    """Where the lanes of a vector are: elements `now`, ... of the loop over `name`, as far as `mask` says."""
+    """Where the lanes of a vector are: elements `now`, ... of the loop over `name`, as far as `mask` says.
+
+    Attributes
+    ----------
+    places, stored : per slot the texts of its places, and which slots are written.
+    assigned, given : the names that the body assigns, and what those mean that it assigns once.
+    """
 
     name: str
     now: Value
@@ -38,6 +46,7 @@ class _Lanes(NamedTuple):
     places: dict[int, set[str]]
     stored: set[int]
     assigned: set[str]
+    given: dict[str, ast.expr]
 
 
 class Vectors(Expressions):
@@ -62,7 +71,7 @@ class Vectors(Expressions):
         return True
 
     def _vector_loop(self, node: ast.For, name: str, start: Value, stop: Value, assigned: set[str]) -> None:
-        counter, lanes = f"(lane of {name})", self._count_lanes(node)
+        counter, lanes, given = f"(lane of {name})", self._count_lanes(node), _given_once(node)
         self.variables[counter] = start
 
         def now() -> Value:
@@ -70,7 +79,7 @@ class Vectors(Expressions):
 
         def body(width: int, masked: bool) -> None:
             mask = self._mask(now(), stop, width) if masked else ""
-            self._lanes = _Lanes(name, now(), width, mask, {}, set(), assigned)
+            self._lanes = _Lanes(name, now(), width, mask, {}, set(), assigned, given)
             steps = Value(f"<{', '.join(f'i64 {i}' for i in range(width))}>", INT64, None, width)
             self.variables[name] = self.write("add", INT64, now(), steps)
             self.statements(node.body)
@@ -88,9 +97,15 @@ class Vectors(Expressions):
 
             self.loop([counter], test, lambda: body(width, masked), advance)
 
-        walk(lanes, self.write("sub", INT64, stop, constant(lanes - 1, INT64)), masked=False)
-        # a shorter vector, so that few elements do not cost as much as many
-        walk(lanes // 2, stop, masked=True)
+        few = range(start.literal or 0, stop.literal or 0, lanes)
+        if start.literal is not None and stop.literal == few.start + lanes * len(few) and len(few) in (1, 2):
+            for first in few:
+                self.variables[counter] = constant(first, INT64)
+                body(lanes, masked=False)
+        else:
+            walk(lanes, self.write("sub", INT64, stop, constant(lanes - 1, INT64)), masked=False)
+            # a shorter vector, so that few elements do not cost as much as many
+            walk(lanes // 2, stop, masked=True)
         del self.variables[counter]
 
     def statements(self, nodes: list[ast.stmt]) -> None:
@@ -147,6 +162,8 @@ class Vectors(Expressions):
         match node:
             case ast.Name(id=name) if name == lanes.name:
                 return lanes.now, True
+            case ast.Name(id=name) if name in lanes.given:
+                return self._place(lanes.given[name])
             case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as op, right=right):
                 (x, first), (y, second) = self._place(left), self._place(right)
                 if not (first and second) and not (second and isinstance(op, ast.Sub)):
@@ -209,6 +226,13 @@ class Vectors(Expressions):
         if self._lanes is not None:
             raise OneByOne("a call")
         return super().machine(*arguments)  # type: ignore[arg-type]
+
+
+def _given_once(node: ast.For) -> dict[str, ast.expr]:
+    """What the names mean that the body of a loop assigns once."""
+    stores = Counter(p.id for p in ast.walk(node) if isinstance(p, ast.Name) and isinstance(p.ctx, ast.Store))
+    lets = [part for part in node.body if isinstance(part, ast.Assign)]
+    return {t.id: let.value for let in lets for t in let.targets if isinstance(t, ast.Name) and stores[t.id] == 1}
 
 
 def _is_simple(node: ast.stmt) -> bool:

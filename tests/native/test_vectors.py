@@ -33,6 +33,8 @@ INDEPENDENT = {
     "a division": "for i in range(n):\n    k[i] = (k[i] - 3) // 2 + k[i] % 3",
     "written twice": "for i in range(n):\n    y[i] = x[i]\n    y[i] += y[i]",
     "much": "for i in range(n):\n    y[i] = tanh(exp(sin(x[i])))",
+    "a place with a name": "for i in range(n):\n    c = 3 + i\n    d[c] = add(d[c], d[c])\n    k[c] = c",
+    "a name of a name": "for i in range(n):\n    b = i + 7\n    c = b - 4\n    y[c] = x[b]",
     "one after the other": "for i in range(n):\n    y[i] = x[i]\nfor i in range(n):\n    x[i] = add(y[i], y[i])",
 }
 IN_ORDER = {
@@ -41,10 +43,14 @@ IN_ORDER = {
     "two names of one slot": "for i in range(n):\n    again[i + 1] = x[i]",
     "a number that it writes": "for i in range(n):\n    x[i] = add(x[i], x[3])",
     "a total": "t = float32(0)\nfor i in range(n):\n    t = add(t, x[i])\ny[0] = t",
+    "a name that changes": "for i in range(n):\n    c = i\n    c += 1\n    x[c] = y[i]",
     "every other place": "for i in range(n // 2):\n    y[i] = x[i * 2]",
     "a place from memory": "for i in range(n):\n    y[i] = x[k[i] & 7]",
     "a branch": "for i in range(n):\n    if x[i] < y[i]:\n        y[i] = x[i]",
     "a read that must not happen": "for i in range(n):\n    y[i] = x[i] if z[0] else x[i + 100000000]",
+    "a name of two places": "for i in range(n):\n    c = i\n    y[c] = x[c]\n    c = n - i\n    k[c] = c",
+    "a name of a place from memory": "for i in range(n):\n    c = k[i] & 7\n    y[c] = x[i]",
+    "names of two places": "for i in range(n):\n    b = i + 1\n    c = i\n    x[b] = x[c]",
     "the last value": "t = 0\nfor i in range(n):\n    t = k[i]\nk[0] = t",
 }
 
@@ -90,3 +96,14 @@ def test_other_loops_are_left_to_llvm(name):
 def test_wide_elements_take_shorter_vectors():
     lines = "for i in range(n):\n    d[i] = add(d[i], d[i])"
     assert "fadd <8 x double>" in str(_translated(source_of(lines), "loop", "loop")[0])
+
+
+@pytest.mark.parametrize(("to", "of", "vectors"), [("y", "x", ["<16 x float>"]), ("e", "d", ["<8 x double>"] * 2)])
+def test_iterations_that_the_text_counts_need_no_loop(to, of, vectors):
+    inside = ["c = k + i", f"{to}[i] = add({to}[i], {of}[c])"]
+    loops = ["e = buffer(bufs, 5, float64)", "for k in range(0, n, 16):", "    for i in range(16):"]
+    source = source_of("\n".join([*loops, *(f"        {line}" for line in inside)]))
+    module, complete = _translated(source, "loop", "loop")
+    assert complete
+    assert str(module).count(f"call {vectors[0]} @") == len(vectors)
+    assert "llvm.masked" not in str(module)
