@@ -8,7 +8,8 @@ decides by the hint and records a *guard*: later calls with other sizes reuse th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -329,6 +330,21 @@ class DimScope:
         self.renamed[atom] = root
         self._canonical.clear()
         self._recorded.clear()  # what is decided again may make more sizes one by now
+
+    @contextmanager
+    def knowing(self, renamed: dict[Atom, Atom | int]) -> Iterator[None]:
+        """A context in which no sizes are one but those of `renamed`, which takes up what is found out there."""
+        now = self.renamed
+        self._know(renamed)
+        try:
+            yield
+        finally:
+            self._know(now)
+
+    def _know(self, renamed: dict[Atom, Atom | int]) -> None:
+        self.renamed = renamed
+        self._canonical.clear()
+        self._recorded.clear()
 
     def canonical(self, terms: Terms) -> Terms:
         """`terms` with unified dimensions written as one, and dimensions that are numbers as these."""

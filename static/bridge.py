@@ -4,16 +4,15 @@ The call is traced together with its gradients, then cut in two (`static.partiti
 each captured tensor are totalled inside, as in the eager `function` (docs/numerics.md, point 5), so bits are the same.
 The backward half is compiled when a gradient is first asked for. A backward pass that is itself to be differentiated
 runs a program of its own, traced behind the first one (`static.tracing.stages`), whose results are one node again.
-Both halves are found on the disk by the graph as it was traced; then nothing is cut, unless somebody asks for halves.
+All of these are found on the disk by the graph as it was traced; then nothing is cut, unless somebody asks for halves.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
-from threading import RLock
-from typing import Any, NamedTuple
+from functools import cached_property, partial
+from typing import Any
 from weakref import ref
 
 import numpy as np
@@ -26,152 +25,16 @@ from common.errors import GradientError
 from common.frames import user_frame
 from common.tensor import TensorBase, wrap
 from static.graph import Graph, Value
-from static.partition import Halves, continued, split
-from static.regions import FIRST_ROOM, NeedsRoom, rooms
-from static.running.interpreter import Interpreted
-from static.tracing.stages import Further, Gradients, differentiate
-from static.verify import verify
+from static.halved import Cut, Making, Runner
+from static.partition import Halves, continued
+from static.regions import rooms
+from static.running import store
+from static.running.store import Key
+from static.tracing.optimised import Optimised
+from static.tracing.stages import Further, Gradients, differentiate, going_on
 
-KEPT_PLANS = 128
-"""Plans of a program that are kept."""
-
-#: Held while a trace is open again.
-_going_on = RLock()
-
-
-class Making(NamedTuple):
-    """How the programs of a function are made.
-
-    Attributes
-    ----------
-    rewrite : what passes make of a graph; also takes arrays for its inputs, and sizes.
-    compiler : gives the program of a graph that is made when needed, and is stored under a key if it has one, see
-        `static.running.store.program`; None interprets it.
-    budget : see `static.partition.split`.
-    """
-
-    rewrite: Callable[[Graph, list[np.ndarray], Mapping[Any, int]], Graph]
-    compiler: Callable[[Callable[[], Graph], str | None], Any] | None
-    budget: int | None
-
-
-class Saves(NamedTuple):
-    """What a node saves, behind which come the inputs of the forward half.
-
-    Attributes
-    ----------
-    outputs : those of the forward half that are kept.
-    reads : which of all that is saved the backward half takes.
-    """
-
-    outputs: list[int]
-    reads: list[int]
-
-
-class Cut:
-    """A program with its gradients, cut in two when somebody asks for the halves.
-
-    Parameters
-    ----------
-    raw : as it was traced.
-    joint : gives it after passes.
-    results : how many of its outputs are results of the program; the others are gradients.
-    cotangents : inputs, see `static.partition.split`; `budget` too.
-    """
-
-    def __init__(
-        self,
-        raw: Graph,
-        joint: Callable[[], Graph],
-        results: int,
-        cotangents: Sequence[Value],
-        budget: int | None,
-    ) -> None:
-        self._joint, self._budget = joint, budget
-        self._known: Saves | None = None
-        self.results, self._late = results, {value.key for value in cotangents}
-        self.rooms, self.inputs = rooms(raw), len(raw.inputs) - len(self._late)
-
-    def know(self, notes: Any) -> None:
-        """Take over what `notes` was in another process."""
-        self._known = Saves(*notes)
-
-    @property
-    def notes(self) -> tuple[Any, ...]:
-        """What a node saves, as plain data."""
-        return tuple(self.saves)
-
-    @cached_property
-    def halves(self) -> Halves:
-        """The two programs."""
-        joint = self._joint()
-        halves = split(joint, self.results, [v for v in joint.inputs if v.key in self._late], self._budget)
-        assert self._known in (None, _saves(halves)), "a cut is another one in another process"
-        return halves
-
-    @cached_property
-    def saves(self) -> Saves:
-        """What a node saves."""
-        return _saves(self.halves) if self._known is None else self._known
-
-    def forward(self) -> Graph:
-        """The half that a call runs."""
-        return self.halves.forward
-
-    def backward(self) -> Graph:
-        """The half for gradients."""
-        return self.halves.backward
-
-
-def _saves(halves: Halves) -> Saves:
-    inputs, outputs = halves.forward.inputs, halves.forward.outputs
-    shown = {value.key: i for i, value in reversed(list(enumerate(outputs)))}
-    saved = [shown[v.key] for v in halves.kept if v.key in shown]
-    at = {outputs[i].key: n for n, i in enumerate(saved)}
-    at.update((value.key, len(saved) + i) for i, value in enumerate(inputs) if value.key not in at)
-    return Saves(saved, [at[v.key] for v in halves.kept])
-
-
-class Runner:
-    """A graph as a program that is planned for the sizes of each call.
-
-    Parameters
-    ----------
-    make : gives the graph.
-    atoms : of sizes that no argument has.
-    compiler : see `Making`.
-    key : under which the program is stored.
-    """
-
-    def __init__(
-        self, make: Callable[[], Graph], atoms: Sequence[Any], compiler: Callable[..., Any] | None, key: str | None
-    ) -> None:
-        self._make, self._compiler, self._key = make, compiler, key
-        self._rooms = dict.fromkeys(atoms, FIRST_ROOM)
-        self._plans: dict[Any, Any] = {}
-
-    @cached_property
-    def program(self) -> Any:
-        """The compiled program, made when it is first asked for; None when interpreted."""
-        return None if self._compiler is None else self._compiler(self._make, self._key)
-
-    def __call__(self, env: Mapping[Any, int], arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """The outputs for arrays; `env` has the sizes of the call, and how often its loops may run."""
-        while True:
-            try:
-                sizes = {**env, **{atom: max(n, env.get(atom, 0)) for atom, n in self._rooms.items()}}
-                results: list[np.ndarray] = self._plan(sizes)(*arrays)
-                return results
-            except NeedsRoom as need:  # of a loop that only gradients run
-                self._rooms[need.atom] = 4 * sizes[need.atom]
-
-    def _plan(self, env: dict[Any, int]) -> Callable[..., Any]:
-        key = tuple(env.items())
-        if key not in self._plans:
-            while len(self._plans) >= KEPT_PLANS:
-                self._plans.pop(next(iter(self._plans)))
-            self._plans[key] = Interpreted(self._make(), env) if self.program is None else self.program.plan(env)
-        return self._plans[key]
+KEPT_GRADIENTS = 128
+"""Programs for other gradients of a program that are kept."""
 
 
 class Call:
@@ -202,8 +65,8 @@ class CompiledOp:
     cut : the program with its gradients.
     places : those of the results that have a gradient.
     gradients : what has been recorded.
-    known : values of the stage that the last inputs of the program are.
-    key : under which the backward half is stored.
+    begun : what of it is computed already; then its last inputs are values of the stage.
+    key : under which the forward half is stored.
     """
 
     kind = "compiled"
@@ -218,14 +81,15 @@ class CompiledOp:
         places: Sequence[int],
         gradients: Gradients,
         making: Making,
-        known: Sequence[Value] = (),
+        begun: Begun | None = None,
         node_name: str = "CompiledBackward",
-        key: str | None = None,
+        key: Key | None = None,
     ) -> None:
         self.name, self.node_name, self.places, self.gradients = name, node_name, places, gradients
-        self.nout, self.results, self._making, self._inputs = len(places), cut.results, making, known
+        self.nout, self.results, self._making, self._begun, self.key = len(places), cut.results, making, begun, key
         self.cut, (self._saved, self._kept) = cut, cut.saves
-        self.backward_half = Runner(cut.backward, cut.rooms, making.compiler, key)
+        half = None if key is None else key.part("backward half")
+        self.backward_half = Runner(cut.backward, cut.rooms, making.compiler, half)
         self._further: dict[Any, list[Gradient]] = {}
 
     @property
@@ -236,10 +100,10 @@ class CompiledOp:
     @cached_property
     def known(self) -> list[tuple[Value, int]]:
         """Values of the stage that a node saves besides inputs, and where."""
-        own, first = self.gradients.stage.nodes, len(self._saved) + self.cut.inputs - len(self._inputs)
+        own, first = self.gradients.stage.nodes, self.stage_inputs.stop
         kept = zip(self.halves.kept, self._kept, strict=True)
         known = [(v, at) for v, at in kept if v.node.op is not None and v.node.id in own]
-        return known + [(v, first + i) for i, v in enumerate(self._inputs)]
+        return known + [(v, first + i) for i, v in enumerate(self._begun.values if self._begun else ())]
 
     # ------------------------------------------------------------------ the call
 
@@ -279,7 +143,7 @@ class CompiledOp:
         states = tuple(None if c is None else recording and c.requires_grad for c in cotangents)
         wanted = tuple(need is not None for need in needs)
         inputs = [saved[i] for i in self.stage_inputs]
-        with _going_on:
+        with going_on:
             known = self._further.setdefault((recording, states, wanted), [])
             found = next((x for x in known if x.serves(inputs)), None)
             if found is None:
@@ -287,7 +151,7 @@ class CompiledOp:
                 further = differentiate(self.gradients.stage, inputs, states, needed, recording)
                 found = Gradient(self, further, self._making)
                 known.append(found)
-                del known[:-KEPT_PLANS]
+                del known[:-KEPT_GRADIENTS]
         return found(saved, attrs, cotangents)
 
     @property
@@ -301,6 +165,44 @@ class CompiledOp:
         return [(f"{v.node.name} at {v.node.source[0]}:{v.node.source[1]}", nbytes) for v, nbytes in values]
 
 
+class Begun:
+    """A graph of gradients that begins with what a node saves: with some values that need not be computed again.
+
+    Parameters
+    ----------
+    of : the op of the nodes.
+    optimised : the graph.
+    """
+
+    def __init__(self, of: CompiledOp, optimised: Optimised) -> None:
+        self._of, self._optimised = of, optimised
+
+    def graph(self) -> Graph:
+        """The graph; its last inputs are such values."""
+        return self._made[0]
+
+    @cached_property
+    def _made(self) -> tuple[Graph, list[int]]:
+        return continued(self._optimised.graph(), [value for value, _ in self._of.known])
+
+    @cached_property
+    def values(self) -> list[Value]:
+        """The values."""
+        return [self._of.known[i][0] for i in self._made[1]]
+
+    @cached_property
+    def places(self) -> list[int]:
+        """Where they are among all that is saved."""
+        return [self._of.known[i][1] for i in self._made[1]]
+
+    @cached_property
+    def reads(self) -> list[int]:
+        """What the graph reads of all that is saved."""
+        graph = self.graph()
+        read = {value.key for node in graph.nodes for value in node.values}
+        return [i for i, v in zip(self._of.stage_inputs, graph.inputs, strict=False) if v.key in read] + self.places
+
+
 class Gradient:
     """Some gradients of a compiled program, as a program of their own.
 
@@ -311,10 +213,31 @@ class Gradient:
     """
 
     def __init__(self, of: CompiledOp, further: Further, making: Making) -> None:
-        self.of, self.further, self._making = of, further, making
+        self.of, self.further = of, further
+        self._known = known = partial(of.gradients.stage.trace.dims.knowing, further.renamed)
+        compiler = None if making.compiler is None else partial(making.compiler, known=known)
+        self._making = making._replace(compiler=compiler)
+        self._optimised = Optimised(further.graph, making.passes, known=known)
+        self._begun, self._cut = Begun(of, self._optimised), None
+        if further.gradients is not None:
+            cotangents = further.gradients.cotangents
+            self._cut = Cut(further.graph, self._begun.graph, self._results, cotangents, making.budget)
         self._made: tuple[Runner, CompiledOp | None] | None = None
-        self._places: list[int] = []
-        self._read: list[int] = []
+
+    @property
+    def _results(self) -> int:
+        return len({i for i in self.further.places if i is not None})
+
+    @property
+    def notes(self) -> tuple[Any, ...]:
+        """What of this depends on passes and cuts, as plain data."""
+        return self._begun.places, self._begun.reads, None if self._cut is None else self._cut.notes
+
+    def know(self, notes: Any) -> None:
+        """Take over what `notes` was in another process."""
+        self._begun.places, self._begun.reads, saves = notes
+        if self._cut is not None:
+            self._cut.know(saves)
 
     def serves(self, inputs: Sequence[Any]) -> bool:
         """Whether numbers that were fixed when it was traced are those of a call."""
@@ -325,17 +248,16 @@ class Gradient:
         further = self.further
         arrays = [saved[i] for i in self.of.stage_inputs]
         arrays += [np.asarray(_data(cotangents[x])) if isinstance(x, int) else x.payload for x in further.feeds]
-        with _going_on:
+        with going_on:
             if self._made is None:
                 self._made = self._make(call, arrays)
         self._check(call)
         runner, op = self._made
-        inputs = [*arrays, *(saved[i] for i in self._places)]
+        inputs = [*arrays, *(saved[i] for i in self._begun.places)]
         outputs = runner(call.env, inputs)
-        count = len({i for i in further.places if i is not None})
         if not mode.is_grad_enabled():
             return tuple(None if i is None else outputs[i] for i in further.places)
-        tensors = [wrap(x) for x in outputs[:count]]
+        tensors = [wrap(x) for x in outputs[: self._results]]
         if op is not None:
             sources = (cotangents[x].edge if isinstance(x, int) else x.edge for x in further.edges)
             op.connect(tensors, Call(call.env, (*call.edges, *sources)), inputs, outputs)
@@ -343,29 +265,23 @@ class Gradient:
 
     def _make(self, call: Call, arrays: list[np.ndarray]) -> tuple[Runner, CompiledOp | None]:
         """The program, and the op of its nodes if its results are to be differentiated."""
-        further, making = self.further, self._making
-        gradients = further.gradients
-        verify(further.graph, "tracing")
-        given = iter(arrays)
-        late = set() if gradients is None else {v.key for v in gradients.cotangents}
-        ones = [
-            np.ones(resolve(tuple(v.shape), call.env), v.dtype) if v.key in late else next(given)
-            for v in further.graph.inputs
-        ]
-        graph = making.rewrite(further.graph, ones, call.env)
-        graph, used = continued(graph, [value for value, _ in self.of.known])
-        self._places = [self.of.known[i][1] for i in used]
-        read = {value.key for node in graph.nodes for value in node.values}
-        self._read = [i for i, v in zip(self.of.stage_inputs, graph.inputs, strict=False) if v.key in read]
-        self._read += self._places
-        if gradients is None:
-            return Runner(lambda: graph, rooms(graph), making.compiler, None), None
-        results = len({i for i in further.places if i is not None})
-        known = [self.of.known[i][0] for i in used]
-        name = self.of.node_name + "Backward"
-        cut = Cut(graph, lambda: graph, results, gradients.cotangents, making.budget)
-        op = CompiledOp(self.of.name, cut, further.results, gradients, making, known, name)
-        return Runner(cut.forward, rooms(op.halves.forward), making.compiler, None), op
+        graph, making, cut, gradients = self.further.graph, self._making, self._cut, self.further.gradients
+        late = [] if gradients is None else [v.key for v in gradients.cotangents]
+        key, stage = None, self.of.gradients.stage
+        if self.of.key is not None:
+            options = "gradients", self.of.key.text, max(stage.nodes), self._results, *late
+            with self._known():
+                key = store.key_of(graph, stage.trace.dims, options)
+        if key is None:
+            self._optimised.optimise(arrays, late, call.env)
+        make, atoms = (self._begun.graph, rooms(graph)) if cut is None else (cut.forward, cut.rooms)
+        runner = Runner(make, atoms, making.compiler, key, self)
+        runner.load()
+        if cut is None or gradients is None:
+            return runner, None
+        op_name = self.of.node_name + "Backward"
+        op = CompiledOp(self.of.name, cut, self.further.results, gradients, making, self._begun, op_name, key)
+        return runner, op
 
     def _check(self, call: Call) -> None:
         """Check that this program is one for a call.
@@ -387,7 +303,7 @@ class Gradient:
 
     def _reads(self, node: Node) -> Iterator[tuple[int, np.ndarray]]:
         """What the program reads of what a node saves, with positions."""
-        return ((i, node.saved[i]) for i in self._read if isinstance(node.saved[i], np.ndarray))
+        return ((i, node.saved[i]) for i in self._begun.reads if isinstance(node.saved[i], np.ndarray))
 
 
 def _data(c: Any) -> Any:

@@ -6,7 +6,8 @@ follows: the traced nodes with their ids, what is known of sizes, the options, a
 ops that a user has defined come in by what they compute. Lines are not part of it: errors name nodes, and the trace has
 them. Entries share the cache of machine code, and with it its size, checksums and rules (`common.native.cache`).
 
-Regions are part of the graph that is the key, and of the frame that is stored. Programs of users' own passes are not
+Regions are part of the graph that is the key, and of the frame that is stored. Of a `pure_callback` a program knows how
+it is called, not what it does: the function is that which the trace has met. Programs of users' own passes are not
 stored.
 """
 
@@ -15,19 +16,22 @@ from __future__ import annotations
 import hashlib
 import marshal
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from common.callback import Callback
 from common.dim import Dim, DimScope
 from common.kernels.places import WrongIndex
 from common.native import cache as disk
 from common.native.compile import make_key
 from common.native.stamp import package_files, stamp
 from common.op import Op, Refusal
+from static.acts import gives
 from static.graph import Graph, Value
 from static.lowering.constructs import Act, Loop, Switch
 from static.lowering.frame import Argument, Call, Frame, Temporary
@@ -42,9 +46,49 @@ _REPEATABLE = 2
 """A version of marshal whose bytes do not depend on which objects are shared."""
 
 
+class Key(NamedTuple):
+    """Under what a program is stored.
+
+    Attributes
+    ----------
+    text : of all from which it follows.
+    callbacks : what it calls Python for, by number; not part of the text.
+    """
+
+    text: str
+    callbacks: list[Callback]
+
+    def part(self, name: str) -> Key:
+        """The key of another program that follows from the same graph."""
+        return Key(hashlib.sha256(f"{name} of {self.text}".encode()).hexdigest(), self.callbacks)
+
+
+class Notes(Protocol):
+    """Plain data beside a program: made with it, or taken over from where it was made."""
+
+    @property
+    def notes(self) -> Any:
+        """The data."""
+
+    def know(self, notes: Any) -> None:
+        """Take over the data."""
+
+
+class _Met(NamedTuple):
+    """What has been met on the way through a graph: ops, and callbacks by id, in order."""
+
+    ops: set[Op]
+    callbacks: dict[int, Callback]
+
+    def number(self, call: Callback) -> int:
+        """The number of a callback; nodes that call the same one give the same number."""
+        self.callbacks.setdefault(id(call), call)
+        return list(self.callbacks).index(id(call))
+
+
 def key_of(
     graph: Graph, dims: DimScope, options: tuple[Any, ...], copies: Mapping[int, Copy] | None = None
-) -> str | None:
+) -> Key | None:
     """The key of a traced graph; None if its program is not to be stored.
 
     Parameters
@@ -52,55 +96,70 @@ def key_of(
     options : what else decides what is made of it.
     copies : see `static.tracing.trace.Trace`; what they say is not said again.
     """
-    ops: set[Op] = set()
+    met = _Met(set(), {})
     try:
         renamed = sorted(dims.renamed.items(), key=repr)
-        text = marshal.dumps((options, renamed, _plain_graph(graph, ops, copies or {})), _REPEATABLE)
+        text = marshal.dumps((options, renamed, _plain_graph(graph, met, copies or {})), _REPEATABLE)
     except ValueError:  # an attribute that is not plain data
         return None
-    if not all(map(_is_fixed, ops)):
+    if not all(map(_is_fixed, met.ops)):
         return None
-    meanings = " ".join(sorted(map(_meaning, ops)))
-    return make_key(f"program {_package().hex()} {hashlib.sha256(text).hexdigest()} {meanings}")
+    meanings = " ".join(sorted(map(_meaning, met.ops)))
+    key = make_key(f"program {_package().hex()} {hashlib.sha256(text).hexdigest()} {meanings}")
+    return Key(key, list(met.callbacks.values()))
 
 
-def load(key: str, fuse: bool, make: Callable[[], Graph]) -> Stored | None:
+def load(key: Key, fuse: bool, make: Callable[[], Graph]) -> Stored | None:
     """The program stored under a key; None if there is none.
 
     Parameters
     ----------
     make : makes the graph that was lowered, when somebody asks for it.
     """
-    entry = disk.read(key)
+    entry = disk.read(key.text)
     if entry is None:
         return None
     kernels, frame, notes = marshal.loads(entry.code)
-    return Stored(_Reader(kernels, fuse, make).frame(frame), fuse, make, notes)
+    return Stored(_Reader(kernels, key.callbacks, fuse, make).frame(frame), fuse, make, notes)
 
 
-def program(make: Callable[[], Graph], key: str | None, fuse: bool) -> Executable:
-    """The program of a graph: that which is stored under a key, if there is one; else it is made, and stored."""
+def program(
+    make: Callable[[], Graph],
+    key: Key | None,
+    notes: Notes | None = None,
+    *,
+    fuse: bool,
+    known: Callable[[], AbstractContextManager[None]] = nullcontext,
+) -> Executable:
+    """The program of a graph: that which is stored under a key, if there is one; else it is made, and stored.
+
+    Parameters
+    ----------
+    notes : what is stored beside it, and is told what was.
+    known : see `static.tracing.optimised.Optimised`.
+    """
     found = None if key is None else load(key, fuse, make)
     if found is not None:
+        if notes is not None:
+            notes.know(found.notes)
         return found
     from static.program import compile_graph
 
-    made = compile_graph(make(), fuse=fuse)
+    graph = make()
+    with known():
+        made = compile_graph(graph, fuse=fuse)
     if key is not None:
-        save(key, made)
+        save(key, made, None if notes is None else notes.notes)
     return made
 
 
-def part(key: str | None, name: str) -> str | None:
-    """The key of another program that follows from the same graph."""
-    return None if key is None else hashlib.sha256(f"{name} of {key}".encode()).hexdigest()
-
-
-def save(key: str, program: Executable, notes: Any = None) -> None:
+def save(key: Key, program: Executable, notes: Any = None) -> None:
     """Store a program, and plain data beside it."""
     kernels = dict.fromkeys((call.name, call.source) for call in program.all_calls())
-    numbers = {kernel: i for i, kernel in enumerate(kernels)}
-    disk.write(key, disk.Entry("program", (), marshal.dumps((list(kernels), _written(program.frame, numbers), notes))))
+    numbers: dict[Any, int] = {kernel: i for i, kernel in enumerate(kernels)}
+    numbers.update((id(call), i) for i, call in enumerate(key.callbacks))
+    code = marshal.dumps((list(kernels), _written(program.frame, numbers), notes))
+    disk.write(key.text, disk.Entry("program", (), code))
 
 
 # ------------------------------------------------------------------------------------------------- keys
@@ -118,8 +177,8 @@ def _meaning(op: Op) -> str:
     return ":".join(map(str, (op.name, *told)))
 
 
-def _plain_graph(graph: Graph, ops: set[Op], copies: Mapping[int, Copy]) -> list[Any]:
-    """A graph as what marshal can write; `ops` takes up its ops."""
+def _plain_graph(graph: Graph, met: _Met, copies: Mapping[int, Copy]) -> list[Any]:
+    """A graph as what marshal can write."""
     lines: list[Any] = []
     nodes, left = graph.nodes, 0
     for i, node in enumerate(nodes):
@@ -135,17 +194,19 @@ def _plain_graph(graph: Graph, ops: set[Op], copies: Mapping[int, Copy]) -> list
             left = 0
         op = node.op
         if op is None:
-            lines.append((node.id, _plain(node.outputs[0].spec, ops)))
+            lines.append((node.id, _plain(node.outputs[0].spec, met)))
             continue
-        ops.add(op)
-        operands = [(x.node.id, x.index) if type(x) is Value else _plain(x, ops) for x in node.operands]
-        attrs = [(name, x if type(x) in _PLAIN else _plain(x, ops)) for name, x in node.attrs.items()]
+        met.ops.add(op)
+        operands = [(x.node.id, x.index) if type(x) is Value else _plain(x, met) for x in node.operands]
+        attrs = [(name, x if type(x) in _PLAIN else _plain(x, met)) for name, x in node.attrs.items()]
+        if gives(node):  # what no rule tells
+            attrs.append(("results", [_plain(x.spec, met) for x in node.outputs]))
         lines.append((node.id, op.name, operands, attrs))
     keys = [v.key for v in graph.inputs], [v.key for v in graph.outputs]
     return [*lines, *keys, [(effect.state.key, effect.value.key) for effect in graph.effects]]
 
 
-def _plain(x: Any, ops: set[Op]) -> Any:
+def _plain(x: Any, met: _Met) -> Any:
     """A value as what marshal can write; the rest makes it raise.
 
     Raises
@@ -155,9 +216,11 @@ def _plain(x: Any, ops: set[Op]) -> Any:
     if isinstance(x, Dim):
         return "dim", x.terms, x.hint
     if isinstance(x, (tuple, list)):
-        return [v if type(v) in _PLAIN else _plain(v, ops) for v in x]
+        return [v if type(v) in _PLAIN else _plain(v, met) for v in x]
     if isinstance(x, Graph):
-        return "graph", _plain_graph(x, ops, {})
+        return "graph", _plain_graph(x, met, {})
+    if isinstance(x, Callback):
+        return "callback", met.number(x)
     if isinstance(x, (np.ndarray, np.generic)):
         raise ValueError(f"{type(x)} would be written without its dtype")
     return ("dtype", x.str) if isinstance(x, np.dtype) else x
@@ -191,7 +254,9 @@ def _written(frame: Frame, numbers: Mapping[Any, int]) -> tuple[Any, ...]:
         errors = [(status, str(text), type(text) is Refusal, node) for status, (text, node) in call.errors.items()]
         wrong, own = call.wrong_index, call.construct
         told = None if wrong is None else (wrong.extents, wrong.dim, wrong.wrap)
-        kind = None if own is None else (type(own).__name__, *(getattr(own, f.name) for f in fields(own)))
+        kind = (
+            None if own is None else (type(own).__name__, *(_named(getattr(own, f.name), numbers) for f in fields(own)))
+        )
         regions = [(name, _written(region.frame, numbers)) for name, region in call.regions.items()]
         number = numbers[call.name, call.source]
         calls.append((number, call.slots, call.ints, errors, told, kind, regions))
@@ -206,17 +271,29 @@ def _written(frame: Frame, numbers: Mapping[Any, int]) -> tuple[Any, ...]:
     return frame.sizes, *arguments, temporaries, constants, calls
 
 
+def _named(x: Any, numbers: Mapping[Any, int]) -> Any:
+    """What is written of a construct: of a callback its number."""
+    return {"call": numbers[id(x["call"])]} if isinstance(x, dict) and "call" in x else x
+
+
 class _Reader:
     """Reads frames.
 
     Parameters
     ----------
     kernels : names and texts.
+    callbacks : by number.
     fuse, make : of the programs.
     """
 
-    def __init__(self, kernels: Sequence[tuple[str, str]], fuse: bool, make: Callable[[], Graph]) -> None:
-        self._kernels, self._fuse, self._make = kernels, fuse, make
+    def __init__(
+        self,
+        kernels: Sequence[tuple[str, str]],
+        callbacks: Sequence[Callback],
+        fuse: bool,
+        make: Callable[[], Graph],
+    ) -> None:
+        self._kernels, self._callbacks, self._fuse, self._make = kernels, callbacks, fuse, make
 
     def frame(self, data: tuple[Any, ...]) -> Frame:
         """The frame that was written."""
@@ -240,6 +317,8 @@ class _Reader:
             call.wrong_index = WrongIndex(*told)
         if kind is not None:
             name, *parts = kind
-            call.construct = _CONSTRUCTS[name](*parts)
+            call.construct = own = _CONSTRUCTS[name](*parts)
+            if isinstance(own, Act) and own.kind == "callback":
+                own.attrs = {"call": self._callbacks[own.attrs["call"]]}
             call.regions = {name: Stored(self.frame(region), self._fuse, self._make) for name, region in regions}
         return call

@@ -46,7 +46,7 @@ class Variant:
             self.executable: Executable | None = None
             if not interpret:
                 key = store.key_of(self.raw, sizes, (fuse,))
-                self.executable = store.program(self._optimised.graph, key, fuse)
+                self.executable = store.program(self._optimised.graph, key, fuse=fuse)
             seconds = perf_counter() - start
             if type(self.executable) is Stored:
                 self.seconds = {"disk": seconds}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from static.lowering.layout import lay_out
 from static.passes import Pass, PassReport, run_passes
 from static.passes.stay_within import StayWithin
 from static.tools.parity import check_parity
+from static.verify import verify
 
 if TYPE_CHECKING:
     from static.jit import Function
@@ -28,10 +30,18 @@ class Optimised:
     ----------
     passes : the user's own pipeline, if there is one.
     within : the last pass, if there is a budget of memory.
+    known : gives a context in which sizes are known to be equal that were so when it was traced; that of the caller by
+        default.
     """
 
-    def __init__(self, raw: Graph, passes: Sequence[Pass] | None, within: StayWithin | None = None) -> None:
-        self.raw, self._passes, self._within = raw, passes, within
+    def __init__(
+        self,
+        raw: Graph,
+        passes: Sequence[Pass] | None,
+        within: StayWithin | None = None,
+        known: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:
+        self.raw, self._passes, self._within, self._known = raw, passes, within, known
 
     def optimise(self, given: Sequence[Any], late: Collection[Any], env: Mapping[Any, int]) -> None:
         """Run the passes now.
@@ -45,31 +55,21 @@ class Optimised:
         arrays, rest = [], iter(given)
         for x in self.raw.inputs:
             arrays.append(np.ones(resolve(tuple(x.shape), env), x.dtype) if x.key in late else next(rest))
-        self.rewritten = _rewritten(self.raw, arrays, env, self._passes, self._within)
+        self.rewritten = self._run(partial(check_parity, arrays=arrays, env=env))
 
     @cached_property
     def rewritten(self) -> tuple[Graph, list[PassReport]]:
         """The graph, and what the passes did."""
-        return run_passes(self.raw, self._passes, within=self._within)
+        return self._run(None)
+
+    def _run(self, check: Callable[..., None] | None) -> tuple[Graph, list[PassReport]]:
+        with self._known():
+            verify(self.raw, "tracing")
+            return run_passes(self.raw, self._passes, check, self._within)
 
     def graph(self) -> Graph:
         """The graph."""
         return self.rewritten[0]
-
-
-def rewrite(graph: Graph, arrays: Sequence[Any], env: Mapping[Any, int], passes: Sequence[Pass] | None) -> Graph:
-    """What passes make of a graph; those of the user's own are checked on arrays."""
-    return _rewritten(graph, arrays, env, passes)[0]
-
-
-def _rewritten(
-    graph: Graph,
-    arrays: Sequence[Any],
-    env: Mapping[Any, int],
-    passes: Sequence[Pass] | None,
-    within: StayWithin | None = None,
-) -> tuple[Graph, list[PassReport]]:
-    return run_passes(graph, passes, partial(check_parity, arrays=arrays, env=env), within)
 
 
 def budgeted(owner: Function, env: Mapping[Any, int]) -> StayWithin | None:

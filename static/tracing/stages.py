@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from threading import RLock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from common import mode
@@ -21,11 +22,16 @@ from common.tensor import TensorBase
 from static.acts import acts, gives
 from static.graph import Graph, Node, Value
 from static.region_edit import Made, replace_nodes
+from static.tracing.derived import Derived
 from static.tracing.facts import Facts
 
 if TYPE_CHECKING:
     from static.tracing.captured import Captured
     from static.tracing.trace import Trace
+
+
+#: Held while a trace is open again, and where that must not be: sizes may be equal there that are not elsewhere.
+going_on = RLock()
 
 
 class Stage(NamedTuple):
@@ -34,6 +40,7 @@ class Stage(NamedTuple):
     Attributes
     ----------
     state : what the trace was then, see `pause`.
+    renamed : which sizes are known to be equal.
     region : what is on the tape.
     specs : of its results.
     inputs : of the program so far.
@@ -43,6 +50,7 @@ class Stage(NamedTuple):
 
     trace: Trace
     state: dict[str, Any]
+    renamed: dict[Any, Any]
     region: Recorded
     specs: list[Spec]
     inputs: list[Value]
@@ -76,6 +84,7 @@ class Further(NamedTuple):
     edges : what follows the edges of the stage's inputs: numbers of cotangents, then captured tensors.
     results : the outputs that have a history.
     gradients : of these; None if there are none.
+    renamed : sizes that are known to be equal.
     fixed : inputs of the stage that were used as Python numbers on the way, by position: it is one for these only.
     """
 
@@ -85,6 +94,7 @@ class Further(NamedTuple):
     edges: list[int | TensorBase]
     results: list[int]
     gradients: Gradients | None
+    renamed: dict[Any, Any]
     fixed: dict[int, Any]
 
 
@@ -97,7 +107,8 @@ def pause(trace: Trace) -> dict[str, Any]:
 def resumed(stage: Stage, inputs: Sequence[Any]) -> Iterator[Trace]:
     """A context in which a trace is open again, and as it was at a stage, but for numbers: these are those of a call.
 
-    What Python objects say now is not what calls of the traced program rely on.
+    What Python objects say now is not what calls of the traced program rely on. Sizes that are found to be equal are
+    not for the program so far, parts of which are made later, and in other processes.
 
     Raises
     ------
@@ -106,11 +117,11 @@ def resumed(stage: Stage, inputs: Sequence[Any]) -> Iterator[Trace]:
     trace, now = stage.trace, dict(vars(stage.trace))
     facts = trace.facts
     vars(trace).update((name, x.copy() if type(x) in (list, dict, set) else x) for name, x in stage.state.items())
-    trace.nodes, trace.facts = trace.top, Facts()
+    trace.nodes, trace.facts, trace.derived = trace.top, Facts(), Derived(trace)
     given = {v.node.id: x for v, x in zip(stage.inputs, inputs, strict=True)}
     trace.use_numbers(given)
     try:
-        with mode.activate_trace(trace):
+        with mode.activate_trace(trace), trace.dims.knowing(dict(stage.renamed)):
             yield trace
         reason = facts.objection() if trace.facts.has_modules else None
         if reason is not None:
@@ -126,7 +137,9 @@ def _stage(trace: Trace, region: Recorded, results: Iterable[TensorBase]) -> Sta
     """What an open trace has recorded."""
     specs = [Spec(tuple(x.shape), x.dtype) for x in results]
     nodes = {node.id for node in trace.top}
-    return Stage(trace, pause(trace), region, specs, list(trace.inputs), nodes, len(trace.captured))
+    return Stage(
+        trace, pause(trace), dict(trace.dims.renamed), region, specs, list(trace.inputs), nodes, len(trace.captured)
+    )
 
 
 def first_stage(
@@ -204,6 +217,7 @@ def differentiate(
             [*(i for i, x in enumerate(leaves) if x is not None and x.requires_grad), *_owners(trace, extra)],
             [place[id(x)] for x in results],
             gradients,
+            trace.dims.renamed,
             {i: inputs[i] for i, v in enumerate(stage.inputs) if trace.is_fixed(v)},
         )
 

@@ -21,7 +21,8 @@ from common.native.calls_ir import BAD_ARGUMENT
 from common.nn.module import Module
 from common.tensor import TensorBase
 from common.tree import LEAF, count_leaves, flatten, nester, taker, unflatten
-from static.bridge import Call, CompiledOp, Cut, Making
+from static.bridge import Call, CompiledOp
+from static.halved import Cut, Making
 from static.passes import PassReport
 from static.regions import FIRST_ROOM, NeedsRoom, rooms
 from static.running import store
@@ -29,10 +30,9 @@ from static.running.background import Compilation, UntilCompiled
 from static.running.donate import donate
 from static.running.interpreter import Interpreted
 from static.running.plan import Objects
-from static.tracing.optimised import Optimised, budgeted, rewrite
-from static.tracing.stages import first_stage, record_gradients
+from static.tracing.optimised import Optimised, budgeted
+from static.tracing.stages import first_stage, going_on, record_gradients
 from static.tracing.trace import Trace
-from static.verify import verify
 
 if TYPE_CHECKING:
     from static.graph import Graph
@@ -142,7 +142,6 @@ class Traced:
         stored = None if self._key is None else store.load(self._key, owner.fuse, graph)
         self._executable: Executable | None = stored
         if stored is None:
-            verify(self.raw, "tracing")
             given = [*(leaves[i] for i in self.positions), *(source.payload for source in trace.captured)]
             self.optimised.optimise(given, late, env)
             self.seconds["passes"] = perf_counter() - start
@@ -151,9 +150,8 @@ class Traced:
             if stored is not None:
                 cut.know(stored.notes)
             compiler = partial(store.program, fuse=owner.fuse) if self.compiled else None
-            making = Making(partial(rewrite, passes=owner.passes), compiler, owner.memory_budget)
-            key = store.part(self._key, "backward half")
-            self.op = CompiledOp(owner.__name__, cut, places, recorded, making, key=key)
+            making = Making(owner.passes, compiler, owner.memory_budget)
+            self.op = CompiledOp(owner.__name__, cut, places, recorded, making, key=self._key)
         if stored is None and self.compiled and owner.compile == "background":
             self.compilation = Compilation(self.graph, self._lowered)
         elif stored is None and self.compiled:
@@ -182,7 +180,8 @@ class Traced:
 
     def _lowered(self) -> Executable:
         """The compiled program, stored for other processes."""
-        assert self.program is not None
+        with going_on:  # a thread may be here
+            assert self.program is not None
         if self._key is not None:
             store.save(self._key, self.program, None if self.op is None else self.op.cut.notes)
         return self.program

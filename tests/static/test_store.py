@@ -115,17 +115,31 @@ def test_errors_are_of_the_same_class(disk):
     assert len(programs(disk)) == len(cases)
 
 
-def test_what_calls_python_is_lowered_in_each_process(disk):
-    for python in (np.square, np.negative):
+def test_what_calls_python_calls_the_function_of_this_process(disk):
+    def of(python, form=(3,)):
+        def f(x):
+            y = static.pure_callback(python, static.ShapeDtypeStruct(form, F32), x)
+            z = static.pure_callback(np.cos, static.ShapeDtypeStruct(form, F32), y)
+            return static.cond(z.sum() > 5, lambda a: a, lambda a: static.pure_callback(python, z, a) + z, y)
 
-        def f(x, python=python):
-            return static.pure_callback(python, static.ShapeDtypeStruct((3,), F32), x) + 1
+        return f
 
-        x = np.arange(3, dtype=F32)
-        compiled, (y,) = called(f, x)
-        assert y.tolist() == (python(x) + 1).tolist()
+    x = np.arange(3, dtype=F32)
+    for python in (np.square, np.negative, np.cos, lambda x: x + np.float32(0.5)):
+        compiled, (y,) = called(of(python), x)
+        z = np.cos(python(x))
+        assert y.tolist() == (python(x) if z.sum() > 5 else python(python(x)) + z).tolist()
+        assert ("disk" in compiled.newest.seconds) is (python is not np.square)
+    assert len(programs(disk)) == 1
+    different = [
+        of(lambda x: np.array([1, 2], F32), (2,)),
+        lambda x: of(np.square)(x * 2),
+    ]
+    for count, f in enumerate(different, 2):
+        compiled, results = called(f, x)
         assert "lower" in compiled.newest.seconds
-    assert not programs(disk)
+        assert len(programs(disk)) == count
+        assert_all_same_bits(results, called(f, x, interpret=True)[1], "callbacks")
 
 
 def joined(x, y):

@@ -8,7 +8,7 @@ import pytest
 import dynamic
 import static
 from common.errors import IndexRangeError
-from static import bridge, program
+from static import halved, program
 from static.tracing import optimised
 from tests.bits import assert_all_same_bits
 from tests.native.conftest import fresh_cache  # noqa: F401  a fixture
@@ -38,22 +38,22 @@ def branched(x, w):
 FUNCTIONS = {f.__name__: f for f in (straight, looped, until, branched)}
 
 
-def gradients(f, x=X, w=W, create_graph=False):
-    """Results, gradients, and those of these."""
+def gradients(f, x=X, w=W, order=1):
+    """Results, gradients, and those of these, up to an order."""
     a, b = dynamic.tensor(x, requires_grad=True), dynamic.tensor(w, requires_grad=True)
     y = f(a, b)
     results = list(y) if isinstance(y, tuple) else [y]
-    seeds = [r.detach() * 0.5 + 1 for r in results]
-    first = dynamic.autograd.grad(results, [a, b], seeds, create_graph=create_graph)
-    out = [*results, *first]
-    if create_graph:
-        out += dynamic.autograd.grad([(g * g).sum() for g in first], [a, b])
+    out, seeds = [*results], [r.detach() * 0.5 + 1 for r in results]
+    for n in range(1, order + 1):
+        results = dynamic.autograd.grad(results, [a, b], seeds, create_graph=n < order)
+        out += results
+        results, seeds = [(g * g).sum() for g in results], None
     return [t.detach().numpy().copy() for t in out]
 
 
 def forbid(monkeypatch):
     """From here on nothing is optimised, cut or lowered."""
-    for module, name in ((optimised, "run_passes"), (bridge, "split"), (program, "compile_graph")):
+    for module, name in ((optimised, "run_passes"), (halved, "split"), (program, "compile_graph")):
         monkeypatch.setattr(module, name, None)
 
 
@@ -72,14 +72,18 @@ def test_the_second_process_cuts_and_lowers_nothing(disk, monkeypatch, name):  #
     assert len(programs(disk)) == 2  # the halves
 
 
+@pytest.mark.parametrize("order", [2, 3])
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_further_derivatives_of_a_program_from_the_disk(disk, name):  # noqa: F811
+def test_further_derivatives_from_the_disk(disk, monkeypatch, name, order):  # noqa: F811
     f = FUNCTIONS[name]
-    eager = gradients(dynamic.function(f), create_graph=True)
+    eager = gradients(dynamic.function(f), order=order), gradients(dynamic.function(f), X[:2], order=order)
     for warm in (False, True):
+        if warm:
+            forbid(monkeypatch)
         compiled = static.function(f)
-        assert_all_same_bits(gradients(compiled, create_graph=True), eager, name)
-        assert ("disk" in compiled.newest.seconds) is warm
+        assert_all_same_bits(gradients(compiled, order=order), eager[0], name)
+        assert_all_same_bits(gradients(compiled, X[:2], order=order), eager[1], name)
+        assert len(compiled.traces) == 1
 
 
 def test_state_that_a_program_writes_is_saved_as_it_was(disk):  # noqa: F811
