@@ -32,8 +32,9 @@ from typing import Any
 
 import numpy as np
 
-from common.dim import Dim, render
+from common.dim import Dim
 from common.kernels.copying import bits_of, merge_dims
+from common.polynomials import render
 from common.shapes import broadcast_shapes, contiguous_strides
 from common.spec import numel
 

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from common.apply import called
-from common.dim import Dim, render, same
+from common.dim import Dim, same
 from common.dtypes import int64
 from common.errors import DTypeError, IndexRangeError, ShapeError
 from common.op import NativeCall, Op
 from common.ops._define import kernel
 from common.ops._samples import indexed, join
+from common.polynomials import render
 from common.spec import Spec, around, numel
 
 

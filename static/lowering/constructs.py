@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from common.dim import Atom
+from common.polynomials import Atom
 from common.spec import numel
 from static.graph import Node, Value
 from static.lowering.items import Sizes

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from common.dim import Atom, Dim, evaluate
+from common.dim import Dim
 from common.kernels.places import WrongIndex
+from common.polynomials import Atom, evaluate
 from common.spec import numel
 from static.graph import Graph
 from static.lowering.constructs import Construct, construct

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from common.dim import Atom
+from common.polynomials import Atom
 from static.lowering.arena import Arena, aligned
 from static.lowering.constructs import Loop
 from static.lowering.memory import ColumnScratch

@@ -14,8 +14,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from common.dim import Atom
 from common.native.compile import is_asked_for
+from common.polynomials import Atom
 from static.running.interpreter import Interpreted
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
-from common.dim import Atom
 from common.native.compile import compile_kernel
 from common.native.pool import get_num_threads
+from common.polynomials import Atom
 from static.graph import Graph, Node
 from static.lowering.frame import Call, Frame
 from static.lowering.layout import Layout, Schedule

@@ -10,7 +10,6 @@ from weakref import WeakSet
 
 import numpy as np
 
-from common.dim import Atom
 from common.eager_arrays import raise_status
 from common.errors import ArgumentError, ShapeError, TraceError
 from common.native.binding import GIVEN, HELD, HELD_GRAD, LEFT, LEFT_FRESH, MADE, Binding, Place
@@ -20,6 +19,7 @@ from common.native.free import FreeProgram, make_free
 from common.native.plan import Argument as Declared
 from common.native.plan import RunFailure, explain_failure
 from common.native.pool import get_num_threads, on_change
+from common.polynomials import Atom
 from static.acts import Mismatch
 from static.lowering.arena import ALIGNMENT
 from static.lowering.constructs import Act, Loop

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from common.dim import Atom
 from common.eager_kernels import scalar_expression
 from common.kernels.sums import sum_oracle
 from common.native.calls import make_call
 from common.native.compile import compile_kernel
 from common.native.primitives import convert, evaluate
 from common.numerics import BLOCK, LANES
+from common.polynomials import Atom
 
 if TYPE_CHECKING:
     from static.program import Program

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from common.dim import Atom, Dim, DimScope, evaluate
+from common.dim import Dim, DimScope
 from common.errors import SessionError, ShapeError
+from common.polynomials import Atom, evaluate
 from static.graph import Effect, Graph, Node, Value
 from static.session.recording import ASSIGN, DEFAULT, GROUP
 from static.session.sizes import Rewrite, solve

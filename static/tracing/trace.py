@@ -17,13 +17,14 @@ import numpy as np
 
 from common import mode
 from common.autograd.views import Family, Step, family_of, note_view, path_along
-from common.dim import Dim, DimScope, Guard, hint
+from common.dim import Dim, DimScope, hint
 from common.dtypes import SUPPORTED, number_spec
 from common.eager import run
 from common.errors import DTypeError, TraceError
 from common.number import as_array, check_range
 from common.op import REGISTRY, Op
 from common.ops.view_set import placed
+from common.polynomials import Guard
 from common.shapes import contiguous_strides
 from common.spec import Spec
 from common.tensor import NUMBERS, TensorBase

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import static
-from common.dim import Dim, DimScope, _mul, _terms
+from common.dim import Dim, DimScope, _terms
+from common.polynomials import multiply
 from static.tracing.derived import Derived
 
 F32 = np.float32
@@ -83,7 +84,7 @@ def test_products_with_numbers_are_those_of_polynomials(number):
     a, b = s.input(0, 0, 5), s.input(1, 1, 7)
     for size in (a, a * b, a + b * 2 - 1, a // 2):
         for made in (size * number, number * size):
-            assert _terms(made) == _mul(size.terms, _terms(number))
+            assert _terms(made) == multiply(size.terms, _terms(number))
             assert (made.hint if isinstance(made, Dim) else made) == size.hint * number
 
 
