@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ import dynamic
 import static
 from common.errors import ArgumentError, IndexRangeError, TraceError
 from tests.bits import assert_all_same_bits
+from tests.conftest import ROOT
 
 RNG = np.random.default_rng(7)
 X = RNG.normal(size=(5, 4)).astype(np.float32)
@@ -174,3 +177,32 @@ def test_a_write_that_would_be_lost_is_refused():
     z = X.copy()
     add(z, X)
     assert z.tobytes() == (X + X).tobytes()
+
+
+LAST_WORDS = """
+import builtins, encodings, sys, threading
+import numpy as np
+import dynamic, static
+
+f = static.function(lambda x: (x.tanh() * 2) @ x)
+x = np.full((3, 3), 0.5, np.float32)
+f(x), f(x)
+
+class Last:
+    def __init__(self, f):
+        self.f, self.x = f, x
+
+    def __del__(self):
+        self.f(self.x)
+
+for module in (builtins, encodings, sys, threading, np, static):
+    module.last_words = [Last(f), Last(lambda x: dynamic.tanh(x) * 2)]
+"""
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_finalisers_that_call_compiled_functions_when_the_interpreter_ends(threads):
+    """Modules are cleared by then, so Python may complain; machine code must still be there."""
+    code = f"{LAST_WORDS}\nstatic.set_num_threads({threads})"
+    done = subprocess.run([sys.executable, "-c", code], check=False, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

@@ -17,10 +17,11 @@ from functools import cache, partial
 
 import numpy as np
 
-from common.native import engine
+from common.native import engine, image
 
 _WORDS = 16
 _allowed = np.zeros(_WORDS, np.int64)
+image.outlive(_allowed)
 _FUNCTIONS = ("sched_getcpu", "sched_setaffinity")
 
 _NOTHING = """

@@ -22,6 +22,7 @@ from common.native.binding import Binding
 from common.native.calls_ir import MAX_BUFFERS, MAX_INPUTS, module_text
 from common.native.compile import load_ir
 from common.native.dispatch_ir import CELL_WORDS, CELLS
+from common.native.image import outlive
 from common.native.plan import ProgramPlan
 from common.native.trial import is_right
 from common.shapes import overlapping
@@ -260,10 +261,11 @@ class _MethodDef(ctypes.Structure):
 
 @cache
 def _method(symbol: str) -> tuple[Any, _MethodDef]:
-    """Return the constructor of builtins and the method definition, which must outlive every builtin."""
+    """Return the constructor of builtins and the method definition, which outlives every builtin."""
     abi.define_symbols()
     address = load_ir(module_text(symbol), f"twingrad_builtin_{symbol}")
     definition = _MethodDef(symbol.encode(), address, METH_FASTCALL, None)
+    outlive(definition)
     prototype = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
     return prototype(("PyCFunction_NewEx", ctypes.pythonapi)), definition
 

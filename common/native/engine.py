@@ -58,7 +58,9 @@ def _engine() -> Any:
     from llvmlite import binding
 
     machine = target_machine()
-    return binding.create_mcjit_compiler(binding.parse_assembly(""), machine)
+    made = binding.create_mcjit_compiler(binding.parse_assembly(""), machine)
+    image.outlive(made)
+    return made
 
 
 _symbols: dict[str, Callable[[], int]] = {}

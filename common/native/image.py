@@ -29,7 +29,10 @@ _RELOCATION = struct.Struct("<QQq")  # where, symbol and type, addend
 _X86_64, _PROGBITS, _SYMTAB, _RELA, _NOBITS, _ALLOCATED = 62, 1, 2, 4, 8, 2
 _ABSOLUTE_64 = 1
 
-_pages: list[mmap.mmap] = []  # kernels stay as long as the process
+
+def outlive(memory: object) -> None:
+    """Keep what machine code uses as long as the process: finalisers may call it after modules have been cleared."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(memory))
 
 
 @cache
@@ -135,7 +138,7 @@ def _executable(code: bytes, fill: Callable[[mmap.mmap, int], None] | None = Non
         fill(pages, start)
     if _mprotect()(start, size, mmap.PROT_READ | mmap.PROT_EXEC):
         raise OSError(ctypes.get_errno(), "memory cannot be made executable")
-    _pages.append(pages)
+    outlive(pages)
     return start
 
 

@@ -29,6 +29,7 @@ import numpy as np
 from common.errors import ArgumentError
 from common.native import apart, engine
 from common.native.compile import load_ir
+from common.native.image import outlive
 
 __all__ = ["SHARE", "define_for_threads", "get_num_threads", "on_change", "set_num_threads", "share"]
 
@@ -49,6 +50,7 @@ _THREADS, _BUSY, _JOB, _PATIENCE, _FIRST = 0, 1, 2, 3, 8
 _STATE, _WAKE, _DONE, _NUMBER, _FORBIDDEN, _WORDS = 0, 1, 2, 3, 4, 8
 _IDLE, _LOOKS_OUT, _WOKEN, _CALLED_OFF, _RUNNING, _AWAITED = range(6)
 _memory = np.zeros(_FIRST + _WORDS * LIMIT, np.int64)
+outlive(_memory)
 _pool = _memory[-(_memory.ctypes.data // 8) % _WORDS :]
 _pool[_THREADS] = 1
 _count = 1

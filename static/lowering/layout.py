@@ -116,13 +116,9 @@ def lay_out(program: Executable, env: Mapping[Atom, int], threads: int = 1) -> L
 
 
 def _block(call: Call, values: Sequence[int], env: Mapping[Atom, int], threads: int) -> Block:
-    """What is carried needs two buffers, one of which is the result, or only that; regions run one after the other."""
+    """Regions run one after the other."""
     buffers, total = [], 0
-    sizes = []
-    if isinstance(call.construct, Loop):
-        carried = zip(call.construct.carried, call.regions["body"].frame.outputs)
-        sizes = [values[size] if result.over is None else 0 for (_, _, size), result in carried] + [1]
-    for size in sizes:
+    for size in buffer_sizes(call, values):
         buffers.append(total)
         total += aligned(size)
     regions, most = {}, 0
@@ -131,6 +127,17 @@ def _block(call: Call, values: Sequence[int], env: Mapping[Atom, int], threads: 
         regions[name] = layout, total
         most = max(most, layout.total)
     return Block(buffers, regions, total + most)
+
+
+def buffer_sizes(call: Call, values: Sequence[int]) -> list[int]:
+    """Bytes of what a step with regions needs itself, given the sizes of its frame.
+
+    What is carried needs two buffers, one of which is the result, or only that; a loop that asks needs its answer.
+    """
+    if not isinstance(call.construct, Loop):
+        return []
+    carried = zip(call.construct.carried, call.regions["body"].frame.outputs)
+    return [values[size] if result.over is None else 0 for (_, _, size), result in carried] + [1]
 
 
 def numbers(program: Executable, layout: Layout) -> tuple[list[int], list[int]]:
