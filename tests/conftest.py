@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -15,6 +16,39 @@ os.environ.setdefault("TWINGRAD_CACHE", str(ROOT / ".pytest_cache" / "twingrad")
 settings.register_profile("developer", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("developer"), derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "developer")
+
+
+@pytest.fixture
+def fresh_cache(tmp_path, monkeypatch):
+    """An empty cache directory, and a process that has not warned yet."""
+    from common.native import cache
+    from common.native import compile as compile_module
+
+    compile_module._environment()  # is not stored here
+    monkeypatch.setenv("TWINGRAD_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(cache, "_warned", False)
+    return tmp_path / "cache"
+
+
+@pytest.fixture(params=["dynamic", "static", "dynamic.function", "static.function"])
+def run(request):
+    """Call a function of an engine and operands, there or inside its `function`; the results as plain Python."""
+    import dynamic
+    import static
+    from common.tree import flatten, unflatten
+
+    engine = {"dynamic": dynamic, "static": static}[request.param.split(".")[0]]
+    inside = request.param.endswith("function")
+
+    def call(f, *args):
+        target = engine.function(lambda *args: f(engine, *args)) if inside else lambda *args: f(engine, *args)
+        if engine is dynamic and not inside:
+            args = [dynamic.as_tensor(x) if isinstance(x, np.ndarray) else x for x in args]
+        leaves, structure = flatten(target(*args))
+        return unflatten(structure, [np.asarray(x).tolist() for x in leaves])
+
+    call.inside, call.engine = inside, engine
+    return call
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

@@ -6,26 +6,8 @@ import pytest
 import dynamic
 import static
 from common.errors import ArgumentError, DTypeError, IndexRangeError, ShapeError, TraceError
-from common.tree import flatten, unflatten
 
 X = np.array([1.0, 2.0, 3.0], np.float32)
-
-
-@pytest.fixture(params=["dynamic", "static", "dynamic.function", "static.function"])
-def run(request):
-    """Call a function of an engine and operands; the results as plain Python."""
-    engine = {"dynamic": dynamic, "static": static}[request.param.split(".")[0]]
-    inside = request.param.endswith("function")
-
-    def call(f, *args):
-        target = engine.function(lambda *args: f(engine, *args)) if inside else lambda *args: f(engine, *args)
-        if engine is dynamic and not inside:
-            args = [dynamic.as_tensor(x) if isinstance(x, np.ndarray) else x for x in args]
-        leaves, structure = flatten(target(*args))
-        return unflatten(structure, [np.asarray(x).tolist() for x in leaves])
-
-    call.inside, call.engine = inside, engine
-    return call
 
 
 def test_cond_takes_any_scalar_and_any_tree(run):

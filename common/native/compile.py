@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from common.collecting import collecting_later
 from common.native import cache as disk
 from common.native import engine, image
 from common.native.fingerprint import fingerprint
@@ -121,9 +122,10 @@ def _load_module(key: str, text: Callable[[], str], symbol: str) -> int:
     with _lock:
         entry = disk.read(key)
         if entry is None:
-            module = engine.parse(text())
-            engine.tidy(module)
-            entry = disk.Entry(symbol, _externals(module), engine.emit(module, symbol))
+            with collecting_later():
+                module = engine.parse(text())
+                engine.tidy(module)
+                entry = disk.Entry(symbol, _externals(module), engine.emit(module, symbol))
             disk.write(key, entry)
         return engine.load(entry.code, entry.symbol, entry.externals)
 
@@ -196,7 +198,8 @@ def _get(source: str, name: str) -> int:
     entry = disk.read(key)
     place = "compiled" if entry is None else "disk"
     if entry is None:
-        entry = _compile(source, name, f"twingrad_{key[:32]}")
+        with collecting_later():
+            entry = _compile(source, name, f"twingrad_{key[:32]}")
         disk.write(key, entry)
     address = engine.load(entry.code, entry.symbol, entry.externals)
     _origins[source] = Origin(place, perf_counter() - start)

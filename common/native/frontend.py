@@ -12,7 +12,6 @@ our engine optimises and emits once.
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
@@ -172,14 +171,7 @@ def lower_kernel(function: Callable[..., int], symbol: str) -> Any:
     """
     typing_context, target_context = contexts()
     target_context.refresh()
-    # The front end makes some 1e5 objects that all live until it ends: collecting in between costs 10 %.
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        return _lower(function, symbol, typing_context, target_context)
-    finally:
-        if collecting:
-            gc.enable()
+    return _lower(function, symbol, typing_context, target_context)
 
 
 def _lower(function: Callable[..., int], symbol: str, typing_context: Any, target_context: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,13 +27,13 @@ class Indexed:
     values: dict[Any, Any]
     column: str
 
-    def operand(self, operand: Operand, stage: int, loop: list[Any]) -> Any:
-        """The name or constant of an operand, in the consumer's dtype."""
-        raise NotImplementedError
+    if TYPE_CHECKING:  # the builder's
 
-    def let(self, value: Any, body: list[Any], dtype: np.dtype[Any] | None = None) -> str:
-        """The name of a value."""
-        raise NotImplementedError
+        def operand(self, operand: Operand, stage: int, loop: list[Any]) -> Any:
+            """The name or constant of an operand, in the consumer's dtype."""
+
+        def let(self, value: Any, body: list[Any], dtype: np.dtype[Any] | None = None) -> str:
+            """The name of a value."""
 
     def row_size(self) -> str:
         """The name of the number of columns."""

@@ -9,12 +9,11 @@ repeats what costs a load, here and there; with a high one, whole segments of a 
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from functools import partial
 from typing import NamedTuple
 
+from common.collecting import collecting_now
 from common.errors import ArgumentError
 from static.graph import Graph, Node, Value, rebuild
 from static.lifetimes import Key, computed_again, lives, nbytes, temporaries, usage
@@ -70,7 +69,7 @@ class StayWithin:
         ------
         ArgumentError : temporaries cannot be made so small.
         """
-        with _collecting():  # of what is tried most is thrown away at once
+        with collecting_now():
             return self._within(graph)
 
     def _within(self, graph: Graph) -> Graph:
@@ -153,18 +152,6 @@ def _windows(graph: Graph, peak: int, ends: list[int], price: float, free: set[K
             again = _between(list(uses.values()), kept)
         found.append((end, again))
     return found[::-1]
-
-
-@contextmanager
-def _collecting() -> Iterator[None]:
-    """With Python's cyclic collector, which rests during a trace."""
-    enabled = gc.isenabled()
-    gc.enable()
-    try:
-        yield
-    finally:
-        if not enabled:
-            gc.disable()
 
 
 def _price(kept: set[Key], each: float, value: Value) -> float:

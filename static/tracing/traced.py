@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -14,6 +12,7 @@ import numpy as np
 from common import mode
 from common import tensor as tensors
 from common.autograd import mutation, tape
+from common.collecting import collecting_later
 from common.dim import Dim
 from common.leaf import Buffer
 from common.native.binding import GIVEN, HELD, HELD_GRAD, Place
@@ -39,18 +38,6 @@ if TYPE_CHECKING:
     from static.jit import Function
     from static.program import Program
     from static.running.executable import Executable
-
-
-@contextmanager
-def collecting_later() -> Iterator[None]:
-    """Without Python's cyclic collector, which would visit again and again what a trace makes and keeps."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 class Traced:

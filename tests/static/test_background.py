@@ -13,15 +13,14 @@ import static
 from common.errors import ArgumentError, CompileError
 from static.running import background, executable, interpreter
 from tests.bits import assert_all_same_bits
-from tests.native.conftest import fresh_cache  # noqa: F401  a fixture
 from tests.native.test_processes import finish, start
-from tests.static.test_store import network
+from tests.static.stored import network
 
 F32 = np.float32
 
 
 @pytest.fixture
-def gate(fresh_cache, monkeypatch):  # noqa: F811  the fixture above
+def gate(fresh_cache, monkeypatch):
     """An event that the compiling thread waits for before each kernel."""
     event = threading.Event()
     monkeypatch.setattr(background, "_give_way", event.wait)

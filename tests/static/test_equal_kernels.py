@@ -7,13 +7,12 @@ import pytest
 
 import static
 from common.native import compile as compile_module
-from tests.native.conftest import fresh_cache  # noqa: F401  a fixture
 
 F32 = np.float32
 
 
 @pytest.fixture
-def compiled(fresh_cache, monkeypatch):  # noqa: F811  the fixture above
+def compiled(fresh_cache, monkeypatch):
     """The kernels that were compiled since the test began."""
     found = []
     original = compile_module._compile

@@ -12,6 +12,7 @@ import numpy as np
 import static
 
 signal.alarm(100)  # ends the process, whatever runs
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs are born deaf to it
 
 def soon():
     return subprocess.Popen(["sh", "-c", f"sleep 0.3; kill -INT {os.getpid()}"])

@@ -13,7 +13,6 @@ from common.leaf import Buffer
 from common.optim.optimizer import Optimizer
 from static.tracing.trace import Trace
 from tests.bits import assert_all_same_bits
-from tests.native.conftest import fresh_cache  # noqa: F401  a fixture
 
 F32 = np.float32
 SHAPES = [(3, 4), (4,), (3, 4), (4,), (3, 4), ()]
@@ -110,7 +109,7 @@ def test_a_long_function_is_located_once(monkeypatch):
 
 
 @pytest.mark.parametrize("what", ["gradients", "parameters"])
-def test_copies_that_begin_with_other_values_have_another_key(fresh_cache, what):  # noqa: F811
+def test_copies_that_begin_with_other_values_have_another_key(fresh_cache, what):
     """Of three updates of one form the last two are copies; their values come in another order."""
     rng = np.random.default_rng(0)
     starts = [rng.standard_normal(4).astype(F32) for _ in range(4)]

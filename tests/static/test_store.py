@@ -13,45 +13,10 @@ from static import program
 from static.running import store
 from static.tracing import optimised
 from tests.bits import assert_all_same_bits
-from tests.native.conftest import fresh_cache  # noqa: F401  a fixture
 from tests.native.test_processes import finish, start
+from tests.static.stored import assert_keys_differ, called, network, programs
 
 F32 = np.float32
-
-
-@pytest.fixture
-def disk(fresh_cache):  # noqa: F811  the fixture above
-    """A folder that holds the programs of this test only."""
-    store._package()
-    return fresh_cache
-
-
-def programs(folder):
-    """The programs in a folder."""
-    entries = (cache.unpack(file.read_bytes()) for file in folder.glob("*.kernel"))
-    return [entry for entry in entries if entry is not None and entry.symbol == "program"]
-
-
-def called(f, *args, **options):
-    compiled = static.function(f, **options)
-    result = compiled(*args)
-    return compiled, result if isinstance(result, tuple) else (result,)
-
-
-def network():
-    """A training step, anew from the same parameters."""
-    static.manual_seed(1)
-    model = static.nn.Sequential(static.nn.Linear(6, 8), static.nn.Tanh(), static.nn.Linear(8, 3))
-    optimizer = static.optim.Adam(model.parameters(), lr=0.01)
-
-    def step(x, labels):
-        optimizer.zero_grad()
-        loss = static.nn.functional.cross_entropy(model(x), labels)
-        loss.backward()
-        optimizer.step()
-        return loss
-
-    return step, model
 
 
 def test_the_second_process_optimises_and_lowers_nothing(disk, monkeypatch):
@@ -158,15 +123,7 @@ VARIANTS = {
 @pytest.mark.parametrize("what", VARIANTS)
 def test_what_differs_has_another_key(disk, what):
     x, y = np.arange(4, dtype=F32), np.arange(4, dtype=F32)[::-1].copy()
-    for count, f in enumerate(VARIANTS[what], 1):
-        compiled, results = called(f, x, y)
-        assert "lower" in compiled.newest.seconds
-        assert len(programs(disk)) == count
-        _, expected = called(f, x, y, interpret=True)
-        assert_all_same_bits(results, expected, what)
-        again, results = called(f, x, y)
-        assert "disk" in again.newest.seconds
-        assert_all_same_bits(results, expected, what)
+    assert_keys_differ(disk, VARIANTS[what], x, y)
 
 
 def test_shapes_sizes_and_options_are_part_of_the_key(disk):
@@ -253,7 +210,7 @@ def test_a_program_without_its_kernels_compiles_them(disk, monkeypatch):
 
 STEP = """
 import numpy as np, static
-from tests.static.test_store import network
+from tests.static.stored import network
 step, model = network()
 f = static.function(step)
 x = np.random.default_rng(0).standard_normal((5, 6)).astype(np.float32)

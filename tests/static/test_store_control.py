@@ -15,8 +15,7 @@ from static import program
 from static.running import store
 from static.tracing import optimised
 from tests.bits import assert_all_same_bits
-from tests.native.conftest import fresh_cache  # noqa: F401  a fixture
-from tests.static.test_store import called, disk, programs  # noqa: F401  a fixture among them
+from tests.static.stored import assert_keys_differ, called, programs
 
 F32 = np.float32
 X, Y = np.arange(1, 6, dtype=F32), np.array([0.5, -2.0, 3.0, -0.0, np.inf], F32)
@@ -69,7 +68,7 @@ def _flat(result):
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_the_second_process_lowers_no_region(disk, monkeypatch, name):  # noqa: F811
+def test_the_second_process_lowers_no_region(disk, monkeypatch, name):
     f = FUNCTIONS[name]
     expected = [static.function(f, interpret=True)(*args) for args in ((X, Y), (X[:3], Y[:3]))]
     found = []
@@ -89,7 +88,7 @@ def test_the_second_process_lowers_no_region(disk, monkeypatch, name):  # noqa: 
     assert len(programs(disk)) == 1
 
 
-def test_a_loop_that_needs_more_room_finds_it(disk):  # noqa: F811
+def test_a_loop_that_needs_more_room_finds_it(disk):
     """Its gradient keeps what each iteration began with; there is room for 64 at first."""
 
     def f(x):
@@ -120,19 +119,11 @@ VARIANTS = {
 
 
 @pytest.mark.parametrize("what", VARIANTS)
-def test_what_differs_in_a_region_has_another_key(disk, what):  # noqa: F811
-    for count, f in enumerate(VARIANTS[what], 1):
-        compiled, results = called(f, X, Y)
-        assert "lower" in compiled.newest.seconds
-        assert len(programs(disk)) == count
-        _, expected = called(f, X, Y, interpret=True)
-        assert_all_same_bits(results, expected, what)
-        again, results = called(f, X, Y)
-        assert "disk" in again.newest.seconds
-        assert_all_same_bits(results, expected, what)
+def test_what_differs_in_a_region_has_another_key(disk, what):
+    assert_keys_differ(disk, VARIANTS[what], X, Y)
 
 
-def test_prints_and_assertions_come_from_the_disk_too(disk, capsys):  # noqa: F811
+def test_prints_and_assertions_come_from_the_disk_too(disk, capsys):
     def f(x):
         static.print("sum", x.sum(), sep="=", end=";")
         static.assert_(x[0] > 0, "first")
@@ -149,7 +140,7 @@ def test_prints_and_assertions_come_from_the_disk_too(disk, capsys):  # noqa: F8
     assert len(programs(disk)) == 1
 
 
-def test_paths_of_python_come_from_the_disk(disk):  # noqa: F811
+def test_paths_of_python_come_from_the_disk(disk):
     def f(x):
         y = x * 2
         return y + 1 if y.sum() > 0 else y - 1
@@ -163,7 +154,7 @@ def test_paths_of_python_come_from_the_disk(disk):  # noqa: F811
     assert len(programs(disk)) == 2
 
 
-def test_a_damaged_loop_is_made_again(disk):  # noqa: F811
+def test_a_damaged_loop_is_made_again(disk):
     called(counted, X, Y)
     (path,) = (p for p in disk.glob("*.kernel") if cache.unpack(p.read_bytes()).symbol == "program")
     data = bytearray(path.read_bytes())

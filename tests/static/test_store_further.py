@@ -11,9 +11,8 @@ from static import program
 from static.running import store
 from static.tracing import optimised
 from tests.bits import assert_all_same_bits
-from tests.native.conftest import fresh_cache  # noqa: F401  a fixture
 from tests.static.test_bridge_higher import Power
-from tests.static.test_store import disk, programs  # noqa: F401  a fixture among them
+from tests.static.stored import programs
 
 F32 = np.float32
 X, W = np.random.default_rng(0).standard_normal((2, 4, 4)).astype(F32)
@@ -55,7 +54,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("what", CASES)
-def test_what_differs_has_another_key(disk, monkeypatch, what):  # noqa: F811
+def test_what_differs_has_another_key(disk, monkeypatch, what):
     lowered, count = made(monkeypatch), 0
     for i, (f, options, wanted) in enumerate(CASES[what]):
         expected = second(dynamic.function(f), X, W, wanted=wanted)
@@ -67,7 +66,7 @@ def test_what_differs_has_another_key(disk, monkeypatch, what):  # noqa: F811
         assert len(lowered) == count
 
 
-def test_facts_of_parameters_are_part_of_the_key(disk, monkeypatch):  # noqa: F811
+def test_facts_of_parameters_are_part_of_the_key(disk, monkeypatch):
     lowered = made(monkeypatch)
     counts = []
     for trained in (True, False, True, False):
@@ -79,7 +78,7 @@ def test_facts_of_parameters_are_part_of_the_key(disk, monkeypatch):  # noqa: F8
     assert counts[0] < counts[1] == counts[2] == counts[3]
 
 
-def test_another_package_finds_nothing(disk, monkeypatch):  # noqa: F811
+def test_another_package_finds_nothing(disk, monkeypatch):
     expected = second(static.function(times(2.0)), X, W)
     count = len(programs(disk))
     monkeypatch.setattr(store, "_package", lambda: b"another")
@@ -89,7 +88,7 @@ def test_another_package_finds_nothing(disk, monkeypatch):  # noqa: F811
     assert len(programs(disk)) == 2 * count
 
 
-def test_a_linear_gradient_and_absent_cotangents_are_found(disk, monkeypatch):  # noqa: F811
+def test_a_linear_gradient_and_absent_cotangents_are_found(disk, monkeypatch):
     def f(x, w):
         return x * 3 + w, (w * x).exp()
 
@@ -134,7 +133,7 @@ class Square(dynamic.autograd.Function):
         return Asks.apply(*ctx.saved_tensors) * g, None
 
 
-def test_sizes_that_only_a_second_derivative_makes_equal_do_not_change_the_first_program(disk):  # noqa: F811
+def test_sizes_that_only_a_second_derivative_makes_equal_do_not_change_the_first_program(disk):
     """The second process makes the halves of the first program when their gradient is traced already."""
 
     def f(x, w):
@@ -147,7 +146,7 @@ def test_sizes_that_only_a_second_derivative_makes_equal_do_not_change_the_first
         assert_all_same_bits(results, expected, f"{found} from the disk")
 
 
-def test_each_further_gradient_finds_out_for_itself_which_sizes_are_equal(disk):  # noqa: F811
+def test_each_further_gradient_finds_out_for_itself_which_sizes_are_equal(disk):
     class Adds(dynamic.autograd.Function):
         @staticmethod
         def forward(ctx, x, w):
@@ -187,7 +186,7 @@ def test_each_further_gradient_finds_out_for_itself_which_sizes_are_equal(disk):
         assert_all_same_bits(run(static), expected, "gradients")
 
 
-def test_gradients_that_are_made_later_hold_for_the_sizes_of_their_call(disk):  # noqa: F811
+def test_gradients_that_are_made_later_hold_for_the_sizes_of_their_call(disk):
     """A second derivative that asks whether sizes are equal does not make them so for calls that are not asked."""
 
     def f(x, w):

@@ -11,8 +11,7 @@ from common.errors import IndexRangeError
 from static import halved, program
 from static.tracing import optimised
 from tests.bits import assert_all_same_bits
-from tests.native.conftest import fresh_cache  # noqa: F401  a fixture
-from tests.static.test_store import disk, programs  # noqa: F401  a fixture among them
+from tests.static.stored import programs
 
 F32 = np.float32
 RNG = np.random.default_rng(0)
@@ -58,7 +57,7 @@ def forbid(monkeypatch):
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_the_second_process_cuts_and_lowers_nothing(disk, monkeypatch, name):  # noqa: F811
+def test_the_second_process_cuts_and_lowers_nothing(disk, monkeypatch, name):
     f = FUNCTIONS[name]
     eager = gradients(dynamic.function(f)), gradients(dynamic.function(f), X[:2])
     for warm in (False, True):
@@ -74,7 +73,7 @@ def test_the_second_process_cuts_and_lowers_nothing(disk, monkeypatch, name):  #
 
 @pytest.mark.parametrize("order", [2, 3])
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_further_derivatives_from_the_disk(disk, monkeypatch, name, order):  # noqa: F811
+def test_further_derivatives_from_the_disk(disk, monkeypatch, name, order):
     f = FUNCTIONS[name]
     eager = gradients(dynamic.function(f), order=order), gradients(dynamic.function(f), X[:2], order=order)
     for warm in (False, True):
@@ -86,7 +85,7 @@ def test_further_derivatives_from_the_disk(disk, monkeypatch, name, order):  # n
         assert len(compiled.traces) == 1
 
 
-def test_state_that_a_program_writes_is_saved_as_it_was(disk):  # noqa: F811
+def test_state_that_a_program_writes_is_saved_as_it_was(disk):
     def run():
         count = dynamic.tensor(np.ones(3, F32))
 
@@ -105,7 +104,7 @@ def test_state_that_a_program_writes_is_saved_as_it_was(disk):  # noqa: F811
     assert_all_same_bits(cold[1], warm[1], "gradients and state")
 
 
-def test_what_is_differentiated_and_kept_is_part_of_the_key(disk):  # noqa: F811
+def test_what_is_differentiated_and_kept_is_part_of_the_key(disk):
     def deep(x, w):
         for _ in range(4):
             x = static.tanh(x @ w) * x
@@ -136,7 +135,7 @@ def test_what_is_differentiated_and_kept_is_part_of_the_key(disk):  # noqa: F811
     assert kept[6] < kept[0] == kept[8]
 
 
-def test_errors_of_both_halves_name_the_line_of_this_process(disk):  # noqa: F811
+def test_errors_of_both_halves_name_the_line_of_this_process(disk):
     def first(x, i):
         return x.index_select(0, i) * 2
 

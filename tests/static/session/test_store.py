@@ -8,8 +8,7 @@ from common.errors import IndexRangeError
 from static import program
 from static.tracing import optimised
 from tests.bits import assert_all_same_bits
-from tests.native.conftest import fresh_cache  # noqa: F401  a fixture
-from tests.static.test_store import disk, programs  # noqa: F401  a fixture among them
+from tests.static.stored import programs
 
 F32 = np.float32
 X = np.linspace(-1, 1, 15, dtype=F32).reshape(5, 3)
@@ -30,7 +29,7 @@ def trained(steps=3, rate=0.5):
         return [*found, session.run(w)]
 
 
-def test_a_second_process_builds_its_graph_and_lowers_nothing(disk, monkeypatch):  # noqa: F811
+def test_a_second_process_builds_its_graph_and_lowers_nothing(disk, monkeypatch):
     cold = trained()
     count = len(programs(disk))
     monkeypatch.setattr(optimised, "run_passes", None)
@@ -39,7 +38,7 @@ def test_a_second_process_builds_its_graph_and_lowers_nothing(disk, monkeypatch)
     assert len(programs(disk)) == count
 
 
-def test_another_graph_is_another_program(disk):  # noqa: F811
+def test_another_graph_is_another_program(disk):
     trained(1)
     count = len(programs(disk))
     trained(1)
@@ -48,7 +47,7 @@ def test_another_graph_is_another_program(disk):  # noqa: F811
     assert len(programs(disk)) == count + 1
 
 
-def test_sizes_that_one_graph_relies_on_are_part_of_the_key(disk):  # noqa: F811
+def test_sizes_that_one_graph_relies_on_are_part_of_the_key(disk):
     """The nodes are the same; in the first graph both sizes are one."""
     for same in (True, False):
         with tw.Graph().as_default():
@@ -64,7 +63,7 @@ def test_sizes_that_one_graph_relies_on_are_part_of_the_key(disk):  # noqa: F811
                 assert_all_same_bits([a, b], [X[0, :2] * 2, X[1] * 3], "results")
 
 
-def test_errors_name_the_line_of_this_process(disk):  # noqa: F811
+def test_errors_name_the_line_of_this_process(disk):
     def run(more):
         with tw.Graph().as_default():
             x = tw.placeholder(tw.float32, [None, 3], name="x")
