@@ -35,11 +35,12 @@ def collecting_later() -> Iterator[None]:
 @contextmanager
 def collecting_now() -> Iterator[None]:
     """With the collector, inside a block without it: most of what a search makes is thrown away at once."""
-    before = gc.isenabled()
-    gc.enable()
+    with _lock:
+        wanted = _wanted if _resting else gc.isenabled()
+        gc.enable()
     try:
         yield
     finally:
         with _lock:
-            if _resting or not before:
+            if _resting or not wanted:
                 gc.disable()

@@ -11,8 +11,8 @@ from static import program
 from static.running import store
 from static.tracing import optimised
 from tests.bits import assert_all_same_bits
-from tests.static.test_bridge_higher import Power
 from tests.static.stored import programs
+from tests.static.test_bridge_higher import Power
 
 F32 = np.float32
 X, W = np.random.default_rng(0).standard_normal((2, 4, 4)).astype(F32)
