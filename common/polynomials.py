@@ -10,11 +10,16 @@ Terms = tuple[tuple[tuple[Atom, ...], int], ...]
 
 
 class Guard:
-    """A fact about sizes on which a trace relies: ``left <relation> right`` was `holds` when traced."""
+    """A fact about sizes on which a trace relies: ``left <relation> right`` was `holds` when traced.
+
+    What is equal has one order: numbers stand last.
+    """
 
     __slots__ = ("relation", "left", "right", "holds")
 
     def __init__(self, relation: str, left: Terms, right: Terms, holds: bool) -> None:
+        if relation == "==" and (_is_number(left), left) > (_is_number(right), right):
+            left, right = right, left
         self.relation, self.left, self.right, self.holds = relation, left, right, holds
 
     def check(self, env: Mapping[Atom, int]) -> bool:
@@ -36,6 +41,10 @@ def evaluate(terms: Terms, env: Mapping[Atom, int]) -> int:
             product *= _atom_value(atom, env)
         total += product
     return total
+
+
+def _is_number(terms: Terms) -> bool:
+    return not any(atoms for atoms, _ in terms)
 
 
 def _atom_value(atom: Atom, env: Mapping[Atom, int]) -> int:

@@ -99,3 +99,12 @@ def test_what_is_one_size_by_now_is_known_of_older_ones():
     assert a == 4
     assert s.canonical((b + c).terms) == _terms(8)
     assert [str(g) for g in s.guards.values()].count("arg0.shape[0] == 4") == 1
+
+
+def test_what_is_equal_is_one_guard_whichever_way_it_is_asked():
+    s = scope()
+    a, b = (s.input(i, 0, 4) for i in range(2))
+    assert b == a
+    assert a == b
+    assert a * 1 == 4
+    assert [str(g) for g in s.guards.values()] == ["arg0.shape[0] == arg1.shape[0]", "arg0.shape[0] == 4"]
