@@ -17,7 +17,7 @@ import numpy as np
 from common import eager_kernels
 from common.fused_lines import NUMBERS, Fused, Made, argument, is_costly
 from common.native.calls_ir import MAX_INPUTS
-from common.numerics import BLOCK
+from common.numerics import BLOCK, LANES
 
 _SHIFT = BLOCK.bit_length() - 1
 _LARGE = 1 << 19
@@ -90,7 +90,7 @@ def fused_rows(root: Any, also: Sequence[Any] = ()) -> Fused | None:
     rows, columns = prod(shape[:split]), prod(shape[split:])
     source = _source(found.items, dtype, "".join(map(str, classes)), [i for _, i in places], kept)
     sums = sum(item.op == "sum" for item in found.items)
-    held = dtype.itemsize * (BLOCK + sums * -(-columns // BLOCK))
+    held = dtype.itemsize * sums * (LANES + -(-columns // BLOCK))
     dtypes = (dtype,) * (len(classes) + len(also))
     builtin, run = eager_kernels.with_scratch(source, "fused_rows", dtypes, shape, dtype, (rows, columns), held)
     return Fused(builtin or run, run, found.inputs)
@@ -156,9 +156,11 @@ class _Collected:
         return all(z.spec.shape == x.spec.shape for z in terms) and any(map(self._is_of_rows, terms))
 
 
-def _elements(items: Sequence[_Item], last: tuple[str, Any], done: Sequence[int] = ()) -> tuple[list[int], list[int]]:
-    """Of an element: the steps up to what is done already, in order, and the inputs that they read."""
-    steps, reads, pending = set[int](), set[int](), [last]
+def _elements(
+    items: Sequence[_Item], lasts: Sequence[tuple[str, Any]], done: Sequence[int]
+) -> tuple[list[int], list[int]]:
+    """Of elements that one loop computes: the steps up to what is done already, in order, and the inputs they read."""
+    steps, reads, pending = set[int](), set[int](), [*lasts]
     while pending:
         kind, v = pending.pop()
         if kind == "x":
@@ -169,15 +171,26 @@ def _elements(items: Sequence[_Item], last: tuple[str, Any], done: Sequence[int]
     return sorted(steps), sorted(reads)
 
 
+def _loops(items: Sequence[_Item]) -> list[list[tuple[str, Any]]]:
+    """What each loop over a row computes: operands of the sums of one level, and last the result."""
+    sums = [[x.operands[0] for x in items if x.op == "sum" and x.level == level] for level in _levels(items)]
+    return [*filter(None, sums), [("t", len(items) - 1)]]
+
+
+def _levels(items: Sequence[_Item]) -> range:
+    return range(1 + max(item.level for item in items))
+
+
 def _shared(items: Sequence[_Item]) -> list[int]:
     """Costly elements that more than one loop over a row needs."""
-    loops = [item.operands[0] for item in items if item.op == "sum"] + [("t", len(items) - 1)]
-    needed = [i for last in loops for i in _elements(items, last)[0]]
+    needed = [i for lasts in _loops(items) for i in _elements(items, lasts, ())[0]]
     return [i for i in dict.fromkeys(needed) if items[i].op.costly and needed.count(i) > 1]
 
 
 def _source(items: Sequence[_Item], dtype: np.dtype, classes: str, also: Sequence[int], kept: Sequence[int]) -> str:
     """Kernel source; classes of operands as in `common.eager_kernels.elementwise_source`.
+
+    Scratch: the lanes of the sums of a level, then per sum those of its blocks.
 
     Parameters
     ----------
@@ -185,7 +198,9 @@ def _source(items: Sequence[_Item], dtype: np.dtype, classes: str, also: Sequenc
     kept : elements that wait in the result's row until that is written.
     """
     done: list[int] = []
-    place, last_item = {"f": "p + c", "c": "c"}, len(items) - 1
+    place = {"f": "p + c", "c": "c"}
+    sums = [i for i, item in enumerate(items) if item.op == "sum"]
+    parts = {i: f"{LANES * len(sums)} + {n} * blocks" for n, i in enumerate(sums)}
 
     def text(kind: str, value: Any) -> str:
         return argument(kind, value, dtype)
@@ -193,44 +208,47 @@ def _source(items: Sequence[_Item], dtype: np.dtype, classes: str, also: Sequenc
     def assignment(i: int) -> str:
         return f"t{i} = {items[i].op.name}({', '.join(text(*x) for x in items[i].operands)})"
 
-    def elements(last: tuple[str, Any], start: str) -> list[str]:
-        """Lines of an inner loop that compute an element: what it needs of its place, in order."""
-        steps, reads = _elements(items, last, done)
+    def elements(lasts: Sequence[tuple[str, Any]], start: str) -> list[str]:
+        """Lines of an inner loop that compute elements: what they need of their place, in order."""
+        steps, reads = _elements(items, lasts, done)
         lines = [f"x{i} = x{i}_[{start}{place[classes[i]]}]" for i in reads if classes[i] in place]
         lines += [f"t{i} = y[{start}p + c]" if i in done else assignment(i) for i in steps]
         new = [i for i in kept if i in steps and i not in done]
         done.extend(new)
         return [*lines, *(f"y[{start}p + c] = t{i}" for i in new)]
 
-    lines: list[str] = []
-    sums = [i for i, item in enumerate(items) if item.op == "sum"]
-    for level in range(1 + max(item.level for item in items)):
-        maxima = [i for i, item in enumerate(items) if item.op == "max" and item.level == level]
-        lines += [f"t{i} = row_max(x{items[i].operands[0][1]}_, p, columns)" for i in maxima]
-        now = [i for i in sums if items[i].level == level]
-        if now:
-            lines += [f"for k in range(0, columns, {BLOCK}):", f"    n = min({BLOCK}, columns - k)"]
+    def totals(now: Sequence[int]) -> list[str]:
+        """Lines that compute sums of one level, in one loop over the row but for those of what lies in memory."""
+        of = {i: items[i].operands[0] for i in now}
+        lie = [i for i, (kind, v) in of.items() if kind == "x" and classes[v] == "f"]
+        lines = [f"acc[{parts[i]} + (k >> {_SHIFT})] = block_sum(x{of[i][1]}_, p + k, n)" for i in lie]
+        lanes = {i: LANES * n for n, i in enumerate(i for i in now if i not in lie)}
+        if lanes:
+            body = elements([of[i] for i in lanes], "k + ")
+            for i, lane in lanes.items():
+                own = f"acc[{lane} + (c & {LANES - 1})]"
+                body.append(f"{own} = add({own}, {text(*of[i])})")
+            lines += [f"for c in range({LANES * len(lanes)}):", f"    acc[c] = {dtype}(0)"]
+            lines += ["for c in range(n):", *(f"    {line}" for line in body)]
+        lines += [f"acc[{parts[i]} + (k >> {_SHIFT})] = block_sum(acc, {lane}, {LANES})" for i, lane in lanes.items()]
+        lines = [
+            f"for k in range(0, columns, {BLOCK}):",
+            f"    n = min({BLOCK}, columns - k)",
+            *(f"    {x}" for x in lines),
+        ]
         for i in now:
-            (last,) = items[i].operands
-            partial = f"    acc[{BLOCK} + {sums.index(i)} * blocks + (k >> {_SHIFT})]"
-            if last[0] == "x" and classes[last[1]] == "f":
-                lines.append(f"{partial} = block_sum(x{last[1]}_, p + k, n)")
-                continue
-            body = elements(last, "k + ")
-            lines += [
-                "    for c in range(n):",
-                *(f"        {line}" for line in body),
-                f"        acc[c] = {text(*last)}",
-            ]
-            lines.append(f"{partial} = block_sum(acc, 0, n)")
-        lines += [f"t{i} = block_sum(acc, {BLOCK} + {sums.index(i)} * blocks, blocks)" for i in now]
-        of_rows = (i for i, x in enumerate(items) if x.of_row and type(x.op) is not str and x.level == level)
-        lines += map(assignment, of_rows)
-    last = "t", last_item
-    lines += [
-        "for c in range(columns):",
-        *(f"    {line}" for line in [*elements(last, ""), f"y[p + c] = {text(*last)}"]),
-    ]
+            lines += [f"t{i} = acc[{parts[i]}]", "if blocks > 1:", f"    t{i} = block_sum(acc, {parts[i]}, blocks)"]
+        return lines
+
+    lines: list[str] = []
+    for level in _levels(items):
+        here = [(i, item) for i, item in enumerate(items) if item.of_row and item.level == level]
+        lines += [f"t{i} = row_max(x{item.operands[0][1]}_, p, columns)" for i, item in here if item.op == "max"]
+        now = [i for i, item in here if item.op == "sum"]
+        lines += totals(now) if now else ()
+        lines += [assignment(i) for i, item in here if type(item.op) is not str]
+    last = "t", len(items) - 1
+    lines += ["for c in range(columns):", *(f"    {x}" for x in [*elements([last], ""), f"y[p + c] = {text(*last)}"])]
     lines += [f"also{i}_[r] = t{i}" for i in also]
     names = [*(f"x{i}_" for i in range(len(classes))), *(f"also{i}_" for i in also), "y", "acc"]
     head = [f"{name} = buffer(bufs, {i}, {dtype})" for i, name in enumerate(names)]

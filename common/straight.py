@@ -126,14 +126,14 @@ class _Trail:
             if builtin is not None:
                 return self._builtin(builtin, otherwise, dtype, operands, target)
             return self.let(f"{self.name(otherwise)}({operands[0].text})", target)
-        if found.builtin is None:
-            texts = [x.text if isinstance(x, _Term) else self.name(x) for x in operands]
-            return self.let(f"{self.name(found.run)}({', '.join(texts)})", found.spec)
         if op.kind == "reduction" and op.reduce in ("sum", "max"):
-            made = Reduced(op.reduce, operands[0], attrs["dim"], found.builtin, found.run)
+            made = Reduced(op.reduce, operands[0], attrs["dim"], found.builtin or found.run, found.run)
             if self.by_rows and made.may_wait(found.spec):
                 return _Term("", found.spec, self, made)
             return self._reduced(made, found.spec)
+        if found.builtin is None:
+            texts = [x.text if isinstance(x, _Term) else self.name(x) for x in operands]
+            return self.let(f"{self.name(found.run)}({', '.join(texts)})", found.spec)
         if op.kind == "elementwise" and not attrs:
             return self._elementwise(Made(op, tuple(operands), found.builtin, found.run, found.dtype), found.spec)
         return self._builtin(found.builtin, found.run, found.dtype, operands, found.spec)

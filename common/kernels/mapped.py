@@ -68,7 +68,7 @@ _TOGETHER = 4
 def scratch(element: str, rows: Any, columns: Any) -> Any:
     """Elements of scratch of ``x_cols``, and with no columns of ``x_rows``, of rows of that many elements."""
     if isinstance(columns, int) and columns == 0:
-        return BLOCK + -(-rows // BLOCK)
+        return LANES + -(-rows // BLOCK)
     return sum_cols_scratch(rows, columns) + (LANES * min(columns, TILE) if element in OF_TWO else 0)
 
 
@@ -84,8 +84,7 @@ def _head(name: str, element: str, dtype: np.dtype[Any], out: np.dtype[Any]) -> 
 def rows_source(element: str, dtype: Any, out: Any) -> str:
     """Return the kernel ``out[r] = S(f(x[r, :]))``.
 
-    Where machine code for f exists, elements go into the lanes at once; else blocks are mapped into the first-level
-    cache and summed there.
+    Elements go into the lanes at once, where machine code for f exists by that.
     """
     head, f = _head(f"{element}_rows", element, np.dtype(dtype), np.dtype(out))
     mean = "m = means[r]" if element in OF_TWO else "pass"
@@ -95,19 +94,36 @@ def rows_source(element: str, dtype: Any, out: Any) -> str:
         out[r] = block_{element}(x, r * args[1], args[1])
     return 0
 """
-    return f"""{head}
-    columns = args[1]
+    return f"{head}\n{_rows(['v = x[p + c]'], f, f'{np.dtype(out)}(0)', mean)}"
+
+
+def _rows(element: Sequence[str], f: str, zero: str, before: str = "pass") -> str:
+    """The rest of a kernel of rows.
+
+    Parameters
+    ----------
+    element : lines that read what f names in column k + c of row r, at p + c.
+    zero : in the dtype of the sums.
+    before : a line ahead of a row.
+    """
+    own = f"acc[c & {LANES - 1}]"
+    return f"""    columns = args[1]
+    blocks = (columns + {BLOCK - 1}) >> {_SHIFT}
     wide()
     for r in range(args[0]):
-        {mean}
+        {before}
         for k in range(0, columns, {BLOCK}):
-            n = min({BLOCK}, columns - k)
             p = r * columns + k
-            for c in range(n):
-                v = x[p + c]
-                acc[c] = {f}
-            acc[{BLOCK} + (k >> {_SHIFT})] = block_sum(acc, 0, n)
-        out[r] = block_sum(acc, {BLOCK}, (columns + {BLOCK - 1}) >> {_SHIFT})
+            for c in range({LANES}):
+                acc[c] = {zero}
+            for c in range(min({BLOCK}, columns - k)):
+{indent(chr(10).join(element), " " * 16)}
+                {own} = {own} + {f}
+            acc[{LANES} + (k >> {_SHIFT})] = block_sum(acc, 0, {LANES})
+        total = acc[{LANES}]
+        if blocks != 1:
+            total = block_sum(acc, {LANES}, blocks)
+        out[r] = total
     return 0
 """
 
@@ -127,19 +143,7 @@ def expression_source(body: Sequence[str], dtype: Any, classes: str) -> str:
     reads = [f"x{i} = x{i}_[{place[k]}]" for i, k in enumerate(classes)]
     return f"""def expression_rows(bufs, args):
 {indent(chr(10).join(buffers), " " * 4)}
-    columns = args[1]
-    wide()
-    for r in range(args[0]):
-        for k in range(0, columns, {BLOCK}):
-            n = min({BLOCK}, columns - k)
-            p = r * columns + k
-            for c in range(n):
-{indent(chr(10).join((*reads, *body)), " " * 16)}
-                acc[c] = t{len(body) - 1}
-            acc[{BLOCK} + (k >> {_SHIFT})] = block_sum(acc, 0, n)
-        out[r] = block_sum(acc, {BLOCK}, (columns + {BLOCK - 1}) >> {_SHIFT})
-    return 0
-"""
+{_rows([*reads, *body], f"t{len(body) - 1}", f"{kind}(0)")}"""
 
 
 def cols_source(element: str, dtype: Any, out: Any) -> str:

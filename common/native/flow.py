@@ -180,7 +180,7 @@ class Flow:
             if kind is not None:
                 incoming[name] = [f"[{self.convert(outer[name], kind).text}, %{before.label}]"]
                 self._count += 1
-                inside[name] = Value(f"%v{self._count}", kind)
+                inside[name] = Value(f"%v{self._count}", kind, None, outer[name].lanes)
         head = self.block()
         self.line(f"br label %{head.label}")
         self.here, self.variables = head, dict(inside)
@@ -204,7 +204,8 @@ class Flow:
                 texts.append(f"[{value.text}, %{self.here.label}]")
             self.line(f"br label %{head.label}")
         for name, texts in incoming.items():
-            head.phis.append(f"{inside[name].text} = phi {llvm(inside[name].kind)} {', '.join(texts)}")
+            value = inside[name]
+            head.phis.append(f"{value.text} = phi {llvm(value.kind, value.lanes)} {', '.join(texts)}")
         self.join([end, *left])
         return kinds
 

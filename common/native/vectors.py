@@ -6,6 +6,10 @@ name that is given once, such as ``c = k + i``, may stand for a place. Each oper
 for one element, so no bit depends on it. What is left at the end goes by vectors of half as many lanes, with a mask:
 nothing outside is read or written. A number of iterations that the text says, and that fills vectors, needs no loop.
 
+Such a loop may also add to accumulators, ``x[i & 15] = add(x[i & 15], ...)``, if it begins at 0: the lanes of a sum
+(`common.numerics`). They are one register from the beginning of the loop to its end, and all of them exist: a slot that
+is addressed like this has `LANES` elements there, however few the loop reaches.
+
 Whatever else a loop does is left to LLVM.
 """
 
@@ -21,7 +25,8 @@ from llvmlite import ir
 
 from common.native.expressions import Expressions
 from common.native.llvm import OneByOne, llvm_type
-from common.native.values import BOOL, INT64, Buffer, Refused, Value, constant, storage
+from common.native.values import BOOL, INT64, Buffer, Refused, Value, constant, llvm, storage
+from common.numerics import LANES
 
 BYTES = 64
 """Of a vector of the widest floats of a loop: a register of AVX-512; LLVM splits it where registers are shorter."""
@@ -72,6 +77,11 @@ class Vectors(Expressions):
 
     def _vector_loop(self, node: ast.For, name: str, start: Value, stop: Value, assigned: set[str]) -> None:
         counter, lanes, given = f"(lane of {name})", self._count_lanes(node), _given_once(node)
+        held = self._hold(node, name)
+        if held:
+            if start.literal != 0:
+                raise OneByOne("accumulators of a loop that does not begin at 0")
+            lanes = LANES
         self.variables[counter] = start
 
         def now() -> Value:
@@ -95,7 +105,7 @@ class Vectors(Expressions):
             def test() -> str:
                 return self.write("icmp slt", BOOL, now(), end).text
 
-            self.loop([counter], test, lambda: body(width, masked), advance)
+            self.loop([counter, *held], test, lambda: body(width, masked), advance)
 
         few = range(start.literal or 0, stop.literal or 0, lanes)
         if start.literal is not None and stop.literal == few.start + lanes * len(few) and len(few) in (1, 2):
@@ -104,13 +114,32 @@ class Vectors(Expressions):
                 body(lanes, masked=False)
         else:
             walk(lanes, self.write("sub", INT64, stop, constant(lanes - 1, INT64)), masked=False)
-            # a shorter vector, so that few elements do not cost as much as many
-            walk(lanes // 2, stop, masked=True)
+            # a shorter vector, so that few elements do not cost as much as many; lanes of a sum are what they are
+            walk(lanes if held else lanes // 2, stop, masked=True)
+        for key, (address, access) in held.items():
+            self.line(f"store {self.variables.pop(key).typed}, ptr {address}{access}")
         del self.variables[counter]
 
     def statements(self, nodes: list[ast.stmt]) -> None:
         """Write statements."""
         raise NotImplementedError
+
+    def _hold(self, node: ast.For, counter: str) -> dict[str, tuple[str, str]]:
+        """Load the accumulators that a loop adds to into variables; by their names where they are stored again."""
+        held: dict[str, tuple[str, str]] = {}
+        for part in ast.walk(node):
+            match part:
+                case ast.Subscript(value=ast.Name(id=name), slice=index) if _lane(index, counter) is not None:
+                    buffer = self.variables.get(name)
+                    if buffer is None or not isinstance(buffer.kind, Buffer) or buffer.kind.dtype == BOOL:
+                        raise OneByOne("accumulators")
+                    kind, key = buffer.kind, _accumulators(buffer.kind, index, counter)
+                    if key not in held:
+                        address = self.element(buffer, constant(_lane(index, counter), INT64))
+                        loaded = self.register(f"load {llvm(kind.dtype, LANES)}, ptr {address}{self._access(kind)}")
+                        self.variables[key] = Value(loaded, kind.dtype, None, LANES)
+                        held[key] = address, self._access(kind)
+        return held
 
     def _count_lanes(self, node: ast.For) -> int:
         names = {p.value.id for p in ast.walk(node) if isinstance(p, ast.Subscript) and isinstance(p.value, ast.Name)}
@@ -133,6 +162,9 @@ class Vectors(Expressions):
         kind = container.kind
         if self._lanes is None or not isinstance(kind, Buffer):
             return super().read(container, index)
+        if _lane(index, self._lanes.name) is not None:
+            self._lanes.places.setdefault(kind.slot, set()).add(_WRAPPED)
+            return self.variables[_accumulators(kind, index, self._lanes.name)]
         base, moves = self._place(index)
         self._lanes.places.setdefault(kind.slot, set()).add(ast.dump(index))
         return self._load_lanes(container, kind, base) if moves else self.load(container, base)
@@ -143,6 +175,9 @@ class Vectors(Expressions):
         if self._lanes is None or not isinstance(kind, Buffer):
             super().put(container, index, value)
             return
+        if _lane(index, self._lanes.name) is not None:
+            self._add_up(kind, index, value)
+            return
         base, moves = self._place(index)
         if not moves:
             raise OneByOne("a place that does not move")
@@ -151,6 +186,23 @@ class Vectors(Expressions):
         if not isinstance(value.kind, np.dtype) or value.kind != kind.dtype:
             raise Refused(f"{value.kind} is stored as {kind.dtype}")
         self._store_lanes(container, kind, base, value)
+
+    def _add_up(self, kind: Buffer, index: ast.expr, value: Value) -> None:
+        """Give accumulators a new value, where the loop has elements for them."""
+        lanes = self._lanes
+        assert lanes is not None
+        lanes.places.setdefault(kind.slot, set()).add(_WRAPPED)
+        lanes.stored.add(kind.slot)
+        key = _accumulators(kind, index, lanes.name)
+        old = self.variables[key]
+        if value.kind != kind.dtype:
+            raise Refused(f"{value.kind} is stored as {kind.dtype}")
+        if value.lanes == 1:
+            value = self.spread(value, lanes.width)
+        if lanes.mask:
+            text = self.register(f"select <{lanes.width} x i1> {lanes.mask}, {value.typed}, {old.typed}")
+            value = Value(text, kind.dtype, None, lanes.width)
+        self.variables[key] = value
 
     def _place(self, node: ast.expr) -> tuple[Value, bool]:
         """The place of the first lane, and whether the others are those behind it, or the same."""
@@ -233,6 +285,25 @@ def _given_once(node: ast.For) -> dict[str, ast.expr]:
     stores = Counter(p.id for p in ast.walk(node) if isinstance(p, ast.Name) and isinstance(p.ctx, ast.Store))
     lets = [part for part in node.body if isinstance(part, ast.Assign)]
     return {t.id: let.value for let in lets for t in let.targets if isinstance(t, ast.Name) and stores[t.id] == 1}
+
+
+_WRAPPED = "accumulators"
+"""The place of all accumulators of a slot: those at different multiples of `LANES` do not overlap."""
+
+
+def _lane(index: ast.expr, counter: str) -> int | None:
+    """Where the accumulators of ``x[counter & 15]`` or ``x[32 + (counter & 15)]`` begin; None for other places."""
+    match index:
+        case ast.BinOp(left=ast.Name(id=name), op=ast.BitAnd(), right=ast.Constant(value=mask)):
+            return 0 if name == counter and mask == LANES - 1 else None
+        case ast.BinOp(left=ast.Constant(value=int() as start), op=ast.Add(), right=right) if start % LANES == 0:
+            return None if _lane(right, counter) is None or start < 0 else start
+    return None
+
+
+def _accumulators(kind: Buffer, index: ast.expr, counter: str) -> str:
+    """The name of the variable that holds accumulators during a loop."""
+    return f"(accumulators {kind.slot} {_lane(index, counter)})"
 
 
 def _is_simple(node: ast.stmt) -> bool:

@@ -37,6 +37,15 @@ INDEPENDENT = {
     "a name of a name": "for i in range(n):\n    b = i + 7\n    c = b - 4\n    y[c] = x[b]",
     "one after the other": "for i in range(n):\n    y[i] = x[i]\nfor i in range(n):\n    x[i] = add(y[i], y[i])",
 }
+IN_LANES = {
+    "lanes of a sum": "for i in range(n):\n    y[i & 15] = add(y[i & 15], x[i])",
+    "lanes of several sums": (
+        "for i in range(n):\n    t = exp(x[i])\n    y[i & 15] = y[i & 15] + t\n"
+        "    y[48 + (i & 15)] = y[48 + (i & 15)] + x[i + 3]\n    d[16 + (i & 15)] += to_float64(t)"
+    ),
+    "lanes of whole numbers": "for i in range(n):\n    k[i & 15] += i",
+    "lanes of extremes": "for i in range(n):\n    y[i & 15] = maximum(y[i & 15], x[i])",
+}
 IN_ORDER = {
     "reads what it has written": "for i in range(n):\n    x[i + 1] = add(x[i], y[i])",
     "writes what it will read": "for i in range(n):\n    x[i] = x[i + 1]",
@@ -44,6 +53,10 @@ IN_ORDER = {
     "a number that it writes": "for i in range(n):\n    x[i] = add(x[i], x[3])",
     "a total": "t = float32(0)\nfor i in range(n):\n    t = add(t, x[i])\ny[0] = t",
     "a name that changes": "for i in range(n):\n    c = i\n    c += 1\n    x[c] = y[i]",
+    "lanes that it reads elsewhere": "for i in range(n):\n    x[i & 15] = add(x[i & 15], x[i])",
+    "lanes of another width": "for i in range(n):\n    y[i & 7] = add(y[i & 7], x[i])",
+    "lanes from somewhere on": "for i in range(3, n):\n    y[i & 15] = add(y[i & 15], x[i])",
+    "lanes that overlap": "for i in range(n):\n    y[8 + (i & 15)] = y[i & 15] + x[i]\n    y[i & 15] = x[i]",
     "every other place": "for i in range(n // 2):\n    y[i] = x[i * 2]",
     "a place from memory": "for i in range(n):\n    y[i] = x[k[i] & 7]",
     "a branch": "for i in range(n):\n    if x[i] < y[i]:\n        y[i] = x[i]",
@@ -67,9 +80,9 @@ def source_of(body):
     return BUFFERS + "".join(f"    {line}\n" for line in body.splitlines()) + "    return 0\n"
 
 
-@pytest.mark.parametrize("name", [*INDEPENDENT, *IN_ORDER])
+@pytest.mark.parametrize("name", [*INDEPENDENT, *IN_LANES, *IN_ORDER])
 def test_loop(name):
-    source = source_of({**INDEPENDENT, **IN_ORDER}[name])
+    source = source_of({**INDEPENDENT, **IN_LANES, **IN_ORDER}[name])
     address, by_python = compile_kernel(source, "loop"), python_kernel(source, "loop")
     for n in (*range(20), 31, 32, 33, 48, 64, 70):
         expected, found = arrays(), arrays()
@@ -84,6 +97,13 @@ def test_independent_loops_are_vectors(name):
     module, complete = _translated(source_of(INDEPENDENT[name]), "loop", "loop")
     assert complete
     assert "llvm.masked.store" in str(module)
+
+
+@pytest.mark.parametrize("name", IN_LANES)
+def test_lanes_are_a_register_through_the_loop(name):
+    module, complete = _translated(source_of(IN_LANES[name]), "loop", "loop")
+    assert complete
+    assert "phi <16 x " in str(module)
 
 
 @pytest.mark.parametrize("name", IN_ORDER)
