@@ -8,6 +8,7 @@ conversions, rules of the gradient) is worked out once and kept as a `Recipe`. E
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import count
 from threading import Lock
 from typing import Any
 
@@ -66,15 +67,16 @@ class Recipe:
 
 recipes: dict[Any, Recipe] = {}
 _lock = Lock()
+_ops, _FEW = count(), 32
 
 
 def _first_find(*applied: Any) -> Any:
-    """Makes the table at first use: an import compiles nothing."""
+    """Finds nothing, and makes the table after a few ops: a program that only draws parameters does not need it."""
     global find, _store
     with _lock:
-        if find is _first_find:
+        if next(_ops) >= _FEW and find is _first_find:
             find, _store = make_finder()
-    return find(*applied)
+    return None
 
 
 #: ``find(op, attrs, *operands)``: the recipe for arrays and numbers, by a native table in front of `recipes`, or None.

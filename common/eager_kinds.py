@@ -186,6 +186,8 @@ def _kernel(self: Recipe) -> None:
         self.builtin = kernels.fixed(address, dtypes, out.shape, out.dtype, call.ints, call.scratch)
     else:
         self.builtin = in_a_row(calls, self.forms, outs)
+    if self.builtin is not None:
+        self.run = _first(self.builtin, self.run)
 
 
 def _composite(self: Recipe) -> None:

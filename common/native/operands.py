@@ -28,8 +28,8 @@ class Operands(Flow):
         self.module, self.resolve, self.scopes = module, resolve, scopes
         self.attributes: set[str] = set()
         self.invariant = module.add_metadata([]).get_reference()
-        self.calls, self.complete, self.whole = 0, True, False
-        self._scalars: dict[Any, tuple[str, np.dtype[Any]]] = {}
+        self.calls, self.cost, self.complete, self.whole = 0, 0, True, False
+        self._scalars: dict[Any, tuple[str, np.dtype[Any], int]] = {}
 
     # ---------------------------------------------------------------- elements
     def element(self, container: Value, index: Value) -> str:
@@ -97,11 +97,14 @@ class Operands(Flow):
             if not all(isinstance(kind, np.dtype) for kind in kinds):
                 raise Refused(f"{name} of {kinds}")
             self._scalars[key] = self._define(f"{name}.{len(self._scalars)}", definition, kinds, lanes)
-        symbol, dtype = self._scalars[key]
+        symbol, dtype, cost = self._scalars[key]
+        self.cost += cost
         arguments = ", ".join(value.typed for value in operands)
         return Value(self.register(f'call {llvm(dtype, lanes)} @"{symbol}"({arguments})'), dtype, None, lanes)
 
-    def _define(self, name: str, definition: Callable[..., Any], dtypes: Any, lanes: int) -> tuple[str, np.dtype[Any]]:
+    def _define(
+        self, name: str, definition: Callable[..., Any], dtypes: Any, lanes: int
+    ) -> tuple[str, np.dtype[Any], int]:
         # the dtype of the result is known when the definition has been emitted
         signature = ir.FunctionType(ir.VoidType(), [llvm_type(dtype, lanes) for dtype in dtypes])
         function = ir.Function(self.module, signature, name)
@@ -118,4 +121,4 @@ class Operands(Flow):
             raise
         builder.ret(value)
         signature.return_type = function.return_value.type = value.type
-        return name, dtype
+        return name, dtype, sum(len(block.instructions) for block in function.blocks)

@@ -4,7 +4,8 @@ An innermost ``for i in range(a, b)`` is written with vectors if its iterations 
 says: its body only assigns new names and elements at ``something + i``, all elements of one slot at the same place; a
 name that is given once, such as ``c = k + i``, may stand for a place. Each operation does in every lane what it does
 for one element, so no bit depends on it. What is left at the end goes by vectors of half as many lanes, with a mask:
-nothing outside is read or written. A number of iterations that the text says, and that fills vectors, needs no loop.
+nothing outside is read or written. What computes much per element goes by masked vectors from the beginning. A number
+of iterations that the text says, and that fills vectors, needs no loop.
 
 Such a loop may also add to accumulators, ``x[i & 15] = add(x[i & 15], ...)``, if it begins at 0: the lanes of a sum
 (`common.numerics`). They are one register from the beginning of the loop to its end, and all of them exist: a slot that
@@ -33,6 +34,9 @@ BYTES = 64
 
 MOST = 32
 """Lanes of a vector of small elements."""
+
+COSTLY = 140
+"""Instructions of a loop's scalar definitions from which on its mask costs less than to compile them twice."""
 
 
 class _Lanes(NamedTuple):
@@ -113,9 +117,13 @@ class Vectors(Expressions):
                 self.variables[counter] = constant(first, INT64)
                 body(lanes, masked=False)
         else:
+            mark, before = self.mark(), self.cost
             walk(lanes, self.write("sub", INT64, stop, constant(lanes - 1, INT64)), masked=False)
-            # a shorter vector, so that few elements do not cost as much as many; lanes of a sum are what they are
-            walk(lanes if held else lanes // 2, stop, masked=True)
+            if self.cost - before >= COSTLY and not held:
+                self.back(mark)
+                walk(lanes, stop, masked=True)
+            else:  # a shorter vector, so that few elements cost less than many; lanes of a sum are what they are
+                walk(lanes if held else lanes // 2, stop, masked=True)
         for key, (address, access) in held.items():
             self.line(f"store {self.variables.pop(key).typed}, ptr {address}{access}")
         del self.variables[counter]
