@@ -94,7 +94,7 @@ class Program(Executable):
             groups = add_products(self.work, groups)
         self.groups = order_groups(self.work, groups)
         self.escaping = _escaping(self.work, self.groups)
-        self.reused = reuse_memory(self.work, self.groups) if fuse else {}
+        self.reused = reuse_memory(self.work, self.groups, self.escaping) if fuse else {}
         steps = list(self._steps(stacking=fuse))
         self.steps = side_by_side(steps) if parallel else steps
         self.frame = make_frame(self.work, graph, self.steps)

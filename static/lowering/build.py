@@ -150,17 +150,17 @@ class _Builder(Indexed):
             if item.kind == "cols":
                 assert self.columns is not None
                 loop.append(self.columns.add(item, self.operand(item.operands[0], stage, loop)))
-        loop += self.late
-        self.late = []
         ready = {item.id: self.ready(item, stage) for item in reductions}
-        runs = bool(loop) or len(reductions) > 1 or None in ready.values()
+        runs = bool(loop or self.late) or len(reductions) > 1 or None in ready.values()
         laned = [item for item in reductions if runs and item.function == "sum" and item.dtype.kind == "f"]
         if not self.nest.rows and runs and len(laned) < len(reductions):
-            self.chunks(loop, [(i, *(ready[i.id] or self.loaded(i, stage, loop, True))) for i in reductions])
+            waiting = [(i, *(ready[i.id] or self.loaded(i, stage, loop, True))) for i in reductions]
+            self.chunks(self.overwritten(loop), waiting)
             return
         others = [(i, *(ready[i.id] or self.loaded(i, stage, loop, False))) for i in reductions if i not in laned]
         sums = [make_lanes(self.nest, item.dtype) for item in laned]
         loop += [own.add(self.operand(i.operands[0], stage, loop)) for i, own in zip(laned, sums, strict=True)]
+        self.overwritten(loop)
         self.rows += lane_loops(self.nest, loop, sums) if sums else [self.inner_loop(loop)]
         size = self.nest.size(self.nest.inner) if reductions else ""
         for item, reducer, place in others:
@@ -168,6 +168,12 @@ class _Builder(Indexed):
         for item, own in zip(laned, sums, strict=True):
             self.rows += own.total(size, name := self.name())
             self.keep_row(item, name)
+
+    def overwritten(self, loop: list[Any]) -> list[Any]:
+        """A loop's statements, and after all of its reads what it stores over something that it read."""
+        loop += self.late
+        self.late = []
+        return loop
 
     def inner_loop(self, body: list[Any]) -> Loop:
         if self.columns is not None and self.columns.tiled:

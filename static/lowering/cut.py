@@ -15,7 +15,7 @@ from typing import Any
 from common.numerics import BLOCK, LANES
 from static.loopir import Call, If, Kernel, Let, Loop, Place, Store
 from static.lowering.build import Built, build
-from static.lowering.cut_sums import bound_in, over_blocks
+from static.lowering.cut_sums import TOTALS, bound_in, over_blocks
 from static.lowering.groups import Group
 from static.lowering.items import Item
 from static.lowering.lane_columns import Fold, LaneColumns, fold
@@ -117,7 +117,7 @@ def _is_independent(built: Built, head: list[Any], loop: Loop) -> bool:
     for thing in _things([*head, loop]):
         if isinstance(thing, Place) and thing.buffer in places:
             places[thing.buffer].add(thing)
-        elif thing in overwritten:  # a function that reads a row, or more
+        elif thing in overwritten:  # a function that reads more than a row
             return False
     before = {thing.buffer for thing in _things(head) if isinstance(thing, Place)}
     return all(len(found) == 1 for found in places.values()) and not before & overwritten
@@ -136,7 +136,11 @@ def _things(body: list[Any]) -> Iterator[Any]:
         waiting = [getattr(s, name) for name in ("value", "place", "call") if hasattr(s, name)]
         while waiting:
             thing = waiting.pop()
-            if isinstance(thing, Call):
+            if isinstance(thing, Call) and thing.function in TOTALS:  # reads a row, all elements of which lie there
+                buffer, base, count = thing.arguments
+                yield Place(buffer, base.removeprefix("0"), "c")
+                waiting.append(count)
+            elif isinstance(thing, Call):
                 waiting += thing.arguments
             else:
                 yield thing

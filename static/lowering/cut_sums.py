@@ -17,8 +17,8 @@ from static.lowering.memory import Scratch
 from static.lowering.nest import Nest
 
 _SHIFT = BLOCK.bit_length() - 1
-_TOTALS = {name: name for name in ("block_sum", "block_product", "row_max", "row_min")}
-_TOTALS |= {f"block_{name}": "block_sum" for name in IN_LANES}
+TOTALS = {name: name for name in ("block_sum", "block_product", "row_max", "row_min")}
+TOTALS |= {f"block_{name}": "block_sum" for name in IN_LANES}
 """What reduces a block, and what reduces the list of results."""
 
 
@@ -59,13 +59,13 @@ def _of_calls(nest: Nest, head: list[Any], rest: list[Any]) -> tuple[list[Any], 
         parts = nest.slot(nest.scratch(dtype, (nest.inner + BLOCK - 1) // BLOCK))
         value = Call(function, (buffer, "k0" if base == "0" else f"{base} + k0", "k1 - k0"))
         inside.append(Store(Place(parts, f"(k0 >> {_SHIFT})"), value))
-        total = Call(_TOTALS[function], (parts, "0", f"(({size} + {BLOCK - 1}) >> {_SHIFT})"))
+        total = Call(TOTALS[function], (parts, "0", f"(({size} + {BLOCK - 1}) >> {_SHIFT})"))
         after[i - whole[0]] = Let(head[i].name, total, head[i].dtype)
     return head[: whole[0]], Loop("k0", size, inside, step=str(BLOCK)), after
 
 
 def _reduces(value: Any, size: str) -> bool:
-    return isinstance(value, Call) and value.function in _TOTALS and value.arguments[2] == size
+    return isinstance(value, Call) and value.function in TOTALS and value.arguments[2] == size
 
 
 def bound_in(bound: list[Any], used: set[str]) -> list[Any]:

@@ -26,6 +26,7 @@ class Stages:
     ----------
     of : item id -> stage of the loop that computes it first, or, for values of a row, before which it is known.
     saved : ids of items that are kept in memory from one loop to a later one.
+    computed : (item id, stage) for each loop that computes an element's value instead of loading it.
     count : number of stages.
     """
 
@@ -34,6 +35,7 @@ class Stages:
         self.own = {item.id: item for item in group.items}
         self.of: dict[int, int] = {}
         self.saved: set[int] = set()
+        self.computed: set[tuple[int, int]] = set()
         for item in group.items:
             self.of[item.id] = self._stage(item)
         self.count = 1 + max(self.of.values())
@@ -76,6 +78,7 @@ class Stages:
                 if not is_cheap(item) or self._weight(item, 0) > RECOMPUTED_ITEMS:
                     self.saved.add(item.id)
                     return
+            self.computed.add((item.id, stage))
             for producer in self.producers(item):
                 visit(producer, stage)
 

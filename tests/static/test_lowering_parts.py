@@ -42,16 +42,33 @@ def test_temporaries_that_live_together_lie_apart(drawn):
 
 @given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 5), st.integers(1, 500)), max_size=30))
 def test_temporaries_take_the_first_place_that_fits(drawn):
-    intervals = sorted((first, first + length, -(-size // ALIGNMENT) * ALIGNMENT) for first, length, size in drawn)
-    offsets, _ = placed(intervals)
-    for i, (first, _, size) in enumerate(intervals):
-        living = sorted((offsets[j], intervals[j][2]) for j in range(i) if intervals[j][1] >= first)
-        expected = 0
-        for offset, other in living:
-            if expected + size <= offset:
+    """In the order in which they begin; the largest first where that takes less."""
+    intervals = [(first, first + length, aligned(size)) for first, length, size in drawn]
+    begin = sorted(range(len(intervals)), key=lambda i: intervals[i][0])
+    largest = sorted(begin, key=lambda i: -intervals[i][2])
+    expected = min((first_places(intervals, order) for order in (begin, largest)), key=lambda found: found[1])
+    assert placed(intervals) == expected
+
+
+def first_places(intervals, order):
+    """Offsets and the size of the whole, when each is put into the first gap in some order."""
+    offsets = {}
+    for i in order:
+        first, last, size = intervals[i]
+        living = [j for j in offsets if intervals[j][0] <= last and first <= intervals[j][1]]
+        at = 0
+        for offset, other in sorted((offsets[j], intervals[j][2]) for j in living):
+            if at + size <= offset:
                 break
-            expected = offset + other
-        assert offsets[i] == expected
+            at = max(at, offset + other)
+        offsets[i] = at
+    return [offsets[i] for i in range(len(intervals))], max((offsets[i] + intervals[i][2] for i in offsets), default=0)
+
+
+def test_a_gap_that_the_first_ones_leave_is_none_if_the_largest_come_first():
+    assert placed([(0, 0, 64), (0, 2, 64), (1, 2, 128)]) == ([0, 128, 0], 192)
+    many = [(i, i + 200, 64 * (1 + i % 7)) for i in range(400)]  # too many at one time: in the order of their begin
+    assert placed(many) == first_places(many, range(400))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.ops import cast, compare, linalg, normalize, reduce, transcendental
+from common.ops import cast, compare, index, linalg, normalize, reduce, transcendental
 from common.ops.getitem import getitem
 from static.running.unjitted import run_unjitted
 from tests.bits import assert_all_same_bits
@@ -87,14 +87,51 @@ def test_gradients_with_sums_of_columns():
         lambda x, w: relu(getitem(mm(x, w), slice(2, None))),  # larger than the result
         lambda x, w: mm(x, w) > 0,  # another dtype
         lambda x, w: cast.to(mm(x, w), dtype=np.dtype(np.float64), x_dtype=np.dtype(np.float32)),
-        lambda x, w: normalize.softmax(mm(x, w), 1),  # goes through a row several times
-        lambda x, w: (h := mm(x, w)) / reduce.amax(h),  # the same
+        lambda x, w: ((h := mm(x, w)) * -3, reduce.amax(h, (1,), False)),  # a function reads the row after the loop
+        lambda x, w: ((h := mm(x, w)) * -3, reduce.sum(h * h, (1,), False)),  # the same
+        lambda x, w: ((h := mm(x, w)) * -3, reduce.amax(h), x * 2),  # the same, of the whole array
+        lambda x, w: (relu(h := mm(x, w)), compare.gt(h, reduce.sum(tanh(h), (1,), True))),  # read by a later loop
+        lambda x, w: (relu(h := mm(x, w)), reduce.sum(tanh(h), (1,), True) + h[:, 1:2]),  # others of its row are read
         lambda x, w: reduce.sum(mm(x, w), 0),
         lambda x, w: getitem(mm(x, w), 0) * 2,
     ],
 )
 def test_where_it_would_be_wrong(program):
     assert not reused(assert_compiles(program, [floats(6, 6), floats(6, 6)]))
+
+
+def _zeros(x):
+    """An index per row."""
+    return cast.to(reduce.sum(x, (1,), False) * 0, dtype=np.dtype(np.int64), x_dtype=x.dtype)
+
+
+@pytest.mark.parametrize("shape", [(6, 6), (1100, 6), (3, 1100), (40, 2100)])
+@pytest.mark.parametrize(
+    ("program", "pairs"),
+    [
+        (lambda x, w: normalize.softmax(mm(x, w), 1), [("div", "mm")]),
+        (lambda x, w: (h := mm(x, w)) / reduce.amax(h), [("div", "mm")]),
+        (lambda x, w: normalize.log_softmax(mm(x, w), 1) * 2, [("mul", "mm")]),
+        # the loop that stores reads the old elements for a sum, which comes first
+        (lambda x, w: (x * 2, reduce.sum(tanh(mm(x, w)) * x, (1,), False)), [("mul", "mm")]),
+        (lambda x, w: (x * 2, reduce.sum(tanh(mm(x, w)) * x)), [("mul", "mm")]),
+        # what is stored early takes an operand that is read early, and leaves the other one
+        (
+            lambda x, w: (relu(h := mm(x, w)), (g := mm(relu(x), w)) * reduce.sum(tanh(g) * h, (1,), True)),
+            [("relu", "mm"), ("mul", "mm")],
+        ),
+        # one element of a row is read before its loops
+        (lambda x, w: (relu(h := mm(x, w)), index.pick(h, _zeros(x))), [("relu", "mm")]),
+    ],
+)
+def test_rows_are_overwritten_behind_their_last_read(program, pairs, shape):
+    rows, columns = shape
+    arrays = floats(rows, columns), floats(columns, columns)
+    compiled = assert_compiles(program, arrays, [floats(rows + 3, columns), arrays[1]])
+    assert reused(compiled) == pairs
+    traced = compiled.traces[0]
+    actual = run_unjitted(traced.program, traced.env(arrays), arrays)
+    assert_all_same_bits(actual, as_tuple(compiled(*arrays)), "un-jitted")
 
 
 def test_state_is_never_written_early():
@@ -116,7 +153,7 @@ def test_random_programs_of_products(random, length, returned):
         d = programs.Draw(lambda n: next(tape) % n, [x, w, b, t])
         for _ in range(length):
             d.pick([_product, _product, programs.unary, programs.binary, programs.number, programs.permute,
-                    programs.reduction, programs.part])(d)  # fmt: skip
+                    programs.reduction, programs.part, programs.rows, programs.indexed])(d)  # fmt: skip
         return tuple(d.values[-returned:])
 
     arrays = [floats(6, 6), floats(6, 6), floats(6), np.array(0.5, np.float32)]

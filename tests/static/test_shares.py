@@ -111,6 +111,7 @@ def test_elements_rows_columns_and_lanes_are_cut():
     assert check(lambda x: tw.softmax(x, 1), (x,)).keys() == {"r0"}
     assert check(lambda x: tw.sum(tw.tanh(x), 0), (x,)).keys() == {"c0"}
     assert check(lambda x: tw.sum(tw.softmax(x, 1), 0), (x,)).keys() == {"lane"}
+    assert check(lambda x, w: tw.softmax(tw.cumsum(x, 0), 1), (x, x)).keys() == {"r0"}  # in the memory of the first
 
 
 WHOLE = {
