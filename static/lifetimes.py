@@ -33,24 +33,30 @@ def nbytes(value: Value) -> int:
 def lives(nodes: Sequence[Node], results: Sequence[Value]) -> dict[Key, Life]:
     """The lives of all values but inputs and views."""
     found: dict[Key, Life] = {}
-    roots: dict[Key, Key] = {}
+    shown: dict[Key, Life] = {}  # by views too
+    sizes: dict[int, int] = {}
     for position, node in enumerate(nodes):
-        view = node.op is not None and node.op.kind == "view"
-        for value in node.values:
-            key = value.key
-            life = found.get(roots.get(key, key))
-            if life is not None:
-                life.end = position
-                life.uses.append(position)
-                life.through_views |= view or key in roots
-        for value in node.outputs:
-            if view:
-                first = next(node.values)
-                roots[value.key] = roots.get(first.key, first.key)
-            elif node.op is not None:
-                found[value.key] = Life(value, position, position, nbytes(value), [])
+        op = node.op
+        view = op is not None and op.kind == "view"
+        for value in node.operands:
+            if type(value) is Value:
+                life = shown.get((value.node.id, value.index))
+                if life is not None:
+                    life.end = position
+                    life.uses.append(position)
+                    life.through_views |= view
+        if view:
+            if (first := shown.get(next(node.values).key)) is not None:
+                shown.update((value.key, first) for value in node.outputs)
+        elif op is not None:
+            for value in node.outputs:
+                size = sizes.get(id(value.spec))
+                if size is None:
+                    size = sizes[id(value.spec)] = nbytes(value)
+                key = node.id, value.index
+                found[key] = shown[key] = Life(value, position, position, size, [])
     for value in results:
-        life = found.get(roots.get(value.key, value.key))
+        life = shown.get(value.key)
         if life is not None:
             life.end, life.through_views = len(nodes), True
     return found
@@ -65,13 +71,18 @@ def usage(nodes: int, lived: Collection[Life]) -> list[int]:
     return list(accumulate(changes))[:nodes]
 
 
+def runs_alone(node: Node) -> bool:
+    """Whether a node is never part of a loop over elements with others."""
+    return node.op is not None and node.op.kind not in ("elementwise", "reduction", "view")
+
+
 def temporaries(nodes: Sequence[Node], results: Sequence[Value]) -> list[Life]:
     """The lives of what will lie in memory of the program's own, about.
 
     What is made and used between two kernels that are no loops over elements is not stored, because loops are fused;
     results have memory anyway. An operand of such a kernel lives as long as its results begin to.
     """
-    own = [node.op is not None and node.op.kind not in ("elementwise", "reduction", "view") for node in nodes]
+    own = [runs_alone(node) for node in nodes]
     before = [0, *accumulate(own)]
     given, found = {value.key for value in results}, []
     for key, life in lives(nodes, results).items():
@@ -83,7 +94,9 @@ def temporaries(nodes: Sequence[Node], results: Sequence[Value]) -> list[Life]:
     return found
 
 
-def computed_again(graph: Graph, peak: int, windows: Sequence[tuple[int, Collection[Key]]]) -> list[Node]:
+def computed_again(
+    graph: Graph, peak: int, windows: Sequence[tuple[int, Collection[Key]]], behind: Sequence[Node] | None = None
+) -> list[Node]:
     """Nodes of a graph in which values made up to a position are computed again where they are needed behind it.
 
     Each is computed again right before its first use in a window, and kept until its last use there.
@@ -91,6 +104,7 @@ def computed_again(graph: Graph, peak: int, windows: Sequence[tuple[int, Collect
     Parameters
     ----------
     windows : where each ends, in order, and the values that are computed again in it.
+    behind : nodes that take the place of the last one, which reads what they need.
     """
     nodes = graph.nodes[: peak + 1]
     numbers = count(1 + max(node.id for node in graph.nodes))
@@ -103,6 +117,8 @@ def computed_again(graph: Graph, peak: int, windows: Sequence[tuple[int, Collect
                 node = _moved(node.id, node, again, copies)
             nodes.append(node)
         start = end
+    if behind is not None:
+        nodes[-1:] = [_moved(node.id, node, again, copies) for node in behind]
     return nodes
 
 

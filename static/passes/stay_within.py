@@ -10,13 +10,13 @@ repeats what costs a load, here and there; with a high one, whole segments of a 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import cache
 from typing import NamedTuple
 
 from common.collecting import collecting_now
 from common.errors import ArgumentError
 from static.graph import Graph, Node, Value, rebuild
-from static.lifetimes import Key, computed_again, lives, nbytes, temporaries, usage
+from static.lifetimes import Key, computed_again, lives, nbytes, runs_alone, temporaries, usage
 from static.minimum_cut import minimum_cut
 from static.recompute import cost_again, nanoseconds
 
@@ -26,6 +26,10 @@ WINDOWS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 SHARES = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2)
 ROUNDS, TRIES, PROGRESS = 4, 5, 0.95
 """How often the peak is lowered that is left, how often the target is, and what share each has to leave at most."""
+
+
+Windows = list[tuple[int, set[Key]]]
+"""Where windows end, and what is computed again in each."""
 
 
 class Repeated(NamedTuple):
@@ -59,7 +63,7 @@ class StayWithin:
 
     def __init__(self, name: str, budget: int, arena: Callable[[Graph], int]) -> None:
         self._name, self.budget, self._arena = name, budget, arena
-        self.before = self.after = 0
+        self.before = self.after = self._least = 0
         self.repeated: list[Repeated] = []
 
     def __call__(self, graph: Graph) -> Graph:
@@ -73,90 +77,125 @@ class StayWithin:
             return self._within(graph)
 
     def _within(self, graph: Graph) -> Graph:
-        self.before = self.after = least = self._arena(graph)
-        self.repeated = []
+        self.before = self.after = self._least = self._arena(graph)
+        self.repeated, seen = [], [graph]
         if self.before <= self.budget:
             return graph
-        for found in self._tried(graph, _peak(graph.nodes, graph)[1]):
+        for found in self._tried(Reduced(graph)):
+            if any(found is known for known in seen):
+                continue
+            seen.append(found)
             self.after = self._arena(found)
             if self.after <= self.budget:
                 known = {node.id for node in graph.nodes}
                 self.repeated = [_told(node) for node in found.nodes if node.id not in known]
                 return found
-            least = min(least, self.after)
+            self._least = min(self._least, self.after)
         raise ArgumentError(
-            f"memory_budget of {self._name} is {self.budget} bytes, but its temporaries take at least {least} bytes, "
-            f"and {self.before} if nothing is computed again"
+            f"memory_budget of {self._name} is {self.budget} bytes, but its temporaries take at least {self._least} "
+            f"bytes, and {self.before} if nothing is computed again"
         )
 
-    def _tried(self, graph: Graph, estimate: int) -> Iterator[Graph]:
+    def _tried(self, start: Reduced) -> Iterator[Graph]:
         """Graphs that may keep to the budget: for less and less while they do not, then for all shares in turn.
 
-        Estimates are not what lowering makes of them, so the least estimate need not be the least arena.
+        Estimates are not what lowering makes of them, mostly less, so the least estimate need not be the least arena.
         """
-        target = estimate * self.budget / self.before
+        target = start.most * self.budget / self.before
         for _ in range(TRIES):
-            found, reached = reduced(graph, target)
-            yield found
-            if reached > target:
+            found = start.within(target)
+            yield found.graph
+            if found.most > target:
                 break
             target *= min(PROGRESS, self.budget / self.after)
-        for share in SHARES:
-            found, reached = reduced(graph, share * estimate)
-            yield found
-            if reached > share * estimate:
-                break
+        shares = [start.within(share * start.most) for share in SHARES]
+        scale = PROGRESS * self.before / max(start.most, 1)
+        yield from (x.graph for x in shares if x.most * scale <= self.budget)
+        yield from (x.graph for x in reversed(shares) if x.most * scale <= self._least)
 
 
-def reduced(graph: Graph, target: float) -> tuple[Graph, int]:
-    """A graph of which about `target` bytes are temporaries at the peak, or as few as can be had; and how many."""
-    peak, most = _peak(graph.nodes, graph)
-    for _ in range(ROUNDS):
-        best, least = graph.nodes, most
-        for nodes in _candidates(graph, peak) if most > target else ():
-            needed = _peak(nodes, graph)[1]
-            if needed < least:
-                best, least = nodes, needed
-            if needed <= target:
-                break
-        if best is graph.nodes:
-            break
-        before, graph = most, rebuild(graph, best, {})
-        peak, most = _peak(graph.nodes, graph)
-        if most > PROGRESS * before:
-            break
-    return graph, most
+class Reduced:
+    """A graph, and the ways of computing more again behind its peak, each of which is judged once.
+
+    Attributes
+    ----------
+    peak, most : the position behind which most memory is in use, and how much that is, about.
+    """
+
+    def __init__(self, graph: Graph, rounds: int = ROUNDS) -> None:
+        self.graph, self._rounds = graph, rounds
+        self._core, self._behind = _core(graph)
+        self.peak, self.most = _peak(self._core.nodes, graph)
+        self._untried = _ways(self._core, self.peak)
+        self._tried: list[tuple[int, Windows]] = []
+        self._after: dict[int, Reduced] = {}
+
+    def within(self, target: float) -> Reduced:
+        """A graph of which about `target` bytes are temporaries at the peak, or as few as can be had."""
+        best, least = None, self.most
+        if self._rounds and self.most > target:
+            for i, needed in enumerate(self._needed()):
+                if needed < least:
+                    best, least = i, needed
+                if needed <= target:
+                    break
+        if best is None:
+            return self
+        if best not in self._after:
+            nodes = computed_again(self._core, self.peak, self._tried[best][1], self._behind)
+            self._after[best] = Reduced(rebuild(self.graph, nodes, {}), self._rounds - 1)
+        after = self._after[best]
+        return after if after.most > PROGRESS * self.most else after.within(target)
+
+    def _needed(self) -> Iterator[int]:
+        """What each way needs at its peak, the cheapest way first."""
+        yield from (needed for needed, _ in self._tried)
+        for windows in self._untried:
+            needed = _peak(computed_again(self._core, self.peak, windows), self.graph)[1]
+            self._tried.append((needed, windows))
+            yield needed
 
 
-def _candidates(graph: Graph, peak: int) -> Iterator[list[Node]]:
-    """Nodes of graphs in which more and more is computed again behind a position, the cheapest first."""
+def _core(graph: Graph) -> tuple[Graph, list[Node]]:
+    """The nodes that decide about memory, and one that reads what is read behind them; and the nodes behind them.
+
+    Those are updates of parameters, mostly. They follow the last node that is no loop over elements, so what is made
+    there takes no memory of its own, see `static.lifetimes.temporaries`.
+    """
+    last = max((i for i, node in enumerate(graph.nodes) if runs_alone(node)), default=-1)
+    behind = graph.nodes[last + 1 :]
+    made = {v.key for node in behind for v in node.outputs}
+    read = {v.key: v for node in behind for v in node.values if v.key not in made}
+    number = 1 + max(node.id for node in graph.nodes)  # what is computed again takes numbers behind it
+    end = Node(number, None, tuple(read.values()), {}, (), ("", 0, ""))
+    return Graph(graph.inputs, [*graph.nodes[: last + 1], end], graph.outputs, graph.effects), behind
+
+
+def _ways(graph: Graph, peak: int) -> Iterator[Windows]:
+    """More and more to compute again behind a position, the cheapest first."""
     free = {value.key for value in (*graph.inputs, *graph.results)}
+    number = {node.id: i for i, node in enumerate(graph.nodes)}
+    uses = [[v for v in node.values if number[v.node.id] <= peak] for node in graph.nodes]
+    size, cost = cache(nbytes), cache(cost_again)
+
+    def windows(ends: list[int], price: float) -> Windows:
+        """Where windows end, and what is computed again in each: nothing in the first of several."""
+        kept, found = set(free), []
+        for start, end in reversed(list(zip([peak + 1, *ends], ends))):
+            used = {v.key: v for values in uses[start:end] for v in values}
+            again: set[Key] = set()
+            if len(ends) == 1 or start > peak + 1:
+                cut = minimum_cut(used.values(), lambda v: 0.0 if v.key in kept else price * size(v), cost)
+                kept.update(value.key for value in cut)
+                again = _between(list(used.values()), kept)
+            found.append((end, again))
+        return found[::-1]
+
     divided = [_ends(graph, peak, count) for count in WINDOWS]
     for price in PRICES:
         for ends, count in zip(divided, WINDOWS):
             if len(ends) == count:
-                yield computed_again(graph, peak, _windows(graph, peak, ends, price, free))
-
-
-def _windows(graph: Graph, peak: int, ends: list[int], price: float, free: set[Key]) -> list[tuple[int, set[Key]]]:
-    """Where windows end, and what is computed again in each: nothing in the first of several."""
-    number = {node.id: i for i, node in enumerate(graph.nodes)}
-    kept, found = set(free), []
-    for start, end in reversed(list(zip([peak + 1, *ends], ends))):
-        nodes = graph.nodes[start:end]
-        uses = {v.key: v for node in nodes for v in node.values if number[v.node.id] <= peak}
-        again: set[Key] = set()
-        if len(ends) == 1 or start > peak + 1:
-            cut = minimum_cut(uses.values(), partial(_price, kept, price), cost_again)
-            kept |= {value.key for value in cut}
-            again = _between(list(uses.values()), kept)
-        found.append((end, again))
-    return found[::-1]
-
-
-def _price(kept: set[Key], each: float, value: Value) -> float:
-    """What keeping a value is worth if a byte costs so much."""
-    return 0.0 if value.key in kept else each * nbytes(value)
+                yield windows(ends, price)
 
 
 def _between(uses: list[Value], kept: set[Key]) -> set[Key]:
@@ -194,4 +233,4 @@ def _told(node: Node) -> Repeated:
     return Repeated(f"{node.name} at {file}:{line}", sum(map(nbytes, node.outputs)), nanoseconds(node))
 
 
-__all__ = ["Repeated", "StayWithin", "reduced"]
+__all__ = ["Repeated", "StayWithin"]

@@ -6,6 +6,8 @@ import pytest
 import dynamic
 import static
 from common.errors import ArgumentError
+from static.lifetimes import computed_again
+from static.passes import stay_within
 from tests.bits import assert_all_same_bits
 
 F32 = np.float32
@@ -101,6 +103,24 @@ def test_what_is_computed_again_runs_where_it_is_needed():
     assert ops[:last].count("mm") > 2 * LAYERS
 
 
+@pytest.mark.parametrize("program", [deep, block])
+def test_ways_are_judged_as_if_all_nodes_were_there(monkeypatch, program):
+    """They are judged without the nodes that follow the last product, such as updates of parameters."""
+    graphs = []
+    monkeypatch.setattr(stay_within.StayWithin, "_within", lambda self, graph: graphs.append(graph) or graph)
+    call, given, _ = program(static, memory_budget=1)
+    call(*given)
+    start = stay_within.Reduced(graphs[0])
+    least = start.within(0)
+    assert least.most < 0.5 * start.most
+    for found in (start, *start._after.values(), least):
+        assert stay_within._peak(found.graph.nodes, found.graph) == (found.peak, found.most)
+    assert len(start._tried) > 20
+    for needed, windows in start._tried:
+        nodes = computed_again(start._core, start.peak, windows, start._behind)
+        assert stay_within._peak(nodes, start.graph)[1] == needed
+
+
 @pytest.mark.parametrize(("program", "share"), [(deep, 0.5), (block, 0.7)])
 def test_a_budget_that_cannot_be_kept_to_says_what_can(program, share):
     call, given, _ = program(static, memory_budget=10_000)
@@ -111,6 +131,12 @@ def test_a_budget_that_cannot_be_kept_to_says_what_can(program, share):
     call, given, _ = program(static, memory_budget=least)
     call(*given)
     assert call.explain().arena_bytes <= least
+
+
+def test_loops_over_elements_alone_have_nothing_to_compute_again():
+    call = static.function(lambda x: (x - x.mean(0)).exp().sum(1), memory_budget=1)
+    with pytest.raises(ArgumentError, match=r"at least (\d+) bytes, and \1 if nothing"):
+        call(np.ones((64, 48), F32))
 
 
 def test_gradients_inside_loops_and_users_passes_keep_to_it_as_well():
