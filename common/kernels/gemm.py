@@ -53,7 +53,7 @@ Threads share tiles of large products (`tiles`, `common.native.pool`); each is c
 from __future__ import annotations
 
 import textwrap
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -63,8 +63,8 @@ from common.native.compile import compile_kernel
 from common.numerics import DEEP, LANES
 from common.op import NativeCall
 
-__all__ = ["added", "call", "gemm_add_source", "gemm_source", "oracle", "tasks", "tile_source", "tile_symbol",
-    "tiles",
+__all__ = ["added", "call", "gemm_add_source", "gemm_source", "of_matrices", "oracle", "tasks", "tile_source",
+    "tile_symbol", "tiles",
 ]  # fmt: skip
 
 _TILES, _WORK = 16, 2**21
@@ -103,17 +103,35 @@ def tasks(batch: int, m: int, n: int, k: int) -> int:
     return batch * -(-m // rows) * -(-n // columns)
 
 
-def gemm_source(dtype: Any) -> str:
-    """Return the kernel ``out[s] = op(a[s]) @ op(b[s])`` for a float or integer dtype."""
+def gemm_source(dtype: Any, vectors: bool = True) -> str:
+    """Return the kernel ``out[s] = op(a[s]) @ op(b[s])`` for a float or integer dtype.
+
+    Parameters
+    ----------
+    vectors : whether m or n may be 1.
+    """
     kind = np.dtype(dtype)
-    body = _FLOAT if kind.kind == "f" else _INTEGER
+    body = _float(_MULTIPLY, vectors, "{kind}(0)", "") if kind.kind == "f" else _INTEGER
     return ("def gemm(bufs, args):\n" + _HEAD + body).format(kind=kind)
 
 
-def gemm_add_source(dtype: Any) -> str:
-    """Return the kernel ``out[s] = addend[s] + op(a[s]) @ op(b[s])`` for a float dtype."""
+def gemm_add_source(dtype: Any, vectors: bool = True) -> str:
+    """Return the kernel ``out[s] = addend[s] + op(a[s]) @ op(b[s])`` for a float dtype; see `gemm_source`."""
     head = _HEAD + "    addend = buffer(bufs, 3, {kind})\n"
-    return ("def gemm_add(bufs, args):\n" + head + _FLOAT_ADD).format(kind=np.dtype(dtype))
+    end = "for q in range(batch * m * n):\n    out[q] = addend[q] + out[q]\n"
+    body = _float(_MULTIPLY_ADD, vectors, "addend[q] + {kind}(0)", end)
+    return ("def gemm_add(bufs, args):\n" + head + body).format(kind=np.dtype(dtype))
+
+
+def of_matrices(source: str) -> str:
+    """Return a kernel of products for sizes m and n that are not 1, of which less is compiled; others as they are."""
+    return _of_matrices().get(source, source)
+
+
+@cache
+def _of_matrices() -> dict[str, str]:
+    makes, dtypes = (gemm_source, gemm_add_source), ("float32", "float64")
+    return {make(dtype): make(dtype, vectors=False) for make in makes for dtype in dtypes}
 
 
 def tile_source(dtype: Any) -> str:
@@ -155,22 +173,34 @@ second = s * stride_b + (j * k if trans_b else j)
 third = (s * m + i) * n + j
 height = min(rows, m - i)
 width = min(columns, n - j)
-if n == 1:
+"""
+
+_VECTORS = """if n == 1:
     multiply_vector(a, first, b, second, out, third, height, k, lda, trans_a if m > 1 else 0)
 elif m == 1:
     multiply_vector(b, second, a, first, out, third, width, k, ldb, 1 - trans_b)
 else:
 """
 
-_TILE = f"""{_PLACES}    multiply(a, first, b, second, out, third, 0, height, width, k, lda, ldb, n, trans_a, trans_b)
+_MULTIPLY = "multiply(a, first, b, second, out, third, 0, height, width, k, lda, ldb, n, trans_a, trans_b)\n"
+
+_MULTIPLY_ADD = """more = address(addend, third)
+multiply(a, first, b, second, out, third, more, height, width, k, lda, ldb, n, trans_a, trans_b)
 """
 
-_TILE_ADD = f"""{_PLACES}    more = address(addend, third)
-    multiply(a, first, b, second, out, third, more, height, width, k, lda, ldb, n, trans_a, trans_b)
-if m == 1 or n == 1:
+_ADD_VECTOR = """if m == 1 or n == 1:
     for q in range(third, third + m * n):
         out[q] = addend[q] + out[q]
 """
+
+
+def _tile(multiply: str, vectors: bool) -> str:
+    """The product of a tile; `multiply` is that of matrices."""
+    if not vectors:
+        return _PLACES + multiply
+    added = _ADD_VECTOR if multiply is _MULTIPLY_ADD else ""
+    return _PLACES + _VECTORS + textwrap.indent(multiply, "    ") + added
+
 
 _ONE_TILE = f"""    wide = (n + columns - 1) // columns
     tall = (m + rows - 1) // rows
@@ -178,12 +208,12 @@ _ONE_TILE = f"""    wide = (n + columns - 1) // columns
     j = task % wide * columns
     i = task // wide % tall * rows
     s = task // (wide * tall)
-{textwrap.indent(_TILE, "    ")}    return 0
+{textwrap.indent(_tile(_MULTIPLY, vectors=True), "    ")}    return 0
 """
 
 
-def _float(tile: str, start: str, end: str) -> str:
-    """The body of a kernel of floats: the product of a slice, what is there without products, what follows on tiles."""
+def _float(multiply: str, vectors: bool, start: str, end: str) -> str:
+    """The body of a kernel of floats: products of tiles, what is there without products, what follows on tiles."""
     return f"""    if k == 0:
         for q in range(batch * m * n):
             out[q] = {start}
@@ -198,14 +228,9 @@ def _float(tile: str, start: str, end: str) -> str:
     i = 0
     j = 0
     for s in range(batch):
-{textwrap.indent(tile, " " * 8)}    return 0
+{textwrap.indent(_tile(multiply, vectors), " " * 8)}    return 0
 """
 
-
-_FLOAT = _float(_TILE, "{kind}(0)", "")
-_FLOAT_ADD = _float(
-    _TILE_ADD, "addend[q] + {kind}(0)", "for q in range(batch * m * n):\n    out[q] = addend[q] + out[q]\n"
-)
 
 _INTEGER = """    down_a = 1 if trans_a else k
     across_a = m if trans_a else 1
@@ -239,7 +264,9 @@ def call(
     """Return the call of ``gemm`` for contiguous operands; a shared one is a single matrix for all slices."""
     strides = (0 if shared_a else m * k, 0 if shared_b else k * n)
     ints = (batch, m, n, k, int(trans_a), int(trans_b), *strides)
-    return NativeCall(gemm_source(dtype), "gemm", ints)
+    source = gemm_source(dtype)
+    known = type(m) is int and type(n) is int  # of other sizes a plan says which kernel does
+    return NativeCall(of_matrices(source) if known and m != 1 != n else source, "gemm", ints)
 
 
 def added(product: NativeCall, dtype: Any) -> NativeCall:

@@ -84,6 +84,11 @@ class Call:
         return told or f"kernel status {status}", self.errors[0][1]
 
     @property
+    def is_product(self) -> bool:
+        """Whether it is a product of matrices: `ints` begin with batch, rows, columns and inner size."""
+        return self.name in ("gemm", "gemm_add")
+
+    @property
     def may_fail(self) -> bool:
         """Whether it can end the run; control flow and acts may."""
         return not self.source or len(self.errors) > 1

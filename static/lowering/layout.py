@@ -46,6 +46,7 @@ class Layout:
     blocks : step -> memory of its regions.
     shared : step -> parts of its outermost loop, each of which has scratch memory of its own.
     beside : steps that threads run at the same time, by the first of them.
+    vectors : steps that are products of a vector, which need another kernel.
     total : bytes.
     first, parts : where its sizes, and the parts of each shared step, are among the numbers of a plan, see `numbers`.
     """
@@ -56,6 +57,7 @@ class Layout:
     blocks: dict[int, Block]
     shared: dict[int, Ranges]
     beside: dict[int, list[int]]
+    vectors: list[int]
     total: int
     first: int = 0
     parts: dict[int, int] = field(default_factory=dict)
@@ -70,6 +72,7 @@ class Schedule:
     columns : accumulators, their sizes, and the temporaries that are such, each kind once.
     blocks : steps with regions, and the temporaries that are memory for these.
     scratch : step -> temporaries that are scratch memory of it alone.
+    products : steps that are products of matrices, and of which size their rows and columns are.
     """
 
     def __init__(self, frame: Frame) -> None:
@@ -83,6 +86,7 @@ class Schedule:
         self.sizes = [t.size[0] if t.size else 0 for t in frame.temporaries]
         self.columns: dict[Any, tuple[ColumnScratch, tuple[int, ...], list[int]]] = {}
         self.blocks = [(t.block, i) for i, t in enumerate(frame.temporaries) if t.block is not None]
+        self.products = [(i, *call.ints[1:3]) for i, call in enumerate(frame.calls) if call.is_product]
         self.scratch: dict[int, list[int]] = {}
         for i, t in enumerate(frame.temporaries):
             if t.name == "scratch" and t.first == t.last:
@@ -112,7 +116,8 @@ def lay_out(program: Executable, env: Mapping[Atom, int], threads: int = 1) -> L
     beside = side_by_side(frame, values, threads, shared) if threads > 1 else {}
     known = {size: aligned(size) for size in set(nbytes)}
     offsets, total = schedule.arena.place([known[size] for size in nbytes])
-    return Layout(values, offsets, nbytes, blocks, shared, beside, total)
+    vectors = [step for step, m, n in schedule.products if 1 in (values[m], values[n])]
+    return Layout(values, offsets, nbytes, blocks, shared, beside, vectors, total)
 
 
 def _block(call: Call, values: Sequence[int], env: Mapping[Atom, int], threads: int) -> Block:
@@ -141,11 +146,12 @@ def buffer_sizes(call: Call, values: Sequence[int]) -> list[int]:
 
 
 def numbers(program: Executable, layout: Layout) -> tuple[list[int], list[int]]:
-    """All that depends on sizes in the instructions of a program, and into how many parts its loops are cut.
+    """All that depends on sizes in the instructions of a program, and what decides on the instructions themselves.
 
     Per program: sizes, then offsets of temporaries in the whole memory; of each shared step the parts: begin, end, and
     offsets of their scratch memory; of each block the offsets of its buffers, then the same of its regions. Where
-    these begin is noted in the layout. With the parts it says which steps run side by side, and in which order.
+    these begin is noted in the layout. Decisive are the number of parts of loops, which steps run side by side and in
+    which order, and which are products of vectors.
     """
     found: list[int] = []
     cuts: list[int] = []
@@ -159,6 +165,8 @@ def _number(program: Executable, layout: Layout, base: int, found: list[int], cu
     found += [base + offset for offset in layout.offsets]
     for steps in layout.beside.values():
         cuts += (layout.first, -len(steps), *steps)
+    for step in layout.vectors:
+        cuts += (layout.first, step, 0)
     for step, parts in layout.shared.items():
         layout.parts[step] = len(found)
         cuts += (layout.first, step, len(parts))

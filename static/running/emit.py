@@ -80,7 +80,7 @@ class Emitter:
             elif i in layout.shared:
                 native.add_shared(self.parts(program, i, own, layout, len(bound)))
             else:
-                native.add_call(program.addresses[i], own, [values[j] for j in call.ints])
+                native.add_call(program.address(i, layout), own, [values[j] for j in call.ints])
             self.note(call)
 
     def constant(self, dtype: np.dtype[Any], number: Any) -> int:
@@ -102,7 +102,7 @@ class Emitter:
             if i in layout.shared:
                 calls += self.parts(program, i, own, layout, bound)
             else:
-                calls.append((program.addresses[i], own, [values[j] for j in call.ints]))
+                calls.append((program.address(i, layout), own, [values[j] for j in call.ints]))
             owners += [call] * (len(calls) - len(owners))
         self.native.add_shared(calls)
         self.calls += [owners[0], *owners]
@@ -118,7 +118,7 @@ class Emitter:
             own = slots.copy()
             for k, place in enumerate(scratch):
                 own[place] = self.native.add_place(Later(first + 2 + k))
-            calls.append((program.addresses[step], own, [*ints, Later(first), Later(first + 1)]))
+            calls.append((program.address(step, layout), own, [*ints, Later(first), Later(first + 1)]))
             first += 2 + len(scratch)
         return calls
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
+from common.kernels.gemm import of_matrices
 from common.native.compile import compile_kernel
 from common.native.pool import get_num_threads
 from common.polynomials import Atom
@@ -43,10 +44,10 @@ class Executable(ABC):
     def for_threads(self) -> Executable:
         """The same program with loops cut for several threads where that can be done."""
 
-    @cached_property
-    def addresses(self) -> list[int]:
-        """The address of each call's kernel; compiles, or loads from the disk cache, at first use."""
-        return [compile_kernel(call.source, call.name) if call.source else 0 for call in self.frame.calls]
+    def address(self, step: int, layout: Layout) -> int:
+        """The address of a call's kernel for these sizes, which is compiled, or loaded from the disk, at first use."""
+        call = self.frame.calls[step]
+        return compile_kernel(call.source if step in layout.vectors else of_matrices(call.source), call.name)
 
     @cached_property
     def schedule(self) -> Schedule:
@@ -71,7 +72,7 @@ class Executable(ABC):
         for call in (self.for_threads if get_num_threads() > 1 else self).all_calls():
             if call.source:
                 before()
-                compile_kernel(call.source, call.name)
+                compile_kernel(of_matrices(call.source), call.name)
 
     def all_calls(self) -> Iterator[Call]:
         """The calls of the frame, those of regions included."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from common.dim import resolve
+from common.kernels.gemm import of_matrices
 from common.native.compile import Origin, origin
 from static.lowering.groups import Group
 from static.lowering.items import Access, Buffer, Item, is_literal
@@ -142,7 +143,7 @@ def _kernel(program: Program, step: Step, shares: tuple[int, int], env: Any) -> 
         reads,
         writes,
         flops,
-        origin(step.source),
+        origin(of_matrices(step.source)) or origin(step.source),
         len(step.groups),
         *shares,
         tuple(

@@ -76,3 +76,27 @@ def test_threads_change_no_bit(threads):
         assert f(*arrays).tobytes() == expected
     finally:
         static.set_num_threads(1)
+
+
+def test_products_of_vectors_have_a_kernel_of_their_own_at_each_size(monkeypatch):
+    """One program meets one row, many, and one again; the same of columns, in an iteration and behind an addition."""
+    from static.running import executable
+
+    def program(tw, x, w, y):
+        h = tw.scan(lambda h, _: (tw.tanh(h @ w), h), x, None, length=2)[0]
+        return h @ y, x + h @ w
+
+    compiled = list[str]()
+    compile_kernel = executable.compile_kernel
+    monkeypatch.setattr(
+        executable, "compile_kernel", lambda source, name: compiled.append(source) or compile_kernel(source, name)
+    )
+    f = static.function(lambda *operands: program(static, *operands))
+    for m, n in ((5, 3), (1, 3), (5, 1), (4, 2), (1, 1), (300, 2)):
+        x, w, y = operands((m, 40), (40, 40), (40, n))
+        compiled.clear()
+        ours = f(x, w, y)
+        for a, b in zip(ours, program(dynamic, *map(dynamic.tensor, (x, w, y))), strict=True):
+            assert np.asarray(a).tobytes() == b.numpy().tobytes()
+        vectors = [source for source in compiled if "multiply_vector" in source]
+        assert bool(vectors) == (1 in (m, n)) or not compiled
