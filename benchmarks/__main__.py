@@ -6,7 +6,7 @@ from pathlib import Path
 
 from benchmarks.bootstrap import bootstrap
 
-NEEDS = ("numpy", "numba", "networkx")
+NEEDS = ("numpy", "numba", "networkx", "scipy")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -16,7 +16,8 @@ def parser() -> argparse.ArgumentParser:
         description="Run real workloads in both engines, compare every bit, then measure: seconds per call, "
         "one-off cost cold and from the disk cache, break-even calls, peak memory.",
         epilog="Exit code 1 if a bit differs or a workload fails. Table on stdout, progress on stderr. "
-        "`python3 -m benchmarks cache [--clear]` shows, or empties, the disk cache of machine code.",
+        "`python3 -m benchmarks cache [--clear]` shows, or empties, the disk cache of machine code; "
+        "`python3 -m benchmarks draw` draws a run.",
     )
     p.add_argument("--quick", action="store_true", help="fewer repetitions: under two minutes on two cores")
     p.add_argument("-k", metavar="NAME", action="append", default=[], dest="select",
@@ -37,6 +38,11 @@ def main() -> int:
         from benchmarks import cache
 
         return cache.main(sys.argv[2:])
+    if sys.argv[1:2] == ["draw"]:
+        bootstrap("benchmarks", "draw", ("matplotlib",))
+        from benchmarks import draw
+
+        return draw.main(sys.argv[2:])
     options = parser().parse_args()
     bootstrap("benchmarks", "bench", NEEDS)
     from benchmarks.measure import keep_to

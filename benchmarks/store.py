@@ -17,6 +17,20 @@ def default_path(now: float | None = None) -> Path:
     return base / time.strftime("run-%Y%m%d-%H%M%S.json", time.gmtime(now))
 
 
+def newest() -> Path:
+    """Return the path of the last run.
+
+    Raises
+    ------
+    LookupError
+        If there is none.
+    """
+    found = sorted(default_path().parent.glob("run-*.json"))
+    if not found:
+        raise LookupError(f"no run in {default_path().parent}: `python3 -m benchmarks` makes one")
+    return found[-1]
+
+
 def save(path: Path, record: dict[str, Any]) -> None:
     """Write a record; a reader never sees half of it.
 

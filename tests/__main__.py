@@ -6,7 +6,7 @@ import sys
 from benchmarks.bootstrap import ROOT, bootstrap
 
 NEEDS = ("numpy", "numba", "networkx", "scipy", "pytest", "pytest_benchmark", "xdist", "hypothesis", "mpmath",
-         "ruff", "mypy", "importlinter", "tensorboard")  # fmt: skip
+         "ruff", "mypy", "importlinter", "matplotlib", "tensorboard")  # fmt: skip
 
 
 def main() -> int:
