@@ -38,14 +38,14 @@ _by_id = attrgetter("id")
 _NOBODY: set[int] = set()
 
 
-def fuse_items(work: Work) -> list[Group]:
-    """Groups of items, in program order of their first items."""
-    return _Fuser(work).run()
+def fuse_items(work: Work, parallel: bool = False) -> list[Group]:
+    """Groups of items, in program order of their first items, whose loops threads share if `parallel`."""
+    return _Fuser(work, parallel).run()
 
 
 class _Fuser:
-    def __init__(self, work: Work) -> None:
-        self.work = work
+    def __init__(self, work: Work, parallel: bool) -> None:
+        self.work, self.parallel = work, parallel
         self.groups: dict[int, Group] = {item.id: single(item) for item in work.items}
         self.slot_of = [item.id for item in work.items]
         self.floor = _Floor(len(work.items))
@@ -76,7 +76,7 @@ class _Fuser:
 
     def producers(self, item: Item) -> list[Item]:
         """The makers of what an item reads, latest first."""
-        makers = {b.maker.id: b.maker for b in item.reads if b.maker is not None}
+        makers = {b.maker.id: b.maker for b in item.reads if b.maker is not None and not b.maker.prepares}
         return [makers[i] for i in sorted(makers, reverse=True)]
 
     def join_only_user(self, item: Item) -> None:
@@ -131,6 +131,8 @@ class _Fuser:
             return space
         if tally.maps > MAX_ITEMS:
             return f"more than {MAX_ITEMS} elementwise operations"
+        if self.parallel and tally.puts and tally.puts + len(tally.columns) > 1:
+            return "threads can share loops that write at indices of one kind"
         near = self.near[a] | self.near[b]
         arrays = len(near)
         if arrays > MAX_ARRAYS or arrays + tally.most_scratch > MAX_BUFFERS:
@@ -254,11 +256,13 @@ class _Tally:
     ----------
     count : of its items.
     columns : the reductions of columns.
+    puts : how many write at indices.
     maps, costly : how many are elementwise, and how many of these cost more than a load.
     """
 
     count: int
     columns: tuple[Item, ...]
+    puts: int
     maps: int
     costly: int
 
@@ -266,11 +270,12 @@ class _Tally:
     def of(item: Item) -> _Tally:
         """That of one item."""
         is_map = item.kind == "map"
-        return _Tally(1, (item,) * (item.kind == "cols"), is_map, is_map and not is_cheap(item))
+        return _Tally(1, (item,) * (item.kind == "cols"), item.puts, is_map, is_map and not is_cheap(item))
 
     def __or__(self, other: _Tally) -> _Tally:
         maps, costly = self.maps + other.maps, self.costly + other.costly
-        return _Tally(self.count + other.count, self.columns + other.columns, maps, costly)
+        columns, puts = self.columns + other.columns, self.puts + other.puts
+        return _Tally(self.count + other.count, columns, puts, maps, costly)
 
     @property
     def most_scratch(self) -> int:
@@ -316,6 +321,8 @@ def _edge_obstacle(access: Access, makers: set[int]) -> str:
         return ""
     if maker.kind == "cols":
         return "a sum of columns is complete only at the end"
+    if maker.puts:
+        return "what is written at indices is complete only at the end"
     if access.prefix != maker.level:
         return "the one needs elements of the other in another order"
     return ""

@@ -89,7 +89,7 @@ class Program(Executable):
         self.graph, self.parallel = graph, parallel
         self.work: Work = legalise(graph)
         self.work.carried = list(zip(self.work.inputs, [b for b, _ in self.work.outputs], strict=False))[:carried]
-        groups = _fused(self.work) if fuse else [single(item) for item in self.work.items]
+        groups = _fused(self.work, parallel) if fuse else [single(item) for item in self.work.items]
         if fuse and not parallel:  # threads share sums too, and run products side by side
             groups = add_products(self.work, groups)
         self.groups = order_groups(self.work, groups)
@@ -186,10 +186,10 @@ def describe(group: Group) -> str:
     return f"{shown}  [{', '.join(group.lines[:4])}]"
 
 
-def _fused(work: Work) -> list[Group]:
+def _fused(work: Work, parallel: bool) -> list[Group]:
     from static.fuse import fuse_items
 
-    return fuse_items(work)
+    return fuse_items(work, parallel)
 
 
 def _escaping(work: Work, groups: list[Group]) -> set[int]:

@@ -93,6 +93,8 @@ NAMED_OPS = {
     "static/running/unjitted.py": "names of kernel functions, which are those of their ops",
     "static/lowering/add_products.py": "sums of products",
     "static/lowering/build.py": "kinds of reductions; how a spread, a selection and a position are read",
+    "static/lowering/by_index.py": "what reads and writes at indices",
+    "static/lowering/checked.py": "which ops have an index per element",
     "static/lowering/columns.py": "kinds of reductions and what joins their parts",
     "static/lowering/items.py": "a position as a view",
     "static/lowering/lanes.py": "what joins the elements of a sum",

@@ -34,11 +34,12 @@ import numpy as np
 
 from common.dim import Dim
 from common.kernels.copying import bits_of, merge_dims
+from common.op import NativeCall
 from common.polynomials import render
 from common.shapes import broadcast_shapes, contiguous_strides
 from common.spec import numel
 
-__all__ = ["WrongIndex", "place_args", "scratch_bytes", "source"]
+__all__ = ["WrongIndex", "check", "place_args", "scratch_bytes", "source"]
 
 _DIMENSIONS = 32
 _MOST = 1 << 24
@@ -155,6 +156,38 @@ def source(operation: str, dtype: Any, index_dtypes: Sequence[Any], wrap: bool, 
     lines += ["    if wrong != 0:", *_walk(k, wrap, tell, "        ")]
     lines += _last(k, wrap) if operation == "last" else _move(operation, k, wrap, single, dtype, kind)
     return "\n".join([*lines, "    return 0", ""])
+
+
+def check(index_dtype: Any, count: Any, extent: Any, wrap: bool, used: Any, errors: Mapping[int, str]) -> NativeCall:
+    """Only look at indices, before the loops of a program that use them.
+
+    Parameters
+    ----------
+    count : of the indices, which are contiguous.
+    used : the number of elements per index; if it is 0, no index is looked at.
+    errors : messages, of `WrongIndex` or for the status 1.
+    """
+    ints = count, 0 - extent if wrap else 0, extent, used, int(isinstance(errors, WrongIndex))
+    return NativeCall(_check_source(index_dtype), "check", ints, (0,), errors=errors)
+
+
+def _check_source(index_dtype: Any) -> str:
+    return f"""def check(bufs, args):
+    index = buffer(bufs, 0, {np.dtype(index_dtype)})
+    low = args[1]
+    extent = args[2]
+    wrong = 0
+    for i in range(args[0]):
+        if to_int64(index[i]) < low or to_int64(index[i]) >= extent:
+            wrong = 1
+    if wrong == 0 or args[3] == 0:
+        return 0
+    for i in range(args[0]):
+        a = to_int64(index[i])
+        if a < low or a >= extent:
+            return 1 + args[4] * {_DIMENSIONS} * (max(min(a, {_MOST}), {-_MOST}) + {_MOST})
+    return 0
+"""
 
 
 def _check(k: int, d: int) -> list[str]:

@@ -117,6 +117,7 @@ def _touched(step: Step) -> Touched:
     results = {id(b.storage) for group in step.groups for item in group.items for b in item.results}
     names = {id(thing.storage) if isinstance(thing, Buffer) else id(thing) for thing in step.things}
     results |= {id(thing) for thing in step.things if not isinstance(thing, Buffer)}
+    names |= {id(b.storage) for group in step.groups for item in group.items for b in item.after}
     buffers = [thing.storage for thing in step.things if isinstance(thing, Buffer)]
     state = any(b.position is not None and id(b) in results for b in buffers)
     return Touched(frozenset(names - results), frozenset(results), state, len(step.errors) > 1)

@@ -10,10 +10,10 @@ import numpy as np
 
 from common.dim import Dim
 from common.numerics import BLOCK, LANES
-from static.loopir import Call, Constant, Kernel, Let, Loop, Place, Store
+from static.loopir import Call, Constant, If, Kernel, Let, Loop, Place, Store
 from static.lowering.columns import TOGETHER, Columns
 from static.lowering.groups import Group
-from static.lowering.indexed import Indexed
+from static.lowering.indexed import PLACES, Indexed
 from static.lowering.items import Access, Const, Item, Operand, is_literal
 from static.lowering.known import known_sum
 from static.lowering.lanes import lane_loops, make_lanes
@@ -38,18 +38,20 @@ class Built:
     cut: str = ""
 
 
-def build(group: Group, escaping: set[int], columns: type[Columns] = Columns) -> Built:
+def build(group: Group, escaping: set[int], columns: type[Columns] = Columns, divided: Item | None = None) -> Built:
     """The kernel of a group.
 
     Parameters
     ----------
     escaping : ids of the buffers that something outside the group reads; `columns` reduces columns.
+    divided : an item that writes to rows at indices, if only some of the rows are to be computed, see `PLACES`.
     """
-    return _Builder(group, escaping, columns).run()
+    return _Builder(group, escaping, columns, divided).run()
 
 
 class _Builder(Indexed):
-    def __init__(self, group: Group, escaping: set[int], columns: type[Columns]) -> None:
+    def __init__(self, group: Group, escaping: set[int], columns: type[Columns], divided: Item | None) -> None:
+        self.divided = divided
         self.group, self.nest = group, Nest(group)
         self.own = {item.id: item for item in group.items}
         stored = {i.id for i in group.items if i.kind in ("map", "pick") and i.out.id in escaping}
@@ -87,9 +89,15 @@ class _Builder(Indexed):
 
     def row(self) -> list[Any]:
         """What is done in every row."""
+        place = "" if self.divided is None else self.row_index(self.divided)
+        head, self.rows = self.rows, []
         for stage in range(self.stages.count):
             self.stage(stage)
-        return [*self.rows, *self.late_rows]
+        body = [*self.rows, *self.late_rows]
+        if place:
+            head.append(Let("part", f"{place} & {PLACES - 1}"))
+            body = [If("part >= low and part < high", body)]
+        return [*head, *body]
 
     def column_loops(self) -> tuple[list[Any], list[Any]]:
         """The loops that reduce columns, and the sizes of those around them."""
@@ -135,8 +143,8 @@ class _Builder(Indexed):
                     body, late = self.rows, self.late_rows
                     if not self.is_row(item):
                         body, late = self.prologue, self.late_scalars
-                    place = self.nest.own_place(item, body, "")
-                    (late if self.overwrites(item) else body).append(Store(place, value))
+                    store = self.store(item, value, body, "")
+                    (late if self.overwrites(item) else body).append(store)
         if self.nest.inner is None:
             return
         self.values.clear()
@@ -323,7 +331,7 @@ class _Builder(Indexed):
             return value
         if item.id in self.stored and self.stages.first[item.id] == stage:
             target = self.late if self.overwrites(item) else loop
-            target.append(Store(self.nest.own_place(item, self.rows, "c"), value))
+            target.append(self.store(item, value, self.rows, "c"))
         elif item.id in self.stages.saved and self.stages.first[item.id] == stage:
             loop.append(Store(Place(self.nest.slot(self.keep(item)), "", "c"), value))
         return value
@@ -333,10 +341,10 @@ class _Builder(Indexed):
         return id(item.out.storage) in self.read_from
 
     def apply(self, item: Item, operand: Callable[[Operand], Any], body: list[Any]) -> Any:
-        if item.taken is not None:
-            return self.take(item, body)
+        if item.at is not None:
+            return operand(item.operands[0]) if item.puts else self.take(item, body)
         if item.function == "spread":
-            here = self.let(Call("eq", (self.column, self.index(item, self.row_size(), 0))), body)
+            here = self.let(Call("eq", (self.column, self.checked(item, 0))), body)
             return self.let(Call("where", (here, operand(item.operands[0]), Constant(0, item.dtype))), body)
         values = tuple(operand(o) for o in item.operands)
         return values[0] if item.function == "" else self.let(Call(item.function, values), body, item.out.dtype)

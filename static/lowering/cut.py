@@ -17,6 +17,7 @@ from static.loopir import Call, If, Kernel, Let, Loop, Place, Store
 from static.lowering.build import Built, build
 from static.lowering.cut_sums import TOTALS, bound_in, over_blocks
 from static.lowering.groups import Group
+from static.lowering.indexed import PLACES
 from static.lowering.items import Item
 from static.lowering.lane_columns import Fold, LaneColumns, fold
 from static.lowering.memory import Scratch
@@ -28,6 +29,9 @@ UNIT = {"c": 1024, "c0": 64}
 def build_cut(group: Group, escaping: set[int]) -> tuple[Built, list[Fold]]:
     """The kernel of a group, cut if it can be, and kernels that run after it: they finish what no part can."""
     built = build(group, escaping)
+    puts = [item for item in group.items if item.puts and built.nest.row_varying(item.accesses[-1])]
+    if puts:
+        return _cut_places(group, escaping, puts) or built, []
     columns = [item for item in group.items if item.kind == "cols"]
     if (
         columns
@@ -51,6 +55,18 @@ def _cut_lanes(group: Group, escaping: set[int], items: list[Item]) -> tuple[Bui
     # LaneColumns has asked for the accumulators of its items in order, before anything else
     folds = [fold(item, lanes, rows, columns) for item, lanes in zip(items, nest.bound)]
     return Built(Kernel(built.kernel.buffers, first + 2, [*bounds, *head, loop]), nest, built.head, "lane"), folds
+
+
+def _cut_places(group: Group, escaping: set[int], puts: list[Item]) -> Built | None:
+    """The kernel whose parts compute rows for different places, each of which gets them in their order."""
+    built = build(group, escaping, divided=puts[0])
+    *head, loop = built.kernel.body
+    if len(puts) > 1 or not all(isinstance(s, Let) for s in head) or not _is_independent(built, head, loop):
+        return None
+    nest, first = built.nest, len(built.nest.ints)
+    bounds = [Let("low", f"n{first}"), Let("high", f"n{first + 1}")]
+    nest.ints += [0, PLACES]
+    return Built(Kernel(nest.dtypes, first + 2, [*bounds, *head, loop]), nest, built.head, "place")
 
 
 def _cut_loop(built: Built) -> tuple[Built, list[Fold]]:

@@ -9,7 +9,7 @@ adds no guard. Literal sizes of 1 do not count as dimensions here.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -116,6 +116,22 @@ class Operand:
     dtype: np.dtype[Any]
 
 
+class AtIndex(NamedTuple):
+    """Rows at an index.
+
+    Attributes
+    ----------
+    extent, step : how many rows there are, and the stride from one to the next.
+    wrap : whether negative indices count from the end.
+    join : of what is put, the function that joins it with what is there; "" replaces that.
+    """
+
+    extent: Any
+    step: Any
+    wrap: bool
+    join: str = ""
+
+
 @dataclass(eq=False, slots=True)
 class Item:
     """One unit of work.
@@ -132,12 +148,12 @@ class Item:
     inputs, results : buffers of a native item, in the order of the op.
     calls : the `NativeCall` sequence of a native item.
     apart : why it shares no kernel, where that is not obvious.
-    taken : of a map that reads rows of a table at indices, its second operand: how many rows there are, and the stride
-        from one to the next. The first operand is the row at index 0.
+    at : of a map that takes from, or puts to, rows at checked indices, its second operand. The first operand is what it
+        takes at index 0, or what it puts.
     copied, copies : of a native item an array of the size of its result, and which of its calls copy from there what
         lies at the same place: without them it may run in the memory of that array.
-    after : results of acts that come before it.
-    window : of a map whose result is part of a larger buffer, where that lies in it.
+    after : results of acts, and of what prepares it, that come before it.
+    window : of a map whose result is part of a larger buffer, where that lies in it; at index 0, if it puts.
     accesses, reads : its operands in buffers, and all buffers that it reads.
     """
 
@@ -154,7 +170,7 @@ class Item:
     inputs: list[Buffer] = field(default_factory=list)
     calls: list[Any] = field(default_factory=list)
     apart: str = ""
-    taken: tuple[Any, Any] | None = None
+    at: AtIndex | None = None
     copied: Buffer | None = None
     copies: frozenset[int] = frozenset()
     after: list[Buffer] = field(default_factory=list)
@@ -174,6 +190,16 @@ class Item:
     def out(self) -> Buffer:
         """The buffer of a map or reduction."""
         return self.results[0]
+
+    @property
+    def puts(self) -> bool:
+        """Whether it writes to places that are data: its result is complete only at the end."""
+        return self.function == "put"
+
+    @property
+    def prepares(self) -> bool:
+        """Whether it only checks indices, or begins what another item completes."""
+        return self.kind == "native" and self.function in ("check", "begin")
 
     @property
     def level(self) -> int:

@@ -49,7 +49,8 @@ class Later:
         for item in items:
             for buffer in item.reads:
                 self._users.setdefault(buffer.id, []).append(item.id)
-        self._kernels = [0, *accumulate(item.kind == "native" and bool(item.calls or item.own) for item in items)]
+        apart = (item.kind == "native" and not item.prepares and bool(item.calls or item.own) for item in items)
+        self._kernels = [0, *accumulate(apart)]
 
     def obstacle(self, one: Group, two: Group) -> str:
         """Why two groups, the first one earlier, should not be computed at one time; empty if they may be."""

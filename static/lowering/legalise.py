@@ -10,31 +10,20 @@ from common.dim import Dim, hint
 from common.dtypes import number_spec
 from common.kernels import copying
 from common.op import NativeCall
-from common.spec import Spec, numel
+from common.spec import Spec
 from static.acts import acts
 from static.graph import Graph, Node, Value
+from static.lowering.by_index import ByIndex, why_gathered
 from static.lowering.items import (
-    Access,
     Buffer,
     Const,
     Layout,
-    Operand,
-    Sizes,
     dense_layout,
-    is_literal,
     sizes_key,
-    strip_ones,
 )
 from static.lowering.over import begins_as_copy
-from static.lowering.parts import InParts
 from static.lowering.reductions import add_reduction
 from static.lowering.values import Work, unsupported
-
-SHORTEST_ROW = 16
-"""Elements of a row of a table that a kernel reads at an index by itself. Shorter ones are gathered first: loops over
-rows of 8 elements take as long as a loop over all of them and the gather, of 4 elements 1.4 times as long."""
-
-SHORT = f"rows of a table that have less than {SHORTEST_ROW} elements, or are not contiguous, are gathered first"
 
 
 def legalise(graph: Graph) -> Work:
@@ -47,7 +36,7 @@ def legalise(graph: Graph) -> Work:
     return _Legaliser(graph).run()
 
 
-class _Legaliser(InParts):
+class _Legaliser(ByIndex):
     def __init__(self, graph: Graph) -> None:
         super().__init__(graph)
         self.bound: set[int] = set()
@@ -119,9 +108,7 @@ class _Legaliser(InParts):
             self.map(node)
         elif node.op.kind == "reduction":
             add_reduction(self, node)
-        elif node.op.name in ("pick", "spread") and not is_literal(_row(node)[-1], 1):
-            self.by_index(node)
-        elif node.op.name == "index_select" and self.take(node):
+        elif self.by_index(node):
             return
         elif node.op.kind in ("control", "act") or node.op.native is not None:
             self.native(node)
@@ -149,63 +136,6 @@ class _Legaliser(InParts):
         (value,) = node.outputs
         self.layouts[value.key] = self.compute(node, value.spec.shape, [self.layout(x) for x in node.operands])
 
-    def by_index(self, node: Node) -> None:
-        """`pick` and `spread`: one element per row, which lies at an index that is data."""
-        assert node.op is not None
-        (value,), dims = node.outputs, strip_ones(_row(node))
-        x, index = (self.layout(operand) for operand in node.operands)
-        picks = node.op.name == "pick"
-        rows = _row(node)[:-1]
-        first = self.operand(x, _row(node)) if picks else self.rows_of(x, rows)
-        operands = [Operand(first, value.spec.dtype), Operand(self.rows_of(index, rows), np.dtype(np.int64))]
-        specs = [Spec(v.spec.shape, v.spec.dtype) for v in node.operands]
-        calls = node.op.native(specs, [value.spec], node.attrs)
-        self.item(
-            node,
-            "pick" if picks else "map",
-            dims,
-            function=node.op.name,
-            dtype=value.spec.dtype,
-            operands=operands,
-            results=[self.result(value)],
-            split=len(dims) - 1,
-            calls=calls,
-        )
-
-    def take(self, node: Node) -> bool:
-        """Rows of a table, one per index, as a map that reads them; False if they are short or not contiguous."""
-        assert node.op is not None
-        (value,), dim = node.outputs, node.attrs["dim"]
-        shape, (table, index) = value.spec.shape, map(self.layout, node.operands)
-        inner = strip_ones(table.shape[dim + 1 :])
-        if not strip_ones(index.shape) or isinstance(table.root, Const) or hint(numel(inner)) < SHORTEST_ROW:
-            return False
-        before, behind = table.strides[:dim], table.strides[dim + 1 :]
-        rows = Layout(table.root, table.offset, shape, (*before, *(0 for _ in index.shape), *behind), False)
-        steps = (*(0 for _ in before), *(index.strides or (0,) * len(index.shape)), *(0 for _ in behind))
-        row = self.operand(rows, shape)
-        if not isinstance(row, Access) or not is_literal(row.strides[-1], 1):
-            return False
-        which = Layout(index.root, index.offset, shape, steps, False)
-        specs = [Spec(v.spec.shape, v.spec.dtype) for v in node.operands]
-        self.item(
-            node,
-            "map",
-            strip_ones(shape),
-            function="take",
-            dtype=value.spec.dtype,
-            operands=[Operand(row, value.spec.dtype), Operand(self.operand(which, shape), np.dtype(np.int64))],
-            results=[self.result(value)],
-            calls=list(node.op.native(specs, [value.spec], node.attrs)),
-            taken=(table.shape[dim], table.strides[dim]),
-        )
-        return True
-
-    def rows_of(self, layout: Layout, rows: Sizes) -> Access | Const:
-        """How an item over rows and columns reads a value that has one element per row."""
-        shape, strides = (*layout.shape, 1), (*layout.strides, 0)
-        return self.operand(Layout(layout.root, layout.offset, shape, strides, False), (*rows, 0))
-
     def native(self, node: Node) -> None:
         assert node.op is not None
         inputs, specs = [], []
@@ -232,7 +162,7 @@ class _Legaliser(InParts):
             results=results,
             inputs=inputs,
             calls=calls,
-            apart=SHORT if node.op.name == "index_select" else "",
+            apart=why_gathered(node),
         )
         if len(calls) > 1 and inputs.count(inputs[0]) == 1 and _is_copy(calls[0], outs[0], len(inputs)):
             begins_as_copy(item, [0], inputs[:1])
@@ -247,11 +177,6 @@ class _Legaliser(InParts):
         out = self.fresh_copy(value.node, layout, value.spec.dtype)
         self.bound.add(out.id)
         return out
-
-
-def _row(node: Node) -> Sizes:
-    """The larger shape of `pick` and `spread`, which has a whole row per index."""
-    return node.operands[0].shape if node.name == "pick" else node.outputs[0].shape
 
 
 def _is_copy(call: NativeCall, out: Spec, count: int) -> bool:

@@ -71,6 +71,8 @@ def _sort(groups: list[Group], by_buffer: dict[int, Group], late: set[int]) -> l
 def _in_place(group: Group, state: Buffer, value: Buffer) -> bool:
     """Whether every read of the old state inside the group comes before the same element is written."""
     maker = value.maker
+    if maker is not None and maker.puts:  # what it begins as is written before
+        return False
     if group.native or maker is None or maker.kind != "map":
         return not group.native and state not in group.reads
     if state not in group.reads:

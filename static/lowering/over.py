@@ -31,7 +31,8 @@ def write_over(work: Work, ordered: Sequence[Group]) -> None:
         item = group.items[0]
         if item.copied is None:
             continue
-        old, out = item.copied, item.out
+        old, out = item.copied, item.out.into if item.prepares else item.out
+        assert out is not None
         writers = {at[item.id]} | {at[b.maker.id] for b in item.inputs if b.into is out and b.maker is not None}
         first = min(writers)
         if any(i >= first and i not in writers for i in readers[old.id]):

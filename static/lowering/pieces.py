@@ -108,7 +108,7 @@ def _rest(whole: Any, part: Any, is_last: bool) -> Any:
 def is_computed(layout: Layout, node: Node | None = None) -> bool:
     """Whether a layout is all of what an elementwise item makes, which stems from `node` if that is given."""
     maker = layout.root.maker if isinstance(layout.root, Buffer) and layout.dense else None
-    return maker is not None and maker.kind == "map" and node in (None, maker.node)
+    return maker is not None and maker.kind == "map" and not maker.puts and node in (None, maker.node)
 
 
 def is_zero(layout: Layout) -> bool:

@@ -66,6 +66,8 @@ def shared_loops(frame: Frame, values: Sequence[int], threads: int) -> dict[int,
 
 def _parts(cut: str, size: int, threads: int, nanoseconds: float) -> Ranges:
     unit, most = BLOCK if cut == "k0" else UNIT.get(cut, 1), threads * PARTS_PER_THREAD
+    if cut == "place":  # each part looks at all indices
+        most = threads
     if cut == "lane":  # whole blocks of rows, which lie side by side; only where there are too few, lanes of them
         unit, most = (LANES, most) if size >= LANES * threads else (1, threads)
     units = -(-size // unit)

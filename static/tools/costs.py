@@ -158,8 +158,8 @@ def _kernel(program: Program, step: Step, shares: tuple[int, int], env: Any) -> 
 def _counts(program: Program, group: Group, env: Any) -> tuple[int, int, int]:
     """Bytes read, bytes written and operations of a generated kernel."""
     made = {buffer.id for item in group.items for buffer in item.results}
-    writes = sum(_nbytes(item.out, env) for item in group.items if item.out.id in program.escaping)
-    flops = sum(_elements(item, env) for item in group.items if item.function)
+    writes = sum(_written(item, env) for item in group.items if item.out.id in program.escaping)
+    flops = sum(_elements(item, env) for item in group.items if item.function not in ("", "take"))
     return sum(_read(group.items, made, env).values()), writes, flops
 
 
@@ -190,8 +190,14 @@ def _read(items: list[Item], made: set[int], env: Any) -> dict[int, int]:
 
 def _touched(access: Access, item: Item, env: Any) -> int:
     sizes = zip(item.dims, access.strides, strict=True)
-    whole = item.taken is not None and access is item.operands[0].source  # a row of the table per index
+    whole = item.at is not None and access is item.operands[0].source  # a row of the table per index
     return math.prod(resolve(n, env) for n, stride in sizes if whole or not is_literal(stride, 0))
+
+
+def _written(item: Item, env: Any) -> int:
+    """Bytes of a result: of one that is written at indices what is touched, at most the whole array."""
+    whole = _nbytes(item.out, env)
+    return min(whole, _elements(item, env) * item.out.dtype.itemsize) if item.puts else whole
 
 
 def _elements(item: Item, env: Any) -> int:

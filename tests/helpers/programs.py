@@ -163,6 +163,7 @@ _RUN: dict[str, Any] = {
     "cat": lambda dim, x, y: F.cat([x, y], dim),
     "cross_entropy": lambda how, x, i: F.cross_entropy(x, i, reduction=how),
     "index_select": lambda _, x, i: F.index_select(x, 0, i),
+    "put": lambda name, x, y, i: getattr(F, name)(x, 0, i, y.to(x.dtype)),
     "gather": lambda _, x, i: F.gather(x, 1, F.unsqueeze(i, 1)),
     "scatter_add": lambda _, x, i: F.scatter_add(F.zeros_like(x[0]), 0, i, F.sum(x, 1)),
     "cast": lambda dtype, x: x.to(np.dtype(dtype)),
@@ -237,6 +238,8 @@ def _candidates(i: int, j: int, a: tuple[Any, ...], b: tuple[Any, ...], pick: in
             steps += [Step("parts", (i, j), len(a) - 1, b)] * 3
     if a and a[0] == "m":
         steps.append(Step("index_select", (i, INDEX), None, ("n", *a[1:])))
+        if b == ("n", *a[1:]):
+            steps += [Step("put", (i, j, INDEX), ("index_add", "index_copy")[pick % 2], a)] * 3
     if a == b and a:
         steps.append(Step("cat", (i, j), len(a) - 1, (*a[:-1], f"2*{a[-1]}")))
     return steps
