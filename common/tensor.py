@@ -141,8 +141,9 @@ def wrap(payload: Any) -> TensorBase:
     trace = mode.current_trace()
     if trace is not None:
         return trace.wrap(payload)
-    make: Any = eager_class or _no_engine()
-    tensor: TensorBase = make(payload)
+    tensor: TensorBase = _new(eager_class or _no_engine())
+    tensor.payload = payload if type(payload) is _ndarray else np.asarray(payload)
+    tensor.grad_fn, tensor.output_nr, tensor._grad, tensor._requires_grad = None, 0, None, False
     if mode.tracing and mode.is_inference_mode_enabled():
         _inference.mark(tensor)
     return tensor

@@ -29,9 +29,9 @@ def _flatten(tree: Any, leaves: list[Any]) -> Structure:
         return None
     kind = type(tree)
     if kind is tuple or kind is list or (isinstance(tree, tuple) and hasattr(tree, "_fields")):
-        return (kind, tuple(_flatten(x, leaves) for x in tree))
+        return (kind, tuple([_flatten(x, leaves) for x in tree]))
     if kind is dict:
-        return (dict, tuple(tree), tuple(_flatten(x, leaves) for x in tree.values()))
+        return (dict, tuple(tree), tuple([_flatten(x, leaves) for x in tree.values()]))
     leaves.append(tree)
     return LEAF
 
@@ -47,7 +47,9 @@ def _unflatten(structure: Structure, leaves: Iterator[Any]) -> Any:
     if structure == LEAF:
         return next(leaves)
     kind, parts = structure[0], structure[-1]
-    built = [_unflatten(part, leaves) for part in parts]
+    built = [next(leaves) if part == LEAF else _unflatten(part, leaves) for part in parts]
+    if kind is tuple or kind is list:
+        return kind(built)
     if kind is dict:
         return dict(zip(structure[1], built, strict=True))
     return kind(*built) if hasattr(kind, "_fields") else kind(built)

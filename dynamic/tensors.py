@@ -348,14 +348,14 @@ def _named(name: str, operator: Callable[[Any, Any], Any], doc: Any) -> Callable
 
 install_methods(TensorBase)
 
-_UNARY = ("exp", "log", "tanh", "sigmoid", "relu", "sin", "cos", "sqrt", "square", "neg")
+_UNARY = ("abs", "exp", "log", "tanh", "sigmoid", "relu", "sin", "cos", "sqrt", "square", "neg")
 _METHODS: dict[str, Any] = {}
 #: The short paths of public functions, which are called from a frame of their own.
 SHORT: dict[str, Any] = {}
 for _name in _UNARY:
     _short = _Short(REGISTRY[_name])
     _METHODS[_name], SHORT[_name] = _unary(_short), _unary(_short, 2)
-_METHODS["__neg__"] = _METHODS["neg"]
+_METHODS["__neg__"], _METHODS["__abs__"] = _METHODS["neg"], _METHODS["abs"]
 for _name in ("add", "sub", "mul", "div"):
     _short, _dunder = _Short(REGISTRY[_name]), _METHOD.get(_name, _name)
     _METHODS[f"__{_dunder}__"], _METHODS[f"__r{_dunder}__"] = _binary(_short)
@@ -374,6 +374,6 @@ for _name, _method in _METHODS.items():
 base.eager_class = Tensor
 mode.note_change()  # from now on programs leave such tensors as gradients
 inference.normal, inference.marked = Tensor, InferenceTensor
-_BINARY = [name for name in _METHODS if name not in (*_UNARY, "__neg__", "sum", "mean")]
+_BINARY = [name for name in _METHODS if name not in (*_UNARY, "__neg__", "__abs__", "sum", "mean")]
 mode.on_inference.append(lambda: inference.look_at_operands((Tensor, Leaf), _BINARY))
 collector.install()

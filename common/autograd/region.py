@@ -21,11 +21,13 @@ from common.tensor import TensorBase, saved_tensors, wrap
 def captured_edges(order: list[Node], outputs: list[Edge], start: int, views: set[int]) -> list[Edge]:
     """Edges that lead out of the region: to earlier nodes and to leaves, each once; the arguments' views left out."""
     found: dict[tuple[int, int], Edge] = {}
-    for edge in (*outputs, *(edge for node in reversed(order) for edge in node.edges)):
-        owner, output = edge if type(edge) is tuple else (edge, 0)
-        if owner is None or id(owner) in views or (type(owner) is Node and owner.number >= start):
-            continue
-        found.setdefault((id(owner), output), edge)
+    for edges in (outputs, *(node.edges for node in reversed(order))):
+        for edge in edges:
+            if edge is None or (type(edge) is Node and edge.number >= start):
+                continue  # most of them
+            owner, output = edge if type(edge) is tuple else (edge, 0)
+            if id(owner) not in views and not (type(owner) is Node and owner.number >= start):
+                found.setdefault((id(owner), output), edge)
     return list(found.values())
 
 

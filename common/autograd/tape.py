@@ -136,19 +136,19 @@ def collect(roots: Iterable[Edge], first: int = -1, outside: dict[int, Any] | No
     """
     seen: set[Node] = set()
     stack: list[Node] = []
-    if first < 0 and outside is None:  # the commonest case, by itself because it is a sixth of a small backward pass
+    if outside is None:  # the commonest case, by itself because it is a sixth of a small backward pass
         add, push, pop = seen.add, stack.append, stack.pop
         for edge in roots:
             if type(edge) is tuple:
                 edge = edge[0]
-            if type(edge) is Node:
+            if type(edge) is Node and edge.number >= first:
                 add(edge)
         stack += seen
         while stack:
             for edge in pop().edges:
                 if type(edge) is tuple:
                     edge = edge[0]
-                if type(edge) is Node and edge not in seen:
+                if type(edge) is Node and edge not in seen and edge.number >= first:
                     add(edge)
                     push(edge)
         return sorted(seen, key=_number, reverse=True)
@@ -161,7 +161,7 @@ def collect(roots: Iterable[Edge], first: int = -1, outside: dict[int, Any] | No
                 if edge not in seen:
                     seen.add(edge)
                     stack.append(edge)
-            elif outside is not None and edge is not None:
+            elif edge is not None:
                 outside[id(edge)] = edge
         if not stack:
             break
@@ -323,7 +323,7 @@ def _run_arrays(
                     totals[edge] = c
                 else:
                     total = commonest(old, c)
-                    totals[edge] = _add(old, c) if total is None else total
+                    totals[edge] = added(old, c) if total is None else total
         if saved and not retain and op.frees:
             node.saved, node.freed_by = None, consumer
 
@@ -336,7 +336,8 @@ def _declines(old: Any, c: Any) -> None:
     """The place of a builtin that is not there yet."""
 
 
-def _add(old: Any, c: Any) -> Any:
+def added(old: Any, c: Any) -> Any:
+    """The sum of two arrays."""
     for add in adders:
         total = add(old, c)
         if total is not None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from common import mode
 from common.autograd.region import captured_edges
-from common.autograd.tape import Edge, backward_pass, collect
+from common.autograd.tape import Edge, Node, backward_pass, collect
 from common.op import REGISTRY
 from common.ops.arithmetic import zeros_like
 from common.tensor import TensorBase, saved_tensors, wrap
@@ -33,7 +33,7 @@ class Body:
     raw : in a trace, the nodes of the graph that compute the results.
     """
 
-    __slots__ = ("inputs", "carried", "stacked", "summed", "start", "raw", "_captured")
+    __slots__ = ("inputs", "carried", "stacked", "summed", "start", "raw", "_captured", "_reached")
 
     def __init__(self, inputs: Sequence[TensorBase], start: int) -> None:
         self.inputs, self.start = list(inputs), start
@@ -42,6 +42,7 @@ class Body:
         self.summed: dict[Hashable, TensorBase] = {}
         self.raw: Any = None
         self._captured: list[Edge] | None = None
+        self._reached: tuple[list[Edge], list[Node]] | None = None
 
     @property
     def captured(self) -> list[Edge]:
@@ -49,8 +50,14 @@ class Body:
         if self._captured is None:
             outputs = [x.edge for x in (*self.carried, *self.stacked, *self.summed.values()) if x.edge is not None]
             own = {id(x) for x in self.inputs}
-            self._captured = captured_edges(collect(outputs, self.start), outputs, self.start, own)
+            self._reached = outputs, collect(outputs, self.start)
+            self._captured = captured_edges(self._reached[1], outputs, self.start, own)
         return self._captured
+
+    def order(self, roots: list[Edge]) -> list[Node]:
+        """The nodes of the run that some results reach, as a backward pass handles them."""
+        outputs, order = self._reached or ([], [])
+        return order if roots == outputs else collect(roots, self.start)
 
 
 def id_of(edge: Edge) -> Hashable:
@@ -86,6 +93,14 @@ def payload_of(x: Any) -> Any:
         return x
     trace = mode.current_trace()
     return x.payload if trace is None else trace.payload(x)
+
+
+def _zeros(x: TensorBase, take: Any) -> Any:
+    """Zeros like a tensor; as an array at once where nothing else is asked for."""
+    if take is payload_of and type(x.payload) is np.ndarray:
+        return np.zeros(x.payload.shape, x.payload.dtype)
+    with mode.no_grad():
+        return take(zeros_like(x))
 
 
 class Cotangents(NamedTuple):
@@ -124,7 +139,8 @@ def pulled(body: Body, g: Cotangents, counts: tuple[int, int]) -> Body:
     pairs = [*zip(body.carried, g.carried), *zip(body.stacked, g.stacked)]
     pairs += [(body.summed[name], c) for name, c in g.summed.items() if name in body.summed]
     seeds = [(y.edge, take(c)) for y, c in pairs if c is not None and y.edge is not None]
-    totals = backward_pass(seeds, saved_tensors if recording else None, retain=True, first=body.start)
+    order = body.order([edge for edge, _ in seeds])
+    totals = backward_pass(seeds, saved_tensors if recording else None, retain=True, order=order)
     if trace is not None:
         trace.origin = origin
     carried, rows = counts
@@ -141,8 +157,7 @@ def pulled(body: Body, g: Cotangents, counts: tuple[int, int]) -> Body:
                 out.summed[position - carried - rows] = tensor_of(total)
             continue
         if total is None:
-            with mode.no_grad():
-                total = take(zeros_like(x))
+            total = _zeros(x, take)
         if position >= carried:
             out.stacked.append(tensor_of(total))
             continue

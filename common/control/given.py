@@ -8,7 +8,7 @@ from typing import Any
 from common import mode
 from common.control.abstract import Abstract, AbstractTrace
 from common.control.body import leaf, tensor_of
-from common.control.trees import Form, Said, place_of, require_equal, tensors
+from common.control.trees import Form, Said, is_like, place_of, require_equal, tensors
 from common.draws import uncounted
 from common.dtypes import int64, promote
 from common.errors import ArgumentError, DTypeError, ShapeError
@@ -54,7 +54,8 @@ def initial(init: Any, what: str, run: Function) -> tuple[list[TensorBase], Any]
 def carried_on(name: str, function: Function, result: Any, form: Form) -> list[TensorBase]:
     """The leaves of what a loop's function returns to be carried on; they must be like those of `form`."""
     leaves, structure = tensors(result, Said(f"{name}: what {{}} carries on", function), form)
-    require_equal(name, "init", form, Said("what {} carries on", function), Form(structure, leaves))
+    if structure != form.structure or not all(map(is_like, leaves, form.specs)):
+        require_equal(name, "init", form, Said("what {} carries on", function), Form(structure, leaves))
     return leaves
 
 

@@ -63,8 +63,10 @@ def while_loop(cond_fn: Function, body_fn: Function, init: Any, checkpoint: int 
     given, structure = initial(init, "while_loop: init", body_fn)
     form = Form(structure, given)
 
+    what = Said("while_loop: the result of {}", cond_fn)
+
     def holds(leaves: list[TensorBase]) -> TensorBase:
-        answer = scalar(cond_fn(unflatten(structure, leaves)), Said("while_loop: the result of {}", cond_fn))
+        answer = scalar(cond_fn(unflatten(structure, leaves)), what)
         return answer if answer.dtype == bool_ else REGISTRY["ne"](answer, 0)
 
     def step(leaves: list[TensorBase], _: Body | None) -> Body:

@@ -15,12 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from common import mode
-from common.autograd.tape import Edge, Node
+from common.autograd.tape import Edge, Node, added
 from common.control.abstract import Abstract, AbstractTrace
 from common.control.body import Body, Cotangents, id_of, leaf, owned, payload_of, pulled, tensor_of
 from common.draws import uncounted
 from common.frames import user_frame
-from common.op import REGISTRY
 from common.ops.create import full_, made
 from common.spec import Spec
 from common.tensor import TensorBase, spec_of, wrap
@@ -208,14 +207,16 @@ def run_eager(request: Request) -> Ran:
     state = [x.payload for x in request.carried]
     collected: list[list[Any]] = []
     sums: dict[Hashable, Any] = {}
-    old, count = request.old, request.count
+    old, count, unrecorded = request.old, request.count, mode.no_grad()
     done = 0
     while True:
         if request.condition is None:
             if done == count:
                 break
-        elif not _holds(request.condition, state):
-            break
+        else:
+            with unrecorded:
+                if not request.condition([leaf(x, False) for x in state]).payload.item():
+                    break
         row = count - 1 - done if request.flip and count is not None else done
         previous = None if old is None else old.bodies[count - 1 - done]
         if old is not None and previous is None:
@@ -229,9 +230,7 @@ def run_eager(request: Request) -> Ran:
         collected.append([x.payload for x in body.stacked])
         for key, x in body.summed.items():
             before = sums.get(key)
-            sums[key] = REGISTRY["add"](
-                np.zeros(x.payload.shape, x.payload.dtype) if before is None else before, x.payload
-            )
+            sums[key] = added(np.zeros(x.payload.shape, x.payload.dtype) if before is None else before, x.payload)
         done += 1
     if not collected:
         body = trace_once(request, None if old is None else old.some)
@@ -243,11 +242,6 @@ def run_eager(request: Request) -> Ran:
         sums = {key: np.zeros(x.shape, x.dtype) for key, x in body.summed.items()}
     carried = [owned(x, body) for x in body.carried] if done else [np.array(x, order="C") for x in state]
     return Ran(carried, stacked, sums, Loop(request, done, bodies, body))
-
-
-def _holds(condition: Callable[[list[TensorBase]], TensorBase], state: list[Any]) -> bool:
-    with mode.no_grad():
-        return bool(condition([leaf(x, False) for x in state]).payload.item())
 
 
 def trace_once(request: Request, old: Body | None) -> Body:

@@ -48,14 +48,16 @@ def tensors(tree: Any, what: str | Said, like: Form | None = None) -> tuple[list
     ------
     ArgumentError : a leaf is neither a number nor an array nor a tensor.
     """
-    if like is not None:
-        tree = _ordered(tree, like.structure)
     leaves, structure = flatten(tree)
+    if like is not None and structure != like.structure:
+        leaves, structure = flatten(_ordered(tree, like.structure))
     fits = like is not None and structure == like.structure
     return [_tensor(x, what, like.specs[i] if fits and like else None) for i, x in enumerate(leaves)], structure
 
 
 def _tensor(x: Any, what: str | Said, like: Spec | None) -> TensorBase:
+    if isinstance(x, TensorBase) and type(x.payload) is np.ndarray:
+        return x
     if isinstance(x, (bool, int, float)) and not isinstance(x, np.generic):
         kind = bool if isinstance(x, bool) else int if isinstance(x, int) else float
         dtype = _NUMBERS[kind]
@@ -107,6 +109,11 @@ class Said(NamedTuple):
 
     def __str__(self) -> str:
         return self.text.format(place_of(self.function))
+
+
+def is_like(x: TensorBase, spec: Spec) -> bool:
+    """Whether a tensor has a shape and dtype."""
+    return same_shape(x.shape, spec.shape) and x.dtype == spec.dtype
 
 
 def require_equal(name: str, first: str | Said, form: Form, second: str | Said, other: Form) -> None:
