@@ -50,6 +50,8 @@ class Place(NamedTuple):
 
 def stumbled(place: Place, arguments: dict[str, Any], error: BaseException) -> BaseException:
     """The error to raise in place of `error`: itself, or one that names the argument that is to blame."""
+    if isinstance(error, AllocationError) and error.__cause__ is not None:
+        return allocation_error(place.name, error.__cause__)
     if isinstance(error, TwingradError):
         return error
     if too_large(error):
@@ -70,7 +72,8 @@ def too_large(error: BaseException) -> bool:
 
 def allocation_error(name: str, error: BaseException) -> AllocationError:
     """The error for a result that does not fit into memory."""
-    refusal = AllocationError(f"{name}(): the result does not fit into memory: {error}")
+    told = "it has more bytes than 64 bits can count" if isinstance(error, OverflowError) else error
+    refusal = AllocationError(f"{name}(): the result does not fit into memory: {told}")
     refusal.__cause__ = error
     return refusal
 

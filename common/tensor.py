@@ -226,6 +226,13 @@ def _operands(operands: Sequence[Any]) -> tuple[list[Any], list[Edge], bool]:
     return payloads, edges, wanted
 
 
+def _refused(op: Op, error: BaseException) -> BaseException:
+    """What is said where a result does not fit into memory; other errors are let through."""
+    from common.diagnose import allocation_error, too_large
+
+    return allocation_error(op.name, error) if too_large(error) else error
+
+
 def record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     """Run an op on tensors and, where a gradient may be wanted, put a node on the tape."""
     if mode.tracing:
@@ -264,8 +271,11 @@ def record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     if found.casts:
         return record(op, cast_operands(op, operands), attrs)
     builtin = found.builtin
-    if builtin is None or (y := builtin(*payloads)) is None:
-        y = found.run(*payloads)
+    try:
+        if builtin is None or (y := builtin(*payloads)) is None:
+            y = found.run(*payloads)
+    except (MemoryError, ValueError) as error:
+        raise _refused(op, error) from error
     if type(y) is tuple:
         tensors = [wrap(part) for part in y]
         if y[0].base is not None and isinstance(operands[0], TensorBase):  # such as the parts of a split

@@ -231,8 +231,11 @@ def _known(op: Op, attrs: Attrs, otherwise: Callable[[Any, Any], Any], depth: in
         found = eager.find(op, attrs, x, z)
         if found is None or found.builtin is None or mode.tracing:
             return otherwise(a, b)
-        if (y := found.builtin(x, z)) is None:
-            y = found.run(x, z)
+        try:
+            if (y := found.builtin(x, z)) is None:
+                y = found.run(x, z)
+        except (MemoryError, ValueError):
+            return otherwise(a, b)  # which says what is wrong
         if x is a:
             a = _NUMBER
         elif z is b:

@@ -74,7 +74,10 @@ class _Ways:
                 self.recent.clear()
             self._known[form] = self._made(x, arguments)
         way = self._known[form]
-        if way is None or (y := way[0](x)) is None:
+        try:
+            if way is None or (y := way[0](x)) is None:
+                return None
+        except ValueError:  # such as too many elements; who takes all arguments says what is wrong
             return None
         self.recent[key] = way
         return y

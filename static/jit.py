@@ -24,6 +24,7 @@ from common.diagnose import allocation_error, too_large
 from common.errors import ArgumentError, TraceError, TwingradError
 from common.leaf import Buffer
 from common.native.calls_ir import BAD_ARGUMENT
+from common.number import check_range
 from common.tensor import TensorBase
 from common.tree import flatten
 from static.acts import Mismatch
@@ -160,6 +161,8 @@ class Function(Shown, Branching):
                 leaves[i] = native_array(np.asarray(x), i)
                 if leaves[i] is not x:
                     copied.append(i)
+            elif type(x) is int:
+                check_range(x)
         fixed = [repr(leaves[i]) for i in self._fixed if i < len(leaves)]
         history = tuple(differentiated) if recording and as_tensors else None
         key = (structure, history, *map(form, leaves), *fixed)
@@ -186,7 +189,7 @@ class Function(Shown, Branching):
                 hit = self._with_more_room(hit[0], need, key, leaves)
             except Mismatch as miss:
                 hit = self._other_path(hit, miss, key, leaves, (structure, history))
-            except (MemoryError, ValueError) as error:
+            except (MemoryError, OverflowError, ValueError) as error:
                 if too_large(error) and not isinstance(error, TwingradError):
                     raise allocation_error(self.__name__, error) from error
                 raise

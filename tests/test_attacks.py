@@ -12,7 +12,7 @@ import pytest
 
 import dynamic
 import static
-from common.errors import ArgumentError, IndexRangeError, TraceError
+from common.errors import AllocationError, ArgumentError, IndexRangeError, ShapeError, TraceError
 from tests.bits import assert_all_same_bits
 from tests.conftest import ROOT
 
@@ -177,6 +177,57 @@ def test_a_write_that_would_be_lost_is_refused():
     z = X.copy()
     add(z, X)
     assert z.tobytes() == (X + X).tobytes()
+
+
+def too_large():
+    """Results that no memory holds, as calls on an engine."""
+    return {
+        "a product": lambda tw: tw.zeros(1 << 31, 1) @ tw.zeros(1, 1 << 30),
+        "of nothing": lambda tw: tw.zeros(1 << 40, 0) @ tw.zeros(0, 1 << 20),
+        "a little less": lambda tw: (tw.zeros(1 << 20, 1) @ tw.zeros(1, 1 << 20)).cumsum(0) + 1,
+        "an operator": lambda tw: tw.zeros(1 << 20, 1) * tw.zeros(1, 1 << 20) - 1,
+        "a sign": lambda tw: -tw.zeros(1).expand(1 << 45),
+        "sizes": lambda tw: tw.zeros(1).expand(1 << 40, 1 << 22).sum(),
+    }
+
+
+@pytest.mark.parametrize("name", too_large())
+def test_what_no_memory_holds_is_refused_alike(name):
+    program, x = too_large()[name], np.zeros(1, np.float32)
+    calls = [lambda: program(dynamic)]
+    if name != "sizes":
+        calls.append(lambda: static.function(lambda x: program(static))(x))
+    if name not in ("sizes", "an operator", "a sign"):  # those a compiled program does not make
+        calls.append(lambda: static.function(lambda x: x + program(static).sum())(x))
+    for call in calls:
+        with pytest.raises(
+            AllocationError, match=r"\(\): the result does not fit into memory: (Unable|array is|temp|it has)"
+        ):
+            call()
+
+
+def test_an_int_that_is_no_int64_is_refused_by_name():
+    f = static.function(lambda x, n: x * n)
+    for n in (2**63, 3, 2**63, -(2**70)):
+        if n == 3:
+            assert f(np.ones(2), n).tolist() == [3, 3]
+            continue
+        with pytest.raises(ArgumentError, match=f"the number {n} does not fit into int64"):
+            f(np.ones(2), n)
+
+
+@pytest.mark.parametrize("bias", [(8, 4), (2, 4), (2, 1), (5,), (1, 1, 4)])
+@pytest.mark.parametrize("rows", [(3,), (1, 3), (0, 3)])
+def test_a_bias_makes_no_product_larger(rows, bias):
+    """PyTorch refuses them; a result of the wrong shape was cut down to the right one."""
+    arrays = [np.ones(shape, np.float32) for shape in (rows, (4, 3), bias)]
+    linear = dynamic.nn.functional.linear
+    for call in (
+        lambda: linear(*map(dynamic.tensor, arrays)),
+        lambda: static.function(static.nn.functional.linear)(*arrays),
+    ):
+        with pytest.raises(ShapeError, match=r"linear: the bias of shape .* does not expand"):
+            call()
 
 
 LAST_WORDS = """

@@ -319,7 +319,9 @@ def _accept(argument: Argument, value: Any, frame: list[int]) -> bool:
         if argument.kind == FLOAT:
             ctypes.c_double.from_address(frame[argument.slot]).value = value
         else:
-            ctypes.c_int64.from_address(frame[argument.slot]).value = _check_int64(int(value))
+            if not -(2**63) <= value < 2**63:
+                return False
+            ctypes.c_int64.from_address(frame[argument.slot]).value = int(value)
     return True
 
 

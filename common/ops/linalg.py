@@ -291,7 +291,8 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Any:
 
     Raises
     ------
-    ShapeError : the last size of `x` is not that of `weight`, or one of them has no dimension.
+    ShapeError : the last size of `x` is not that of `weight`, one of them has no dimension, or `bias` does not expand
+        to the product.
     DTypeError : the dtypes differ.
     """
     shape = x.shape
@@ -301,20 +302,28 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Any:
                 f"both arguments to linear need to be at least 1D, but they are {x.ndim}D and {weight.ndim}D"
             )
         out = matmul(x, weight)
-        return out if bias is None else out + bias
+        if bias is None:
+            return out
+        _check_bias(bias.shape, out.shape)
+        return out + bias
     rows = x if len(shape) == 2 else reshape(x, (numel(shape[:-1]), shape[-1]))
     run = record if isinstance(x, TensorBase) else apply  # what `apply` finds for tensors, a frame earlier
     if bias is None:
         out = run(mm_, (rows, weight), _TRANSPOSED)
     else:
-        try:
-            out = run(addmm_, (bias, rows, weight), _TRANSPOSED)
-        except ValueError:  # without tensors it is numpy's
-            broadcast_shapes((rows.shape[0], weight.shape[0]), bias.shape, op="linear")
-            raise
+        if bias.shape != weight.shape[:1]:
+            _check_bias(bias.shape, (rows.shape[0], weight.shape[0]))
+        out = run(addmm_, (bias, rows, weight), _TRANSPOSED)
     if len(shape) == 2:
         return out
     return reshaped(out, (*shape[:-1], weight.shape[0]), _UNSAFE_VIEW if bias is None else "ViewBackward0")
+
+
+def _check_bias(shape: Any, target: Any) -> None:
+    """A sum with more elements than the product would be no linear function's."""
+    sizes = zip(shape[::-1], target[::-1])
+    if len(shape) > len(target) or any(not same(m, 1) and m != n for m, n in sizes):
+        raise ShapeError(f"linear: the bias of shape {tuple(shape)} does not expand to the product's {tuple(target)}")
 
 
 __all__ = ["bmm", "dot", "linear", "matmul", "mm", "mv"]

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 ALIGNMENT = 64
-_WITHOUT_END = 1 << 62
+_WITHOUT_END = 1 << 200  # no size, even one that no memory has, may find no gap
 
 PAIRS = 1 << 12
 """Of temporaries that live at the same time: where there are more, placing the largest first would take too long."""

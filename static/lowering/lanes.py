@@ -62,7 +62,7 @@ def make_lanes(nest: Nest, dtype: np.dtype[Any]) -> Lanes:
     """Accumulators for one sum over the inner dimension."""
     lanes = nest.slot(nest.scratch(dtype, LANES))
     assert nest.inner is not None
-    parts = "" if _is_one_block(nest) else nest.slot(nest.scratch(dtype, (nest.inner + BLOCK - 1) // BLOCK))
+    parts = "" if _is_one_block(nest) else nest.slot(nest.scratch(dtype, nest.inner // BLOCK + 1))
     return Lanes(dtype, lanes, parts)
 
 

@@ -45,7 +45,10 @@ def make_allocator(shape: tuple[int, ...], dtype: np.dtype) -> Callable[[], np.n
             pool.append(memory)
             if array is not None:
                 return array
-        memory = np.empty(nbytes + ALIGNMENT, np.uint8)
+        try:
+            memory = np.empty(nbytes + ALIGNMENT, np.uint8)
+        except (MemoryError, ValueError):
+            return np.empty(shape, dtype)  # so that the error tells of these
         if len(pool) < POOLED_ARRAYS:
             pool.append(memory)
         return _array(memory)
@@ -70,9 +73,16 @@ class Memory:
 
         It is that of the plan before, if that is large enough. What is larger is larger by half, so that plans for
         ever longer inputs keep no more than 4.5 times what the last one needs.
+
+        Raises
+        ------
+        MemoryError : there is not as much.
         """
         if len(self._arena) < nbytes:
-            self._arena = np.empty(max(nbytes, len(self._arena) * 3 // 2), np.uint8)
+            try:
+                self._arena = np.empty(max(nbytes, len(self._arena) * 3 // 2), np.uint8)
+            except (MemoryError, ValueError) as error:
+                raise MemoryError(f"temporaries take {nbytes / 2**30:.4g} GiB") from error
         return self._arena
 
     def allocator(self, position: int, shape: tuple[int, ...], dtype: np.dtype) -> Callable[[], np.ndarray]:

@@ -147,7 +147,7 @@ class Compiled:
                 variant.rooms[need.atom] *= 4
                 self._plans = {k: hit for k, hit in self._plans.items() if hit[0] is not variant}
                 self._plans[shapes] = variant, self._new_plan(variant, env), env
-            except (MemoryError, ValueError) as error:
+            except (MemoryError, OverflowError, ValueError) as error:
                 if too_large(error):
                     raise allocation_error("Session.run", error) from error
                 raise

@@ -260,8 +260,7 @@ def test_no_reference_is_lost_or_kept():
             bad(array)
             good()
             good(None)
-            with pytest.raises(OverflowError):
-                number(array, 2**70)
+            number(array, 2**70)
 
     plan = ProgramPlan()
     plan.add_array(F32, (N,))

@@ -162,22 +162,24 @@ def test_a_process_may_end_while_kernels_compile(tmp_path, end):
 
 
 COUNTED = """
+import threading, time
 from static.running import background
-give_way = background._give_way
+give_way, before = background._give_way, []
 
 def counted():
+    while before and threading.main_thread().is_alive():
+        time.sleep(0.001)
     give_way()
-    print("kernel", flush=True)
+    before.append(print("kernel", flush=True))
 
 background._give_way = counted
 """
 
 
 def test_the_thread_ends_with_the_main_thread(tmp_path):
-    """It finishes the kernel at hand, and begins no other."""
+    """It finishes the kernel at hand, which is the first here, and begins no other."""
     lines = finish(start(COUNTED + END + "print('end', flush=True)", tmp_path)).split()
-    assert lines.count("end") == 1
-    assert lines.index("end") >= len(lines) - 2
+    assert sorted(lines) in (["end"], ["end", "kernel"])
 
 
 def test_a_path_that_still_compiles_beside_one_that_is_compiled(gate):
