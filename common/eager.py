@@ -188,4 +188,12 @@ def run(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     return found.run(*arrays)
 
 
+def refuse_large(op: Op, error: Exception) -> None:
+    """Say which op has a result that does not fit into memory, if an error means that."""
+    from common.diagnose import allocation_error, too_large
+
+    if too_large(error):
+        raise allocation_error(op.name, error) from error
+
+
 apply.run = run

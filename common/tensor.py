@@ -214,8 +214,7 @@ def _operands(operands: Sequence[Any]) -> tuple[list[Any], list[Edge], bool]:
             if not x._requires_grad:
                 edges.append(None)
                 continue
-            wanted = True
-            node = x.grad_fn
+            node, wanted = x.grad_fn, True
             edges.append(x if node is None else (node, x.output_nr) if x.output_nr else node)
             continue
         if not isinstance(x, NUMBERS) or isinstance(x, np.generic):
@@ -224,13 +223,6 @@ def _operands(operands: Sequence[Any]) -> tuple[list[Any], list[Edge], bool]:
         payloads.append(x)
         edges.append(None)
     return payloads, edges, wanted
-
-
-def _refused(op: Op, error: BaseException) -> BaseException:
-    """What is said where a result does not fit into memory; other errors are let through."""
-    from common.diagnose import allocation_error, too_large
-
-    return allocation_error(op.name, error) if too_large(error) else error
 
 
 def record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
@@ -270,12 +262,12 @@ def record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         found = eager.prepare(op, payloads, attrs)
     if found.casts:
         return record(op, cast_operands(op, operands), attrs)
-    builtin = found.builtin
     try:
-        if builtin is None or (y := builtin(*payloads)) is None:
+        if (builtin := found.builtin) is None or (y := builtin(*payloads)) is None:
             y = found.run(*payloads)
     except (MemoryError, ValueError) as error:
-        raise _refused(op, error) from error
+        eager.refuse_large(op, error)
+        raise
     if type(y) is tuple:
         tensors = [wrap(part) for part in y]
         if y[0].base is not None and isinstance(operands[0], TensorBase):  # such as the parts of a split
