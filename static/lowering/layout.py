@@ -10,7 +10,7 @@ from common.polynomials import Atom
 from static.lowering.arena import Arena, aligned
 from static.lowering.constructs import Loop
 from static.lowering.memory import ColumnScratch
-from static.running.shares import Ranges, shared_loops, side_by_side
+from static.running.shares import Ranges, Sharing
 
 if TYPE_CHECKING:
     from static.lowering.frame import Call, Frame
@@ -68,6 +68,7 @@ class Schedule:
 
     Attributes
     ----------
+    sharing : how threads share its calls.
     sizes : of which size the bytes of each temporary are.
     columns : accumulators, their sizes, and the temporaries that are such, each kind once.
     blocks : steps with regions, and the temporaries that are memory for these.
@@ -82,7 +83,7 @@ class Schedule:
                 first = spans[i - 1][0] if i and frame.calls[i - 1].beside == call.beside else i
                 spans.update((k, (first, i)) for k in range(first, i + 1))
         lives = ((spans.get(t.first, (t.first,))[0], spans.get(t.last, (t.last,))[-1]) for t in frame.temporaries)
-        self.arena = Arena(list(lives))
+        self.arena, self.sharing = Arena(list(lives)), Sharing(frame)
         self.sizes = [t.size[0] if t.size else 0 for t in frame.temporaries]
         self.columns: dict[Any, tuple[ColumnScratch, tuple[int, ...], list[int]]] = {}
         self.blocks = [(t.block, i) for i, t in enumerate(frame.temporaries) if t.block is not None]
@@ -109,11 +110,11 @@ def lay_out(program: Executable, env: Mapping[Atom, int], threads: int = 1) -> L
     for step, i in schedule.blocks:
         blocks[step] = _block(frame.calls[step], values, env, threads)
         nbytes[i] = blocks[step].total
-    shared = shared_loops(frame, values, threads) if threads > 1 else {}
+    shared = schedule.sharing.loops(values, threads) if threads > 1 else {}
     for step, parts in shared.items():
         for i in schedule.scratch.get(step, ()):
             nbytes[i] = aligned(nbytes[i]) * len(parts)
-    beside = side_by_side(frame, values, threads, shared) if threads > 1 else {}
+    beside = schedule.sharing.beside(values, threads, shared) if threads > 1 else {}
     known = {size: aligned(size) for size in set(nbytes)}
     offsets, total = schedule.arena.place([known[size] for size in nbytes])
     vectors = [step for step, m, n in schedule.products if 1 in (values[m], values[n])]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import filterfalse, groupby, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from common.kernels import gemm
@@ -48,20 +48,74 @@ def _of_item(item: Item) -> Any:
     return numel(item.dims) * (item.out.dtype.itemsize * (20 if is_cheap(item) else 125))
 
 
-def shared_loops(frame: Frame, values: Sequence[int], threads: int) -> dict[int, Ranges]:
-    """Per call that is shared the parts of its outermost loop.
+class Sharing:
+    """How threads share the calls of a program; what of that does not depend on sizes is worked out once.
 
     Parameters
     ----------
-    values : the sizes of the frame.
+    frame : of the program.
     """
-    shared = {}
-    for i, call in enumerate(frame.calls):
-        if call.cut and threads > 1:
-            parts = _parts(call.cut, values[call.ints[-1]], threads, values[call.work] / 1000)
-            if len(parts) > 1:
-                shared[i] = parts
-    return shared
+
+    def __init__(self, frame: Frame) -> None:
+        self._loops = [(i, (call.cut, call.ints[-1], call.work)) for i, call in enumerate(frame.calls) if call.cut]
+        self._work = [call.work for call in frame.calls]
+        self._order: list[tuple[int, int, tuple[int, ...]]] = []  # position, number of its set or 0, sizes if a product
+        for i, call in enumerate(frame.calls):
+            # what may end the run separates what comes before from what comes after
+            number, product = 0 if call.may_fail else call.beside, tuple(call.ints[:4]) if call.name == "gemm" else ()
+            if number or product or not self._order or self._order[-1][1:] != (0, ()):
+                self._order.append((i, number, product))
+        self._products = list(dict.fromkeys(product for *_, product in self._order if product))
+        self._sets: dict[tuple[bool, ...], list[list[int]]] = {}
+
+    def loops(self, values: Sequence[int], threads: int) -> dict[int, Ranges]:
+        """Per call that is shared the parts of its outermost loop.
+
+        Parameters
+        ----------
+        values : the sizes of the frame.
+        """
+        known: dict[Any, Ranges] = {}
+        for _, loop in self._loops:
+            if loop not in known:
+                cut, size, work = loop
+                known[loop] = _parts(cut, values[size], threads, values[work] / 1000)
+        return {i: known[loop] for i, loop in self._loops if len(known[loop]) > 1}
+
+    def beside(self, values: Sequence[int], threads: int, shared: Mapping[int, Ranges]) -> dict[int, list[int]]:
+        """Calls that threads make at the same time, those that take longest first; by the first call of their set.
+
+        Parameters
+        ----------
+        values : the sizes of the frame.
+        shared : what `loops` gives.
+        """
+        alone = tuple([gemm.tasks(*(values[j] for j in product)) > 1 for product in self._products])
+        if alone not in self._sets:
+            self._sets[alone] = self._divided(dict(zip(self._products, alone)))
+        orders: dict[Any, list[int]] = {}
+        found = {}
+        for calls in self._sets[alone]:
+            told = tuple([(values[self._work[i]], len(shared.get(i, (0,)))) for i in calls])
+            if told not in orders:
+                orders[told] = _longest_first(told, threads)
+            if orders[told]:
+                found[calls[0]] = [calls[k] for k in orders[told]]
+        return found
+
+    def _divided(self, alone: Mapping[tuple[int, ...], bool]) -> list[list[int]]:
+        """Sets of calls that do not depend on each other, where the products that `alone` names are not among them."""
+        sets: list[list[int]] = []
+        last = 0
+        for i, number, product in self._order:
+            if alone.get(product):
+                continue
+            if number and number == last:
+                sets[-1].append(i)
+            elif number:
+                sets.append([i])
+            last = number
+        return sets
 
 
 def _parts(cut: str, size: int, threads: int, nanoseconds: float) -> Ranges:
@@ -78,29 +132,20 @@ def _parts(cut: str, size: int, threads: int, nanoseconds: float) -> Ranges:
     return list(pairwise(bounds))
 
 
-def side_by_side(
-    frame: Frame, values: Sequence[int], threads: int, shared: Mapping[int, Ranges]
-) -> dict[int, list[int]]:
-    """Calls that threads make at the same time, those that take longest first; by the first call of their set."""
+def _longest_first(told: Sequence[tuple[int, int]], threads: int) -> list[int]:
+    """In which order threads begin with calls; none if they are better made one after the other.
 
-    def shares_itself(i: int) -> bool:
-        call = frame.calls[i]
-        return call.name == "gemm" and gemm.tasks(*(values[j] for j in call.ints[:4])) > 1
-
-    def number(i: int) -> int:  # what may end the run separates what comes before from what comes after
-        return 0 if frame.calls[i].may_fail else frame.calls[i].beside
-
-    found = {}
-    for beside, members in groupby(filterfalse(shares_itself, range(len(frame.calls))), number):
-        calls = list(members)
-        if beside and threads > 1:
-            times = {i: values[frame.calls[i].work] // 1000 for i in calls}
-            counts = {i: len(shared.get(i, [0])) for i in calls}
-            alone = sum(times[i] // min(counts[i], threads) for i in calls)
-            longest = max(times[i] // counts[i] for i in calls)
-            if alone - max(longest, sum(times.values()) // threads) >= SAVED_NS:
-                found[calls[0]] = sorted(calls, key=lambda i: -times[i] // counts[i])
-    return found
+    Parameters
+    ----------
+    told : picoseconds and parts of each.
+    """
+    calls = range(len(told))
+    times, counts = [work // 1000 for work, _ in told], [parts for _, parts in told]
+    alone = sum(times[i] // min(counts[i], threads) for i in calls)
+    longest = max(times[i] // counts[i] for i in calls)
+    if alone - max(longest, sum(times) // threads) < SAVED_NS:
+        return []
+    return sorted(calls, key=lambda i: -times[i] // counts[i])
 
 
-__all__ = ["Ranges", "may_be_large", "picoseconds", "shared_loops", "side_by_side"]
+__all__ = ["Ranges", "Sharing", "may_be_large", "picoseconds"]
