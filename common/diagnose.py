@@ -50,12 +50,11 @@ class Place(NamedTuple):
 
 def stumbled(place: Place, arguments: dict[str, Any], error: BaseException) -> BaseException:
     """The error to raise in place of `error`: itself, or one that names the argument that is to blame."""
-    if isinstance(error, AllocationError) and error.__cause__ is not None:
-        return allocation_error(place.name, error.__cause__)
-    if isinstance(error, TwingradError):
-        return error
+    error = (isinstance(error, AllocationError) and error.__cause__) or error  # an op's becomes the function's
     if too_large(error):
         return allocation_error(place.name, error)
+    if isinstance(error, TwingradError):
+        return error
     found = next(_wrong(place, arguments, error), None)
     if found is None:
         return error

@@ -331,8 +331,7 @@ def _record_traced(trace: Any, op: Op, operands: Sequence[Any], attrs: Mapping[s
     payloads = [trace.payload(x) for x in operands]
     inline = op.forward is not None and trace.inlines
     result = trace.record(op, payloads, attrs) if inline else op(*payloads, **attrs)
-    outputs = result if type(result) is tuple else (result,)
-    tensors = [trace.wrap(y) for y in outputs]
+    tensors = [trace.wrap(y) for y in (result if type(result) is tuple else (result,))]
     trace.note_views(op, attrs, operands, tensors)
     if op.differentiable and _grad_enabled():
         edges = [x.edge if isinstance(x, TensorBase) else None for x in operands]
