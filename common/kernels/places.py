@@ -146,14 +146,14 @@ def source(operation: str, dtype: Any, index_dtypes: Sequence[Any], wrap: bool, 
     lines += ["    outer = args[0]", "    inner = args[1]", "    count = args[2]"]
     lines += [f"    e{d} = args[{3 + d}]" for d in range(k)]
     lines += [f"    low{d} = {f'-e{d}' if wrap else 0}" for d in range(k)]
-    lines += [f"    extent = {' * '.join(f'e{d}' for d in range(k))}", "    wrong = 0"]
+    lines += [f"    extent = {' * '.join(f'e{d}' for d in range(k))}", "    signs = 0"]
     for d in range(k):
         lines += _check(k, d)
     tell = []
     for d in range(k):
         told = f"max(min(a{d}, {_MOST}), {-_MOST})"
         tell += [f"if a{d} < low{d} or a{d} >= e{d}:", f"    return {1 + d} + {_DIMENSIONS} * ({told} + {_MOST})"]
-    lines += ["    if wrong != 0:", *_walk(k, wrap, tell, "        ")]
+    lines += ["    if signs < 0:", *_walk(k, wrap, tell, "        ")]
     lines += _last(k, wrap) if operation == "last" else _move(operation, k, wrap, single, dtype, kind)
     return "\n".join([*lines, "    return 0", ""])
 
@@ -176,11 +176,11 @@ def _check_source(index_dtype: Any) -> str:
     index = buffer(bufs, 0, {np.dtype(index_dtype)})
     low = args[1]
     extent = args[2]
-    wrong = 0
+    signs = 0
     for i in range(args[0]):
-        if to_int64(index[i]) < low or to_int64(index[i]) >= extent:
-            wrong = 1
-    if wrong == 0 or args[3] == 0:
+        a = to_int64(index[i])
+        signs |= (a - low) | (extent - 1 - a)
+    if signs >= 0 or args[3] == 0:
         return 0
     for i in range(args[0]):
         a = to_int64(index[i])
@@ -197,10 +197,10 @@ def _check(k: int, d: int) -> list[str]:
         "own = min(count, 1)",
         f"for d in range(args[{3 + k}]):",
         f"    own *= args[{4 + k} + d] if {stride} != 0 else 1",
-        # no early exit: the loop has no branch and is vectorised; a second one finds what is wrong
+        # the signs of all distances to both ends, which takes a third of comparisons; a second loop finds what is wrong
         "for j in range(own):",
-        f"    if to_int64(i{d}[j]) < low{d} or to_int64(i{d}[j]) >= e{d}:",
-        "        wrong = 1",
+        f"    a{d} = to_int64(i{d}[j])",
+        f"    signs |= (a{d} - low{d}) | (e{d} - 1 - a{d})",
     ]
     return ["    " + line for line in lines]
 

@@ -85,12 +85,12 @@ def test_one_element_per_row(dtype, index_dtype, shape):
 
 
 @pytest.mark.parametrize("index_dtype", INDEX)
-@pytest.mark.parametrize("wrong", [-1, 5, 2**31 - 1, -(2**31)])
+@pytest.mark.parametrize("wrong", [-1, 5, 2**31 - 1, -(2**31), 2**63 - 1, -(2**63)])
 @pytest.mark.parametrize("place", [0, 8, 39])
 def test_wrong_index_is_refused(index_dtype, wrong, place):
     """Before anything is written, or with nothing written outside of the result."""
     index = np.zeros(40, index_dtype)
-    index[place] = wrong
+    index[place] = np.clip(wrong, np.iinfo(index_dtype).min, np.iinfo(index_dtype).max)
     x = np.ones(1000, "float32")
     for source, first, args, written in [
         (indexing.gather_source, [x], (1, 5, 4, 10), 40),

@@ -144,6 +144,31 @@ def test_a_wrong_index_is_told_before_anything_is_written(operation, wrong, wrap
     assert "is out of bounds for dimension 0 with size 5" in told
 
 
+@pytest.mark.parametrize("dtype", ["int64", "int32"])
+@pytest.mark.parametrize("wrap", [False, True])
+def test_the_ends_of_what_is_right(dtype, wrap):
+    """Whatever integers there are, at any place of a vector: compared as Python compares them."""
+    info = np.iinfo(dtype)
+    ends = {info.min, info.min + 1, info.max, info.max - 1, 2**31 - 1, -(2**31)}
+    for extent in (0, 1, 5, 2**20, 2**40):
+        low = -extent if wrap else 0
+        near = {low - 1, low, -1, 0, extent - 1, extent, extent + 1} | ends
+        for wrong in (n for n in near if info.min <= n <= info.max):
+            for count, place in ((1, 0), (33, 5), (33, 32)):
+                index = np.full(count, 0 if extent else wrong, dtype)
+                index[place] = wrong
+                told = places.WrongIndex((extent,), 0, wrap)
+                call = places.check(dtype, count, extent, wrap, 1, told)
+                code = run(call.source, [index], call.ints)
+                assert (code == 0) is (low <= wrong < extent), (wrong, extent)
+                assert code == 0 or "out of bounds" in told[code]
+                if extent <= 5:
+                    x, out = np.ones(extent, np.float32), np.zeros(count, np.float32)
+                    source = places.source("get", "float32", [dtype], wrap)
+                    ints = places.place_args((extent,), 0, [index.shape])
+                    assert run(source, [x, index, out], ints) == code
+
+
 def test_statuses_name_the_dimension():
     i, j = np.zeros(3, np.int64), np.array([0, 9, 0])
     x, out = np.ones(30, np.float32), np.zeros(30, np.float32)
