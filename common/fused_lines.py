@@ -62,7 +62,7 @@ def _rounded(x: float, dtype: np.dtype) -> float:
 
 def fused(root: Any) -> Fused | None:
     """A delayed term as one kernel with all that it alone is made of; None if nothing can be fused with it."""
-    program, inputs = _collected(root)
+    program, inputs, _ = collected(root)
     if len(program) < 2 or len(inputs) > MAX_INPUTS:
         return None
     shape, dtype = root.spec.shape, root.spec.dtype
@@ -78,7 +78,7 @@ def fused(root: Any) -> Fused | None:
     return Fused(builtin, _one_by_one(program), inputs)
 
 
-def fused_sum(root: Any, dims: tuple[int, ...], spec: Any, total: Callable[..., Any]) -> Fused | None:
+def fused_sum(root: Any, dims: tuple[int, ...], spec: Any) -> Fused | None:
     """The sum of a delayed term over its first or last dimensions, without storing the term; None where that is not
     possible.
 
@@ -87,7 +87,6 @@ def fused_sum(root: Any, dims: tuple[int, ...], spec: Any, total: Callable[..., 
     Parameters
     ----------
     spec : of the result.
-    total : the sum of an array of any layout.
     """
     if root.written or type(root.made) is not Made or not dims or root.spec.shape is None:
         return None
@@ -97,7 +96,7 @@ def fused_sum(root: Any, dims: tuple[int, ...], spec: Any, total: Callable[..., 
     by_rows, by_columns = dims == tuple(range(dims[0], len(shape))), dims == tuple(range(len(dims)))
     if not (by_rows or by_columns) or 0 in shape:
         return None
-    program, inputs = _collected(root)
+    program, inputs, _ = collected(root)
     classes = [eager_kernels.class_of(x.spec.shape, shape, dims[0] if by_rows else len(dims)) for x in inputs]
     if len(inputs) > MAX_INPUTS or None in classes or is_costly(root):
         return None
@@ -112,17 +111,18 @@ def fused_sum(root: Any, dims: tuple[int, ...], spec: Any, total: Callable[..., 
         ints = (1, summed, others)
     held = dtype.itemsize * mapped.scratch("expression", summed, 0 if by_rows else others)
     builtin, run = eager_kernels.with_scratch(source, name, (dtype,) * len(inputs), spec.shape, dtype, ints, held)
-    one_by_one = _one_by_one(program)
-    return Fused(builtin or run, lambda *xs: total(one_by_one(*xs)), inputs)
+    return Fused(builtin or run, run, inputs)
 
 
 def is_costly(x: Any) -> bool:
     """Whether a term is delayed and made with an expensive function."""
-    return not x.written and type(x.made) is Made and any(op.costly for op, _ in _collected(x)[0])
+    return not x.written and type(x.made) is Made and any(op.costly for op, _ in collected(x)[0])
 
 
-def _collected(root: Any) -> tuple[Program, list[Any]]:
-    """The ops that a delayed term is made of, up to what is written or has another shape, and what they read."""
+def collected(*roots: Any) -> tuple[Program, list[Any], list[tuple[str, Any]]]:
+    """The ops that delayed terms of one shape are made of, up to what is written or has another shape; what they read;
+    and where the terms are.
+    """
     program: list[tuple[Op, list[tuple[str, Any]]]] = []
     places: dict[int, tuple[str, Any]] = {}
     inputs: list[Any] = []
@@ -131,7 +131,7 @@ def _collected(root: Any) -> tuple[Program, list[Any]]:
         if type(x) in NUMBERS:
             return "n", x
         if id(x) not in places:
-            if x.written or type(x.made) is not Made or x.spec.shape != root.spec.shape:
+            if x.written or type(x.made) is not Made or x.spec.shape != roots[0].spec.shape:
                 places[id(x)] = "x", len(inputs)
                 inputs.append(x)
             else:
@@ -140,8 +140,7 @@ def _collected(root: Any) -> tuple[Program, list[Any]]:
                 program.append((x.made.op, operands))
         return places[id(x)]
 
-    place(root)
-    return program, inputs
+    return program, inputs, list(map(place, roots))
 
 
 def _source(program: Program, dtype: np.dtype, classes: str) -> str:

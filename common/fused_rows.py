@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from common import eager_kernels
+from common.fused_columns import Columns, buffers, columns_beside, in_blocks
 from common.fused_lines import NUMBERS, Fused, Made, argument, is_costly
 from common.native.calls_ir import MAX_INPUTS
 from common.numerics import BLOCK, LANES
@@ -49,6 +50,12 @@ class Reduced(NamedTuple):
         lies = bool(self.operand.written) or self.operand.made is None
         return (self.kind == "sum" or lies) and prod(shape) * self.operand.dtype.itemsize >= _LARGE
 
+    def is_of_columns(self) -> bool:
+        """Whether it is a sum over the first dimensions, of which several may be one kernel."""
+        shape, dim = self.operand.spec.shape, self.dim
+        of_floats = self.kind == "sum" and self.operand.dtype.kind == "f" and 0 not in shape
+        return of_floats and bool(dim) and dim == tuple(range(len(dim))) and len(dim) < len(shape)
+
 
 class _Item(NamedTuple):
     """One step of a kernel: of a row, or of an element.
@@ -66,13 +73,15 @@ class _Item(NamedTuple):
     level: int
 
 
-def fused_rows(root: Any, also: Sequence[Any] = ()) -> Fused | None:
+def fused_rows(root: Any, also: Sequence[Any] = (), sums: Sequence[Any] = ()) -> Fused | None:
     """A delayed term as one kernel with the sums over rows that it is made of; None if there are none.
 
     Parameters
     ----------
     also : delayed terms with one element per row that the kernel writes, too: to operands that follow the inputs. They
         must be among what `root` is made of, else the answer is None.
+    sums : delayed sums over columns, of terms of the shape of `root`, that the kernel writes, too: per sum, an operand
+        for it and one for `common.fused_columns.scratch` elements follow the inputs.
     """
     found = _Collected(root)
     if found.split is None or len(found.inputs) + len(also) > MAX_INPUTS or 0 in root.spec.shape:
@@ -84,14 +93,17 @@ def fused_rows(root: Any, also: Sequence[Any] = ()) -> Fused | None:
     if len(kept) > 1:  # the row of the result has place for one
         return None
     shape, dtype, split = root.spec.shape, root.spec.dtype, found.split
+    beside = columns_beside(sums, found.inputs, split) if sums else None
+    if sums and (beside is None or prod(shape[split:]) > BLOCK):
+        return None
     classes = [eager_kernels.class_of(x.spec.shape, shape, split) for x in found.inputs]
     if None in classes:
         return None
     rows, columns = prod(shape[:split]), prod(shape[split:])
-    source = _source(found.items, dtype, "".join(map(str, classes)), [i for _, i in places], kept)
-    sums = sum(item.op == "sum" for item in found.items)
-    held = dtype.itemsize * sums * (LANES + -(-columns // BLOCK))
-    dtypes = (dtype,) * (len(classes) + len(also))
+    source = _source(found.items, dtype, "".join(map(str, classes)), [i for _, i in places], kept, beside)
+    count = sum(item.op == "sum" for item in found.items)
+    held = dtype.itemsize * count * (LANES + -(-columns // BLOCK))
+    dtypes = (dtype,) * (len(classes) + len(also) + 2 * len(sums))
     builtin, run = eager_kernels.with_scratch(source, "fused_rows", dtypes, shape, dtype, (rows, columns), held)
     return Fused(builtin or run, run, found.inputs)
 
@@ -127,7 +139,7 @@ class _Collected:
 
     def _add(self, x: Any) -> tuple[str, Any]:
         of_row = x.spec.shape != self._shape
-        if not x.written and type(x.made) is Reduced and x.made.operand.spec.shape == self._shape:
+        if not x.written and type(x.made) is Reduced and self._is_over_rows(x):
             split = x.made.dim[0]
             if self.split in (None, split):
                 self.split = split
@@ -151,9 +163,12 @@ class _Collected:
         if x.written or x.made is None:
             return False
         if type(x.made) is Reduced:
-            return bool(x.made.operand.spec.shape == self._shape)
+            return self._is_over_rows(x)
         terms = [z for z in x.made.operands if type(z) not in NUMBERS]
         return all(z.spec.shape == x.spec.shape for z in terms) and any(map(self._is_of_rows, terms))
+
+    def _is_over_rows(self, x: Any) -> bool:
+        return bool(x.made.operand.spec.shape == self._shape and not x.made.is_of_columns())
 
 
 def _elements(
@@ -187,7 +202,14 @@ def _shared(items: Sequence[_Item]) -> list[int]:
     return [i for i in dict.fromkeys(needed) if items[i].op.costly and needed.count(i) > 1]
 
 
-def _source(items: Sequence[_Item], dtype: np.dtype, classes: str, also: Sequence[int], kept: Sequence[int]) -> str:
+def _source(
+    items: Sequence[_Item],
+    dtype: np.dtype,
+    classes: str,
+    also: Sequence[int],
+    kept: Sequence[int],
+    beside: Columns | None,
+) -> str:
     """Kernel source; classes of operands as in `common.eager_kernels.elementwise_source`.
 
     Scratch: the lanes of the sums of a level, then per sum those of its blocks.
@@ -196,6 +218,7 @@ def _source(items: Sequence[_Item], dtype: np.dtype, classes: str, also: Sequenc
     ----------
     also : items that are written beside the last one.
     kept : elements that wait in the result's row until that is written.
+    beside : what is summed over columns.
     """
     done: list[int] = []
     place = {"f": "p + c", "c": "c"}
@@ -250,10 +273,15 @@ def _source(items: Sequence[_Item], dtype: np.dtype, classes: str, also: Sequenc
     last = "t", len(items) - 1
     lines += ["for c in range(columns):", *(f"    {x}" for x in [*elements([last], ""), f"y[p + c] = {text(*last)}"])]
     lines += [f"also{i}_[r] = t{i}" for i in also]
-    names = [*(f"x{i}_" for i in range(len(classes))), *(f"also{i}_" for i in also), "y", "acc"]
+    names = [*(f"x{i}_" for i in range(len(classes))), *(f"also{i}_" for i in also)]
+    names += [*(buffers(beside) if beside else ()), "y", "acc"]
     head = [f"{name} = buffer(bufs, {i}, {dtype})" for i, name in enumerate(names)]
     head += ["columns = args[1]", f"blocks = (columns + {BLOCK - 1}) >> {_SHIFT}", "wide()"]
     head += [f"x{i} = x{i}_[0]" for i, k in enumerate(classes) if k == "s"]
     row = ["p = r * columns", *(f"x{i} = x{i}_[r]" for i, k in enumerate(classes) if k == "r"), *lines]
-    body = [*head, "for r in range(args[0]):", *(f"    {line}" for line in row), "return 0"]
+    if beside:
+        rows = in_blocks(row, beside, dtype, classes)
+    else:
+        rows = ["for r in range(args[0]):", *(f"    {line}" for line in row)]
+    body = [*head, *rows, "return 0"]
     return "\n".join(["def fused_rows(bufs, args):", *(f"    {line}" for line in body), ""])

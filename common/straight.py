@@ -22,6 +22,7 @@ from common.dtypes import compute_dtypes, operand_dtypes
 from common.eager import NUMBERS, Recipe, recipe, run, run_rules
 from common.eager_kernels import fast, form_spec
 from common.eager_kinds import number, spread
+from common.fused_columns import scratch
 from common.fused_lines import Made, fused, fused_sum, is_costly
 from common.fused_rows import Reduced, fused_rows
 from common.op import REGISTRY, Op, rule_parameters
@@ -114,6 +115,8 @@ class _Trail:
             return op.forward(*operands, **attrs)  # type: ignore[misc]
         if any(isinstance(x, _Term) and isinstance(x.spec, Spec) and x.spec.shape is None for x in operands):
             return self._shapeless(op, operands, attrs)
+        if op.name == "reshape" and (alone := _without_ones(operands[0], attrs["new_shape"])) is not None:
+            return self.call(REGISTRY["sum"], (alone.operand,), {"dim": alone.dim, "keepdim": False})
         forms: Any = tuple(
             (x.spec if isinstance(x.spec, type) else x.spec[:2]) if isinstance(x, _Term) else type(x) for x in operands
         )
@@ -128,7 +131,7 @@ class _Trail:
             return self.let(f"{self.name(otherwise)}({operands[0].text})", target)
         if op.kind == "reduction" and op.reduce in ("sum", "max"):
             made = Reduced(op.reduce, operands[0], attrs["dim"], found.builtin or found.run, found.run)
-            if self.by_rows and made.may_wait(found.spec):
+            if self.by_rows and (made.may_wait(found.spec) or made.is_of_columns()):
                 return _Term("", found.spec, self, made)
             return self._reduced(made, found.spec)
         if found.builtin is None:
@@ -145,7 +148,7 @@ class _Trail:
         return self._builtin(made.builtin, made.otherwise, made.dtype, made.operands, spec)
 
     def _reduced(self, made: Reduced, spec: Any) -> _Term:
-        total = fused_sum(made.operand, made.dim, spec, made.otherwise) if made.kind == "sum" else None
+        total = fused_sum(made.operand, made.dim, spec) if made.kind == "sum" else None
         if total is None:
             return self._builtin(made.builtin, made.otherwise, spec.dtype, (made.operand,), spec)
         return self._builtin(total.builtin, total.otherwise, spec.dtype, total.inputs, spec)
@@ -165,6 +168,22 @@ class _Trail:
         for x in reversed(terms):  # the first is often made of the others
             x.text  # noqa: B018
         return [x.text for x in terms]
+
+    def join(self, terms: Sequence[Any]) -> None:
+        """Write down a delayed term of rows, and sums over columns of what has its shape, as one kernel."""
+        root, *others = terms
+        sums = [x for x in others if not x.written and type(x.made) is Reduced and x.made.is_of_columns()]
+        sums = [x for x in sums if x.made.operand.spec[:2] == root.spec[:2] == (root.spec.shape, x.spec.dtype)]
+        found = fused_rows(root, (), sums) if sums and not root.written and type(root.made) is Made else None
+        if found is None:
+            return
+        held, dtype = scratch(prod(root.spec.shape[: len(sums[0].made.dim)]), prod(sums[0].spec.shape)), root.spec.dtype
+        more = []
+        for x in sums:
+            arrays = [self.let(f"{self.name(np.empty)}({n}, {self.name(dtype)})", x.spec) for n in (x.spec.shape, held)]
+            x.written = arrays[0].text
+            more += arrays
+        root.written = self._builtin(found.builtin, found.otherwise, dtype, [*found.inputs, *more], root.spec).text
 
     def write(self, term: _Term) -> str:
         """Write down a delayed op, in one kernel with those that only it needs; the name of its result."""
@@ -215,6 +234,13 @@ class _Trail:
         return self.scope[head.partition("(")[0]]
 
 
+def _without_ones(x: Any, shape: Any) -> Reduced | None:
+    """A delayed sum over the first dimensions of which only the others are asked for."""
+    if not isinstance(x, _Term) or x.written or type(x.made) is not Reduced or not x.made.is_of_columns():
+        return None
+    return x.made if tuple(shape) == x.made.operand.spec.shape[len(x.made.dim) :] else None
+
+
 def _write_sums(term: _Term) -> None:
     """Write down the sums of costly functions that a delayed op needs: before it, so that it reads what they read."""
     for x in term.made.operands if type(term.made) is Made else ():
@@ -256,17 +282,17 @@ def straight_backward(self: Recipe, otherwise: Backward) -> Backward | None:
     known: dict[tuple[bool, ...], Backward] = {}
 
     def backward(saved: Any, attrs: Any, g: Any, needs: Any) -> tuple[Any, ...]:
-        """Lines for each choice of results that have a cotangent."""
-        present = tuple([x is not None for x in g])
-        if present not in known:
-            known[present] = _straight(self, present) or otherwise
-        return known[present](saved, attrs, g, needs)
+        """Lines for each choice of results that have a cotangent, and of operands that need one."""
+        choice = tuple([x is not None for x in (*g, *needs)])
+        if choice not in known:
+            known[choice] = _straight(self, choice) or otherwise
+        return known[choice](saved, attrs, g, needs)
 
     return backward
 
 
-def _straight(self: Recipe, present: tuple[bool, ...]) -> Backward | None:
-    """The lines for one choice of results, where there are several."""
+def _straight(self: Recipe, choice: tuple[bool, ...]) -> Backward | None:
+    """The lines; where there are several results, for one choice of them and of operands."""
     op, forms = self.op, self.forms
     trail = _Trail(by_rows=True)
     known: dict[str, Any] = dict(self.attrs)
@@ -278,11 +304,11 @@ def _straight(self: Recipe, present: tuple[bool, ...]) -> Backward | None:
         known["g"], known["y"] = _Term("g", self.spec, trail), _Term("y", self.spec, trail)
     else:
         terms = (_Term(f"g{i}", spec, trail) for i, spec in enumerate(self.spec))
-        known["g"] = tuple(term if there else None for term, there in zip(terms, present, strict=True))
+        known["g"] = tuple(term if there else None for term, there in zip(terms, choice[: op.nout], strict=True))
         known["y"] = tuple(_Term(f"y[{i}]", spec, trail) for i, spec in enumerate(self.spec))
         known["rest"] = (None, *known["y"][1:])
     lines = _unpack(op)
-    body = _rules(op, known, trail, forms)
+    body = _rules(op, known, trail, forms, choice[op.nout :])
     if body is None:
         return None
     if op.nout > 1:
@@ -309,21 +335,30 @@ def _unpack(op: Op) -> list[str]:
     return [f"{''.join(f'{n}, ' for n in names)}= saved"] if names else []
 
 
-def _rules(op: Op, known: Mapping[str, Any], trail: _Trail, forms: Any) -> list[str] | None:
-    """The lines of all rules, each behind a test whether its contribution is needed."""
+def _rules(
+    op: Op, known: Mapping[str, Any], trail: _Trail, forms: Any, needed: Sequence[bool] = ()
+) -> list[str] | None:
+    """The lines of all rules: of those that are needed, or, if that is not known, each behind a test whether it is."""
     body: list[str] = []
+    results: dict[int, Any] = {}
     for i, rule in enumerate(op.rules):
         body.append(f"c{i} = None")
-        if rule is None or (forms is not None and isinstance(forms[i], type)):
+        if rule is None or (forms is not None and isinstance(forms[i], type)) or (needed and not needed[i]):
             continue
         start = len(trail.lines)
         try:
             result = rule(*(known[name] for name in rule_parameters(rule)))
-            if result is not None:
-                result = fit(result, *forms[i]) if forms is not None else result
-                last = f"c{i} = {result.text}"  # asking for the text writes lines
-                body.append(f"if needs[{i}] is not None:")
-                body += [f"    {line}" for line in [*trail.lines[start:], last]]
+            if result is None:
+                continue
+            results[i] = fit(result, *forms[i]) if forms is not None else result
+            if not needed:
+                last = f"c{i} = {results[i].text}"  # asking for the text writes lines
+                body += [f"if needs[{i}] is not None:", *(f"    {line}" for line in [*trail.lines[start:], last])]
         except Exception:  # what is not special to terms comes again from the arrays
             return None
+    if needed:
+        if len(results) > 1:
+            trail.join(list(results.values()))
+        texts = [f"c{i} = {result.text}" for i, result in results.items()]
+        body += [*trail.lines, *texts]
     return [*body, f"return ({''.join(f'c{i}, ' for i in range(len(op.rules)))})"]

@@ -25,8 +25,8 @@ from common.kernels.sums import TILE, sum_cols_scratch, whole_columns
 from common.numerics import BLOCK, LANES
 
 __all__ = [
-    "ELEMENTS", "OF_TWO", "PATTERNS", "REDUCTION", "cols_source", "expression_columns_source", "expression_source",
-    "rows_source", "scratch",
+    "ELEMENTS", "OF_TWO", "PATTERNS", "REDUCTION", "TOGETHER", "add_rows", "cols_source", "expression_columns_source",
+    "expression_source", "rows_source", "scratch",
 ]  # fmt: skip
 
 #: What is summed, of an element v, or of v and the value m of its row or column.
@@ -62,7 +62,7 @@ PATTERNS: dict[str, Any] = {
 """The ops that make functions of an element v, and of the value m of its row or column."""
 
 _SHIFT = BLOCK.bit_length() - 1
-_TOGETHER = 4
+TOGETHER = 4
 
 
 def scratch(element: str, rows: Any, columns: Any) -> Any:
@@ -207,7 +207,7 @@ def _columns(
     together : whether rows of equal lane are added several at a time; f may cost more than the accumulators do.
     whole : whether one loop may run over several rows; not if f needs to know in which row or column it is.
     """
-    count = _TOGETHER if together else 1
+    count = TOGETHER if together else 1
     spread = """
             for k in range(min(group, rows)):
                 for c in range(width):
@@ -230,25 +230,36 @@ def _columns(
                 bulk = end - (end - first) % {LANES * count}
                 for part in range(first, bulk, {LANES * count}):
                     for lane in range(0, {LANES}, group):
-{indent(_add_rows(f, before, element, "part + lane", "group", count), " " * 24)}
+{indent(add_rows([("acc", f)], before, element, "part + lane", "group", count), " " * 24)}
                 r = bulk
                 while r < end:
                     lane = r & {LANES - 1}
                     taken = min(group, end - r)
-{indent(_add_rows(f, before, element, "r", "taken", 1), " " * 20)}
+{indent(add_rows([("acc", f)], before, element, "r", "taken", 1), " " * 20)}
                     r += taken
             finish_columns(acc, at, width, rows, out, o)
     return 0
 """
 
 
-def _add_rows(
-    f: str, before: Callable[[int], list[str]], element: Callable[[int], list[str]], row: str, rows: str, count: int
+def add_rows(
+    sums: Sequence[tuple[str, str]],
+    before: Callable[[int], list[str]],
+    element: Callable[[int], list[str]],
+    row: str,
+    rows: str,
+    count: int,
 ) -> str:
-    """Add f of some rows, and of the next ones of the same lanes, to the accumulators of their lanes."""
-    lines, body = ["a = at + lane * width"], ["s = acc[a + c]"]
+    """Add what is summed of some rows, and of the next ones of the same lanes, to the accumulators of their lanes.
+
+    Parameters
+    ----------
+    sums : names of accumulators and of what is added to them.
+    before, element : see `_columns`.
+    """
+    lines, body = ["a = at + lane * width"], [f"s{j} = {acc}[a + c]" for j, (acc, _) in enumerate(sums)]
     for k in range(count):
         lines += [f"r{k} = b * rows + {row} + {LANES * k}", f"p{k} = r{k} * columns + c0", *before(k)]
-        body += [*element(k), f"s = s + {f}"]
-    body.append("acc[a + c] = s")
+        body += [*element(k), *(f"s{j} = s{j} + {f}" for j, (_, f) in enumerate(sums))]
+    body += [f"{acc}[a + c] = s{j}" for j, (acc, _) in enumerate(sums)]
     return "\n".join([*lines, f"for c in range({rows} * width):", *(f"    {line}" for line in body)])

@@ -121,6 +121,29 @@ def test_sums_of_columns_with_values_of_rows(rows, columns):
         assert got.tobytes() == np.ascontiguousarray(fit(expected, like.shape, like.dtype)).tobytes()
 
 
+@pytest.mark.parametrize("shape", [(70, 5), (2, 600, 1024), (1100, 33)], ids=str)
+def test_gradients_of_rows_and_sums_of_columns_are_one_kernel(shape, monkeypatch):
+    """Blocks of rows, which do not fill the last one, and the sums of more rows than a sum has in one block."""
+    rng, op, kernels = np.random.default_rng(shape[-1]), REGISTRY["affine_normalize"], []
+    x, weight, g = (rng.standard_normal(s).astype("f") for s in (shape, shape[-1:], shape))
+    attrs, operands = {"dim": (len(shape) - 1,), "eps": 1e-5}, (x, weight, weight)
+    found = eager.recipe(op, tuple((a.shape, a.dtype) for a in operands), attrs)
+    y = eager.run(op, operands, attrs)
+    needs, results = (0, 0, 0), [(g, None, None), (np.asfortranarray(g), None, None)]
+    wanted = eager.run_rules(op, op.save(operands, y), attrs, results[0], needs)
+    for maker in ("fused_rows", "fused", "fused_sum"):
+        made = getattr(straight, maker)
+        monkeypatch.setattr(straight, maker, lambda *args, made=made: kernels.append(made(*args)) or kernels[-1])
+    lines = straight.straight_backward(found, None)
+    for saved in (op.save(operands, y), op.save((np.asfortranarray(x), weight, weight), y)):
+        for given in results:
+            for got, expected, like in zip(lines(saved, attrs, given, needs), wanted, operands, strict=True):
+                assert_same_bits(got, fit(expected, like.shape, like.dtype), "gradient")
+    assert len(kernels) == 1
+    (only,) = lines(op.save(operands, y), attrs, results[0], (None, 0, None))[1:2]
+    assert_same_bits(only, fit(wanted[1], weight.shape, weight.dtype), "the weight's alone")
+
+
 def test_the_result_of_layer_norm_may_be_overwritten():
     x, w, b = (dynamic.tensor(np.arange(n, dtype="f") / n + 1, requires_grad=True) for n in (12, 4, 4))
     expected = dynamic.autograd.grad(dynamic.relu(dynamic.layer_norm(x.reshape(3, 4), 4, w, b)).sum(), [x, w, b])
