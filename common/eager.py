@@ -147,7 +147,8 @@ def first_backward(self: Recipe) -> Run:
     Writing lines is worth it only for forms that come again.
     """
     op, forms = self.op, self.forms
-    calls = 0
+    dtypes = {form[1] for form in forms if type(form) is tuple}
+    calls = int(op.kind == "composite" and len(dtypes) > 1)  # what numpy makes of two dtypes may be another one
 
     def backward(saved: Any, attrs: Any, g: Any, needs: Any) -> tuple[Any, ...]:
         nonlocal calls

@@ -287,7 +287,7 @@ class Function(Shown, Branching):
         try:
             return traced.plan(env)
         except (MemoryError, OverflowError, ValueError) as error:
-            if isinstance(error, OverflowError) or too_large(error):
+            if too_large(error):
                 raise allocation_error(self.__name__, error) from error
             raise
 

@@ -188,7 +188,7 @@ def literal(value: Any, dtype: np.dtype[Any]) -> str:
     if dtype.kind == "b":
         return repr(bool(value))
     if dtype.kind != "f":
-        return f"{dtype_name(dtype)}({int(value)})"
+        return f"{dtype_name(dtype)}({np.int64(value).astype(dtype)})"  # wraps, as arithmetic does
     with np.errstate(over="ignore"):
         number = float(dtype.type(value))
     text = repr(number)

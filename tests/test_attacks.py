@@ -230,6 +230,32 @@ def test_a_bias_makes_no_product_larger(rows, bias):
             call()
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int16"])
+@pytest.mark.parametrize("number", [-1, 300, 2**40 + 3])
+def test_numbers_beyond_a_dtype_wrap_in_both_engines(number, dtype):
+    def f(tw, x, n):
+        return x * number, tw.clamp_max(x, number), tw.where(x > 0, x, number), x + n, tw.pad(x, (1, 0), value=number)
+
+    x = np.array([0, 1, 3], dtype)
+    eager = dynamic.function(lambda x, n: f(dynamic, x, n))(x, number)
+    compiled = static.function(lambda x, n: f(static, x, n))(x, number)
+    assert_all_same_bits(compiled, [y.payload for y in eager], "numbers")
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_the_first_gradient_of_mixed_dtypes_is_that_of_all_others(dtype):
+    """What numpy makes of float32 and int32 is float64."""
+    rng = np.random.default_rng(3)
+    x, t = rng.normal(size=(4, 5)).astype(np.float32), rng.integers(-4, 5, (4, 5)).astype(dtype)
+
+    def gradient(tw):
+        return tw.grad(lambda x, t: tw.nn.functional.mse_loss(x, t).square())
+
+    expected = static.function(gradient(static))(x, t)
+    for _ in range(3):
+        assert_all_same_bits([gradient(dynamic)(x, t)], [expected], "gradients")
+
+
 LAST_WORDS = """
 import builtins, encodings, sys, threading
 import numpy as np

@@ -53,6 +53,11 @@ class Columns:
         """The number of columns reduced together."""
         return "(c1 - c0)" if self.tiled else self.nest.size(self.nest.inner)
 
+    @property
+    def first(self) -> str:
+        """Where the accumulators of an extreme begin."""
+        return "first" if self.tiled else ""
+
     def start(self) -> list[Any]:
         """Statements before the first row."""
         rows = self.nest.size(self.nest.rows[-1])
@@ -106,7 +111,7 @@ class Columns:
         if item.function in LANED:
             place, function = Place(acc, "lane", "c"), {"sum": "add", "prod": "mul"}[item.function]
         else:
-            place, function = Place(acc, "first" if self.tiled else "", "c"), f"{item.function}imum"
+            place, function = Place(acc, self.first, "c"), f"{item.function}imum"
         total: Any = place
         for value in values:
             total = Call(function, (total, value))

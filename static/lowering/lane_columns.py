@@ -38,6 +38,11 @@ class LaneColumns(Columns):
 
     low, high = "low", "high"
 
+    @property
+    def first(self) -> str:
+        """Where the accumulators of an extreme begin: they are those of a lane, too."""
+        return "lane"
+
     def scratch(self, item: Item) -> Any:
         """Memory for one row of accumulators per block and lane."""
         blocks = (self.nest.rows[-1] + BLOCK - 1) // BLOCK

@@ -226,4 +226,4 @@ def sizes(frame: Frame, layout: Layout) -> list[Number]:
 def write_number(cell: np.ndarray, dtype: np.dtype[Any], number: Any) -> None:
     """Write a number to a cell of 8 bytes, as a kernel reads it."""
     with np.errstate(all="ignore"):
-        cell.view(np.uint8)[: dtype.itemsize].view(dtype)[0] = number
+        cell.view(np.uint8)[: dtype.itemsize].view(dtype)[0] = np.asarray(number).astype(dtype)

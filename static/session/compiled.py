@@ -118,7 +118,7 @@ class Compiled:
         try:
             return variant.plan(env)
         except (MemoryError, OverflowError, ValueError) as error:
-            if isinstance(error, OverflowError) or too_large(error):
+            if too_large(error):
                 raise allocation_error("Session.run", error) from error
             raise
 

@@ -105,6 +105,13 @@ def test_reductions_of_columns(how, shape):
     check(program, (normal(*shape),), (normal(*shape) * 2,))
 
 
+@pytest.mark.parametrize("how", ["sum", "prod", "amax", "amin"])
+def test_reductions_of_columns_of_what_rows_give(how):
+    """Each part has accumulators of its own, also of extremes."""
+    arrays = [(normal(rows, 9),) for rows in (70, 1100, 2100)]
+    assert check(lambda x: getattr(tw, how)(tw.log_softmax(x, 1), 0), *arrays).keys() == {"lane"}
+
+
 def test_elements_rows_columns_and_lanes_are_cut():
     x = normal(40, 50)
     assert check(lambda x: tw.tanh(x) * 2, (x,)).keys() == {"c"}
