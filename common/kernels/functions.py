@@ -91,7 +91,7 @@ NAMESPACE: dict[str, Any] = {
             _define(f"whole_{name}", "biiibi", partial(columns.fold_columns, how=how))
             for name, how in lanes.OF_FLOATS.items()
         ),
-        _define("fold_lanes", "bi", lanes.fold_lanes, result=True, apart=False, whole=True),
+        _define("fold_lanes", "bi", lanes.fold_lanes, result=True, apart=False),
         _define("fold_rows", "bii", lanes.fold_rows, extra=(LANES,)),
         _define("block_product", "bii", _of_products(lanes.fold_all), result=True),
         _define("start_products", "biii", _of_products(lanes.start_columns)),

@@ -119,6 +119,7 @@ def fold_lanes(module: ir.Module, kind: ir.Type) -> ir.Function:
     """``kind (kind* lanes)``: S of LANES accumulators."""
 
     def define(function: ir.Function, b: ir.IRBuilder) -> None:
+        function.attributes.add("alwaysinline")
         b.ret(fold_vector(b, load_lanes(b, function.args[0], LANES), add))
 
     return internal(module, f"fold_lanes.{kind}", kind, [kind.as_pointer()], define)

@@ -211,7 +211,7 @@ def _compile(source: str, name: str, symbol: str) -> disk.Entry:
     if complete:
         engine.tidy(module)
     else:
-        engine.optimise(module, unroll="fold_lanes(" not in source)
+        engine.optimise(module)
     return disk.Entry(symbol, _externals(module), engine.emit(module, symbol))
 
 

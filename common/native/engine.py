@@ -155,19 +155,17 @@ def parse(text: str) -> Any:
     return module
 
 
-def optimise(module: Any, unroll: bool = True) -> None:
+def optimise(module: Any) -> None:
     """Run LLVM's pipeline on `module` in place, which makes vectors of loops.
 
-    It keeps bits, because no fast-math flag is ever set. Without `unroll` short loops of known length become vector
-    operations, not as many scalar ones: LLVM unrolls them before it looks for vectors.
+    It keeps bits, because no fast-math flag is ever set.
     """
     from llvmlite import binding
 
     from common.native.rare import inline_variants
 
     options = binding.create_pipeline_tuning_options(speed_level=3)
-    options.loop_vectorization = options.loop_interleaving = True
-    options.loop_unrolling = unroll
+    options.loop_vectorization = options.loop_interleaving = options.loop_unrolling = True
     options.slp_vectorization = False
     builder = binding.create_pass_builder(target_machine(), options)
     builder.getModulePassManager().run(module, builder)

@@ -205,7 +205,6 @@ class Expressions(Operands):
     def machine(self, function: MachineFunction, nodes: list[ast.expr]) -> Value | None:
         """A call of machine code."""
         self.calls += 1
-        self.whole |= function.whole
         if len(nodes) != len(function.pattern):
             raise Refused(f"{function.name} takes {len(function.pattern)} arguments")
         passed, dtypes, waiting = list[str](), set[np.dtype[Any]](), iter(nodes)

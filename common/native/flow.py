@@ -125,12 +125,12 @@ class Flow:
             self.line(f"br label %{target.label}")
         self.here, self.variables = target, joined
         for name, kind in differing.items():
-            joined[name] = self._phi(target, kind, incoming[name])
+            joined[name] = self._phi(target, kind, first[name].lanes, incoming[name])
 
-    def _phi(self, block: Block, kind: Kind, incoming: list[str]) -> Value:
+    def _phi(self, block: Block, kind: Kind, lanes: int, incoming: list[str]) -> Value:
         self._count += 1
-        block.phis.append(f"%v{self._count} = phi {llvm(kind)} {', '.join(incoming)}")
-        return Value(f"%v{self._count}", kind)
+        block.phis.append(f"%v{self._count} = phi {llvm(kind, lanes)} {', '.join(incoming)}")
+        return Value(f"%v{self._count}", kind, None, lanes)
 
     def choose(self, condition: str, then: Callable[[], Value], other: Callable[[], Value]) -> Value | None:
         """One of two values, of which the other is not computed; None if they have no common kind."""

@@ -22,7 +22,6 @@ class MachineFunction(NamedTuple):
         a module for elements of LLVM type `kind`. It takes an address for each "bi", then `extra`.
     result : what it returns: nothing, an "element" or a "word".
     apart : whether it is code of its own, that kernels call, and not part of each of them.
-    whole : whether kernels that call it gain from LLVM's whole pipeline, which keeps accumulators in registers.
     dtypes : of buffers, all of which have one dtype. Elements of bools are bytes; ``make`` is told by ``truth=True``.
     """
 
@@ -33,7 +32,6 @@ class MachineFunction(NamedTuple):
     extra: tuple[int, ...] = ()
     dtypes: tuple[np.dtype[Any], ...] = ()
     apart: bool = False
-    whole: bool = False
 
     def in_module(self, module: Any, dtype: np.dtype[Any] | None) -> Any:
         """The function in a module, for buffers of a dtype; one with code of its own is declared only."""

@@ -28,7 +28,7 @@ class Operands(Flow):
         self.module, self.resolve, self.scopes = module, resolve, scopes
         self.attributes: set[str] = set()
         self.invariant = module.add_metadata([]).get_reference()
-        self.calls, self.cost, self.complete, self.whole = 0, 0, True, False
+        self.calls, self.cost, self.complete = 0, 0, True
         self._scalars: dict[Any, tuple[str, np.dtype[Any], int]] = {}
 
     # ---------------------------------------------------------------- elements

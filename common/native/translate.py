@@ -25,9 +25,7 @@ from common.native.vectors import Vectors
 
 
 def translate(source: str, symbol: str, resolve: Callable[[str], Any]) -> tuple[str, bool]:
-    """Return the text of an LLVM module that defines a kernel, and whether LLVM has no loops to improve.
-
-    If all of them are vectors or rows of calls, only the functions that ask for LLVM's whole pipeline gain from it.
+    """Return the text of an LLVM module that defines a kernel, and whether all of its loops are vectors already.
 
     Parameters
     ----------
@@ -47,7 +45,7 @@ def translate(source: str, symbol: str, resolve: Callable[[str], Any]) -> tuple[
             text = kernel.text(function, symbol)
             if not kernel.complete:
                 text = _Statements(function, symbol, resolve, vectors=False).text(function, symbol)
-            return text, kernel.complete and not kernel.whole
+            return text, kernel.complete
     raise Refused("kernel source is one function of bufs and args")
 
 

@@ -3,9 +3,9 @@
 An innermost ``for i in range(a, b)`` is written with vectors if its iterations are independent for all that the text
 says: its body only assigns new names and elements at ``something + i``, all elements of one slot at the same place; a
 name that is given once, such as ``c = k + i``, may stand for a place. Each operation does in every lane what it does
-for one element, so no bit depends on it. What is left at the end goes by vectors of half as many lanes, with a mask:
-nothing outside is read or written. What computes much per element goes by masked vectors from the beginning. A number
-of iterations that the text says, and that fills vectors, needs no loop.
+for one element, so no bit depends on it. What is left at the end is one vector with a mask: nothing outside is read or
+written. What computes much per element goes by masked vectors from the beginning. A number of iterations that the text
+says, and that fills vectors, needs no loop.
 
 Such a loop may also add to accumulators, ``x[i & 15] = add(x[i & 15], ...)``, if it begins at 0: the lanes of a sum
 (`common.numerics`). They are one register from the beginning of the loop to its end, and all of them exist: a slot that
@@ -25,6 +25,7 @@ import numpy as np
 from llvmlite import ir
 
 from common.native.expressions import Expressions
+from common.native.flow import Block
 from common.native.llvm import OneByOne, llvm_type
 from common.native.values import BOOL, INT64, Buffer, Refused, Value, constant, llvm, storage
 from common.numerics import LANES
@@ -58,10 +59,19 @@ class _Lanes(NamedTuple):
     given: dict[str, ast.expr]
 
 
+class _Outside(NamedTuple):
+    """What is before a loop: its last block, the number of the last register, and what has been spread there."""
+
+    block: Block
+    last: int
+    known: dict[tuple[str, int], Value]
+
+
 class Vectors(Expressions):
     """Writes loops with vectors; `_lanes` is set while their bodies are written."""
 
     _lanes: _Lanes | None = None
+    _outside: _Outside | None = None
 
     def vector_loop(self, node: ast.For, name: str, start: Value, stop: Value) -> bool:
         """Write ``for name in range(start, stop)`` with vectors; False, and nothing else, if that is not possible."""
@@ -76,7 +86,7 @@ class Vectors(Expressions):
             self.back(mark)
             return False
         finally:
-            self._lanes = None
+            self._lanes = self._outside = None
         return True
 
     def _vector_loop(self, node: ast.For, name: str, start: Value, stop: Value, assigned: set[str]) -> None:
@@ -103,13 +113,20 @@ class Vectors(Expressions):
             self.variables = {key: value for key, value in self.variables.items() if key not in assigned}
 
         def walk(width: int, end: Value, masked: bool) -> None:
+            def inside() -> None:
+                self._outside = outside._replace(known={})  # a loop may be written again
+                body(width, masked)
+                self._outside = None
+
             def advance() -> None:
                 self.variables[counter] = self.write("add", INT64, now(), constant(width, INT64))
 
             def test() -> str:
                 return self.write("icmp slt", BOOL, now(), end).text
 
-            self.loop([counter, *held], test, lambda: body(width, masked), advance)
+            assert self.here is not None
+            outside = _Outside(self.here, self._count, {})
+            self.loop([counter, *held], test, inside, advance)
 
         few = range(start.literal or 0, stop.literal or 0, lanes)
         if start.literal is not None and stop.literal == few.start + lanes * len(few) and len(few) in (1, 2):
@@ -122,8 +139,11 @@ class Vectors(Expressions):
             if self.cost - before >= COSTLY and not held:
                 self.back(mark)
                 walk(lanes, stop, masked=True)
-            else:  # a shorter vector, so that few elements cost less than many; lanes of a sum are what they are
-                walk(lanes if held else lanes // 2, stop, masked=True)
+            else:
+                some, none = self.branch(self.write("icmp slt", BOOL, now(), stop).text)
+                self.enter(some)
+                body(lanes, masked=True)
+                self.join([*self.leave(), none])
         for key, (address, access) in held.items():
             self.line(f"store {self.variables.pop(key).typed}, ptr {address}{access}")
         del self.variables[counter]
@@ -263,6 +283,19 @@ class Vectors(Expressions):
             )
         else:
             self.line(f"store {text}, ptr {address}{access}")
+
+    def spread(self, value: Value, lanes: int) -> Value:
+        """A value in every lane of a vector: before a loop over vectors, if it is known there."""
+        outside = self._outside
+        if outside is None or not value.text.startswith("%v") or int(value.text[2:]) > outside.last:
+            return super().spread(value, lanes)
+        if (value.text, lanes) not in outside.known:
+            here, self.here = self.here, outside.block
+            into = self.here.lines.pop()
+            outside.known[value.text, lanes] = super().spread(value, lanes)
+            self.line(into)
+            self.here = here
+        return outside.known[value.text, lanes]
 
     def _masked(self, what: str, kind: Buffer, lanes: int) -> str:
         """The name of LLVM's masked load or store, declared."""

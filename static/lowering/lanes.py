@@ -1,14 +1,13 @@
 """Sums over rows whose elements a loop computes: added up as they come, in the lanes that S has.
 
-S adds element i of a block to lane i mod LANES (`common.numerics`). A loop of LANES iterations inside the loop over
-columns says so, and becomes one vector operation; its accumulators stay in a register. So nothing that is summed has to
-be stored, and all sums of a stage take one pass over the row::
+S adds element i of a block to lane i mod LANES (`common.numerics`). A loop over columns that says so is written with
+vectors, and its accumulators are registers (`common.native.vectors`). So nothing that is summed has to be stored, and
+all sums of a stage take one pass over the row::
 
-    for k in range(0, n & -16, 16):
-        for j in range(16):
-            c = k + j
-            ...
-            lanes[j] = add(lanes[j], t7)
+    for i in range(k1):
+        c = k0 + i
+        ...
+        lanes[i & 15] = add(lanes[i & 15], t7)
 """
 
 from __future__ import annotations
@@ -41,8 +40,8 @@ class Lanes:
     parts: str
 
     def add(self, value: Any) -> Store:
-        """The statement that takes in the element of column c."""
-        place = Place(self.lanes, "", "j")
+        """The statement that takes in element i of a block."""
+        place = Place(self.lanes, f"i & {LANES - 1}")
         return Store(place, Call("add", (place, value)))
 
     def total(self, size: str, name: str) -> list[Any]:
@@ -69,31 +68,18 @@ def make_lanes(nest: Nest, dtype: np.dtype[Any]) -> Lanes:
 def lane_loops(nest: Nest, body: list[Any], sums: Sequence[Lanes]) -> list[Any]:
     """The loops over the columns of a row; `body` names the column c and adds to `sums`."""
     size = nest.size(nest.inner)
-    zeros = [Store(Place(one.lanes, "", "j"), Constant(0, one.dtype)) for one in sums]
-    start = Loop("j", str(LANES), zeros)
+    start = Loop("j", str(LANES), [Store(Place(one.lanes, "", "j"), Constant(0, one.dtype)) for one in sums])
     if _is_one_block(nest):
-        whole = Let("k2", f"{size} & -{LANES}")
-        return [start, whole, *_columns("0", body), *([] if _is_even(nest) else [_rest(size, body)])]
+        return [start, Loop("i", size, [Let("c", "i"), *body])]
     none = [Store(Place(one.parts, "0"), Constant(0, one.dtype)) for one in sums]
     keep = [Store(Place(one.parts, f"(k0 >> {_SHIFT})"), one.folded) for one in sums]
-    block = [Let("k1", f"min(k0 + {BLOCK}, {size})"), Let("k2", f"k1 & -{LANES}"), start]
-    return [*none, Loop("k0", size, [*block, *_columns("k0", body), _rest("k1", body), *keep], step=str(BLOCK))]
-
-
-def _columns(first: str, body: list[Any]) -> list[Any]:
-    return [Loop("k", "k2", [Loop("j", str(LANES), [Let("c", "k + j"), *body])], first, str(LANES))]
-
-
-def _rest(end: str, body: list[Any]) -> Loop:
-    return Loop("j", f"{end} - k2", [Let("c", "k2 + j"), *body])
+    columns = Loop("i", "k1", [Let("c", "k0 + i"), *body])
+    block = [Let("k1", f"min({BLOCK}, {size} - k0)"), start, columns, *keep]
+    return [*none, Loop("k0", size, block, step=str(BLOCK))]
 
 
 def _is_one_block(nest: Nest) -> bool:
     return type(nest.inner) is int and nest.inner <= BLOCK
-
-
-def _is_even(nest: Nest) -> bool:
-    return type(nest.inner) is int and nest.inner % LANES == 0
 
 
 __all__ = ["Lanes", "lane_loops", "make_lanes"]

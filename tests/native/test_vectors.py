@@ -127,3 +127,13 @@ def test_iterations_that_the_text_counts_need_no_loop(to, of, vectors):
     assert complete
     assert str(module).count(f"call {vectors[0]} @") == len(vectors)
     assert "llvm.masked" not in str(module)
+
+
+def test_what_is_known_before_a_loop_is_spread_before_it():
+    lines = "t = x[0]\nfor k in range(n):\n    for i in range(n):\n        y[i] = mul(add(y[i], t), t)"
+    blocks = str(_translated(source_of(lines), "loop", "loop")[0]).split("\n\n")
+    (inside,) = [block for block in blocks if "= load <16 x float>" in block]
+    before = blocks[blocks.index(inside) - 3]
+    spread = "insertelement <16 x float>"
+    assert spread not in inside
+    assert before.count(spread) == 1

@@ -52,5 +52,5 @@ def test_sums_of_a_stage_are_one_pass():
     f = sums(static)
     operands = [np.random.default_rng(0).standard_normal((3, 50)).astype(np.float32) for _ in range(2)]
     f(*operands)
-    assert f.source.count("for k in range(") == 1
+    assert f.source.count("for i in range(") == 1
     assert_all_same_bits(f(*operands), sums(dynamic)(*operands), "sums")
