@@ -13,6 +13,7 @@ from common.kernels.places import WrongIndex
 from static.graph import Graph
 from static.loopir import Kernel
 from static.lowering.add_products import add_products
+from static.lowering.apart import keep_to_program_order
 from static.lowering.beside import side_by_side
 from static.lowering.build import Built, build
 from static.lowering.cut import build_cut
@@ -89,15 +90,25 @@ class Program(Executable):
         self.graph, self.parallel = graph, parallel
         self.work: Work = legalise(graph)
         self.work.carried = list(zip(self.work.inputs, [b for b, _ in self.work.outputs], strict=False))[:carried]
+        self._regions: dict[int, dict[str, Program]] = {}
+        self._begin = self.work.state()
         groups = _fused(self.work, parallel) if fuse else [single(item) for item in self.work.items]
-        if fuse and not parallel:  # threads share sums too, and run products side by side
+        self.arrange(groups)
+        if fuse and not parallel:
+            keep_to_program_order(self, groups)
+
+    def arrange(self, groups: list[Group]) -> None:
+        """Make kernels of groups: order, memory, source; what was made of other groups before is forgotten."""
+        self.work.reset(self._begin)
+        if self.fuse and not self.parallel:  # threads share sums too, and run products side by side
             groups = add_products(self.work, groups)
         self.groups = order_groups(self.work, groups)
         self.escaping = _escaping(self.work, self.groups)
-        self.reused = reuse_memory(self.work, self.groups, self.escaping) if fuse else {}
-        steps = list(self._steps(stacking=fuse))
-        self.steps = side_by_side(steps) if parallel else steps
-        self.frame = make_frame(self.work, graph, self.steps)
+        self.reused = reuse_memory(self.work, self.groups, self.escaping) if self.fuse else {}
+        steps = list(self._steps(stacking=self.fuse))
+        self.steps = side_by_side(steps) if self.parallel else steps
+        self.frame = make_frame(self.work, self.graph, self.steps)
+        self.__dict__.pop("schedule", None)  # that of the frame before
 
     def _steps(self, stacking: bool) -> Iterator[Step]:
         """The kernel calls of all groups in turn; one for neighbours that `static.lowering.stack` makes one."""
@@ -119,7 +130,7 @@ class Program(Executable):
     def _ready(self, group: Group) -> list[Step] | Built:
         """The calls of ready-made kernels, or a kernel to generate."""
         if group.native:
-            return [_own_step(group, self.fuse, self.parallel)] if group.items[0].own else _native_steps(group)
+            return [self._own_step(group)] if group.items[0].own else _native_steps(group)
         if self.parallel and may_be_large(group):
             cut, folds = build_cut(group, self.escaping)
             if not folds:
@@ -130,6 +141,20 @@ class Program(Executable):
         if known is None:
             return build(group, self.escaping)
         return [Step(*known, [group], {0: ("", group.items[0].node.id)})]
+
+    def _own_step(self, group: Group) -> Step:
+        """A step that is no kernel call: control flow, or an act."""
+        (item,) = group.items
+        if item.id not in self._regions:
+            carried = LoopParts(item.node).n if item.node.name == "loop" else 0
+            self._regions[item.id] = {
+                name: Program(region, self.fuse, self.parallel, carried * (name == "body"))
+                for name, region in item.node.regions
+            }
+        things: list[Buffer | Scratch] = [*item.inputs, *item.results]
+        if item.node.regions:
+            things.append(Scratch(item.dtype, None))
+        return Step(item.node.name, "", things, [], [group], {}, self._regions[item.id])
 
     @cached_property
     def for_threads(self) -> Program:
@@ -210,17 +235,6 @@ def _step(kernel: Kernel, things: list[Buffer | Scratch], ints: list[Any], group
         for text in call.errors.values()
     }
     return Step(name, kernel.source(name), things, ints, groups, {0: ("", items[0].node.id), **errors}, cut=cut)
-
-
-def _own_step(group: Group, fuse: bool, parallel: bool) -> Step:
-    """A step that is no kernel call: control flow, or an act."""
-    (item,) = group.items
-    carried = LoopParts(item.node).n if item.node.name == "loop" else 0
-    regions = {name: Program(x, fuse, parallel, carried * (name == "body")) for name, x in item.node.regions}
-    things: list[Buffer | Scratch] = [*item.inputs, *item.results]
-    if regions:
-        things.append(Scratch(item.dtype, None))
-    return Step(item.node.name, "", things, [], [group], {}, regions)
 
 
 def _native_steps(group: Group) -> list[Step]:

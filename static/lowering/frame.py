@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from common.dim import Dim
+from common.dim import Dim, hint
 from common.kernels.places import WrongIndex
 from common.polynomials import Atom, evaluate
 from common.spec import numel
@@ -121,6 +121,7 @@ class Frame:
     Attributes
     ----------
     sizes : every size that a plan evaluates, each once: an int or the terms of a Dim.
+    hints : what they are in the traced call; not kept on the disk.
     temporaries : see the module's docstring.
     constants : dtype, and the number or the index of the size that it is; one of them is None.
     calls : in the order in which they run.
@@ -132,6 +133,7 @@ class Frame:
     temporaries: list[Temporary] = field(default_factory=list)
     constants: list[tuple[np.dtype[Any], Any, int | None]] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
+    hints: list[int] = field(default_factory=list)
     _index: dict[Any, int] = field(default_factory=dict)
 
     def size(self, value: Any) -> int:
@@ -140,14 +142,17 @@ class Frame:
         if name not in self._index:
             self._index[name] = len(self.sizes)
             self.sizes.append(name)
+            self.hints.append(hint(value))
         return self._index[name]
 
     def shape(self, shape: Sizes) -> list[int]:
         """The indices of sizes."""
         return [self.size(n) for n in shape]
 
-    def evaluate(self, env: Mapping[Atom, int]) -> list[int]:
-        """All sizes for concrete dimensions."""
+    def evaluate(self, env: Mapping[Atom, int] | None) -> list[int]:
+        """All sizes for concrete dimensions; for those of the traced call if there are none."""
+        if env is None:
+            return list(self.hints)
         return [n if type(n) is int else evaluate(n, env) for n in self.sizes]
 
 

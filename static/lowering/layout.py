@@ -97,8 +97,13 @@ class Schedule:
                 self.columns.setdefault(key, (t.columns, t.size, []))[2].append(i)
 
 
-def lay_out(program: Executable, env: Mapping[Atom, int], threads: int = 1) -> Layout:
-    """The layout of a program and of its regions, when loops are shared among threads."""
+def lay_out(program: Executable, env: Mapping[Atom, int] | None, threads: int = 1) -> Layout:
+    """The layout of a program and of its regions, when loops are shared among threads.
+
+    Parameters
+    ----------
+    env : sizes; None for those of the traced call, if the program has just been lowered.
+    """
     frame, schedule = program.frame, program.schedule
     values = frame.evaluate(env)
     nbytes = [values[size] for size in schedule.sizes]
@@ -121,7 +126,7 @@ def lay_out(program: Executable, env: Mapping[Atom, int], threads: int = 1) -> L
     return Layout(values, offsets, nbytes, blocks, shared, beside, vectors, total)
 
 
-def _block(call: Call, values: Sequence[int], env: Mapping[Atom, int], threads: int) -> Block:
+def _block(call: Call, values: Sequence[int], env: Mapping[Atom, int] | None, threads: int) -> Block:
     """Regions run one after the other."""
     buffers, total = [], 0
     for size in buffer_sizes(call, values):

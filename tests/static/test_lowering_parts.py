@@ -42,12 +42,15 @@ def test_temporaries_that_live_together_lie_apart(drawn):
 
 @given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 5), st.integers(1, 500)), max_size=30))
 def test_temporaries_take_the_first_place_that_fits(drawn):
-    """In the order in which they begin; the largest first where that takes less."""
+    """In the order in which they begin; in another one where that takes less."""
     intervals = [(first, first + length, aligned(size)) for first, length, size in drawn]
     begin = sorted(range(len(intervals)), key=lambda i: intervals[i][0])
     largest = sorted(begin, key=lambda i: -intervals[i][2])
-    expected = min((first_places(intervals, order) for order in (begin, largest)), key=lambda found: found[1])
-    assert placed(intervals) == expected
+    first = first_places(intervals, begin)
+    most = max((sum(size for a, b, size in intervals if a <= t <= b) for t in range(26)), default=0)
+    found = placed(intervals)
+    assert most <= found[1] <= min(first[1], first_places(intervals, largest)[1])
+    assert found == first or found[1] < first[1]
 
 
 def first_places(intervals, order):
