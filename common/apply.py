@@ -35,7 +35,7 @@ NO_ATTRS = Attrs()
 
 
 @lru_cache(maxsize=4096)
-def known_attrs(node_name: str, **values: Any) -> Attrs:
+def known_attrs(node_name: str | None, **values: Any) -> Attrs:
     """Attributes by name and values, which are plain data: the same object every time."""
     return Attrs(node_name=node_name, **values)
 

@@ -74,8 +74,11 @@ def function(
         if _inside.get() or mode.current_trace() is not None:
             args, kwargs = unflatten(structure, leaves)
             return target(*args, **kwargs)
-        with inlining():
+        token = _inside.set(True)
+        try:
             return _run(target, leaves, structure)
+        finally:
+            _inside.reset(token)
 
     return call
 

@@ -202,7 +202,11 @@ def _fresh(x: Any, outer: bool) -> TensorBase:
         raise DTypeError(f"grad requires floating point inputs, but got {x.dtype}")
     if outer and x.requires_grad:
         return view_of(x)
-    return x.detach().requires_grad_()
+    leaf: TensorBase = x.detach()
+    if mode.tracing or mode.inference_seen:
+        leaf.requires_grad_()
+    leaf._requires_grad = True  # at once: a new leaf is nothing that compiled programs rely on
+    return leaf
 
 
 def _detached(x: Any) -> Any:

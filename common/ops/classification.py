@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from common.apply import called
+from common.apply import apply, called, known_attrs
 from common.errors import ArgumentError, DTypeError, ShapeError
 from common.op import REGISTRY
 from common.ops._define import composite
@@ -98,7 +98,7 @@ def _of_classes(x: Any, target: Any, weight: Any, ignore_index: int, reduction: 
     """The loss of log-probabilities x (..., classes)."""
     if weight is None and not smoothing:
         if reduction == "mean":
-            return nll_mean_(x, target, ignore=ignore_index)[0]
+            return apply(nll_mean_, (x, target), known_attrs(None, ignore=ignore_index))[0]
         return reduced(nll_(x, target, ignore=ignore_index), reduction)
     valid, safe = _taken(target, ignore_index)
     losses, scale = nll_(x, target, ignore=ignore_index), valid.to(x.dtype)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from common.aliases import accept_numpy_names
+from common.apply import apply, known_attrs
 from common.arguments import integers, shown
 from common.dtypes import DEFAULT_FLOAT
 from common.errors import ArgumentError, ShapeError
@@ -142,7 +143,9 @@ affine_normalize_ = composite(
 def _over(op: Op, x: Any, dim: int) -> Any:
     """An op over one dimension; a 0-d tensor is a row of one element."""
     axis = normalize_dim(dim, x.ndim, op.name)
-    return op(x, dim=axis) if x.ndim else reshaped(op(reshape(x, 1), dim=0), (), op.node_name)
+    if x.ndim:
+        return apply(op, (x,), known_attrs(None, dim=axis))
+    return reshaped(op(reshape(x, 1), dim=0), (), op.node_name)
 
 
 @accept_numpy_names
