@@ -1,8 +1,10 @@
-"""Nested tuples, lists, dicts and None around leaves, taken apart and put together again."""
+"""Nested tuples, lists, dictionaries and None around leaves, taken apart and put together again."""
 
 from __future__ import annotations
 
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -10,6 +12,8 @@ Structure = Any
 """A hashable description of the nesting: None, a leaf marker, or (type, parts...)."""
 
 LEAF = "*"
+MAPS = frozenset([dict, OrderedDict, defaultdict])
+"""Dictionaries: ``(type, keys, parts)``, with what makes missing values before the parts of a defaultdict."""
 
 
 def flatten(tree: Any) -> tuple[list[Any], Structure]:
@@ -30,8 +34,9 @@ def _flatten(tree: Any, leaves: list[Any]) -> Structure:
     kind = type(tree)
     if kind is tuple or kind is list or (isinstance(tree, tuple) and hasattr(tree, "_fields")):
         return (kind, tuple([_flatten(x, leaves) for x in tree]))
-    if kind is dict:
-        return (dict, tuple(tree), tuple([_flatten(x, leaves) for x in tree.values()]))
+    if kind in MAPS:
+        extra = (tree.default_factory,) if kind is defaultdict else ()
+        return (kind, tuple(tree), *extra, tuple([_flatten(x, leaves) for x in tree.values()]))
     leaves.append(tree)
     return LEAF
 
@@ -50,9 +55,14 @@ def _unflatten(structure: Structure, leaves: Iterator[Any]) -> Any:
     built = [next(leaves) if part == LEAF else _unflatten(part, leaves) for part in parts]
     if kind is tuple or kind is list:
         return kind(built)
-    if kind is dict:
-        return dict(zip(structure[1], built, strict=True))
+    if kind in MAPS:
+        return maker(structure)(zip(structure[1], built, strict=True))
     return kind(*built) if hasattr(kind, "_fields") else kind(built)
+
+
+def maker(structure: Structure) -> Callable[[Any], Any]:
+    """What makes the dictionary of a structure of its items."""
+    return partial(defaultdict, structure[2]) if structure[0] is defaultdict else structure[0]
 
 
 def count_leaves(structure: Structure) -> int:
@@ -95,11 +105,14 @@ def _taking(structure: Structure, name: str, lines: list[str], leaves: list[str]
     kind, parts = structure[0], structure[-1]
     scope[f"kind_{name}"] = kind
     other = f"len({name}) != {len(parts)}"
-    if kind is dict:
+    if kind in MAPS:
         scope[f"keys_{name}"] = structure[1]
         other = f"tuple({name}) != keys_{name}"
+    if kind is defaultdict:
+        scope[f"factory_{name}"] = structure[2]
+        other += f" or {name}.default_factory is not factory_{name}"
     lines.append(f"    if type({name}) is not kind_{name} or {other}: return None")
-    values = f"{name}.values()" if kind is dict else name
+    values = f"{name}.values()" if kind in MAPS else name
     if parts and set(parts) == {LEAF}:
         leaves.append(f"*{values}")
         return
@@ -136,6 +149,9 @@ def _nesting(structure: Structure, names: Iterator[str], scope: dict[str, Any]) 
     kind, parts = structure[0], [_nesting(part, names, scope) for part in structure[-1]]
     place = f"k{len(scope)}"
     scope[place] = structure[1] if kind is dict else kind
+    if kind in MAPS and kind is not dict:
+        scope[place], scope[f"{place}_keys"] = maker(structure), structure[1]
+        return f"{place}(zip({place}_keys, ({''.join(f'{x}, ' for x in parts)})))"
     if len(parts) > 1 and set(structure[-1]) == {LEAF} and all(x[0] == "v" for x in parts):
         run = f"v[{parts[0][2:-1]}:{int(parts[-1][2:-1]) + 1}]"
         return {tuple: run, list: f"[*{run}]", dict: f"dict(zip({place}, {run}))"}.get(kind, f"{place}(*{run})")

@@ -6,6 +6,7 @@ import copy
 import pickle
 import subprocess
 import sys
+from collections import OrderedDict, defaultdict, deque
 
 import numpy as np
 import pytest
@@ -254,6 +255,42 @@ def test_the_first_gradient_of_mixed_dtypes_is_that_of_all_others(dtype):
     expected = static.function(gradient(static))(x, t)
     for _ in range(3):
         assert_all_same_bits([gradient(dynamic)(x, t)], [expected], "gradients")
+
+
+@pytest.mark.parametrize("kind", [OrderedDict, lambda items: defaultdict(list, items)], ids=["ordered", "default"])
+def test_dictionaries_of_all_kinds_are_trees(kind):
+    x = {name: X * i for i, name in enumerate(("b", "a", "c"))}
+
+    def f(tw, tree):
+        state = tw.fori_loop(0, 2, lambda _, t: t, tree)
+        return kind({name: tw.tanh(y) for name, y in state.items()})
+
+    compiled = static.function(lambda tree: f(static, tree))
+    for _ in range(3):  # traced, planned, called
+        found = compiled(kind(x))
+        assert type(found) is type(kind(x))
+        assert list(found) == list(x)
+        assert getattr(found, "default_factory", None) is getattr(kind(x), "default_factory", None)
+    eager = dynamic.function(lambda tree: f(dynamic, tree))(kind(x))
+    assert_all_same_bits(list(found.values()), [y.payload for y in eager.values()], "values")
+    gradients = static.function(static.grad(lambda tree: (tree["a"] * tree["c"]).sum()))(kind(x))
+    assert type(gradients) is type(found)
+    assert_all_same_bits([gradients["a"], gradients["b"]], [x["c"], np.zeros_like(X)], "gradients")
+
+
+@pytest.mark.parametrize(
+    "hide",
+    [
+        lambda x: {x},
+        lambda x: deque([x]),
+        lambda x: (y for y in [x]),
+        lambda x: {"a": x}.values(),
+        lambda x: map(abs, [x]),
+    ],
+)
+def test_results_whose_values_only_the_trace_has_are_refused(hide):
+    with pytest.raises(ArgumentError, match="return them in tuples, lists or dictionaries"):
+        static.function(lambda x: (x, hide(x)))(X)
 
 
 LAST_WORDS = """

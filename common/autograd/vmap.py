@@ -20,7 +20,7 @@ from common.ops.pad import stack
 from common.ops.split import unbind
 from common.random import counted, default_generator
 from common.tensor import TensorBase
-from common.tree import LEAF, flatten, unflatten
+from common.tree import LEAF, MAPS, flatten, unflatten
 
 Function = Callable[..., Any]
 
@@ -94,7 +94,7 @@ def _spread(dims: Any, structure: Any, what: str) -> list[Any]:
     kind, parts = structure[0], structure[-1]
     if dims is None or isinstance(dims, int):
         return [d for part in parts for d in _spread(dims, part, what)]
-    members = [dims.get(name) for name in structure[1]] if kind is dict and isinstance(dims, dict) else dims
+    members = [dims.get(name) for name in structure[1]] if kind in MAPS and isinstance(dims, dict) else dims
     if not isinstance(members, (tuple, list)) or len(members) != len(parts):
         raise ArgumentError(
             f"vmap: {what} is not compatible with the structure of the {'inputs' if what == 'in_dims' else 'outputs'}: "

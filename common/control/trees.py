@@ -16,7 +16,7 @@ from common.frames import locate
 from common.ops.create import full_, made
 from common.spec import Spec
 from common.tensor import TensorBase, wrap
-from common.tree import flatten, unflatten
+from common.tree import MAPS, flatten, maker, unflatten
 
 _NUMBERS = {bool: bool_, int: int64, float: DEFAULT_FLOAT}
 
@@ -77,10 +77,10 @@ def _ordered(tree: Any, structure: Any) -> Any:
     if not isinstance(structure, tuple) or structure[0] is not type(tree):
         return tree
     parts = structure[-1]
-    if type(tree) is dict:
+    if type(tree) in MAPS:
         if set(tree) != set(structure[1]):
             return tree
-        return {key: _ordered(tree[key], part) for key, part in zip(structure[1], parts)}
+        return maker(structure)((key, _ordered(tree[key], part)) for key, part in zip(structure[1], parts))
     if len(tree) != len(parts):
         return tree
     items = [_ordered(x, part) for x, part in zip(tree, parts)]

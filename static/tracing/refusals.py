@@ -3,13 +3,34 @@
 from __future__ import annotations
 
 import linecache
+from collections import deque
+from collections.abc import ItemsView, Iterator, Mapping, Set, ValuesView
 from typing import Any
 
-from common.errors import TraceError
+from common.errors import ArgumentError, TraceError
 from common.frames import locate, user_frame
 from common.tensor import TensorBase
 from static.graph import Source
 from static.tracing.tracer import Tracer
+
+#: What values could be hidden in, where a compiled function cannot put new ones.
+_OTHER = (Iterator, Set, Mapping, ValuesView, ItemsView, deque)
+
+
+def refuse_hidden(name: str, result: Any) -> None:
+    """Refuse a part of a function's result that is no tensor but may hold some.
+
+    Raises
+    ------
+    ArgumentError : it is a set, a view of a dictionary or the like with a traced value in it, or an iterator.
+    """
+    if isinstance(result, _OTHER):
+        values = result.values() if isinstance(result, Mapping) else result
+        if isinstance(result, Iterator) or any(isinstance(x, Tracer) for x in values):
+            raise ArgumentError(
+                f"{name} returns a {type(result).__name__}, whose values only its trace has; return them in tuples, "
+                "lists or dictionaries"
+            )
 
 
 class Refusals:

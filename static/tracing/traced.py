@@ -30,6 +30,7 @@ from static.running.donate import donate
 from static.running.interpreter import Interpreted
 from static.running.plan import Objects
 from static.tracing.optimised import Optimised, budgeted
+from static.tracing.refusals import refuse_hidden
 from static.tracing.stages import first_stage, going_on, record_gradients
 from static.tracing.trace import Trace
 
@@ -83,6 +84,8 @@ class Traced:
                 args, kwargs = unflatten(structure, arguments)
                 result, self.out_structure = flatten(owner.target(*args, **kwargs))
                 # what is not traced, such as a string, is returned as it was when traced; a size by guard
+                for x in result:
+                    refuse_hidden(owner.__name__, x)
                 result = [int(x) if isinstance(x, Dim) else x for x in result]
                 self.results = [None if _is_traced(x) else x for x in result]
                 returned = [x for x in result if _is_traced(x)]
