@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.cold import MLPS, PARTS, beside_jax, in_new_process, ratio
 
-BOUND = 1.05
+BOUND = 1.0
 LAYERS = 1.5
 
 
