@@ -14,6 +14,7 @@ from common.dim import resolve
 from static.lowering import apart
 from static.lowering.layout import lay_out
 from static.program import compile_graph
+from static.running import store
 from tests.static.compare import assert_compiles
 from tests.static.programs import draw_program
 from tests.static.test_lowering_random import inputs
@@ -181,6 +182,8 @@ def test_what_is_divided_keeps_its_bits(random, length, returned):
     """With a limit of no byte, the smallest programs are divided; without any, into one kernel per operation."""
     arrays = inputs(random.randrange(9), 5, 7, 3)
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store, "load", lambda *args: None)
+        patch.setattr(store, "save", lambda *args: None)
         patch.setattr(apart, "SMALL", 0)
         if random.randrange(2):
             patch.setattr(apart, "in_program_order", lambda program: 0)
