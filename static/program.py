@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 from common.dim import Dim
@@ -155,11 +154,6 @@ class Program(Executable):
         if item.node.regions:
             things.append(Scratch(item.dtype, None))
         return Step(item.node.name, "", things, [], [group], {}, self._regions[item.id])
-
-    @cached_property
-    def for_threads(self) -> Program:
-        """The same program with loops cut for several threads where that can be done."""
-        return Program(self.graph, self.fuse, parallel=True)
 
     @property
     def source(self) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from common.kernels.gemm import of_matrices
 from common.native.compile import compile_kernel
@@ -14,15 +14,20 @@ from common.polynomials import Atom
 from static.graph import Graph, Node
 from static.lowering.frame import Call, Frame
 from static.lowering.layout import Layout, Schedule
+from static.running import shares
 from static.running.form import Form
 from static.running.outputs import Memory
 from static.running.plan import Plan
+
+if TYPE_CHECKING:
+    from static.program import Program
+    from static.running.store import Key
 
 KEPT_FORMS = 16
 """Forms per program; where one thread runs, there is only one."""
 
 
-class Executable(ABC):
+class Executable:
     """A program as far as plans need it; a `static.program.Program` also knows how it came about.
 
     Attributes
@@ -30,6 +35,8 @@ class Executable(ABC):
     fuse : whether nodes share kernels.
     memory : what its plans share.
     graph : what was lowered; has the nodes that its calls blame for errors.
+    key : under which it is stored, if it is.
+    known : see `static.tracing.optimised.Optimised`.
     """
 
     frame: Frame
@@ -37,12 +44,36 @@ class Executable(ABC):
 
     def __init__(self, fuse: bool) -> None:
         self.fuse, self.memory = fuse, Memory()
+        self.key: Key | None = None
+        self.known: Callable[[], AbstractContextManager[None]] = nullcontext
         self._forms: dict[tuple[int, ...], Form] = {}
 
-    @property
-    @abstractmethod
-    def for_threads(self) -> Executable:
+    @cached_property
+    def cut(self) -> Program:
         """The same program with loops cut for several threads where that can be done."""
+        from static.program import Program
+
+        with self.known():
+            return Program(self.graph, self.fuse, parallel=True)
+
+    @cached_property
+    def for_threads(self) -> Executable:
+        """`cut`, or what is stored of it."""
+        from static.running import store
+
+        if self.key is None:
+            return self.cut
+        key = self.key.part(f"for threads, with more than {shares.SMALL_ELEMENTS} elements")
+        found = store.load(key, self.fuse, self.make())
+        if found is not None:
+            return found
+        store.save(key, self.cut)
+        return self.cut
+
+    def make(self) -> Callable[[], Graph]:
+        """What gives the graph, and does not refer to this."""
+        graph = self.graph
+        return lambda: graph
 
     def address(self, step: int, layout: Layout) -> int:
         """The address of a call's kernel for these sizes, which is compiled, or loaded from the disk, at first use."""
@@ -123,9 +154,6 @@ class Stored(Executable):
         """What was lowered."""
         return self._make()
 
-    @cached_property
-    def for_threads(self) -> Executable:
-        """The same program with loops cut for several threads where that can be done."""
-        from static.program import compile_graph
-
-        return compile_graph(self.graph, fuse=self.fuse).for_threads
+    def make(self) -> Callable[[], Graph]:
+        """What gives the graph."""
+        return self._make

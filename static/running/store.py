@@ -7,8 +7,8 @@ ops that a user has defined come in by what they compute. Lines are not part of 
 them. Entries share the cache of machine code, and with it its size, checksums and rules (`common.native.cache`).
 
 Regions are part of the graph that is the key, and of the frame that is stored. Of a `pure_callback` a program knows how
-it is called, not what it does: the function is that which the trace has met. Programs of users' own passes are not
-stored.
+it is called, not what it does: the function is that which the trace has met. The form of a program whose loops threads
+share is an entry of its own, made when there are threads. Programs of users' own passes are not stored.
 """
 
 from __future__ import annotations
@@ -120,7 +120,9 @@ def load(key: Key, fuse: bool, make: Callable[[], Graph]) -> Stored | None:
     if entry is None:
         return None
     kernels, frame, notes = marshal.loads(entry.code)
-    return Stored(_Reader(kernels, key.callbacks, fuse, make).frame(frame), fuse, make, notes)
+    found = Stored(_Reader(kernels, key.callbacks, fuse, make).frame(frame), fuse, make, notes)
+    found.key = key
+    return found
 
 
 def program(
@@ -140,6 +142,7 @@ def program(
     """
     found = None if key is None else load(key, fuse, make)
     if found is not None:
+        found.known = known
         if notes is not None:
             notes.know(found.notes)
         return found
@@ -148,6 +151,7 @@ def program(
     graph = make()
     with known():
         made = compile_graph(graph, fuse=fuse)
+    made.known = known
     if key is not None:
         save(key, made, None if notes is None else notes.notes)
     return made
@@ -155,6 +159,7 @@ def program(
 
 def save(key: Key, program: Executable, notes: Any = None) -> None:
     """Store a program, and plain data beside it."""
+    program.key = key
     kernels = dict.fromkeys((call.name, call.source) for call in program.all_calls())
     numbers: dict[Any, int] = {kernel: i for i, kernel in enumerate(kernels)}
     numbers.update((id(call), i) for i, call in enumerate(key.callbacks))
@@ -259,7 +264,8 @@ def _written(frame: Frame, numbers: Mapping[Any, int]) -> tuple[Any, ...]:
         )
         regions = [(name, _written(region.frame, numbers)) for name, region in call.regions.items()]
         number = numbers[call.name, call.source]
-        calls.append((number, call.slots, call.ints, errors, told, kind, regions))
+        shared = call.cut, call.work, call.beside
+        calls.append((number, call.slots, call.ints, errors, shared, told, kind, regions))
     arguments = [
         [(x.dtype.str, x.shape, x.number, x.written, x.over) for x in part] for part in (frame.inputs, frame.outputs)
     ]
@@ -310,9 +316,11 @@ class _Reader:
             [self._call(*call) for call in calls],
         )
 
-    def _call(self, number: int, slots: Any, ints: Any, errors: Any, told: Any, kind: Any, regions: Any) -> Call:
+    def _call(
+        self, number: int, slots: Any, ints: Any, errors: Any, shared: Any, told: Any, kind: Any, regions: Any
+    ) -> Call:
         statuses = {status: (Refusal(text) if refuses else text, node) for status, text, refuses, node in errors}
-        call = Call(*self._kernels[number], slots, ints, statuses)
+        call = Call(*self._kernels[number], slots, ints, statuses, None, *shared)
         if told is not None:
             call.wrong_index = WrongIndex(*told)
         if kind is not None:

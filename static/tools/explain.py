@@ -65,7 +65,7 @@ class Explanation:
         self.arena: list[costs.Piece] = []
         self.arena_bytes = self.unshared_bytes = 0
         if plan is not None and newest.program is not None:
-            program = newest.program.for_threads if plan.shares else newest.program
+            program = newest.program.cut if plan.shares else newest.program
             self.kernels = costs.kernels(program, plan.layout, plan.env)
             self.arena, self.arena_bytes = costs.arena(plan), plan.arena_bytes
             self.unshared_bytes = sum(piece.nbytes for piece in self.arena)

@@ -183,7 +183,7 @@ def test_threads_do_not_run_a_loop_before_the_check_of_its_indices():
     compiled = tw.function(program)
     given = floats(300, 300), floats(300, 300), floats(50, 64), floats(900, 64), *RNG.integers(0, 50, (2, 900))
     compiled(*given)
-    steps = program_of(compiled).for_threads.steps
+    steps = program_of(compiled).cut.steps
     assert sum(step.beside > 0 for step in steps) > 2, "something runs beside the product"
     at = {item.id: k for k, step in enumerate(steps) for group in step.groups for item in group.items}
     for k, step in enumerate(steps):

@@ -15,7 +15,7 @@ from common.errors import IndexRangeError
 from static import program
 from static.jit import function
 from static.lowering import beside
-from static.running import shares
+from static.running import shares, store
 from static.running.unjitted import run_unjitted
 from tests.bits import assert_all_same_bits
 from tests.static.compare import as_tuple
@@ -38,7 +38,7 @@ def steps_of(compiled, *arrays):
     """The variables of the loops that were cut, each with its number of parts."""
     plan = compiled.newest_plan
     parts = plan.layout.shared
-    return {step.cut: len(parts[i]) for i, step in enumerate(plan.program.steps) if i in parts}
+    return {call.cut: len(parts[i]) for i, call in enumerate(plan.program.frame.calls) if i in parts}
 
 
 def check(program, *inputs):
@@ -53,7 +53,7 @@ def check(program, *inputs):
     cut = steps_of(compiled)
     whole = compiled.newest.executable
     plan = compiled.newest_plan
-    assert_all_same_bits(run_unjitted(plan.program, plan.env, inputs[-1]), expected, "un-jitted")
+    assert_all_same_bits(run_unjitted(plan.program.cut, plan.env, inputs[-1]), expected, "un-jitted")
     assert whole is not plan.program
     return cut
 
@@ -309,6 +309,7 @@ def test_steps_side_by_side_do_not_depend_on_each_other(monkeypatch):
         return reordered
 
     monkeypatch.setattr(program, "side_by_side", side_by_side)
+    monkeypatch.setattr(store, "load", lambda *_: None)
     tw.set_num_threads(2)
     block(tw)[0](normal(33, 12), np.arange(33) % 7)
 

@@ -229,6 +229,36 @@ def test_processes_share_programs(tmp_path):
     assert len({*together}) == len(programs(tmp_path)) == 1
 
 
+def shared(x, w):
+    """Loops over elements, rows, columns and whole arrays, products side by side, and a region."""
+    h = static.tanh(x @ w) * static.layer_norm(x, (x.shape[1],))
+    h = static.fori_loop(0, 2, lambda i, c: c * 0.5 + static.tanh(c @ w), h)
+    return h, h.sum(), h.sum(0), static.softmax(h, 1), static.grad(lambda w: ((x @ w).tanh() @ w).exp().mean())(w)
+
+
+def test_the_form_for_threads_is_stored(disk, monkeypatch):
+    rng = np.random.default_rng(2)
+    x, w = rng.standard_normal((1024, 96)).astype(F32), rng.standard_normal((96, 96)).astype(F32) / 10
+    _, expected = called(shared, x, w)
+    _, smaller = called(shared, x[:700], w)
+    static.set_num_threads(2)
+    try:
+        for warm in (False, True):
+            if warm:
+                monkeypatch.setattr(optimised, "run_passes", None)
+                monkeypatch.setattr(program, "Program", None)
+            compiled, results = called(shared, x, w)
+            calls = compiled.newest.executable.for_threads.frame.calls
+            assert "disk" in compiled.newest.seconds  # from the process with one thread
+            assert sum(bool(call.cut) for call in calls) > 3
+            assert any(call.beside for call in calls)
+            assert_all_same_bits(results, expected, "two threads")
+            assert_all_same_bits(compiled(x[:700], w), smaller, "two threads, another size")
+    finally:
+        static.set_num_threads(1)
+    assert len(programs(disk)) == 3  # one for each size when traced, one for threads
+
+
 def test_memory_for_accumulators_is_stored_whole(disk):
     """Deviations from a mean keep the means beside the sums, which takes one level more."""
     kinds = []
