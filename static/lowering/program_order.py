@@ -28,7 +28,8 @@ def in_program_order(program: Program) -> int:
     late = [any(b.id in written and b.id not in read for b in item.results) for item in work.items]
     items = [item for when in (False, True) for item, last in zip(work.items, late, strict=True) if last is when]
     last = {b.id: item for item in items for b in item.reads}
-    places = {item.out.id: item.window.buffer.id for item in items if item.window is not None}
+    windows = ((item.out.id, item.window.buffer.id) for item in items if item.window is not None)
+    places = {out: whole for out, whole in windows if out != whole}  # writes at indices have the whole as their window
     places |= {b.id: item.out.id for item in items if (b := item.copied) and last[b.id] is item and b.id not in given}
     spans: dict[int, list[int]] = {}
     for i, item in enumerate(items):
