@@ -133,6 +133,8 @@ class _Fuser:
             return f"more than {MAX_ITEMS} elementwise operations"
         if self.parallel and tally.puts and tally.puts + len(tally.columns) > 1:
             return "threads can share loops that write at indices of one kind"
+        if tally.gathers and tally.costly > tally.gathers:
+            return "elements at indices are loaded faster where nothing costly is computed in between"
         near = self.near[a] | self.near[b]
         arrays = len(near)
         if arrays > MAX_ARRAYS or arrays + tally.most_scratch > MAX_BUFFERS:
@@ -256,13 +258,14 @@ class _Tally:
     ----------
     count : of its items.
     columns : the reductions of columns.
-    puts : how many write at indices.
+    puts, gathers : how many write at indices, and how many read elements there.
     maps, costly : how many are elementwise, and how many of these cost more than a load.
     """
 
     count: int
     columns: tuple[Item, ...]
     puts: int
+    gathers: int
     maps: int
     costly: int
 
@@ -270,12 +273,14 @@ class _Tally:
     def of(item: Item) -> _Tally:
         """That of one item."""
         is_map = item.kind == "map"
-        return _Tally(1, (item,) * (item.kind == "cols"), item.puts, is_map, is_map and not is_cheap(item))
+        return _Tally(
+            1, (item,) * (item.kind == "cols"), item.puts, item.gathers, is_map, is_map and not is_cheap(item)
+        )
 
     def __or__(self, other: _Tally) -> _Tally:
         maps, costly = self.maps + other.maps, self.costly + other.costly
-        columns, puts = self.columns + other.columns, self.puts + other.puts
-        return _Tally(self.count + other.count, columns, puts, maps, costly)
+        columns, puts, gathers = self.columns + other.columns, self.puts + other.puts, self.gathers + other.gathers
+        return _Tally(self.count + other.count, columns, puts, gathers, maps, costly)
 
     @property
     def most_scratch(self) -> int:

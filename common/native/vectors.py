@@ -2,10 +2,11 @@
 
 An innermost ``for i in range(a, b)`` is written with vectors if its iterations are independent for all that the text
 says: its body only assigns new names and elements at ``something + i``, all elements of one slot at the same place; a
-name that is given once, such as ``c = k + i``, may stand for a place. Each operation does in every lane what it does
-for one element, so no bit depends on it. What is left at the end is one vector with a mask: nothing outside is read or
-written. What computes much per element goes by masked vectors from the beginning. A number of iterations that the text
-says, and that fills vectors, needs no loop.
+name that is given once, such as ``c = k + i``, may stand for a place. Slots that are only read may be read at places
+that are data, ``x[k[i]]``. Each operation does in every lane what it does for one element, so no bit depends on it.
+What is left at the end is one vector with a mask: nothing outside is read or written. What computes much per element
+goes by masked vectors from the beginning. A number of iterations that the text says, and that fills vectors, needs no
+loop.
 
 Such a loop may also add to accumulators, ``x[i & 15] = add(x[i & 15], ...)``, if it begins at 0: the lanes of a sum
 (`common.numerics`). They are one register from the beginning of the loop to its end, and all of them exist: a slot that
@@ -193,8 +194,13 @@ class Vectors(Expressions):
         if _lane(index, self._lanes.name) is not None:
             self._lanes.places.setdefault(kind.slot, set()).add(_WRAPPED)
             return self.variables[_accumulators(kind, index, self._lanes.name)]
-        base, moves = self._place(index)
         self._lanes.places.setdefault(kind.slot, set()).add(ast.dump(index))
+        try:
+            base, moves = self._place(index)
+        except OneByOne:
+            if not _is_data(index, self._lanes.given):
+                raise
+            return self._gather_lanes(container, kind, self.integer(index))
         return self._load_lanes(container, kind, base) if moves else self.load(container, base)
 
     def put(self, container: Value, index: ast.expr, value: Value) -> None:
@@ -266,6 +272,22 @@ class Vectors(Expressions):
             text = self.register(f"icmp ne {vector} {text}, zeroinitializer")
         return Value(text, kind.dtype, None, lanes.width)
 
+    def _gather_lanes(self, container: Value, kind: Buffer, places: Value) -> Value:
+        """The elements at places that are data."""
+        lanes = self._lanes
+        assert lanes is not None
+        if places.lanes == 1 or kind.dtype.itemsize < 4:
+            raise OneByOne("a place")
+        vector = f"<{lanes.width} x {storage(kind.dtype)}>"
+        address = self.register(f"getelementptr {storage(kind.dtype)}, ptr {container.text}, {places.typed}")
+        align, _, scopes = self._access(kind).removeprefix(", align ").partition(",")
+        mask = lanes.mask or "splat (i1 true)"
+        arguments = (
+            f"<{lanes.width} x ptr> {address}, i32 {align}, <{lanes.width} x i1> {mask}, {vector} zeroinitializer"
+        )
+        text = self.register(f"call {vector} @{self._masked('gather', kind, lanes.width)}({arguments}),{scopes}")
+        return Value(text, kind.dtype, None, lanes.width)
+
     def _store_lanes(self, container: Value, kind: Buffer, base: Value, value: Value) -> None:
         lanes = self._lanes
         assert lanes is not None
@@ -298,14 +320,16 @@ class Vectors(Expressions):
         return outside.known[value.text, lanes]
 
     def _masked(self, what: str, kind: Buffer, lanes: int) -> str:
-        """The name of LLVM's masked load or store, declared."""
+        """The name of LLVM's masked load, store or gather, declared."""
         element = llvm_type(np.int8 if kind.dtype == BOOL else kind.dtype)
         vector, mask = ir.VectorType(element, lanes), ir.VectorType(ir.IntType(1), lanes)
-        name = f"llvm.masked.{what}.v{lanes}{element.intrinsic_name}.p0"
+        many = f"v{lanes}" if what == "gather" else ""
+        name = f"llvm.masked.{what}.v{lanes}{element.intrinsic_name}.{many}p0"
         if name not in self.module.globals:
             pointer, align = ir.PointerType(), ir.IntType(32)
-            operands = [pointer, align, mask, vector] if what == "load" else [vector, pointer, align, mask]
-            ir.Function(self.module, ir.FunctionType(vector if what == "load" else ir.VoidType(), operands), name)
+            address = ir.VectorType(pointer, lanes) if many else pointer
+            operands = [vector, address, align, mask] if what == "store" else [address, align, mask, vector]
+            ir.Function(self.module, ir.FunctionType(ir.VoidType() if what == "store" else vector, operands), name)
         return name
 
     def choose(self, condition: str, then: Callable[[], Value], other: Callable[[], Value]) -> Value | None:
@@ -326,6 +350,14 @@ def _given_once(node: ast.For) -> dict[str, ast.expr]:
     stores = Counter(p.id for p in ast.walk(node) if isinstance(p, ast.Name) and isinstance(p.ctx, ast.Store))
     lets = [part for part in node.body if isinstance(part, ast.Assign)]
     return {t.id: let.value for let in lets for t in let.targets if isinstance(t, ast.Name) and stores[t.id] == 1}
+
+
+def _is_data(index: ast.expr, given: dict[str, ast.expr]) -> bool:
+    """Whether a place depends on elements; LLVM has other ways to read every other element, or rows from the end."""
+    parts = list(ast.walk(index))
+    names = [part.id for part in parts if isinstance(part, ast.Name)]
+    elements = any(isinstance(part, ast.Subscript) for part in parts)
+    return elements or any(_is_data(given[name], given) for name in names if name in given)
 
 
 _WRAPPED = "accumulators"

@@ -89,7 +89,7 @@ class _Builder(Indexed):
 
     def row(self) -> list[Any]:
         """What is done in every row."""
-        place = "" if self.divided is None else self.row_index(self.divided)
+        place = "" if self.divided is None else self.row_index(self.divided, self.rows)
         head, self.rows = self.rows, []
         for stage in range(self.stages.count):
             self.stage(stage)

@@ -13,7 +13,7 @@ from common.kernels import copying
 from common.shapes import contiguous_strides
 from common.spec import numel
 from static.graph import Node
-from static.lowering.checked import Checked, native_calls
+from static.lowering.checked import Checked, PerRow, native_calls
 from static.lowering.items import (
     Access,
     AtIndex,
@@ -28,8 +28,9 @@ from static.lowering.items import (
 from static.lowering.over import begins_as_copy
 
 SHORTEST_ROW = 16
-"""Elements of a row of a table that a kernel reads at an index by itself. Shorter ones are gathered first: loops over
-rows of 8 elements take as long as a loop over all of them and the gather, of 4 elements 1.4 times as long."""
+"""Elements of the shortest innermost loop in which a kernel reads a row at an index, or elements at one each. Shorter
+rows are gathered first: loops over rows of 8 elements take as long as a loop over all of them and the gather, of 4
+elements 1.4 times as long."""
 
 SHORT = f"rows of a table that have less than {SHORTEST_ROW} elements, or are not contiguous, are gathered first"
 
@@ -75,19 +76,22 @@ class ByIndex(Checked):
         return True
 
     def take(self, node: Node) -> bool:
-        """Rows of a table, one per index, as a map that reads them; False if they are short or not contiguous."""
+        """Rows or elements of a table, one per index, as a map that reads them; False if loops over them were short."""
         (value,), dim, wrap = node.outputs, node.attrs["dim"], node.attrs.get("wrap", False)
         table, shape = self.layout(node.operands[0]), value.shape
         before, behind = table.strides[:dim], table.strides[dim + 1 :]
         count = len(shape) - len(before) - len(behind)
-        per_row = self.per_row(node, shape)
-        if per_row is None or isinstance(table.root, Const) or not strip_ones(per_row.layout.shape):
+        rows, inner = self.per_row(node, shape), strip_ones(shape[dim + count :])
+        run = inner or shape[dim : dim + count]
+        found = rows or PerRow(self.layout(node.operands[1]), 0, 1)
+        if isinstance(table.root, Const) or not strip_ones(found.layout.shape):
             return False
         row = self.operand(Layout(table.root, table.offset, shape, (*before, *(0,) * count, *behind), False), shape)
         assert isinstance(row, Access)
-        if hint(numel(table.shape[dim + 1 :])) < SHORTEST_ROW or not is_literal(row.strides[-1], 1):
+        uneven = inner and rows is not None and not is_literal(row.strides[-1], 1)
+        if uneven or hint(numel(run)) < SHORTEST_ROW:
             return False
-        index, after = self.indices(node, per_row, shape, table.shape[dim])
+        index, after = self.indices(node, found, shape, table.shape[dim])
         self.item(
             node,
             "map",

@@ -11,7 +11,7 @@ import numpy as np
 
 from static.loopir import Call, If, Place, Return, Store
 from static.lowering.groups import Group
-from static.lowering.items import Access, Item, Operand
+from static.lowering.items import Access, Item, Operand, is_literal
 from static.lowering.nest import Nest
 
 PLACES = 64
@@ -60,10 +60,10 @@ class Indexed:
         return name
 
     def take(self, item: Item, body: list[Any]) -> str:
-        """An element of the row at an index, which is one per row of the space."""
+        """An element of the row at an index, or the element at one."""
         table = item.operands[0].source
         assert isinstance(table, Access)
-        place = self.at_index(item, self.nest.place(table, self.rows, self.column))
+        place = self.at_index(item, self.nest.place(table, self.rows, self.column), body)
         if place not in self.values:
             self.values[place] = self.let(place, body)
         return self.values[place]
@@ -73,28 +73,34 @@ class Indexed:
         place = self.nest.own_place(item, rows, column)
         if item.at is None or not item.puts:
             return Store(place, value)
-        place = self.at_index(item, place)
+        place = self.at_index(item, place, self.rows)
         return Store(place, Call(item.at.join, (place, value)) if item.at.join else value)
 
-    def at_index(self, item: Item, place: Place) -> Place:
-        """The same place of the row at an index."""
+    def at_index(self, item: Item, place: Place, loop: list[Any]) -> Place:
+        """The same place of the row at an index; if the index varies in it, found in the loop over columns."""
         assert item.at is not None
-        step = self.nest.size(item.at.step)
-        base = " + ".join(filter(None, (place.base, f"{self.row_index(item)} * {step}")))
-        if ("row at", base) not in self.row_values:
-            self.row_values["row at", base] = self.let(base, self.rows)
-        return Place(place.buffer, self.row_values["row at", base], place.var, place.step)
+        index = self.row_index(item, loop)
+        step = "" if is_literal(item.at.step, 1) else f" * {self.nest.size(item.at.step)}"
+        base = " + ".join(filter(None, (place.base, f"{index}{step}")))
+        return Place(place.buffer, self.named(item, base, loop), place.var, place.step)
 
-    def row_index(self, item: Item) -> str:
-        """The name of the index of a row, from the beginning."""
+    def row_index(self, item: Item, loop: list[Any]) -> str:
+        """The name of an index, from the beginning."""
         assert item.at is not None
-        index = self.operand(item.operands[1], 0, self.rows)
+        index = self.operand(item.operands[1], 0, loop)
         if not item.at.wrap:
             return str(index)
-        text = f"{index} + {self.nest.size(item.at.extent)} if {index} < 0 else {index}"
-        if ("row index", text) not in self.row_values:
-            self.row_values["row index", text] = self.let(text, self.rows)
-        return str(self.row_values["row index", text])
+        return self.named(item, f"{index} + {self.nest.size(item.at.extent)} if {index} < 0 else {index}", loop)
+
+    def named(self, item: Item, text: str, loop: list[Any]) -> str:
+        """The name of an int that varies like the index of an item."""
+        if text.isidentifier():
+            return text
+        varies = isinstance(index := item.operands[1].source, Access) and self.nest.column_varying(index)
+        names, body = (self.values, loop) if varies else (self.row_values, self.rows)
+        if ("int", text) not in names:
+            names["int", text] = self.let(text, body)
+        return str(names["int", text])
 
 
 __all__ = ["PLACES", "Indexed", "failing"]

@@ -197,6 +197,12 @@ class Item:
         return self.function == "put"
 
     @property
+    def gathers(self) -> bool:
+        """Whether it takes elements from places that do not follow each other."""
+        index = self.operands[1].source if self.function == "take" else None
+        return isinstance(index, Access) and not is_literal(index.strides[-1], 0)
+
+    @property
     def prepares(self) -> bool:
         """Whether it only checks indices, or begins what another item completes."""
         return self.kind == "native" and self.function in ("check", "begin")

@@ -16,7 +16,7 @@ RECOMPUTED_ITEMS = 8
 def is_cheap(item: Item) -> bool:
     """Whether computing it again costs about as much as loading it."""
     op = REGISTRY.get(item.function)
-    return op is None or not op.costly  # moves and conversions are no ops of their own
+    return not item.gathers and (op is None or not op.costly)  # moves and conversions are no ops of their own
 
 
 class Stages:

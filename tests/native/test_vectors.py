@@ -35,6 +35,10 @@ INDEPENDENT = {
     "much": "for i in range(n):\n    y[i] = tanh(exp(sin(x[i])))",
     "a place with a name": "for i in range(n):\n    c = 3 + i\n    d[c] = add(d[c], d[c])\n    k[c] = c",
     "a name of a name": "for i in range(n):\n    b = i + 7\n    c = b - 4\n    y[c] = x[b]",
+    "a place from memory": "for i in range(n):\n    y[i] = x[k[i] & 7]",
+    "places that are computed from memory": (
+        "for i in range(n):\n    a = k[i] - 3\n    b = a + 5 if a < 0 else a\n    d[i] = to_float64(x[b * 3 + i])"
+    ),
     "one after the other": "for i in range(n):\n    y[i] = x[i]\nfor i in range(n):\n    x[i] = add(y[i], y[i])",
 }
 IN_LANES = {
@@ -58,7 +62,7 @@ IN_ORDER = {
     "lanes from somewhere on": "for i in range(3, n):\n    y[i & 15] = add(y[i & 15], x[i])",
     "lanes that overlap": "for i in range(n):\n    y[8 + (i & 15)] = y[i & 15] + x[i]\n    y[i & 15] = x[i]",
     "every other place": "for i in range(n // 2):\n    y[i] = x[i * 2]",
-    "a place from memory": "for i in range(n):\n    y[i] = x[k[i] & 7]",
+    "a place from memory, of what it writes": "for i in range(n):\n    x[i] = x[k[i] & 7]",
     "a branch": "for i in range(n):\n    if x[i] < y[i]:\n        y[i] = x[i]",
     "a read that must not happen": "for i in range(n):\n    y[i] = x[i] if z[0] else x[i + 100000000]",
     "a name of two places": "for i in range(n):\n    c = i\n    y[c] = x[c]\n    c = n - i\n    k[c] = c",

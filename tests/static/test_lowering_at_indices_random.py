@@ -17,6 +17,9 @@ READS = {
     "getitem": lambda t, i, j: t[j],
     "gather": lambda t, i, j: F.gather(t, 0, each(i, t.shape[1])),
     "columns": lambda t, i, j: F.transpose(F.index_select(F.transpose(t, 0, 1), 1, i), 0, 1),
+    "take": lambda t, i, j: F.take(t, each(j, t.shape[1])),
+    "elements": lambda t, i, j: F.gather(t, 0, each(i, t.shape[1]) * 1),
+    "across": lambda t, i, j: F.gather(t[j], 1, each(i, t.shape[1]) % t.shape[1]),
 }
 WRITES = {
     "index_add": lambda t, i, j, r: F.index_add(t, 0, i, r),

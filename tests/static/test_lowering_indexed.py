@@ -70,6 +70,28 @@ def test_short_rows_are_gathered_first():
     assert "less than 16 elements" in compiled.explain().kernels[-1].refused[0]
 
 
+def test_elements_at_indices_are_read_by_the_loop_that_uses_them():
+    """All elements of vectors, the ones behind the last whole vector, and dtypes that have no vector instruction."""
+
+    def program(t, i, x, j):
+        table = tw.reshape(t, (6, 10))
+        return x * t[i] + 1, tw.gather(table, 1, j) * 2, (t > 0)[i] | (x > 0), tw.take(table, i) * t[0]
+
+    def given(count, dtype):
+        i = RNG.integers(-60, 60, count).astype(dtype)
+        return floats(60), i, floats(count), RNG.integers(0, 10, (6, count)).astype(dtype)
+
+    for dtype in (np.int64, np.int32):
+        compiled = assert_compiles(program, *(given(n, dtype) for n in (1, 100, 16, 0, 31, 33)))
+        assert not {"get1", "gather"} & set(names(compiled))
+
+
+def test_costly_functions_are_loops_of_their_own():
+    compiled = assert_compiles(lambda t, i, x: tw.tanh(t[i] * x), (floats(50), RNG.integers(0, 50, 90), floats(90)))
+    assert names(compiled) == ["k", "k"]
+    assert "nothing costly" in compiled.explain().kernels[-1].refused[0]
+
+
 def test_rows_of_what_the_program_computes():
     def program(x, i, j):
         table = tw.exp(x)
