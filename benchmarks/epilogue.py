@@ -30,7 +30,7 @@ LOOP = """def bias_{name}_{place}(bufs, args):
 
 def measure(activation: str, m: int, n: int, k: int) -> dict[str, float]:
     """Return the time of each variant relative to a product and a loop that writes its result beside it."""
-    from common.eager_kernels import compiled
+    from common.eager.kernels import compiled
     from common.kernels.gemm import gemm_source, tiles
 
     product = compiled(gemm_source("float32"), "gemm")

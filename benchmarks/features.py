@@ -133,7 +133,7 @@ def operator_rows(seconds: float) -> list[Row]:
 
 def promotion_row(seconds: float) -> Row:
     """Whether shapes and dtypes are equal: the builtin that finds out, against one that takes shapes for granted."""
-    from common import eager_kernels
+    from common.eager import kernels as eager_kernels
 
     f4 = np.dtype(np.float32)
     x = np.ones(8, f4)
@@ -148,8 +148,8 @@ def promotion_row(seconds: float) -> Row:
 def write_row(seconds: float) -> Row:
     """The log of writes into memory, by which overwritten saved values are found."""
     import dynamic as tw
-    from common import methods
     from common.autograd import mutation
+    from common.tensor import methods
 
     x = tw.tensor(np.ones(8, np.float32))
     multiply: Any = x.mul_
@@ -165,7 +165,7 @@ def write_row(seconds: float) -> Row:
 def view_row(seconds: float) -> Row:
     """The family of a tensor and its views, by which a write reaches the history of all."""
     import dynamic as tw
-    from common import tensor
+    from common.tensor import base as tensor
 
     x = tw.tensor(np.ones((2, 4), np.float32), requires_grad=True) * 1
     transpose: Any = x.t

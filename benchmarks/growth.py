@@ -18,8 +18,8 @@ import numpy as np
 
 import static
 from benchmarks import terminal
+from static.lowering.program import compile_graph
 from static.passes import run_passes
-from static.program import compile_graph
 from static.tools.replay import trace_call
 
 SIZES = (100, 1_000, 10_000)

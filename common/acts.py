@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from common import mode, printing
+from common import mode
 from common.errors import ArgumentError, CheckError
 from common.frames import locate, user_frame
 from common.functional import all as all_of
-from common.tensor import TensorBase
+from common.tensor import printing
+from common.tensor.base import TensorBase
 
 
 def print(*values: Any, sep: str = " ", end: str = "\n") -> None:

@@ -81,10 +81,10 @@ def apply_at_home(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> 
 
 
 def _load(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    from common import eager
+    from common.eager import recipes as eager
 
     return eager.run(op, operands, attrs)
 
 
-#: Runs ops on arrays; `common.eager` puts itself here.
+#: Runs ops on arrays; `common.eager.recipes` puts itself here.
 run: Callable[..., Any] = _load

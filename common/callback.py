@@ -14,7 +14,7 @@ from common.dtypes import SUPPORTED
 from common.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from common.frames import locate, user_frame
 from common.spec import Spec
-from common.tensor import TensorBase, wrap
+from common.tensor.base import TensorBase, wrap
 from common.tree import Structure, flatten, unflatten
 
 Form = tuple[tuple[int, ...], np.dtype[Any]]

@@ -11,8 +11,8 @@ from common.autograd.exposed import borrow
 from common.dim import Dim
 from common.dtypes import DEFAULT_FLOAT, SUPPORTED, int64
 from common.errors import ArgumentError, DTypeError, TwingradError
-from common.operators import as_operand
-from common.tensor import NUMBERS, TensorBase, wrap
+from common.tensor.base import NUMBERS, TensorBase, wrap
+from common.tensor.operators import as_operand
 
 CONVERTED = (np.ndarray, np.generic, list, tuple)
 
@@ -97,7 +97,7 @@ def to_array(data: Any, dtype: Any = None, *, copy: bool = True) -> np.ndarray:
     ArgumentError : nested lists of unequal lengths, or no numbers at all.
     """
     if isinstance(data, TensorBase):
-        from common.to_python import concrete
+        from common.tensor.to_python import concrete
 
         data = concrete(data)
     try:
@@ -114,7 +114,7 @@ def to_array(data: Any, dtype: Any = None, *, copy: bool = True) -> np.ndarray:
         raise DTypeError(f"dtype {array.dtype} is not supported; supported are {[d.name for d in SUPPORTED]}")
     if array.dtype == wanted and array.dtype.isnative:
         return array
-    from common.eager import run
+    from common.eager.recipes import run
     from common.op import REGISTRY
 
     array = array.astype(array.dtype.newbyteorder("="), copy=False)

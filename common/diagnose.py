@@ -15,7 +15,7 @@ import numpy as np
 from common.arguments import shown
 from common.dim import Dim
 from common.errors import AllocationError, ArgumentError, TwingradError
-from common.tensor import TensorBase
+from common.tensor.base import TensorBase
 
 #: What may come out of a function because of an argument of the wrong kind.
 STUMBLES = (

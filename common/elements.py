@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from common import mode
-from common.tensor import TensorBase
+from common.tensor.base import TensorBase
 
 
 def elements(x: Any, function: str, instead: str) -> np.ndarray:

@@ -8,7 +8,7 @@ from common.autograd.views import family_of, path_along
 from common.op import REGISTRY
 from common.ops.view import lies_in_order
 from common.ops.view_set import placed
-from common.tensor import TensorBase
+from common.tensor.base import TensorBase
 
 
 def contiguous(self: TensorBase) -> TensorBase:

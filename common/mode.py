@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 F = TypeVar("F", bound=Callable[..., Any])
 
 grad_mode: ContextVar[bool] = ContextVar("twingrad_grad_mode", default=True)
-#: The profile that is open in this context, see `common.profiler`; read only while `tracing` is not 0.
+#: The profile that is open in this context, see `common.profiling.profiler`; read only while `tracing` is not 0.
 profiling: ContextVar[Any] = ContextVar("twingrad_profile", default=None)
 _trace: ContextVar[Any] = ContextVar("twingrad_trace", default=None)
 

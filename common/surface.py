@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from common import acts, callback, create, distributions, dtypes, functional, mode, out, printing, random, safetensors
+from common import acts, callback, create, dtypes, functional, mode, out, safetensors
 from common.autograd import transforms, vmap
 from common.control import choose, iterate
 from common.diagnose import STUMBLES, Place, stumbled
@@ -20,6 +20,9 @@ from common.native import pool
 from common.op import Op
 from common.ops import create as fills
 from common.ops import spaced
+from common.random import distributions
+from common.random import generator as random
+from common.tensor import printing
 
 #: Parameters that are operands in every function that has them, and those that are sequences of operands.
 OPERANDS = frozenset(

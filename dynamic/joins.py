@@ -10,13 +10,13 @@ import numpy as np
 
 from common import functional, mode
 from common.autograd.tape import Node, next_number
-from common.eager import Recipe, recipe
-from common.eager_arrays import in_a_row
+from common.eager.arrays import in_a_row
+from common.eager.recipes import Recipe, recipe
 from common.frames import user_files, user_frame
 from common.op import Op, rules_changed
 from common.ops.pad import MOST_OPERANDS
 from common.spec import Spec
-from common.tensor import TensorBase
+from common.tensor.base import TensorBase
 from dynamic.forms import Form
 from dynamic.tensors import Tensor
 

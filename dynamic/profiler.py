@@ -1,4 +1,4 @@
 """Where the time of a program goes: a profiler in the shape of `torch.profiler`."""
 
-from common.profiler import *  # noqa: F403  one list of names for both engines
-from common.profiler import __all__ as __all__
+from common.profiling.profiler import *  # noqa: F403  one list of names for both engines
+from common.profiling.profiler import __all__ as __all__

@@ -1,6 +1,6 @@
 """Random numbers: generators, their state, and draws."""
 
-from common.random import Generator, fork_rng, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
+from common.random.generator import Generator, fork_rng, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from common.surface import CREATION
 from dynamic.binding import bind_creation
 

@@ -9,15 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from common import eager, mode
+from common import mode
 from common.autograd.exposed import exposed, seal
 from common.autograd.tape import Edge, Node, next_number
+from common.eager import recipes as eager
 from common.errors import TwingradError
 from common.frames import user_files, user_frame
-from common.leaf import Leaf
 from common.op import REGISTRY, Op
 from common.ops.reduce import reduced
-from common.tensor import TensorBase
+from common.tensor.base import TensorBase
+from common.tensor.leaf import Leaf
 from dynamic.tensors import SHORT, Tensor
 
 __all__ = ["SHORT"]

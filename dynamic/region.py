@@ -21,7 +21,7 @@ from common.convert.source import convert
 from common.create import lift
 from common.frames import user_frame
 from common.number import Number
-from common.tensor import TensorBase
+from common.tensor.base import TensorBase
 from common.tree import flatten, unflatten
 from dynamic.tensors import Tensor
 

@@ -2,7 +2,7 @@
 
 The short path handles two tensors of one shape and dtype, or one tensor: a native builtin computes, and a node
 is put on the tape by plain assignments. A little longer is the way of two other tensors, or a tensor and a number, for
-whose forms there is a recipe. Everything else takes `common.tensor.record`, with the same result.
+whose forms there is a recipe. Everything else takes `common.tensor.base.record`, with the same result.
 """
 
 from __future__ import annotations
@@ -13,22 +13,24 @@ from typing import Any
 
 import numpy as np
 
-from common import eager, eager_kernels, mode
-from common import tensor as base
+from common import mode
 from common.apply import NO_ATTRS, Attrs
 from common.autograd import collector, inference, tape
 from common.autograd.exposed import borrow, exposed, seal
 from common.autograd.tape import Edge, Node, next_number
 from common.create import to_array
 from common.dtypes import float32, float64
+from common.eager import kernels as eager_kernels
+from common.eager import recipes as eager
+from common.eager.straight import straight_rules
 from common.errors import GradientError
 from common.frames import is_user_file, user_files, user_frame
-from common.leaf import Leaf
-from common.methods import install_methods
 from common.op import REGISTRY, Op, rules_changed
 from common.ops import linalg
-from common.straight import straight_rules
-from common.tensor import NUMBERS, TensorBase, record
+from common.tensor import base
+from common.tensor.base import NUMBERS, TensorBase, record
+from common.tensor.leaf import Leaf
+from common.tensor.methods import install_methods
 
 
 class _TensorType(type):

@@ -17,12 +17,12 @@ import numpy as np
 from common import functional, mode
 from common.autograd.tape import Node, next_number
 from common.autograd.views import UNRECORDED, Family
-from common.eager import Recipe, recipe
-from common.eager_arrays import view_of
+from common.eager.arrays import view_of
+from common.eager.recipes import Recipe, recipe
 from common.frames import user_files, user_frame
-from common.leaf import Leaf
 from common.op import Op, rules_changed
-from common.tensor import TensorBase
+from common.tensor.base import TensorBase
+from common.tensor.leaf import Leaf
 from dynamic.forms import Form
 from dynamic.tensors import InferenceTensor, Tensor
 

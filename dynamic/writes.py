@@ -11,13 +11,13 @@ from common import mode
 from common.autograd.mutation import log_write
 from common.autograd.tape import Node, next_number
 from common.autograd.views import Family, write_recipe
-from common.eager import Recipe
-from common.eager_kinds import number
+from common.eager.kinds import number
+from common.eager.recipes import Recipe
 from common.frames import user_files, user_frame
-from common.leaf import Leaf
 from common.op import rules_changed
-from common.setitem import setitem as general
-from common.tensor import TensorBase
+from common.tensor.base import TensorBase
+from common.tensor.leaf import Leaf
+from common.tensor.setitem import setitem as general
 from dynamic.tensors import InferenceTensor, Tensor
 from dynamic.views import known_key, parts, recent_parts
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from common import mode
-from common.eager import run
+from common.eager.recipes import run
 from common.errors import ArgumentError
 from common.op import Op
-from common.tensor import TensorBase
+from common.tensor.base import TensorBase
 from common.tree import flatten, unflatten
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from common import mode, out, surface
 from common.autograd import func, transforms
 from common.create import operand, operands
-from common.tensor import TensorBase
+from common.tensor.base import TensorBase
 from common.tree import flatten
 from static.at_once import run_at_once
 from static.jit import Function as Compiled

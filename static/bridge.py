@@ -1,10 +1,11 @@
 """A compiled function called on tensors that need gradients: one node on the caller's tape, both directions compiled.
 
-The call is traced together with its gradients, then cut in two (`static.partition`). Contributions to each argument and
-each captured tensor are totalled inside, as in the eager `function` (docs/numerics.md, point 5), so bits are the same.
-The backward half is compiled when a gradient is first asked for. A backward pass that is itself to be differentiated
-runs a program of its own, traced behind the first one (`static.tracing.stages`), whose results are one node again.
-All of these are found on the disk by the graph as it was traced; then nothing is cut, unless somebody asks for halves.
+The call is traced together with its gradients, then cut in two (`static.graph.partition`). Contributions to each
+argument and each captured tensor are totalled inside, as in the eager `function` (docs/numerics.md, point 5), so bits
+are the same. The backward half is compiled when a gradient is first asked for. A backward pass that is itself to be
+differentiated runs a program of its own, traced behind the first one (`static.tracing.stages`), whose results are one
+node again. All of these are found on the disk by the graph as it was traced; then nothing is cut, unless somebody asks
+for halves.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from common.autograd.tape import Edge, Node
 from common.dim import resolve
 from common.errors import GradientError
 from common.frames import user_frame
-from common.tensor import TensorBase, wrap
+from common.tensor.base import TensorBase, wrap
 from static.graph import Graph, Value
+from static.graph.partition import Halves, continued
+from static.graph.regions import rooms
 from static.halved import Cut, Making, Runner
-from static.partition import Halves, continued
-from static.regions import rooms
 from static.running import store
 from static.running.store import Key
 from static.tracing.optimised import Optimised

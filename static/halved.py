@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from static.graph import Graph, Value
-from static.partition import Halves, split
+from static.graph.partition import Halves, split
+from static.graph.regions import FIRST_ROOM, NeedsRoom, rooms
 from static.passes import Pass
-from static.regions import FIRST_ROOM, NeedsRoom, rooms
 from static.running.interpreter import Interpreted
 from static.running.store import Key, Notes
 
@@ -27,7 +27,7 @@ class Making(NamedTuple):
     passes : the user's own, if there are some.
     compiler : gives the program of a graph that is made when needed, and is stored under a key if it has one, see
         `static.running.store.program`; None interprets it.
-    budget : see `static.partition.split`.
+    budget : see `static.graph.partition.split`.
     """
 
     passes: Sequence[Pass] | None
@@ -56,7 +56,7 @@ class Cut:
     raw : as it was traced.
     joint : gives it after passes.
     results : how many of its outputs are results of the program; the others are gradients.
-    cotangents : inputs, see `static.partition.split`; `budget` too.
+    cotangents : inputs, see `static.graph.partition.split`; `budget` too.
 
     Attributes
     ----------

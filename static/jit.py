@@ -17,19 +17,19 @@ from typing import Any
 import numpy as np
 
 from common import mode
-from common import tensor as tensors
 from common.autograd.observe import checking
 from common.convert.source import convert
 from common.diagnose import allocation_error, too_large
 from common.errors import ArgumentError, TraceError, TwingradError
-from common.leaf import Buffer
 from common.native.calls_ir import BAD_ARGUMENT
 from common.number import check_range
-from common.tensor import TensorBase
+from common.tensor import base as tensors
+from common.tensor.base import TensorBase
+from common.tensor.leaf import Buffer
 from common.tree import flatten
 from static.acts import Mismatch
+from static.graph.regions import NeedsRoom
 from static.passes import Pass
-from static.regions import NeedsRoom
 from static.running.host import journal
 from static.running.into import Into
 from static.running.plan import Plan

@@ -10,8 +10,8 @@ import pytest
 import dynamic
 import static
 from common.errors import ArgumentError, CheckError
-from common.leaf import Buffer
-from static import serialize
+from common.tensor.leaf import Buffer
+from static.graph import serialize
 
 X = np.array([1.0, 2.0, 3.0], np.float32)
 OPTIONS = [{}, {"interpret": True}, {"fuse": False}, {"control_flow": "guard"}]

@@ -84,7 +84,7 @@ NAMED_OPS = {
     "static/session/sizes.py": "sums that undo broadcasting",
     "static/session/sources.py": "what a constant and an identity are",
     "static/session/variables.py": "what assign_add, assign_sub and first values do",
-    "static/recompute.py": "what a product costs; that of other ops follows from their elements",
+    "static/graph/recompute.py": "what a product costs; that of other ops follows from their elements",
     "static/tracing/derived.py": "operands are cast by `to`",
     "static/tracing/trace.py": "numbers are constants",
     "static/running/interpreter.py": "constants have no operands and no kernel",

@@ -9,7 +9,7 @@ import dynamic
 import static
 from common.autograd.gradcheck import gradcheck, gradgradcheck
 from common.errors import ArgumentError, DTypeError, GradientError, ShapeError, StateError
-from common.leaf import Buffer
+from common.tensor.leaf import Buffer
 from tests.bits import assert_all_same_bits, assert_same_bits
 
 F32 = np.float32

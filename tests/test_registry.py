@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import common.functional
-from common import eager
+from common.eager import recipes as eager
 from common.op import REGISTRY, out_specs
 from common.spec import Spec
 

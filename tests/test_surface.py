@@ -13,7 +13,7 @@ import dynamic
 import static
 from common import functional, surface
 from common.errors import ArgumentError
-from common.tensor import TensorBase
+from common.tensor.base import TensorBase
 from static.binding import SESSION
 
 MODULES = ("", ".nn", ".nn.functional", ".optim", ".autograd", ".random")

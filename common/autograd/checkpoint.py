@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from common import mode, random
+from common import mode
 from common.autograd import tape
 from common.autograd.derivatives import view_of
 from common.autograd.exposed import exposed, seal
@@ -17,7 +17,8 @@ from common.autograd.region import Recorded, RegionOp, captured_edges, outputs_o
 from common.autograd.tape import Edge, Node, collect, next_number
 from common.errors import GradientError
 from common.frames import locate, user_frame
-from common.tensor import TensorBase, with_edge
+from common.random import generator as random
+from common.tensor.base import TensorBase, with_edge
 from common.tree import flatten, unflatten
 
 

@@ -16,7 +16,7 @@ from common.errors import ArgumentError, GradientError, ShapeError
 from common.frames import user_frame
 from common.ops.arithmetic import ones_like, zeros_like
 from common.ops.cast import to
-from common.tensor import TensorBase, saved_tensors, wrap
+from common.tensor.base import TensorBase, saved_tensors, wrap
 
 
 def backward(

@@ -149,7 +149,7 @@ def _forget(number: int) -> None:
 
 
 def _checksum(array: np.ndarray) -> int:
-    from common.eager_kernels import compiled
+    from common.eager.kernels import compiled
 
     total = np.empty(1, np.int64)
     compiled(checksum_source(array.dtype), "checksum")(np.ascontiguousarray(array), total, array.size)

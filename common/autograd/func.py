@@ -16,7 +16,7 @@ from common.ops.create import eye
 from common.ops.pad import stack
 from common.ops.view import reshape
 from common.spec import numel
-from common.tensor import TensorBase
+from common.tensor.base import TensorBase
 from common.tree import flatten, unflatten
 
 Function = Callable[..., Any]

@@ -15,7 +15,7 @@ from common.errors import ArgumentError, GradientError, GraphFreedError, ShapeEr
 from common.frames import user_frame
 from common.ops.create import zeros
 from common.spec import Spec
-from common.tensor import TensorBase, with_edge, wrap
+from common.tensor.base import TensorBase, with_edge, wrap
 
 
 class FunctionCtx:

@@ -19,7 +19,7 @@ from common.ops.arithmetic import ones_like, zeros_like
 from common.ops.pad import stack
 from common.ops.view import reshape
 from common.spec import numel
-from common.tensor import TensorBase
+from common.tensor.base import TensorBase
 
 Function = Callable[..., Any]
 

@@ -24,7 +24,7 @@ from common.dtypes import float64
 from common.errors import ArgumentError, GradcheckError
 from common.ops.arithmetic import zeros_like
 from common.spec import numel
-from common.tensor import TensorBase, wrap
+from common.tensor.base import TensorBase, wrap
 
 Function = Callable[..., Any]
 

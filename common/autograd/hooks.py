@@ -21,7 +21,7 @@ from common.autograd import tape
 from common.autograd.observe import check_contributions, checking
 from common.autograd.tape import Edge, Node
 from common.errors import ArgumentError, GradientError, ShapeError
-from common.tensor import TensorBase, wrap
+from common.tensor.base import TensorBase, wrap
 
 Hook = Callable[..., Any]
 

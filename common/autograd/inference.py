@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from common import mode
-from common import tensor as tensors
 from common.autograd.mutation import positions_read
 from common.errors import GradientError
 from common.op import Op
-from common.tensor import TensorBase
+from common.tensor import base as tensors
+from common.tensor.base import TensorBase
 
 #: The classes of normal and of marked tensors, which the eager engine puts here.
 normal: type[TensorBase] | None = None

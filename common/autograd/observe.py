@@ -21,7 +21,7 @@ from common.autograd.tape import Node
 from common.errors import ArgumentError, GradientError
 from common.frames import locate, user_frame
 from common.op import Op
-from common.tensor import TensorBase, wrap
+from common.tensor.base import TensorBase, wrap
 
 packers: ContextVar[tuple[Any, ...]] = ContextVar("twingrad_saved_tensors_hooks", default=())
 checking: ContextVar[bool] = ContextVar("twingrad_anomaly", default=False)

@@ -9,7 +9,7 @@ from common.autograd.accumulate import AccumulateGrad, accumulate_grad
 from common.autograd.tape import Edge, Node, collect, leading_to
 from common.dag import digraph
 from common.errors import GradientError
-from common.tensor import TensorBase
+from common.tensor.base import TensorBase
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -15,7 +15,7 @@ import numpy as np
 from common import mode
 from common.autograd.tape import Edge, Node, backward_pass, collect
 from common.frames import user_frame
-from common.tensor import TensorBase, saved_tensors, wrap
+from common.tensor.base import TensorBase, saved_tensors, wrap
 
 
 def captured_edges(order: list[Node], outputs: list[Edge], start: int, views: set[int]) -> list[Edge]:

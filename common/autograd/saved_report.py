@@ -11,7 +11,7 @@ from common.autograd.observe import Packed
 from common.autograd.recorded import edges_of
 from common.autograd.region import Recorded
 from common.autograd.tape import Node, collect
-from common.tensor import TensorBase
+from common.tensor.base import TensorBase
 
 
 class SavedStorage(NamedTuple):

@@ -14,7 +14,7 @@ from common.autograd.tape import Node, freed
 from common.errors import GradientError
 from common.op import REGISTRY, Op
 from common.surface import RENAMED_IN
-from common.tensor import TensorBase, saved_tensors
+from common.tensor.base import TensorBase, saved_tensors
 
 #: PyTorch's names of a first and second operand and of the result.
 _PYTORCH = {"x": "self", "a": "self", "b": "other", "y": "result", "rest": "result"}

@@ -17,7 +17,7 @@ from common.autograd.derivatives import cotangent_like, differentiate, view_of
 from common.autograd.tape import collect, next_number
 from common.create import lift
 from common.errors import ArgumentError, DTypeError, GradientError
-from common.tensor import NUMBERS, TensorBase
+from common.tensor.base import NUMBERS, TensorBase
 from common.tree import flatten, unflatten
 
 Function = Callable[..., Any]

@@ -9,7 +9,7 @@ import numpy as np
 
 from common.autograd.tape import Edge, Node, collect
 from common.errors import GradientError
-from common.tensor import TensorBase
+from common.tensor.base import TensorBase
 
 
 def require_grad(inputs: Sequence[Any]) -> None:

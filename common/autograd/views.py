@@ -14,16 +14,16 @@ from weakref import ref
 import numpy as np
 
 from common import mode
-from common import tensor as tensors
 from common.apply import Attrs, apply
 from common.autograd import hooks
 from common.autograd.mutation import repeated
 from common.autograd.tape import Node
-from common.eager import Recipe, recipe
+from common.eager.recipes import Recipe, recipe
 from common.errors import GradientError, ShapeError
 from common.op import Op
 from common.ops.view_set import Path, placed, view_set
 from common.shapes import overlapping
+from common.tensor import base as tensors
 
 
 class Family:

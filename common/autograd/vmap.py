@@ -18,8 +18,8 @@ from common.create import lift
 from common.errors import ArgumentError, GradientError, ShapeError
 from common.ops.pad import stack
 from common.ops.split import unbind
-from common.random import counted, default_generator
-from common.tensor import TensorBase
+from common.random.generator import counted, default_generator
+from common.tensor.base import TensorBase
 from common.tree import LEAF, MAPS, flatten, unflatten
 
 Function = Callable[..., Any]

@@ -16,9 +16,9 @@ from common.dtypes import number_spec
 from common.errors import TraceError
 from common.frames import locate, user_frame
 from common.op import REGISTRY, Op, out_specs
-from common.operators import install
 from common.spec import Spec, Specified
-from common.tensor import NUMBERS, TensorBase, spec_of
+from common.tensor.base import NUMBERS, TensorBase, spec_of
+from common.tensor.operators import install
 
 
 class Abstract(Specified):

@@ -17,7 +17,7 @@ from common.autograd.region import captured_edges
 from common.autograd.tape import Edge, Node, backward_pass, collect
 from common.op import REGISTRY
 from common.ops.arithmetic import zeros_like
-from common.tensor import TensorBase, saved_tensors, wrap
+from common.tensor.base import TensorBase, saved_tensors, wrap
 
 
 class Body:

@@ -15,10 +15,10 @@ from common.autograd.tape import Edge, Node
 from common.control.abstract import Abstract, AbstractTrace
 from common.control.body import Body, Cotangents, id_of, leaf, owned, payload_of, pulled, tensor_of
 from common.control.loop import LoopOp, attach
-from common.draws import uncounted
 from common.ops.create import full_, made
+from common.random.draws import uncounted
 from common.spec import Spec
-from common.tensor import TensorBase, spec_of, wrap
+from common.tensor.base import TensorBase, spec_of, wrap
 
 Step = Callable[[int, list[TensorBase], Body | None], Body]
 

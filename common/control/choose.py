@@ -18,7 +18,7 @@ from common.control.trees import Form, Said, require_equal, tensors
 from common.dtypes import bool_, int64
 from common.errors import ArgumentError, DTypeError
 from common.op import REGISTRY
-from common.tensor import TensorBase
+from common.tensor.base import TensorBase
 from common.tree import unflatten
 
 

@@ -9,12 +9,12 @@ from common import mode
 from common.control.abstract import Abstract, AbstractTrace
 from common.control.body import leaf, tensor_of
 from common.control.trees import Form, Said, is_like, place_of, require_equal, tensors
-from common.draws import uncounted
 from common.dtypes import int64, promote
 from common.errors import ArgumentError, DTypeError, ShapeError
 from common.op import REGISTRY
 from common.ops.create import full_, made
-from common.tensor import TensorBase, spec_of
+from common.random.draws import uncounted
+from common.tensor.base import TensorBase, spec_of
 from common.tree import flatten, unflatten
 
 Function = Callable[..., Any]

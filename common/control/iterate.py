@@ -23,7 +23,7 @@ from common.dtypes import bool_
 from common.errors import ArgumentError, ShapeError
 from common.op import REGISTRY
 from common.spec import Spec
-from common.tensor import TensorBase
+from common.tensor.base import TensorBase
 from common.tree import flatten, unflatten
 
 

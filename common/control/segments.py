@@ -9,7 +9,7 @@ from typing import Any
 from common.errors import ArgumentError
 from common.ops.pad import cat
 from common.ops.view import reshape_
-from common.tensor import TensorBase
+from common.tensor.base import TensorBase
 from common.tree import flatten, unflatten
 
 

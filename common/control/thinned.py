@@ -31,8 +31,8 @@ from common.errors import ArgumentError
 from common.op import REGISTRY
 from common.ops.create import full_, made
 from common.ops.pad import cat
-from common.random import default_generator
-from common.tensor import TensorBase, with_edge, wrap
+from common.random.generator import default_generator
+from common.tensor.base import TensorBase, with_edge, wrap
 
 Condition = Callable[[list[TensorBase]], TensorBase]
 

@@ -15,7 +15,7 @@ from common.errors import ArgumentError, DTypeError, ShapeError
 from common.frames import locate
 from common.ops.create import full_, made
 from common.spec import Spec
-from common.tensor import TensorBase, wrap
+from common.tensor.base import TensorBase, wrap
 from common.tree import MAPS, flatten, maker, unflatten
 
 _NUMBERS = {bool: bool_, int: int64, float: DEFAULT_FLOAT}

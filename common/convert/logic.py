@@ -8,7 +8,7 @@ from typing import Any
 from common.control.choose import cond
 from common.convert.states import decides
 from common.dtypes import bool_
-from common.tensor import TensorBase
+from common.tensor.base import TensorBase
 
 
 def not_(x: Any) -> Any:

@@ -26,7 +26,7 @@ from common.convert.states import (
     zeros,
 )
 from common.dtypes import int64
-from common.tensor import TensorBase
+from common.tensor.base import TensorBase
 
 
 class _Split(NamedTuple):

@@ -18,7 +18,7 @@ from common.convert.states import UNSET, Lost, decides, values, where_now
 from common.dtypes import bool_, float64, int64
 from common.errors import TraceError
 from common.frames import locate, user_frame
-from common.tensor import TensorBase
+from common.tensor.base import TensorBase
 from common.tree import flatten
 
 

@@ -12,11 +12,11 @@ from common.control.abstract import Abstract, AbstractTrace
 from common.control.body import leaf, tensor_of
 from common.control.trees import tensors
 from common.dim import Dim
-from common.draws import uncounted
 from common.errors import TraceError
 from common.frames import locate, user_frame
 from common.ops.create import full_, made
-from common.tensor import TensorBase, spec_of
+from common.random.draws import uncounted
+from common.tensor.base import TensorBase, spec_of
 from common.tree import flatten, unflatten
 
 Values = tuple[Any, ...]

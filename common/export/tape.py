@@ -15,7 +15,7 @@ from common.autograd.region import Recorded
 from common.autograd.tape import Edge, Node, collect, next_number
 from common.errors import ArgumentError
 from common.export.picture import Item, Picture, Port, settle
-from common.tensor import TensorBase
+from common.tensor.base import TensorBase
 
 __all__ = ["make_dot", "module_scopes"]
 

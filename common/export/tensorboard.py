@@ -18,7 +18,7 @@ from common import mode
 from common.errors import ArgumentError, StateError
 from common.export.picture import Item, Picture
 from common.export.tape import make_dot, module_scopes
-from common.tensor import TensorBase
+from common.tensor.base import TensorBase
 from common.tree import flatten, unflatten
 
 __all__ = ["SummaryWriter", "graph_def"]

@@ -1,6 +1,5 @@
 """Modules: parameters and the functions that use them, the same objects for both engines."""
 
-from common.leaf import Buffer, Parameter
 from common.nn.activations import (
     CELU,
     ELU,
@@ -50,6 +49,7 @@ from common.nn.module import Module
 from common.nn.normalization import BatchNorm1d, BatchNorm2d, BatchNorm3d, GroupNorm, RMSNorm
 from common.nn.recurrent import GRUCell, LSTMCell, RNNCell
 from common.nn.sequences import GRU, LSTM, RNN
+from common.tensor.leaf import Buffer, Parameter
 
 __all__ = [
     "BatchNorm1d",

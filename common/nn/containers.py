@@ -7,10 +7,10 @@ from typing import Any
 
 from common import mode
 from common.errors import ArgumentError
-from common.leaf import Parameter
 from common.nn.module import Module
 from common.nn.module_hooks import of_all
-from common.tensor import TensorBase
+from common.tensor.base import TensorBase
+from common.tensor.leaf import Parameter
 
 #: What a module does when it is called; between the modules of a `Sequential` most of it is for nothing.
 call = Module.__call__

@@ -8,8 +8,8 @@ import numpy as np
 
 from common import functional as F
 from common.dtypes import DEFAULT_FLOAT
-from common.leaf import Parameter
 from common.nn.module import Module
+from common.tensor.leaf import Parameter
 
 
 class Hardsigmoid(Module):

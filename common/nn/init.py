@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from common.dtypes import DEFAULT_FLOAT
-from common.leaf import Parameter
 from common.mode import outside_graphs
-from common.random import Generator, default_generator
+from common.random.generator import Generator, default_generator
+from common.tensor.leaf import Parameter
 
 
 def uniform(shape: tuple[int, ...], bound: float, dtype: Any = None, generator: Generator | None = None) -> Parameter:

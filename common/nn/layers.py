@@ -10,9 +10,9 @@ import numpy as np
 from common import functional as F
 from common.dtypes import DEFAULT_FLOAT
 from common.errors import ArgumentError
-from common.leaf import Parameter
 from common.nn import init
 from common.nn.module import Module
+from common.tensor.leaf import Parameter
 
 
 class Linear(Module):
@@ -195,7 +195,7 @@ class Dropout(Module):
 
     def forward(self, x: Any) -> Any:
         """Drop elements of x (...) if `training`."""
-        from common.random import dropout
+        from common.random.generator import dropout
 
         return dropout(x, self.p, self.training)
 

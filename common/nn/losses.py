@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from common import functional as F
-from common.leaf import Buffer
 from common.nn.module import Module
+from common.tensor.leaf import Buffer
 
 
 class _Loss(Module):

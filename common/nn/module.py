@@ -10,11 +10,11 @@ import numpy as np
 from common import mode, scopes
 from common.create import lift, to_array
 from common.errors import ArgumentError, DTypeError, RegistrationError
-from common.leaf import Buffer, Leaf, Parameter
 from common.nn.module_hooks import Hookable, call_with_hooks, of_all
 from common.nn.module_state import Stateful
 from common.op import REGISTRY
-from common.tensor import TensorBase
+from common.tensor.base import TensorBase
+from common.tensor.leaf import Buffer, Leaf, Parameter
 
 M = TypeVar("M", bound="Module")
 _TABLES = ("_parameters", "_buffers", "_modules")

@@ -14,7 +14,7 @@ from common import mode
 from common.autograd.function import Function
 from common.autograd.hooks import Hook, RemovableHandle, note_hook
 from common.errors import ArgumentError, GradientError
-from common.tensor import TensorBase
+from common.tensor.base import TensorBase
 from common.tree import flatten, unflatten
 
 

@@ -11,7 +11,7 @@ from common.autograd.hooks import RemovableHandle
 from common.autograd.mutation import log_write
 from common.errors import ShapeError, StateError
 from common.frames import user_frame
-from common.leaf import Leaf, Parameter, sharing
+from common.tensor.leaf import Leaf, Parameter, sharing
 
 EXTRA = "_extra_state"
 

@@ -9,8 +9,8 @@ import numpy as np
 from common import functional as F
 from common.dtypes import DEFAULT_FLOAT
 from common.errors import ArgumentError, ShapeError
-from common.leaf import Buffer, Parameter
 from common.nn.module import Module
+from common.tensor.leaf import Buffer, Parameter
 
 
 class RMSNorm(Module):

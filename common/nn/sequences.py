@@ -17,7 +17,7 @@ from common.errors import ArgumentError, ShapeError
 from common.nn import init
 from common.nn.module import Module
 from common.nn.recurrent import activation, gru_step, lstm_step
-from common.random import dropout
+from common.random.generator import dropout
 
 
 class _Recurrent(Module):

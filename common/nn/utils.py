@@ -12,7 +12,7 @@ from common import functional as F
 from common import mode
 from common.errors import ArgumentError, GradientError
 from common.spec import numel
-from common.tensor import TensorBase
+from common.tensor.base import TensorBase
 
 INF = float("inf")
 

@@ -24,7 +24,7 @@ from common.ops.getitem import getitem, is_plain
 from common.ops.places import INDEX_DTYPES, index_get
 from common.ops.view import reshape
 from common.shapes import broadcast_shapes
-from common.tensor import TensorBase
+from common.tensor.base import TensorBase
 
 _INSTEAD = (
     "keep the shape with where(mask, x, 0), x * mask or masked_fill(x, ~mask, 0) and then sum, or index outside and "

@@ -64,7 +64,7 @@ def scaled_dot_product_attention(
         scores = where(attn_mask, scores, -math.inf) if attn_mask.dtype.kind == "b" else scores + attn_mask
     weights = softmax(scores, -1)
     if dropout_p:
-        from common.random import dropout
+        from common.random.generator import dropout
 
         weights = dropout(weights, dropout_p)
     return matmul(weights, src)

@@ -99,7 +99,7 @@ def _checked(op: Op, a: Any, b: Any, user: str) -> Any:
 
 
 def _spec(x: Any) -> Spec:
-    from common.tensor import spec_of
+    from common.tensor.base import spec_of
 
     return number_spec(x) if isinstance(x, (bool, int, float)) else spec_of(x)
 

@@ -14,7 +14,7 @@ from common.errors import ArgumentError, IndexRangeError
 from common.op import Op
 from common.ops.parts import select_, slice_
 from common.ops.places import INDEX_DTYPES, index_get
-from common.tensor import TensorBase
+from common.tensor.base import TensorBase
 
 
 def getitem(x: Any, key: Any) -> Any:

@@ -76,7 +76,7 @@ def empty_like(x: Any, dtype: Any = None) -> Any:
 
 
 def _like(op: Op, x: Any, dtype: Any) -> Any:
-    from common.tensor import TensorBase
+    from common.tensor.base import TensorBase
 
     y = op(x.detach() if isinstance(x, TensorBase) else x)  # a constant has no gradient
     wanted = dtype_or(dtype, y.dtype)

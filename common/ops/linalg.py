@@ -16,7 +16,7 @@ from common.ops._samples import away_from_zero, products, several
 from common.ops.view import expand, reshape, reshaped, unsqueeze
 from common.shapes import broadcast_shapes
 from common.spec import Spec, numel
-from common.tensor import TensorBase, record
+from common.tensor.base import TensorBase, record
 
 
 def _mm_spec(a: Spec, b: Spec, *, trans_a: bool, trans_b: bool) -> Spec:

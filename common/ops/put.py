@@ -1,6 +1,7 @@
 """Functions that read and write at indices: take, index_add, index_copy, index_fill, index_put, put, scatter.
 
-The writing ones are an op of `common.ops.places` and its operands; `common.put_methods` applies the same op in place.
+The writing ones are an op of `common.ops.places` and its operands; `common.tensor.put_methods` applies the same op in
+place.
 """
 
 from __future__ import annotations

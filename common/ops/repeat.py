@@ -174,7 +174,7 @@ def repeat_interleave(x: Any, repeats: Any, dim: Any = None, output_size: Any = 
 
 def _is_array(repeats: Any) -> bool:
     """Whether these are data: a list, an array or a tensor, but not a number of a traced call."""
-    from common.tensor import TensorBase
+    from common.tensor.base import TensorBase
 
     if isinstance(repeats, TensorBase):
         return not getattr(getattr(repeats.payload, "spec", None), "weak", False)

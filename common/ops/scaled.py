@@ -6,9 +6,9 @@ from typing import Any
 
 from common.dtypes import bool_
 from common.errors import ArgumentError
-from common.operators import as_operand
 from common.ops import arithmetic
 from common.ops.cast import to
+from common.tensor.operators import as_operand
 
 
 def add(a: Any, b: Any, *, alpha: Any = 1) -> Any:

@@ -21,7 +21,7 @@ from common.ops.rounding import trunc
 def _number(x: Any, op: str, name: str) -> Any:
     """A number in float64: of Python, or what stands for one in a trace."""
     from common.create import _as_tensor
-    from common.tensor import TensorBase
+    from common.tensor.base import TensorBase
 
     if isinstance(x, Dim):
         x = x.scope.number(x)

@@ -93,7 +93,7 @@ def polygamma(n: int, x: Any) -> Any:
 def _floats(x: Any) -> Any:
     """`x` in the dtype in which float functions compute."""
     from common.ops.cast import to
-    from common.tensor import spec_of
+    from common.tensor.base import spec_of
 
     spec = spec_of(x)
     _, dtype, _ = compute_dtypes(digamma, (spec,))

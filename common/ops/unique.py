@@ -14,7 +14,7 @@ from common.ops.reduce import normalize_dim
 from common.ops.sorting import argsort_
 from common.ops.view import reshape
 from common.spec import numel
-from common.tensor import TensorBase, wrap
+from common.tensor.base import TensorBase, wrap
 
 
 def unique(

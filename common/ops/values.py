@@ -12,12 +12,12 @@ from common.create import lift, operand, to_array
 from common.dim import Dim, same, same_shape
 from common.errors import ArgumentError, DTypeError, ShapeError
 from common.number import as_array
-from common.operators import as_operand
 from common.ops.cast import to
 from common.ops.create import full_
 from common.ops.view import expand, reshape
 from common.shapes import broadcast_shapes
-from common.tensor import NUMBERS, TensorBase
+from common.tensor.base import NUMBERS, TensorBase
+from common.tensor.operators import as_operand
 
 
 def of_dtype(v: Any, dtype: Any) -> Any:

@@ -19,8 +19,8 @@ from common.native.calls import make_run
 from common.native.compile import compile_kernel
 from common.native.plan import ProgramPlan
 from common.op import REGISTRY, Op
-from common.operators import install
 from common.spec import Spec
+from common.tensor.operators import install
 
 if TYPE_CHECKING:
     from common.optim.optimizer import Group, Optimizer

@@ -14,11 +14,11 @@ import numpy as np
 
 from common import mode, scopes
 from common.errors import ArgumentError, StateError
-from common.leaf import Buffer
 from common.ops.arithmetic import zeros_like
 from common.optim.fused import Active, FusedStep
 from common.optim.minimize import Minimizing
-from common.tensor import TensorBase
+from common.tensor.base import TensorBase
+from common.tensor.leaf import Buffer
 
 #: New values of a parameter and of its state.
 Update = tuple[Any, dict[str, Any]]

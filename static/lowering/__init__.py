@@ -1,1 +1,1 @@
-"""From a graph to kernels: legalise, group, order, build loops; `static.program` ties the steps together."""
+"""From a graph to kernels: legalise, group, order, build loops; `static.lowering.program` ties the steps together."""

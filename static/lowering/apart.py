@@ -21,7 +21,7 @@ from static.lowering.peak import Peak
 from static.lowering.program_order import in_program_order
 
 if TYPE_CHECKING:
-    from static.program import Program
+    from static.lowering.program import Program
 
 SMALL = 1 << 16
 """Bytes for which no group is divided: they stay in the cache that is next to the processor, and a kernel more costs

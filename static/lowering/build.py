@@ -10,13 +10,13 @@ import numpy as np
 
 from common.dim import Dim
 from common.numerics import BLOCK, LANES
-from static.loopir import Call, Constant, If, Kernel, Let, Loop, Place, Store
 from static.lowering.columns import TOGETHER, Columns
 from static.lowering.groups import Group
 from static.lowering.indexed import PLACES, Indexed
 from static.lowering.items import Access, Const, Item, Operand, is_literal
 from static.lowering.known import known_sum
 from static.lowering.lanes import lane_loops, make_lanes
+from static.lowering.loopir import Call, Constant, If, Kernel, Let, Loop, Place, Store
 from static.lowering.memory import Scratch
 from static.lowering.nest import Nest
 from static.lowering.stages import RECOMPUTED_ITEMS, Stages, is_cheap, source_item

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from common.numerics import BLOCK, LANES
-from static.loopir import Call, Constant, If, Let, Loop, Place, Run, Store
 from static.lowering.items import Item, is_literal
+from static.lowering.loopir import Call, Constant, If, Let, Loop, Place, Run, Store
 from static.lowering.memory import ColumnScratch
 from static.lowering.nest import Nest
 

@@ -12,8 +12,8 @@ from typing import Any
 from common.polynomials import Atom
 from common.spec import numel
 from static.graph import Node, Value
+from static.graph.regions import LoopParts, branches
 from static.lowering.items import Sizes
-from static.regions import LoopParts, branches
 
 Index = Callable[[Any], int]
 """Gives the index of a size."""

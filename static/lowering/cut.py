@@ -13,13 +13,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from common.numerics import BLOCK, LANES
-from static.loopir import Call, If, Kernel, Let, Loop, Place, Store
 from static.lowering.build import Built, build
 from static.lowering.cut_sums import TOTALS, bound_in, over_blocks
 from static.lowering.groups import Group
 from static.lowering.indexed import PLACES
 from static.lowering.items import Item
 from static.lowering.lane_columns import Fold, LaneColumns, fold
+from static.lowering.loopir import Call, If, Kernel, Let, Loop, Place, Store
 from static.lowering.memory import Scratch
 
 UNIT = {"c": 1024, "c0": 64}

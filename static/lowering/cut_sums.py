@@ -11,8 +11,8 @@ from typing import Any
 
 from common.kernels.mapped import IN_LANES
 from common.numerics import BLOCK
-from static.loopir import Call, If, Let, Loop, Place, Store
 from static.lowering.build import Built
+from static.lowering.loopir import Call, If, Let, Loop, Place, Store
 from static.lowering.memory import Scratch
 from static.lowering.nest import Nest
 

@@ -25,7 +25,7 @@ from static.lowering.values import Work
 from static.running.shares import picoseconds
 
 if TYPE_CHECKING:
-    from static.program import Step
+    from static.lowering.program import Step
     from static.running.executable import Executable
 
 

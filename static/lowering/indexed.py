@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from static.loopir import Call, If, Place, Return, Store
 from static.lowering.groups import Group
 from static.lowering.items import Access, Item, Operand, is_literal
+from static.lowering.loopir import Call, If, Place, Return, Store
 from static.lowering.nest import Nest
 
 PLACES = 64

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
-from common.eager_kernels import LANED
+from common.eager.kernels import LANED
 from common.kernels import mapped, sums
 from common.kernels.mapped import IN_LANES
 from common.spec import numel

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from common.numerics import BLOCK, LANES
-from static.loopir import Call, Constant, If, Kernel, Let, Loop, Place, Run, Store
 from static.lowering.columns import COLUMN_TILE, LANED, Columns, first_value
 from static.lowering.items import Item
+from static.lowering.loopir import Call, Constant, If, Kernel, Let, Loop, Place, Run, Store
 from static.lowering.memory import ColumnScratch, Scratch
 
 _SHIFT = BLOCK.bit_length() - 1

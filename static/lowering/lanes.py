@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from common.numerics import BLOCK, LANES
-from static.loopir import Call, Constant, If, Let, Loop, Place, Store
+from static.lowering.loopir import Call, Constant, If, Let, Loop, Place, Store
 from static.lowering.nest import Nest
 
 _SHIFT = BLOCK.bit_length() - 1

@@ -8,9 +8,9 @@ import numpy as np
 
 from common.shapes import contiguous_strides
 from common.spec import numel
-from static.loopir import Let, Place
 from static.lowering.groups import Group
 from static.lowering.items import Access, Buffer, Item, Sizes, is_literal, size_key
+from static.lowering.loopir import Let, Place
 from static.lowering.memory import ColumnScratch, Scratch
 
 

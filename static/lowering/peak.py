@@ -12,7 +12,7 @@ from static.lowering.layout import lay_out
 from static.lowering.program_order import nbytes
 
 if TYPE_CHECKING:
-    from static.program import Program
+    from static.lowering.program import Program
 
 PAIRS = 1 << 17
 """Of steps at the peak and buffers: how many are looked at in each round."""

@@ -13,7 +13,7 @@ from static.lowering.layout import lay_out
 from static.lowering.memory import ColumnScratch
 
 if TYPE_CHECKING:
-    from static.program import Program
+    from static.lowering.program import Program
 
 
 def in_program_order(program: Program) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from common.eager_kernels import reduced_dtype
+from common.eager.kernels import reduced_dtype
 from common.shapes import contiguous_strides
 from static.graph import Node
 from static.lowering.items import (

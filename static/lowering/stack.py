@@ -23,9 +23,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from common.op import REGISTRY
-from static.loopir import Call, Kernel, Let, Loop, Place, Store, dtype_name
 from static.lowering.build import Built
 from static.lowering.items import Buffer
+from static.lowering.loopir import Call, Kernel, Let, Loop, Place, Store, dtype_name
 from static.lowering.memory import Scratch
 
 WIDTH = 8

@@ -12,6 +12,7 @@ from time import perf_counter
 from typing import NamedTuple
 
 from static.graph import Graph, Node, rebuild
+from static.graph.verify import verify
 from static.passes.compute_again import compute_again
 from static.passes.fold_constants import fold_constants
 from static.passes.merge_equal import merge_equal
@@ -20,7 +21,6 @@ from static.passes.save_residuals import save_residuals
 from static.passes.simplify import simplify
 from static.passes.stay_within import StayWithin
 from static.passes.trim_regions import trim_regions
-from static.verify import verify
 
 Pass = Callable[[Graph], Graph]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from static.graph import Graph, rebuild
-from static.lifetimes import Key, Life, computed_again, lives, usage
+from static.graph.lifetimes import Key, Life, computed_again, lives, usage
 
 WORTHWHILE = 1 << 23
 """Bytes kept at the peak from which on this is done: less lies in a cache, and computing again would cost time only."""

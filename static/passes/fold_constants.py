@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from common.dim import Dim
-from common.eager import run
+from common.eager.recipes import run
 from common.op import REGISTRY
 from static.graph import Graph, Node, Value, rebuild
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from common.dim import Dim
 from static.graph import Graph, Node, Value
-from static.minimum_cut import minimum_cut
-from static.recompute import elements, nanoseconds
-from static.region_edit import LoopEdit, Made, replace_nodes
+from static.graph.minimum_cut import minimum_cut
+from static.graph.recompute import elements, nanoseconds
+from static.graph.region_edit import LoopEdit, Made, replace_nodes
 
 STORED = 0.15
 """Nanoseconds per byte that is written to a stack and read back."""

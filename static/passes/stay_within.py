@@ -16,9 +16,9 @@ from typing import NamedTuple
 from common.collecting import collecting_now
 from common.errors import ArgumentError
 from static.graph import Graph, Node, Value, rebuild
-from static.lifetimes import Key, computed_again, lives, nbytes, runs_alone, temporaries, usage
-from static.minimum_cut import minimum_cut
-from static.recompute import cost_again, nanoseconds
+from static.graph.lifetimes import Key, computed_again, lives, nbytes, runs_alone, temporaries, usage
+from static.graph.minimum_cut import minimum_cut
+from static.graph.recompute import cost_again, nanoseconds
 
 PRICES = (0.05, 0.5, 2.0, 8.0, 32.0, 1e6)
 """Nanoseconds that a byte is worth: more than a load costs, a transcendental function, products of growing size."""
@@ -160,7 +160,7 @@ def _core(graph: Graph) -> tuple[Graph, list[Node]]:
     """The nodes that decide about memory, and one that reads what is read behind them; and the nodes behind them.
 
     Those are updates of parameters, mostly. They follow the last node that is no loop over elements, so what is made
-    there takes no memory of its own, see `static.lifetimes.temporaries`.
+    there takes no memory of its own, see `static.graph.lifetimes.temporaries`.
     """
     last = max((i for i, node in enumerate(graph.nodes) if runs_alone(node)), default=-1)
     behind = graph.nodes[last + 1 :]

@@ -7,9 +7,9 @@ from typing import Any
 
 from static.acts import acts
 from static.graph import Graph, Node, Value
+from static.graph.region_edit import LoopEdit, Made, replace_nodes
+from static.graph.regions import branches, close
 from static.passes.remove_dead import remove_dead
-from static.region_edit import LoopEdit, Made, replace_nodes
-from static.regions import branches, close
 
 
 def trim_regions(graph: Graph) -> Graph:

@@ -20,7 +20,7 @@ from static.running.outputs import Memory
 from static.running.plan import Plan
 
 if TYPE_CHECKING:
-    from static.program import Program
+    from static.lowering.program import Program
     from static.running.store import Key
 
 KEPT_FORMS = 16
@@ -28,7 +28,7 @@ KEPT_FORMS = 16
 
 
 class Executable:
-    """A program as far as plans need it; a `static.program.Program` also knows how it came about.
+    """A program as far as plans need it; a `static.lowering.program.Program` also knows how it came about.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Executable:
     @cached_property
     def cut(self) -> Program:
         """The same program with loops cut for several threads where that can be done."""
-        from static.program import Program
+        from static.lowering.program import Program
 
         with self.known():
             return Program(self.graph, self.fuse, parallel=True)

@@ -18,8 +18,8 @@ from common.callback import Callback, Form
 from common.errors import StateError
 from common.native.calls_ir import INTERRUPTED
 from static.acts import Mismatch
+from static.graph.regions import NeedsRoom
 from static.lowering.constructs import Act
-from static.regions import NeedsRoom
 
 ROOM, OTHER_PATH, FAILED = 1 << 20, 1 << 21, 1 << 22
 """Status of a loop that needs more room, of a decision that differs, of a call to Python that has raised.

@@ -9,12 +9,12 @@ import numpy as np
 
 from common.dim import resolve
 from common.dtypes import number_spec, operand_dtypes
-from common.eager import run
-from common.eager_kinds import number
+from common.eager.kinds import number
+from common.eager.recipes import run
 from common.op import Op
 from static.acts import Mismatch
 from static.graph import Graph, Node, Value
-from static.regions import LoopParts, NeedsRoom, branches
+from static.graph.regions import LoopParts, NeedsRoom, branches
 from static.running.host import journal
 
 T = TypeVar("T")

@@ -19,8 +19,8 @@ from common.native.free import FreeProgram
 from common.native.plan import ARRAY, FLOAT, Argument
 from common.tree import LEAF, Structure, flatten
 from static.acts import Mismatch
+from static.graph.regions import NeedsRoom
 from static.jit import Function, function
-from static.regions import NeedsRoom
 from static.tracing.signature import native_array
 from static.tracing.traced import Traced
 

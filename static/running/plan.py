@@ -10,7 +10,7 @@ from weakref import WeakSet
 
 import numpy as np
 
-from common.eager_arrays import raise_status
+from common.eager.arrays import raise_status
 from common.errors import ArgumentError, ShapeError, TraceError
 from common.native.binding import GIVEN, HELD, HELD_GRAD, LEFT, LEFT_FRESH, MADE, Binding, Place
 from common.native.calls import make_run, make_step
@@ -21,11 +21,11 @@ from common.native.plan import RunFailure, explain_failure
 from common.native.pool import get_num_threads, on_change
 from common.polynomials import Atom
 from static.acts import Mismatch
+from static.graph.regions import NeedsRoom
 from static.lowering.arena import ALIGNMENT
 from static.lowering.constructs import Act, Loop
 from static.lowering.frame import Argument
 from static.lowering.layout import lay_out, numbers
-from static.regions import NeedsRoom
 from static.running.host import FAILED, OTHER_PATH, ROOM
 
 if TYPE_CHECKING:

@@ -146,7 +146,7 @@ def program(
         if notes is not None:
             notes.know(found.notes)
         return found
-    from static.program import compile_graph
+    from static.lowering.program import compile_graph
 
     graph = make()
     with known():

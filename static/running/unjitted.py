@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from common.eager_kernels import scalar_expression
+from common.eager.kernels import scalar_expression
 from common.kernels.sums import sum_oracle
 from common.native.calls import make_call
 from common.native.compile import compile_kernel
@@ -20,7 +20,7 @@ from common.numerics import BLOCK, LANES
 from common.polynomials import Atom
 
 if TYPE_CHECKING:
-    from static.program import Program
+    from static.lowering.program import Program
 
 
 def run_unjitted(program: Program, env: Mapping[Atom, int], arrays: Sequence[np.ndarray]) -> list[np.ndarray]:

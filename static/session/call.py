@@ -11,8 +11,8 @@ from common import mode
 from common.autograd import mutation, tape
 from common.autograd.observe import observed
 from common.errors import ArgumentError
-from common.leaf import Buffer
 from common.native.binding import HELD, Place
+from common.tensor.leaf import Buffer
 from common.tree import LEAF, unflatten
 from static.running.plan import Objects, Plan
 from static.session.compiled import Compiled

@@ -11,7 +11,7 @@ import numpy as np
 
 from common import mode
 from common.diagnose import allocation_error, too_large
-from static.regions import FIRST_ROOM, NeedsRoom, rooms
+from static.graph.regions import FIRST_ROOM, NeedsRoom, rooms
 from static.running import store
 from static.running.executable import Stored
 from static.running.interpreter import Interpreted
@@ -69,7 +69,7 @@ class Variant:
         """The compiled program with all that explains it; None where it is interpreted."""
         if type(self.executable) is not Stored:
             return self.executable
-        from static.program import compile_graph
+        from static.lowering.program import compile_graph
 
         return compile_graph(self.graph, fuse=self._fuse)
 

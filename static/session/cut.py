@@ -14,10 +14,10 @@ from common.dim import Dim, DimScope
 from common.errors import SessionError, ShapeError
 from common.polynomials import Atom, evaluate
 from static.graph import Effect, Graph, Node, Value
+from static.graph.verify import verify
 from static.session.recording import ASSIGN, DEFAULT, GROUP
 from static.session.sizes import Rewrite, solve
 from static.session.tensors import GraphTensor, Operation, at
-from static.verify import verify
 
 if TYPE_CHECKING:
     from static.session.graph import Graph as SessionGraph

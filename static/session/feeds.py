@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from common.errors import ArgumentError, DTypeError, ShapeError
-from common.tensor import TensorBase
+from common.tensor.base import TensorBase
 from static.session.tensors import GraphTensor
 
 

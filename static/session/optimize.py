@@ -7,7 +7,7 @@ from typing import Any
 
 from common import mode
 from common.errors import ArgumentError
-from common.leaf import Leaf
+from common.tensor.leaf import Leaf
 from static.session.graph import Graph
 from static.session.tensors import Operation
 from static.session.variables import Variable, assign, assign_add

@@ -15,12 +15,12 @@ import numpy as np
 
 from common.dtypes import SUPPORTED
 from common.errors import DTypeError, GraphError, TraceError
-from common.leaf import Leaf
 from common.number import as_array
 from common.spec import Spec
-from common.tensor import TensorBase, spec_of
+from common.tensor.base import TensorBase, spec_of
+from common.tensor.leaf import Leaf
 from static.graph import Node, Source, Value
-from static.regions import ControlOp
+from static.graph.regions import ControlOp
 from static.session.sizes import Sizes
 from static.session.tensors import GraphTensor, at
 from static.tracing.derived import Derived

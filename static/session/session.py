@@ -11,7 +11,7 @@ import numpy as np
 from common import mode
 from common.autograd.observe import checking, observed
 from common.errors import ArgumentError, SessionError
-from common.random import default_generator
+from common.random.generator import default_generator
 from common.tree import flatten
 from static.session.call import REFUSED, Call, Made
 from static.session.compiled import Compiled

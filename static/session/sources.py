@@ -13,7 +13,7 @@ from common.dtypes import SUPPORTED
 from common.errors import ArgumentError, DTypeError, ShapeError
 from common.op import REGISTRY
 from common.spec import Spec
-from common.tensor import TensorBase
+from common.tensor.base import TensorBase
 from static.session.recording import DEFAULT, GraphTrace
 from static.session.sizes import HINT
 from static.session.stack import get_default_graph

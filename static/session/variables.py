@@ -13,7 +13,7 @@ from common.create import known_dtype, to_array
 from common.dim import same_shape
 from common.errors import ArgumentError, DTypeError, GraphError, ShapeError
 from common.op import REGISTRY
-from common.tensor import TensorBase
+from common.tensor.base import TensorBase
 from static.session.graph import Graph, GraphKeys
 from static.session.sources import convert
 from static.session.stack import get_default_graph
@@ -244,7 +244,7 @@ def _initial(initializer: Any, shape: Any, dtype: np.dtype) -> Any:
 
 
 def _glorot(shape: tuple[int, ...], dtype: np.dtype) -> Any:
-    from common.random import rand
+    from common.random.generator import rand
 
     rows, columns = (shape[0], shape[-1]) if shape else (1, 1)
     limit = float(np.sqrt(6.0 / max(rows + columns, 1)))

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from common import mode
-from common import tensor as tensors
 from common.dim import resolve
 from common.errors import ArgumentError
+from common.tensor import base as tensors
 from static.acts import gives
 from static.graph import Graph, Node, Value
-from static.program import compile_graph
-from static.regions import LoopParts
+from static.graph.regions import LoopParts
+from static.lowering.program import compile_graph
 from static.running.interpreter import interpret, with_room
 from static.tools import peers
 from static.tools.parity import difference

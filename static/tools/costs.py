@@ -15,7 +15,7 @@ from static.lowering.items import Access, Buffer, Item, is_literal
 
 if TYPE_CHECKING:
     from static.lowering.layout import Layout
-    from static.program import Program, Step
+    from static.lowering.program import Program, Step
     from static.running.plan import Plan
 
 

@@ -10,7 +10,7 @@ from static.passes import default_pipeline, run_passes
 from static.tools import costs
 
 if TYPE_CHECKING:
-    from static.program import Program
+    from static.lowering.program import Program
     from static.tools.shown import Shown
 
 

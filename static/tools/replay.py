@@ -10,7 +10,7 @@ import numpy as np
 from common.apply import apply
 from common.dim import resolve
 from common.number import Number
-from common.tensor import TensorBase, wrap
+from common.tensor.base import TensorBase, wrap
 from common.tree import flatten
 from static.acts import gives
 from static.graph import Graph, Node, Value

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from static.acts import Mismatch
-from static.regions import NeedsRoom
+from static.graph.regions import NeedsRoom
 from static.running.plan import Plan
 from static.tracing.forks import Fork, Rest, fork_of
 from static.tracing.paths import same_until, told

@@ -19,10 +19,10 @@ from common.dtypes import bool_, float64, int64
 from common.errors import ShapeError
 from common.frames import locate, user_frame
 from common.spec import Spec, numel
-from common.tensor import TensorBase
+from common.tensor.base import TensorBase
 from static.acts import EXPECT
 from static.graph import Graph, Node, Source, Value
-from static.regions import FIRST_ROOM, NeedsRoom, rooms
+from static.graph.regions import FIRST_ROOM, NeedsRoom, rooms
 from static.running.host import journal
 from static.running.interpreter import run_node
 

@@ -14,7 +14,7 @@ from common.dim import Dim
 from common.dtypes import operand_dtypes
 from common.op import REGISTRY, Op, out_specs
 from common.spec import Spec
-from common.tensor import spec_of
+from common.tensor.base import spec_of
 from static.graph import Value
 
 if TYPE_CHECKING:

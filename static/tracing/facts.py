@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from common.leaf import Leaf
+from common.tensor.leaf import Leaf
 
 if TYPE_CHECKING:
     from common.nn.module import Module
-    from common.tensor import TensorBase
+    from common.tensor.base import TensorBase
 
 _PLAIN = (bool, int, float, str, tuple, type(None))
 

@@ -1,10 +1,10 @@
 """The common beginning of paths, run once by a function that changes its path.
 
 Each path is a program of its own from the first line on (`static.tracing.paths`), which costs a call that stays on the
-last path nothing. A call that leaves it would compute the common beginning twice. So where that is costly, and the
-path has changed more than once, calls begin with a third program: the common beginning up to the first decision on
-which the paths part. It gives what was decided on, and what the rest of the paths needs of it: a minimum cut, as
-between the halves of a call with gradients (`static.partition`). The rest of each path takes these values in place of
+last path nothing. A call that leaves it would compute the common beginning twice. So where that is costly, and the path
+has changed more than once, calls begin with a third program: the common beginning up to the first decision on which the
+paths part. It gives what was decided on, and what the rest of the paths needs of it: a minimum cut, as between the
+halves of a call with gradients (`static.graph.partition`). The rest of each path takes these values in place of
 computing them. No bit depends on it. After some calls in a row on one path its whole program is tried first again.
 """
 
@@ -19,10 +19,10 @@ from common.dim import Dim
 from common.dim import key as size_key
 from static.acts import Mismatch, acts
 from static.graph import Graph, Node, Value
-from static.partition import continued, least
+from static.graph.partition import continued, least
+from static.graph.recompute import nanoseconds
+from static.graph.regions import NeedsRoom
 from static.passes import run_passes
-from static.recompute import nanoseconds
-from static.regions import NeedsRoom
 from static.running.interpreter import Interpreted
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Part:
             if not self._compiled:
                 return Interpreted(self.graph, env)
             if self._program is None:
-                from static.program import compile_graph
+                from static.lowering.program import compile_graph
 
                 self._program = compile_graph(self.graph, fuse=self._fuse)
             self._plans[key] = self._program.plan(env)

@@ -11,11 +11,11 @@ import numpy as np
 
 from common.dim import resolve
 from static.graph import Graph
+from static.graph.verify import verify
 from static.lowering.layout import lay_out
 from static.passes import Pass, PassReport, run_passes
 from static.passes.stay_within import StayWithin
 from static.tools.parity import check_parity
-from static.verify import verify
 
 if TYPE_CHECKING:
     from static.jit import Function
@@ -81,6 +81,6 @@ def budgeted(owner: Function, env: Mapping[Any, int]) -> StayWithin | None:
 
 def _arena(graph: Graph, fuse: bool, env: Mapping[Any, int]) -> int:
     """The size of the memory for temporaries that a program needs in one thread."""
-    from static.program import compile_graph
+    from static.lowering.program import compile_graph
 
     return lay_out(compile_graph(graph, fuse=fuse), env).total

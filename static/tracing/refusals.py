@@ -9,7 +9,7 @@ from typing import Any
 
 from common.errors import ArgumentError, TraceError
 from common.frames import locate, user_frame
-from common.tensor import TensorBase
+from common.tensor.base import TensorBase
 from static.graph import Source
 from static.tracing.tracer import Tracer
 

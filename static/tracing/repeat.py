@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from common.dim import Dim
 from common.op import Op
 from common.spec import Spec
-from common.tensor import TensorBase
+from common.tensor.base import TensorBase
 from static.graph import Node, Source, Value
 
 if TYPE_CHECKING:

@@ -18,10 +18,10 @@ from common.autograd.region import Recorded, captured_edges, pull
 from common.autograd.tape import Edge, backward_pass, collect
 from common.errors import GradientError
 from common.spec import Spec
-from common.tensor import TensorBase
+from common.tensor.base import TensorBase
 from static.acts import acts, gives
 from static.graph import Graph, Node, Value
-from static.region_edit import Made, replace_nodes
+from static.graph.region_edit import Made, replace_nodes
 from static.tracing.derived import Derived
 from static.tracing.facts import Facts
 

@@ -19,7 +19,7 @@ from common import mode
 from common.autograd.views import Family, Step, family_of, note_view, path_along
 from common.dim import Dim, DimScope, hint
 from common.dtypes import SUPPORTED, number_spec
-from common.eager import run
+from common.eager.recipes import run
 from common.errors import DTypeError, TraceError
 from common.number import as_array, check_range
 from common.op import REGISTRY, Op
@@ -27,7 +27,7 @@ from common.ops.view_set import placed
 from common.polynomials import Guard
 from common.shapes import contiguous_strides
 from common.spec import Spec
-from common.tensor import NUMBERS, TensorBase
+from common.tensor.base import NUMBERS, TensorBase
 from static.graph import Effect, Graph, Node, Source, Value
 from static.tracing.captured import Captured
 from static.tracing.decisions import Decisions

@@ -9,19 +9,19 @@ from common import mode
 from common.control.body import Body, payload_of
 from common.control.branches import Branches, Choice, Chosen
 from common.control.loop import Loop, Ran, Request
-from common.draws import note_drawn, uncounted
 from common.dtypes import int64
 from common.errors import ArgumentError, TraceError
 from common.frames import locate, user_frame
-from common.leaf import Leaf
 from common.number import Number
 from common.ops.create import full_
-from common.random import default_generator
+from common.random.draws import note_drawn, uncounted
+from common.random.generator import default_generator
 from common.spec import Spec
-from common.tensor import TensorBase, spec_of
+from common.tensor.base import TensorBase, spec_of
+from common.tensor.leaf import Leaf
 from static.acts import ACTS
 from static.graph import Node, Source, Value
-from static.regions import LOOP, SWITCH, close, room
+from static.graph.regions import LOOP, SWITCH, close, room
 
 if TYPE_CHECKING:
     from static.tracing.trace import Trace

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from common import mode
-from common import tensor as tensors
 from common.autograd import mutation, tape
 from common.collecting import collecting_later
 from common.dim import Dim
-from common.leaf import Buffer
 from common.native.binding import GIVEN, HELD, HELD_GRAD, Place
 from common.native.calls_ir import BAD_ARGUMENT
 from common.nn.module import Module
-from common.tensor import TensorBase
+from common.tensor import base as tensors
+from common.tensor.base import TensorBase
+from common.tensor.leaf import Buffer
 from common.tree import LEAF, count_leaves, flatten, nester, taker, unflatten
 from static.bridge import Call, CompiledOp
+from static.graph.regions import FIRST_ROOM, NeedsRoom, rooms
 from static.halved import Cut, Making
 from static.passes import PassReport
-from static.regions import FIRST_ROOM, NeedsRoom, rooms
 from static.running import store
 from static.running.background import Compilation, UntilCompiled
 from static.running.donate import donate
@@ -37,7 +37,7 @@ from static.tracing.trace import Trace
 if TYPE_CHECKING:
     from static.graph import Graph
     from static.jit import Function
-    from static.program import Program
+    from static.lowering.program import Program
     from static.running.executable import Executable
 
 
@@ -196,7 +196,7 @@ class Traced:
     @cached_property
     def program(self) -> Program | None:
         """The compiled program with all that explains it; None when interpreted."""
-        from static.program import compile_graph
+        from static.lowering.program import compile_graph
 
         return compile_graph(self.graph, fuse=self._fuse) if self.compiled else None
 

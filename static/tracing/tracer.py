@@ -10,10 +10,10 @@ from typing import Any
 from common import mode
 from common.dim import Dim
 from common.errors import EscapedTracerError
-from common.methods import install_methods
 from common.op import REGISTRY
-from common.operators import install
-from common.tensor import NUMBERS, TensorBase
+from common.tensor.base import NUMBERS, TensorBase
+from common.tensor.methods import install_methods
+from common.tensor.operators import install
 from static.graph import Value
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from common.export import tensorboard
 from common.export.picture import Picture
-from common.tensor import TensorBase
+from common.tensor.base import TensorBase
 from static.jit import Function
 
 

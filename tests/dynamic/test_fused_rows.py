@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import dynamic
-from common import eager, straight
 from common.autograd.tape import fit
+from common.eager import recipes as eager
+from common.eager import straight
 from common.op import REGISTRY
 from common.ops.reduce import sum_
 from common.ops.transcendental import exp, tanh

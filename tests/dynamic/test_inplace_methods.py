@@ -8,7 +8,7 @@ import pytest
 import dynamic as tw
 import static
 from common.errors import DTypeError, GradientError, ShapeError
-from common.in_place_methods import NAMES
+from common.tensor.in_place_methods import NAMES
 from tests.bits import assert_all_same_bits
 
 #: Arguments that are not one tensor like the first, per name.

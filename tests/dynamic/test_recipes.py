@@ -10,9 +10,9 @@ import pytest
 
 import common.functional as F
 import dynamic as tw
-from common import eager
+from common.eager import recipes as eager
+from common.eager.straight import straight_rules
 from common.op import REGISTRY
-from common.straight import straight_rules
 from dynamic.tensors import Tensor
 
 rng = np.random.default_rng(30)

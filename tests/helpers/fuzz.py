@@ -36,7 +36,7 @@ import static
 from common import surface
 from common.dtypes import SUPPORTED
 from common.errors import TraceError, TwingradError
-from common.tensor import TensorBase
+from common.tensor.base import TensorBase
 from common.tree import flatten
 from static.jit import Function
 from tests.helpers import fuzz_modules

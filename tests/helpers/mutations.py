@@ -289,7 +289,7 @@ MUTATIONS: dict[str, Mutation] = {
     ),
     # lowering
     "fuse: rows in another order": Mutation(
-        attribute("static.fuse", "_edge_obstacle", _nothing_changes),
+        attribute("static.lowering.fuse", "_edge_obstacle", _nothing_changes),
         f"{FUNCTIONS}:test_function", {"case": "views in between", "dtype": "float32"},
     ),
     "arena: everything at one place": Mutation(

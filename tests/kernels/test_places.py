@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from common import eager
+from common.eager import recipes as eager
 from common.kernels import places
 from common.op import REGISTRY
 from common.ops.places import family

@@ -25,8 +25,8 @@ def digest(x):
 
 def of_loops():
     """Every elementwise op over all bit patterns that a random generator finds, beyond the width of vectors."""
-    from common import eager_kernels
     from common.dtypes import compute_dtypes, operand_dtypes
+    from common.eager import kernels as eager_kernels
     from common.errors import DTypeError
     from common.op import REGISTRY
 
@@ -64,7 +64,7 @@ def random_bits(rng, dtype, n):
 def of_samples():
     """Every other op on its samples, and the programs of this test suite, compiled."""
     import static
-    from common.eager import run
+    from common.eager.recipes import run
     from common.op import REGISTRY
     from common.tree import flatten
     from tests.helpers.cases import PROGRAMS

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from common import eager
 from common.dtypes import compute_dtypes
+from common.eager import recipes as eager
 from common.errors import DTypeError
 from common.native.primitives import evaluate
 from common.op import REGISTRY

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from common.autograd import derivatives as autograd
-from common.tensor import TensorBase
+from common.tensor.base import TensorBase
 from dynamic.tensors import Tensor
 from static.jit import Function
 from static.running import interpreter

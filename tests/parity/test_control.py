@@ -7,7 +7,7 @@ import pytest
 
 import dynamic
 import static
-from common.leaf import Buffer
+from common.tensor.leaf import Buffer
 from common.tree import flatten
 from static import passes
 from tests.bits import assert_all_same_bits

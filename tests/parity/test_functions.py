@@ -10,7 +10,7 @@ import dynamic
 import static
 from common import mode
 from common.create import lift
-from common.eager import run
+from common.eager.recipes import run
 from common.errors import TraceError
 from common.op import REGISTRY
 from common.ops import create

@@ -5,7 +5,7 @@ import pytest
 
 import dynamic
 import static
-from common.tensor import TensorBase
+from common.tensor.base import TensorBase
 from tests.bits import assert_same_bits
 
 X = np.random.default_rng(0).standard_normal((6, 4)).astype(np.float32)

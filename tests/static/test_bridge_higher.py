@@ -7,7 +7,7 @@ import dynamic
 import static
 from common.autograd.gradcheck import gradcheck, gradgradcheck
 from common.errors import GradientError
-from common.leaf import Buffer
+from common.tensor.leaf import Buffer
 from static.running import interpreter
 from tests.bits import assert_all_same_bits
 

@@ -5,7 +5,7 @@ import pytest
 
 import dynamic
 import static
-from common.leaf import Buffer
+from common.tensor.leaf import Buffer
 from static.tracing import branching, forks
 from tests.bits import assert_all_same_bits, assert_same_bits
 

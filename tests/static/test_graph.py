@@ -8,10 +8,10 @@ import static
 from common.errors import ArgumentError, CompileError
 from common.op import REGISTRY
 from common.spec import Spec
-from static import passes, serialize
-from static.graph import Effect, Graph, Node, Value
+from static import passes
+from static.graph import Effect, Graph, Node, Value, serialize
+from static.graph.verify import verify
 from static.running.interpreter import interpret
-from static.verify import verify
 
 HERE = ("test", 1, "test")
 F32 = np.dtype(np.float32)

@@ -8,7 +8,7 @@ import pytest
 import dynamic
 import static
 from common.errors import IndexRangeError, ShapeError, TraceError
-from common.leaf import Buffer
+from common.tensor.leaf import Buffer
 from common.tree import flatten
 from tests import bits
 

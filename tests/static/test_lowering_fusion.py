@@ -23,7 +23,7 @@ from common.ops import (
     view,
 )
 from static.jit import function
-from static.program import compile_graph
+from static.lowering.program import compile_graph
 from tests.static.compare import assert_compiles, program_of
 
 RNG = np.random.default_rng(0)

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from common.dim import DimScope
 from common.kernels.sums import sum_cols_scratch
 from common.numerics import BLOCK
-from static.loopir import Call, Constant, Kernel, Let, Loop, Place, Store, literal
 from static.lowering.arena import ALIGNMENT, Arena, aligned
 from static.lowering.items import Buffer, make_access
+from static.lowering.loopir import Call, Constant, Kernel, Let, Loop, Place, Store, literal
 from static.lowering.memory import ColumnScratch
 from static.lowering.refine import partition
 from static.running.outputs import POOLED_BYTES, make_allocator

@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from common import leaf, tensor
 from common.errors import ArgumentError, CompileError, IndexRangeError, ShapeError
-from common.leaf import Buffer, Parameter
 from common.ops import arithmetic, index, parts, reduce, transcendental, view
-from static import program as static_program
+from common.tensor import base as tensor
+from common.tensor import leaf
+from common.tensor.leaf import Buffer, Parameter
 from static.graph import Effect, Graph, Node
 from static.jit import function
+from static.lowering import program as static_program
 from static.running import executable
 from static.tracing.trace import Trace
 from tests.bits import assert_same_bits

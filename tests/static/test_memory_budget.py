@@ -6,7 +6,7 @@ import pytest
 import dynamic
 import static
 from common.errors import ArgumentError
-from static.lifetimes import computed_again
+from static.graph.lifetimes import computed_again
 from static.passes import stay_within
 from tests.bits import assert_all_same_bits
 

@@ -14,7 +14,7 @@ from numba.core.runtime import _nrt_python, rtsys
 import dynamic
 import static
 from common.errors import ArgumentError, IndexRangeError, ShapeError
-from common.leaf import Parameter
+from common.tensor.leaf import Parameter
 from static.running import numba_calls
 from tests.bits import assert_same_bits
 

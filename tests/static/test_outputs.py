@@ -10,7 +10,7 @@ import pytest
 import dynamic
 import static
 from common.errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
-from common.leaf import Parameter
+from common.tensor.leaf import Parameter
 from common.tree import flatten, nester, taker, unflatten
 from static.running.plan import Plan
 from tests.bits import assert_same_bits

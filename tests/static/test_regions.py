@@ -9,11 +9,11 @@ import dynamic
 import static
 from common.errors import CompileError
 from common.native import fallback
-from static import serialize
-from static.regions import FIRST_ROOM, LoopParts, branches
+from static.graph import serialize
+from static.graph.regions import FIRST_ROOM, LoopParts, branches
+from static.graph.verify import verify
 from static.running import plan as plans
 from static.running.interpreter import interpret
-from static.verify import verify
 from tests.bits import assert_all_same_bits
 from tests.helpers.control import CASES
 

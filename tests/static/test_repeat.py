@@ -9,8 +9,8 @@ import pytest
 
 import dynamic
 import static
-from common.leaf import Buffer
 from common.optim.optimizer import Optimizer
+from common.tensor.leaf import Buffer
 from static.tracing.trace import Trace
 from tests.bits import assert_all_same_bits
 

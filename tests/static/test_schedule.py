@@ -13,7 +13,7 @@ import static
 from common.dim import resolve
 from static.lowering import apart
 from static.lowering.layout import lay_out
-from static.program import compile_graph
+from static.lowering.program import compile_graph
 from static.running import store
 from tests.static.compare import assert_compiles
 from tests.static.programs import draw_program

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 import dynamic
 import static as tw
 from common.errors import IndexRangeError
-from static import program
 from static.jit import function
-from static.lowering import beside
+from static.lowering import beside, program
 from static.running import shares, store
 from static.running.unjitted import run_unjitted
 from tests.bits import assert_all_same_bits

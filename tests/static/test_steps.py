@@ -11,7 +11,7 @@ import pytest
 
 import dynamic
 import static
-from common.leaf import Buffer, Parameter
+from common.tensor.leaf import Buffer, Parameter
 from static.running.plan import Plan
 from tests.bits import assert_same_bits
 

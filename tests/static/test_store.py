@@ -9,7 +9,7 @@ import static
 from common.errors import ArgumentError, DivisionByZeroError, IndexRangeError, TwingradCacheWarning
 from common.native import cache
 from common.native import stamp as stamp_module
-from static import program
+from static.lowering import program
 from static.running import store
 from static.tracing import optimised
 from tests.bits import assert_all_same_bits

@@ -11,7 +11,7 @@ import pytest
 import static
 from common.errors import CheckError, TwingradCacheWarning
 from common.native import cache
-from static import program
+from static.lowering import program
 from static.running import store
 from static.tracing import optimised
 from tests.bits import assert_all_same_bits

@@ -7,7 +7,7 @@ import pytest
 
 import dynamic
 import static
-from static import program
+from static.lowering import program
 from static.running import store
 from static.tracing import optimised
 from tests.bits import assert_all_same_bits

@@ -8,7 +8,8 @@ import pytest
 import dynamic
 import static
 from common.errors import IndexRangeError
-from static import halved, program
+from static import halved
+from static.lowering import program
 from static.tracing import optimised
 from tests.bits import assert_all_same_bits
 from tests.static.stored import programs

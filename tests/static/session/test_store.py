@@ -5,7 +5,7 @@ import pytest
 
 import static as tw
 from common.errors import IndexRangeError
-from static import program
+from static.lowering import program
 from static.tracing import optimised
 from tests.bits import assert_all_same_bits
 from tests.static.stored import programs

@@ -1,0 +1,1 @@
+"""Running ops on arrays at once: recipes, kernels made on first use, and what is fused."""

@@ -1,0 +1,1 @@
+"""What ran, how long, and when it is asked for."""

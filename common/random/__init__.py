@@ -1,0 +1,1 @@
+"""Generators, what is drawn from them, and how often."""

@@ -1,0 +1,333 @@
+"""Draws from distributions made of uniform and normal numbers, which both engines therefore draw alike.
+
+Every function takes what it needs from one generator, element by element in C order, and computes the rest with public
+functions; none of them has a gradient. Parameters that are tensors are looked at, inside a trace when the program runs.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from common import mode
+from common.arguments import integer
+from common.create import lift
+from common.dtypes import DEFAULT_FLOAT, float64, int64
+from common.errors import ArgumentError, DTypeError, ShapeError
+from common.random.generator import Generator, draw, integers
+from common.tensor.base import TensorBase
+from common.tensor.methods import assign
+
+__all__ = ["METHODS", "bernoulli", "multinomial", "normal"]
+
+
+def normal(
+    mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, dtype: Any = None, generator: Generator | None = None
+) -> Any:
+    """Draw from normal distributions: ``z std + mean``, where z are numbers of `randn`.
+
+    Parameters
+    ----------
+    mean, std : numbers, or floating-point tensors of shapes that broadcast; std >= 0.
+    size : a tuple of sizes, where `mean` and `std` are numbers; otherwise theirs is taken.
+    dtype : where `mean` and `std` are numbers: float32 (default) or float64.
+    generator : where from; the default generator if None.
+
+    Returns
+    -------
+    tensor : without history.
+
+    Raises
+    ------
+    ArgumentError : a negative or NaN `std`; `size` beside a tensor, or none without.
+    DTypeError : a tensor that is not floating point.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> _ = tw.manual_seed(0)
+    >>> tw.normal(mean=tw.tensor([10.0, 20.0]), std=0.5).shape
+    (2,)
+    """
+    from common.functional import broadcast_tensors
+    from common.ops.create import dtype_or, known_sizes
+
+    mean, std = lift(mean), lift(std)
+    tensors = [x for x in (mean, std) if isinstance(x, TensorBase)]
+    for x in tensors:
+        if x.dtype.kind != "f":
+            raise DTypeError(f"normal(): expected floating point tensors, got {x.dtype}")
+    if bool(tensors) == (size is not None):
+        raise ArgumentError(
+            "normal() takes a size where mean and std are numbers" if size is None else
+            "normal(): a size cannot be given beside a tensor, whose shape is taken"
+        )  # fmt: skip
+    std = _looked_at(std, lambda x: x >= 0, "normal", "found std {}")
+    with mode.no_grad():
+        if size is not None:
+            shape = known_sizes((size,) if not isinstance(size, (tuple, list)) else tuple(size))
+            wanted = dtype_or(dtype, DEFAULT_FLOAT)
+        else:
+            shape = tuple((tensors[0] if len(tensors) == 1 else broadcast_tensors(*tensors)[0]).shape)
+            wanted = np.result_type(*(x.dtype for x in tensors))
+        return lift(draw("randn", shape, wanted, generator)) * std + mean
+
+
+def bernoulli(x: Any, p: float | None = None, *, generator: Generator | None = None) -> Any:
+    """Draw ones with the probabilities that a tensor holds, else zeros; in its shape and dtype.
+
+    Parameters
+    ----------
+    x : (...), floating point: probabilities. An element is 1 where that of `rand` is below it.
+    p : one probability for all elements, in the place of those of `x`, which then may have any dtype.
+    generator : where from; the default generator if None.
+
+    Raises
+    ------
+    DTypeError : `x` is not floating point.
+    ArgumentError : a probability outside [0, 1].
+    """
+    if p is not None:
+        return bernoulli_(x.detach().clone(), p, generator=generator)
+    if x.dtype.kind != "f":
+        raise DTypeError(f"bernoulli(): expected a floating point tensor of probabilities, got {x.dtype}")
+    x = _looked_at(x, lambda a: (a >= 0) & (a <= 1), "bernoulli", "got p={}")
+    with mode.no_grad():
+        return (lift(draw("rand", tuple(x.shape), x.dtype, generator)) < x).to(x.dtype)
+
+
+def multinomial(x: Any, num_samples: int, replacement: bool = False, *, generator: Generator | None = None) -> Any:
+    """Draw indices with probabilities in proportion to the elements of each row.
+
+    With replacement an index is where ``u`` times the row's sum falls among its running sums, held in float64. Without,
+    the `num_samples` largest ``w / e`` are taken, e exponentially distributed: the same as one draw after the other
+    from what is left [1]_.
+
+    Parameters
+    ----------
+    x : (n,) or (rows, n) floating point: finite weights >= 0, of positive sum; they need not sum to 1.
+    num_samples : draws per row.
+    replacement : whether an index can come again.
+    generator : where from; the default generator if None.
+
+    Returns
+    -------
+    tensor : int64, (num_samples,) or (rows, num_samples).
+
+    Raises
+    ------
+    ShapeError : another number of dimensions; rows of no weights.
+    DTypeError : `x` is not floating point.
+    ArgumentError : `num_samples` is not positive, or without replacement more than there are weights above 0; a
+        negative or infinite weight; no weight above 0.
+
+    References
+    ----------
+    .. [1] P. S. Efraimidis, P. G. Spirakis: Weighted random sampling with a reservoir. Inf. Process. Lett. 97 (2006).
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.multinomial(tw.tensor([0.0, 3.0, 0.0]), 2, replacement=True)
+    tensor([1, 1])
+    """
+    from common.functional import clamp, cumsum, searchsorted, topk
+    from common.ops.create import zeros
+    from common.ops.parameters import weights_
+
+    if x.dtype.kind != "f":
+        raise DTypeError(f"multinomial only supports floating-point dtypes for input, got: {x.dtype}")
+    if x.ndim not in (1, 2):
+        raise ShapeError(f"prob_dist must be 1 or 2 dim, got {x.ndim}")
+    count = integer(num_samples, "multinomial", "num_samples")
+    if count <= 0:
+        raise ArgumentError(f"cannot sample n_sample <= 0 samples, got {count}")
+    if not replacement and count > x.shape[-1]:
+        raise ArgumentError(f"cannot sample n_sample > prob_dist.size(-1) samples without replacement, got {count}")
+    if x.shape[-1] == 0:
+        if x.ndim == 1 or x.shape[0] != 0:
+            raise ShapeError(f"multinomial(): cannot sample from an empty dimension, got shape {list(x.shape)}")
+        return zeros((0, count), dtype=int64)
+    least = 1 if replacement else count
+    with mode.no_grad():
+        weights = x.detach()
+        if isinstance(x.payload, np.ndarray):
+            _require_weights(x, least)
+        else:
+            weights = weights_(weights, least=least)
+        weights = weights.to(float64)
+        if replacement:
+            running = cumsum(weights, -1)
+            u = lift(draw("rand", (*x.shape[:-1], count), float64, generator))
+            return searchsorted(running, u * running[..., -1:], right=True)
+        waits = clamp(_exponential(tuple(x.shape), float64, generator), min=2.0**-54)
+        return topk(weights / waits, count)[1]
+
+
+def _require_weights(x: TensorBase, needed: int) -> None:
+    """Refuse weights that are no distribution, or too few of them above 0."""
+    _require(x, lambda a: (a >= 0) & (a < np.inf), "probability tensor contains either `inf`, `nan` or element < 0: {}")
+    if x.payload.size:
+        above = int((x.payload > 0).sum(-1).min())
+        if above == 0:
+            raise ArgumentError("invalid multinomial distribution (sum of probabilities <= 0)")
+        if above < needed:
+            raise ArgumentError(
+                "invalid multinomial distribution (with replacement=False, not enough non-negative category to "
+                f"sample): {needed} draws from {above} weights above 0"
+            )
+
+
+def _require(x: Any, holds: Any, message: str) -> None:
+    """Refuse elements for which a condition does not hold, where there are elements to look at."""
+    elements = x.payload if isinstance(x, TensorBase) else x
+    if isinstance(elements, (np.ndarray, float, int)):
+        elements = np.asarray(elements)
+        good = np.asarray(holds(elements))
+        if not good.all():
+            raise ArgumentError(message.format(elements[~good].ravel()[0]))
+
+
+def _looked_at(x: Any, holds: Any, user: str, found: str) -> Any:
+    """The parameter of a distribution, refused as `_require` does; inside a trace by an op."""
+    from common.ops.parameters import BOUNDS, bounded_
+
+    if isinstance(x, TensorBase) and not isinstance(x.payload, np.ndarray):
+        with mode.no_grad():
+            return bounded_(x.detach(), user=user)
+    _require(x, holds, f"{BOUNDS[user][0]}, but {found}")
+    return x
+
+
+def _exponential(shape: tuple[Any, ...], dtype: np.dtype, generator: Generator | None) -> Any:
+    """Exponentially distributed numbers of mean 1: the negative logarithm of what is left of 1 by those of `rand`."""
+    from common.functional import log1p
+
+    return -log1p(-lift(draw("rand", shape, dtype, generator)))
+
+
+# ------------------------------------------------------------------ in place
+
+
+def uniform_(self: TensorBase, *bounds: float, generator: Generator | None = None, **named: float) -> TensorBase:
+    """Fill with numbers from the uniform distribution on [from, to), up to rounding: ``u (to - from) + from``.
+
+    Parameters
+    ----------
+    bounds, named : ``from`` and ``to``, 0 and 1 by default.
+    generator : where from; the default generator if None.
+
+    Raises
+    ------
+    ArgumentError : ``from`` is larger than ``to``.
+    DTypeError, GradientError : not floating point; a leaf that requires grad, outside `no_grad`.
+    """
+    given = {"from": 0.0, "to": 1.0} | dict(zip(("from", "to"), bounds, strict=False)) | named
+    if len(bounds) > 2 or set(given) != {"from", "to"}:
+        raise ArgumentError(f"uniform_() takes from, to and generator, got {bounds} and {sorted(named)}")
+    first, last = given["from"], given["to"]
+    if not first <= last:
+        raise ArgumentError(f"uniform_ expects to return a [from, to) range, but found from={first} > to={last}")
+    u = lift(draw("rand", tuple(self.shape), self.dtype, generator))
+    return assign(self, u * (last - first) + first, "uniform")
+
+
+def normal_(self: TensorBase, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> TensorBase:
+    """Fill with numbers from a normal distribution, ``z std + mean``; errors as in `uniform_`, and std < 0."""
+    _require(std, lambda x: x >= 0, "normal expects std >= 0.0, but found std {}")
+    z = lift(draw("randn", tuple(self.shape), self.dtype, generator))
+    return assign(self, z * std + mean, "normal")
+
+
+def exponential_(self: TensorBase, lambd: float = 1.0, *, generator: Generator | None = None) -> TensorBase:
+    """Fill with numbers from an exponential distribution of mean 1 / lambd; errors as in `uniform_`, and lambd <= 0."""
+    _require(lambd, lambda x: x > 0, "exponential_ expects lambda > 0.0, but found lambda={}")
+    return assign(self, _exponential(tuple(self.shape), self.dtype, generator) / lambd, "exponential")
+
+
+def bernoulli_(self: TensorBase, p: Any = 0.5, *, generator: Generator | None = None) -> TensorBase:
+    """Fill with ones, of probability `p` (a number, or a tensor that broadcasts), and zeros; any dtype.
+
+    Raises
+    ------
+    ArgumentError : a probability outside [0, 1].
+    """
+    p = _looked_at(lift(p), lambda x: (x >= 0) & (x <= 1), "bernoulli_", "got p={}")
+    with mode.no_grad():
+        u = lift(draw("rand", tuple(self.shape), float64, generator))
+        ones = (u < p).to(self.dtype)
+    return assign(self, ones, "bernoulli")
+
+
+def random_(self: TensorBase, *bounds: int, generator: Generator | None = None, **named: int) -> TensorBase:
+    """Fill with integers from [from, to), all with the same probability; see `randint`.
+
+    Parameters
+    ----------
+    bounds, named : ``to``, or ``from`` and ``to``; by default from 0 on all that the dtype holds exactly.
+    generator : where from; the default generator if None.
+
+    Raises
+    ------
+    ArgumentError : no integers between the bounds, or more than 2^53, of which int64 holds more.
+    """
+    given = dict(zip(("from", "to") if len(bounds) == 2 else ("to",), bounds, strict=False)) | named
+    if len(bounds) > 2 or not set(given) <= {"from", "to"}:
+        raise ArgumentError(f"random_() takes from, to and generator, got {bounds} and {sorted(named)}")
+    first, last = given.get("from", 0), given.get("to")
+    if last is None:
+        last = 2 if self.dtype.kind == "b" else _EXACT.get(self.dtype.name) or int(np.iinfo(self.dtype).max) + 1
+    if not first < last <= first + 2**53:
+        raise ArgumentError(f"random_ expects 'from' to be less than 'to', by at most 2^53, but got {first} and {last}")
+    return assign(self, integers(int(first), int(last), tuple(self.shape), self.dtype, generator), "random")
+
+
+_EXACT = {"float32": 2**24 + 1, "float64": 2**53}
+
+
+def log_normal_(
+    self: TensorBase, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None
+) -> TensorBase:
+    """Fill with exponentials of normal numbers, ``exp(z std + mean)``; errors as in `normal_`."""
+    from common.functional import exp
+
+    _require(std, lambda x: x > 0, "log_normal_ expects std > 0.0, but found std={}")
+    z = lift(draw("randn", tuple(self.shape), self.dtype, generator))
+    return assign(self, exp(z * std + mean), "log_normal")
+
+
+def cauchy_(
+    self: TensorBase, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None
+) -> TensorBase:
+    """Fill with numbers from a Cauchy distribution, ``tan(pi (u - 1/2)) sigma + median``; errors as in `uniform_`."""
+    from common.functional import tan
+
+    _require(sigma, lambda x: x > 0, "cauchy_ expects sigma > 0.0, but found sigma={}")
+    u = lift(draw("rand", tuple(self.shape), self.dtype, generator))
+    return assign(self, tan((u - 0.5) * np.pi) * sigma + median, "cauchy")
+
+
+def geometric_(self: TensorBase, p: float, *, generator: Generator | None = None) -> TensorBase:
+    """Fill with the number of trials, each of probability `p`, up to the first success: 1, 2, ...; any dtype.
+
+    It is ``ceil(log(1 - u) / log(1 - p))``, in float64, and at least 1.
+
+    Raises
+    ------
+    ArgumentError : `p` is not in (0, 1).
+    """
+    from common.functional import ceil, clamp
+
+    _require(p, lambda x: (x > 0) & (x < 1), "geometric_ expects p to be in (0, 1), but got p={}")
+    with mode.no_grad():
+        trials = ceil(_exponential(tuple(self.shape), float64, generator) / -math.log1p(-p))
+        return assign(self, clamp(trials, min=1.0).to(self.dtype), "geometric")
+
+
+METHODS = {
+    "bernoulli": bernoulli, "bernoulli_": bernoulli_, "cauchy_": cauchy_, "exponential_": exponential_,
+    "geometric_": geometric_, "log_normal_": log_normal_, "multinomial": multinomial, "normal_": normal_,
+    "random_": random_, "uniform_": uniform_,
+}  # fmt: skip

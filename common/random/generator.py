@@ -1,0 +1,398 @@
+"""Random numbers: a generator is state (a seed and an offset), and a draw reads and advances it.
+
+Element i of a draw depends on the seed and on offset + i only; then the offset grows by the number of elements.
+In a trace the state is captured by reference and the advance is an effect, like a write to a parameter: a
+compiled program continues the stream where the last call left it, and both engines draw the same numbers.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any
+
+import numpy as np
+
+from common import mode
+from common.apply import called
+from common.arguments import integer
+from common.create import lift
+from common.dtypes import DEFAULT_FLOAT, float64, int64
+from common.errors import ArgumentError, DTypeError
+from common.op import REGISTRY
+from common.ops import random as _ops  # noqa: F401  registers rand and randn
+from common.ops.compare import where
+from common.random.draws import counted as counted
+from common.random.draws import note_drawn
+from common.spec import numel
+from common.tensor.leaf import Buffer
+
+
+class Generator:
+    """A stream of random numbers.
+
+    Parameters
+    ----------
+    seed : any int; equal seeds give equal streams.
+    device : "cpu"; there is no other.
+
+    Attributes
+    ----------
+    key, offset : 0-d int64 buffers, the whole state: the seed, and how many numbers have been drawn.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> generator = tw.Generator(7)
+    >>> tw.rand(2, generator=generator)
+    tensor([0.9546, 0.4070])
+    >>> generator.get_state()
+    array([7, 2])
+    """
+
+    def __init__(self, seed: int = 0, device: str = "cpu") -> None:
+        if str(device) != "cpu":
+            raise ArgumentError(f"Generator(): expected device 'cpu', got {device!r}")
+        self.key, self.offset = Buffer(np.int64(0)), Buffer(np.int64(0))
+        self._lock = threading.Lock()
+        self.key.name, self.offset.name = "generator.key", "generator.offset"
+        self.manual_seed(seed)
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Begin the stream of `seed`.
+
+        Raises
+        ------
+        ArgumentError : inside a traced function, where seeding once per trace would be meant by nobody.
+        """
+        if mode.replayed():
+            raise ArgumentError("manual_seed() inside a traced function would run once per trace: seed outside")
+        self.key.payload[...] = (int(seed) + 2**63) % 2**64 - 2**63
+        self.offset.payload[...] = 0
+        return self
+
+    def seed(self) -> int:
+        """Begin the stream of a seed that the system draws, and return it."""
+        self.manual_seed(int.from_bytes(os.urandom(8), "little"))
+        return self.initial_seed()
+
+    def initial_seed(self) -> int:
+        """The seed of the present stream, 0 <= seed < 2^64."""
+        return int(self.key.payload) % 2**64
+
+    def get_state(self) -> np.ndarray:
+        """Seed and offset, (2,) int64."""
+        return np.array([self.key.payload, self.offset.payload])
+
+    def set_state(self, state: Any) -> Generator:
+        """Continue from what `get_state` returned.
+
+        Raises
+        ------
+        ArgumentError : it is no such state.
+        """
+        state = np.asarray(state)
+        if state.shape != (2,) or state.dtype != np.int64:
+            raise ArgumentError(f"RNG state must be an int64 array of seed and offset, got {state.dtype} {state.shape}")
+        self.key.payload[...], self.offset.payload[...] = state
+        return self
+
+    def clone_state(self) -> Generator:
+        """A fork: another generator that draws from here on what this one will draw."""
+        return Generator().set_state(self.get_state())
+
+    def draw(self, name: str, shape: tuple[Any, ...], dtype: np.dtype) -> Any:
+        """Run the op `name` and advance: an array outside a trace, a traced tensor inside.
+
+        Parameters
+        ----------
+        name : "rand" or "randn".
+        shape : sizes
+        dtype : float32 or float64.
+
+        Raises
+        ------
+        DTypeError : another dtype.
+        """
+        if dtype.kind != "f":
+            raise DTypeError(f"{name}(): dtype must be floating point, got {dtype}")
+        op, count = REGISTRY[name], numel(shape)
+        if self is default_generator:
+            note_drawn(count)
+        if mode.current_trace() is None:
+            with self._lock:  # two threads never draw the same numbers
+                y = op(self.key.payload, self.offset.payload, shape=shape, dtype=dtype)
+                self.offset.payload[...] += count
+            return y
+        with mode.set_grad_enabled(False):
+            y = op(self.key, self.offset, shape=shape, dtype=dtype)
+            self.offset.add_(count)
+        return y
+
+
+default_generator = Generator()
+
+
+def manual_seed(seed: int) -> Generator:
+    """Seed the default generator, which every draw without `generator` uses.
+
+    Examples
+    --------
+    >>> _ = manual_seed(0)
+    >>> a = rand(2)
+    >>> _ = manual_seed(0)
+    >>> bool((a == rand(2)).all())
+    True
+    """
+    return default_generator.manual_seed(seed)
+
+
+def get_rng_state() -> np.ndarray:
+    """Seed and offset of the default generator, (2,) int64."""
+    return default_generator.get_state()
+
+
+def set_rng_state(state: Any) -> None:
+    """Let the default generator continue from what `get_rng_state` returned."""
+    default_generator.set_state(state)
+
+
+def initial_seed() -> int:
+    """The seed of the default generator, 0 <= seed < 2^64."""
+    return default_generator.initial_seed()
+
+
+def seed() -> int:
+    """Seed the default generator with a number that the system draws, and return it."""
+    return default_generator.seed()
+
+
+class fork_rng:
+    """Context manager: the default generator afterwards continues as if nothing inside had drawn.
+
+    In a trace too, where seeding is refused.
+
+    Parameters
+    ----------
+    devices : accepted; there is only one.
+    enabled : whether anything is put back.
+
+    Examples
+    --------
+    >>> _ = manual_seed(0)
+    >>> with fork_rng():
+    ...     a = rand(2)
+    >>> bool((a == rand(2)).all())
+    True
+    """
+
+    def __init__(self, devices: Any = None, enabled: bool = True) -> None:
+        self.enabled = enabled
+        self._states: list[Any] = []
+
+    def __enter__(self) -> None:
+        if mode.current_trace() is None:
+            self._states.append(default_generator.get_state())
+        else:
+            with mode.set_grad_enabled(False):
+                self._states.append(default_generator.offset.clone())
+
+    def __exit__(self, *exc: object) -> None:
+        state = self._states.pop()
+        if not self.enabled:
+            return
+        if isinstance(state, np.ndarray):
+            default_generator.set_state(state)
+        else:
+            with mode.set_grad_enabled(False):
+                default_generator.offset.copy_(state)
+
+
+def rand(*sizes: Any, size: Any = None, dtype: Any = None, generator: Generator | None = None) -> Any:
+    """Draw from the uniform distribution on [0, 1).
+
+    Parameters
+    ----------
+    sizes, size : sizes, or one tuple of them.
+    dtype : float32 (default) or float64.
+    generator : where from; the default generator if None.
+    """
+    return draw("rand", sizes, dtype, generator, size)
+
+
+def randn(*sizes: Any, size: Any = None, dtype: Any = None, generator: Generator | None = None) -> Any:
+    """Draw from the normal distribution with mean 0 and variance 1.
+
+    Parameters
+    ----------
+    sizes, size : sizes, or one tuple of them.
+    dtype : float32 (default) or float64.
+    generator : where from; the default generator if None.
+    """
+    return draw("randn", sizes, dtype, generator, size)
+
+
+def draw(name: str, sizes: tuple[Any, ...], dtype: Any, generator: Generator | None, size: Any = None) -> Any:
+    """Numbers of "rand" or "randn" from a generator, the default one if None; see `Generator.draw`."""
+    from common.ops.create import dtype_or, known_sizes
+
+    wanted = dtype_or(dtype, DEFAULT_FLOAT)
+    return (generator or default_generator).draw(name, known_sizes(sizes, size), wanted)
+
+
+def rand_like(x: Any, dtype: Any = None, generator: Generator | None = None) -> Any:
+    """Draw from the uniform distribution on [0, 1), in the shape of a tensor.
+
+    Parameters
+    ----------
+    x : (...), whose shape is taken.
+    dtype : by default that of `x`.
+    generator : where from; the default generator if None.
+
+    Raises
+    ------
+    DTypeError : a dtype that is not floating point.
+    """
+    return lift(draw("rand", tuple(x.shape), x.dtype if dtype is None else dtype, generator))
+
+
+def randn_like(x: Any, dtype: Any = None, generator: Generator | None = None) -> Any:
+    """Draw from the normal distribution with mean 0 and variance 1, in the shape of a tensor.
+
+    Parameters
+    ----------
+    x : (...), whose shape is taken.
+    dtype : by default that of `x`.
+    generator : where from; the default generator if None.
+
+    Raises
+    ------
+    DTypeError : a dtype that is not floating point.
+    """
+    return lift(draw("randn", tuple(x.shape), x.dtype if dtype is None else dtype, generator))
+
+
+def randint(
+    low: Any = 0, high: Any = None, size: Any = None, dtype: Any = None, generator: Generator | None = None
+) -> Any:
+    """Draw integers from [low, high), all with the same probability up to (high - low) 2^-53.
+
+    An element is ``floor(u (high - low)) + low``, where u is the element of `rand` in float64.
+
+    Parameters
+    ----------
+    low, high, size : bounds, and a tuple of sizes; ``randint(high, size)`` begins at 0.
+    dtype : int64 by default.
+    generator : where from; the default generator if None.
+
+    Raises
+    ------
+    ArgumentError : no integers between the bounds, more than 2^53, or some beyond the dtype; a bound or the size is
+        missing.
+    ShapeError : a negative size.
+    """
+    from common.ops.create import dtype_or, known_sizes
+
+    if size is None and isinstance(high, (tuple, list)):
+        low, high, size = 0, low, high
+    elif high is None:
+        low, high = 0, low  # randint(high, size=...)
+    if size is None:
+        raise ArgumentError(f"randint(): argument 'size' must be tuple of ints, not {type(high).__name__}")
+    wanted = dtype_or(dtype, int64)
+    first, last = _bounds(low, high, wanted, "randint")
+    shape = known_sizes((size,) if not isinstance(size, (tuple, list)) else tuple(size))
+    return integers(first, last, shape, wanted, generator)
+
+
+def randint_like(
+    x: Any, first: Any = 0, last: Any = None, dtype: Any = None, generator: Generator | None = None
+) -> Any:
+    """Draw integers from [low, high), see `randint`, in the shape of a tensor.
+
+    Parameters
+    ----------
+    x : (...), whose shape is taken.
+    first, last : low and high; ``randint_like(input, high)`` begins at 0.
+    dtype : by default that of `x`.
+    generator : where from; the default generator if None.
+
+    Raises
+    ------
+    ArgumentError : no integers between the bounds, more than 2^53, or some beyond the dtype.
+    """
+    from common.ops.create import dtype_or
+
+    if last is None:
+        first, last = 0, first  # randint_like(input, high)
+    wanted = dtype_or(dtype, x.dtype)
+    first, last = _bounds(first, last, wanted, "randint_like")
+    return integers(first, last, tuple(x.shape), wanted, generator)
+
+
+def _bounds(low: Any, high: Any, dtype: np.dtype, function: str) -> tuple[int, int]:
+    first, last = (int(integer(x, function, name)) for x, name in ((low, "low"), (high, "high")))
+    if not first < last <= first + 2**53:
+        raise ArgumentError(f"random_ expects 'from' to be less than 'to', by at most 2^53, but got {first} and {last}")
+    if dtype.kind != "f":
+        least, most = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+        if first < least or last - 1 > most:
+            raise ArgumentError(f"{function}(): from {first} to {last} - 1 is out of bounds for {dtype}")
+    return first, last
+
+
+def integers(first: int, last: int, shape: tuple[Any, ...], dtype: np.dtype, generator: Generator | None) -> Any:
+    """Integers from [first, last), see `randint`."""
+    u = lift(draw("rand", shape, float64, generator))
+    y = _to(u * (last - first), int64) + first
+    return y if dtype == int64 else _to(y, dtype)
+
+
+def randperm(n: Any, dtype: Any = None, generator: Generator | None = None) -> Any:
+    """Draw an order of the ints from 0 to n - 1: that in which n numbers of `rand` in float64 are sorted.
+
+    Parameters
+    ----------
+    n : how many.
+    dtype : int64 by default.
+    generator : where from; the default generator if None.
+
+    Raises
+    ------
+    ShapeError, ArgumentError : a negative number, or something that is no int.
+    """
+    from common.functional import argsort
+    from common.ops.create import dtype_or, known_sizes
+
+    wanted = dtype_or(dtype, int64)
+    y = argsort(lift(draw("rand", known_sizes((n,)), float64, generator)), stable=True)
+    return y if wanted == int64 else _to(y, wanted)
+
+
+def _to(x: Any, dtype: np.dtype) -> Any:
+    return REGISTRY["to"](x, dtype=dtype, x_dtype=x.dtype)
+
+
+def dropout(x: Any, p: float = 0.5, training: bool = True) -> Any:
+    """`x` with elements set to 0 with probability `p`, the others scaled by 1 / (1 - p); `x` if not training.
+
+    Parameters
+    ----------
+    x : (...), floating point.
+    p : probability, 0 <= p < 1.
+    training : whether anything is dropped.
+
+    Raises
+    ------
+    ArgumentError : `p` is not in [0, 1).
+    DTypeError : `x` is not floating point.
+    """
+    if not 0 <= p < 1:
+        raise ArgumentError(f"dropout probability has to be at least 0 and less than 1, but got {p}")
+    if not training or p == 0:
+        return x
+    if x.home is not None and mode.current_trace() is None:
+        with x.home:
+            return dropout(x, p)
+    u = rand(tuple(x.shape), dtype=x.dtype)
+    return called(where(REGISTRY["ge"](u, p), x * (1 / (1 - p)), 0), "MulBackward0")

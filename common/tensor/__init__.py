@@ -1,0 +1,1 @@
+"""What eager and traced tensors have in common."""

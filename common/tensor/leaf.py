@@ -1,0 +1,148 @@
+"""State that programs read and write: parameters, which are differentiated, and buffers, which are not.
+
+Both belong to neither engine. Outside a trace their operators run in the eager engine; inside a trace they are
+captured by reference, so that a compiled program sees every later update and writes its own back.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from common.dtypes import SUPPORTED
+from common.errors import DTypeError, TraceError
+from common.tensor.base import TensorBase
+
+
+class Leaf(TensorBase):
+    """A named tensor that owns its memory.
+
+    Parameters
+    ----------
+    data : (...) array, tensor or nested lists; copied, so that no write reaches anything else.
+    requires_grad : record operations on it.
+
+    Raises
+    ------
+    DTypeError : a dtype without ops, or `requires_grad` for one that is not floating point.
+    TraceError : `data` is a traced value: state is made before the program, not by it.
+    """
+
+    __slots__ = ("name",)
+
+    def __init__(self, data: Any, requires_grad: bool) -> None:
+        self.payload = _owned(data)
+        self.name = ""
+        self._requires_grad = False
+        self.grad_fn = None
+        self.output_nr = 0
+        self._grad = None
+        if requires_grad:
+            if self.payload.dtype.kind != "f":
+                raise DTypeError(
+                    f"only Tensors of floating point dtype can require gradients; this one is {self.payload.dtype}"
+                )
+            self._requires_grad = True
+
+    def numpy(self) -> np.ndarray:
+        """The present contents, (...) array that shares the memory; allowed although it requires grad.
+
+        Raises
+        ------
+        TraceError : inside a traced function, where the contents are those of each later call.
+        """
+        from common.tensor.methods import lent
+
+        return lent(self, "numpy()")
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        array = self.numpy()
+        return array if dtype is None and not copy else np.array(array, dtype)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Leaf:
+        copy = object.__new__(type(self))
+        Leaf.__init__(copy, self.payload, self.requires_grad)
+        copy.name = self.name
+        memo[id(self)] = copy
+        return copy
+
+    def __reduce__(self) -> Any:
+        return _restore, (type(self), self.payload, self.requires_grad, self.name)
+
+
+class Parameter(Leaf):
+    """A tensor that training changes: a leaf with gradient, named by the module that holds it.
+
+    Parameters
+    ----------
+    data : (...) array, tensor or nested lists; copied.
+    requires_grad : whether it is differentiated.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Parameter(np.zeros((2, 3), np.float32)).requires_grad
+    True
+    """
+
+    __slots__ = ()
+
+    def __init__(self, data: Any, requires_grad: bool = True) -> None:
+        super().__init__(data, requires_grad)
+
+    def __repr__(self) -> str:
+        return f"Parameter containing:\n{super().__repr__()}"
+
+
+class Buffer(Leaf):
+    """State without gradient: running sums, step counts, the state of a random generator.
+
+    Parameters
+    ----------
+    data : (...) array, tensor or nested lists; copied.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, data: Any) -> None:
+        super().__init__(data, False)
+
+    @classmethod
+    def over(cls, array: np.ndarray) -> Buffer:
+        """A buffer over an array that nothing else refers to, such as a compiled program's result: no copy."""
+        buffer = object.__new__(cls)
+        buffer.payload, buffer.name, buffer._requires_grad = array, "", False
+        buffer.grad_fn, buffer.output_nr, buffer._grad = None, 0, None
+        return buffer
+
+
+def sharing(leaf: Leaf) -> Buffer:
+    """A leaf without gradient that shares another one's memory."""
+    shared = Buffer.over(leaf.payload)
+    shared.name = leaf.name
+    return shared
+
+
+def _owned(data: Any) -> np.ndarray:
+    if isinstance(data, TensorBase):
+        data = data.payload
+        if not isinstance(data, np.ndarray):
+            raise TraceError(
+                "a Parameter or Buffer cannot be made of a traced value: make it before the traced function runs, and "
+                "write to it inside with copy_()"
+            )
+    array: np.ndarray = np.array(data, order="C")
+    if not isinstance(data, (np.ndarray, np.generic)) and array.dtype == np.float64:
+        array = array.astype(np.float32)  # Python floats: the default dtype
+    array = array.astype(array.dtype.newbyteorder("="), copy=False)
+    if array.dtype not in SUPPORTED:
+        raise DTypeError(f"dtype {array.dtype} is not supported; supported are {[d.name for d in SUPPORTED]}")
+    return array
+
+
+def _restore(kind: type[Leaf], data: np.ndarray, requires_grad: bool, name: str) -> Leaf:
+    leaf = object.__new__(kind)
+    Leaf.__init__(leaf, data, requires_grad)
+    leaf.name = name
+    return leaf

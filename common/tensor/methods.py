@@ -1,0 +1,361 @@
+"""PyTorch's tensor methods, made of the public functions; one list for both engines."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from common import dtypes, mode
+from common.autograd import derivatives as autograd
+from common.autograd import hooks
+from common.autograd.exposed import lend
+from common.autograd.inference import refuse_write
+from common.autograd.mutation import apart, is_shared, log_write, put
+from common.autograd.views import ONE_VALUE, overlap, rebind, repeats, require_writable, shows_writable
+from common.create import known_dtype, lift
+from common.dim import same_shape
+from common.eager.kinds import number
+from common.errors import ArgumentError, DTypeError, GradientError, ShapeError
+from common.frames import user_frame
+from common.op import REGISTRY
+from common.ops.view import transposed
+from common.ops.windows import unfold
+from common.spec import numel
+from common.tensor import printing
+from common.tensor.base import TensorBase
+from common.tensor.operators import accepts, as_operand, install
+from common.tensor.to_python import concrete, index, item, number_of, tolist, truth, whole
+
+#: Public functions that are no methods, as in PyTorch.
+NOT_METHODS = frozenset(
+    [
+     "atleast_1d", "atleast_2d", "atleast_3d", "batch_norm", "bilinear", "binary_cross_entropy",
+     "binary_cross_entropy_with_logits", "broadcast_tensors", "broadcast_to", "bucketize", "cat", "cdist", "celu",
+     "chain_matmul", "clone", "column_stack", "concat", "concatenate", "cosine_embedding_loss", "cosine_similarity",
+     "cross_entropy", "cumulative_trapezoid", "dstack", "einsum", "elu", "embedding", "empty_like", "full_like",
+     "gaussian_nll_loss", "gelu", "getitem", "glu", "group_norm", "hardsigmoid", "hardswish", "hardtanh",
+     "hinge_embedding_loss", "hstack", "huber_loss", "isin", "kl_div", "l1_loss", "layer_norm", "leaky_relu",
+     "linear", "logsigmoid", "margin_ranking_loss", "meshgrid", "mish", "mse_loss", "multi_dot",
+     "multilabel_soft_margin_loss", "nll_loss", "normalize", "one_hot", "ones_like", "pad", "pairwise_distance",
+     "poisson_nll_loss", "relu6", "rms_norm", "row_stack", "scaled_dot_product_attention", "searchsorted", "selu",
+     "silu", "smooth_l1_loss", "soft_margin_loss", "softmin", "softplus", "softshrink", "softsign", "stack",
+     "tanhshrink", "tensordot", "threshold", "trapezoid", "triplet_margin_loss", "view", "vstack", "zeros_like",
+    ]
+)  # fmt: skip
+
+
+def install_methods(cls: type[TensorBase]) -> None:
+    """Give `cls` operators, functions as methods, conversions and in-place forms."""
+    from common import functional, layout
+    from common.random import distributions
+    from common.tensor import in_place_methods, method_names, place, put_methods
+
+    install(cls, REGISTRY)
+    for name in functional.__all__:
+        if name in NOT_METHODS:
+            continue
+        setattr(cls, name, method_names.Named(name, getattr(functional, name), cls))
+    for name, method in (
+        _METHODS | layout.METHODS | place.METHODS | put_methods.METHODS | distributions.METHODS
+    ).items():
+        setattr(cls, name, method)
+    for name in in_place_methods.NAMES:
+        setattr(cls, f"{name}_", in_place_methods.InPlace(name, cls))
+    for dunder, name in _IN_PLACE.items():
+        in_place = _in_place(getattr(functional, name), name, f"__{dunder}__")
+        setattr(cls, f"{name}_", in_place)
+        setattr(cls, f"__i{dunder}__", in_place)
+    for dunder, name in _DIVIDING.items():
+        setattr(cls, f"__{dunder}__", _dividing(name))
+        setattr(cls, f"__r{dunder}__", _dividing(name, swapped=True))
+
+
+#: Operators with an in-place form, and the function of each.
+_IN_PLACE = {
+    "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floor_divide", "mod": "remainder",
+    "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "lshift": "bitwise_left_shift",
+    "rshift": "bitwise_right_shift",
+}  # fmt: skip
+#: Operators that look for zeros among integer divisors.
+_DIVIDING = {"floordiv": "floor_divide", "mod": "remainder"}
+
+
+def _dividing(name: str, *, swapped: bool = False) -> Any:
+    def operator(self: TensorBase, other: Any) -> Any:
+        if not accepts(other):
+            return NotImplemented
+        operands = (self, as_operand(other))
+        return _functional(name)(*(operands[::-1] if swapped else operands))
+
+    return operator
+
+
+def _divmod(a: Any, b: Any) -> Any:
+    return _functional("floor_divide")(a, b), _functional("remainder")(a, b)
+
+
+def _in_place(function: Any, name: str, operator: str) -> Any:
+    def method(self: TensorBase, other: Any, **options: Any) -> TensorBase:
+        short = not options and isinstance(other, TensorBase)  # the eager engine's operators are its short path
+        value = getattr(self, operator)(other) if short else function(self, as_operand(other), **options)
+        node = value.grad_fn
+        if node is not None and node.saved and isinstance(self.payload, np.ndarray):
+            # the op's own rules need the operand as it was before this write
+            if type(node.saved) is tuple:
+                node.saved = tuple([apart(x, self.payload) for x in node.saved])
+            else:
+                node.saved.keep_apart(self.payload)
+        return assign(self, value, name)
+
+    return method
+
+
+def assign(self: TensorBase, value: Any, name: str, part: Any = None) -> TensorBase:
+    """Give a tensor new contents: the functional result, written to its memory, with its history.
+
+    Parameters
+    ----------
+    part : ``part(array)`` is the view of the memory in which old and new contents differ; None for all of it.
+
+    Raises
+    ------
+    GradientError : a leaf that requires grad, outside `no_grad`; or another tensor shows the same memory.
+    ShapeError : the result does not have the tensor's shape.
+    """
+    if mode.inference_seen:
+        refuse_write(self, name)
+    recording, x, y = mode.is_grad_enabled(), self.payload, value.payload
+    if not mode.tracing and part is None and not (recording and (self.requires_grad or value.requires_grad)):
+        if type(x) is np.ndarray is type(y) and x.shape == y.shape and x.dtype == y.dtype:
+            _put(self, x, y, name in ONE_VALUE)
+            log_write(x, *user_frame(2))
+            return self
+    if recording:
+        require_unprotected(self, name)
+    if not same_shape(value.shape, self.shape) and tuple(value.shape) != tuple(self.shape):
+        raise ShapeError(
+            f"{name}_(): the result has shape {tuple(value.shape)}, which does not fit the tensor's {tuple(self.shape)}"
+        )
+    if value.dtype != self.dtype:
+        if value.dtype.kind == "f" and self.dtype.kind != "f":
+            raise DTypeError(f"{name}_(): result type {value.dtype} can't be cast to {self.dtype}")
+        value = value.to(self.dtype)
+    with_history = recording and (value.requires_grad or self.requires_grad)
+    if with_history:
+        require_writable(self, name)
+    if mode.current_trace() is None:
+        target, source = (self.payload, value.payload) if part is None else (part(self.payload), part(value.payload))
+        _put(self, target, source, name in ONE_VALUE)
+        log_write(target, *user_frame(2))
+    rebind(self, value, name, with_history)
+    return self
+
+
+def require_unprotected(x: TensorBase, name: str) -> None:
+    """Refuse a recorded write to a leaf that requires grad."""
+    if x.requires_grad and x.is_leaf:
+        raise GradientError(
+            f"a leaf Variable that requires grad is being used in an in-place operation ({name}_). Use no_grad() for "
+            "an update of a parameter, or the functional form."
+        )
+
+
+def _set_now(self: TensorBase, other: TensorBase | None, value: Any, name: str) -> bool:
+    """Write an array or number to memory where there is neither a history nor a trace; whether that was done."""
+    if mode.tracing or type(x := self.payload) is not np.ndarray:
+        return False
+    if (self.requires_grad or (other is not None and other.requires_grad)) and mode.is_grad_enabled():
+        return False
+    if mode.inference_seen:
+        refuse_write(self, name)
+    if other is not self:  # a tensor copied to itself is as it was
+        _put(self, x, value)
+    log_write(x, *user_frame(3))
+    return True
+
+
+def _put(x: TensorBase, target: np.ndarray, source: Any, one_value: bool = False) -> None:
+    """`put` to the memory of a tensor: a part of what was expanded is locked by numpy, though it repeats nothing."""
+    try:
+        put(target, source, one_value)
+    except ValueError:
+        if target.flags.writeable or target is not x.payload or is_shared(target) or not shows_writable(x):
+            raise
+        free = target[...]
+        free.flags.writeable = True
+        put(free, source, one_value)
+
+
+def copy_(self: TensorBase, other: Any) -> TensorBase:
+    """Take over the elements of `other`, broadcast and cast."""
+    if isinstance(other, TensorBase) and type(y := other.payload) is np.ndarray:
+        if y.dtype == self.dtype and y.shape == self.shape and _set_now(self, other, y, "copy"):
+            return self
+    if other is self and not (self.requires_grad and mode.is_grad_enabled()):
+        return self
+    source = other if isinstance(other, TensorBase) else lift(np.asarray(other))
+    if source.dtype != self.dtype:
+        source = source.to(self.dtype)
+    if not same_shape(source.shape, self.shape) or (source.requires_grad and mode.is_grad_enabled()):
+        from common.ops.view import expand
+
+        source = expand(source, self.shape)
+    return assign(self, _after(self, source), "copy")
+
+
+def _after(self: TensorBase, value: Any) -> Any:
+    """`value` with the history of what it overwrites: what is recorded stays so, with zeros as its gradient."""
+    if self.requires_grad and mode.is_grad_enabled() and value.dtype == self.dtype:
+        return REGISTRY["overwrite"](self, value)
+    return value
+
+
+def zero_(self: TensorBase) -> TensorBase:
+    """Set all elements to 0."""
+    if _set_now(self, None, 0, "zero"):
+        return self
+    return assign(self, _after(self, REGISTRY["zeros_like"](self.detach())), "zero")
+
+
+def fill_(self: TensorBase, value: float) -> TensorBase:
+    """Set all elements to a number."""
+    if type(value) is float and self.dtype.kind == "f" and _set_now(self, None, number(value, self.dtype), "fill"):
+        return self
+    if getattr(value, "requires_grad", False) and repeats(self):
+        raise overlap("fill")
+    return assign(self, _after(self, (REGISTRY["zeros_like"](self.detach()) + value).to(self.dtype)), "fill")
+
+
+def clone(self: TensorBase) -> TensorBase:
+    """A copy with history."""
+    return REGISTRY["clone"](self)
+
+
+def backward(
+    self: TensorBase,
+    gradient: Any = None,
+    retain_graph: Any = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+) -> None:
+    """Add the gradients of this tensor to `.grad` of the leaves; see `common.autograd.derivatives.backward`."""
+    given = None if gradient is None else (gradient,)
+    autograd.backward((self,), given, retain_graph, create_graph, inputs)
+
+
+def numpy(self: TensorBase) -> np.ndarray:
+    """The array of elements; shares memory.
+
+    Raises
+    ------
+    GradientError : the tensor requires grad: use ``.detach().numpy()``.
+    """
+    if self.requires_grad:
+        raise GradientError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+    return lent(self, "numpy()")
+
+
+def lent(self: TensorBase, how: str) -> np.ndarray:
+    """The array behind a tensor for the outside, whose writes to it are noticed."""
+    concrete(self)
+    return lend(self.payload, how)
+
+
+def to(self: TensorBase, dtype: Any) -> TensorBase:
+    """The tensor in another dtype; itself where it has it already."""
+    target = known_dtype(dtype)
+    if target not in dtypes.SUPPORTED:
+        raise DTypeError(f"to(): dtype {target} is not supported; supported are {[d.name for d in dtypes.SUPPORTED]}")
+    return self if self.dtype == target else REGISTRY["to"](self, dtype=target, x_dtype=self.dtype)
+
+
+def _len(self: TensorBase) -> Any:
+    if self.ndim == 0:
+        raise ArgumentError("len() of a 0-d tensor")
+    extent = self.shape[0]
+    return extent if isinstance(extent, int) else extent.__index__()
+
+
+def _iter(self: TensorBase) -> Any:
+    if self.ndim == 0:
+        raise ArgumentError("iteration over a 0-d tensor")
+    return (self[i] for i in range(_len(self)))
+
+
+def _array(self: TensorBase, dtype: Any = None, copy: Any = None) -> np.ndarray:
+    array = numpy(self)
+    return array if dtype is None and not copy else np.array(array, dtype)
+
+
+def _repr(self: TensorBase) -> str:
+    if not isinstance(self.payload, np.ndarray):
+        return f"Tracer({self.payload.spec})"
+    extra = []
+    if self.grad_fn is not None:
+        extra.append(f"grad_fn=<{self.grad_fn.name()}>")
+    elif self.requires_grad:
+        extra.append("requires_grad=True")
+    return printing.text(self.payload, extra)
+
+
+def _dlpack(self: TensorBase, **options: Any) -> Any:
+    """A DLPack capsule of the array, which shares its memory; numpy makes it, options are those of its method."""
+    if self.requires_grad:
+        raise GradientError("Can't export tensors that require gradient, use tensor.detach()")
+    return lent(self, "DLPack").__dlpack__(**options)
+
+
+def _dlpack_device(self: TensorBase) -> tuple[int, int]:
+    """Where the array is: the CPU."""
+    return concrete(self).__dlpack_device__()
+
+
+@cache
+def _functional(name: str) -> Any:
+    from common import functional
+
+    return getattr(functional, name)
+
+
+_METHODS = {
+    "copy_": copy_, "zero_": zero_, "fill_": fill_, "clone": clone, "backward": backward,
+    "numpy": numpy, "to": to, "item": item, "__bool__": truth, "__len__": _len,
+    "__iter__": _iter, "__array__": _array, "__dlpack__": _dlpack, "__dlpack_device__": _dlpack_device,
+    "__repr__": _repr, "__index__": index,
+    "register_hook": hooks.register_hook, "retain_grad": hooks.retain_grad,
+    "retains_grad": property(hooks.retains_grad),
+    "register_post_accumulate_grad_hook": hooks.register_post_accumulate_grad_hook,
+    "tolist": tolist,
+    "__float__": lambda self: float(number_of(self)),
+    "__int__": whole,
+    "__getitem__": lambda self, key: _functional("getitem")(self, key),
+    "size": lambda self, dim=None: self.shape if dim is None else self.shape[dim],
+    "dim": lambda self: self.ndim,
+    "numel": lambda self: numel(self.shape),
+    "float": lambda self: to(self, dtypes.float32),
+    "double": lambda self: to(self, dtypes.float64),
+    "long": lambda self: to(self, dtypes.int64),
+    "bool": lambda self: to(self, dtypes.bool_),
+    "where": lambda self, condition, other: _functional("where")(condition, self, other),
+    "unfold": unfold,
+    "split": lambda self, split_size, dim=0, **axis: _functional("split")(self, split_size, **(axis or {"dim": dim})),
+    "polygamma": lambda self, n: _functional("polygamma")(n, self),
+    "view": lambda self, *shape, size=None: _functional("view")(self, *shape, size=size),
+    "t": transposed,
+    "type_as": lambda self, other: to(self, other.dtype),
+    "broadcast_to": lambda self, *shape, size=None: _functional("expand")(self, *shape, size=size),
+    "__divmod__": lambda self, other: _divmod(self, as_operand(other)) if accepts(other) else NotImplemented,
+    "__rdivmod__": lambda self, other: _divmod(as_operand(other), self) if accepts(other) else NotImplemented,
+    "__matmul__": lambda self, other: _matmul(self, other),
+    "__rmatmul__": lambda self, other: _matmul(other, self),
+    "T": property(lambda self: REGISTRY["permute"](self, dims=tuple(range(len(self.shape)))[::-1])),
+    "mT": property(lambda self: _functional("transpose")(self, -1, -2)),
+}  # fmt: skip
+
+
+def _matmul(a: Any, b: Any) -> Any:
+    if not isinstance(a, (TensorBase, np.ndarray)) or not isinstance(b, (TensorBase, np.ndarray)):
+        return NotImplemented
+    return _functional("matmul")(lift(a), lift(b))

@@ -1,0 +1,81 @@
+"""Elements as Python's numbers; what is said of a traced tensor, or what a trace decides then."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from common import mode
+from common.errors import ArgumentError, ShapeError
+from common.tensor.base import TensorBase
+
+
+def concrete(self: TensorBase) -> np.ndarray:
+    """The array behind a tensor; a tracer explains why it has none."""
+    trace = mode.current_trace()
+    if trace is not None:
+        trace.refuse_value(self)
+    if not isinstance(self.payload, np.ndarray):
+        raise self.describe_escape()
+    return self.payload
+
+
+def _decisions() -> Any:
+    """What answers questions about elements that a trace does not have; None if nothing does."""
+    trace = mode.current_trace()
+    return None if trace is None else trace.decide
+
+
+def item(self: TensorBase) -> Any:
+    """The element; of a tensor that is traced for decisions, a traced number."""
+    if mode.tracing and (decide := _decisions()) is not None:
+        return decide.item(self)
+    array = concrete(self)
+    if array.size != 1:
+        raise ShapeError(f"a Tensor with {array.size} elements cannot be converted to Scalar")
+    return array.item()
+
+
+def number_of(self: TensorBase) -> Any:
+    """The element as Python's own number."""
+    if mode.tracing and (decide := _decisions()) is not None:
+        return decide.number(self)
+    return item(self)
+
+
+def whole(self: TensorBase) -> int:
+    """The element without what is behind the point."""
+    if mode.tracing and (decide := _decisions()) is not None:
+        answer: int = decide.whole(self)
+        return answer
+    return int(item(self))
+
+
+def tolist(self: TensorBase) -> Any:
+    """Elements as nested lists of numbers."""
+    if mode.tracing and (decide := _decisions()) is not None:
+        return decide.nested(self)
+    return concrete(self).tolist()
+
+
+def truth(self: TensorBase) -> bool:
+    """Whether the element is not 0."""
+    if mode.tracing and (decide := _decisions()) is not None:
+        answer: bool = decide.truth(self)
+        return answer
+    if mode.tracing and (trace := mode.current_trace()) is not None:
+        trace.refuse_value(self)
+    array = concrete(self)
+    if array.size != 1:
+        raise ShapeError(
+            f"Boolean value of Tensor with {array.size} values is ambiguous; reduce it to one, for example with .sum()"
+        )
+    return bool(array.item())
+
+
+def index(self: TensorBase) -> int:
+    """The element of an integer tensor, for Python's own use."""
+    if self.dtype.kind not in "iub":
+        raise ArgumentError("only integer tensors of a single element can be converted to an index")
+    return int(number_of(self))

@@ -1,0 +1,141 @@
+"""A graph as plain data (JSON) and back: attributes hold nothing else, so nothing is lost.
+
+Dims are written as their polynomials. A loaded graph has fresh Dims whose hints are those of the trace; guards
+are not part of a graph.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from common.dim import Dim, DimScope
+from common.errors import ArgumentError
+from common.op import REGISTRY
+from common.spec import Spec
+from static.acts import ACTS
+from static.graph.nodes import Effect, Graph, Node, Value
+from static.graph.regions import CONTROL
+
+OWN = {**CONTROL, **ACTS}
+"""Ops that are not in the registry."""
+FORMAT = 1
+"""Version of the data; `load` refuses others."""
+
+
+def dump(graph: Graph) -> str:
+    """The graph as JSON text.
+
+    Raises
+    ------
+    ArgumentError : an attribute that is not plain data.
+    """
+    return json.dumps({"format": FORMAT, "graph": _graph(graph)})
+
+
+def load(text: str) -> Graph:
+    """The graph that `dump` wrote.
+
+    Raises
+    ------
+    ArgumentError : another format, or an op that is not registered.
+    """
+    data = json.loads(text)
+    if data.get("format") != FORMAT:
+        raise ArgumentError(f"a graph of format {data.get('format')} cannot be read; this version reads {FORMAT}")
+    return _Reader().graph(data["graph"])
+
+
+def _graph(graph: Graph) -> dict[str, Any]:
+    return {
+        "inputs": [v.key for v in graph.inputs],
+        "nodes": [_node(node) for node in graph.nodes],
+        "outputs": [v.key for v in graph.outputs],
+        "effects": [[e.state.key, e.value.key] for e in graph.effects],
+    }
+
+
+def _node(node: Node) -> dict[str, Any]:
+    return {
+        "id": node.id,
+        "op": None if node.op is None else node.op.name,
+        "operands": [{"value": x.key} if type(x) is Value else {"number": _plain(x)} for x in node.operands],
+        "attrs": {name: _plain(x) for name, x in node.attrs.items()},
+        "specs": [[_plain(v.spec.shape), v.spec.dtype.str, v.spec.weak] for v in node.outputs],
+        "source": node.source,
+        "scope": node.scope,
+    }
+
+
+def _plain(x: Any) -> Any:
+    """A value as JSON: what JSON has no word for is a dict with one key."""
+    if x is None or isinstance(x, (bool, int, str)):
+        return x
+    if isinstance(x, float):
+        return {"float": x.hex()}
+    if isinstance(x, tuple):
+        return {"tuple": [_plain(v) for v in x]}
+    if isinstance(x, Dim):
+        return {"dim": [_listed(x.terms), x.hint]}
+    if isinstance(x, np.dtype):
+        return {"dtype": x.str}
+    if isinstance(x, Graph):
+        return {"graph": _graph(x)}
+    raise ArgumentError(f"an attribute of type {type(x).__name__} is not plain data")
+
+
+def _listed(x: Any) -> Any:
+    return [_listed(v) for v in x] if isinstance(x, tuple) else x
+
+
+def _tupled(x: Any) -> Any:
+    return tuple(_tupled(v) for v in x) if isinstance(x, list) else x
+
+
+class _Reader:
+    """Builds a graph from data; all its Dims share a scope."""
+
+    def __init__(self) -> None:
+        self.scope = DimScope(_no_number, _no_number)
+
+    def graph(self, data: dict[str, Any]) -> Graph:
+        values: dict[tuple[int, int], Value] = {}
+        nodes = []
+        for record in data["nodes"]:
+            node = self._node(record, values)
+            nodes.append(node)
+            values.update((v.key, v) for v in node.outputs)
+        effects = [Effect(values[tuple(state)], values[tuple(value)]) for state, value in data["effects"]]
+        inputs, outputs = ([values[tuple(key)] for key in data[part]] for part in ("inputs", "outputs"))
+        return Graph(inputs, nodes, outputs, effects)
+
+    def _node(self, record: dict[str, Any], values: dict[tuple[int, int], Value]) -> Node:
+        name = record["op"]
+        if name is not None and name not in REGISTRY and name not in OWN:
+            raise ArgumentError(f"the graph uses the op {name!r}, which is not registered")
+        operands = tuple(
+            values[tuple(x["value"])] if "value" in x else self._read(x["number"]) for x in record["operands"]
+        )
+        attrs = {key: self._read(x) for key, x in record["attrs"].items()}
+        specs = [Spec(self._read(shape), np.dtype(dtype), weak) for shape, dtype, weak in record["specs"]]
+        op = None if name is None else OWN.get(name) or REGISTRY[name]
+        file, line, function = record["source"]
+        return Node(record["id"], op, operands, attrs, specs, (file, line, function), record["scope"])
+
+    def _read(self, x: Any) -> Any:
+        if not isinstance(x, dict):
+            return x
+        ((kind, value),) = x.items()
+        if kind == "float":
+            return float.fromhex(value)
+        if kind == "tuple":
+            return tuple(self._read(v) for v in value)
+        if kind == "dim":
+            return Dim(_tupled(value[0]), value[1], self.scope)
+        return np.dtype(value) if kind == "dtype" else self.graph(value)
+
+
+def _no_number(dim: Dim) -> Any:
+    raise ArgumentError(f"the size {dim!r} of a loaded graph is not part of a trace")

@@ -1,0 +1,256 @@
+"""A graph as a compiled program: kernels that are generic in sizes, and plans for concrete sizes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from common.dim import Dim
+from common.kernels.places import WrongIndex
+from static.graph import Graph
+from static.graph.regions import LoopParts
+from static.lowering.add_products import add_products
+from static.lowering.apart import keep_to_program_order
+from static.lowering.beside import side_by_side
+from static.lowering.build import Built, build
+from static.lowering.cut import build_cut
+from static.lowering.frame import make_frame
+from static.lowering.groups import Group, single
+from static.lowering.indexed import failing
+from static.lowering.items import Buffer
+from static.lowering.known import known_columns
+from static.lowering.legalise import legalise
+from static.lowering.loopir import Kernel
+from static.lowering.memory import ColumnScratch, Scratch
+from static.lowering.order import order_groups
+from static.lowering.reuse import reuse_memory
+from static.lowering.stack import runs, stack
+from static.lowering.values import Work
+from static.running.executable import Executable
+from static.running.shares import may_be_large
+
+
+@dataclass(eq=False, slots=True)
+class Step:
+    """One kernel call of a program.
+
+    Attributes
+    ----------
+    name, source : of the kernel; no source for control flow and acts.
+    things : what its slots are.
+    ints : its arguments, ints or Dims.
+    groups : what it computes; several if it is one pass over equal groups.
+    errors, wrong_index, cut, beside : see `static.lowering.frame.Call`.
+    regions : by name, programs that it runs; then it is no kernel call.
+    """
+
+    name: str
+    source: str
+    things: list[Buffer | Scratch]
+    ints: list[Any]
+    groups: list[Group]
+    errors: Mapping[int, tuple[str, int]]
+    regions: dict[str, Program] = field(default_factory=dict)
+    wrong_index: WrongIndex | None = None
+    cut: str = ""
+    beside: int = 0
+
+
+def compile_graph(graph: Graph, *, fuse: bool = True) -> Program:
+    """Lower a graph to kernels.
+
+    Parameters
+    ----------
+    graph : after passes; its gradients are part of it.
+    fuse : whether nodes share kernels; False gives one kernel per node, for debugging, and the same bits.
+
+    Raises
+    ------
+    CompileError : a node that has no kernel; names the op and the user's line.
+    """
+    return Program(graph, fuse)
+
+
+class Program(Executable):
+    """The compiled form of a graph.
+
+    Attributes
+    ----------
+    groups : which nodes became one kernel, in the order in which they run.
+    steps : the kernel calls.
+    parallel : whether loops are cut for threads where they can be.
+    carried : of the body of a loop, how many values it hands from one iteration to the next.
+    """
+
+    def __init__(self, graph: Graph, fuse: bool, parallel: bool = False, carried: int = 0) -> None:
+        super().__init__(fuse)
+        self.graph, self.parallel = graph, parallel
+        self.work: Work = legalise(graph)
+        self.work.carried = list(zip(self.work.inputs, [b for b, _ in self.work.outputs], strict=False))[:carried]
+        self._regions: dict[int, dict[str, Program]] = {}
+        self._begin = self.work.state()
+        groups = _fused(self.work, parallel) if fuse else [single(item) for item in self.work.items]
+        self.arrange(groups)
+        if fuse and not parallel:
+            keep_to_program_order(self, groups)
+
+    def arrange(self, groups: list[Group]) -> None:
+        """Make kernels of groups: order, memory, source; what was made of other groups before is forgotten."""
+        self.work.reset(self._begin)
+        if self.fuse and not self.parallel:  # threads share sums too, and run products side by side
+            groups = add_products(self.work, groups)
+        self.groups = order_groups(self.work, groups)
+        self.escaping = _escaping(self.work, self.groups)
+        self.reused = reuse_memory(self.work, self.groups, self.escaping) if self.fuse else {}
+        steps = list(self._steps(stacking=self.fuse))
+        self.steps = side_by_side(steps) if self.parallel else steps
+        self.frame = make_frame(self.work, self.graph, self.steps)
+        self.__dict__.pop("schedule", None)  # that of the frame before
+
+    def _steps(self, stacking: bool) -> Iterator[Step]:
+        """The kernel calls of all groups in turn; one for neighbours that `static.lowering.stack` makes one."""
+        ready = [self._ready(group) for group in self.groups]
+        built = [None if isinstance(x, list) or x.cut else x for x in ready]
+        position = 0
+        for length in runs(built) if stacking else [1] * len(built):
+            groups, parts = self.groups[position : position + length], built[position : position + length]
+            first = ready[position]
+            if isinstance(first, list):
+                yield from first
+            elif length == 1:
+                yield _step(first.kernel, first.nest.bound, first.nest.ints, groups, first.cut)
+            else:
+                table = stack([part for part in parts if part is not None])
+                yield _step(table.kernel, table.things, table.ints, groups)
+            position += length
+
+    def _ready(self, group: Group) -> list[Step] | Built:
+        """The calls of ready-made kernels, or a kernel to generate."""
+        if group.native:
+            return [self._own_step(group)] if group.items[0].own else _native_steps(group)
+        if self.parallel and may_be_large(group):
+            cut, folds = build_cut(group, self.escaping)
+            if not folds:
+                return cut
+            steps = [_step(cut.kernel, cut.nest.bound, cut.nest.ints, [group], cut.cut)]
+            return steps + [_step(fold.kernel, fold.things, fold.ints, [group], fold.cut) for fold in folds]
+        known = known_columns(group, self.escaping)
+        if known is None:
+            return build(group, self.escaping)
+        return [Step(*known, [group], {0: ("", group.items[0].node.id)})]
+
+    def _own_step(self, group: Group) -> Step:
+        """A step that is no kernel call: control flow, or an act."""
+        (item,) = group.items
+        if item.id not in self._regions:
+            carried = LoopParts(item.node).n if item.node.name == "loop" else 0
+            self._regions[item.id] = {
+                name: Program(region, self.fuse, self.parallel, carried * (name == "body"))
+                for name, region in item.node.regions
+            }
+        things: list[Buffer | Scratch] = [*item.inputs, *item.results]
+        if item.node.regions:
+            things.append(Scratch(item.dtype, None))
+        return Step(item.node.name, "", things, [], [group], {}, self._regions[item.id])
+
+    @property
+    def source(self) -> str:
+        """Every kernel's source, once, and the order in which kernels run."""
+        users: dict[str, list[Step]] = {}
+        for step in self.all_steps():
+            if step.source:
+                users.setdefault(step.source, []).append(step)
+        parts = []
+        for source, steps in users.items():
+            nodes = [f"# {describe(group)}" for step in steps for group in step.groups]
+            parts.append("\n".join([*dict.fromkeys(nodes), source]))
+        return "\n".join([*parts, *(f"# {line}" for line in self.call_lines())]) + "\n"
+
+    def all_steps(self) -> Iterator[Step]:
+        """The kernel calls, those of regions included."""
+        for step in self.steps:
+            yield step
+            for region in step.regions.values():
+                yield from region.all_steps()
+
+    def call_lines(self) -> list[str]:
+        """The kernel calls in order, as text."""
+        lines = []
+        for step in self.steps:
+            lines.append(self.call_text(step))
+            for name, region in step.regions.items():
+                lines += [f"  {name}:", *(f"    {line}" for line in region.call_lines())]
+        return lines
+
+    def call_text(self, step: Step) -> str:
+        """One kernel call as text, ``k(x, w) -> t3``; a pass over equal groups as ``k(...) -> ...; (...) -> ...``."""
+        texts = []
+        things = [b for b in step.things if isinstance(b, Buffer)]
+        width = len(things) // len(step.groups)
+        for i, group in enumerate(step.groups):
+            made = {b.id for item in group.items for b in item.results}
+            made -= {b.storage.id for b in group.reads}
+            reads = [_buffer_name(b) for b in things[i * width : (i + 1) * width] if b.id not in made]
+            outs = [_buffer_name(b.storage) for item in group.items for b in item.results if b.id in self.escaping]
+            texts.append(f"({', '.join(reads)}) -> {', '.join(outs)}")
+        return step.name + "; ".join(texts)
+
+
+def describe(group: Group) -> str:
+    """A group's nodes and the user's lines."""
+    names = [item.name for item in group.items]
+    shown = ", ".join(names[:12]) + (f", ... {len(names) - 12} more" if len(names) > 12 else "")
+    return f"{shown}  [{', '.join(group.lines[:4])}]"
+
+
+def _fused(work: Work, parallel: bool) -> list[Group]:
+    from static.lowering.fuse import fuse_items
+
+    return fuse_items(work, parallel)
+
+
+def _escaping(work: Work, groups: list[Group]) -> set[int]:
+    """Buffers that are read outside the group that makes them."""
+    out = {buffer.id for buffer, _ in work.outputs} | {value.id for _, value in work.writes}
+    out |= {b.id for group in groups for b in group.reads}
+    return out | {b.id for g in groups for item in g.items for b in item.results if b.storage is not b}
+
+
+def _step(kernel: Kernel, things: list[Buffer | Scratch], ints: list[Any], groups: list[Group], cut: str = "") -> Step:
+    """The call of a generated kernel, named by its text."""
+    name = f"k_{hashlib.sha256(kernel.source('k').encode()).hexdigest()[:12]}"
+    items = [item for group in groups for item in group.items]
+    errors = {
+        number + 1: (text, item.node.id)
+        for number, item in enumerate(failing(items))
+        for call in item.calls
+        for text in call.errors.values()
+    }
+    return Step(name, kernel.source(name), things, ints, groups, {0: ("", items[0].node.id), **errors}, cut=cut)
+
+
+def _native_steps(group: Group) -> list[Step]:
+    (item,) = group.items
+    buffers: list[Buffer | Scratch] = [*item.inputs, *item.results]
+    steps = []
+    for call in item.calls:
+        things = buffers if call.buffers is None else [buffers[i] for i in call.buffers]
+        if isinstance(call.scratch, (Dim, ColumnScratch)) or call.scratch:
+            things = [*things, Scratch(item.dtype, call.scratch)]
+        errors = {status: (text, item.node.id) for status, text in call.errors.items()}
+        errors[0] = "", item.node.id
+        step = Step(call.name, call.source, things, list(call.ints), [group], errors)
+        step.wrong_index = call.errors if isinstance(call.errors, WrongIndex) else None
+        steps.append(step)
+    return steps
+
+
+def _buffer_name(buffer: Buffer) -> str:
+    if buffer.position is not None:
+        return f"arg{buffer.position}"
+    return f"t{buffer.id}"
+
+
+__all__ = ["Program", "Step", "compile_graph"]
