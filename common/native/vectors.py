@@ -4,9 +4,9 @@ An innermost ``for i in range(a, b)`` is written with vectors if its iterations 
 says: its body only assigns new names and elements at ``something + i``, all elements of one slot at the same place; a
 name that is given once, such as ``c = k + i``, may stand for a place. Slots that are only read may be read at places
 that are data, ``x[k[i]]``. Each operation does in every lane what it does for one element, so no bit depends on it.
-What is left at the end is one vector with a mask: nothing outside is read or written. What computes much per element
-goes by masked vectors from the beginning. A number of iterations that the text says, and that fills vectors, needs no
-loop.
+What is left at the end goes by vectors of half as many lanes, with a mask: nothing outside is read or written. What
+computes much per element goes by masked vectors from the beginning. A number of iterations that the text says, and that
+fills vectors, needs no loop.
 
 Such a loop may also add to accumulators, ``x[i & 15] = add(x[i & 15], ...)``, if it begins at 0: the lanes of a sum
 (`common.numerics`). They are one register from the beginning of the loop to its end, and all of them exist: a slot that
@@ -140,7 +140,9 @@ class Vectors(Expressions):
             if self.cost - before >= COSTLY and not held:
                 self.back(mark)
                 walk(lanes, stop, masked=True)
-            else:
+            elif not held:  # a shorter vector, so that few elements cost less than many
+                walk(lanes // 2, stop, masked=True)
+            else:  # lanes of a sum are what they are
                 some, none = self.branch(self.write("icmp slt", BOOL, now(), stop).text)
                 self.enter(some)
                 body(lanes, masked=True)
