@@ -18,6 +18,7 @@ import numpy as np
 
 import static
 from benchmarks import terminal
+from common.collecting import collecting_later
 from static.lowering.program import compile_graph
 from static.passes import run_passes
 from static.tools.replay import trace_call
@@ -98,15 +99,16 @@ def grow(shape: str, n: int) -> Growth:
 
     gc.collect()
     mark()
-    call = trace_call(program, (np.full((8, 8), 0.3, np.float32),), {})
-    mark()
-    graph, _ = run_passes(call.graph)
-    mark()
-    compiled = compile_graph(graph)
-    mark()
-    vars(compiled)["address"] = lambda step, layout: NO_KERNEL
-    compiled.plan(call.env)
-    mark()
+    with collecting_later():  # as in a call
+        call = trace_call(program, (np.full((8, 8), 0.3, np.float32),), {})
+        mark()
+        graph, _ = run_passes(call.graph)
+        mark()
+        compiled = compile_graph(graph)
+        mark()
+        vars(compiled)["address"] = lambda step, layout: NO_KERNEL
+        compiled.plan(call.env)
+        mark()
     return Growth(len(call.graph.nodes), dict(zip(PHASES, np.diff(marks).tolist(), strict=True)))
 
 

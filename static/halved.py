@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from common.collecting import collecting_later
 from static.graph import Graph, Value
 from static.graph.partition import Halves, split
 from static.graph.regions import FIRST_ROOM, NeedsRoom, rooms
@@ -145,7 +146,8 @@ class Runner:
     @cached_property
     def program(self) -> Any:
         """The compiled program, made when it is first asked for; None when interpreted."""
-        return None if self._compiler is None else self._compiler(self._make, *self._stored)
+        with collecting_later():
+            return None if self._compiler is None else self._compiler(self._make, *self._stored)
 
     def __call__(self, env: Mapping[Any, int], arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
         """The outputs for arrays; `env` has the sizes of the call, and how often its loops may run."""
