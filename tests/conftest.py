@@ -26,7 +26,7 @@ def fresh_cache(tmp_path, monkeypatch):
 
     compile_module._environment()  # is not stored here
     monkeypatch.setenv("TWINGRAD_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(cache, "_warned", False)
+    monkeypatch.setattr(cache, "_warned", set())
     return tmp_path / "cache"
 
 

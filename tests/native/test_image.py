@@ -54,7 +54,7 @@ def objects(monkeypatch, fresh_cache):
 
 
 def code_of(folder):
-    (entry,) = [cache.unpack(path.read_bytes()) for path in folder.glob("*.kernel")]
+    (entry,) = [cache.unpack(path.stem, path.read_bytes()) for path in folder.glob("*.kernel")]
     return entry.code
 
 
@@ -123,7 +123,8 @@ def test_what_is_not_known_is_left_to_llvm(fresh_cache, objects):
     assert image_link(b"MZ" + code[2:], "f") is None
     arm = code[:18] + struct.pack("<H", 183) + code[20:]
     assert image_link(arm, "f") is None
-    entry = cache.unpack(next(fresh_cache.glob("*.kernel")).read_bytes())
+    (path,) = fresh_cache.glob("*.kernel")
+    entry = cache.unpack(path.stem, path.read_bytes())
     assert (image_link(relocations_of_type(code, image._ABSOLUTE_64), entry.symbol) is not None) == IMAGES
     assert image_link(relocations_of_type(code, 2), entry.symbol) is None
 

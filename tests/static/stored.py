@@ -13,7 +13,7 @@ F32 = np.float32
 
 def programs(folder):
     """The programs in a folder."""
-    entries = (cache.unpack(file.read_bytes()) for file in folder.glob("*.kernel"))
+    entries = (cache.unpack(file.stem, file.read_bytes()) for file in folder.glob("*.kernel"))
     return [entry for entry in entries if entry is not None and entry.symbol == "program"]
 
 

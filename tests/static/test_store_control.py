@@ -156,7 +156,7 @@ def test_paths_of_python_come_from_the_disk(disk):
 
 def test_a_damaged_loop_is_made_again(disk):
     called(counted, X, Y)
-    (path,) = (p for p in disk.glob("*.kernel") if cache.unpack(p.read_bytes()).symbol == "program")
+    (path,) = (p for p in disk.glob("*.kernel") if cache.unpack(p.stem, p.read_bytes()).symbol == "program")
     data = bytearray(path.read_bytes())
     data[-20] ^= 1
     path.write_bytes(bytes(data))
