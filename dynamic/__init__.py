@@ -21,6 +21,7 @@ if Path(common.__path__[0]).parent != _HOME:
     )
 
 from common import surface
+from common.tensor.eager import Tensor as Tensor
 from common.version import __version__ as __version__
 from dynamic import autograd as autograd
 from dynamic import func as func
@@ -32,7 +33,6 @@ from dynamic import utils as utils
 from dynamic.binding import bind, bind_creation
 from dynamic.heap import keep_freed_memory
 from dynamic.region import function as function
-from dynamic.tensors import Tensor as Tensor
 from dynamic.transforms import TRANSFORMS
 
 keep_freed_memory()

@@ -11,9 +11,9 @@ import dynamic.writes  # noqa: F401  gives tensors their way of writing
 from common import out, surface
 from common.create import operand, operands
 from common.tensor.base import wrap
+from common.tensor.eager import Tensor
 from dynamic import joins, views
 from dynamic.reductions import SHORT
-from dynamic.tensors import Tensor
 
 
 def _function_body(tensors: list[str], sequences: list[str], call: str) -> list[str]:

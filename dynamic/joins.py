@@ -17,8 +17,8 @@ from common.op import Op, rules_changed
 from common.ops.pad import MOST_OPERANDS
 from common.spec import Spec
 from common.tensor.base import TensorBase
+from common.tensor.eager import Tensor
 from dynamic.forms import Form
-from dynamic.tensors import Tensor
 
 _new = object.__new__
 _getframe = sys._getframe

@@ -18,8 +18,9 @@ from common.frames import user_files, user_frame
 from common.op import REGISTRY, Op
 from common.ops.reduce import reduced
 from common.tensor.base import TensorBase
+from common.tensor.eager import Tensor
 from common.tensor.leaf import Leaf
-from dynamic.tensors import SHORT, Tensor
+from dynamic.tensors import SHORT
 
 __all__ = ["SHORT"]
 

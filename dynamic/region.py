@@ -22,8 +22,8 @@ from common.create import lift
 from common.frames import user_frame
 from common.number import Number
 from common.tensor.base import TensorBase
+from common.tensor.eager import Tensor
 from common.tree import flatten, unflatten
-from dynamic.tensors import Tensor
 
 _inside: ContextVar[bool] = ContextVar("twingrad_region", default=False)
 

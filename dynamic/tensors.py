@@ -1,4 +1,4 @@
-"""The eager tensor: an array, its place in the tape, and a short path for the commonest ops.
+"""Short paths for the commonest ops of tensors, which are put in the place of the general methods.
 
 The short path handles two tensors of one shape and dtype, or one tensor: a native builtin computes, and a node
 is put on the tape by plain assignments. A little longer is the way of two other tensors, or a tensor and a number, for
@@ -15,73 +15,19 @@ import numpy as np
 
 from common import mode
 from common.apply import NO_ATTRS, Attrs
-from common.autograd import collector, inference, tape
-from common.autograd.exposed import borrow, exposed, seal
+from common.autograd import inference, tape
+from common.autograd.exposed import exposed, seal
 from common.autograd.tape import Edge, Node, next_number
-from common.create import to_array
 from common.dtypes import float32, float64
 from common.eager import kernels as eager_kernels
 from common.eager import recipes as eager
 from common.eager.straight import straight_rules
-from common.errors import GradientError
-from common.frames import is_user_file, user_files, user_frame
+from common.frames import user_files, user_frame
 from common.op import REGISTRY, Op, rules_changed
 from common.ops import linalg
-from common.tensor import base
 from common.tensor.base import NUMBERS, TensorBase, record
+from common.tensor.eager import Tensor
 from common.tensor.leaf import Leaf
-from common.tensor.methods import install_methods
-
-
-class _TensorType(type):
-    """Makes every tensor an instance: parameters, which belong to no engine, and tracers of the other one."""
-
-    def __instancecheck__(cls, instance: object) -> bool:
-        return isinstance(instance, TensorBase)
-
-
-class Tensor(TensorBase, metaclass=_TensorType):
-    """A multi-dimensional array whose operations are recorded as they run.
-
-    Parameters
-    ----------
-    data : (...) ndarray, used as it is, not copied; or what `tensor` takes.
-    requires_grad : record operations on it.
-
-    Raises
-    ------
-    DTypeError : `requires_grad` for a dtype that is not floating point.
-    """
-
-    __slots__ = ()
-
-    def __init__(self, data: Any, requires_grad: bool = False) -> None:
-        self.payload = data if type(data) is np.ndarray else to_array(data)
-        if data is self.payload and is_user_file(_getframe(1).f_code.co_filename):
-            borrow(data, "Tensor()")
-        self._requires_grad = False
-        self.grad_fn = None
-        self.output_nr = 0
-        self._grad = None
-        if requires_grad:
-            self.requires_grad_()
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        copy = memo[id(self)] = Tensor(self._own_data("deepcopied").copy(), self._requires_grad)
-        if self._grad is not None:
-            copy._grad = Tensor(self._grad.payload.copy())
-        return copy
-
-    def __reduce__(self) -> Any:
-        return Tensor, (self._own_data("pickled"), self._requires_grad)
-
-    def _own_data(self, action: str) -> np.ndarray:
-        if self.grad_fn is not None:
-            raise GradientError(
-                f"Only Tensors created explicitly by the user (graph leaves) can be {action}; use .detach() or .clone()"
-            )
-        return self.payload
-
 
 _new = object.__new__
 _getframe = sys._getframe
@@ -93,12 +39,6 @@ FLOATS: tuple[np.dtype, ...] = (float32, float64)
 
 #: What a number is on the tape: a tensor that takes no gradient.
 _NUMBER = Tensor(np.zeros(()))
-
-
-class InferenceTensor(Tensor):
-    """A tensor that was made under `inference_mode`, see `common.autograd.inference`."""
-
-    __slots__ = ()
 
 
 class _Short:
@@ -351,8 +291,6 @@ def _named(name: str, operator: Callable[[Any, Any], Any], doc: Any) -> Callable
     return method
 
 
-install_methods(TensorBase)
-
 _UNARY = ("abs", "exp", "log", "tanh", "sigmoid", "relu", "sin", "cos", "sqrt", "square", "neg")
 _METHODS: dict[str, Any] = {}
 #: The short paths of public functions, which are called from a frame of their own.
@@ -375,10 +313,15 @@ for _name in ("matmul", "mm"):
 _METHODS["__matmul__"] = _known(REGISTRY["mm"], linalg.PLAIN, getattr(TensorBase, "__matmul__"), 1)  # noqa: B009
 for _name, _method in _METHODS.items():
     setattr(Tensor, _name, _method)
-    setattr(Leaf, _name, _method)  # outside a trace, methods of parameters are this engine's
-base.eager_class = Tensor
-mode.note_change()  # from now on programs leave such tensors as gradients
-inference.normal, inference.marked = Tensor, InferenceTensor
+    setattr(Leaf, _name, _method)
 _BINARY = [name for name in _METHODS if name not in (*_UNARY, "__neg__", "__abs__", "sum", "mean")]
-mode.on_inference.append(lambda: inference.look_at_operands((Tensor, Leaf), _BINARY))
-collector.install()
+
+
+def _look_at_operands() -> None:
+    inference.look_at_operands((Tensor, Leaf), _BINARY)
+
+
+if mode.inference_seen:
+    _look_at_operands()
+else:
+    mode.on_inference.append(_look_at_operands)

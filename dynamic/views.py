@@ -22,9 +22,9 @@ from common.eager.recipes import Recipe, recipe
 from common.frames import user_files, user_frame
 from common.op import Op, rules_changed
 from common.tensor.base import TensorBase
+from common.tensor.eager import InferenceTensor, Tensor
 from common.tensor.leaf import Leaf
 from dynamic.forms import Form
-from dynamic.tensors import InferenceTensor, Tensor
 
 _new = object.__new__
 _getframe = sys._getframe

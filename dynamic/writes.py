@@ -16,9 +16,9 @@ from common.eager.recipes import Recipe
 from common.frames import user_files, user_frame
 from common.op import rules_changed
 from common.tensor.base import TensorBase
+from common.tensor.eager import InferenceTensor, Tensor
 from common.tensor.leaf import Leaf
 from common.tensor.setitem import setitem as general
-from dynamic.tensors import InferenceTensor, Tensor
 from dynamic.views import known_key, parts, recent_parts
 
 _new = object.__new__

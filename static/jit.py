@@ -23,9 +23,7 @@ from common.diagnose import allocation_error, too_large
 from common.errors import ArgumentError, TraceError, TwingradError
 from common.native.calls_ir import BAD_ARGUMENT
 from common.number import check_range
-from common.tensor import base as tensors
 from common.tensor.base import TensorBase
-from common.tensor.leaf import Buffer
 from common.tree import flatten
 from static.acts import Mismatch
 from static.graph.regions import NeedsRoom
@@ -36,7 +34,7 @@ from static.running.plan import Plan
 from static.tools.shown import Shown
 from static.tracing.branching import Branching, Forked
 from static.tracing.signature import difference, form, is_plain, kind, native_array
-from static.tracing.traced import Traced, state_tensor
+from static.tracing.traced import Traced
 from static.tracing.tracer import Tracer
 
 
@@ -128,8 +126,8 @@ class Function(Shown, Branching):
         """The plan as one native call, if its state is still what it was; else a function that refuses."""
         if traced.assumption_objection() is not None:  # the call itself looks at the forms of arrays
             return lambda *_: BAD_ARGUMENT
-        if type(plan.template) is not (tensors.eager_class or Buffer):
-            plan.call, plan.template = traced.bind(plan), state_tensor(np.zeros(0))
+        if plan.call is None:
+            plan.call = traced.bind(plan)
         plan.step = None if traced.watches else plan.call
         step: Callable[..., Any] = plan.call
         return step
@@ -148,7 +146,7 @@ class Function(Shown, Branching):
         """Call the function whatever its arguments are; `into` writes its results."""
         leaves, structure = flatten((args, kwargs))
         as_tensors, copied, differentiated = False, [], {}
-        recording = mode.is_grad_enabled() and tensors.eager_class is not None
+        recording = mode.is_grad_enabled()
         for i, x in enumerate(leaves):
             if isinstance(x, TensorBase):
                 if isinstance(x, Tracer):

@@ -16,9 +16,9 @@ from common.op import Op
 from common.tensor import base as tensors
 from common.tensor.base import TensorBase
 
-#: The classes of normal and of marked tensors, which the eager engine puts here.
-normal: type[TensorBase] | None = None
-marked: type[TensorBase] | None = None
+#: The classes of normal and of marked tensors; `common.tensor.eager` puts them here.
+normal: type[TensorBase] = TensorBase
+marked: type[TensorBase] = TensorBase
 tensors._inference = sys.modules[__name__]
 
 
@@ -30,7 +30,7 @@ def is_inference(x: TensorBase) -> bool:
 def mark(x: TensorBase, on: bool = True) -> None:
     """Make an eager tensor an inference tensor, or a normal one."""
     if type(x) is normal or type(x) is marked:
-        x.__class__ = marked if on else normal  # type: ignore[assignment]
+        x.__class__ = marked if on else normal
 
 
 def mark_result(op: Op, operands: Sequence[Any], results: Sequence[TensorBase]) -> None:

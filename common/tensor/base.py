@@ -18,7 +18,7 @@ from common.autograd.tape import Edge, Node, next_number
 from common.dtypes import number_spec, operand_dtypes
 from common.eager import recipes as eager
 from common.eager.recipes import Recipe
-from common.errors import EscapedTracerError, ShapeError, StateError
+from common.errors import EscapedTracerError, ShapeError
 from common.frames import user_frame
 from common.number import as_array
 from common.op import REGISTRY, Op
@@ -132,8 +132,8 @@ _inference: Any = None
 #: Notes that a result of a view op shows an operand's memory; `common.autograd.views` puts itself here.
 _note_view: Any = None
 
-#: The class of tensors that the eager engine makes; set by `dynamic` when it is imported.
-eager_class: type[TensorBase] | None = None
+#: The class of tensors outside a trace; `common.tensor.eager` puts it here.
+eager_class: type[TensorBase] = TensorBase
 
 
 def wrap(payload: Any) -> TensorBase:
@@ -141,19 +141,12 @@ def wrap(payload: Any) -> TensorBase:
     trace = mode.current_trace()
     if trace is not None:
         return trace.wrap(payload)
-    tensor: TensorBase = _new(eager_class or _no_engine())
+    tensor: TensorBase = _new(eager_class)
     tensor.payload = payload if type(payload) is _ndarray else np.asarray(payload)
     tensor.grad_fn, tensor.output_nr, tensor._grad, tensor._requires_grad = None, 0, None, False
     if mode.tracing and mode.is_inference_mode_enabled():
         _inference.mark(tensor)
     return tensor
-
-
-def _no_engine() -> Any:
-    raise StateError(
-        "ops on Parameters outside a traced function need the eager engine: `import dynamic`, or call a "
-        "`static.function`"
-    )
 
 
 def spec_of(x: Any) -> Spec:
@@ -283,7 +276,7 @@ def record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         if mode.tracing:
             _watch(op, payloads, y, several)
         return tuple(tensors)
-    t: Any = _new(eager_class or _no_engine())
+    t: Any = _new(eager_class)
     t.payload = y if type(y) is _ndarray else np.asarray(y)
     t.output_nr = 0
     t._grad = None

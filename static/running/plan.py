@@ -74,7 +74,6 @@ class Plan:
     version : how often everything was laid out anew.
     call : the program as one call on the arguments alone, with new results, see `bind`; None before it is made.
     step : the same, if it may be called whenever no fact has changed.
-    template : what gradients are like that `call` leaves.
     """
 
     outdated = False
@@ -103,7 +102,6 @@ class Plan:
         self._run: Callable[..., int] = self._first_run
         self.step: Callable[..., Any] | None = None
         self.call: Callable[..., Any] | None = None
-        self.template: Any = None
         self._stale = False
 
     def _first_run(self, *arrays: Any) -> int:
@@ -120,7 +118,7 @@ class Plan:
             self._build()
             return self._run(*arrays)
 
-        self._run, self.step, self.template, self._stale = run, None, None, True
+        self._run, self.step, self.call, self._stale = run, None, None, True
         self.version += 1
 
     # ---------------------------------------------------------------- running

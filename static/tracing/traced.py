@@ -16,9 +16,8 @@ from common.dim import Dim
 from common.native.binding import GIVEN, HELD, HELD_GRAD, Place
 from common.native.calls_ir import BAD_ARGUMENT
 from common.nn.module import Module
-from common.tensor import base as tensors
-from common.tensor.base import TensorBase
-from common.tensor.leaf import Buffer
+from common.tensor.base import TensorBase, wrap
+from common.tensor.eager import Tensor
 from common.tree import LEAF, count_leaves, flatten, nester, taker, unflatten
 from static.bridge import Call, CompiledOp
 from static.graph.regions import FIRST_ROOM, NeedsRoom, rooms
@@ -290,7 +289,7 @@ class Traced:
         for i in self._written_inputs:
             before[i] = np.array(inputs[i])
         outputs = plan(*inputs)
-        tensors = [state_tensor(x) for x in outputs[: self.returned]]
+        tensors = [wrap(x) for x in outputs[: self.returned]]
         result = self.finish(outputs, (), True, tensors)
         edges = tuple(x.edge for x in (*arguments, *self._differentiated))
         self.op.connect(tensors, Call(plan.env, edges), before, outputs)
@@ -298,7 +297,7 @@ class Traced:
 
     def bind(self, plan: Any, outs: Sequence[np.ndarray] | None = None) -> Callable[..., Any]:
         """A plan as one native call on the arguments alone; results are written to `outs`, if those are given."""
-        if self._objects is None or type(self._objects.template) is not (tensors.eager_class or Buffer):
+        if self._objects is None:
             self._objects = self._made_objects()
         step: Callable[..., Any] = plan.bind(self._objects, outs)
         take = taker(self.structure[1][0])
@@ -310,7 +309,7 @@ class Traced:
         sources = {"tensor": HELD, "grad": HELD_GRAD, "array": HELD}
         inputs += [Place(sources[source.kind], source.owner) for _, source in self.captured]
         one = self.shape_of_result == "one"
-        return Objects(inputs, self.grad_targets, self.cleared, state_tensor(np.zeros(0)), one)
+        return Objects(inputs, self.grad_targets, self.cleared, Tensor(np.zeros(0)), one)
 
     def finish(
         self, outputs: list[np.ndarray], arrays: Sequence[Any], as_tensors: bool, tensors: Sequence[Any] | None = None
@@ -326,11 +325,11 @@ class Traced:
             x._grad = None
         returned = self.returned
         for x, array in zip(self.grad_targets, outputs[returned:]):
-            x._grad = state_tensor(array)
+            x._grad = wrap(array)
         results = outputs[:returned]
         for k, p in sorted(self.donated.items()):
             results.insert(k, arrays[p])
-        values = tuple(tensors or (map(state_tensor, results) if as_tensors else results))
+        values = tuple(tensors or (map(wrap, results) if as_tensors else results))
         return self.deliver(values[0] if self.shape_of_result == "one" else values)
 
     def deliver(self, values: Any) -> Any:
@@ -362,8 +361,3 @@ def is_data(x: Any) -> bool:
 
 def _is_traced(x: Any) -> bool:
     return isinstance(x, TensorBase)
-
-
-def state_tensor(array: np.ndarray) -> TensorBase:
-    """A tensor over an array: of the eager engine where it is imported."""
-    return Buffer.over(array) if tensors.eager_class is None else tensors.wrap(array)

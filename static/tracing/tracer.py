@@ -12,7 +12,6 @@ from common.dim import Dim
 from common.errors import EscapedTracerError
 from common.op import REGISTRY
 from common.tensor.base import NUMBERS, TensorBase
-from common.tensor.methods import install_methods
 from common.tensor.operators import install
 from static.graph import Value
 
@@ -116,7 +115,6 @@ def _division(name: str, divisor: int) -> None:
     setattr(Tracer, name, method)
 
 
-install_methods(TensorBase)
 _PYTHON: dict[str, Callable[..., Any]] = {
     "__bool__": bool, "__int__": int, "__float__": float, "__index__": operator.index, "__round__": round,
     "__trunc__": math.trunc, "__floor__": math.floor, "__ceil__": math.ceil, "__floordiv__": operator.floordiv,

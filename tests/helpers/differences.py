@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from common.autograd import derivatives as autograd
-from dynamic.tensors import Tensor
+from common.tensor.eager import Tensor
 
 STEP = 1e-5
 

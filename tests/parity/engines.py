@@ -9,7 +9,7 @@ import numpy as np
 
 from common.autograd import derivatives as autograd
 from common.tensor.base import TensorBase
-from dynamic.tensors import Tensor
+from common.tensor.eager import Tensor
 from static.jit import Function
 from static.running import interpreter
 from tests.bits import assert_all_same_bits

@@ -15,8 +15,8 @@ from common.errors import TraceError
 from common.op import REGISTRY
 from common.ops import create
 from common.ops.synonyms import SYNONYMS
+from common.tensor.eager import Tensor
 from common.tree import flatten
-from dynamic.tensors import Tensor
 from tests.helpers.cases import CASES, DATA_DEPENDENT, PROGRAMS
 from tests.parity.arrays import strided
 from tests.parity.engines import Derivatives
