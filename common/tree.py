@@ -123,18 +123,26 @@ def _taking(structure: Structure, name: str, lines: list[str], leaves: list[str]
         _taking(part, own, lines, leaves, scope)
 
 
-def nester(structure: Structure, constants: Sequence[Any]) -> Callable[[tuple[Any, ...]], Any]:
+def nester(
+    structure: Structure, constants: Sequence[Any], places: Sequence[int] | None = None
+) -> Callable[[tuple[Any, ...]], Any]:
     """A function, made for one structure, of the leaves that are None among the constants: it returns the tree.
+
+    Parameters
+    ----------
+    places : where each of these leaves is among what the function is given; by default in order, each once.
 
     Examples
     --------
     >>> _, structure = flatten({"a": 1, "b": [2, 3]})
     >>> nester(structure, [None, "two", None])((1, 3))
     {'a': 1, 'b': ['two', 3]}
+    >>> nester(structure, [None, "two", None], [0, 0])((1,))
+    {'a': 1, 'b': ['two', 1]}
     """
     scope: dict[str, Any] = {f"c{i}": x for i, x in enumerate(constants) if x is not None}
-    places = count()
-    names = [f"v[{next(places)}]" if x is None else f"c{i}" for i, x in enumerate(constants)]
+    at = count() if places is None else iter(places)
+    names = [f"v[{next(at)}]" if x is None else f"c{i}" for i, x in enumerate(constants)]
     exec(f"def nest(v): return {_nesting(structure, iter(names), scope)}", scope)
     nest: Callable[[tuple[Any, ...]], Any] = scope["nest"]
     return nest
@@ -152,8 +160,10 @@ def _nesting(structure: Structure, names: Iterator[str], scope: dict[str, Any]) 
     if kind in MAPS and kind is not dict:
         scope[place], scope[f"{place}_keys"] = maker(structure), structure[1]
         return f"{place}(zip({place}_keys, ({''.join(f'{x}, ' for x in parts)})))"
-    if len(parts) > 1 and set(structure[-1]) == {LEAF} and all(x[0] == "v" for x in parts):
-        run = f"v[{parts[0][2:-1]}:{int(parts[-1][2:-1]) + 1}]"
+    leaves = len(parts) > 1 and set(structure[-1]) == {LEAF}
+    first = int(parts[0][2:-1]) if leaves and parts[0][0] == "v" else 0
+    if leaves and parts == [f"v[{first + i}]" for i in range(len(parts))]:
+        run = f"v[{first}:{first + len(parts)}]"
         return {tuple: run, list: f"[*{run}]", dict: f"dict(zip({place}, {run}))"}.get(kind, f"{place}(*{run})")
     if kind is dict:
         return f"{{{', '.join(f'{place}[{i}]: {x}' for i, x in enumerate(parts))}}}"

@@ -50,6 +50,7 @@ class Into:
                 result = step(*args)
                 if type(result) is not int:
                     traced.deliver(result)
+                    self._copy(traced)
                     return self.out
                 with suppress(Mismatch):  # the general path looks for the right program
                     plan.explain(result)
@@ -75,18 +76,32 @@ class Into:
             raise ArgumentError(f"into(): results of {name} would be part of the tape; call it under no_grad()")
         if traced.donated:
             raise ArgumentError(f"into(): results of {name} are written over donated arguments")
-        state = [x.payload for x in traced.state]
+        state, outs = [x.payload for x in traced.state], self._outs(traced)
         if not isinstance(plan, Plan):
             outputs = plan(*arrays, *state)
-            self._check(outputs[: traced.returned])
-            for out, x in zip(self._arrays, outputs):
+            self._check([outputs[k] for k in traced.places])
+            for out, x in zip(outs, outputs):
                 np.copyto(out, x)
             traced.finish(outputs, arrays, False)
-            return
-        self._check(plan.arguments[len(arrays) + len(state) :][: traced.returned])
-        traced.finish(plan(*arrays, *state, outs=self._arrays), arrays, False)
-        if direct:
-            self._last = traced, plan, plan.version, traced.bind(plan, self._arrays)
+        else:
+            results = plan.arguments[len(arrays) + len(state) :]
+            self._check([results[k] for k in traced.places])
+            traced.finish(plan(*arrays, *state, outs=outs), arrays, False)
+            if direct:
+                self._last = traced, plan, plan.version, traced.bind(plan, outs)
+        self._copy(traced)
+
+    def _outs(self, traced: Traced) -> list[np.ndarray]:
+        """Where the program writes: of a tensor that is returned more than once the first array."""
+        return [self._arrays[traced.places.index(k)] for k in range(traced.returned)]
+
+    def _copy(self, traced: Traced) -> None:
+        """Copy what is returned more than once to its other arrays."""
+        if traced.returned < len(traced.places):
+            for i, k in enumerate(traced.places):
+                first = traced.places.index(k)
+                if first != i:
+                    np.copyto(self._arrays[i], self._arrays[first])
 
     def _check(self, results: Any) -> None:
         for i, (x, result) in enumerate(zip(self._arrays, results, strict=True)):

@@ -169,7 +169,7 @@ def _wrapper(
         scope[type(error).__name__] = type(error)
         lines += [f"        if _code == {code}:", f"            raise {type(error).__name__}({str(error)!r})"]
     lines.append("        raise SystemError('a program ended in an unknown way')")
-    values = iter(f"_out{i}" for i in range(len(outputs)))
+    values = iter(f"_out{k}" for k in traced.places)
     results = iter([next(values) if x is None else repr(x) for x in traced.results])
     lines.append(f"    return {_returned(compiled, traced.out_structure, results)}")
     return "\n".join(lines) + "\n", scope

@@ -24,11 +24,11 @@ from static.graph import Graph, Node, Value
 from static.graph.region_edit import Made, replace_nodes
 from static.tracing.derived import Derived
 from static.tracing.facts import Facts
+from static.tracing.tracer import Tracer
 
 if TYPE_CHECKING:
     from static.tracing.captured import Captured
     from static.tracing.trace import Trace
-
 
 #: Held while a trace is open again, and where that must not be: sizes may be equal there that are not elsewhere.
 going_on = RLock()
@@ -149,17 +149,15 @@ def first_stage(
 
     Parameters
     ----------
-    returned : the tensors that the program returns.
+    returned : the tensors that the program returns, each once.
     arguments : the traced arguments to differentiate.
     start : number of the tape before the program ran.
     """
     places = [i for i, x in enumerate(returned) if x.requires_grad and _has_history(x, start)]
-    roots = {id(returned[i]): i for i in reversed(places)}  # one output of the node each, however often it is returned
-    places = sorted(roots.values())
     if not places:
         return None
     edges = [returned[i].edge for i in places]
-    outer = captured_edges(collect(edges, start), edges, start, set(map(id, arguments)))
+    outer = _outside(captured_edges(collect(edges, start), edges, start, set(map(id, arguments))))
     region = Recorded(edges, [*arguments, *outer], start)
     return _stage(trace, region, (returned[i] for i in places)), places, _owners(trace, outer)
 
@@ -196,14 +194,16 @@ def differentiate(
                 leaves[i]._requires_grad = state
         if recording:
             pulled = pull(region, leaves, needs)
-            found, results, extra = pulled.found, pulled.results, pulled.extra
+            found, results, extra = pulled.found, pulled.results, _outside(pulled.extra)
+            own = pulled.region.inputs[: len(pulled.region.inputs) - len(pulled.extra)]
+            region = pulled.region._replace(inputs=[*own, *extra])
         else:
             found, results, extra = _totals(region, leaves, needs), [], []
         outputs = {id(x): trace.payload(x) for x in found if x is not None}
         place = {key: i for i, key in enumerate(outputs)}
         gradients = None
         if results:
-            gradients = record_gradients(_stage(trace, pulled.region, results))
+            gradients = record_gradients(_stage(trace, region, results))
         last = [] if gradients is None else [v for v in gradients.values if v is not None]
         late = set() if gradients is None else {v.key for v in gradients.cotangents}
         given = {x.payload.key: i for i, x in enumerate(leaves) if x is not None}
@@ -250,6 +250,11 @@ def _computing(region: Graph) -> Graph:
 
 def _is_act(node: Node) -> bool:
     return node.op is not None and node.op.kind == "act" and not gives(node)
+
+
+def _outside(edges: Sequence[Edge]) -> list[Edge]:
+    """Those that do not lead to leaves which the traced program has made itself, such as those of `grad` in it."""
+    return [edge for edge in edges if not isinstance(edge, Tracer)]
 
 
 def _owners(trace: Trace, edges: Sequence[Edge]) -> list[TensorBase]:

@@ -57,6 +57,8 @@ class Traced:
     plain : whether `deliver` has nothing to do.
     checked : the number of `mode.changes` for which all facts hold.
     structure : of the arguments.
+    results, places : the leaves of what is returned, None for tensors; of these the positions among all that the
+        program computes: a tensor that is returned twice is one.
     positions : which of the call's leaves are inputs of the graph.
     seconds : phase -> seconds that it took.
     decisions : what Python decided on elements, in order: the path on which it was traced.
@@ -87,7 +89,9 @@ class Traced:
                     refuse_hidden(owner.__name__, x)
                 result = [int(x) if isinstance(x, Dim) else x for x in result]
                 self.results = [None if _is_traced(x) else x for x in result]
-                returned = [x for x in result if _is_traced(x)]
+                returned = list({id(x): x for x in result if _is_traced(x)}.values())
+                at = {id(x): k for k, x in enumerate(returned)}
+                self.places = [at[id(x)] for x in result if _is_traced(x)]
                 outputs = [trace.payload(x) for x in returned]
                 recorded = None
                 if history is not None and (
@@ -162,7 +166,7 @@ class Traced:
         forward = [value for value in self.raw.inputs if value.key not in late]
         self._written_inputs = [i for i, value in enumerate(forward) if value.key in written]
         self._objects: Objects | None = None
-        self._nest = None if self.shape_of_result else nester(self.out_structure, self.results)
+        self._nest = None if self.shape_of_result else nester(self.out_structure, self.results, self.places)
         self.plain = bool(self.shape_of_result and not self.writes and not self.decisions)
         if self.writes:
             mutation.programs.add(self)

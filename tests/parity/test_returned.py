@@ -1,0 +1,146 @@
+"""What a function returns: which results are one tensor, what history they have, and their gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dynamic
+import static
+from common.errors import TwingradError
+from common.tree import flatten
+from tests.bits import assert_all_same_bits
+
+
+def _twice(y: Any) -> Any:
+    return y, y
+
+
+def _dictionary(y: Any) -> Any:
+    return {"a": [y, y * 3], "b": (y,), "c": 3}
+
+
+#: Of an engine, an argument of 3 elements and a captured tensor of as many.
+PROGRAMS: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "one": lambda tw, x, c: x * 2,
+    "twice": lambda tw, x, c: _twice(x * 2),
+    "the same dtype": lambda tw, x, c: (lambda y: (y, y.to(y.dtype), y.float()))(x * c),
+    "nested": lambda tw, x, c: _dictionary(x * 2),
+    "not next to each other": lambda tw, x, c: (lambda y, z: [y, z, y, z, y])(x * 2, c * x),
+    "an argument": lambda tw, x, c: x,
+    "an argument twice": lambda tw, x, c: _twice(x),
+    "an argument among others": lambda tw, x, c: (x * c, x, x),
+    "a capture": lambda tw, x, c: (c, x * c, c),
+    "views": lambda tw, x, c: (lambda y: (y, y.view(-1), y[1:], y))(x * c),
+    "views of what is given": lambda tw, x, c: (x.view(-1), c[1:], x[0]),
+    "detached": lambda tw, x, c: (lambda y: (y, y.detach(), y))(x * c),
+    "a constant": lambda tw, x, c: (*_twice(tw.ones(3)), x * 2),
+    "written": lambda tw, x, c: (lambda y: (y, y.mul_(2), y))(x * 2),
+    "a part written": lambda tw, x, c: (lambda y: (y, y[0].mul_(2), y))(x * 2),
+    "carried": lambda tw, x, c: tw.scan(lambda h, t: (h * t, h), x.sum(), x),
+    "carried twice": lambda tw, x, c: tw.scan(lambda h, t: (_twice(h[0] * t), h), _twice(x.sum()), x),
+    "carried and exchanged": lambda tw, x, c: tw.scan(lambda h, t: ((h[1], h[0] * t), h[0]), (x.sum(), c.sum()), x),
+    "carried as it is": lambda tw, x, c: tw.scan(lambda h, t: (h, _twice(t)), c, x),
+    "of a loop": lambda tw, x, c: tw.fori_loop(0, 3, lambda i, s: _twice(s[0] * c), _twice(x)),
+    "of a branch": lambda tw, x, c: tw.cond(x.sum() > 0, _twice, lambda x: (x, x * 2), x),
+    "the same of branches": lambda tw, x, c: tw.cond(x.sum() > 0, lambda x: (c, c, x), lambda x: (x, x, c), x),
+    "of a function in it": lambda tw, x, c: _twice(tw.function(_twice)(x * c)[1]),
+    "of a gradient": lambda tw, x, c: _twice(tw.grad(lambda x: (x * x * c).sum())(x)),
+    "of a checkpoint": lambda tw, x, c: tw.utils.checkpoint.checkpoint(lambda x: _twice(x * c), x, use_reentrant=False),
+}
+
+
+def _called(tw: Any, run: Callable[..., Any], needs: tuple[bool, bool]) -> Any:
+    """What of two calls the engines agree on: structure and history as text, and arrays."""
+    said: list[Any] = []
+    arrays: list[Any] = []
+    c = dynamic.tensor([2.0, 3.0, 4.0], requires_grad=needs[1])
+    f = run(tw, c)
+    for start in (1.0, 2.0):
+        x = dynamic.tensor([start, 2.0, 3.0], requires_grad=needs[0])
+        c.grad = None
+        leaves, structure = flatten(f(x))
+        tensors = [t for t in leaves if isinstance(t, dynamic.Tensor)]
+        first: dict[int, int] = {}
+        said.append((structure, [first.setdefault(id(t), i) for i, t in enumerate(leaves)]))
+        said.append([(t.requires_grad, t.is_leaf, t.output_nr) for t in tensors])
+        arrays += [t.payload for t in tensors]
+        roots = [t for t in tensors if t.requires_grad]
+        if roots:
+            first_order = dynamic.autograd.grad(
+                sum(((t * t).sum() * 10**i for i, t in enumerate(roots))),
+                [t for t, need in ((x, needs[0]), (c, needs[1])) if need],
+                create_graph=True,
+                allow_unused=True,
+            )
+            arrays += [g if g is None else g.payload for g in first_order]
+            found = [g for g in first_order if g is not None and g.requires_grad]
+            if found:
+                sum(g.sum() for g in found).backward()
+            arrays += [g if g is None else g.payload for g in (x.grad, c.grad)]
+    return said, arrays
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_results_are_one_tensor_where_they_are_in_the_eager_engine(name):
+    def made(**options):
+        return lambda tw, c: tw.function(lambda x: PROGRAMS[name](tw, x, c), **options)
+
+    for needs in product((False, True), repeat=2):
+        expected, arrays = _called(dynamic, made(), needs)
+        for options in ({}, {"interpret": True}):
+            found = _called(static, made(**options), needs)
+            what = f"{name}, {needs}, {options}"
+            assert found[0] == expected, what
+            assert_all_same_bits(found[1], arrays, what)
+
+
+def test_a_compiled_module_returns_its_state_and_part_of_it():
+    def parts(tw):
+        class Cell(tw.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.linear = tw.nn.Linear(2, 2)
+                with tw.no_grad():
+                    self.linear.weight.copy_(dynamic.tensor([[0.5, -1.0], [2.0, 0.25]]))
+                    self.linear.bias.zero_()
+
+            def forward(self, x, state):
+                h, c = state
+                c = c * h.sigmoid()
+                h = self.linear(x).tanh() * c
+                return h, (h, c)
+
+        cell = tw.compile(Cell()) if tw is static else tw.function(Cell())
+        x = dynamic.tensor([[1.0, 2.0]], requires_grad=True)
+        y, (h, c) = cell(x, (dynamic.ones(1, 2), dynamic.full((1, 2), 0.5)))
+        assert y is h
+        (y.sum() + 10 * h.sum() + 100 * c.sum()).backward()
+        return [y.payload, c.payload, x.grad.payload]
+
+    assert_all_same_bits(parts(static), parts(dynamic), "Cell")
+
+
+def test_given_arrays_and_numba_take_what_is_returned_twice():
+    f = static.function(lambda x: (lambda y: (y, (x + 1, y)))(x * 2))
+    x, outs = np.arange(3.0), [np.empty(3) for _ in range(3)]
+    into = f.into((outs[0], (outs[1], outs[2])))
+    for _ in range(3):
+        x += 1
+        into(x)
+        assert_all_same_bits(outs, [x * 2, x + 1, x * 2], "into")
+    a, (b, c) = static.njit(f.target, x)(x)
+    assert_all_same_bits([a, b, c], [x * 2, x + 1, x * 2], "njit")
+    with pytest.raises(TwingradError, match="has shape"):
+        f.into((outs[0], (outs[1], np.empty(4))))(x)
+
+
+def test_a_short_call_returns_one_object():
+    f = static.function(lambda x: (lambda y: [y, {"y": y}])(x * 2))
+    for _ in range(3):
+        a, b = f(np.ones(3))
+        assert a is b["y"]
