@@ -20,7 +20,7 @@ from common.kernels import elementary
 from common.nn.module import Module
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FLAGS = doctest.ELLIPSIS
 LINK = re.compile(r"\]\((?!https?:)([^)\s]+)\)")
 

@@ -103,6 +103,17 @@ def compile_kernel(source: str, name: str) -> int:
     return address
 
 
+def llvm_text(source: str, name: str) -> str:
+    """Return the LLVM IR of a kernel as text, before LLVM has optimised it; `source` and `name` as in `compile_kernel`.
+
+    Raises
+    ------
+    CompileError
+        As `compile_kernel` does.
+    """
+    return str((_by_numba if by_numba() else _translated)(source, name, name)[0])
+
+
 def is_asked_for() -> bool:
     """Whether another thread waits for a kernel, or compiles one: what is not urgent may let it go first."""
     return bool(_asking - {get_ident()})

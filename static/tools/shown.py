@@ -59,6 +59,17 @@ class Shown:
         return str(self.newest.graph) if program is None else program.source
 
     @property
+    def llvm(self) -> str:
+        """The LLVM IR of the newest program's kernels, as written, before LLVM optimises it; "" when interpreted."""
+        from common.native.compile import llvm_text
+
+        program = self.newest.program
+        if program is None:
+            return ""
+        sources = {step.name: step.source for step in program.all_steps() if step.source}
+        return "\n".join(llvm_text(source, name) for name, source in sources.items())
+
+    @property
     def newest_plan(self) -> Any:
         """The plan that was made last for the newest trace; None when it is interpreted or not planned any more."""
         plans = (plan for traced, plan in reversed(self._by_call.values()) if traced is self.newest)

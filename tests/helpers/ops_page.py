@@ -15,7 +15,7 @@ HEAD = """# Ops and functions
 
 *Written by `python -m tests.helpers.ops_page` from the records of the ops and the docstrings of the functions.* Shapes
 broadcast as in NumPy and PyTorch unless the text says otherwise; g is the cotangent, y the result. Which bits a result
-has is said in [numerics.md](numerics.md); what the kinds mean in [architecture.md](architecture.md#the-op-record).
+has is said in [numerics.md](numerics.md); what the kinds mean in [the op record](design/01-op-record.md).
 Functions of which PyTorch documents `out=` have it.
 """
 
