@@ -180,7 +180,7 @@ def view_row(seconds: float) -> Row:
 def backward_rows(seconds: float) -> list[Row]:
     """Per node of a backward pass: hooks that could be there, and writes that could have been made."""
     import dynamic as tw
-    from common.autograd import tape
+    from common.autograd import hook_handles, mutation
 
     x = tw.tensor(np.linspace(0.5, 1.5, 8, dtype=np.float32), requires_grad=True)
     y = x
@@ -194,8 +194,8 @@ def backward_rows(seconds: float) -> list[Row]:
 
     calls = {
         "all": often(backward, count=10),
-        "hooks": inside(often(backward, count=10), tape, "hooks_seen", True),
-        "written": inside(often(backward, count=10), tape, "last_write", 1 << 62),
+        "hooks": inside(often(backward, count=10), hook_handles, "hooks_seen", True),
+        "written": inside(often(backward, count=10), mutation, "last_write", 1 << 62),
     }
     times = fastest(calls, seconds, 10 * CHAIN)
     what = "backward of x * x, per node"

@@ -66,3 +66,19 @@ def _resolve(function: str, name: str, given: Any, default: Any, alias: Any) -> 
     if given is not default:
         raise ArgumentError(f"{function}() got both {name!r} and its alias {ALIASES[name]!r}")
     return alias
+
+
+#: PyTorch's names of the operands; by function where they differ from the usual ones.
+RENAMED = {"x": "input", "a": "input", "b": "other"}
+RENAMED_IN = {
+    "pow": {"b": "exponent"}, "mm": {"b": "mat2"}, "bmm": {"b": "mat2"}, "embedding": {"index": "input"},
+    "take_along_dim": {"index": "indices"}, "one_hot": {"index": "input"}, "split": {"x": "tensor"},
+    "index_add": {"src": "source"}, "index_copy": {"src": "source"}, "masked_scatter": {"src": "source"},
+    "put": {"src": "source"}, "index_reduce": {"src": "source"},
+    "mv": {"b": "vec"}, "dot": {"b": "tensor"}, "outer": {"b": "vec2"}, "ger": {"b": "vec2"},
+    "tensordot": {"a": "a", "b": "b"}, "heaviside": {"b": "values"}, "lerp": {"b": "end"},
+    "scaled_dot_product_attention": {"src": "value"}, "isin": {"x": "elements", "b": "test_elements"},
+    "trapezoid": {"src": "y", "x": "x"}, "cumulative_trapezoid": {"src": "y", "x": "x"},
+    "float_power": {"b": "exponent"}, "clamp_min": {"low": "min"}, "clamp_max": {"high": "max"},
+    "randint_like": {"first": "low", "last": "high"},
+}  # fmt: skip

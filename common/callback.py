@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from common import mode
-from common.autograd.tape import Node
+from common.autograd.node import Node
 from common.dim import Dim
 from common.dtypes import SUPPORTED
 from common.errors import ArgumentError, DTypeError, GradientError, ShapeError

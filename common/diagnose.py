@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from common.allocation import allocation_error, too_large
 from common.arguments import shown
 from common.dim import Dim
 from common.errors import AllocationError, ArgumentError, TwingradError
@@ -59,20 +60,6 @@ def stumbled(place: Place, arguments: dict[str, Any], error: BaseException) -> B
     if found is None:
         return error
     refusal = ArgumentError(f"{place.name}(): {found}")
-    refusal.__cause__ = error
-    return refusal
-
-
-def too_large(error: BaseException) -> bool:
-    """Whether an error says that an array would not fit into memory, or into the numbers that describe it."""
-    words = ("array is too big", "aximum allowed dimension", "aximum supported dimension", "too large to convert")
-    return isinstance(error, MemoryError) or any(word in str(error) for word in words)
-
-
-def allocation_error(name: str, error: BaseException) -> AllocationError:
-    """The error for a result that does not fit into memory."""
-    told = "it has more bytes than 64 bits can count" if isinstance(error, OverflowError) else error
-    refusal = AllocationError(f"{name}(): the result does not fit into memory: {told}")
     refusal.__cause__ = error
     return refusal
 

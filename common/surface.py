@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from common import acts, callback, create, dtypes, functional, mode, out, safetensors
+from common.aliases import RENAMED, RENAMED_IN
 from common.autograd import transforms, vmap
 from common.control import choose, iterate
 from common.diagnose import STUMBLES, Place, stumbled
@@ -75,20 +76,6 @@ OPERANDS = frozenset(
     ]
 )
 SEQUENCES = frozenset(["indices", "tensors"])
-#: PyTorch's names of the operands; by function where they differ from the usual ones.
-RENAMED = {"x": "input", "a": "input", "b": "other"}
-RENAMED_IN = {
-    "pow": {"b": "exponent"}, "mm": {"b": "mat2"}, "bmm": {"b": "mat2"}, "embedding": {"index": "input"},
-    "take_along_dim": {"index": "indices"}, "one_hot": {"index": "input"}, "split": {"x": "tensor"},
-    "index_add": {"src": "source"}, "index_copy": {"src": "source"}, "masked_scatter": {"src": "source"},
-    "put": {"src": "source"}, "index_reduce": {"src": "source"},
-    "mv": {"b": "vec"}, "dot": {"b": "tensor"}, "outer": {"b": "vec2"}, "ger": {"b": "vec2"},
-    "tensordot": {"a": "a", "b": "b"}, "heaviside": {"b": "values"}, "lerp": {"b": "end"},
-    "scaled_dot_product_attention": {"src": "value"}, "isin": {"x": "elements", "b": "test_elements"},
-    "trapezoid": {"src": "y", "x": "x"}, "cumulative_trapezoid": {"src": "y", "x": "x"},
-    "float_power": {"b": "exponent"}, "clamp_min": {"low": "min"}, "clamp_max": {"high": "max"},
-    "randint_like": {"first": "low", "last": "high"},
-}  # fmt: skip
 
 FUNCTIONS: dict[str, Any] = {
     **{name: getattr(functional, name) for name in functional.__all__ if name != "getitem"},

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from common import functional, mode
-from common.autograd.tape import Node, next_number
+from common.autograd.node import Node, next_number
 from common.eager.arrays import in_a_row
 from common.eager.recipes import Recipe, recipe
 from common.frames import user_files, user_frame

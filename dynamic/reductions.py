@@ -11,7 +11,7 @@ import numpy as np
 
 from common import mode
 from common.autograd.exposed import exposed, seal
-from common.autograd.tape import Edge, Node, next_number
+from common.autograd.node import Edge, Node, next_number
 from common.eager import recipes as eager
 from common.errors import TwingradError
 from common.frames import user_files, user_frame

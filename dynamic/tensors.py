@@ -17,7 +17,7 @@ from common import mode
 from common.apply import NO_ATTRS, Attrs
 from common.autograd import inference, tape
 from common.autograd.exposed import exposed, seal
-from common.autograd.tape import Edge, Node, next_number
+from common.autograd.node import Edge, Node, next_number
 from common.dtypes import float32, float64
 from common.eager import kernels as eager_kernels
 from common.eager import recipes as eager
@@ -305,7 +305,7 @@ for _name in ("add", "sub", "mul", "div"):
     SHORT[_name] = _binary(_short, 2)[0]
     _METHODS[_name] = _named(_name, SHORT[_name], REGISTRY[_name].doc)
     if _name == "add":
-        tape.adders = _short.builtins
+        tape.add_with(_short.builtins)
 for _name in ("matmul", "mm"):
     SHORT[_name] = _known(REGISTRY["mm"], linalg.PLAIN, getattr(linalg, _name), 2)
     _method = _known(REGISTRY["mm"], linalg.PLAIN, lambda a, b: NotImplemented, 2)

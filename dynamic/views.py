@@ -15,7 +15,7 @@ from weakref import ref
 import numpy as np
 
 from common import functional, mode
-from common.autograd.tape import Node, next_number
+from common.autograd.node import Node, next_number
 from common.autograd.views import UNRECORDED, Family
 from common.eager.arrays import view_of
 from common.eager.recipes import Recipe, recipe

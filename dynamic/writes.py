@@ -9,7 +9,7 @@ import numpy as np
 
 from common import mode
 from common.autograd.mutation import log_write
-from common.autograd.tape import Node, next_number
+from common.autograd.node import Node, next_number
 from common.autograd.views import Family, write_recipe
 from common.eager.kinds import number
 from common.eager.recipes import Recipe

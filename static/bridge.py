@@ -20,7 +20,7 @@ import numpy as np
 
 from common import mode
 from common.autograd import exposed, mutation
-from common.autograd.tape import Edge, Node
+from common.autograd.node import Edge, Node
 from common.dim import resolve
 from common.errors import GradientError
 from common.frames import user_frame

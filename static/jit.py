@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from common import mode
+from common.allocation import allocation_error, too_large
 from common.autograd.observe import checking
 from common.convert.source import convert
-from common.diagnose import allocation_error, too_large
 from common.errors import ArgumentError, TraceError, TwingradError
 from common.native.calls_ir import BAD_ARGUMENT
 from common.number import check_range

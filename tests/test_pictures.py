@@ -12,7 +12,7 @@ from scipy.optimize import isotonic_regression
 
 import dynamic as tw
 import static
-from common.autograd.tape import Node
+from common.autograd.node import Node
 from common.errors import ArgumentError
 from common.export.layers import Wire, _Drawing, arrange
 from common.export.picture import Item, Picture, settle

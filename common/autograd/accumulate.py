@@ -6,6 +6,8 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from common.autograd.hook_handles import RemovableHandle, hooks_of
+
 
 class AccumulateGrad:
     """The end of a path: the leaf into whose `.grad` the gradient goes."""
@@ -47,6 +49,4 @@ def _nothing() -> None:
 
 def register(owner: Any, kind: str, hook: Callable[..., Any]) -> Any:
     """Hang a hook of a kind into a node, or into a leaf."""
-    from common.autograd.hooks import RemovableHandle, hooks_of
-
     return RemovableHandle(getattr(hooks_of(owner), kind), hook)

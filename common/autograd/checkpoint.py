@@ -8,13 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from common import mode
-from common.autograd import tape
+from common.autograd import mutation
 from common.autograd.derivatives import view_of
 from common.autograd.exposed import exposed, seal
 from common.autograd.mutation import postpone
+from common.autograd.node import Edge, Node, next_number
 from common.autograd.observe import saved_tensors_hooks
 from common.autograd.region import Recorded, RegionOp, captured_edges, outputs_of
-from common.autograd.tape import Edge, Node, collect, next_number
+from common.autograd.tape import collect
 from common.errors import GradientError
 from common.frames import locate, user_frame
 from common.random import generator as random
@@ -75,7 +76,7 @@ def checkpoint(
     )  # fmt: skip
     op: Any = _CheckpointOp("checkpoint", len(recorded))
     node = Node(op, None, (*(edge for edge, _ in views), *captured), (again,), None, *user_frame(2))
-    if tape.last_write > start:  # an argument that the function itself has overwritten
+    if mutation.last_write > start:  # an argument that the function itself has overwritten
         for array in _arrays(x for x in again.leaves if type(x) is _Kept):
             postpone(array, start)
     if exposed:

@@ -13,7 +13,7 @@ import gc
 from collections.abc import Mapping
 from typing import Any
 
-from common.autograd.tape import next_number
+from common.autograd.node import next_number
 
 #: New nodes since the last full collection from which on a tape counts as growing.
 MANY = 10_000

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from common import mode
+from common.autograd.node import Node
 from common.autograd.recorded import GradientEdge
-from common.autograd.tape import Node, backward_pass
+from common.autograd.tape import backward_pass
 from common.autograd.unused import refuse_unused, require_grad, unused
 from common.errors import ArgumentError, GradientError, ShapeError
 from common.frames import user_frame

@@ -19,9 +19,8 @@ from weakref import ref
 
 import numpy as np
 
-from common.autograd import tape
 from common.autograd.mutation import Saved, needed, overwritten, owner_of
-from common.autograd.tape import Node, next_number
+from common.autograd.node import Node, next_number
 from common.frames import locate, user_frame
 from common.kernels.checksum import checksum_source
 
@@ -60,10 +59,14 @@ class Exposure:
 #: What is exposed, by the identity of the array that owns the memory.
 exposed: dict[int, Exposure] = {}
 
+#: Checksums of saved values by number of node, and copies of exposed memory by the identity of its owner.
+seals: dict[int, Any] = {}
+copies: dict[int, np.ndarray] = {}
+
 
 def _drop(key: int) -> None:
     exposed.pop(key, None)
-    tape.copies.pop(key, None)
+    copies.pop(key, None)
 
 
 def lend(array: np.ndarray, how: str) -> np.ndarray:
@@ -76,7 +79,7 @@ def lend(array: np.ndarray, how: str) -> np.ndarray:
         if owner is not array or sys.getrefcount(array) > _alone():
             before = np.array(owner, order="K", copy=True)
             if before.strides == owner.strides:
-                exposure.before = tape.copies[key] = before
+                exposure.before = copies[key] = before
     # derived views keep what was handed out alive, because a memoryview ends numpy's search for the owner
     lent = np.asarray(memoryview(array))  # type: ignore[arg-type]
     if exposure.lent is not None:
@@ -132,20 +135,20 @@ def seal(node: Node) -> None:
     saved = node.saved
     if type(saved) is not tuple:
         return
-    seals = []
+    found = []
     for position, x in needed(node) if node.op.kind == "region" else enumerate(saved):
         array = x if type(x) is np.ndarray else getattr(x, "payload", None)
         if type(array) is np.ndarray:
             exposure = exposed.get(id(owner_of(array)))
             if exposure is not None:
-                seals.append((position, _checksum(array), exposure))
-    if seals:
+                found.append((position, _checksum(array), exposure))
+    if found:
         number = node.number
-        tape.seals[number] = (ref(node, lambda _: _forget(number)), seals)
+        seals[number] = (ref(node, lambda _: _forget(number)), found)
 
 
 def _forget(number: int) -> None:
-    tape.seals.pop(number, None)
+    seals.pop(number, None)
 
 
 def _checksum(array: np.ndarray) -> int:
@@ -169,14 +172,14 @@ def check(nodes: list[Node], reads: Callable[[Node], Saved] = needed) -> None:
     GradientError : names the op, where its value was saved, and where the outside got hold of the memory.
     """
     for node in nodes:
-        found = tape.seals.get(node.number)
+        found = seals.get(node.number)
         if found is not None and found[0]() is node:
             read = dict(reads(node))
             for position, total, exposure in found[1]:
                 array = read.get(position)
                 if array is not None and _checksum(array) != total:
                     raise overwritten(node, array, exposure.told())
-        if tape.copies:
+        if copies:
             for _, array in reads(node):
                 exposure = exposed.get(id(owner_of(array)))
                 if exposure is not None and exposure.number > node.number and not _unchanged(exposure, array):

@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 from common import mode
 from common.autograd.exposed import exposed, seal
 from common.autograd.inference import is_inference, saving
-from common.autograd.tape import Edge, Node, fit
+from common.autograd.node import Edge, Node
 from common.errors import ArgumentError, GradientError, GraphFreedError, ShapeError
 from common.frames import user_frame
 from common.ops.create import zeros
 from common.spec import Spec
 from common.tensor.base import TensorBase, with_edge, wrap
+from common.unbroadcast import fit
 
 
 class FunctionCtx:

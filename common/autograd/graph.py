@@ -1,11 +1,12 @@
 """What programs do with the recorded graph: `autograd.graph` of both engines."""
 
 import common.autograd.saved_values  # noqa: F401  gives nodes their `_saved_*`
-from common.autograd.hooks import RemovableHandle, register_multi_grad_hook
+from common.autograd.hook_handles import RemovableHandle
+from common.autograd.hooks import register_multi_grad_hook
+from common.autograd.node import Node
 from common.autograd.observe import saved_tensors_hooks
 from common.autograd.recorded import GradientEdge, execution_order, get_gradient_edge, iter_graph, to_networkx
 from common.autograd.saved_report import saved_report
-from common.autograd.tape import Node
 from common.export.tape import make_dot, module_scopes
 
 __all__ = [

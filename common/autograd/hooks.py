@@ -10,78 +10,18 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
 
 from common import mode
-from common.autograd import tape
+from common.autograd.hook_handles import Hook, RemovableHandle, hooks_of
+from common.autograd.node import Edge, Node
 from common.autograd.observe import check_contributions, checking
-from common.autograd.tape import Edge, Node
 from common.errors import ArgumentError, GradientError, ShapeError
 from common.tensor.base import TensorBase, wrap
-
-Hook = Callable[..., Any]
-
-
-class RemovableHandle:
-    """What registering a hook returns; also a context manager that removes it at the end.
-
-    Parameters
-    ----------
-    hooks : where the hook stands.
-    hook : the function.
-    """
-
-    _ids = itertools.count()
-
-    def __init__(self, hooks: dict[int, Hook], hook: Hook) -> None:
-        self._hooks = hooks
-        self.id = next(self._ids)
-        hooks[self.id] = hook
-
-    def remove(self) -> None:
-        """Take the hook out; again does nothing."""
-        self._hooks.pop(self.id, None)
-
-    def __enter__(self) -> RemovableHandle:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.remove()
-
-
-class Hooks:
-    """The hooks of one node or leaf.
-
-    Attributes
-    ----------
-    tensor : per output, functions of the total gradient.
-    retained : per output, the tensor whose `.grad` keeps the total.
-    before, after : of the node itself.
-    accumulated : post-accumulate hooks of a leaf.
-    """
-
-    __slots__ = ("accumulated", "after", "before", "retained", "tensor")
-
-    def __init__(self) -> None:
-        self.tensor: dict[int, dict[int, Hook]] = {}
-        self.retained: dict[int, weakref.ref[Any]] = {}
-        self.before: dict[int, Hook] = {}
-        self.after: dict[int, Hook] = {}
-        self.accumulated: dict[int, Hook] = {}
-
-
-def hooks_of(owner: Any) -> Hooks:
-    """The hooks of a node or leaf, made at first use; from now on backward passes look for hooks."""
-    found = getattr(owner, "_hooks", None)
-    if found is None:
-        found = owner._hooks = Hooks()
-        tape.hooks_seen = True
-    return found
-
 
 # ------------------------------------------------------------------ registration
 

@@ -16,8 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
-from common.autograd import tape
-from common.autograd.tape import Node, next_number
+from common.autograd.node import Node, next_number
 from common.errors import EscapedTracerError, GradientError, ShapeError
 from common.frames import locate
 from common.op import Op, rule_parameters
@@ -28,6 +27,9 @@ Write = tuple[int, int, int, CodeType | None, int]
 
 Saved = Iterator[tuple[int, np.ndarray]]
 """Saved arrays with their positions."""
+
+#: Number of the newest in-place write.
+last_write = -1
 
 _EVERYTHING = (0, 1 << 64)
 _log: dict[int, dict[tuple[int, int], Write]] = {}
@@ -43,6 +45,13 @@ def _extent(array: np.ndarray) -> Any:
     return _extent(array)
 
 
+def number_write() -> int:
+    """A number for a write that happens now: that of a log entry, or of the run of a program that writes state."""
+    global last_write
+    last_write = number = next_number()
+    return number
+
+
 def log_write(array: np.ndarray, code: CodeType | None, lasti: int) -> None:
     """Note that `array`'s memory is being overwritten."""
     base = array
@@ -55,7 +64,7 @@ def log_write(array: np.ndarray, code: CodeType | None, lasti: int) -> None:
     if writes is None:
         writes = _log[key] = {}
         weakref.finalize(base, _log.pop, key, None).atexit = False
-    tape.last_write = number = next_number()
+    number = number_write()
     bounds = _EVERYTHING if array is base else _extent(array) or byte_bounds(array)
     writes[bounds] = (number, *bounds, code, lasti)
 
@@ -64,7 +73,7 @@ def postpone(array: np.ndarray, number: int) -> None:
     """Let the writes to an array since `number` count as later than what has been recorded until now."""
     for bounds, (written, start, end, code, lasti) in list(_overlapping(array)):
         if written > number:
-            tape.last_write = now = next_number()
+            now = number_write()
             _log[id(owner_of(array))][bounds] = (now, start, end, code, lasti)
 
 
@@ -175,7 +184,7 @@ def check(nodes: list[Node], read: Callable[[Node], Saved] | None = None) -> Non
     GradientError : names the op and both lines: where the value was saved and where it was overwritten.
     """
     for node in nodes:
-        if node.number < tape.last_write:
+        if node.number < last_write:
             for _, saved in (read or needed)(node):
                 _check_array(node, saved)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from common.apply import Attrs
 
 if TYPE_CHECKING:
-    from common.autograd.tape import Node
+    from common.autograd.node import Node
 
 
 def node_name(node: Node) -> str:

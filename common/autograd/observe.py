@@ -17,7 +17,7 @@ import numpy as np
 
 from common import mode
 from common.autograd.mutation import apart
-from common.autograd.tape import Node
+from common.autograd.node import Node
 from common.errors import ArgumentError, GradientError
 from common.frames import locate, user_frame
 from common.op import Op

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from common.autograd.accumulate import AccumulateGrad, accumulate_grad
-from common.autograd.tape import Edge, Node, collect, leading_to
+from common.autograd.node import Edge, Node
+from common.autograd.tape import collect, leading_to
 from common.dag import digraph
 from common.errors import GradientError
 from common.tensor.base import TensorBase

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from common import mode
-from common.autograd.tape import Edge, Node, backward_pass, collect
+from common.autograd.node import Edge, Node
+from common.autograd.tape import backward_pass, collect
 from common.frames import user_frame
 from common.tensor.base import TensorBase, saved_tensors, wrap
 

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from common.autograd.node import Node
 from common.autograd.observe import Packed
 from common.autograd.recorded import edges_of
 from common.autograd.region import Recorded
-from common.autograd.tape import Node, collect
+from common.autograd.tape import collect
 from common.tensor.base import TensorBase
 
 

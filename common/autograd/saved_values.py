@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from common.aliases import RENAMED_IN
 from common.autograd.mutation import positions_read
+from common.autograd.node import Node
 from common.autograd.observe import pack_saved
-from common.autograd.tape import Node, freed
+from common.autograd.tape import freed
 from common.errors import GradientError
 from common.op import REGISTRY, Op
-from common.surface import RENAMED_IN
 from common.tensor.base import TensorBase, saved_tensors
 
 #: PyTorch's names of a first and second operand and of the result.

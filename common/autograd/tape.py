@@ -1,7 +1,7 @@
-"""The tape: what an engine records, and the one order in which gradients flow back.
+"""The one order in which gradients flow back along the tape.
 
-Both engines record the same `Node` objects, one with arrays, one with values of a graph, and both differentiate
-with `backward_pass`. That is why their gradients agree to the bit. The order (docs/numerics.md, point 5):
+Both engines record the same nodes (`common.autograd.node`) and differentiate with `backward_pass`. That is why their
+gradients agree to the bit. The order (docs/numerics.md, point 5):
 
 - nodes take numbers from one counter in program order and are handled in strictly descending number;
 - a slot (output of a node, or a leaf) starts absent; a contribution `c` makes it ``acc + c``;
@@ -12,119 +12,19 @@ with `backward_pass`. That is why their gradients agree to the bit. The order (d
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import Any
 
 from common import mode
-from common.autograd.accumulate import accumulate_grad, register
-from common.autograd.node_names import node_name, shown_edges
-from common.dim import same_shape
+from common.autograd import exposed, hook_handles, mutation
+from common.autograd.hooks import HookedPass, watched_pass
+from common.autograd.node import Edge, Node
 from common.errors import GraphFreedError
 from common.frames import locate
 from common.mode import current_trace
-from common.op import REGISTRY, Op
-
-if TYPE_CHECKING:
-    from common.autograd.hooks import HookedPass
-
-_counter = itertools.count()
-next_number: Callable[[], int] = _counter.__next__
-
-#: An edge leads to a Node (its output 0), to ``(Node, output)``, to a leaf tensor, or is None.
-Edge = Any
-
-
-class Node:
-    """One recorded application of an op.
-
-    Attributes
-    ----------
-    op, attrs : what was applied.
-    backward : the op's rules, composed; on the eager engine's short path their straight-line form.
-    number : position in program order, over the whole process.
-    edges : per operand, where its gradient goes.
-    saved : what the op's rules need, as bare payloads (arrays or values), so that no tensor is kept alive and no
-        cycle arises; None once freed.
-    fit : per operand shape and dtype, to which contributions are brought; None where they have them already.
-    code, lasti : the user's frame, from which file and line follow.
-    """
-
-    __slots__ = ("op", "attrs", "backward", "number", "edges", "saved", "fit", "code", "lasti", "freed_by",
-                 "_hooks", "_metadata", "__weakref__")  # fmt: skip
-
-    def __init__(
-        self, op: Op, attrs: Any, edges: tuple[Edge, ...], saved: Any, fit: Any, code: Any, lasti: int
-    ) -> None:
-        self.number = next_number()
-        self.op, self.attrs, self.edges, self.saved = op, attrs, edges, saved
-        self.backward = op.backward
-        self.fit, self.code, self.lasti = fit, code, lasti
-        self.freed_by: tuple[Any, int] | None = None
-
-    def name(self) -> str:
-        """PyTorch's name of the node, e.g. ``MulBackward0``."""
-        return node_name(self)
-
-    @property
-    def next_functions(self) -> tuple[tuple[Any, int], ...]:
-        """Pairs of node and output index per operand that has a derivative; ``(None, 0)`` where no gradient goes."""
-        out: list[tuple[Any, int]] = []
-        for edge in shown_edges(self):
-            if edge is None:
-                out.append((None, 0))
-            elif isinstance(edge, Node):
-                out.append((edge, 0))
-            elif isinstance(edge, tuple):
-                out.append(edge)
-            else:
-                out.append((accumulate_grad(edge), 0))
-        return tuple(out)
-
-    def _sequence_nr(self) -> int:
-        """PyTorch's name of `number`."""
-        return self.number
-
-    @property
-    def source(self) -> tuple[str, int, str]:
-        """The user's file, line and function."""
-        return locate(self.code, self.lasti)
-
-    @property
-    def metadata(self) -> dict[str, Any]:
-        """A dictionary for the user's own purposes."""
-        try:
-            return self._metadata
-        except AttributeError:
-            self._metadata: dict[str, Any] = {}
-            return self._metadata
-
-    def register_hook(self, hook: Callable[..., Any]) -> Any:
-        """Call ``hook(grad_inputs, grad_outputs)`` after the node's rules; it returns None or new `grad_inputs`."""
-        return register(self, "after", hook)
-
-    def register_prehook(self, hook: Callable[..., Any]) -> Any:
-        """Call ``hook(grad_outputs)`` before the node's rules; it returns None or new `grad_outputs`."""
-        return register(self, "before", hook)
-
-    def __repr__(self) -> str:
-        return f"<{self.name()} object at {id(self):#x}>"
-
-
-#: Whether anything has ever been given hooks: backward passes look for them only then, or while
-#: something watches.
-hooks_seen = False
-
-
-#: Number of the newest in-place write, see `common.autograd.mutation`.
-last_write = -1
-
-#: Checksums of saved values by number of node, and copies by owner of memory, see `common.autograd.exposed`.
-seals: dict[int, Any] = {}
-copies: dict[int, Any] = {}
+from common.op import REGISTRY
+from common.unbroadcast import fit
 
 
 def collect(roots: Iterable[Edge], first: int = -1, outside: dict[int, Any] | None = None) -> list[Node]:
@@ -203,14 +103,10 @@ def backward_pass(
     """
     if order is None:
         order = collect((edge for edge, _ in seeds), first)
-    if order and last_write > order[-1].number:
-        from common.autograd.mutation import check
-
-        check(order)
-    if seals or copies:
-        from common.autograd.exposed import check as check_exposed
-
-        check_exposed(order)
+    if order and mutation.last_write > order[-1].number:
+        mutation.check(order)
+    if exposed.seals or exposed.copies:
+        exposed.check(order)
     totals: dict[Edge, Any] = {}
     for edge, seed in seeds:
         old = totals.get(edge)
@@ -218,9 +114,7 @@ def backward_pass(
     trace = current_trace()
     useful = None if wanted is None else leading_to(order, wanted)
     roots, run = [edge for edge, _ in seeds], None
-    if hooks_seen or mode.tracing:
-        from common.autograd.hooks import watched_pass
-
+    if hook_handles.hooks_seen or mode.tracing:
         run = watched_pass(order, useful, roots, unpack is None, deposit)
     if run is not None:
         with run:
@@ -328,8 +222,14 @@ def _run_arrays(
             node.saved, node.freed_by = None, consumer
 
 
-#: Builtins that add two arrays of one shape, per dtype, or decline with None; set by the eager engine.
-adders: list[Callable[..., Any]] = []
+#: See `add_with`.
+adders: Sequence[Callable[..., Any]] = ()
+
+
+def add_with(builtins: Sequence[Callable[..., Any]]) -> None:
+    """Take up builtins that add two arrays of one shape, per dtype, or decline with None."""
+    global adders
+    adders = builtins  # the list itself: its entries compile at first use and put what they have made in their place
 
 
 def _declines(old: Any, c: Any) -> None:
@@ -369,19 +269,6 @@ def leading_to(order: list[Node], wanted: set[Any]) -> set[Any]:
 
 def _is_useful(edge: Edge, useful: set[Any], wanted: set[Any] | None) -> bool:
     return edge in wanted or (edge[0] if type(edge) is tuple else edge) in useful  # type: ignore[operator]
-
-
-def fit(c: Any, shape: Any, dtype: Any) -> Any:
-    """`c` un-broadcast and cast to the slot it goes to."""
-    if c.shape != shape if type(c) is np.ndarray else not same_shape(c.shape, shape):
-        from common.ops.view import sum_to
-
-        c = sum_to(c, shape)
-    if c.dtype != dtype:
-        from common.ops.cast import to
-
-        c = to(c, dtype=dtype, x_dtype=c.dtype)
-    return c
 
 
 def freed(node: Node) -> GraphFreedError:

@@ -14,7 +14,8 @@ import numpy as np
 
 from common import mode
 from common.autograd.derivatives import cotangent_like, differentiate, view_of
-from common.autograd.tape import collect, next_number
+from common.autograd.node import next_number
+from common.autograd.tape import collect
 from common.create import lift
 from common.errors import ArgumentError, DTypeError, GradientError
 from common.tensor.base import NUMBERS, TensorBase

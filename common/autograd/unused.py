@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from common.autograd.tape import Edge, Node, collect
+from common.autograd.node import Edge, Node
+from common.autograd.tape import collect
 from common.errors import GradientError
 from common.tensor.base import TensorBase
 

@@ -15,9 +15,9 @@ import numpy as np
 
 from common import mode
 from common.apply import Attrs, apply
-from common.autograd import hooks
+from common.autograd import hook_handles, hooks
 from common.autograd.mutation import repeated
-from common.autograd.tape import Node
+from common.autograd.node import Node
 from common.eager.recipes import Recipe, recipe
 from common.errors import GradientError, ShapeError
 from common.op import Op
@@ -290,7 +290,7 @@ def _move(x: Any, node: Node | None, output: int, requires_grad: bool = True) ->
     """A new place on the tape; a retained gradient is that of the new place."""
     kept = hooks.retains_grad(x)
     if kept:
-        del hooks.hooks_of(x.grad_fn).retained[x.output_nr]
+        del hook_handles.hooks_of(x.grad_fn).retained[x.output_nr]
     x.grad_fn, x.output_nr, x._requires_grad = node, output, requires_grad
     if kept and node is not None:
         hooks.retain_grad(x)

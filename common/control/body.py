@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from common import mode
+from common.autograd.node import Edge, Node
 from common.autograd.region import captured_edges
-from common.autograd.tape import Edge, Node, backward_pass, collect
+from common.autograd.tape import backward_pass, collect
 from common.op import REGISTRY
 from common.ops.arithmetic import zeros_like
 from common.tensor.base import TensorBase, saved_tensors, wrap

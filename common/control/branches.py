@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from common import mode
-from common.autograd.tape import Edge, Node
+from common.autograd.node import Edge, Node
 from common.control.abstract import Abstract, AbstractTrace
 from common.control.body import Body, Cotangents, id_of, leaf, owned, payload_of, pulled, tensor_of
 from common.control.loop import LoopOp, attach

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from common import mode
-from common.autograd.tape import next_number
+from common.autograd.node import next_number
 from common.control.body import Body
 from common.control.branches import Choice, run_choice
 from common.control.given import Function, call, scalar

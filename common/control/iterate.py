@@ -10,7 +10,7 @@ from functools import wraps
 from operator import index as as_index
 from typing import Any
 
-from common.autograd.tape import next_number
+from common.autograd.node import next_number
 from common.control.abstract import Abstract
 from common.control.body import Body, leaf
 from common.control.given import Function, call, carried_on, index_of, initial, scalar

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from common import mode
-from common.autograd.tape import Edge, Node, added
+from common.autograd.node import Edge, Node
+from common.autograd.tape import added
 from common.control.abstract import Abstract, AbstractTrace
 from common.control.body import Body, Cotangents, id_of, leaf, owned, payload_of, pulled, tensor_of
 from common.frames import user_frame

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from common import mode
-from common.autograd.tape import Edge, next_number
+from common.autograd.node import Edge, next_number
 from common.control.abstract import AbstractTensor, AbstractTrace
 from common.control.body import Body, Cotangents, id_of, leaf, owned, payload_of, pulled, tensor_of
 from common.control.loop import LoopOp, Request, Step, attach, run_loop, trace_once

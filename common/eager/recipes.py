@@ -17,11 +17,11 @@ import numpy as np
 from common import apply
 from common import op as ops
 from common.apply import NO_ATTRS, Attrs
-from common.autograd.tape import fit
 from common.eager.kinds import PREPARE
 from common.native.calls import make_finder
 from common.number import as_array
 from common.op import Op, out_specs
+from common.unbroadcast import fit
 
 Run = Callable[..., Any]
 NUMBERS = (bool, int, float)
@@ -191,7 +191,7 @@ def run(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
 
 def refuse_large(op: Op, error: Exception) -> None:
     """Say which op has a result that does not fit into memory, if an error means that."""
-    from common.diagnose import allocation_error, too_large
+    from common.allocation import allocation_error, too_large
 
     if too_large(error):
         raise allocation_error(op.name, error) from error

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from common import functional  # fills the registry
-from common.autograd.tape import fit
 from common.dtypes import compute_dtypes, operand_dtypes
 from common.eager.fused_columns import scratch
 from common.eager.fused_lines import Made, fused, fused_sum, is_costly
@@ -28,6 +27,7 @@ from common.eager.recipes import NUMBERS, Recipe, recipe, run, run_rules
 from common.op import REGISTRY, Op, rule_parameters
 from common.spec import Spec
 from common.tensor.operators import install
+from common.unbroadcast import fit
 
 Backward = Callable[..., tuple[Any, ...]]
 

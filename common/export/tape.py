@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from common import scopes as parts
+from common.autograd.node import Edge, Node, next_number
 from common.autograd.observe import Watching
 from common.autograd.recorded import edges_of
 from common.autograd.region import Recorded
-from common.autograd.tape import Edge, Node, collect, next_number
+from common.autograd.tape import collect
 from common.errors import ArgumentError
 from common.export.picture import Item, Picture, Port, settle
 from common.tensor.base import TensorBase

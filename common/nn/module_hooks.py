@@ -12,7 +12,8 @@ from typing import Any
 
 from common import mode
 from common.autograd.function import Function
-from common.autograd.hooks import Hook, RemovableHandle, note_hook
+from common.autograd.hook_handles import Hook, RemovableHandle
+from common.autograd.hooks import note_hook
 from common.errors import ArgumentError, GradientError
 from common.tensor.base import TensorBase
 from common.tree import flatten, unflatten

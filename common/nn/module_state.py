@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from common.autograd.hooks import RemovableHandle
+from common.autograd.hook_handles import RemovableHandle
 from common.autograd.mutation import log_write
 from common.errors import ShapeError, StateError
 from common.frames import user_frame

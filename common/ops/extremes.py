@@ -18,8 +18,9 @@ from common.ops.cast import to
 from common.ops.compare import maximum, minimum
 from common.ops.reduce import amax_, amin_, normalize_dim, reduced
 from common.ops.taken import taken
-from common.ops.view import reshape, reshaped
+from common.ops.view import reshape
 from common.spec import Spec, numel
+from common.unbroadcast import reshaped
 
 
 class Extremum(NamedTuple):

@@ -304,7 +304,7 @@ def index_select(x: Any, dim: int, index: Any) -> Any:
     ShapeError : index is not 1-D.
     """
     from common.ops.reduce import normalize_dim
-    from common.ops.view import reshaped
+    from common.unbroadcast import reshaped
 
     require_index("index_select", index)
     index = row(index)

@@ -7,8 +7,9 @@ from typing import Any
 
 from common.errors import ArgumentError, DTypeError, ShapeError
 from common.ops.pad import cat
-from common.ops.view import expand, reshape, reshaped
+from common.ops.view import expand, reshape
 from common.shapes import broadcast_shapes
+from common.unbroadcast import reshaped
 
 
 def each(tensors: Sequence[Any]) -> Sequence[Any]:

@@ -13,10 +13,11 @@ from common.errors import DTypeError, ShapeError
 from common.op import NativeCall
 from common.ops._define import composite, kernel
 from common.ops._samples import away_from_zero, products, several
-from common.ops.view import expand, reshape, reshaped, unsqueeze
+from common.ops.view import expand, reshape, unsqueeze
 from common.shapes import broadcast_shapes
 from common.spec import Spec, numel
 from common.tensor.base import TensorBase, record
+from common.unbroadcast import reshaped
 
 
 def _mm_spec(a: Spec, b: Spec, *, trans_a: bool, trans_b: bool) -> Spec:

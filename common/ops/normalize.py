@@ -18,7 +18,8 @@ from common.ops.compare import eq, where
 from common.ops.reduce import amax_, mean_, normalize_dim, normalize_dims, reduced_size, sum_
 from common.ops.summed import sum_of_exponentials
 from common.ops.transcendental import exp, log
-from common.ops.view import expand, reshape, reshaped
+from common.ops.view import expand, reshape
+from common.unbroadcast import reshaped
 
 _INF = float("inf")
 

@@ -19,9 +19,10 @@ from common.ops.parts import narrow
 from common.ops.places import family, index_get
 from common.ops.reduce import normalize_dim
 from common.ops.values import at_indices, number_like, same_dtype
-from common.ops.view import expand, reshape, reshaped
+from common.ops.view import expand, reshape
 from common.shapes import broadcast_shapes
 from common.spec import numel
+from common.unbroadcast import reshaped
 
 
 class Put(NamedTuple):

@@ -21,8 +21,9 @@ from common.ops.scans import cummax
 from common.ops.sorting import sort
 from common.ops.taken import taken
 from common.ops.values import of_dtype
-from common.ops.view import expand, permute, reshape, reshaped, transpose, unsqueeze
+from common.ops.view import expand, permute, reshape, transpose, unsqueeze
 from common.spec import numel
+from common.unbroadcast import reshaped
 
 
 class Chosen(NamedTuple):

@@ -22,8 +22,9 @@ from common.ops.parts import narrow, select
 from common.ops.reduce import normalize_dim
 from common.ops.taken import taken
 from common.ops.values import of_dtype
-from common.ops.view import reshape, reshaped, transpose
+from common.ops.view import reshape, transpose
 from common.spec import Spec, numel
+from common.unbroadcast import reshaped
 
 
 class Sorted(NamedTuple):

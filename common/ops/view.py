@@ -20,6 +20,7 @@ from common.ops._targets import expansion, known_expansion, known_order, known_s
 from common.ops._targets import order as order_of
 from common.shapes import contiguous_strides
 from common.spec import numel
+from common.unbroadcast import INTS, is_recorded, known_sizes, reshaped, sum_to
 
 Placed = tuple[Any, tuple[Any, ...], tuple[Any, ...]]
 
@@ -92,26 +93,11 @@ def reshape(x: Any, *sizes: Any, shape: Any = None) -> Any:
     if shape is not None:
         sizes = gathered(sizes, shape, "reshape", "shape")
     shape = tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes
-    plain = not mode.tracing and _INTS.issuperset(map(type, shape))
+    plain = not mode.tracing and INTS.issuperset(map(type, shape))
     target = (_known_target if plain else _target)(x.shape, shape)
-    if not _recorded(x) and same_shape(target, x.shape):
+    if not is_recorded(x) and same_shape(target, x.shape):
         return x
     return apply(reshape_, (x,), known_sizes(target) if plain else {"new_shape": target})
-
-
-def reshaped(x: Any, shape: tuple[Any, ...], node_name: str) -> Any:
-    """`reshape` to sizes that fit, as another function's node."""
-    if not _recorded(x) and same_shape(shape, x.shape):
-        return x
-    plain = not mode.tracing and _INTS.issuperset(map(type, shape))
-    attrs = known_sizes(shape, node_name) if plain else Attrs(node_name=node_name, new_shape=shape)
-    return apply(reshape_, (x,), attrs)
-
-
-@lru_cache(maxsize=4096)
-def known_sizes(shape: tuple[int, ...], node_name: str | None = None) -> Attrs:
-    """The attributes of ops that are asked for sizes."""
-    return Attrs(node_name=node_name, new_shape=shape)
 
 
 @lru_cache(maxsize=1024)
@@ -133,12 +119,7 @@ def _target(old: tuple[Any, ...], shape: tuple[Any, ...]) -> tuple[Any, ...]:
     return target
 
 
-_INTS = frozenset((int,))
 _known_target = lru_cache(maxsize=4096)(_target)
-
-
-def _recorded(x: Any) -> bool:
-    return getattr(type(x), "__op_priority__", 0) > 1
 
 
 def _sizes(shape: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -187,7 +168,7 @@ def permute(x: Any, *order: Any, dims: Any = None) -> Any:
     if dims is not None:
         order = gathered(order, dims, "permute", "dims")
     given = order[0] if len(order) == 1 and isinstance(order[0], (tuple, list)) else order
-    plain = _INTS.issuperset(map(type, given))
+    plain = INTS.issuperset(map(type, given))
     known = (known_order if plain else order_of)(tuple(given), x.ndim)
     return apply(permute_, (x,), _known_dims(known))
 
@@ -305,9 +286,9 @@ def expand(x: Any, *shape: Any, size: Any = None) -> Any:
     if size is not None:
         shape = gathered(shape, size, "expand", "size")
     given = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
-    plain = not mode.tracing and _INTS.issuperset(map(type, given))
+    plain = not mode.tracing and INTS.issuperset(map(type, given))
     target = (known_expansion if plain else expansion)(x.shape, tuple(given))
-    if not _recorded(x) and same_shape(target, x.shape):
+    if not is_recorded(x) and same_shape(target, x.shape):
         return x
     return apply(expand_, (x,), known_sizes(target) if plain else {"new_shape": target})
 
@@ -325,19 +306,6 @@ def broadcast_to(x: Any, shape: Any) -> Any:
     ShapeError : `x` does not broadcast to it.
     """
     return expand(x, integers(shape, "broadcast_to", "shape"))
-
-
-def sum_to(x: Any, shape: tuple[Any, ...]) -> Any:
-    """The transpose of broadcasting: one sum over all dimensions in which `shape` was repeated."""
-    from common.ops.reduce import sum_
-
-    if same_shape(x.shape, shape):
-        return x
-    lead = x.ndim - len(shape)
-    # Only what is repeated is summed: a sum over one element, or over none of the dimensions, would still turn -0
-    # into +0. In a trace `!=` therefore becomes a guard on a size that is 1 in some calls.
-    ones = [i for i in range(x.ndim) if i < lead or (same(shape[i - lead], 1) and x.shape[i] != 1)]
-    return reshape(sum_(x, dim=tuple(ones), keepdim=True) if ones else x, shape)
 
 
 __all__ = [

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from common.autograd import mutation, tape
+from common.autograd import mutation
 from common.dtypes import compute_dtypes, number_spec, operand_dtypes
 from common.native.calls import make_run
 from common.native.compile import compile_kernel
@@ -160,7 +160,7 @@ class FusedStep:
             if not self._run_chunk(optimizer, group, chunk, arrays + numbers):
                 left += chunk
         if len(left) < len(active):
-            self.written_at = tape.last_write = tape.next_number()
+            self.written_at = mutation.number_write()
         return left
 
     def _run_chunk(self, optimizer: Optimizer, group: Group, chunk: list[Active], arrays: list[Any]) -> bool:

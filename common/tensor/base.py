@@ -14,7 +14,7 @@ import numpy as np
 from common import mode
 from common.apply import NO_ATTRS, apply_at_home
 from common.autograd.exposed import borrow, exposed, seal
-from common.autograd.tape import Edge, Node, next_number
+from common.autograd.node import Edge, Node, next_number
 from common.dtypes import number_spec, operand_dtypes
 from common.eager import recipes as eager
 from common.eager.recipes import Recipe

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from common import mode
-from common.autograd import mutation, tape
+from common.autograd import mutation
 from common.autograd.observe import observed
 from common.errors import ArgumentError
 from common.native.binding import HELD, Place
@@ -78,7 +78,7 @@ class Call:
     def finish(self, outputs: Any) -> Any:
         """What was fetched, nested as it was asked for: of an array, or a tuple of arrays."""
         if self._shared:
-            self.written_at = tape.last_write = tape.next_number()
+            self.written_at = mutation.number_write()
         if self.is_one:
             return outputs
         if self._flat:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from common import mode
-from common.diagnose import allocation_error, too_large
+from common.allocation import allocation_error, too_large
 from static.graph.regions import FIRST_ROOM, NeedsRoom, rooms
 from static.running import store
 from static.running.executable import Stored

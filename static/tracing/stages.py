@@ -14,8 +14,9 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from common import mode
+from common.autograd.node import Edge
 from common.autograd.region import Recorded, captured_edges, pull
-from common.autograd.tape import Edge, backward_pass, collect
+from common.autograd.tape import backward_pass, collect
 from common.errors import GradientError
 from common.spec import Spec
 from common.tensor.base import TensorBase

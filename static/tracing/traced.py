@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from common import mode
-from common.autograd import mutation, tape
+from common.autograd import mutation, node
 from common.collecting import collecting_later
 from common.dim import Dim
 from common.native.binding import GIVEN, HELD, HELD_GRAD, Place
@@ -67,7 +67,7 @@ class Traced:
 
     @collecting_later()
     def __init__(self, owner: Function, leaves: Sequence[Any], structure: Any, history: tuple[int, ...] | None) -> None:
-        start, first = perf_counter(), tape.next_number()
+        start, first = perf_counter(), node.next_number()
         self.structure = structure
         self.positions = [i for i, x in enumerate(leaves) if is_data(x)]
         self.arrays = [(p, i) for p, i in enumerate(self.positions) if isinstance(leaves[i], np.ndarray)]
@@ -341,7 +341,7 @@ class Traced:
         if self.decisions:
             self.runs += 1
         if self.writes:
-            self.written_at = tape.last_write = tape.next_number()
+            self.written_at = mutation.number_write()
         return values if self._nest is None else self._nest(values)
 
 

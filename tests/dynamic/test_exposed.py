@@ -10,7 +10,6 @@ import pytest
 
 import dynamic as tw
 from common.autograd import exposed as state
-from common.autograd import tape
 from common.kernels.checksum import checksum_oracle
 from dynamic.utils.checkpoint import checkpoint
 
@@ -216,16 +215,16 @@ def test_parameters_that_were_looked_at_are_trained():
 def test_nothing_is_kept():
     gc.disable()
     try:
-        before = len(state.exposed), len(tape.seals), len(tape.copies)
+        before = len(state.exposed), len(state.seals), len(state.copies)
         h = leaf(1.0, 2.0) * 1
         y = (h * h).sum()
         a = handed(h)
         z = (h * h).sum()
-        assert (len(state.exposed), len(tape.seals), len(tape.copies)) == tuple(n + 1 for n in before)
+        assert (len(state.exposed), len(state.seals), len(state.copies)) == tuple(n + 1 for n in before)
         y.backward(retain_graph=True)
         z.backward()
         del a, z
-        assert (len(state.exposed), len(tape.seals), len(tape.copies)) == before
+        assert (len(state.exposed), len(state.seals), len(state.copies)) == before
         memory = weakref.ref(h.payload)
         b = handed(h)
         del h, y, b
@@ -235,7 +234,7 @@ def test_nothing_is_kept():
         memory = weakref.ref(outside)
         del t, outside
         assert memory() is None
-        assert (len(state.exposed), len(tape.seals), len(tape.copies)) == before
+        assert (len(state.exposed), len(state.seals), len(state.copies)) == before
     finally:
         gc.enable()
 
@@ -251,7 +250,7 @@ def test_a_write_by_one_who_is_gone_is_not_forgotten():
 def test_what_nothing_has_saved_is_not_copied():
     t = tw.zeros(1000)
     a = t.numpy()
-    assert id(t.payload) not in tape.copies
+    assert id(t.payload) not in state.copies
     assert a.base is not None
     assert np.shares_memory(a, t.payload)
 

@@ -8,8 +8,8 @@ import pytest
 
 import dynamic as tw
 import static
-from common.autograd import tape
-from common.autograd.tape import Node
+from common.autograd import hook_handles
+from common.autograd.node import Node
 from common.errors import GradientError, GraphFreedError
 from common.op import REGISTRY
 from dynamic.autograd import Function, grad, graph
@@ -316,8 +316,8 @@ def test_inputs_without_gradient_are_named():
 
 
 def test_tools_leave_no_hooks_behind(monkeypatch):
-    monkeypatch.setattr(tape, "hooks_seen", False)
+    monkeypatch.setattr(hook_handles, "hooks_seen", False)
     root = diamond(leaf(1.0, 2.0), leaf(3.0, 4.0))
     for tool in (graph.iter_graph, graph.execution_order, graph.saved_report, graph.to_networkx):
         tool(root)
-    assert not tape.hooks_seen
+    assert not hook_handles.hooks_seen

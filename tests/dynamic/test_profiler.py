@@ -11,7 +11,7 @@ import pytest
 import dynamic as tw
 import static
 from common import mode
-from common.autograd import tape
+from common.autograd import hook_handles
 from common.errors import ArgumentError
 from dynamic.profiler import profile, record_function
 
@@ -106,13 +106,13 @@ def test_bits_are_those_of_a_run_without():
 
 
 def test_nothing_stays_behind(monkeypatch):
-    monkeypatch.setattr(tape, "hooks_seen", False)
+    monkeypatch.setattr(hook_handles, "hooks_seen", False)
     before = mode.tracing
     with profile() as p:
         leaf(1.0).exp().sum().backward()
     count = len(p.events())
     leaf(1.0).exp().sum().backward()
-    assert (mode.tracing, tape.hooks_seen, mode.profiling.get()) == (before, False, None)
+    assert (mode.tracing, hook_handles.hooks_seen, mode.profiling.get()) == (before, False, None)
     assert len(p.events()) == count
 
 
