@@ -165,13 +165,13 @@ def write_row(seconds: float) -> Row:
 def view_row(seconds: float) -> Row:
     """The family of a tensor and its views, by which a write reaches the history of all."""
     import dynamic as tw
-    from common.tensor import base as tensor
+    from common.tensor import record, view_families
 
     x = tw.tensor(np.ones((2, 4), np.float32), requires_grad=True) * 1
     transpose: Any = x.t
     calls = {
-        "on": inside(often(transpose), tensor, "_note_view", tensor._note_view),
-        "off": inside(often(transpose), tensor, "_note_view", lambda *_: None),
+        "on": inside(often(transpose), record, "note_array", view_families.note_array),
+        "off": inside(often(transpose), record, "note_array", lambda *_: None),
     }
     times = fastest(calls, seconds)
     return Row("family of views", "x.t(), recorded", times["on"], times["off"])

@@ -1,14 +1,18 @@
 """Dispatch: one call, three readings.
 
 ``apply(op, operands, attrs)`` runs `op` on whatever its operands are: plain arrays meet the eager kernels,
-tensors (eager or traced) are recorded for gradients, values of a trace append a node to its graph.
+tensors (eager or traced) are recorded for gradients, values of a trace append a node to its graph. What a class of
+operands means by an op is its *interpreter*: a static method `__apply_op__`, or a function that stands in a higher room
+and says `interprets`. Of several operands that of the highest `__op_priority__` decides.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import numpy as np
 
 if TYPE_CHECKING:
     from common.op import Op
@@ -48,11 +52,39 @@ def called(y: Any, node_name: str, *operands: Any) -> Any:
     return y
 
 
+class Interpreter(Protocol):
+    """What an op does with operands of some class."""
+
+    def __call__(self, op: Op, operands: Sequence[Any], attrs: Mapping[str, Any], /) -> Any:
+        """Run, or record, an op; the result is one, or a tuple for an op with several."""
+
+
+I = TypeVar("I", bound=Interpreter)
+
+#: Interpreters of classes that have no `__apply_op__` of their own.
+_interpreters: dict[type, Interpreter] = {}
+
+
+def interprets(kind: type) -> Callable[[I], I]:
+    """Decorator: the function is the interpreter of `kind`, which a lower room defines."""
+
+    def register(interpreter: I) -> I:
+        _interpreters[kind] = interpreter
+        return interpreter
+
+    return register
+
+
 class _Kinds(dict[type, tuple[int, Any]]):
-    """Per type of operand its priority and how it is applied to."""
+    """Per type of operand its priority and its interpreter."""
 
     def __missing__(self, kind: type) -> tuple[int, Any]:
-        entry = self[kind] = (getattr(kind, "__op_priority__", 0), getattr(kind, "__apply_op__", None))
+        found: Any = None
+        for cls in kind.__mro__:
+            found = _interpreters.get(cls) or getattr(cls.__dict__.get("__apply_op__"), "__func__", None)
+            if found is not None:
+                break
+        entry = self[kind] = (getattr(kind, "__op_priority__", 0), found)
         return entry
 
 
@@ -68,7 +100,7 @@ def apply(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any] = NO_ATTRS) 
             return found(op, operands, attrs)
         if rank > priority:
             handler, priority = found, rank
-    return (handler or run)(op, operands, attrs)
+    return (handler or _interpreters[np.ndarray])(op, operands, attrs)
 
 
 def apply_at_home(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
@@ -78,13 +110,3 @@ def apply_at_home(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> 
             with home:
                 return apply(op, operands, attrs)
     raise  # noqa: PLE0704  called where an exception is handled
-
-
-def _load(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    from common.eager import recipes as eager
-
-    return eager.run(op, operands, attrs)
-
-
-#: Runs ops on arrays; `common.eager.recipes` puts itself here.
-run: Callable[..., Any] = _load

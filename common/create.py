@@ -9,8 +9,9 @@ import numpy as np
 from common import mode
 from common.autograd.exposed import borrow
 from common.dim import Dim
-from common.dtypes import DEFAULT_FLOAT, SUPPORTED, int64
-from common.errors import ArgumentError, DTypeError, TwingradError
+from common.dtypes import DEFAULT_FLOAT, int64
+from common.errors import ArgumentError, TwingradError
+from common.tensor.arrays import to_array
 from common.tensor.base import NUMBERS, TensorBase, wrap
 from common.tensor.operators import as_operand
 
@@ -57,19 +58,6 @@ def _is_number(x: Any) -> bool:
     return isinstance(x, NUMBERS)
 
 
-def known_dtype(dtype: Any) -> np.dtype:
-    """What numpy takes for a dtype.
-
-    Raises
-    ------
-    DTypeError : it is none.
-    """
-    try:
-        return np.dtype(dtype)
-    except TypeError:
-        raise DTypeError(f"{dtype!r} is no dtype; supported are {[d.name for d in SUPPORTED]}") from None
-
-
 def _as_tensor(x: Any, dtype: Any = None) -> Any:
     """A traced number in the dtype that `to_array` gives the number, no longer weak."""
     from common.ops.cast import to
@@ -84,48 +72,6 @@ def operands(tensors: Any) -> list[Any]:
     if isinstance(tensors, (TensorBase, np.ndarray)):
         raise ArgumentError(f"expected a tuple or list of tensors, got one {type(tensors).__name__}")
     return [operand(x) for x in tensors]
-
-
-def to_array(data: Any, dtype: Any = None, *, copy: bool = True) -> np.ndarray:
-    """Numbers, nested lists, arrays or tensors as an array in native byte order.
-
-    Python floats become float32, Python ints int64; arrays keep their dtype.
-
-    Raises
-    ------
-    DTypeError : a dtype without ops.
-    ArgumentError : nested lists of unequal lengths, or no numbers at all.
-    """
-    if isinstance(data, TensorBase):
-        from common.tensor.to_python import concrete
-
-        data = concrete(data)
-    try:
-        array: np.ndarray = np.array(data) if copy or not isinstance(data, np.ndarray) else data
-    except ValueError as error:
-        raise ArgumentError(f"expected numbers in equally long sequences: {error}") from None
-    if dtype is not None:
-        wanted = known_dtype(dtype)
-    elif array.dtype.kind not in "fi" or _has_dtype(data):
-        wanted = array.dtype.newbyteorder("=")
-    else:
-        wanted = DEFAULT_FLOAT if array.dtype.kind == "f" else int64
-    if wanted not in SUPPORTED or array.dtype.kind not in "biuf":
-        raise DTypeError(f"dtype {array.dtype} is not supported; supported are {[d.name for d in SUPPORTED]}")
-    if array.dtype == wanted and array.dtype.isnative:
-        return array
-    from common.eager.recipes import run
-    from common.op import REGISTRY
-
-    array = array.astype(array.dtype.newbyteorder("="), copy=False)
-    return array if array.dtype == wanted else run(REGISTRY["to"], (array,), {"dtype": wanted})
-
-
-def _has_dtype(data: Any) -> bool:
-    """Whether a value, or the first inside nested lists, is numpy's: then its dtype is meant."""
-    while isinstance(data, (list, tuple)) and data:
-        data = data[0]
-    return isinstance(data, (np.ndarray, np.generic))
 
 
 def tensor(data: Any, dtype: Any = None, requires_grad: bool = False) -> Any:

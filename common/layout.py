@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from common.autograd.views import family_of, path_along
 from common.op import REGISTRY
 from common.ops.view import lies_in_order
 from common.ops.view_set import placed
 from common.tensor.base import TensorBase
+from common.tensor.view_families import family_of, path_along
 
 
 def contiguous(self: TensorBase) -> TensorBase:

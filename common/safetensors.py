@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from common.create import to_array
 from common.errors import ArgumentError, DTypeError, StateError
+from common.tensor.arrays import to_array
 from common.tensor.base import TensorBase
 
 _CODES = {"BOOL": "?", "U8": "u1", "I8": "i1", "I16": "<i2", "I32": "<i4", "I64": "<i8", "F32": "<f4", "F64": "<f8"}

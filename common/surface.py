@@ -23,7 +23,9 @@ from common.ops import create as fills
 from common.ops import spaced
 from common.random import distributions
 from common.random import generator as random
-from common.tensor import printing
+from common.tensor import eager, printing
+
+assert eager  # gives tensors their methods
 
 #: Parameters that are operands in every function that has them, and those that are sequences of operands.
 OPERANDS = frozenset(

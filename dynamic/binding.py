@@ -10,8 +10,7 @@ import numpy as np
 import dynamic.writes  # noqa: F401  gives tensors their way of writing
 from common import out, surface
 from common.create import operand, operands
-from common.tensor.base import wrap
-from common.tensor.eager import Tensor
+from common.tensor.base import Tensor, wrap
 from dynamic import joins, views
 from dynamic.reductions import SHORT
 

@@ -16,8 +16,7 @@ from common.frames import user_files, user_frame
 from common.op import Op, rules_changed
 from common.ops.pad import MOST_OPERANDS
 from common.spec import Spec
-from common.tensor.base import TensorBase
-from common.tensor.eager import Tensor
+from common.tensor.base import Tensor, TensorBase
 from dynamic.forms import Form
 
 _new = object.__new__

@@ -17,8 +17,7 @@ from common.errors import TwingradError
 from common.frames import user_files, user_frame
 from common.op import REGISTRY, Op
 from common.ops.reduce import reduced
-from common.tensor.base import TensorBase
-from common.tensor.eager import Tensor
+from common.tensor.base import Tensor, TensorBase
 from common.tensor.leaf import Leaf
 from dynamic.tensors import SHORT
 

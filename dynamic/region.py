@@ -22,8 +22,7 @@ from common.convert.source import convert
 from common.create import lift
 from common.frames import user_frame
 from common.number import Number
-from common.tensor.base import TensorBase
-from common.tensor.eager import Tensor
+from common.tensor.base import Tensor, TensorBase
 from common.tree import flatten, unflatten
 
 _inside: ContextVar[bool] = ContextVar("twingrad_region", default=False)

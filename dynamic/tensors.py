@@ -2,7 +2,7 @@
 
 The short path handles two tensors of one shape and dtype, or one tensor: a native builtin computes, and a node
 is put on the tape by plain assignments. A little longer is the way of two other tensors, or a tensor and a number, for
-whose forms there is a recipe. Everything else takes `common.tensor.base.record`, with the same result.
+whose forms there is a recipe. Everything else takes `common.tensor.record.record`, with the same result.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from common.eager.straight import straight_rules
 from common.frames import user_files, user_frame
 from common.op import REGISTRY, Op, rules_changed
 from common.ops import linalg
-from common.tensor.base import NUMBERS, TensorBase, record
-from common.tensor.eager import Tensor
+from common.tensor.base import NUMBERS, Tensor, TensorBase
 from common.tensor.leaf import Leaf
+from common.tensor.record import record
 
 _new = object.__new__
 _getframe = sys._getframe

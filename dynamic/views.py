@@ -16,14 +16,13 @@ import numpy as np
 
 from common import functional, mode
 from common.autograd.node import Node, next_number
-from common.autograd.views import UNRECORDED, Family
 from common.eager.arrays import view_of
 from common.eager.recipes import Recipe, recipe
 from common.frames import user_files, user_frame
 from common.op import Op, rules_changed
-from common.tensor.base import TensorBase
-from common.tensor.eager import InferenceTensor, Tensor
+from common.tensor.base import InferenceTensor, Tensor, TensorBase
 from common.tensor.leaf import Leaf
+from common.tensor.view_families import UNRECORDED, Family
 from dynamic.forms import Form
 
 _new = object.__new__

@@ -10,15 +10,15 @@ import numpy as np
 from common import mode
 from common.autograd.mutation import log_write
 from common.autograd.node import Node, next_number
-from common.autograd.views import Family, write_recipe
+from common.autograd.views import write_recipe
 from common.eager.kinds import number
 from common.eager.recipes import Recipe
 from common.frames import user_files, user_frame
 from common.op import rules_changed
-from common.tensor.base import TensorBase
-from common.tensor.eager import InferenceTensor, Tensor
+from common.tensor.base import InferenceTensor, Tensor, TensorBase
 from common.tensor.leaf import Leaf
 from common.tensor.setitem import setitem as general
+from common.tensor.view_families import Family
 from dynamic.views import known_key, parts, recent_parts
 
 _new = object.__new__

@@ -23,7 +23,7 @@ if Path(common.__path__[0]).parent != _HOME:
     )
 
 from common import surface
-from common.tensor.eager import Tensor as Tensor
+from common.tensor.base import Tensor as Tensor
 from common.version import __version__ as __version__
 from static import autograd as autograd
 from static import func as func

@@ -19,7 +19,8 @@ from common.autograd.tape import collect
 from common.errors import GradientError
 from common.frames import locate, user_frame
 from common.random import generator as random
-from common.tensor.base import TensorBase, with_edge
+from common.tensor.base import TensorBase
+from common.tensor.saved import with_edge
 from common.tree import flatten, unflatten
 
 

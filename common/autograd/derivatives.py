@@ -17,7 +17,8 @@ from common.errors import ArgumentError, GradientError, ShapeError
 from common.frames import user_frame
 from common.ops.arithmetic import ones_like, zeros_like
 from common.ops.cast import to
-from common.tensor.base import TensorBase, saved_tensors, wrap
+from common.tensor.base import TensorBase, wrap
+from common.tensor.saved import saved_tensors
 
 
 def backward(

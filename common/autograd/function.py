@@ -15,7 +15,8 @@ from common.errors import ArgumentError, GradientError, GraphFreedError, ShapeEr
 from common.frames import user_frame
 from common.ops.create import zeros
 from common.spec import Spec
-from common.tensor.base import TensorBase, with_edge, wrap
+from common.tensor.base import TensorBase, wrap
+from common.tensor.saved import with_edge
 from common.unbroadcast import fit
 
 

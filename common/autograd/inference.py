@@ -5,7 +5,6 @@ The mark is the tensor's class, so it costs other tensors nothing. Nobody comes 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,30 +12,24 @@ from common import mode
 from common.autograd.mutation import positions_read
 from common.errors import GradientError
 from common.op import Op
-from common.tensor import base as tensors
-from common.tensor.base import TensorBase
-
-#: The classes of normal and of marked tensors; `common.tensor.eager` puts them here.
-normal: type[TensorBase] = TensorBase
-marked: type[TensorBase] = TensorBase
-tensors._inference = sys.modules[__name__]
+from common.tensor.base import InferenceTensor, Tensor, TensorBase
 
 
 def is_inference(x: TensorBase) -> bool:
     """Whether a tensor was made under `inference_mode`, or is a view of one that was."""
-    return type(x) is marked
+    return type(x) is InferenceTensor
 
 
 def mark(x: TensorBase, on: bool = True) -> None:
     """Make an eager tensor an inference tensor, or a normal one."""
-    if type(x) is normal or type(x) is marked:
-        x.__class__ = marked if on else normal
+    if type(x) is Tensor or type(x) is InferenceTensor:
+        x.__class__ = InferenceTensor if on else Tensor
 
 
 def mark_result(op: Op, operands: Sequence[Any], results: Sequence[TensorBase]) -> None:
     """Mark the results of an op that has run outside a trace: a view is what its operand is."""
     if hasattr(results[0], "_family"):  # a view
-        on = type(operands[0]) is marked
+        on = type(operands[0]) is InferenceTensor
     else:
         on = mode.is_inference_mode_enabled()
     for x in results:
@@ -50,7 +43,7 @@ def refuse_saving(op: Op, operands: Sequence[Any], edges: Sequence[Any]) -> None
     ------
     GradientError : there is one.
     """
-    if not any(type(x) is marked for x in operands):
+    if not any(type(x) is InferenceTensor for x in operands):
         return
     read = positions_read(op, op.rules, tuple([edge is not None for edge in edges]))
     if any(is_inference(operands[index]) for i, index in enumerate(op.saved_inputs) if i in read):
@@ -80,7 +73,7 @@ def refuse_write(x: TensorBase, name: str) -> None:
 
 
 def look_at_operands(classes: Sequence[type[TensorBase]], names: Sequence[str]) -> None:
-    """Let the short paths of classes, by method name, take the general one where an operand is marked."""
+    """Let the short paths of classes, by method name, take the general one where an operand is InferenceTensor."""
     for cls in classes:
         for name in names:
             setattr(cls, name, _looking(cls.__dict__[name], getattr(TensorBase, name)))
@@ -88,7 +81,7 @@ def look_at_operands(classes: Sequence[type[TensorBase]], names: Sequence[str]) 
 
 def _looking(short: Callable[..., Any], general: Callable[..., Any]) -> Callable[..., Any]:
     def method(a: Any, *others: Any, **options: Any) -> Any:
-        if type(a) is marked or any(type(b) is marked for b in (*others, *options.values())):
+        if type(a) is InferenceTensor or any(type(b) is InferenceTensor for b in (*others, *options.values())):
             return general(a, *others, **options)
         return short(a, *others, **options)
 

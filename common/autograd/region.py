@@ -16,7 +16,8 @@ from common import mode
 from common.autograd.node import Edge, Node
 from common.autograd.tape import backward_pass, collect
 from common.frames import user_frame
-from common.tensor.base import TensorBase, saved_tensors, wrap
+from common.tensor.base import TensorBase, wrap
+from common.tensor.saved import saved_tensors
 
 
 def captured_edges(order: list[Node], outputs: list[Edge], start: int, views: set[int]) -> list[Edge]:

@@ -15,7 +15,8 @@ from common.autograd.observe import pack_saved
 from common.autograd.tape import freed
 from common.errors import GradientError
 from common.op import REGISTRY, Op
-from common.tensor.base import TensorBase, saved_tensors
+from common.tensor.base import TensorBase
+from common.tensor.saved import saved_tensors
 
 #: PyTorch's names of a first and second operand and of the result.
 _PYTORCH = {"x": "self", "a": "self", "b": "other", "y": "result", "rest": "result"}

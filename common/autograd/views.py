@@ -8,7 +8,7 @@ changes it. In a trace, where there is no memory, elements take the same way as 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import ref
 
 import numpy as np
@@ -20,138 +20,15 @@ from common.autograd.mutation import repeated
 from common.autograd.node import Node
 from common.eager.recipes import Recipe, recipe
 from common.errors import GradientError, ShapeError
-from common.op import Op
-from common.ops.view_set import Path, placed, view_set
+from common.ops.view_set import placed, view_set
 from common.shapes import overlapping
 from common.tensor import base as tensors
-
-
-class Family:
-    """A tensor and its live views.
-
-    Attributes
-    ----------
-    views : in order of creation, held weakly; dead entries are dropped as the list doubles.
-    """
-
-    __slots__ = ("__weakref__", "limit", "views")
-
-    def __init__(self) -> None:
-        self.views: list[ref[Any]] = []
-        self.limit = 16
-
-    def drop_dead(self) -> None:
-        """Forget views that are gone."""
-        self.views = [r for r in self.views if r() is not None]
-        self.limit = 2 * len(self.views) + 16
-
-    def alive(self) -> list[Any]:
-        """The live views in order of creation."""
-        return [view for view in [r() for r in self.views] if view is not None]
-
-
-class Step(NamedTuple):
-    """One op of the chain to a view; `position` is that of the result, None for an op with one."""
-
-    op: Op
-    attrs: Any
-    position: int | None
-
-
-#: What a view knows of its family, a plain tuple because every view makes one: the family, its base, the `Place` of
-#: the operand (None for the base itself), op, attributes and position of the last step. A view that was made without
-#: recording has no family. Views keep the base, as in PyTorch; the base keeps its family, and that keeps nobody.
-Place = tuple[Family | None, Any, Any, Op | None, Any, int | None]
+from common.tensor.view_families import UNRECORDED, Family, Path, Step, _known, family_of, path_along, steps_to
 
 #: Writes that give all elements of a tensor that are one element of memory one value.
 ONE_VALUE = frozenset({"fill", "zero", "masked_fill"})
 #: Those of them after which nothing depends on what was there.
 _FILLS = frozenset({"fill", "zero"})
-
-UNRECORDED: Place = (None, None, None, None, None, None)
-
-
-def note_view(x: Any, view: Any, op: Op, attrs: Any, position: int | None = None) -> None:
-    """Note that `view`, a result of `op`, shows elements of `x`."""
-    trace: Any = mode.current_trace() if mode.tracing else None
-    if trace is None and not _grad_enabled():
-        view._family = UNRECORDED
-        return
-    captured = trace is not None and isinstance(x.payload, np.ndarray)
-    known = trace.families.get(id(x)) if captured else getattr(x, "_family", None)
-    if type(known) is tuple:
-        family, base, *_ = known
-        if family is None:
-            view._family = known
-            return
-    else:
-        family, base = known, x
-        if family is None:
-            family = Family()
-            if captured:
-                trace.families[id(x)] = family
-            else:
-                x._family = family
-        known = None
-    view._family = (family, base, known, op, attrs, position)
-    views = family.views
-    views.append(ref(view))
-    if len(views) > family.limit:
-        family.drop_dead()
-
-
-def _note_array(x: Any, view: Any, op: Op, attrs: Any, position: int | None = None) -> None:
-    """`note_view` where the result shows the operand's memory; some reshapes are copies."""
-    array, y = x.payload, view.payload
-    owner = y.base
-    if owner is array or (owner is not None and owner is array.base) or np.may_share_memory(y, array):
-        note_view(x, view, op, attrs, position)
-
-
-tensors._note_view = _note_array
-_grad_enabled = mode.grad_mode.get
-
-
-def _known(x: Any) -> Any:
-    """The family of a base, the place of a view, None for other tensors."""
-    trace = mode.current_trace()
-    if trace is not None and isinstance(x.payload, np.ndarray):
-        return trace.families.get(id(x))
-    return getattr(x, "_family", None)
-
-
-def leave_family(x: Any) -> None:
-    """Take out a tensor that gets other memory; the views of a base keep the old one and have no family any more."""
-    known = getattr(x, "_family", None)
-    if type(known) is tuple:
-        if known[0] is not None:
-            known[0].views = [r for r in known[0].views if r() is not x]
-    elif known is not None:
-        for view in known.alive():
-            view._family = UNRECORDED
-    if known is not None:
-        del x._family
-
-
-def family_of(x: Any) -> tuple[Family | None, Any, tuple[Step, ...]]:
-    """The family of a tensor, its base, and the chain to the tensor, which is empty for the base."""
-    known = _known(x)
-    return (known[0], known[1], steps_to(known)) if type(known) is tuple else (known, x, ())
-
-
-def steps_to(place: Place) -> tuple[Step, ...]:
-    """The chain to a view."""
-    steps: list[Step] = []
-    at: Any = place
-    while at is not None and at[0] is not None:
-        steps.append(Step(*at[3:]))
-        at = at[2]
-    return tuple(reversed(steps))
-
-
-def path_along(steps: tuple[Step, ...]) -> Path:
-    """A chain of view ops as the attribute of `view_set`."""
-    return tuple((step.op.name, tuple(step.attrs.items())) for step in steps)
 
 
 def path_of(x: Any, name: str) -> Path:
@@ -198,13 +75,6 @@ def repeats(x: Any) -> tuple[int, ...]:
     _, base, steps = family_of(x)
     place = placed(base.shape, path_along(steps)) if steps else None
     return () if place is None else repeated(*place[1:])
-
-
-def shows_writable(x: Any) -> bool:
-    """Whether a tensor is a view of another one, whose memory may be written."""
-    known = _known(x)
-    base = known[1] if type(known) is tuple else None
-    return base is not None and isinstance(base.payload, np.ndarray) and bool(base.payload.flags.writeable)
 
 
 def overlap(name: str) -> ShapeError:

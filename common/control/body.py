@@ -18,7 +18,8 @@ from common.autograd.region import captured_edges
 from common.autograd.tape import backward_pass, collect
 from common.op import REGISTRY
 from common.ops.arithmetic import zeros_like
-from common.tensor.base import TensorBase, saved_tensors, wrap
+from common.tensor.base import TensorBase, wrap
+from common.tensor.saved import saved_tensors
 
 
 class Body:

@@ -32,7 +32,8 @@ from common.op import REGISTRY
 from common.ops.create import full_, made
 from common.ops.pad import cat
 from common.random.generator import default_generator
-from common.tensor.base import TensorBase, with_edge, wrap
+from common.tensor.base import TensorBase, wrap
+from common.tensor.saved import with_edge
 
 Condition = Callable[[list[TensorBase]], TensorBase]
 

@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from common import apply
 from common import op as ops
-from common.apply import NO_ATTRS, Attrs
+from common.apply import NO_ATTRS, Attrs, interprets
 from common.eager.kinds import PREPARE
 from common.native.calls import make_finder
 from common.number import as_array
@@ -178,6 +177,7 @@ def _forget(op: Op) -> None:
 ops.rules_changed.append(_forget)
 
 
+@interprets(np.ndarray)
 def run(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     """Run an op on arrays and Python numbers."""
     arrays = [
@@ -195,6 +195,3 @@ def refuse_large(op: Op, error: Exception) -> None:
 
     if too_large(error):
         raise allocation_error(op.name, error) from error
-
-
-apply.run = run

@@ -8,11 +8,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from common import mode, scopes
-from common.create import lift, to_array
+from common.create import lift
 from common.errors import ArgumentError, DTypeError, RegistrationError
 from common.nn.module_hooks import Hookable, call_with_hooks, of_all
 from common.nn.module_state import Stateful
 from common.op import REGISTRY
+from common.tensor.arrays import to_array
 from common.tensor.base import TensorBase
 from common.tensor.leaf import Buffer, Leaf, Parameter
 

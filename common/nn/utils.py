@@ -59,7 +59,8 @@ def get_total_norm(tensors: Any, norm_type: float = 2.0, error_if_nonfinite: boo
     order = float(norm_type)
     given = _listed(tensors)
     if not given:
-        from common.create import lift, to_array
+        from common.create import lift
+        from common.tensor.arrays import to_array
 
         return lift(to_array(0.0))
     norms = [_norm(x, order).to(given[0].dtype) for x in given]

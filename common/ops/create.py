@@ -93,7 +93,7 @@ def dtype_or(dtype: Any, default: Any) -> np.dtype:
     ------
     DTypeError : a dtype without ops.
     """
-    from common.create import known_dtype
+    from common.tensor.arrays import known_dtype
 
     wanted = known_dtype(default if dtype is None else dtype)
     if wanted not in SUPPORTED:

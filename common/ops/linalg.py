@@ -16,7 +16,8 @@ from common.ops._samples import away_from_zero, products, several
 from common.ops.view import expand, reshape, unsqueeze
 from common.shapes import broadcast_shapes
 from common.spec import Spec, numel
-from common.tensor.base import TensorBase, record
+from common.tensor.base import TensorBase
+from common.tensor.record import record
 from common.unbroadcast import reshaped
 
 

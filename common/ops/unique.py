@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from common.apply import called, run
+from common.apply import called
+from common.eager.recipes import run
 from common.elements import elements
 from common.errors import IndexRangeError, ShapeError
 from common.ops.index import take_

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from common import mode
-from common.create import lift, operand, to_array
+from common.create import lift, operand
 from common.dim import Dim, same, same_shape
 from common.errors import ArgumentError, DTypeError, ShapeError
 from common.number import as_array
@@ -16,6 +16,7 @@ from common.ops.cast import to
 from common.ops.create import full_
 from common.ops.view import expand, reshape
 from common.shapes import broadcast_shapes
+from common.tensor.arrays import to_array
 from common.tensor.base import NUMBERS, TensorBase
 from common.tensor.operators import as_operand
 

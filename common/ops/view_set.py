@@ -13,9 +13,7 @@ from common.ops._samples import away_from_zero
 from common.ops.arithmetic import zeros_like
 from common.shapes import contiguous_strides
 from common.spec import Spec
-
-#: A chain of view ops: per op its name, and names and values of its attributes.
-Path = tuple[tuple[str, tuple[tuple[str, Any], ...]], ...]
+from common.tensor.view_families import Path
 
 
 def along(x: Any, path: Path) -> Any:

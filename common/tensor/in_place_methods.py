@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from common import mode
-from common.tensor.base import TensorBase, with_edge
+from common.tensor.base import TensorBase
 from common.tensor.methods import assign
+from common.tensor.saved import with_edge
 
 #: The functions of which PyTorch's tensors have an in-place form, besides those of the operators.
 NAMES = frozenset(

@@ -13,8 +13,8 @@ from common.autograd import hooks
 from common.autograd.exposed import lend
 from common.autograd.inference import refuse_write
 from common.autograd.mutation import apart, is_shared, log_write, put
-from common.autograd.views import ONE_VALUE, overlap, rebind, repeats, require_writable, shows_writable
-from common.create import known_dtype, lift
+from common.autograd.views import ONE_VALUE, overlap, rebind, repeats, require_writable
+from common.create import lift
 from common.dim import same_shape
 from common.eager.kinds import number
 from common.errors import ArgumentError, DTypeError, GradientError, ShapeError
@@ -24,9 +24,11 @@ from common.ops.view import transposed
 from common.ops.windows import unfold
 from common.spec import numel
 from common.tensor import printing
+from common.tensor.arrays import concrete, known_dtype
 from common.tensor.base import TensorBase
 from common.tensor.operators import accepts, as_operand, install
-from common.tensor.to_python import concrete, index, item, number_of, tolist, truth, whole
+from common.tensor.to_python import index, item, number_of, tolist, truth, whole
+from common.tensor.view_families import shows_writable
 
 #: Public functions that are no methods, as in PyTorch.
 NOT_METHODS = frozenset(

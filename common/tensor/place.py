@@ -8,10 +8,10 @@ import numpy as np
 
 from common import mode
 from common.autograd import inference
-from common.autograd.views import leave_family
-from common.create import to_array
 from common.errors import ArgumentError, DTypeError, GradientError
+from common.tensor.arrays import to_array
 from common.tensor.base import TensorBase, wrap
+from common.tensor.view_families import leave_family
 
 
 def detach(self: TensorBase) -> TensorBase:

@@ -14,7 +14,7 @@ import numpy as np
 from common import mode
 from common.autograd.inference import refuse_write
 from common.autograd.mutation import is_shared, log_write, put
-from common.autograd.views import part_written, repeats, require_writable, shows_writable
+from common.autograd.views import part_written, repeats, require_writable
 from common.dtypes import bool_
 from common.eager import recipes as eager
 from common.elements import elements
@@ -33,6 +33,7 @@ from common.ops.view import expand, reshape
 from common.tensor.base import TensorBase
 from common.tensor.in_place import has_history, run_in_place
 from common.tensor.methods import assign, require_unprotected
+from common.tensor.view_families import shows_writable
 
 
 def setitem(self: TensorBase, key: Any, value: Any) -> None:

@@ -4,21 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from common import mode
 from common.errors import ArgumentError, ShapeError
+from common.tensor.arrays import concrete
 from common.tensor.base import TensorBase
-
-
-def concrete(self: TensorBase) -> np.ndarray:
-    """The array behind a tensor; a tracer explains why it has none."""
-    trace = mode.current_trace()
-    if trace is not None:
-        trace.refuse_value(self)
-    if not isinstance(self.payload, np.ndarray):
-        raise self.describe_escape()
-    return self.payload
 
 
 def _decisions() -> Any:

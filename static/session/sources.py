@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from common.create import known_dtype, to_array
 from common.dim import Dim
 from common.dtypes import SUPPORTED
 from common.errors import ArgumentError, DTypeError, ShapeError
 from common.op import REGISTRY
 from common.spec import Spec
+from common.tensor.arrays import known_dtype, to_array
 from common.tensor.base import TensorBase
 from static.session.recording import DEFAULT, GraphTrace
 from static.session.sizes import HINT

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from common import mode
 from common.errors import EscapedTracerError, GraphError
 from common.op import Op
-from common.tensor.base import TensorBase, record
+from common.tensor.base import TensorBase
+from common.tensor.record import record
 from static.graph import Node, Source
 from static.tracing.tracer import Tracer
 

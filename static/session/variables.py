@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from common import mode
-from common.create import known_dtype, to_array
 from common.dim import same_shape
 from common.errors import ArgumentError, DTypeError, GraphError, ShapeError
 from common.op import REGISTRY
+from common.tensor.arrays import known_dtype, to_array
 from common.tensor.base import TensorBase
 from static.session.graph import Graph, GraphKeys
 from static.session.sources import convert

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from common import mode
-from common.autograd.views import Family, Step, family_of, note_view, path_along
+from common.apply import interprets
 from common.dim import Dim, DimScope, hint
 from common.dtypes import SUPPORTED, number_spec
 from common.eager.recipes import run
@@ -28,6 +28,7 @@ from common.polynomials import Guard
 from common.shapes import contiguous_strides
 from common.spec import Spec
 from common.tensor.base import NUMBERS, TensorBase
+from common.tensor.view_families import Family, Step, family_of, note_view, path_along
 from static.graph import Effect, Graph, Node, Source, Value
 from static.tracing.captured import Captured
 from static.tracing.decisions import Decisions
@@ -382,11 +383,9 @@ class Trace(Refusals):
         return list(self.dims.guards.values())
 
 
+@interprets(Value)
 def _record_value(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     trace = mode.current_trace()
     if trace is None:
         raise TraceError(f"{op.name} meets a value of a graph outside its trace")
     return trace.record(op, operands, attrs)
-
-
-Value.__apply_op__ = staticmethod(_record_value)  # type: ignore[attr-defined]

@@ -16,8 +16,7 @@ from common.dim import Dim
 from common.native.binding import GIVEN, HELD, HELD_GRAD, Place
 from common.native.calls_ir import BAD_ARGUMENT
 from common.nn.module import Module
-from common.tensor.base import TensorBase, wrap
-from common.tensor.eager import Tensor
+from common.tensor.base import Tensor, TensorBase, wrap
 from common.tree import LEAF, count_leaves, flatten, nester, taker, unflatten
 from static.bridge import Call, CompiledOp
 from static.graph.regions import FIRST_ROOM, NeedsRoom, rooms

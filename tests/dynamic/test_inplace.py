@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import dynamic as tw
-from common.autograd.views import family_of
 from common.errors import DTypeError, GradientError, ShapeError
+from common.tensor.view_families import family_of
 
 
 def leaf(*values):

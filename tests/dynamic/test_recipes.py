@@ -13,7 +13,7 @@ import dynamic as tw
 from common.eager import recipes as eager
 from common.eager.straight import straight_rules
 from common.op import REGISTRY
-from common.tensor.eager import Tensor
+from common.tensor.base import Tensor
 
 rng = np.random.default_rng(30)
 

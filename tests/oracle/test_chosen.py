@@ -8,7 +8,7 @@ import pytest
 
 import common.functional as F
 from common.errors import ArgumentError
-from common.tensor.eager import Tensor
+from common.tensor.base import Tensor
 
 RNG = np.random.default_rng(70)
 X = RNG.normal(size=(5, 6)) * 3

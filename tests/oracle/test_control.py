@@ -5,7 +5,7 @@ import pytest
 
 import dynamic as tw
 import static
-from common.tensor.eager import Tensor
+from common.tensor.base import Tensor
 from tests.helpers.control import CASES, recurrence
 from tests.helpers.differences import check_gradient
 

@@ -10,7 +10,7 @@ import dynamic
 import static
 from common.errors import TwingradError
 from common.op import REGISTRY
-from common.tensor.eager import Tensor
+from common.tensor.base import Tensor
 
 RNG = np.random.default_rng(50)
 X = RNG.normal(size=(5, 6)) * 3

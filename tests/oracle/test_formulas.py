@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import common.functional as F
-from common.tensor.eager import Tensor
+from common.tensor.base import Tensor
 
 RNG = np.random.default_rng(40)
 X = RNG.normal(size=(7, 5)) * 3

@@ -9,7 +9,7 @@ import common.functional as F
 import dynamic
 import static
 from common.errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
-from common.tensor.eager import Tensor
+from common.tensor.base import Tensor
 from tests.helpers.cases_linalg import EQUATIONS
 
 

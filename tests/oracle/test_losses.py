@@ -8,7 +8,7 @@ import pytest
 import common.functional as F
 import dynamic as tw
 from common.errors import ArgumentError, ShapeError
-from common.tensor.eager import Tensor
+from common.tensor.base import Tensor
 
 RNG = np.random.default_rng(50)
 X, Y = RNG.normal(size=(2, 6, 4))

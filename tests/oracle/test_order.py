@@ -4,7 +4,7 @@ import numpy as np
 
 import common.functional as F
 from common.autograd import derivatives as autograd
-from common.tensor.eager import Tensor
+from common.tensor.base import Tensor
 from static.jit import Function
 from tests.bits import assert_same_bits
 from tests.oracle.test_kernels import ordered_sum

@@ -15,7 +15,7 @@ from common.ops.summed import (
     sum_of_magnitudes,
     sum_of_squares,
 )
-from common.tensor.eager import Tensor
+from common.tensor.base import Tensor
 from tests.bits import assert_same_bits
 from tests.kernels.run import assert_same_bits as same_bits
 from tests.parity.arrays import mixed

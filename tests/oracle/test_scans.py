@@ -9,7 +9,7 @@ import pytest
 
 import common.functional as F
 from common.autograd import derivatives as autograd
-from common.tensor.eager import Tensor
+from common.tensor.base import Tensor
 from static.jit import Function
 from static.running import executable
 from tests.bits import assert_same_bits

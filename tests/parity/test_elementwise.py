@@ -8,7 +8,7 @@ import pytest
 import common.functional
 from common.errors import DTypeError
 from common.op import REGISTRY, Op
-from common.tensor.eager import Tensor
+from common.tensor.base import Tensor
 from static.jit import Function
 from tests.parity.arrays import SIZES, mixed, normal, pairs, special, strided
 from tests.parity.engines import Derivatives

@@ -15,7 +15,7 @@ from common.errors import TraceError
 from common.op import REGISTRY
 from common.ops import create
 from common.ops.synonyms import SYNONYMS
-from common.tensor.eager import Tensor
+from common.tensor.base import Tensor
 from common.tree import flatten
 from tests.helpers.cases import CASES, DATA_DEPENDENT, PROGRAMS
 from tests.parity.arrays import strided

@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 
 import dynamic
 import static as tw
-from common.tensor.eager import Tensor
+from common.tensor.base import Tensor
 from static.running import interpreter
 from tests.bits import assert_all_same_bits
 from tests.helpers.programs import INDEX, INPUTS, Program, inputs, programs

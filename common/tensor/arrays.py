@@ -1,0 +1,75 @@
+"""Arrays of what users give for a tensor: numbers, nested lists, arrays, tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from common import mode
+from common.dtypes import DEFAULT_FLOAT, SUPPORTED, int64
+from common.eager.recipes import run
+from common.errors import ArgumentError, DTypeError
+from common.op import REGISTRY
+from common.unbroadcast import is_recorded
+
+
+def known_dtype(dtype: Any) -> np.dtype:
+    """What numpy takes for a dtype.
+
+    Raises
+    ------
+    DTypeError : it is none.
+    """
+    try:
+        return np.dtype(dtype)
+    except TypeError:
+        raise DTypeError(f"{dtype!r} is no dtype; supported are {[d.name for d in SUPPORTED]}") from None
+
+
+def to_array(data: Any, dtype: Any = None, *, copy: bool = True) -> np.ndarray:
+    """Numbers, nested lists, arrays or tensors as an array in native byte order.
+
+    Python floats become float32, Python ints int64; arrays keep their dtype.
+
+    Raises
+    ------
+    DTypeError : a dtype without ops.
+    ArgumentError : nested lists of unequal lengths, or no numbers at all.
+    """
+    if is_recorded(data):
+        data = concrete(data)
+    try:
+        array: np.ndarray = np.array(data) if copy or not isinstance(data, np.ndarray) else data
+    except ValueError as error:
+        raise ArgumentError(f"expected numbers in equally long sequences: {error}") from None
+    if dtype is not None:
+        wanted = known_dtype(dtype)
+    elif array.dtype.kind not in "fi" or _has_dtype(data):
+        wanted = array.dtype.newbyteorder("=")
+    else:
+        wanted = DEFAULT_FLOAT if array.dtype.kind == "f" else int64
+    if wanted not in SUPPORTED or array.dtype.kind not in "biuf":
+        raise DTypeError(f"dtype {array.dtype} is not supported; supported are {[d.name for d in SUPPORTED]}")
+    if array.dtype == wanted and array.dtype.isnative:
+        return array
+    array = array.astype(array.dtype.newbyteorder("="), copy=False)
+    return array if array.dtype == wanted else run(REGISTRY["to"], (array,), {"dtype": wanted})
+
+
+def _has_dtype(data: Any) -> bool:
+    """Whether a value, or the first inside nested lists, is numpy's: then its dtype is meant."""
+    while isinstance(data, (list, tuple)) and data:
+        data = data[0]
+    return isinstance(data, (np.ndarray, np.generic))
+
+
+def concrete(self: Any) -> np.ndarray:
+    """The array behind a tensor; a tracer explains why it has none."""
+    trace = mode.current_trace()
+    if trace is not None:
+        trace.refuse_value(self)
+    if not isinstance(self.payload, np.ndarray):
+        raise self.describe_escape()
+    array: np.ndarray = self.payload
+    return array

@@ -1,0 +1,216 @@
+"""The record of ops on tensors: each runs, and puts a node on the tape where a gradient may be wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from common import mode
+from common.apply import NO_ATTRS, apply_at_home, interprets
+from common.autograd.exposed import borrow, exposed, seal
+from common.autograd.inference import mark_result, refuse_saving
+from common.autograd.node import Edge, Node, next_number
+from common.autograd.observe import watch
+from common.dtypes import number_spec, operand_dtypes
+from common.eager import recipes as eager
+from common.eager.recipes import Recipe
+from common.errors import EscapedTracerError
+from common.frames import user_frame
+from common.number import as_array
+from common.op import REGISTRY, Op
+from common.spec import Spec
+from common.tensor.base import NUMBERS, Tensor, TensorBase, spec_of, wrap
+from common.tensor.view_families import note_array
+
+_new = object.__new__
+_ndarray = np.ndarray
+_grad_enabled = mode.grad_mode.get
+_next_number = next_number
+
+
+def cast_operands(op: Op, operands: Sequence[Any]) -> Sequence[Any]:
+    """Operands of an elementwise op in the dtype in which it computes; numbers stay weak."""
+    if op.attrs:
+        return operands
+    # a numpy scalar is an array here, though it passes for a Python number; arrays may be in another byte order
+    operands = [as_array(x) if isinstance(x, (np.generic, _ndarray)) else x for x in operands]
+    targets = _cast_targets(op, tuple(_tier(x) for x in operands))
+    if targets is None:
+        return operands
+    to = REGISTRY["to"]
+    return [x if t is None else to(x, dtype=t, x_dtype=x.dtype) for x, t in zip(operands, targets)]
+
+
+def _tier(x: Any) -> Any:
+    """What promotion asks of an operand: a number's type, or dtype, whether it has dimensions, and weakness."""
+    if isinstance(x, NUMBERS):
+        return type(x)
+    spec = spec_of(x)
+    return spec.dtype, len(spec.shape) > 0, spec.weak
+
+
+@lru_cache(maxsize=4096)
+def _cast_targets(op: Op, tiers: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """Per operand the dtype to convert to, or None; None altogether if nothing is converted."""
+    specs = [number_spec(t(0)) if isinstance(t, type) else Spec((2,) * t[1], t[0], t[2]) for t in tiers]
+    wanted = operand_dtypes(op, specs)
+    targets = tuple(None if isinstance(t, type) or t[0] == w else w for t, w in zip(tiers, wanted))
+    return targets if any(t is not None for t in targets) else None
+
+
+_NO_EDGE: tuple[Edge, ...] = (None,)
+
+
+def _operands(operands: Sequence[Any]) -> tuple[list[Any], list[Edge], bool]:
+    """Payloads and edges of operands of any kind, and whether one requires grad."""
+    payloads: list[Any] = []
+    edges: list[Edge] = []
+    wanted = False
+    for x in operands:
+        if isinstance(x, TensorBase):
+            data = x.payload
+            if type(data) is not _ndarray and not isinstance(data, _ndarray):
+                raise EscapedTracerError(x.describe_escape())
+            payloads.append(data)
+            if not x._requires_grad:
+                edges.append(None)
+                continue
+            node, wanted = x.grad_fn, True
+            edges.append(x if node is None else (node, x.output_nr) if x.output_nr else node)
+            continue
+        if not isinstance(x, NUMBERS) or isinstance(x, np.generic):
+            borrow(x, "the operand")
+            x = as_array(x)
+        payloads.append(x)
+        edges.append(None)
+    return payloads, edges, wanted
+
+
+@interprets(TensorBase)
+def record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    """Run an op on tensors and, where a gradient may be wanted, put a node on the tape."""
+    if mode.tracing:
+        if (trace := mode.current_trace()) is not None:
+            return _record_traced(trace, op, operands, attrs)
+        if (profile := mode.profiling.get()) is not None:
+            profile.begin()
+    payloads: Any
+    edges: Any
+    if not attrs:
+        attrs = NO_ATTRS
+    if len(operands) == 1 and isinstance(x := operands[0], TensorBase) and type(data := x.payload) is _ndarray:
+        payloads = (data,)
+        found = eager.find(op, attrs, data)
+        wanted = x._requires_grad
+        edges = (x.edge,) if wanted else _NO_EDGE
+    elif (
+        len(operands) == 2
+        and isinstance(x := operands[0], TensorBase)
+        and isinstance(z := operands[1], TensorBase)
+        and type(data := x.payload) is _ndarray
+        and type(other := z.payload) is _ndarray
+    ):
+        payloads = (data, other)
+        found = eager.find(op, attrs, data, other)
+        wanted = x._requires_grad or z._requires_grad
+        edges = (x.edge, z.edge) if wanted else _NO_EDGE
+    else:
+        try:
+            payloads, edges, wanted = _operands(operands)
+        except EscapedTracerError:
+            return apply_at_home(op, operands, attrs)
+        found = eager.find(op, attrs, *payloads)
+    if found is None:
+        found = eager.prepare(op, payloads, attrs)
+    if found.casts:
+        return record(op, cast_operands(op, operands), attrs)
+    try:
+        if (builtin := found.builtin) is None or (y := builtin(*payloads)) is None:
+            y = found.run(*payloads)
+    except (MemoryError, ValueError) as error:
+        eager.refuse_large(op, error)
+        raise
+    if type(y) is tuple:
+        tensors = [wrap(part) for part in y]
+        if y[0].base is not None and isinstance(operands[0], TensorBase):  # such as the parts of a split
+            for position, part in enumerate(tensors):
+                note_array(operands[0], part, op, attrs, position)
+        several = None
+        if mode.inference_seen:
+            mark_result(op, operands, tensors)
+        if wanted and op.differentiable and _grad_enabled():
+            if mode.inference_seen:
+                refuse_saving(op, operands, edges)
+            several = _attach(op, attrs, payloads, y, tensors, edges, found)
+        if mode.tracing:
+            watch(op, payloads, y, several)
+        return tuple(tensors)
+    t: Any = _new(Tensor)
+    t.payload = y if type(y) is _ndarray else np.asarray(y)
+    t.output_nr = 0
+    t._grad = None
+    if op.kind == "view" and isinstance(operands[0], TensorBase):
+        note_array(operands[0], t, op, attrs)
+    if mode.inference_seen:
+        mark_result(op, operands, (t,))
+    if wanted and found.recorded and _grad_enabled():
+        if mode.inference_seen:
+            refuse_saving(op, operands, edges)
+        node = _new(Node)
+        node.number = _next_number()
+        node.op = op
+        node.attrs = found.attrs
+        node.backward = found.backward
+        node.fit = found.forms
+        node.edges = tuple(edges)
+        node.saved = op.save(payloads, y)
+        node.freed_by = None
+        node.code, node.lasti = user_frame(2)
+        if exposed:
+            seal(node)
+        t.grad_fn = node
+        t._requires_grad = True
+    else:
+        t.grad_fn = None
+        t._requires_grad = False
+    if mode.tracing:
+        watch(op, payloads, y, t.grad_fn)
+    return t
+
+
+def _record_traced(trace: Any, op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    if op.kind == "elementwise":
+        operands = cast_operands(op, operands)
+    payloads = [trace.payload(x) for x in operands]
+    inline = op.forward is not None and trace.inlines
+    result = trace.record(op, payloads, attrs) if inline else op(*payloads, **attrs)
+    tensors = [trace.wrap(y) for y in (result if type(result) is tuple else (result,))]
+    trace.note_views(op, attrs, operands, tensors)
+    if op.differentiable and _grad_enabled():
+        edges = [x.edge if isinstance(x, TensorBase) else None for x in operands]
+        if any(edge is not None for edge in edges):
+            _attach(op, attrs, payloads, result, tensors, edges, None)
+    return tuple(tensors) if type(result) is tuple else tensors[0]
+
+
+def _attach(
+    op: Op, attrs: Any, payloads: Any, result: Any, tensors: list[TensorBase], edges: Any, found: Recipe | None
+) -> Node:
+    fit = tuple([_form(x) if e is not None or type(x) in NUMBERS else None for x, e in zip(payloads, edges)])
+    node = Node(op, attrs, tuple(edges), op.save(payloads, result), fit, *user_frame(3))
+    if found is not None:
+        node.backward = found.backward
+        if exposed:
+            seal(node)
+    for position, tensor in enumerate(tensors):
+        if tensor.dtype.kind == "f":
+            tensor.grad_fn, tensor.output_nr, tensor._requires_grad = node, position, True
+    return node
+
+
+def _form(x: Any) -> Any:
+    """Shape and dtype, or the type of a number."""
+    return type(x) if type(x) in NUMBERS else (x.shape, x.dtype)
