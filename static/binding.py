@@ -106,9 +106,9 @@ def _options(function: Function) -> dict[str, Any]:
     """Those of a compiled function, or of a transform of one, that a program made around it shares."""
     if not isinstance(function, Compiled):
         return getattr(function, "options", {})
-    names = ("fuse", "interpret", "passes", "max_traces", "compile")
+    names = ("interpret", "passes", "max_traces", "compile")
     guard = "guard" if function.control_flow == "guard" else None  # what has been converted stays so
-    return {"control_flow": guard, **{name: getattr(function, name) for name in names}}
+    return {"control_flow": guard, **function.options._asdict(), **{name: getattr(function, name) for name in names}}
 
 
 def _compiled(call: Function, around: Function) -> Any:

@@ -22,11 +22,13 @@ from common.autograd.observe import checking
 from common.convert.source import convert
 from common.errors import ArgumentError, TraceError, TwingradError
 from common.native.calls_ir import BAD_ARGUMENT
+from common.native.compile import checked
 from common.number import check_range
 from common.tensor.base import TensorBase
 from common.tree import flatten
 from static.acts import Mismatch
 from static.graph.regions import NeedsRoom
+from static.lowering.options import Options
 from static.passes import Pass
 from static.running.host import journal
 from static.running.into import Into
@@ -55,6 +57,7 @@ class Function(Shown, Branching):
         target: Callable[..., Any],
         *,
         fuse: bool = True,
+        compiler: str | None = None,
         interpret: bool = False,
         passes: Sequence[Pass] | None = None,
         max_traces: int = 64,
@@ -68,7 +71,8 @@ class Function(Shown, Branching):
         code = getattr(target, "__code__", None)
         self.home = (code.co_filename, code.co_firstlineno, code.co_name) if code else ("<unknown>", 0, self.__name__)
         self.target = convert(target) if control_flow == "convert" else target
-        self.fuse, self.interpret, self.max_traces, self.control_flow = fuse, interpret, max_traces, control_flow
+        self.options = Options(fuse, compiler)
+        self.interpret, self.max_traces, self.control_flow = interpret, max_traces, control_flow
         self.compile = compile
         self.memory_budget = memory_budget
         self.donate_argnums = (donate_argnums,) if isinstance(donate_argnums, int) else tuple(donate_argnums)
@@ -303,6 +307,7 @@ def function(
     target: Callable[..., Any] | None = None,
     *,
     fuse: bool = True,
+    compiler: str | None = None,
     interpret: bool = False,
     passes: Sequence[Callable[..., Any]] | None = None,
     max_traces: int = 64,
@@ -317,6 +322,9 @@ def function(
     ----------
     target : the function; omitted when used as a decorator with options.
     fuse : merge ops into common loops; the bits do not depend on it.
+    compiler : of the kernels: "llvm", this project's own translation, or "numba", whose front end and optimiser take
+        longer; the bits are the same. None takes that of the environment variable TWINGRAD_COMPILER, "llvm" if unset.
+        See docs/compilers.md for when to choose which.
     interpret : run the graph node by node with the eager kernels instead of compiling it.
     passes : rewrites of the graph, in order; `static.passes.PIPELINE` by default. A pass that is not part of that is
         checked on the arguments of each call that is traced: it must change no bit.
@@ -347,7 +355,8 @@ def function(
     >>> f(np.zeros(3, np.float32))
     array([0., 0., 0.], dtype=float32)
     """
-    options: dict[str, Any] = {"fuse": fuse, "interpret": interpret, "passes": passes, "max_traces": max_traces}
+    options: dict[str, Any] = {"fuse": fuse, "compiler": checked(compiler, "function()"), "interpret": interpret}
+    options.update(passes=passes, max_traces=max_traces)
     options.update(
         control_flow=control_flow, compile=compile, memory_budget=memory_budget, donate_argnums=donate_argnums
     )

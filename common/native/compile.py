@@ -31,6 +31,35 @@ from common.native.fingerprint import fingerprint
 from common.native.machine import PREFIX
 from common.native.stamp import hashed_files, stamp, version_file
 
+LLVM, NUMBA = COMPILERS = "llvm", "numba"
+"""Compilers of kernel text: our own translation to LLVM, and numba's front end. The bits are the same."""
+
+
+def checked(compiler: Any, caller: str) -> str | None:
+    """Return the name of a compiler, or None for that of the process.
+
+    Raises
+    ------
+    ArgumentError
+        There is no such compiler; the error names `caller`.
+    """
+    if compiler is not None and compiler not in COMPILERS:
+        from common.errors import ArgumentError
+
+        raise ArgumentError(f'{caller}: compiler is "llvm" or "numba", or None for TWINGRAD_COMPILER, not {compiler!r}')
+    return compiler
+
+
+def default_compiler() -> str:
+    """Return the compiler of this process: what TWINGRAD_COMPILER says, "llvm" if it is unset.
+
+    Raises
+    ------
+    ArgumentError
+        It names no compiler.
+    """
+    return checked(os.environ.get("TWINGRAD_COMPILER") or LLVM, "TWINGRAD_COMPILER") or LLVM
+
 
 class Origin(NamedTuple):
     """Where the machine code of a kernel came from in this process, "compiled" or "disk", and the seconds it took."""
@@ -39,8 +68,8 @@ class Origin(NamedTuple):
     seconds: float
 
 
-_addresses: dict[str, int] = {}
-_origins: dict[str, Origin] = {}
+_addresses: dict[tuple[str, str], int] = {}
+_origins: dict[tuple[str, str], Origin] = {}
 _providers: list[Callable[[str], Any]] = []
 _foreign: dict[str, str] = {}
 _lock = threading.RLock()
@@ -67,7 +96,7 @@ def define_scalar(name: str, function: Callable[..., Any]) -> None:
     _providers.insert(0, {name: function}.get)
 
 
-def compile_kernel(source: str, name: str) -> int:
+def compile_kernel(source: str, name: str, compiler: str | None = None) -> int:
     """Return the address of the kernel `name` that `source` defines, compiled at most once per machine.
 
     Parameters
@@ -76,6 +105,8 @@ def compile_kernel(source: str, name: str) -> int:
         Text of one function ``def name(bufs, args)``, see `common.native.translate`.
     name : str
         The function's name.
+    compiler : str, optional
+        "llvm" or "numba"; that of the process by default, see `default_compiler`.
 
     Raises
     ------
@@ -90,28 +121,29 @@ def compile_kernel(source: str, name: str) -> int:
     ...         x[i] = x[i] + x[i]
     ...     return 0''', "double_all")
     """
-    address = _addresses.get(source)
+    of = source, compiler or default_compiler()
+    address = _addresses.get(of)
     if address is None:
         _asking.add(get_ident())
         try:
             with _lock:
-                address = _addresses.get(source)
+                address = _addresses.get(of)
                 if address is None:
-                    address = _addresses[source] = _get(source, name)
+                    address = _addresses[of] = _get(source, name, of[1])
         finally:
             _asking.discard(get_ident())
     return address
 
 
-def llvm_text(source: str, name: str) -> str:
-    """Return the LLVM IR of a kernel as text, before LLVM has optimised it; `source` and `name` as in `compile_kernel`.
+def llvm_text(source: str, name: str, compiler: str | None = None) -> str:
+    """Return the LLVM IR of a kernel as text, before LLVM has optimised it; arguments as those of `compile_kernel`.
 
     Raises
     ------
     CompileError
         As `compile_kernel` does.
     """
-    return str((_by_numba if by_numba() else _translated)(source, name, name)[0])
+    return str(_FRONT_ENDS[compiler or default_compiler()](source, name, name)[0])
 
 
 def is_asked_for() -> bool:
@@ -119,9 +151,9 @@ def is_asked_for() -> bool:
     return bool(_asking - {get_ident()})
 
 
-def origin(source: str) -> Origin | None:
+def origin(source: str, compiler: str | None = None) -> Origin | None:
     """Return where the machine code of a kernel came from; None if it has not been asked for yet."""
-    return _origins.get(source)
+    return _origins.get((source, compiler or default_compiler()))
 
 
 def load_ir(text: str, symbol: str) -> int:
@@ -155,9 +187,9 @@ def _library(symbol: str) -> int:
 engine.define_family(PREFIX, _library)
 
 
-def make_key(text: str) -> str:
+def make_key(text: str, compiler: str = LLVM) -> str:
     """Return the key of an entry: everything that the object code follows from."""
-    digest = hashlib.sha256(_environment() + b"numba" * by_numba())
+    digest = hashlib.sha256(_environment() + b"numba" * (compiler == NUMBA))
     digest.update(text.encode())
     for name, meaning in sorted(_foreign.items()):
         if re.search(rf"\b{name}\b", text):
@@ -203,32 +235,27 @@ def _numba_version() -> str:
     return version("numba")
 
 
-def _get(source: str, name: str) -> int:
+def _get(source: str, name: str, compiler: str) -> int:
     start = perf_counter()
-    key = make_key(source)
+    key = make_key(source, compiler)
     entry = disk.read(key)
     place = "compiled" if entry is None else "disk"
     if entry is None:
         with collecting_later():
-            entry = _compile(source, name, f"twingrad_{key[:32]}")
+            entry = _compile(source, name, f"twingrad_{key[:32]}", compiler)
         disk.write(key, entry)
     address = engine.load(entry.code, entry.symbol, entry.externals)
-    _origins[source] = Origin(place, perf_counter() - start)
+    _origins[source, compiler] = Origin(place, perf_counter() - start)
     return address
 
 
-def _compile(source: str, name: str, symbol: str) -> disk.Entry:
-    module, complete = (_by_numba if by_numba() else _translated)(source, name, symbol)
+def _compile(source: str, name: str, symbol: str, compiler: str) -> disk.Entry:
+    module, complete = _FRONT_ENDS[compiler](source, name, symbol)
     if complete:
         engine.tidy(module)
     else:
         engine.optimise(module)
     return disk.Entry(symbol, _externals(module), engine.emit(module, symbol))
-
-
-def by_numba() -> bool:
-    """Whether numba's front end is to be used in place of our own, to compare them."""
-    return os.environ.get("TWINGRAD_FRONTEND") == "numba"
 
 
 def _translated(source: str, name: str, symbol: str) -> tuple[Any, bool]:
@@ -256,6 +283,8 @@ def _by_numba(source: str, name: str, symbol: str) -> tuple[Any, bool]:
 
         raise CompileError(f"kernel {name} cannot be compiled: {error}\n\n{source}") from error
 
+
+_FRONT_ENDS: dict[str, Callable[[str, str, str], tuple[Any, bool]]] = {LLVM: _translated, NUMBA: _by_numba}
 
 _meanings: dict[str, Any] = {}
 

@@ -1,6 +1,7 @@
-"""Kernel source -> LLVM IR by numba: the reference for `common.native.translate`, which is what compiles kernels.
+"""Kernel source -> LLVM IR by numba: the second compiler, beside `common.native.translate`.
 
-``TWINGRAD_FRONTEND=numba`` chooses it. It takes the parts of numba's pipeline that a kernel needs and nothing else.
+``static.function(compiler="numba")`` and ``TWINGRAD_COMPILER=numba`` choose it. It takes the parts of numba's pipeline
+that a kernel needs and nothing else.
 
 A kernel has no Python objects, exceptions, arrays or closures, so the passes for those, the wrappers, the
 reference counting runtime and numba's own execution engine are left out: numba's front end types and lowers,

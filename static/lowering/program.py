@@ -24,6 +24,7 @@ from static.lowering.known import known_columns
 from static.lowering.legalise import legalise
 from static.lowering.loopir import Kernel
 from static.lowering.memory import ColumnScratch, Scratch
+from static.lowering.options import Options
 from static.lowering.order import order_groups
 from static.lowering.reuse import reuse_memory
 from static.lowering.stack import runs, stack
@@ -58,19 +59,20 @@ class Step:
     beside: int = 0
 
 
-def compile_graph(graph: Graph, *, fuse: bool = True) -> Program:
+def compile_graph(graph: Graph, fuse: bool = True, compiler: str | None = None) -> Program:
     """Lower a graph to kernels.
 
     Parameters
     ----------
     graph : after passes; its gradients are part of it.
     fuse : whether nodes share kernels; False gives one kernel per node, for debugging, and the same bits.
+    compiler : of kernel text, see `static.lowering.options.Options`.
 
     Raises
     ------
     CompileError : a node that has no kernel; names the op and the user's line.
     """
-    return Program(graph, fuse)
+    return Program(graph, Options(fuse, compiler))
 
 
 class Program(Executable):
@@ -84,27 +86,27 @@ class Program(Executable):
     carried : of the body of a loop, how many values it hands from one iteration to the next.
     """
 
-    def __init__(self, graph: Graph, fuse: bool, parallel: bool = False, carried: int = 0) -> None:
-        super().__init__(fuse)
+    def __init__(self, graph: Graph, options: Options, parallel: bool = False, carried: int = 0) -> None:
+        super().__init__(options)
         self.graph, self.parallel = graph, parallel
         self.work: Work = legalise(graph)
         self.work.carried = list(zip(self.work.inputs, [b for b, _ in self.work.outputs], strict=False))[:carried]
         self._regions: dict[int, dict[str, Program]] = {}
         self._begin = self.work.state()
-        groups = _fused(self.work, parallel) if fuse else [single(item) for item in self.work.items]
+        groups = _fused(self.work, parallel) if options.fuse else [single(item) for item in self.work.items]
         self.arrange(groups)
-        if fuse and not parallel:
+        if options.fuse and not parallel:
             keep_to_program_order(self, groups)
 
     def arrange(self, groups: list[Group]) -> None:
         """Make kernels of groups: order, memory, source; what was made of other groups before is forgotten."""
         self.work.reset(self._begin)
-        if self.fuse and not self.parallel:  # threads share sums too, and run products side by side
+        if self.options.fuse and not self.parallel:  # threads share sums too, and run products side by side
             groups = add_products(self.work, groups)
         self.groups = order_groups(self.work, groups)
         self.escaping = _escaping(self.work, self.groups)
-        self.reused = reuse_memory(self.work, self.groups, self.escaping) if self.fuse else {}
-        steps = list(self._steps(stacking=self.fuse))
+        self.reused = reuse_memory(self.work, self.groups, self.escaping) if self.options.fuse else {}
+        steps = list(self._steps(stacking=self.options.fuse))
         self.steps = side_by_side(steps) if self.parallel else steps
         self.frame = make_frame(self.work, self.graph, self.steps)
         self.__dict__.pop("schedule", None)  # that of the frame before
@@ -147,7 +149,7 @@ class Program(Executable):
         if item.id not in self._regions:
             carried = LoopParts(item.node).n if item.node.name == "loop" else 0
             self._regions[item.id] = {
-                name: Program(region, self.fuse, self.parallel, carried * (name == "body"))
+                name: Program(region, self.options, self.parallel, carried * (name == "body"))
                 for name, region in item.node.regions
             }
         things: list[Buffer | Scratch] = [*item.inputs, *item.results]

@@ -14,6 +14,7 @@ from common.polynomials import Atom
 from static.graph import Graph, Node
 from static.lowering.frame import Call, Frame
 from static.lowering.layout import Layout, Schedule
+from static.lowering.options import Options
 from static.running import shares
 from static.running.form import Form
 from static.running.outputs import Memory
@@ -32,7 +33,7 @@ class Executable:
 
     Attributes
     ----------
-    fuse : whether nodes share kernels.
+    options : how it is compiled.
     memory : what its plans share.
     graph : what was lowered; has the nodes that its calls blame for errors.
     key : under which it is stored, if it is.
@@ -42,8 +43,8 @@ class Executable:
     frame: Frame
     graph: Graph
 
-    def __init__(self, fuse: bool) -> None:
-        self.fuse, self.memory = fuse, Memory()
+    def __init__(self, options: Options) -> None:
+        self.options, self.memory = options, Memory()
         self.key: Key | None = None
         self.known: Callable[[], AbstractContextManager[None]] = nullcontext
         self._forms: dict[tuple[int, ...], Form] = {}
@@ -54,7 +55,7 @@ class Executable:
         from static.lowering.program import Program
 
         with self.known():
-            return Program(self.graph, self.fuse, parallel=True)
+            return Program(self.graph, self.options, parallel=True)
 
     @cached_property
     def for_threads(self) -> Executable:
@@ -64,7 +65,7 @@ class Executable:
         if self.key is None:
             return self.cut
         key = self.key.part(f"for threads, with more than {shares.SMALL_ELEMENTS} elements")
-        found = store.load(key, self.fuse, self.make())
+        found = store.load(key, self.options, self.make())
         if found is not None:
             return found
         store.save(key, self.cut)
@@ -78,7 +79,8 @@ class Executable:
     def address(self, step: int, layout: Layout) -> int:
         """The address of a call's kernel for these sizes, which is compiled, or loaded from the disk, at first use."""
         call = self.frame.calls[step]
-        return compile_kernel(call.source if step in layout.vectors else of_matrices(call.source), call.name)
+        source = call.source if step in layout.vectors else of_matrices(call.source)
+        return compile_kernel(source, call.name, self.options.compiler)
 
     @cached_property
     def schedule(self) -> Schedule:
@@ -103,7 +105,7 @@ class Executable:
         for call in (self.for_threads if get_num_threads() > 1 else self).all_calls():
             if call.source:
                 before()
-                compile_kernel(of_matrices(call.source), call.name)
+                compile_kernel(of_matrices(call.source), call.name, self.options.compiler)
 
     def all_calls(self) -> Iterator[Call]:
         """The calls of the frame, those of regions included."""
@@ -145,8 +147,8 @@ class Stored(Executable):
     notes : what was stored beside it.
     """
 
-    def __init__(self, frame: Frame, fuse: bool, make: Callable[[], Graph], notes: Any = None) -> None:
-        super().__init__(fuse)
+    def __init__(self, frame: Frame, options: Options, make: Callable[[], Graph], notes: Any = None) -> None:
+        super().__init__(options)
         self.frame, self._make, self.notes = frame, make, notes
 
     @cached_property

@@ -36,6 +36,7 @@ from static.graph import Graph, Value
 from static.lowering.constructs import Act, Loop, Switch
 from static.lowering.frame import Argument, Call, Frame, Temporary
 from static.lowering.memory import ColumnScratch
+from static.lowering.options import Options
 from static.running.executable import Executable, Stored
 from static.tracing.repeat import Copy
 
@@ -109,7 +110,7 @@ def key_of(
     return Key(key, list(met.callbacks.values()))
 
 
-def load(key: Key, fuse: bool, make: Callable[[], Graph]) -> Stored | None:
+def load(key: Key, options: Options, make: Callable[[], Graph]) -> Stored | None:
     """The program stored under a key; None if there is none.
 
     Parameters
@@ -120,7 +121,7 @@ def load(key: Key, fuse: bool, make: Callable[[], Graph]) -> Stored | None:
     if entry is None:
         return None
     kernels, frame, notes = marshal.loads(entry.code)
-    found = Stored(_Reader(kernels, key.callbacks, fuse, make).frame(frame), fuse, make, notes)
+    found = Stored(_Reader(kernels, key.callbacks, options, make).frame(frame), options, make, notes)
     found.key = key
     return found
 
@@ -130,7 +131,7 @@ def program(
     key: Key | None,
     notes: Notes | None = None,
     *,
-    fuse: bool,
+    options: Options,
     known: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> Executable:
     """The program of a graph: that which is stored under a key, if there is one; else it is made, and stored.
@@ -140,7 +141,7 @@ def program(
     notes : what is stored beside it, and is told what was.
     known : see `static.tracing.optimised.Optimised`.
     """
-    found = None if key is None else load(key, fuse, make)
+    found = None if key is None else load(key, options, make)
     if found is not None:
         found.known = known
         if notes is not None:
@@ -150,7 +151,7 @@ def program(
 
     graph = make()
     with known():
-        made = compile_graph(graph, fuse=fuse)
+        made = compile_graph(graph, *options)
     made.known = known
     if key is not None:
         save(key, made, None if notes is None else notes.notes)
@@ -289,17 +290,17 @@ class _Reader:
     ----------
     kernels : names and texts.
     callbacks : by number.
-    fuse, make : of the programs.
+    options, make : of the programs.
     """
 
     def __init__(
         self,
         kernels: Sequence[tuple[str, str]],
         callbacks: Sequence[Callback],
-        fuse: bool,
+        options: Options,
         make: Callable[[], Graph],
     ) -> None:
-        self._kernels, self._callbacks, self._fuse, self._make = kernels, callbacks, fuse, make
+        self._kernels, self._callbacks, self._options, self._make = kernels, callbacks, options, make
 
     def frame(self, data: tuple[Any, ...]) -> Frame:
         """The frame that was written."""
@@ -328,5 +329,5 @@ class _Reader:
             call.construct = own = _CONSTRUCTS[name](*parts)
             if isinstance(own, Act) and own.kind == "callback":
                 own.attrs = {"call": self._callbacks[own.attrs["call"]]}
-            call.regions = {name: Stored(self.frame(region), self._fuse, self._make) for name, region in regions}
+            call.regions = {name: Stored(self.frame(region), self._options, self._make) for name, region in regions}
         return call

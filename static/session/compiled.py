@@ -12,6 +12,7 @@ import numpy as np
 from common import mode
 from common.allocation import allocation_error, too_large
 from static.graph.regions import FIRST_ROOM, NeedsRoom, rooms
+from static.lowering.options import Options
 from static.running import store
 from static.running.executable import Stored
 from static.running.interpreter import Interpreted
@@ -38,15 +39,15 @@ class Variant:
     rooms : iterations for which there is room, per loop whose number of iterations depends on data.
     """
 
-    def __init__(self, cut: Cut, env: dict[Any, int], fuse: bool, interpret: bool) -> None:
+    def __init__(self, cut: Cut, env: dict[Any, int], options: Options, interpret: bool) -> None:
         with mode.activate_trace(None):
             self.raw, sizes = cut.program(env)
             self.rooms = dict.fromkeys(rooms(self.raw), FIRST_ROOM)
-            self._optimised, self._fuse, start = Optimised(self.raw, None), fuse, perf_counter()
+            self._optimised, self._options, start = Optimised(self.raw, None), options, perf_counter()
             self.executable: Executable | None = None
             if not interpret:
-                key = store.key_of(self.raw, sizes, (fuse,))
-                self.executable = store.program(self._optimised.graph, key, fuse=fuse)
+                key = store.key_of(self.raw, sizes, (options.fuse,))
+                self.executable = store.program(self._optimised.graph, key, options=options)
             seconds = perf_counter() - start
             if type(self.executable) is Stored:
                 self.seconds = {"disk": seconds}
@@ -71,7 +72,7 @@ class Variant:
             return self.executable
         from static.lowering.program import compile_graph
 
-        return compile_graph(self.graph, fuse=self._fuse)
+        return compile_graph(self.graph, *self._options)
 
     def plan(self, env: dict[Any, int]) -> Any:
         """The program for concrete sizes."""
@@ -89,8 +90,8 @@ class Compiled:
     plans_made : how many sizes have been planned.
     """
 
-    def __init__(self, cut: Cut, fuse: bool, interpret: bool) -> None:
-        self.cut, self._fuse, self._interpret = cut, fuse, interpret
+    def __init__(self, cut: Cut, options: Options, interpret: bool) -> None:
+        self.cut, self._options, self._interpret = cut, options, interpret
         self.variants: dict[Any, Variant] = {}
         self.plans_made = 0
         self._plans: dict[Any, tuple[Variant, Any, dict[Any, int]]] = {}
@@ -107,7 +108,7 @@ class Compiled:
             ones = frozenset(atom for atom, n in env.items() if n == 1)
             variant = self.variants.get(ones)
             if variant is None:
-                variant = self.variants[ones] = Variant(self.cut, env, self._fuse, self._interpret)
+                variant = self.variants[ones] = Variant(self.cut, env, self._options, self._interpret)
             while len(self._plans) >= KEPT_PLANS:
                 self._plans.pop(next(iter(self._plans)), None)
             hit = self._plans[shapes] = variant, self._new_plan(variant, env), env

@@ -11,8 +11,10 @@ import numpy as np
 from common import mode
 from common.autograd.observe import checking, observed
 from common.errors import ArgumentError, SessionError
+from common.native.compile import checked
 from common.random.generator import default_generator
 from common.tree import flatten
+from static.lowering.options import Options
 from static.session.call import REFUSED, Call, Made
 from static.session.compiled import Compiled
 from static.session.cut import Cut, describe
@@ -66,6 +68,7 @@ class Session:
     ----------
     graph : the default graph if None.
     fuse : as for `function`: merge operations into common loops; the bits do not depend on it.
+    compiler : of the kernels, "llvm" or "numba", as for `function`; the same bits.
     interpret : run operations one by one instead of compiling them; the same bits.
 
     Attributes
@@ -86,9 +89,16 @@ class Session:
     {'y': array(11., dtype=float32), 'w': array([1., 2.], dtype=float32)}
     """
 
-    def __init__(self, graph: Graph | None = None, *, fuse: bool = True, interpret: bool = False) -> None:
+    def __init__(
+        self,
+        graph: Graph | None = None,
+        *,
+        fuse: bool = True,
+        interpret: bool = False,
+        compiler: str | None = None,
+    ) -> None:
         self.graph = get_default_graph() if graph is None else graph
-        self._fuse, self._interpret = fuse, interpret
+        self._fuse, self._interpret, self._compiler = fuse, interpret, checked(compiler, "Session()")
         self._slots: dict[int, tuple[Any, Slot]] = {}
         self._calls: dict[Any, Call] = {}
         self.version = self.graph.version
@@ -177,11 +187,11 @@ class Session:
             raise ArgumentError("None is no tensor and no operation of a graph, and no name of one")
         wanted = [self.graph.as_graph_element(x) for x in leaves]
         fed = [self._feedable(x) for x in feed_dict]
-        key = (tuple(wanted), tuple(fed), self._fuse, self._interpret)
+        key = (tuple(wanted), tuple(fed), self._fuse, self._interpret, self._compiler)
         compiled = self.graph.compiled.get(key)
         if compiled is None:
             cut = Cut(self.graph, wanted, fed)
-            compiled = self.graph.compiled[key] = Compiled(cut, self._fuse, self._interpret)
+            compiled = self.graph.compiled[key] = Compiled(cut, Options(self._fuse, self._compiler), self._interpret)
         arrays = [feed(x, value) for x, value in zip(fed, feed_dict.values(), strict=True)]
         self._refuse_uninitialised(compiled.cut)
         return Prepared(compiled, arrays, self.owners(compiled.cut), wanted, structure)
@@ -320,8 +330,15 @@ class InteractiveSession(Session):
     >>> session.close()
     """
 
-    def __init__(self, graph: Graph | None = None, *, fuse: bool = True, interpret: bool = False) -> None:
-        super().__init__(graph, fuse=fuse, interpret=interpret)
+    def __init__(
+        self,
+        graph: Graph | None = None,
+        *,
+        fuse: bool = True,
+        interpret: bool = False,
+        compiler: str | None = None,
+    ) -> None:
+        super().__init__(graph, fuse=fuse, interpret=interpret, compiler=compiler)
         self.__enter__()
 
     def close(self) -> None:

@@ -128,6 +128,7 @@ def amount(number: float, unit: str) -> str:
 
 
 def _kernel(program: Program, step: Step, shares: tuple[int, int], env: Any) -> Kernel:
+    compiler = program.options.compiler
     counts = [_native_counts(step, env) if group.native else _counts(program, group, env) for group in step.groups]
     reads, writes, flops = (sum(column) for column in zip(*counts, strict=True))
     items = [item for group in step.groups for item in group.items]
@@ -143,7 +144,7 @@ def _kernel(program: Program, step: Step, shares: tuple[int, int], env: Any) -> 
         reads,
         writes,
         flops,
-        origin(of_matrices(step.source)) or origin(step.source),
+        origin(of_matrices(step.source), compiler) or origin(step.source, compiler),
         len(step.groups),
         *shares,
         tuple(

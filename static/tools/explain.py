@@ -37,6 +37,7 @@ class Explanation:
     arena_bytes, unshared_bytes : size of the arena, and what its temporaries would take without sharing memory.
     arena_without, recomputed : with a budget of memory, size of the arena if nothing were computed again, and per node
         that is, a `static.passes.stay_within.Repeated`: what and where it is, its bytes, about how long it takes.
+    compiler : of the kernels, "llvm" or "numba".
     machine_code : how many distinct kernels were "compiled" and how many came from the "disk" in this process.
     retraces : why each trace after the first was made.
     paths : per path of Python's decisions on traced values a `static.tracing.paths.Path`.
@@ -73,6 +74,7 @@ class Explanation:
         self.arena_without = self.arena_bytes if within is None else within.before
         self.recomputed: list[Repeated] = [] if within is None else list(within.repeated)
         origins = {kernel.name: kernel.origin for kernel in self.kernels if kernel.origin is not None}
+        self.compiler = function.compiler
         self.machine_code = dict(Counter(origin.place for origin in origins.values()))
         self.seconds["kernels"] = sum(origin.seconds for origin in origins.values())
         self.retraces = list(function.retraces)
@@ -115,7 +117,7 @@ class Explanation:
         told = ", ".join(f"{count} {place}" for place, count in self.machine_code.items())
         reads, writes, flops = (sum(getattr(k, name) for k in self.kernels) for name in ("reads", "writes", "flops"))
         lines = [
-            f"{len(self.kernels)} for {self.operations} operations, {distinct} distinct ({told})",
+            f"{len(self.kernels)} for {self.operations} operations, {distinct} distinct ({told}), by {self.compiler}",
             f"reads {costs.amount(reads, 'B')}, writes {costs.amount(writes, 'B')}, {costs.amount(flops, 'flop')}",
         ]
         for kernel in self.kernels:

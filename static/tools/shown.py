@@ -67,7 +67,15 @@ class Shown:
         if program is None:
             return ""
         sources = {step.name: step.source for step in program.all_steps() if step.source}
-        return "\n".join(llvm_text(source, name) for name, source in sources.items())
+        return "\n".join(llvm_text(source, name, program.options.compiler) for name, source in sources.items())
+
+    @property
+    def compiler(self) -> str:
+        """The compiler of the newest program's kernels, "llvm" or "numba"; see docs/compilers.md."""
+        from common.native.compile import default_compiler
+
+        program = self.newest.program
+        return (None if program is None else program.options.compiler) or default_compiler()
 
     @property
     def newest_plan(self) -> Any:

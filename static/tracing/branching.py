@@ -13,6 +13,7 @@ from static.tracing.paths import same_until, told
 from static.tracing.signature import kind
 
 if TYPE_CHECKING:
+    from static.lowering.options import Options
     from static.tracing.traced import Traced
 
 KEPT_PLANS = 128
@@ -35,7 +36,7 @@ class Forked:
 class Branching:
     """The part of a function that finds the way when Python's decisions come out otherwise than before."""
 
-    fuse: bool
+    options: Options
     interpret: bool
     compile: str
     passes: Any
@@ -104,7 +105,7 @@ class Branching:
             serving = tuple(x for x in known if x.objection(leaves, x.env(leaves)) is None)
             if serving not in self._made:
                 self._made[serving] = (
-                    fork_of(serving, self.fuse) if self.compile == "now" and self.passes is None else None
+                    fork_of(serving, self.options) if self.compile == "now" and self.passes is None else None
                 )
             found.fork = self._made[serving]
         if found.fork is None:

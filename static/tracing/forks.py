@@ -22,6 +22,7 @@ from static.graph import Graph, Node, Value
 from static.graph.partition import continued, least
 from static.graph.recompute import nanoseconds
 from static.graph.regions import NeedsRoom
+from static.lowering.options import Options
 from static.passes import run_passes
 from static.running.interpreter import Interpreted
 
@@ -38,8 +39,8 @@ STEADY = 16
 class Part:
     """A graph as a program, planned for the sizes of each call."""
 
-    def __init__(self, graph: Graph, fuse: bool, compiled: bool) -> None:
-        self.graph, self._fuse, self._compiled = graph, fuse, compiled
+    def __init__(self, graph: Graph, options: Options, compiled: bool) -> None:
+        self.graph, self._options, self._compiled = graph, options, compiled
         self._program: Any = None
         self._plans: dict[Any, Any] = {}
 
@@ -52,7 +53,7 @@ class Part:
             if self._program is None:
                 from static.lowering.program import compile_graph
 
-                self._program = compile_graph(self.graph, fuse=self._fuse)
+                self._program = compile_graph(self.graph, *self._options)
             self._plans[key] = self._program.plan(env)
         return self._plans[key]
 
@@ -138,7 +139,7 @@ class Rest:
         return Rest(self.fork, path, {**self.env, **path.rooms}, self.values)
 
 
-def fork_of(traces: Sequence[Traced], fuse: bool) -> Fork | None:
+def fork_of(traces: Sequence[Traced], options: Options) -> Fork | None:
     """The fork of paths; None if they have no common beginning that it pays to run once."""
     if len(traces) < 2:
         return None
@@ -167,11 +168,11 @@ def fork_of(traces: Sequence[Traced], fuse: bool) -> Fork | None:
         rest, used = continued(Graph(x.graph.inputs, nodes, x.graph.outputs, x.graph.effects), values)
         if _cost(x.graph) - _cost(rest) < WORTHWHILE:
             return None
-        rests[x] = Part(rest, fuse, x.compiled), used
+        rests[x] = Part(rest, options, x.compiled), used
     decided = next(n for n in some.raw.nodes if n.id == limit).operands[0]
     inputs = [v for v in some.raw.inputs if v.node.id < limit]
     first, _ = run_passes(Graph(inputs, own, [decided, *values], []))
-    return Fork(at, Part(first, fuse, some.compiled), rests)
+    return Fork(at, Part(first, options, some.compiled), rests)
 
 
 def _until(graph: Graph, limit: int) -> list[Node]:

@@ -76,7 +76,7 @@ def budgeted(owner: Function, env: Mapping[Any, int]) -> StayWithin | None:
     """The pass that keeps to a function's budget of memory, for given sizes; None if there is no budget."""
     if owner.memory_budget is None:
         return None
-    return StayWithin(owner.__name__, owner.memory_budget, partial(_arena, fuse=owner.fuse, env=env))
+    return StayWithin(owner.__name__, owner.memory_budget, partial(_arena, fuse=owner.options.fuse, env=env))
 
 
 def _arena(graph: Graph, fuse: bool, env: Mapping[Any, int]) -> int:

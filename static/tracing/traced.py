@@ -118,20 +118,20 @@ class Traced:
         start = perf_counter()
         self.rooms = dict.fromkeys(rooms(self.raw), FIRST_ROOM)
         self.op: CompiledOp | None = None
-        self.compiled, self._fuse, self._key = not owner.interpret, owner.fuse, None
+        self.compiled, self._options, self._key = not owner.interpret, owner.options, None
         self.compilation: Compilation | None = None
         env = self.env(leaves)
         self.within = None if recorded is not None else budgeted(owner, env)
         self.optimised = Optimised(self.raw, owner.passes, self.within)
         graph, cut = self.optimised.graph, None
-        options: tuple[Any, ...] = owner.fuse, owner.memory_budget
+        options: tuple[Any, ...] = owner.options.fuse, owner.memory_budget
         if recorded is not None:
             options += results, *(value.key for value in recorded.cotangents)
             cut = Cut(self.raw, graph, results, recorded.cotangents, owner.memory_budget)
             graph = cut.forward
         if self.compiled and owner.passes is None:
             self._key = store.key_of(self.raw, trace.dims, options, trace.copies)
-        stored = None if self._key is None else store.load(self._key, owner.fuse, graph)
+        stored = None if self._key is None else store.load(self._key, owner.options, graph)
         self._executable: Executable | None = stored
         if stored is None:
             given = [*(leaves[i] for i in self.positions), *(source.payload for source in trace.captured)]
@@ -141,7 +141,7 @@ class Traced:
         if cut is not None and recorded is not None:
             if stored is not None:
                 cut.know(stored.notes)
-            compiler = partial(store.program, fuse=owner.fuse) if self.compiled else None
+            compiler = partial(store.program, options=owner.options) if self.compiled else None
             making = Making(owner.passes, compiler, owner.memory_budget)
             self.op = CompiledOp(owner.__name__, cut, places, recorded, making, key=self._key)
         if stored is None and self.compiled and owner.compile == "background":
@@ -200,7 +200,7 @@ class Traced:
         """The compiled program with all that explains it; None when interpreted."""
         from static.lowering.program import compile_graph
 
-        return compile_graph(self.graph, fuse=self._fuse) if self.compiled else None
+        return compile_graph(self.graph, *self._options) if self.compiled else None
 
     def written_arrays(self) -> list[np.ndarray]:
         """The memory of the state that the program writes; for `common.autograd.mutation`."""
