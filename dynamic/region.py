@@ -32,6 +32,7 @@ def function(
     target: Callable[..., Any] | None = None,
     *,
     fuse: bool = True,
+    compiler: str | None = None,
     interpret: bool = False,
     passes: Sequence[Callable[..., Any]] | None = None,
     max_traces: int = 64,
@@ -48,8 +49,8 @@ def function(
     Parameters
     ----------
     target : the function; omitted when used as a decorator with options.
-    fuse, interpret, passes, max_traces, compile, memory_budget, donate_argnums : options of the compiling engine,
-        without effect here.
+    fuse, compiler, interpret, passes, max_traces, compile, memory_budget, donate_argnums : options of the compiling
+        engine, without effect here.
     control_flow : "convert" rewrites `if`, `while` and `for` as the other engine does, so that bits of gradients are
         equal; other values have no effect.
 

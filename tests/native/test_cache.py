@@ -23,7 +23,7 @@ def source_of(name, status):
 
 
 def forget(source):
-    compile_module._addresses.pop(source, None)
+    compile_module._addresses.pop((source, "llvm"), None)
 
 
 def entries(folder):

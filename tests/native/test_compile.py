@@ -241,7 +241,7 @@ def test_a_scalar_from_outside_is_part_of_the_key():
         compile_module._meanings.pop("users_op", None)
         keys.append(make_key(source))
         x, y, z = np.ones(3, np.float32), np.ones(3, np.float32), np.zeros(3, np.float32)
-        compile_module._addresses.pop(source, None)
+        compile_module._addresses.pop((source, "llvm"), None)
         run_kernel(compile_kernel(source, "test_users_op"), [x, y, z], [3])
         results.append(z[0])
     assert keys[0] != keys[1]

@@ -59,7 +59,7 @@ def code_of(folder):
 
 
 def forget(source):
-    compile_module._addresses.pop(source, None)
+    compile_module._addresses.pop((source, "llvm"), None)
 
 
 def compiled(source):

@@ -64,7 +64,7 @@ def test_a_program_that_is_stored_needs_no_thread(gate):
 
 
 def test_errors_of_the_thread_are_those_of_the_call(gate, monkeypatch):
-    def refuse(source, name):
+    def refuse(source, name, compiler):
         raise CompileError(f"no kernel {name}")
 
     f = static.function(lambda x: x * 2, compile="background")

@@ -17,9 +17,9 @@ def compiled(fresh_cache, monkeypatch):
     found = []
     original = compile_module._compile
 
-    def noted(source, name, symbol):
+    def noted(source, *how):
         found.append(source)
-        return original(source, name, symbol)
+        return original(source, *how)
 
     monkeypatch.setattr(compile_module, "_addresses", {})
     monkeypatch.setattr(compile_module, "_compile", noted)
