@@ -22,7 +22,7 @@ from common.frames import user_files, user_frame
 from common.op import Op, rules_changed
 from common.tensor.base import InferenceTensor, Tensor, TensorBase
 from common.tensor.leaf import Leaf
-from common.tensor.view_families import UNRECORDED, Family
+from common.tensor.view_families import Family, show_unrecorded, unrecorded
 from dynamic.forms import Form
 
 _new = object.__new__
@@ -114,7 +114,8 @@ def _shown_parts(a: Any, parts: list[np.ndarray], found: Recipe, depth: int = 2)
     if a._requires_grad and _grad_enabled():
         node = Node(found.op, found.attrs, (a.edge,), (found.forms[0][0],), found.forms, *user_frame(depth))
         node.backward = found.backward
-    family, base, above = _place_of(a)
+    place = None if _grad_enabled() else unrecorded(a)
+    family, base, above = _place_of(a) if place is None else (None, None, place)
     made = []
     for position, y in enumerate(parts):
         t = _new(Tensor)
@@ -124,7 +125,7 @@ def _shown_parts(a: Any, parts: list[np.ndarray], found: Recipe, depth: int = 2)
         t.grad_fn = node
         t._requires_grad = node is not None
         if family is None:
-            t._family = UNRECORDED
+            show_unrecorded(t, above)
         else:
             t._family = (family, base, above, found.op, found.attrs, position)
             family.views.append(ref(t))
@@ -136,8 +137,6 @@ def _shown_parts(a: Any, parts: list[np.ndarray], found: Recipe, depth: int = 2)
 
 def _place_of(a: Any) -> tuple[Family | None, Any, Any]:
     """What a view of `a` gets to know: the family, its base, and the place of `a` if it is a view itself."""
-    if not _grad_enabled():
-        return None, None, None
     place = getattr(a, "_family", None)
     if type(place) is tuple:
         return place[0], place[1], place
@@ -153,7 +152,7 @@ def _shown(a: Any, y: np.ndarray, found: Recipe, depth: int = 2) -> Tensor:
     t.output_nr = 0
     t._grad = None
     if not _grad_enabled():
-        t._family = UNRECORDED
+        t._family = unrecorded(a)
         t.grad_fn = None
         t._requires_grad = False
         return t
@@ -165,7 +164,7 @@ def _shown(a: Any, y: np.ndarray, found: Recipe, depth: int = 2) -> Tensor:
         if family is None:
             family = a._family = Family()
     if family is None:
-        t._family = UNRECORDED
+        show_unrecorded(t, place)
     else:
         t._family = (family, base, place, found.op, found.attrs, None)
         views = family.views

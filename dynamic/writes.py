@@ -18,7 +18,7 @@ from common.op import rules_changed
 from common.tensor.base import InferenceTensor, Tensor, TensorBase
 from common.tensor.leaf import Leaf
 from common.tensor.setitem import setitem as general
-from common.tensor.view_families import Family
+from common.tensor.view_families import Family, is_recorded
 from dynamic.views import known_key, parts, recent_parts
 
 _new = object.__new__
@@ -44,7 +44,9 @@ def _is_alone(x: Any) -> bool:
     node, family = x.grad_fn, getattr(x, "_family", None)
     if type(x) is not Tensor or (x._requires_grad if node is None else hasattr(node, "_hooks")):
         return False
-    return family is None or (type(family) is Family and not any(view() is not None for view in family.views))
+    if type(family) is not Family:
+        return family is None
+    return not family.opaque and not any(view() is not None for view in family.views)
 
 
 def _record_write(x: Any, edge: Any, found: Recipe, part: np.ndarray, frame: Any) -> None:
@@ -72,7 +74,7 @@ def _setitem(self: Any, key: Any, value: Any) -> None:
     known = key if type(key) is int else known_key(key)
     if mode.tracing or known is None or type(x) is not np.ndarray:
         return general(self, key, value)
-    recorded, edge = self._requires_grad, None
+    recorded, edge = is_recorded(self), None
     if isinstance(value, TensorBase):
         v = value.payload
         if type(v) is not np.ndarray or v.dtype != x.dtype:

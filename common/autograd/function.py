@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -11,12 +12,14 @@ from common import mode
 from common.autograd.exposed import exposed, seal
 from common.autograd.inference import is_inference, saving
 from common.autograd.node import Edge, Node
+from common.autograd.views import rebind, require_writable
 from common.errors import ArgumentError, GradientError, GraphFreedError, ShapeError
 from common.frames import user_frame
 from common.ops.create import zeros
 from common.spec import Spec
 from common.tensor.base import TensorBase, wrap
 from common.tensor.saved import with_edge
+from common.tensor.view_families import is_recorded, make_opaque
 from common.unbroadcast import fit
 
 
@@ -147,10 +150,12 @@ class Function:
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run `forward` and put one node on the tape."""
+        separate = cls.setup_context is not Function.setup_context
+        if separate:
+            args, kwargs = _bound(cls.forward, args, kwargs)
         recording = mode.is_grad_enabled()
         ctx = FunctionCtx(tuple(recording and isinstance(x, TensorBase) and x.requires_grad for x in args))
         edges = [x.edge if isinstance(x, TensorBase) and recording else None for x in args]
-        separate = cls.setup_context is not Function.setup_context
         with mode.no_grad():
             result = cls.forward(*args, **kwargs) if separate else cls.forward(ctx, *args, **kwargs)
             if separate:
@@ -162,6 +167,8 @@ class Function:
                     f"{cls.__name__}: Some elements marked as dirty during the forward method were not returned as "
                     "output. The inputs that are modified inplace must all be outputs of the Function."
                 )
+        if recording:
+            _require_writable(ctx._dirty, any(edge is not None for edge in edges))
         if any(edge is not None for edge in edges):
             outputs = _recorded(cls, ctx, args, edges, outputs)
         return tuple(outputs) if isinstance(result, tuple) else outputs[0]
@@ -170,10 +177,7 @@ class Function:
 def _recorded(cls: Any, ctx: FunctionCtx, args: Sequence[Any], edges: list[Edge], outputs: list[Any]) -> list[Any]:
     """The results as outputs of one node."""
     # a result that is an argument becomes a tensor of its own, unless the function has overwritten it
-    returned = [
-        y.detach() if any(y is x for x in args if isinstance(y, TensorBase)) and not _among(y, ctx._dirty) else y
-        for y in outputs
-    ]
+    returned = [_shown(cls, y, args) if not _among(y, ctx._dirty) else y for y in outputs]
     op: Any = _FunctionOp(cls, [_spec(y) for y in returned], [_spec(x) for x in args])
     saved = tuple(_keep(x, args, edges, outputs) for x in ctx._to_save)
     ctx._to_save = ()
@@ -183,8 +187,59 @@ def _recorded(cls: Any, ctx: FunctionCtx, args: Sequence[Any], edges: list[Edge]
     ctx._node = weakref.ref(node)
     for position, y in enumerate(returned):
         if isinstance(y, TensorBase) and y.dtype.kind == "f" and not _among(outputs[position], ctx._constant):
-            y.grad_fn, y.output_nr, y._requires_grad = node, position, True
+            if _among(y, ctx._dirty):
+                written = wrap(_payload(y))
+                written.grad_fn, written.output_nr, written._requires_grad = node, position, True
+                rebind(y, written, cls.__name__, True)
+                y._grad = None  # as in PyTorch: it was that of what has been overwritten
+            else:
+                y.grad_fn, y.output_nr, y._requires_grad = node, position, True
     return returned
+
+
+def _bound(forward: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Arguments by position, defaults included, as `setup_context` gets them; and what only keywords can say."""
+    try:
+        bound = inspect.signature(forward).bind(*args, **kwargs)
+    except (TypeError, ValueError):
+        return args, kwargs  # the call itself says what is wrong
+    bound.apply_defaults()
+    return bound.args, bound.kwargs
+
+
+def _require_writable(dirty: Sequence[Any], recorded: bool) -> None:
+    """Refuse a function that has written to a leaf, or to a view that may have no history, where that is for the tape.
+
+    Parameters
+    ----------
+    recorded : whether an argument requires grad.
+    """
+    for x in dirty:
+        if not isinstance(x, TensorBase):
+            raise ArgumentError(f"mark_dirty only accepts input tensors, but got an object of type {type(x).__name__}")
+        if not (recorded or is_recorded(x)):
+            continue
+        if x._requires_grad and x.grad_fn is None:
+            raise GradientError("a leaf Variable that requires grad has been used in an in-place operation.")
+        require_writable(x, "mark_dirty")
+
+
+def _shown(function: Any, y: Any, args: Sequence[Any]) -> Any:
+    """A result that may show memory of an argument: an argument itself becomes a tensor of its own."""
+    if not isinstance(y, TensorBase):
+        return y
+    if any(y is x for x in args):
+        shown = y.detach()
+        make_opaque(shown, y, function.__name__)
+        return shown
+    if type(getattr(y, "_family", None)) is tuple:
+        make_opaque(y, y, function.__name__)
+    return y
+
+
+def _payload(x: TensorBase) -> Any:
+    trace = mode.current_trace()
+    return x.payload if trace is None else trace.payload(x)
 
 
 def _among(x: Any, tensors: Sequence[Any]) -> bool:
@@ -200,7 +255,7 @@ def _keep(x: Any, args: Sequence[Any], edges: list[Edge], outputs: Sequence[Any]
         return None
     if mode.inference_seen and is_inference(x):
         raise saving("a Function")
-    data = x.payload if mode.current_trace() is None else mode.current_trace().payload(x)
+    data = _payload(x)
     for y, edge in zip(args, edges):
         if y is x:
             return _Saved(data, edge, None)

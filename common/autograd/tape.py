@@ -171,7 +171,7 @@ def _run_tensors(
             contributions, fits = node.backward(saved, node.attrs, g, needs), None
         if run is not None:
             contributions = run.after(node, contributions, g)
-        if not retain and node.op.frees:
+        if saved and not retain and node.op.frees:
             node.saved, node.freed_by = None, consumer
         for position, edge in enumerate(needs):
             c = contributions[position]

@@ -23,12 +23,24 @@ from common.errors import GradientError, ShapeError
 from common.ops.view_set import placed, view_set
 from common.shapes import overlapping
 from common.tensor import base as tensors
-from common.tensor.view_families import UNRECORDED, Family, Path, Step, _known, family_of, path_along, steps_to
+from common.tensor.view_families import Family, Opaque, Path, Place, Step, family_of, known_family, path_along, steps_to
 
 #: Writes that give all elements of a tensor that are one element of memory one value.
 ONE_VALUE = frozenset({"fill", "zero", "masked_fill"})
 #: Those of them after which nothing depends on what was there.
 _FILLS = frozenset({"fill", "zero"})
+
+#: Why a view without a family may not be written with history, by the last entry of its place.
+_REFUSALS = {
+    "no_grad": "a view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that "
+    "this use case is ambiguous and error-prone, it is forbidden. Make the view outside of no_grad(), or write to it "
+    "inside",
+    "inference": "a view was created in inference mode and is being modified inplace in normal mode. Given that this "
+    "use case is ambiguous and error-prone, it is forbidden. Make the view outside of inference_mode(), or write to "
+    "it inside",
+    "left": "the tensor that this view shows was given other memory by an assignment to .data, so it is not known what "
+    "the view belongs to; write to a copy (.clone())",
+}
 
 
 def path_of(x: Any, name: str) -> Path:
@@ -36,16 +48,21 @@ def path_of(x: Any, name: str) -> Path:
 
     Raises
     ------
-    GradientError : the view was made under `no_grad`, by an op with several views, or shows a leaf that requires grad.
+    GradientError : the view was made without recording, by a user-defined function or an op with several views, or it
+        shows a leaf that requires grad.
     ShapeError : several of its elements are one element of memory.
     """
+    place = getattr(x, "_family", None)
+    if type(place) is tuple and place[0] is None:
+        raise _refusal(place, name)
     family, base, steps = family_of(x)
-    if family is None:
-        raise GradientError(
-            f"{name}_(): a view was created in no_grad mode and is being modified inplace with grad mode enabled. Make "
-            "the view outside of no_grad(), or write to it inside"
-        )
-    if base.grad_fn is None and base.requires_grad:
+    at: Any = getattr(x, "_family", None) if family is not None and family.quiet else None
+    while type(at) is tuple:
+        if any(at is quiet for quiet in family.quiet):
+            raise _refusal((None, base, None, None, None, "no_grad"), name)
+        at = at[2]
+    shown = place[1] if type(place) is tuple else base
+    if shown is not x and shown.grad_fn is None and shown.requires_grad:
         raise GradientError(
             f"a view of a leaf Variable that requires grad is being used in an in-place operation ({name}_). Use "
             "no_grad() for an update of a parameter, or the functional form."
@@ -58,6 +75,46 @@ def path_of(x: Any, name: str) -> Path:
     if (name not in _FILLS and repeats(x)) or _in_windows(x, steps):
         raise overlap(name)
     return path_along(steps)
+
+
+def _refusal(place: Place, name: str) -> GradientError:
+    """The error for a write with history to a view that has no family."""
+    why = place[5]
+    if type(why) is not Opaque:
+        return GradientError(f"{name}_(): {_REFUSALS[why]}")
+    return GradientError(
+        f"{name}_(): Output 0 of {why.function}Backward is a view and is being modified inplace. This view was created "
+        "inside a custom Function (or because an input was returned as-is) and the autograd logic to handle "
+        "view+inplace would override the custom backward associated with the custom Function, leading to incorrect "
+        "gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function."
+    )
+
+
+class _Overwritten:
+    """The op of a result of a user-defined function whose memory has been written since: it has no gradient any more.
+
+    Parameters
+    ----------
+    function : its name.
+    """
+
+    kind, name, nout = "function", "overwritten", 1
+    attrs = saved_inputs = saved_shapes = ()
+    saves_output = False
+    differentiable = frees = True
+
+    def __init__(self, function: str) -> None:
+        self.function = function
+        self.node_name = f"{function}Backward"
+
+    def backward(self, saved: Any, attrs: Any, g: Any, needs: Any) -> Any:
+        """Refuse to differentiate."""
+        raise GradientError(
+            f"Output 0 of {self.node_name} is a view and its base or another view of its base has been modified "
+            "inplace. This view was created inside a custom Function (or because an input was returned as-is) and the "
+            "autograd logic to handle view+inplace would override the custom backward associated with the custom "
+            "Function, leading to incorrect gradients. You can fix this by cloning the output of the custom Function."
+        )
 
 
 def _in_windows(x: Any, steps: tuple[Step, ...]) -> bool:
@@ -87,7 +144,7 @@ def overlap(name: str) -> ShapeError:
 
 def require_writable(x: Any, name: str) -> None:
     """Refuse a write with history to a tensor that may not have one; see `path_of`."""
-    if type(_known(x)) is tuple or getattr(x, "_family", None) is UNRECORDED:
+    if type(known_family(x)) is tuple or type(getattr(x, "_family", None)) is tuple:
         path_of(x, name)
 
 
@@ -167,7 +224,15 @@ def _move(x: Any, node: Node | None, output: int, requires_grad: bool = True) ->
 
 
 def _regenerate(family: Family, base: Any, trace: Any, with_history: bool) -> None:
-    """Make all live views anew from the base."""
+    """Make all live views anew from the base; what user-defined functions made of it has no gradient any more."""
+    if with_history and family.opaque:
+        for shown in family.opaque:
+            for view in [r() for r in shown.views]:
+                if view is not None and view._requires_grad:
+                    from common.frames import user_frame
+
+                    op: Any = _Overwritten(shown.function)
+                    _move(view, Node(op, None, (), (), (), *user_frame(3)), 0)
     alive = family.alive()
     for view in alive:
         made = _replayed(base, steps_to(view._family))

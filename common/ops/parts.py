@@ -121,7 +121,8 @@ def narrow(x: Any, dim: int, start: int, length: int) -> Any:
 
     Raises
     ------
-    ShapeError : the range leaves the dimension.
+    IndexRangeError : `start` is outside the dimension.
+    ShapeError : the range leaves it.
     """
     from common.ops.reduce import normalize_dim
 
@@ -130,9 +131,13 @@ def narrow(x: Any, dim: int, start: int, length: int) -> Any:
         raise ShapeError("narrow() cannot be applied to a 0-dim tensor.")
     start, length = integer(start, "narrow", "start"), integer(length, "narrow", "length")
     extent = x.shape[axis]
+    if start < -extent or start > extent:
+        raise IndexRangeError(
+            f"narrow(): start out of range (expected to be in range of [{-extent}, {extent}], but got {start})"
+        )
     if start < 0:
         start = start + extent
-    if start < 0 or length < 0 or start + length > extent:
+    if length < 0 or start + length > extent:
         raise ShapeError(f"narrow(): start ({start}) + length ({length}) exceeds dimension size ({extent})")
     starts = tuple(start if i == axis else 0 for i in range(x.ndim))
     sizes = tuple(length if i == axis else n for i, n in enumerate(x.shape))

@@ -25,13 +25,14 @@ from common.op import Op
 from common.spec import Spec
 from common.tensor.base import TensorBase
 from common.tensor.methods import assign
+from common.tensor.view_families import is_recorded
 
 
 def has_history(x: TensorBase, *others: Any) -> bool:
     """Whether a write of `others` to `x` is for the tape, or for the trace that is open."""
     if mode.tracing and mode.current_trace() is not None:
         return True
-    return mode.is_grad_enabled() and any(getattr(t, "requires_grad", False) for t in (x, *others))
+    return mode.is_grad_enabled() and (is_recorded(x) or any(getattr(t, "requires_grad", False) for t in others))
 
 
 def apply_in_place(op: Op, x: TensorBase, operands: Sequence[Any], attrs: Mapping[str, Any], name: str) -> TensorBase:

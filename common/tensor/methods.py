@@ -28,7 +28,7 @@ from common.tensor.arrays import concrete, known_dtype
 from common.tensor.base import TensorBase
 from common.tensor.operators import accepts, as_operand, install
 from common.tensor.to_python import index, item, number_of, tolist, truth, whole
-from common.tensor.view_families import shows_writable
+from common.tensor.view_families import is_recorded, shows_writable
 
 #: Public functions that are no methods, as in PyTorch.
 NOT_METHODS = frozenset(
@@ -129,7 +129,7 @@ def assign(self: TensorBase, value: Any, name: str, part: Any = None) -> TensorB
     if mode.inference_seen:
         refuse_write(self, name)
     recording, x, y = mode.is_grad_enabled(), self.payload, value.payload
-    if not mode.tracing and part is None and not (recording and (self.requires_grad or value.requires_grad)):
+    if not mode.tracing and part is None and not (recording and (value.requires_grad or is_recorded(self))):
         if type(x) is np.ndarray is type(y) and x.shape == y.shape and x.dtype == y.dtype:
             _put(self, x, y, name in ONE_VALUE)
             log_write(x, *user_frame(2))
@@ -144,7 +144,7 @@ def assign(self: TensorBase, value: Any, name: str, part: Any = None) -> TensorB
         if value.dtype.kind == "f" and self.dtype.kind != "f":
             raise DTypeError(f"{name}_(): result type {value.dtype} can't be cast to {self.dtype}")
         value = value.to(self.dtype)
-    with_history = recording and (value.requires_grad or self.requires_grad)
+    with_history = recording and (value.requires_grad or is_recorded(self))
     if with_history:
         require_writable(self, name)
     if mode.current_trace() is None:
@@ -168,7 +168,7 @@ def _set_now(self: TensorBase, other: TensorBase | None, value: Any, name: str) 
     """Write an array or number to memory where there is neither a history nor a trace; whether that was done."""
     if mode.tracing or type(x := self.payload) is not np.ndarray:
         return False
-    if (self.requires_grad or (other is not None and other.requires_grad)) and mode.is_grad_enabled():
+    if mode.is_grad_enabled() and (is_recorded(self) or (other is not None and other.requires_grad)):
         return False
     if mode.inference_seen:
         refuse_write(self, name)
@@ -195,7 +195,7 @@ def copy_(self: TensorBase, other: Any) -> TensorBase:
     if isinstance(other, TensorBase) and type(y := other.payload) is np.ndarray:
         if y.dtype == self.dtype and y.shape == self.shape and _set_now(self, other, y, "copy"):
             return self
-    if other is self and not (self.requires_grad and mode.is_grad_enabled()):
+    if other is self and not (mode.is_grad_enabled() and is_recorded(self)):
         return self
     source = other if isinstance(other, TensorBase) else lift(np.asarray(other))
     if source.dtype != self.dtype:

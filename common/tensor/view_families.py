@@ -1,4 +1,8 @@
-"""Which tensors show one memory: what a tensor knows of the views of it, and a view of the chain to it."""
+"""Which tensors show one memory: a *family* is a tensor, the base, and its views, each with the chain that leads to it.
+
+A view that was made while nothing was recorded, or that a user-defined function has returned, is in no family, but
+knows the base whose memory it shows: a recorded write to it would be one to the base that no chain describes.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +23,17 @@ class Family:
     Attributes
     ----------
     views : in order of creation, held weakly; dead entries are dropped as the list doubles.
+    opaque : what user-defined functions returned of its memory.
+    quiet : in a trace, places of views that were made without recording.
     """
 
-    __slots__ = ("__weakref__", "limit", "views")
+    __slots__ = ("__weakref__", "limit", "opaque", "quiet", "views")
 
     def __init__(self) -> None:
         self.views: list[ref[Any]] = []
         self.limit = 16
+        self.opaque: tuple[Opaque, ...] = ()
+        self.quiet: tuple[Place, ...] = ()
 
     def drop_dead(self) -> None:
         """Forget views that are gone."""
@@ -45,26 +53,45 @@ class Step(NamedTuple):
     position: int | None
 
 
+class Opaque:
+    """Results of a user-defined function that show memory of its arguments: what `backward` says of them holds only
+    until a recorded write, and no chain of view ops leads to them.
+
+    Attributes
+    ----------
+    function : its name.
+    views : the results and their views, held weakly.
+    """
+
+    __slots__ = ("function", "views")
+
+    def __init__(self, function: str) -> None:
+        self.function = function
+        self.views: list[ref[Any]] = []
+
+
 #: What a view knows of its family, a plain tuple because every view makes one: the family, its base, the `Place` of
 #: the operand (None for the base itself), op, attributes and position of the last step. A view that was made without
-#: recording has no family. Views keep the base, as in PyTorch; the base keeps its family, and that keeps nobody.
-Place = tuple[Family | None, Any, Any, Op | None, Any, int | None]
+#: recording has no family, but knows its base; in place of a position stands the mode, or what a function returned.
+#: Views keep the base, as in PyTorch; the base keeps its family, and that keeps nobody.
+Place = tuple[Family | None, Any, Any, Op | None, Any, Any]
 
-UNRECORDED: Place = (None, None, None, None, None, None)
+#: The place of a view whose base has left for other memory.
+LEFT: Place = (None, None, None, None, None, "left")
 
 
 def note_view(x: Any, view: Any, op: Op, attrs: Any, position: int | None = None) -> None:
     """Note that `view`, a result of `op`, shows elements of `x`."""
     trace: Any = mode.current_trace() if mode.tracing else None
     if trace is None and not _grad_enabled():
-        view._family = UNRECORDED
+        view._family = unrecorded(x)
         return
     captured = trace is not None and isinstance(x.payload, np.ndarray)
     known = trace.families.get(id(x)) if captured else getattr(x, "_family", None)
     if type(known) is tuple:
         family, base, *_ = known
         if family is None:
-            view._family = known
+            show_unrecorded(view, known)
             return
     else:
         family, base = known, x
@@ -75,11 +102,61 @@ def note_view(x: Any, view: Any, op: Op, attrs: Any, position: int | None = None
             else:
                 x._family = family
         known = None
-    view._family = (family, base, known, op, attrs, position)
+    place = view._family = (family, base, known, op, attrs, position)
+    if not _grad_enabled():
+        family.quiet += (place,)
     views = family.views
     views.append(ref(view))
     if len(views) > family.limit:
         family.drop_dead()
+
+
+def unrecorded(x: Any) -> Place:
+    """The place of a view of `x` that is made while nothing is recorded."""
+    known = getattr(x, "_family", None)
+    if type(known) is not tuple:
+        base = x
+    elif known[0] is None:
+        return known
+    else:
+        base = known[1]
+    inference = mode.tracing and mode.is_inference_mode_enabled()
+    return (None, base, None, None, None, "inference" if inference else "no_grad")
+
+
+def show_unrecorded(view: Any, place: Place) -> None:
+    """Give a view the place of what it is made of, which has no family."""
+    view._family = place
+    if type(place[5]) is Opaque:
+        place[5].views.append(ref(view))
+
+
+def make_opaque(y: Any, x: Any, function: str) -> None:
+    """Note that `y`, which a user-defined function has returned as its result, shows memory of `x`."""
+    known = getattr(x, "_family", None)
+    base = known[1] if type(known) is tuple else x
+    if base is None:
+        return
+    trace = mode.current_trace()
+    if trace is not None:
+        if type(getattr(y, "_family", None)) is tuple:
+            leave_family(y)
+        trace.note_alias(y, base)
+        return
+    family = base._family if type(getattr(base, "_family", None)) is Family else None
+    if family is None:
+        family = base._family = Family()
+    shown = Opaque(function)
+    family.opaque += (shown,)
+    show_unrecorded(y, (None, base, None, None, None, shown))
+
+
+def is_recorded(x: Any) -> bool:
+    """Whether a write to a tensor concerns the tape: it requires grad, or the tensor whose memory it shows does."""
+    if x._requires_grad:
+        return True
+    place = getattr(x, "_family", None)
+    return type(place) is tuple and place[1] is not None and place[1]._requires_grad
 
 
 def note_array(x: Any, view: Any, op: Op, attrs: Any, position: int | None = None) -> None:
@@ -90,7 +167,7 @@ def note_array(x: Any, view: Any, op: Op, attrs: Any, position: int | None = Non
         note_view(x, view, op, attrs, position)
 
 
-def _known(x: Any) -> Any:
+def known_family(x: Any) -> Any:
     """The family of a base, the place of a view, None for other tensors."""
     trace = mode.current_trace()
     if trace is not None and isinstance(x.payload, np.ndarray):
@@ -106,14 +183,14 @@ def leave_family(x: Any) -> None:
             known[0].views = [r for r in known[0].views if r() is not x]
     elif known is not None:
         for view in known.alive():
-            view._family = UNRECORDED
+            view._family = LEFT
     if known is not None:
         del x._family
 
 
 def family_of(x: Any) -> tuple[Family | None, Any, tuple[Step, ...]]:
     """The family of a tensor, its base, and the chain to the tensor, which is empty for the base."""
-    known = _known(x)
+    known = known_family(x)
     return (known[0], known[1], steps_to(known)) if type(known) is tuple else (known, x, ())
 
 
@@ -134,7 +211,7 @@ def path_along(steps: tuple[Step, ...]) -> Path:
 
 def shows_writable(x: Any) -> bool:
     """Whether a tensor is a view of another one, whose memory may be written."""
-    known = _known(x)
+    known = known_family(x)
     base = known[1] if type(known) is tuple else None
     return base is not None and isinstance(base.payload, np.ndarray) and bool(base.payload.flags.writeable)
 

@@ -118,6 +118,7 @@ class Program:
         kinds = [self.view] * 6 + [self.write] * 6 + [self.op] * 3 + [self.detour]
         if not self.traceable:
             kinds += [self.branch, self.loop, self.hook, self.retain, self.pass_back, self.masked]
+            kinds += [self.dirty, self.dirty, self.quiet]
         kind = self.rng.choice(kinds)
         self.attempt(kind.__name__, kind)
 
@@ -269,6 +270,49 @@ class Program:
                 change()
 
         self.attempt(prefix + text, act)
+
+    def dirty(self) -> None:
+        """A function of the user's own that overwrites its argument."""
+        name, x = self.pick()
+        factor = self.rng.choice((0.5, -2.0))
+
+        class Times(self.tw.autograd.Function):  # type: ignore[misc, name-defined]
+            @staticmethod
+            def forward(ctx: Any, x: Any) -> Any:
+                ctx.mark_dirty(x)
+                return x.mul_(factor)
+
+            @staticmethod
+            def backward(ctx: Any, g: Any) -> Any:
+                return g * factor
+
+        def act() -> None:
+            _ = x.grad_fn
+            if not (x.is_leaf and x.requires_grad):  # PyTorch overwrites a leaf before it refuses to
+                Times.apply(x)
+
+        self.attempt(f"{name} overwritten by Times({factor})", act)
+
+    def quiet(self) -> None:
+        """A view without recording, of which a view is written with it, or without."""
+        name, x = self.pick()
+        text, make = self.shown(x)
+        inner, make_inner = self.shown(x)
+        mode = self.rng.choice((self.tw.no_grad, self.tw.inference_mode))
+        (prefix, outer), deeper = self.mode(), self.rng.random() < 0.3
+
+        def act() -> None:
+            with mode():
+                v = make(x)
+            if v is not None and any(n > 1 for n in v.shape):
+                if deeper:
+                    v = make_inner(v)
+                with outer():
+                    if v is not None:
+                        v.add_(0.25)
+
+        if x.requires_grad:
+            self.attempt(f"{prefix}view without recording: {name}{text}, {inner}, add_", act)
 
     def masked(self) -> None:
         """A write where a condition holds."""
