@@ -114,7 +114,7 @@ def _shown_parts(a: Any, parts: list[np.ndarray], found: Recipe, depth: int = 2)
     if a._requires_grad and _grad_enabled():
         node = Node(found.op, found.attrs, (a.edge,), (found.forms[0][0],), found.forms, *user_frame(depth))
         node.backward = found.backward
-    place = None if _grad_enabled() else unrecorded(a)
+    place: Any = None if _grad_enabled() else unrecorded(a)
     family, base, above = _place_of(a) if place is None else (None, None, place)
     made = []
     for position, y in enumerate(parts):

@@ -9,7 +9,8 @@ import pytest
 import dynamic
 import static
 from common.errors import TraceError
-from tests.helpers.random_mechanics import Program, difference
+from tests.helpers.noted import difference
+from tests.helpers.random_mechanics import Program
 
 SEEDS = range(40)
 

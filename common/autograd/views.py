@@ -56,8 +56,8 @@ def path_of(x: Any, name: str) -> Path:
     if type(place) is tuple and place[0] is None:
         raise _refusal(place, name)
     family, base, steps = family_of(x)
-    at: Any = getattr(x, "_family", None) if family is not None and family.quiet else None
-    while type(at) is tuple:
+    at: Any = known_family(x) if family is not None and family.quiet else None
+    while family is not None and type(at) is tuple:
         if any(at is quiet for quiet in family.quiet):
             raise _refusal((None, base, None, None, None, "no_grad"), name)
         at = at[2]

@@ -11,7 +11,8 @@ import traceback
 import torch
 
 import dynamic
-from tests.helpers.random_mechanics import STRICTER, Program, difference
+from tests.helpers.noted import STRICTER, difference
+from tests.helpers.random_mechanics import Program
 from tests.mechanics.collect import PROGRAMS
 
 
