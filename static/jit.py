@@ -34,7 +34,7 @@ from static.running.host import journal
 from static.running.into import Into
 from static.running.plan import Plan
 from static.tools.shown import Shown
-from static.tracing.branching import Branching, Forked
+from static.tracing.branching import Branching
 from static.tracing.signature import difference, form, is_plain, kind, native_array
 from static.tracing.traced import Traced
 from static.tracing.tracer import Tracer
@@ -84,7 +84,6 @@ class Function(Shown, Branching):
         self._by_call: dict[Any, tuple[Traced, Any]] = {}
         self._last: tuple[Traced, Any] | None = None
         self._after: dict[Any, tuple[Traced, Any]] = {}
-        self._forks: dict[Any, Forked] = {}
         self._made: dict[tuple[Traced, ...], Any] = {}
         self._fixed: list[int] = []
 
@@ -181,11 +180,9 @@ class Function(Shown, Branching):
             self._keep(key, hit)
         if missed is not None:
             hit = self._other_path(*missed, key, leaves, (structure, history))
-        elif self._forks and into is None:
-            hit = self._forked(key, leaves) or hit
         while True:
             try:
-                how = as_tensors, copied, list(differentiated.values()), self._settled(key)
+                how = as_tensors, copied, list(differentiated.values())
                 return self._run(hit, None if kwargs else args, leaves, how, into)
             except NeedsRoom as need:
                 hit = self._with_more_room(hit[0], need, key, leaves)
@@ -200,7 +197,7 @@ class Function(Shown, Branching):
         self, hit: tuple[Traced, Any], given: Any, leaves: list[Any], how: tuple[Any, ...], into: Into | None
     ) -> Any:
         traced, plan = hit
-        as_tensors, copied, wanted, settled = how
+        as_tensors, copied, wanted = how
         if mode.tracing and checking.get():
             plan = traced.watched(leaves)
         if any(i in traced.written_leaves for i in copied):
@@ -213,7 +210,7 @@ class Function(Shown, Branching):
         arrays = [leaves[i] for i in traced.positions]
         if into is not None:
             return into.run(traced, plan, arrays, direct)
-        if direct and settled:
+        if direct:
             self._last = hit
             if plan.call is None and not mode.tracing:  # a plan's first call is made like the later ones
                 result = self._step(traced, plan)(*given)

@@ -91,7 +91,6 @@ NAMED_OPS = {
     "static/tools/replay.py": "constants are numbers",
     "static/tools/peers.py": "what other libraries call ops",
     "static/running/unjitted.py": "names of kernel functions, which are those of their ops",
-    "static/lowering/add_products.py": "sums of products",
     "static/lowering/build.py": "kinds of reductions; how a spread, a selection and a position are read",
     "static/lowering/by_index.py": "what reads and writes at indices",
     "static/lowering/checked.py": "which ops have an index per element",

@@ -97,7 +97,7 @@ NAMESPACE: dict[str, Any] = {
         _define("start_products", "biii", _of_products(lanes.start_columns)),
         _define("carry_products", "biii", _of_products(lanes.carry_columns)),
         _define("finish_products", "biiibi", _of_products(lanes.finish_columns)),
-        _define("multiply", "bibibiiiiiiiiii", multiply.multiply),
+        _define("multiply", "bibibiiiiiiiii", multiply.multiply),
         _define("multiply_vector", "bibibiiiii", multiply_vector.multiply_vector),
         _define("there_are_threads", "t", tiles.there_are_threads, apart=False)._replace(result="word"),
         _define("share_tiles", "wwtii", tiles.share_tiles, apart=False),

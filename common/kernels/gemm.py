@@ -23,9 +23,6 @@ Kernel ``gemm`` (`gemm_source`):
 - no scratch but 60 KB of stack; status 0;
 - k = 0 gives zeros; with m, n or batch 0 there is nothing to do.
 
-Kernel ``gemm_add`` (`gemm_add_source`), of floats, takes one more buffer, ``addend``, which does not overlap ``out``,
-and adds the product to it: the bits of two kernels, without the memory between them.
-
 *Why not BLAS.* Its bits depend on its version, the processor and the number of its threads, and follow from blocks that
 it chooses, so that nothing can be computed in another way than by the very same call. The order above is one that
 processors like (`common.kernels.multiply`), and leaves the rest open: an operand may be transposed before, rows may be
@@ -63,7 +60,7 @@ from common.native.compile import compile_kernel
 from common.numerics import DEEP, LANES
 from common.op import NativeCall
 
-__all__ = ["added", "call", "gemm_add_source", "gemm_source", "of_matrices", "oracle", "tasks", "tile_source",
+__all__ = ["call", "gemm_source", "of_matrices", "oracle", "tasks", "tile_source",
     "tile_symbol", "tiles",
 ]  # fmt: skip
 
@@ -111,16 +108,8 @@ def gemm_source(dtype: Any, vectors: bool = True) -> str:
     vectors : whether m or n may be 1.
     """
     kind = np.dtype(dtype)
-    body = _float(_MULTIPLY, vectors, "{kind}(0)", "") if kind.kind == "f" else _INTEGER
+    body = _float(vectors) if kind.kind == "f" else _INTEGER
     return ("def gemm(bufs, args):\n" + _HEAD + body).format(kind=kind)
-
-
-def gemm_add_source(dtype: Any, vectors: bool = True) -> str:
-    """Return the kernel ``out[s] = addend[s] + op(a[s]) @ op(b[s])`` for a float dtype; see `gemm_source`."""
-    head = _HEAD + "    addend = buffer(bufs, 3, {kind})\n"
-    end = "for q in range(batch * m * n):\n    out[q] = addend[q] + out[q]\n"
-    body = _float(_MULTIPLY_ADD, vectors, "addend[q] + {kind}(0)", end)
-    return ("def gemm_add(bufs, args):\n" + head + body).format(kind=np.dtype(dtype))
 
 
 def of_matrices(source: str) -> str:
@@ -130,8 +119,7 @@ def of_matrices(source: str) -> str:
 
 @cache
 def _of_matrices() -> dict[str, str]:
-    makes, dtypes = (gemm_source, gemm_add_source), ("float32", "float64")
-    return {make(dtype): make(dtype, vectors=False) for make in makes for dtype in dtypes}
+    return {gemm_source(dtype): gemm_source(dtype, vectors=False) for dtype in ("float32", "float64")}
 
 
 def tile_source(dtype: Any) -> str:
@@ -182,24 +170,12 @@ elif m == 1:
 else:
 """
 
-_MULTIPLY = "multiply(a, first, b, second, out, third, 0, height, width, k, lda, ldb, n, trans_a, trans_b)\n"
-
-_MULTIPLY_ADD = """more = address(addend, third)
-multiply(a, first, b, second, out, third, more, height, width, k, lda, ldb, n, trans_a, trans_b)
-"""
-
-_ADD_VECTOR = """if m == 1 or n == 1:
-    for q in range(third, third + m * n):
-        out[q] = addend[q] + out[q]
-"""
+_MULTIPLY = "multiply(a, first, b, second, out, third, height, width, k, lda, ldb, n, trans_a, trans_b)\n"
 
 
-def _tile(multiply: str, vectors: bool) -> str:
-    """The product of a tile; `multiply` is that of matrices."""
-    if not vectors:
-        return _PLACES + multiply
-    added = _ADD_VECTOR if multiply is _MULTIPLY_ADD else ""
-    return _PLACES + _VECTORS + textwrap.indent(multiply, "    ") + added
+def _tile(vectors: bool) -> str:
+    """The product of a tile."""
+    return _PLACES + (_VECTORS + textwrap.indent(_MULTIPLY, "    ") if vectors else _MULTIPLY)
 
 
 _ONE_TILE = f"""    wide = (n + columns - 1) // columns
@@ -208,27 +184,27 @@ _ONE_TILE = f"""    wide = (n + columns - 1) // columns
     j = task % wide * columns
     i = task // wide % tall * rows
     s = task // (wide * tall)
-{textwrap.indent(_tile(_MULTIPLY, vectors=True), "    ")}    return 0
+{textwrap.indent(_tile(vectors=True), "    ")}    return 0
 """
 
 
-def _float(multiply: str, vectors: bool, start: str, end: str) -> str:
-    """The body of a kernel of floats: products of tiles, what is there without products, what follows on tiles."""
+def _float(vectors: bool) -> str:
+    """The body of a kernel of floats: products of tiles, zeros where there is nothing to add."""
     return f"""    if k == 0:
         for q in range(batch * m * n):
-            out[q] = {start}
+            out[q] = {{kind}}(0)
         return 0
     if batch * m * n * k >= {_SHARED} and there_are_threads(a) != 0:
 {textwrap.indent(_GRID, "    ")}        tasks = batch * ((m + rows - 1) // rows) * ((n + columns - 1) // columns)
         if tasks > 1:
             share_tiles(bufs, args, a, {_ARGS}, tasks)
-{textwrap.indent(end, " " * 12)}            return 0
+            return 0
 {_LEADING}    rows = m
     columns = n
     i = 0
     j = 0
     for s in range(batch):
-{textwrap.indent(_tile(multiply, vectors), " " * 8)}    return 0
+{textwrap.indent(_tile(vectors), " " * 8)}    return 0
 """
 
 
@@ -267,11 +243,6 @@ def call(
     source = gemm_source(dtype)
     known = type(m) is int and type(n) is int  # of other sizes a plan says which kernel does
     return NativeCall(of_matrices(source) if known and m != 1 != n else source, "gemm", ints)
-
-
-def added(product: NativeCall, dtype: Any) -> NativeCall:
-    """Return the call of ``gemm_add`` in place of one of ``gemm``, for two operands, the addend and the result."""
-    return product._replace(source=gemm_add_source(dtype), name="gemm_add", buffers=(0, 1, 3, 2))
 
 
 def oracle(a: np.ndarray, b: np.ndarray, trans_a: bool = False, trans_b: bool = False) -> np.ndarray:

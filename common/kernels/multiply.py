@@ -67,15 +67,14 @@ def tile(kind: ir.Type) -> Tile:
 
 
 def multiply(module: ir.Module, kind: ir.Type) -> ir.Function:
-    """``void (a, b, c, addend, m, n, k, lda, ldb, ldc, trans_a, trans_b)``: c = op(a) @ op(b), row-major.
+    """``void (a, b, c, m, n, k, lda, ldb, ldc, trans_a, trans_b)``: c = op(a) @ op(b), row-major.
 
-    Sizes are at least 1. What lies at the address `addend`, as c does, is added to the product, if that is not 0.
+    Sizes are at least 1.
     """
     pointer = kind.as_pointer()
 
     def define(function: ir.Function, b: ir.IRBuilder) -> None:
-        left, right, out, addend, m, n, k, lda, ldb, ldc, trans_a, trans_b = function.args
-        adds = b.icmp_signed("!=", addend, word(0))
+        left, right, out, m, n, k, lda, ldb, ldc, trans_a, trans_b = function.args
         shape = tile(kind)
         panel = b.alloca(kind, (DEEP + shape.width) * shape.columns)
         panel.align = 64
@@ -92,14 +91,11 @@ def multiply(module: ir.Module, kind: ir.Type) -> ir.Function:
                 with transposed:
                     b.call(_transpose(module, kind), [source, ldb, depth, columns, panel])
             rows = b.gep(left, [b.add(b.mul(i, down), b.mul(p, along))])
-            place = b.add(b.mul(i, ldc), j)
-            last = b.and_(adds, b.icmp_signed("==", b.add(p, depth), k))
-            more = b.select(last, b.gep(b.inttoptr(addend, pointer), [place]), pointer(None))
-            into = b.gep(out, [place])
-            b.call(_all_rows(module, kind), [rows, down, along, height, panel, depth, columns, into, ldc, p, more])
+            into = b.gep(out, [b.add(b.mul(i, ldc), j)])
+            b.call(_all_rows(module, kind), [rows, down, along, height, panel, depth, columns, into, ldc, p])
         b.ret_void()
 
-    return internal(module, f"multiply.{kind}", _VOID, [pointer] * 3 + [WORD] * 9, define)
+    return internal(module, f"multiply.{kind}", _VOID, [pointer] * 3 + [WORD] * 8, define)
 
 
 # -------------------------------------------------------------------- panels
@@ -188,26 +184,23 @@ def _sorted(b: ir.IRBuilder, rows: list[ir.Value], some: int) -> list[ir.Value]:
 
 # -------------------------------------------------------------------- sums
 def _all_rows(module: ir.Module, kind: ir.Type) -> ir.Function:
-    """``void (a, down, along, height, panel, depth, columns, out, ldc, p, more)``: all rows with one panel.
+    """``void (a, down, along, height, panel, depth, columns, out, ldc, p)``: all rows with one panel.
 
-    The element of row r and depth d is a[r * down + d * along]. If p is not 0, what `out` holds comes first; what is at
-    `more`, if that is not null, is added at last.
+    The element of row r and depth d is a[r * down + d * along]. If p is not 0, what `out` holds comes first.
     """
-    shape, pointer = tile(kind), kind.as_pointer()
+    shape = tile(kind)
 
     def define(function: ir.Function, b: ir.IRBuilder) -> None:
         apart(function)
-        a, down, along, height, panel, depth, columns, out, ldc, p, more = function.args
-        adds = b.icmp_unsigned("!=", more, pointer(None))
+        a, down, along, height, panel, depth, columns, out, ldc, p = function.args
         few = shape.rows // 4  # of narrow panels they would take as long: a chain waits for its last addition
 
         with Parts(b, height, shape.rows) as (r, there):
-            source, step = b.gep(a, [b.mul(r, down)]), b.mul(r, ldc)
-            into, added = b.gep(out, [step]), b.select(adds, b.gep(more, [step]), more)
+            source, into = b.gep(a, [b.mul(r, down)]), b.gep(out, [b.mul(r, ldc)])
 
             def some(rows: int, vectors: int) -> None:
                 into_registers = _few_rows(module, kind, rows, vectors)
-                b.call(into_registers, [source, down, along, there, panel, depth, columns, into, ldc, p, added])
+                b.call(into_registers, [source, down, along, there, panel, depth, columns, into, ldc, p])
 
             def wide(vectors: int) -> None:
                 kinds = [(few, shape.rows), (0, few)] if vectors == shape.vectors else [(0, shape.rows)]
@@ -222,7 +215,7 @@ def _all_rows(module: ir.Module, kind: ir.Type) -> ir.Function:
 def _of_rows(kind: ir.Type) -> list[ir.Type]:
     """Types of the arguments of `_all_rows`, and of `_few_rows`."""
     pointer = kind.as_pointer()
-    return [pointer, WORD, WORD, WORD, pointer, WORD, WORD, pointer, WORD, WORD, pointer]
+    return [pointer, WORD, WORD, WORD, pointer, WORD, WORD, pointer, WORD, WORD]
 
 
 def _few_rows(module: ir.Module, kind: ir.Type, rows: int, vectors: int) -> ir.Function:
@@ -232,7 +225,7 @@ def _few_rows(module: ir.Module, kind: ir.Type, rows: int, vectors: int) -> ir.F
 
     def define(function: ir.Function, b: ir.IRBuilder) -> None:
         apart(function)
-        a, down, along, height, panel, depth, columns, out, ldc, p, more = function.args
+        a, down, along, height, panel, depth, columns, out, ldc, p = function.args
         held = b.alloca(kind, rows * vectors * shape.width)
         held.align = 64
         last = b.sub(height, word(1))
@@ -250,7 +243,7 @@ def _few_rows(module: ir.Module, kind: ir.Type, rows: int, vectors: int) -> ir.F
                 element = spread(b, b.load(b.gep(line, [d])), shape.width)
                 added += [fused(b, element, right[v], sums[r * vectors + v]) for v in range(vectors)]
             walk.next = [b.add(q, word(shape.columns)), b.add(d, along), *added]
-        beside = b.and_(b.icmp_signed("==", p, word(0)), b.icmp_unsigned("==", more, more.type(None)))
+        beside = b.icmp_signed("==", p, word(0))
         some = first_lanes(b, shape.width, there)
         into, stride = b.select(beside, out, held), b.select(beside, ldc, word(shape.width * vectors))
         for r, number in enumerate(numbers):
@@ -260,14 +253,14 @@ def _few_rows(module: ir.Module, kind: ir.Type, rows: int, vectors: int) -> ir.F
                 store_lanes(b, total, b.gep(row, [word(v * shape.width)]))
             store_some(b, rest, b.gep(row, [word((vectors - 1) * shape.width)]), some)
         with b.if_then(b.not_(beside)):
-            b.call(_join(module, kind), [held, stride, height, columns, out, ldc, p, more])
+            b.call(_join(module, kind), [held, stride, height, columns, out, ldc])
         b.ret_void()
 
     return internal(module, f"rows_{rows}x{vectors}.{kind}", _VOID, _of_rows(kind), define)
 
 
 def _join(module: ir.Module, kind: ir.Type) -> ir.Function:
-    """``void (sums, stride, height, columns, out, ldc, p, more)``: sums added to what `out` holds, and to `more`.
+    """``void (sums, stride, height, columns, out, ldc)``: sums added to what `out` holds.
 
     Not in `_few_rows` itself, where it would be unrolled: more to compile than all products.
     """
@@ -276,16 +269,12 @@ def _join(module: ir.Module, kind: ir.Type) -> ir.Function:
 
     def define(function: ir.Function, b: ir.IRBuilder) -> None:
         apart(function)
-        sums, stride, height, columns, out, ldc, p, more = function.args
-        wanted = b.icmp_signed("!=", p, word(0)), b.icmp_unsigned("!=", more, more.type(None))
+        sums, stride, height, columns, out, ldc = function.args
         with Parts(b, height, 1) as (r, _), Parts(b, columns, width) as (c, some):
             total = load_lanes(b, b.gep(sums, [b.add(b.mul(r, stride), c)]), width)
-            step = b.add(b.mul(r, ldc), c)
-            for array, there in zip((out, more), wanted, strict=True):
-                old = load_some(b, b.gep(array, [step]), b.select(there, some, word(0)), nothing)
-                total = b.select(there, add(b, old, total), total)
-            store_some(b, total, b.gep(out, [step]), some)
+            into = b.gep(out, [b.add(b.mul(r, ldc), c)])
+            store_some(b, add(b, load_some(b, into, some, nothing), total), into, some)
         b.ret_void()
 
     pointer = kind.as_pointer()
-    return internal(module, f"join.{kind}", _VOID, [pointer, WORD, WORD, WORD, pointer, WORD, WORD, pointer], define)
+    return internal(module, f"join.{kind}", _VOID, [pointer, WORD, WORD, WORD, pointer, WORD], define)

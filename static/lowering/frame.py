@@ -86,7 +86,7 @@ class Call:
     @property
     def is_product(self) -> bool:
         """Whether it is a product of matrices: `ints` begin with batch, rows, columns and inner size."""
-        return self.name in ("gemm", "gemm_add")
+        return self.name == "gemm"
 
     @property
     def may_fail(self) -> bool:

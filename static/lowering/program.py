@@ -11,8 +11,6 @@ from common.dim import Dim
 from common.kernels.places import WrongIndex
 from static.graph import Graph
 from static.graph.regions import LoopParts
-from static.lowering.add_products import add_products
-from static.lowering.apart import keep_to_program_order
 from static.lowering.beside import side_by_side
 from static.lowering.build import Built, build
 from static.lowering.cut import build_cut
@@ -92,24 +90,13 @@ class Program(Executable):
         self.work: Work = legalise(graph)
         self.work.carried = list(zip(self.work.inputs, [b for b, _ in self.work.outputs], strict=False))[:carried]
         self._regions: dict[int, dict[str, Program]] = {}
-        self._begin = self.work.state()
         groups = _fused(self.work, parallel) if options.fuse else [single(item) for item in self.work.items]
-        self.arrange(groups)
-        if options.fuse and not parallel:
-            keep_to_program_order(self, groups)
-
-    def arrange(self, groups: list[Group]) -> None:
-        """Make kernels of groups: order, memory, source; what was made of other groups before is forgotten."""
-        self.work.reset(self._begin)
-        if self.options.fuse and not self.parallel:  # threads share sums too, and run products side by side
-            groups = add_products(self.work, groups)
         self.groups = order_groups(self.work, groups)
         self.escaping = _escaping(self.work, self.groups)
         self.reused = reuse_memory(self.work, self.groups, self.escaping) if self.options.fuse else {}
         steps = list(self._steps(stacking=self.options.fuse))
         self.steps = side_by_side(steps) if self.parallel else steps
         self.frame = make_frame(self.work, self.graph, self.steps)
-        self.__dict__.pop("schedule", None)  # that of the frame before
 
     def _steps(self, stacking: bool) -> Iterator[Step]:
         """The kernel calls of all groups in turn; one for neighbours that `static.lowering.stack` makes one."""

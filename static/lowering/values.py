@@ -27,8 +27,6 @@ from static.lowering.items import (
     strip_ones,
 )
 
-State = tuple[list[tuple[Buffer, Buffer | None, Item | None]], list[tuple[Item, list[Any]]]]
-
 
 @dataclass(slots=True)
 class Work:
@@ -49,18 +47,6 @@ class Work:
     outputs: list[tuple[Buffer, Sizes]] = field(default_factory=list)
     writes: list[tuple[Buffer, Buffer]] = field(default_factory=list)
     carried: list[tuple[Buffer, Buffer]] = field(default_factory=list)
-
-    def state(self) -> State:
-        """What ordering and placing change: where buffers lie, who makes them, and the calls of items."""
-        return [(b, b.into, b.maker) for b in self.buffers], [(item, item.calls) for item in self.items]
-
-    def reset(self, state: State) -> None:
-        """Go back to what was."""
-        for buffer, into, maker in state[0]:
-            buffer.into, buffer.maker = into, maker
-        for item, calls in state[1]:
-            item.calls = calls
-        del self.buffers[len(state[0]) :], self.items[len(state[1]) :]
 
 
 class Values:

@@ -173,7 +173,7 @@ def _native_counts(step: Step, env: Any) -> tuple[int, int, int]:
         count = math.prod(resolve(step.ints[3 : 3 + step.ints[0]], env)) * buffers[0].dtype.itemsize
         return count, count, 0
     reads, writes = (sum(_nbytes(b, env) for b in buffers if (b.id in made) is out) for out in (False, True))
-    multiplies = step.name in ("gemm", "gemm_add")
+    multiplies = step.name == "gemm"
     return reads, writes, 2 * math.prod(resolve(n, env) for n in step.ints[:4]) if multiplies else 0
 
 

@@ -36,5 +36,4 @@ def test_gradients_that_come_one_by_one_are_added_as_they_come():
     assert explained_f.arena_bytes <= 4 * x.nbytes + 1024
     assert any(ENDS_NOW in reason for kernel in explained_f.kernels for reason in kernel.refused)
     small = np.ones((8, 8), np.float32)
-    assert [kernel.name for kernel in explained_f.kernels].count("gemm_add") == 10, "each sum takes in its product"
     assert explained(products, small, small).kernels[-1].ops.count("add") == 10
