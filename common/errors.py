@@ -18,6 +18,7 @@
     |   `-- MissingNameError  KeyError                   a name that nothing in it has
     |-- SessionError          RuntimeError               a session cannot run this: closed, not fed, not initialised
     |-- RegistrationError     KeyError, RuntimeError     a name that a module cannot give to its state
+    |-- PickleError           PicklingError, TypeError   an object that can be neither copied nor pickled
     |-- TraceError            TypeError                  a traced program asks for what only a run knows
     |   `-- EscapedTracerError                           a tracer outlived its trace
     `-- CompileError          RuntimeError               a kernel could not be made
@@ -27,6 +28,8 @@ Each class is also the built-in exception that users of PyTorch and NumPy expect
 """
 
 from __future__ import annotations
+
+import pickle
 
 
 class TwingradError(Exception):
@@ -95,6 +98,10 @@ class RegistrationError(TwingradError, KeyError, RuntimeError):
     """A name that is empty, has a dot, or is taken already."""
 
     __str__ = Exception.__str__
+
+
+class PickleError(TwingradError, pickle.PicklingError, TypeError):
+    """An object that can be neither copied nor pickled, or a function in it that no pickle holds."""
 
 
 class TraceError(TwingradError, TypeError):

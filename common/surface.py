@@ -180,6 +180,13 @@ def on_demand(space: dict[str, Any], *tables: tuple[Callable[..., Any], dict[str
     return module_getattr, lambda: sorted({*space, *space["__all__"]})
 
 
+def owned(functions: dict[str, Any], module: str) -> dict[str, Any]:
+    """Functions that `module` offers under these names, told so: a pickle finds them there."""
+    for name, function in functions.items():
+        function.__module__, function.__name__, function.__qualname__ = module, name, name
+    return functions
+
+
 def signature_of(function: Any) -> inspect.Signature:
     """The signature of a public function; that of an op is its operands."""
     if isinstance(function, Op):

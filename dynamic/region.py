@@ -11,6 +11,7 @@ import contextlib
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
+from types import MethodType
 from typing import Any
 
 from common import mode
@@ -22,6 +23,7 @@ from common.convert.source import convert
 from common.create import lift
 from common.frames import user_frame
 from common.number import Number
+from common.pickling import Made
 from common.tensor.base import Tensor, TensorBase
 from common.tree import flatten, unflatten
 
@@ -65,13 +67,27 @@ def function(
     """
     if target is None:
         return functools.partial(function, control_flow=control_flow)
-    if control_flow == "convert":
-        target = convert(target)
+    return Region(target, control_flow)
 
-    @functools.wraps(target)
-    def call(*args: Any, **kwargs: Any) -> Any:
+
+class Region(Made):
+    """A function that is differentiated as one node; made by `function`.
+
+    Parameters
+    ----------
+    target, control_flow : see `function`.
+    """
+
+    def __init__(self, target: Callable[..., Any], control_flow: str | None = None) -> None:
+        functools.update_wrapper(self, target)
+        self._target = convert(target) if control_flow == "convert" else target
+        self._maker = "dynamic", "function", (target,), {"control_flow": control_flow}
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the function as one node, or plainly inside another or a trace."""
         leaves, structure = flatten((args, kwargs))
         leaves = [lift(x) for x in leaves]
+        target = self._target
         if _inside.get() or mode.current_trace() is not None:
             args, kwargs = unflatten(structure, leaves)
             return target(*args, **kwargs)
@@ -81,7 +97,12 @@ def function(
         finally:
             _inside.reset(token)
 
-    return call
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        """As an attribute of a class: a method."""
+        return self if instance is None else MethodType(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<dynamic.function {getattr(self, '__qualname__', type(self._target).__name__)}>"
 
 
 @contextlib.contextmanager

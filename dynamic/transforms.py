@@ -6,18 +6,20 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from common import surface
 from common.autograd import func, transforms
-from dynamic.region import function, inlining
+from dynamic.region import Region, function, inlining
 
 Function = Callable[..., Any]
 
 
-def _as_function(transform: Function) -> Function:
-    """A transform whose result is a `function`: numbers are weak, inner functions are inlined."""
+def _as_function(transform: Function, module: str = "dynamic.func") -> Function:
+    """A transform whose result is a `function`: numbers are weak, inner functions are inlined; `module` offers it."""
 
     @functools.wraps(transform)
     def bound(target: Function, *args: Any, **kwargs: Any) -> Function:
-        transformed: Function = function(transform(target, *args, **kwargs))
+        transformed: Region = function(transform(target, *args, **kwargs))
+        transformed._maker = module, transform.__name__, (target, *args), kwargs
         return transformed
 
     return bound
@@ -42,19 +44,30 @@ def _linearize(target: Function, *primals: Any) -> Any:
     return y, function(push)
 
 
-TRANSFORMS: dict[str, Function] = {
-    "grad": _as_function(transforms.grad),
-    "value_and_grad": _as_function(transforms.value_and_grad),
-    "vjp": _vjp,
-    "vmap": _as_function(func.vmap),
-}
+TRANSFORMS: dict[str, Function] = surface.owned(
+    {
+        "grad": _as_function(transforms.grad, "dynamic"),
+        "value_and_grad": _as_function(transforms.value_and_grad, "dynamic"),
+        "vjp": _vjp,
+        "vmap": _as_function(func.vmap, "dynamic"),
+    },
+    "dynamic",
+)
 
 #: Those of `func`.
 FUNC: dict[str, Function] = {
-    **{name: _as_function(getattr(func, name)) for name in ("grad", "grad_and_value", "hessian", "jacfwd", "jacrev")},
+    **surface.owned(
+        {
+            **{
+                name: _as_function(getattr(func, name))
+                for name in ("grad", "grad_and_value", "hessian", "jacfwd", "jacrev")
+            },
+            "jvp": _jvp,
+            "linearize": _linearize,
+        },
+        "dynamic.func",
+    ),
     "functional_call": func.functional_call,
-    "jvp": _jvp,
-    "linearize": _linearize,
     "stack_module_state": func.stack_module_state,
     "vjp": _vjp,
     "vmap": TRANSFORMS["vmap"],

@@ -98,14 +98,18 @@ def _at_once_outside(construct: Function) -> Function:
     return bound
 
 
-CONTROL: dict[str, Function] = {name: _at_once_outside(construct) for name, construct in surface.CONTROL.items()}
-HOST: dict[str, Function] = {name: _at_once_outside(call) for name, call in surface.HOST.items()}
+CONTROL: dict[str, Function] = surface.owned(
+    {name: _at_once_outside(construct) for name, construct in surface.CONTROL.items()}, "static"
+)
+HOST: dict[str, Function] = surface.owned(
+    {name: _at_once_outside(call) for name, call in surface.HOST.items()}, "static"
+)
 
 
 def _options(function: Function) -> dict[str, Any]:
     """Those of a compiled function, or of a transform of one, that a program made around it shares."""
     if not isinstance(function, Compiled):
-        return getattr(function, "options", {})
+        return {}
     names = ("interpret", "passes", "max_traces", "compile")
     guard = "guard" if function.control_flow == "guard" else None  # what has been converted stays so
     return {"control_flow": guard, **function.options._asdict(), **{name: getattr(function, name) for name in names}}
@@ -116,20 +120,14 @@ def _compiled(call: Function, around: Function) -> Any:
     return make(call, **_options(around))
 
 
-def _compiled_outside(transform: Function) -> Function:
-    """A transform whose functions are compiled when they are called outside a trace."""
+def _compiled_outside(transform: Function, module: str = "static.func") -> Function:
+    """A transform whose functions are compiled when they are called outside a trace; `module` offers it."""
 
     @functools.wraps(transform)
     def bound(function: Function, *args: Any, **kwargs: Any) -> Function:
-        inner = transform(function, *args, **kwargs)
-        program = _compiled(inner, function)
-
-        @functools.wraps(inner)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            return (inner if mode.current_trace() is not None else program)(*args, **kwargs)
-
-        call.options = _options(function)  # type: ignore[attr-defined]
-        return call
+        program: Compiled = _compiled(transform(function, *args, **kwargs), function)
+        program._maker = module, transform.__name__, (function, *args), kwargs
+        return program
 
     return bound
 
@@ -170,22 +168,30 @@ def _linearize(function: Function, *primals: Any) -> Any:
     return _compiled(function, function)(*primals), jvp_fn
 
 
-TRANSFORMS: dict[str, Function] = {
-    "grad": _compiled_outside(transforms.grad),
-    "value_and_grad": _compiled_outside(transforms.value_and_grad),
-    "vjp": _vjp,
-    "vmap": _compiled_outside(func.vmap),
-}
+TRANSFORMS: dict[str, Function] = surface.owned(
+    {
+        "grad": _compiled_outside(transforms.grad, "static"),
+        "value_and_grad": _compiled_outside(transforms.value_and_grad, "static"),
+        "vjp": _vjp,
+        "vmap": _compiled_outside(func.vmap, "static"),
+    },
+    "static",
+)
 
 #: Those of `func`.
 FUNC: dict[str, Function] = {
-    **{
-        name: _compiled_outside(getattr(func, name))
-        for name in ("grad", "grad_and_value", "hessian", "jacfwd", "jacrev")
-    },
+    **surface.owned(
+        {
+            **{
+                name: _compiled_outside(getattr(func, name))
+                for name in ("grad", "grad_and_value", "hessian", "jacfwd", "jacrev")
+            },
+            "jvp": _jvp,
+            "linearize": _linearize,
+        },
+        "static.func",
+    ),
     "functional_call": func.functional_call,
-    "jvp": _jvp,
-    "linearize": _linearize,
     "stack_module_state": func.stack_module_state,
     "vjp": _vjp,
     "vmap": TRANSFORMS["vmap"],

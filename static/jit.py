@@ -24,6 +24,7 @@ from common.errors import ArgumentError, TraceError, TwingradError
 from common.native.calls_ir import BAD_ARGUMENT
 from common.native.compile import checked
 from common.number import check_range
+from common.pickling import Made
 from common.tensor.base import TensorBase
 from common.tree import flatten
 from static.acts import Mismatch
@@ -39,8 +40,11 @@ from static.tracing.signature import difference, form, is_plain, kind, native_ar
 from static.tracing.traced import Traced
 from static.tracing.tracer import Tracer
 
+NAMES = ("interpret", "passes", "max_traces", "control_flow", "compile", "memory_budget", "donate_argnums")
+"""What `function` takes besides the target and `Options`."""
 
-class Function(Shown, Branching):
+
+class Function(Made, Shown, Branching):
     """A function that runs as a compiled program; made by `function`.
 
     Attributes
@@ -77,6 +81,12 @@ class Function(Shown, Branching):
         self.memory_budget = memory_budget
         self.donate_argnums = (donate_argnums,) if isinstance(donate_argnums, int) else tuple(donate_argnums)
         self.passes: tuple[Pass, ...] | None = None if passes is None else tuple(passes)
+        self._maker = (
+            "static",
+            "function",
+            (target,),
+            {**self.options._asdict(), **{name: getattr(self, name) for name in NAMES}},
+        )
         self.traces: list[Traced] = []
         self.retraces: list[str] = []
         self.plans_made = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 #: Whether anything has ever been given hooks: backward passes look for them only then, or while something watches.
@@ -28,6 +28,12 @@ class RemovableHandle:
         self._hooks = hooks
         self.id = next(self._ids)
         hooks[self.id] = hook
+
+    @classmethod
+    def go_beyond(cls, used: Sequence[int]) -> None:
+        """Give new hooks other ids than those that came with a pickle of another process."""
+        following = next(cls._ids)
+        cls._ids = itertools.count(max(following, *(i + 1 for i in used)) if used else following)
 
     def remove(self) -> None:
         """Take the hook out; again does nothing."""

@@ -13,6 +13,7 @@ from common.errors import ArgumentError, DTypeError, RegistrationError
 from common.nn.module_hooks import Hookable, call_with_hooks, of_all
 from common.nn.module_state import Stateful
 from common.op import REGISTRY
+from common.pickling import Holder
 from common.tensor.arrays import to_array
 from common.tensor.base import TensorBase
 from common.tensor.leaf import Buffer, Leaf, Parameter
@@ -21,7 +22,7 @@ M = TypeVar("M", bound="Module")
 _TABLES = ("_parameters", "_buffers", "_modules")
 
 
-class Module(Stateful, Hookable):
+class Module(Stateful, Hookable, Holder):
     """Base class of everything that has parameters.
 
     A subclass calls ``super().__init__()``, assigns parameters, buffers and modules to attributes, and defines

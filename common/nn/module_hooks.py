@@ -15,11 +15,12 @@ from common.autograd.function import Function
 from common.autograd.hook_handles import Hook, RemovableHandle
 from common.autograd.hooks import note_hook
 from common.errors import ArgumentError, GradientError
+from common.pickling import Holder
 from common.tensor.base import TensorBase
 from common.tree import flatten, unflatten
 
 
-class ModuleHooks:
+class ModuleHooks(Holder):
     """The hooks of one module, or of all.
 
     Attributes
@@ -38,6 +39,10 @@ class ModuleHooks:
         self.keywords: set[int] = set()
         self.always: set[int] = set()
         self.used = False
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        RemovableHandle.go_beyond([*self.forward_pre, *self.forward, *self.backward_pre, *self.backward])
 
     def add(self, kind: str, hook: Hook, prepend: bool = False, keywords: bool = False, always: bool = False) -> Any:
         """Register a hook; its handle takes it out."""

@@ -53,8 +53,7 @@ class Generator:
     def __init__(self, seed: int = 0, device: str = "cpu") -> None:
         if str(device) != "cpu":
             raise ArgumentError(f"Generator(): expected device 'cpu', got {device!r}")
-        self.key, self.offset = Buffer(np.int64(0)), Buffer(np.int64(0))
-        self._lock = threading.Lock()
+        self.key, self.offset, self._lock = Buffer(np.int64(0)), Buffer(np.int64(0)), threading.Lock()
         self.key.name, self.offset.name = "generator.key", "generator.offset"
         self.manual_seed(seed)
 
@@ -73,8 +72,7 @@ class Generator:
 
     def seed(self) -> int:
         """Begin the stream of a seed that the system draws, and return it."""
-        self.manual_seed(int.from_bytes(os.urandom(8), "little"))
-        return self.initial_seed()
+        return self.manual_seed(int.from_bytes(os.urandom(8), "little")).initial_seed()
 
     def initial_seed(self) -> int:
         """The seed of the present stream, 0 <= seed < 2^64."""
@@ -91,8 +89,7 @@ class Generator:
         ------
         ArgumentError : it is no such state.
         """
-        state = np.asarray(state)
-        if state.shape != (2,) or state.dtype != np.int64:
+        if (state := np.asarray(state)).shape != (2,) or state.dtype != np.int64:
             raise ArgumentError(f"RNG state must be an int64 array of seed and offset, got {state.dtype} {state.shape}")
         self.key.payload[...], self.offset.payload[...] = state
         return self
@@ -100,6 +97,11 @@ class Generator:
     def clone_state(self) -> Generator:
         """A fork: another generator that draws from here on what this one will draw."""
         return Generator().set_state(self.get_state())
+
+    def __reduce__(self) -> Any:
+        return type(self), (), self.get_state()
+
+    __setstate__ = set_state
 
     def draw(self, name: str, shape: tuple[Any, ...], dtype: np.dtype) -> Any:
         """Run the op `name` and advance: an array outside a trace, a traced tensor inside.

@@ -14,7 +14,7 @@ from common import mode
 from common.autograd.exposed import borrow
 from common.autograd.node import Edge, Node
 from common.dtypes import number_spec
-from common.errors import GradientError, ShapeError
+from common.errors import ShapeError
 from common.frames import is_user_file
 from common.number import as_array
 from common.spec import Spec
@@ -170,22 +170,6 @@ class Tensor(TensorBase, metaclass=_TensorType):
         self._grad = None
         if requires_grad:
             self.requires_grad_()
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        copy = memo[id(self)] = Tensor(self._own_data("deepcopied").copy(), self._requires_grad)
-        if self._grad is not None:
-            copy._grad = Tensor(self._grad.payload.copy())
-        return copy
-
-    def __reduce__(self) -> Any:
-        return Tensor, (self._own_data("pickled"), self._requires_grad)
-
-    def _own_data(self, action: str) -> np.ndarray:
-        if self.grad_fn is not None:
-            raise GradientError(
-                f"Only Tensors created explicitly by the user (graph leaves) can be {action}; use .detach() or .clone()"
-            )
-        return self.payload
 
 
 class InferenceTensor(Tensor):

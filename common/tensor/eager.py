@@ -6,9 +6,19 @@ of the commonest methods; in a process that has imported it, all tensors have th
 
 from __future__ import annotations
 
+from typing import Any
+
 from common.autograd import collector
+from common.tensor import copies
 from common.tensor.base import TensorBase
 from common.tensor.methods import install_methods
 
+
+def load(*parts: Any) -> Any:
+    """A tensor out of a pickle, which imports this module before."""
+    return copies.loaded(*parts)
+
+
 install_methods(TensorBase)
+copies.install(TensorBase, load)
 collector.install()

@@ -60,16 +60,6 @@ class Leaf(TensorBase):
         array = self.numpy()
         return array if dtype is None and not copy else np.array(array, dtype)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Leaf:
-        copy = object.__new__(type(self))
-        Leaf.__init__(copy, self.payload, self.requires_grad)
-        copy.name = self.name
-        memo[id(self)] = copy
-        return copy
-
-    def __reduce__(self) -> Any:
-        return _restore, (type(self), self.payload, self.requires_grad, self.name)
-
 
 class Parameter(Leaf):
     """A tensor that training changes: a leaf with gradient, named by the module that holds it.
@@ -139,10 +129,3 @@ def _owned(data: Any) -> np.ndarray:
     if array.dtype not in SUPPORTED:
         raise DTypeError(f"dtype {array.dtype} is not supported; supported are {[d.name for d in SUPPORTED]}")
     return array
-
-
-def _restore(kind: type[Leaf], data: np.ndarray, requires_grad: bool, name: str) -> Leaf:
-    leaf = object.__new__(kind)
-    Leaf.__init__(leaf, data, requires_grad)
-    leaf.name = name
-    return leaf

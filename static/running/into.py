@@ -35,6 +35,9 @@ class Into:
                     f"into(): {self._at(i)} must be contiguous in C order, aligned, writeable and in native byte order"
                 )
 
+    def __reduce__(self) -> Any:
+        return Into, (self.function, self.out)
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the program on the arguments' present contents; returns `out`.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from common import mode
 from common.errors import ArgumentError, GraphError, MissingNameError
+from common.pickling import Bound
 from static.graph import Graph as Program
 from static.graph import Node, Value
 from static.session.recording import GROUP, GraphTrace
@@ -31,7 +32,7 @@ class GraphKeys:
     UPDATE_OPS = "update_ops"
 
 
-class Graph:
+class Graph(Bound):
     """A graph as users of TensorFlow 1 know it: placeholders, variables and operations with unique names.
 
     Attributes
@@ -53,6 +54,11 @@ class Graph:
     >>> tw.Session(graph).run(y, {x: [1.0, 2.0]})
     array([3., 5.], dtype=float32)
     """
+
+    _instead = (
+        "build it again with the same function on the other side; a Saver takes the variables' values there, and "
+        "static.function makes functions that can be pickled"
+    )
 
     def __init__(self) -> None:
         self._operations: dict[str, Operation] = {}

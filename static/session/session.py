@@ -12,6 +12,7 @@ from common import mode
 from common.autograd.observe import checking, observed
 from common.errors import ArgumentError, SessionError
 from common.native.compile import checked
+from common.pickling import Bound
 from common.random.generator import default_generator
 from common.tree import flatten
 from static.lowering.options import Options
@@ -59,7 +60,7 @@ class Prepared(NamedTuple):
     structure: Any
 
 
-class Session:
+class Session(Bound):
     """Values of a graph's variables, and what runs its operations.
 
     As a context manager it is the default session, and its graph the default graph; the end of the block closes it.
@@ -88,6 +89,8 @@ class Session:
     ...         session.run({"y": y, "w": w}, {x: [3.0, 4.0]})
     {'y': array(11., dtype=float32), 'w': array([1., 2.], dtype=float32)}
     """
+
+    _instead = "make one of the graph on the other side, and take the variables' values there with a Saver"
 
     def __init__(
         self,

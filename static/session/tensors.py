@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from common import mode
 from common.errors import EscapedTracerError, GraphError
 from common.op import Op
+from common.pickling import Bound
 from common.tensor.base import TensorBase
 from common.tensor.record import record
 from static.graph import Node, Source
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from static.session.graph import Graph
 
 
-class GraphTensor(Tracer):
+class GraphTensor(Bound, Tracer):
     """A result of an operation of a graph; it has elements in each run of a session.
 
     Functions, methods and operators add operations to its graph. That needs no block of the graph: where nothing else
@@ -26,6 +27,7 @@ class GraphTensor(Tracer):
 
     __slots__ = ()
     __op_priority__ = 4
+    _instead = "it belongs to its graph; on the other side, build the graph again and ask for it by its name"
 
     @property
     def graph(self) -> Graph:
@@ -97,7 +99,7 @@ def at(source: Source) -> str:
     return f"{source[0]}:{source[1]}"
 
 
-class Operation:
+class Operation(Bound):
     """A node of a graph, as users of TensorFlow 1 know it.
 
     Attributes
@@ -105,6 +107,8 @@ class Operation:
     graph, node : where it is.
     name : unique in its graph.
     """
+
+    _instead = "it belongs to its graph; on the other side, build the graph again and ask for it by its name"
 
     def __init__(self, graph: Graph, node: Node, name: str) -> None:
         self.graph, self.node, self.name = graph, node, name
@@ -175,7 +179,7 @@ def _property_inside(found: property) -> property:
 
 
 #: What needs no open graph, or is a class's own.
-_OWN = {
+_OWN = {"__copy__", "__deepcopy__", "__reduce_ex__",
     *vars(GraphTensor), "__new__", "__init__", "__hash__", "known_number", "shape", "dtype", "ndim", "is_leaf", "edge",
     "requires_grad", "retains_grad", "home", "__slots__", "__weakref__", "__class__",
 }  # fmt: skip

