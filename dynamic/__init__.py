@@ -8,16 +8,16 @@ tensor([2., 4.])
 """
 
 # ruff: noqa: E402  the package is checked before anything is imported from it
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import common
-
-_HOME = Path(__path__[0]).parent
-if Path(common.__path__[0]).parent != _HOME:
+_OWN = Path(__path__[0]).parent / "common" / "__init__.py"
+_FOUND = getattr(find_spec("common"), "origin", None)
+if not _FOUND or not _OWN.samefile(_FOUND):
     raise ImportError(
-        f"dynamic needs Twingrad's own package 'common', next to it in {_HOME}, but Python found another one at "
-        f"{common.__path__[0]}: rename that, or put it later in sys.path"
+        f"dynamic needs Twingrad's own package {str(_OWN.parent)!r}, but Python finds 'common' at {_FOUND}: rename "
+        "that, or put it later in sys.path"
     )
 
 from common import surface

@@ -2,8 +2,17 @@
 
 import os
 import sys
+from importlib.util import find_spec
+from pathlib import Path
 
-from benchmarks.bootstrap import ROOT, bootstrap
+ROOT = Path(__file__).resolve().parent.parent
+OWN = ROOT / "benchmarks" / "__init__.py"
+FOUND = getattr(find_spec("benchmarks"), "origin", None)
+if not FOUND or Path(FOUND).resolve() != OWN:  # before anything is imported from it
+    raise SystemExit(f"twingrad: {FOUND or 'nothing'} is found in place of Twingrad's own package "
+                     f"{str(OWN.parent)!r}: run the command in {str(ROOT)!r}")  # fmt: skip
+
+from benchmarks.bootstrap import bootstrap  # noqa: E402
 
 NEEDS = ("numpy", "numba", "networkx", "scipy", "pytest", "pytest_benchmark", "xdist", "hypothesis", "mpmath",
          "ruff", "mypy", "importlinter", "matplotlib", "tensorboard")  # fmt: skip
@@ -12,11 +21,8 @@ NEEDS = ("numpy", "numba", "networkx", "scipy", "pytest", "pytest_benchmark", "x
 def main() -> int:
     """Run pytest on the checkout and return its exit code."""
     bootstrap("tests", "test", NEEDS)
-    try:
-        import pytest
-    except ImportError:
-        print("tests: pytest is missing here; python3 -m pip install -e '.[test]'", file=sys.stderr)
-        return 2
+    import pytest
+
     # Only the plain command runs in parallel: with arguments, -x, --pdb, -s and durations mean what they say.
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     # At most 8 workers, of about 300 MB each: the compiler is loaded in every one.

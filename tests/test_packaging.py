@@ -88,11 +88,12 @@ def test_data_names_its_source_and_licence():
     assert all(part in text for part in ("CC BY 4.0", "UCI Machine Learning Repository", "BSD"))
 
 
+@pytest.mark.parametrize("foreign", ["common/__init__.py", "common.py"])
 @pytest.mark.parametrize("engine", ["dynamic", "static"])
-def test_a_foreign_common_is_named(engine, tmp_path):
-    """The names are generic: if somebody else's `common` comes first, the error says which one."""
-    (tmp_path / "common").mkdir()
-    (tmp_path / "common" / "__init__.py").write_text("")
+def test_a_foreign_common_is_named(engine, foreign, tmp_path):
+    """The names are generic: if somebody else's `common` comes first, the error says which one, and does not run it."""
+    (tmp_path / foreign).parent.mkdir(exist_ok=True)
+    (tmp_path / foreign).write_text("raise SystemExit('this is not to be imported')")
     code = f"import sys; sys.path[:0] = [{str(tmp_path)!r}, {str(ROOT)!r}]; import {engine}"
     done = subprocess.run(
         [sys.executable, "-c", code],
@@ -101,7 +102,7 @@ def test_a_foreign_common_is_named(engine, tmp_path):
     assert done.returncode == 1
     last = done.stderr.strip().splitlines()[-1]
     assert last.startswith("ImportError: ")
-    assert str(tmp_path / "common") in last
+    assert str(tmp_path / foreign) in last
 
 
 def test_import_of_dynamic_is_quick():
