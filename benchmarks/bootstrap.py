@@ -92,7 +92,7 @@ def require_own_packages() -> None:
     for name in ("common", "dynamic", "static", "benchmarks"):
         spec = find_spec(name) if (ROOT / name).is_dir() else None
         if spec is not None:
-            found = Path(spec.origin or next(iter(spec.submodule_search_locations))).resolve()
+            found = Path(spec.origin or (spec.submodule_search_locations or [""])[0]).resolve()
             if found != ROOT / name / "__init__.py":
                 end(f"{found} is in the way of Twingrad's own package {str(ROOT / name)!r}: rename it, or run the "
                     "command in another folder, or put it later in PYTHONPATH")  # fmt: skip

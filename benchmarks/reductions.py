@@ -65,7 +65,7 @@ def row(name: str, where: str, dtype: str, libraries: Sequence[str]) -> tuple[st
     """Return one line of the table, and the ratio in its last column (nan without another library)."""
     found = samples(name, where, dtype, libraries)
     size = float(np.prod(SHAPES[where][0]))
-    times = {library: float(found[library].min()) / size * 1e9 for library in found}
+    times = {library: float(np.min(found[library])) / size * 1e9 for library in found}
     others = [times[library] for library in times if library not in OURS]
     ratio = max(times[library] for library in OURS) / min(others) if others else float("nan")
     cells = "".join(f"{times[library]:9.3f}" if library in times else f"{'-':>9}" for library in libraries)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from benchmarks.gate import record
@@ -15,7 +16,7 @@ CASES = [(name, where, dtype) for name in peers.NAMES for where in SHAPES for dt
 @pytest.mark.parametrize(("name", "where", "dtype"), CASES, ids=lambda value: value)
 def test_reduction(benchmark: Any, name: str, where: str, dtype: str) -> None:
     found = samples(name, where, dtype, peers.installed())
-    fastest = {library: float(times.min()) for library, times in found.items()}
+    fastest = {library: float(np.min(times)) for library, times in found.items()}
     benchmark.extra_info["seconds"] = fastest
     record(benchmark, peers.call("dynamic", name, *operand(where, dtype)), [()])
     best = min(seconds for library, seconds in fastest.items() if library not in OURS)

@@ -51,18 +51,20 @@ def tree_of(root: ast.AST) -> Tree:
     """The tree of a function; iterative, so depth does not matter."""
     kinds: list[int] = []
     children: list[list[int]] = []
-    waiting: list[tuple[ast.AST, bool, list[int]]] = [(root, False, [])]
-    position: dict[int, int] = {}
+    waiting: list[tuple[ast.AST, int]] = [(root, -1)]
+    done: list[int] = []  # by position: one object, such as an operator, can stand in several places of a tree
     while waiting:
-        node, seen, below = waiting.pop()
-        if not seen:
-            inner = list(ast.iter_child_nodes(node))
-            waiting.append((node, True, [id(child) for child in inner]))
-            waiting += [(child, False, []) for child in reversed(inner)]
+        node, count = waiting.pop()
+        if count < 0:
+            # contexts such as Load are one object that many nodes share, and tell nothing
+            inner = [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr_context)]
+            waiting.append((node, len(inner)))
+            waiting += [(child, -1) for child in reversed(inner)]
             continue
         kinds.append(MASKED if isinstance(node, BLOCKS) else KINDS[type(node).__name__])
-        children.append([position[child] for child in below])
-        position[id(node)] = len(kinds) - 1
+        children.append(done[len(done) - count :])
+        del done[len(done) - count :]
+        done.append(len(kinds) - 1)
     loop = any(isinstance(node, LOOPS) for node in ast.walk(root))
     return Tree(np.array(kinds), children, loop)
 
@@ -75,10 +77,6 @@ def trees(count: int) -> list[Tree]:
         module = ast.parse(Path(str(file)).read_text(encoding="utf-8"))
         functions = [node for node in ast.walk(module) if isinstance(node, ast.FunctionDef)]
         for function in functions:
-            # contexts such as Load are one object that many nodes share; they tell nothing
-            for node in ast.walk(function):
-                if hasattr(node, "ctx"):
-                    del node.ctx
             tree = tree_of(function)
             if SMALLEST <= len(tree.kinds) <= LARGEST:
                 found.append(tree)

@@ -81,7 +81,8 @@ def lend(array: np.ndarray, how: str) -> np.ndarray:
             if before.strides == owner.strides:
                 exposure.before = copies[key] = before
     # derived views keep what was handed out alive, because a memoryview ends numpy's search for the owner
-    lent = np.asarray(memoryview(array))  # type: ignore[arg-type]
+    whole: Any = array
+    lent: np.ndarray = np.asarray(memoryview(whole))
     if exposure.lent is not None:
         held = ref(lent, lambda gone: _returned(key, exposure, gone))
         exposure.lent[id(held)] = held

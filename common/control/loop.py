@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
+from weakref import ref
 
 import numpy as np
 
@@ -87,9 +88,10 @@ class Loop:
     stacked : number of stacked results.
     keys : of summed results.
     engine : what a trace keeps: the values of stacks.
+    node : the node that saves this; weakly, because a cycle would keep the memory until the collector comes.
     """
 
-    node: Node
+    node: ref[Node]
 
     def __init__(self, request: Request, count: Any, bodies: list[Body | None], some: Body, engine: Any = None) -> None:
         self.name, self.flip, self.count = request.name, request.flip, count
@@ -109,7 +111,7 @@ class Loop:
     def hidden_edges(self) -> list[Edge]:
         """Where gradients of carried inputs go, as rows of a loop that reads them back."""
         first = len(self.carried) + self.stacked + len(self.keys)
-        return [(self.node, first + k) if s.dtype.kind == "f" else None for k, s in enumerate(self.carried)]
+        return [(self.node(), first + k) if s.dtype.kind == "f" else None for k, s in enumerate(self.carried)]
 
     def pull(self, g: Sequence[Any]) -> tuple[Any, ...]:
         """Contributions to what the node's edges lead to, by a loop in the other direction."""
@@ -189,7 +191,7 @@ def run_loop(request: Request) -> tuple[list[TensorBase], list[TensorBase], dict
 def attach(op: Any, edges: Sequence[Edge], saved: Any, outputs: Sequence[TensorBase]) -> None:
     """Make results the outputs of one node."""
     node = Node(op, None, tuple(edges), (saved,), None, *user_frame(3))
-    saved.node = node
+    saved.node = ref(node)
     for position, x in enumerate(outputs):
         if x.dtype.kind == "f":
             x.grad_fn, x.output_nr, x._requires_grad = node, position, True

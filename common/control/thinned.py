@@ -18,11 +18,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple
+from weakref import ref
 
 import numpy as np
 
 from common import mode
-from common.autograd.node import Edge, next_number
+from common.autograd.node import Edge, Node, next_number
 from common.control.abstract import AbstractTensor, AbstractTrace
 from common.control.body import Body, Cotangents, id_of, leaf, owned, payload_of, pulled, tensor_of
 from common.control.loop import LoopOp, Request, Step, attach, run_loop, trace_once
@@ -179,7 +180,7 @@ class Thinned:
     captured : edges to what the function uses from outside.
     """
 
-    node: Any
+    node: ref[Node]
 
     def __init__(self, step: Step, ran: _Ran, captured: list[Edge]) -> None:
         self.step, self.ran, self.captured = step, ran._replace(results=[]), captured
@@ -196,7 +197,7 @@ class Thinned:
         ]  # fmt: skip
         hidden = [None if c is None else tensor_of(c) for c in g[n:]]
         stacks: list[TensorBase] = [
-            with_edge(x, (self.node, n + k)) if recording and self.floats[k] else wrap(x)
+            with_edge(x, (self.node(), n + k)) if recording and self.floats[k] else wrap(x)
             for k, x in enumerate(kept[:n])
         ]
         stacks += [wrap(x) for x in kept[n:]]

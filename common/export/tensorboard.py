@@ -175,7 +175,7 @@ class SummaryWriter:
         used = np.flatnonzero(counts)
         first, last = used[0], used[-1] + 1
         histogram = self._summary.HistogramProto(
-            min=numbers.min(), max=numbers.max(), num=numbers.size, sum=numbers.sum(),
+            min=np.min(numbers), max=np.max(numbers), num=numbers.size, sum=numbers.sum(),
             sum_squares=np.square(numbers).sum(), bucket_limit=[edges[first], *edges[first + 1 : last + 1]],
             bucket=[0, *counts[first:last]],
         )  # fmt: skip

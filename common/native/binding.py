@@ -91,7 +91,8 @@ class Binding:
         template, grad = self.template, slot(self.template, "_grad")
         counts = [self.results, len(self.left), len(self.left) - len(self.cleared), int(self.one), id(template)]
         form = [type(template).__basicsize__ // 8, slot(template, "payload") // 8]
-        return [*counts, *form, self.first, outputs, *(id(x) + grad for x in self.left)]
+        weak = type(template).__weakrefoffset__ // 8
+        return [*counts, *form, self.first, outputs, weak, *(id(x) + grad for x in self.left)]
 
 
 def payload_address(owner: Any, keep: list[Any]) -> int:

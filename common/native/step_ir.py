@@ -6,7 +6,8 @@ replaced is let go of after everything is in its place.
 
 Words of a record: kind, descr word or cell address, nd, flags, slot, source, address of a slot, target, descr, dims...
 Words of a binding: results, things to leave, those among them that are gradients, whether the result is one array,
-template, its words, which of these is the payload, first output, offset of its record in the table, slot addresses...
+template, its words, which of these is the payload, first output, offset of its record in the table, where its weak
+references start (since Python 3.12 before the object), slot addresses...
 """
 
 from __future__ import annotations
@@ -81,7 +82,11 @@ entry:
   br i1 %absent, label %no, label %count
 count:
   %references = call i64 @word(ptr %tensor, i64 0)
-  %alone = icmp eq i64 %references, 1
+  %weak_place = call i64 @word(ptr %binding, i64 9)
+  %weak = call i64 @word(ptr %tensor, i64 %weak_place)
+  %one = icmp eq i64 %references, 1
+  %unseen = icmp eq i64 %weak, 0
+  %alone = and i1 %one, %unseen
   br i1 %alone, label %look, label %no
 look:
   %template_word = call i64 @word(ptr %binding, i64 4)
@@ -116,8 +121,8 @@ array_form:
   br i1 %is_good, label %array_memory, label %no
 array_memory:
   %base = call i64 @word(ptr %array, i64 6)
-  %weak = call i64 @word(ptr %array, i64 9)
-  %either = or i64 %base, %weak
+  %array_weak = call i64 @word(ptr %array, i64 9)
+  %either = or i64 %base, %array_weak
   %own_memory = icmp eq i64 %either, 0
   br i1 %own_memory, label %array_sizes, label %no
 array_sizes:
@@ -217,7 +222,7 @@ thing:
   %absent = icmp eq ptr %new, null
   br i1 %absent, label %loop, label %swap
 swap:
-  %place = add i64 %k, 9
+  %place = add i64 %k, 10
   %cell = call i64 @word(ptr %binding, i64 %place)
   %cell_p = inttoptr i64 %cell to ptr
   %old = load ptr, ptr %cell_p

@@ -76,7 +76,7 @@ def _near_source(edges: dict[tuple[int, int], float], count: int) -> Any:
     places = np.array(list(edges))
     prices = np.array(list(edges.values()))
     finite = np.isfinite(prices)
-    scale = _TOTAL / max(prices[finite].sum(), 1e-9)
+    scale = _TOTAL / max(float(prices[finite].sum()), 1e-9)
     capacities = np.full(len(prices), _INFINITE, np.int32)
     capacities[finite] = np.ceil(prices[finite] * scale)
     network = csr_array((capacities, (places[:, 0], places[:, 1])), (count, count))

@@ -27,6 +27,18 @@ def expression(x):
     return (y.softmax(0) * y.reshape(2, 2).T.reshape(4)).sum() + tw.cat([y, y]).mean()
 
 
+def scan(x):
+    return tw.scan(lambda c, row: ((c * row).tanh(), c), x.sum(), x)[0]
+
+
+def branches(x):
+    return tw.cond(x.sum() > 0, lambda x: (x * 2).sum(), lambda x: x.sum(), x)
+
+
+def loop(x, **options):
+    return tw.while_loop(lambda s: s[0] < 8, lambda s: (s[0] + 1, (s[1] * x).tanh()), (0, x), **options)[1].sum()
+
+
 PROGRAMS = {
     "forward": lambda x: expression(x),
     "backward": lambda x: expression(x).backward(),
@@ -36,6 +48,16 @@ PROGRAMS = {
     "value_and_grad": lambda x: tw.value_and_grad(expression)(x),
     "vjp": lambda x: tw.vjp(expression, x)[1](tw.tensor(1.0)),
     "in place": lambda x: (x * 2).add_(x).sum().backward(),
+    **{f"{f.__name__} forward": f for f in (scan, branches, loop)},
+    "scan backward": lambda x: scan(x).backward(),
+    "scan create_graph": lambda x: tw.autograd.grad(scan(x), x, create_graph=True),
+    "branches backward": lambda x: branches(x).backward(),
+    "branches create_graph": lambda x: tw.autograd.grad(branches(x), x, create_graph=True),
+    "loop backward": lambda x: loop(x).backward(),
+    "loop create_graph": lambda x: tw.autograd.grad(loop(x), x, create_graph=True),
+    "thinned loop": lambda x: loop(x, checkpoint=2).backward(),
+    "thinned loop, forward": lambda x: loop(x, checkpoint=2),
+    "thinned loop, create_graph": lambda x: tw.autograd.grad(loop(x, checkpoint=2), x, create_graph=True),
 }  # fmt: skip
 
 

@@ -20,10 +20,12 @@ def test_trees_are_those_of_the_parser():
     tree = function("def f(x):\n    while x:\n        x -= 1\n")
     names = {number: name for name, number in KINDS.items()} | {MASKED: "?"}
     assert [names[k] for k in tree.kinds] == [
-        "arg", "arguments", "Load", "Name", "Store", "Name", "Sub", "Constant", "AugAssign", "?", "FunctionDef",
+        "arg", "arguments", "Name", "Name", "Sub", "Constant", "AugAssign", "?", "FunctionDef",
     ]  # fmt: skip
-    assert tree.children == [[], [0], [], [2], [], [4], [], [], [5, 6, 7], [3, 8], [1, 9]]
+    assert tree.children == [[], [0], [], [], [], [], [3, 4, 5], [2, 6], [1, 7]]
     assert tree.has_loop
+    powers = function("def f(x):\n    return (x ** 2) ** (3 ** x)\n")  # the parser has one object for all powers
+    assert powers.children[-3:] == [[5, 6, 10], [11], [1, 12]]
     other = function("def f(x):\n    if x:\n        x -= 1\n")
     assert other.kinds.tolist() == tree.kinds.tolist()  # a loop cannot be told by its own node
     assert not other.has_loop
