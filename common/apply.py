@@ -10,12 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from common.op import Op
 
 
 class Attrs(dict[str, Any]):
@@ -55,7 +52,7 @@ def called(y: Any, node_name: str, *operands: Any) -> Any:
 class Interpreter(Protocol):
     """What an op does with operands of some class."""
 
-    def __call__(self, op: Op, operands: Sequence[Any], attrs: Mapping[str, Any], /) -> Any:
+    def __call__(self, op: Any, operands: Sequence[Any], attrs: Mapping[str, Any], /) -> Any:
         """Run, or record, an op; the result is one, or a tuple for an op with several."""
 
 
@@ -91,7 +88,7 @@ class _Kinds(dict[type, tuple[int, Any]]):
 _kinds = _Kinds()
 
 
-def apply(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any] = NO_ATTRS) -> Any:
+def apply(op: Any, operands: Sequence[Any], attrs: Mapping[str, Any] = NO_ATTRS) -> Any:
     """Run `op` by the engine of its operands; a tensor's engine goes before a value's, that before arrays'."""
     handler, priority = None, 0
     for operand in operands:
@@ -103,7 +100,7 @@ def apply(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any] = NO_ATTRS) 
     return (handler or _interpreters[np.ndarray])(op, operands, attrs)
 
 
-def apply_at_home(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+def apply_at_home(op: Any, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     """`apply` in the `static.Graph` to which an operand belongs; raises again what says that there is none."""
     for x in operands:
         if (home := getattr(x, "home", None)) is not None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from common.dim import Dim
-from common.errors import ArgumentError, TwingradError
+from common.errors import ArgumentError, IndexRangeError, ShapeError, TwingradError
 
 
 def integer(value: Any, op: str, name: str) -> Any:
@@ -63,3 +63,42 @@ def shown(value: Any) -> str:
     """The text of a value for a message, shortened."""
     text = repr(value)
     return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+def normalize_dims(dim: int | tuple[int, ...] | list[int] | None, ndim: int, op: str) -> tuple[int, ...]:
+    """Sorted non-negative dimensions; None means all. A 0-d tensor has none, though 0 and -1 name one, as in PyTorch.
+
+    Raises
+    ------
+    IndexRangeError : a dimension that does not exist.
+    ShapeError : one named twice.
+    """
+    if dim is None:
+        return tuple(range(ndim))
+    if type(dim) is int and 0 <= dim < ndim:
+        return (dim,)
+    dims = integers(dim, op, "dim")
+    if not dims:
+        return tuple(range(ndim))
+    out = sorted(normalize_dim(d, ndim, op) for d in dims)
+    if len(set(out)) != len(out):
+        raise ShapeError(f"{op}(): dim {dim} names a dimension twice")
+    return tuple(out) if ndim else ()
+
+
+def normalize_dim(dim: int, ndim: int, op: str) -> int:
+    """One non-negative dimension; 0 and -1 are allowed on a 0-d tensor, as in PyTorch.
+
+    Raises
+    ------
+    IndexRangeError : the dimension does not exist.
+    ArgumentError : it is no int.
+    """
+    if type(dim) is not int:
+        dim = integer(dim, op, "dim")
+    limit = max(ndim, 1)
+    if not -limit <= dim < limit:
+        raise IndexRangeError(
+            f"{op}(): Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {dim})"
+        )
+    return dim % limit

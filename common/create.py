@@ -11,6 +11,7 @@ from common.autograd.exposed import borrow
 from common.dim import Dim
 from common.dtypes import DEFAULT_FLOAT, int64
 from common.errors import ArgumentError, TwingradError
+from common.op import REGISTRY
 from common.tensor.arrays import to_array
 from common.tensor.base import NUMBERS, TensorBase, wrap
 from common.tensor.operators import as_operand
@@ -60,11 +61,9 @@ def _is_number(x: Any) -> bool:
 
 def _as_tensor(x: Any, dtype: Any = None) -> Any:
     """A traced number in the dtype that `to_array` gives the number, no longer weak."""
-    from common.ops.cast import to
-    from common.ops.view import reshape_
-
     target = {"f": DEFAULT_FLOAT, "i": int64}.get(x.dtype.kind, x.dtype) if dtype is None else np.dtype(dtype)
-    return reshape_(x if x.dtype == target else to(x, dtype=target, x_dtype=x.dtype), new_shape=())
+    x = x if x.dtype == target else REGISTRY["to"](x, dtype=target, x_dtype=x.dtype)
+    return REGISTRY["reshape"](x, new_shape=())
 
 
 def operands(tensors: Any) -> list[Any]:

@@ -10,8 +10,8 @@ from common import mode
 from common.create import lift
 from common.dim import same_shape
 from common.errors import ArgumentError, DTypeError, GradientError, ShapeError
+from common.tensor.assign import assign
 from common.tensor.base import TensorBase
-from common.tensor.methods import assign
 
 #: The functions of which PyTorch documents it.
 NAMES = frozenset(

@@ -26,7 +26,7 @@ def fit(c: Any, shape: Any, dtype: Any) -> Any:
 
 def reshaped(x: Any, shape: tuple[Any, ...], node_name: str | None) -> Any:
     """`x` under another shape with as many elements, as the node of a function; None for that of `reshape`."""
-    if not is_recorded(x) and same_shape(shape, x.shape):
+    if not is_tensor(x) and same_shape(shape, x.shape):
         return x
     plain = not mode.tracing and INTS.issuperset(map(type, shape))
     attrs = known_sizes(shape, node_name) if plain else Attrs(node_name=node_name, new_shape=shape)
@@ -39,8 +39,8 @@ def known_sizes(shape: tuple[int, ...], node_name: str | None = None) -> Attrs:
     return Attrs(node_name=node_name, new_shape=shape)
 
 
-def is_recorded(x: Any) -> bool:
-    """Whether ops on `x`, a tensor of some engine, are recorded."""
+def is_tensor(x: Any) -> bool:
+    """Whether `x` is a tensor, of some engine."""
     return getattr(type(x), "__op_priority__", 0) > 1
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import dynamic.writes  # noqa: F401  gives tensors their way of writing
-from common import out, surface
+from common import binding, out
 from common.create import operand, operands
 from common.tensor.base import Tensor, wrap
 from dynamic import joins, views
@@ -39,8 +39,8 @@ def bind(names: dict[str, Any]) -> dict[str, Callable[..., Any]]:
         else:
             short = views.METHODS.get(name) or SHORT.get(name)
             template = _function_body if short is None else _short_body
-        takes_out = name in out.NAMES
-        bound[name] = surface.bind(name, function, template, __file__, takes_out=takes_out, short=short, **scope)
+        write_out = out.write if name in out.NAMES else None
+        bound[name] = binding.bind(name, function, template, __file__, write_out=write_out, short=short, **scope)
     return bound
 
 
@@ -61,4 +61,4 @@ def _joining_body(tensors: list[str], sequences: list[str], call: str) -> list[s
 def bind_creation(names: dict[str, Any]) -> dict[str, Callable[..., Any]]:
     """Functions that make tensors of sizes or data."""
     scope: dict[str, Any] = {"wrap": wrap, "ndarray": np.ndarray, "takes_operands": False}
-    return {name: surface.bind(name, f, _creation_body, __file__, **scope) for name, f in names.items()}
+    return {name: binding.bind(name, f, _creation_body, __file__, **scope) for name, f in names.items()}

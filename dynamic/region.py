@@ -19,7 +19,7 @@ from common.autograd.derivatives import view_of
 from common.autograd.node import Edge, Node, next_number
 from common.autograd.region import Recorded, RegionOp, captured_edges, outputs_of
 from common.autograd.tape import collect
-from common.convert.source import convert
+from common.convert.runtime import convert
 from common.create import lift
 from common.frames import user_frame
 from common.number import Number

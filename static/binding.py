@@ -7,7 +7,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from common import mode, out, surface
+from common import binding, mode, out, surface
 from common.autograd import func, transforms
 from common.create import operand, operands
 from common.tensor.base import TensorBase
@@ -59,10 +59,16 @@ def bind(names: dict[str, Any]) -> dict[str, Function]:
     """Functions of tensors."""
     bound = {}
     for name, function in names.items():
-        converting = surface.bind(
-            name, function, _recorded_body, __file__, takes_out=name in out.NAMES, operand=operand, operands=operands
+        converting = binding.bind(
+            name,
+            function,
+            _recorded_body,
+            __file__,
+            write_out=out.write if name in out.NAMES else None,
+            operand=operand,
+            operands=operands,
         )
-        bound[name] = surface.bind(
+        bound[name] = binding.bind(
             name,
             converting,
             _public_body,
@@ -80,7 +86,7 @@ def bind_creation(names: dict[str, Any]) -> dict[str, Function]:
     """Functions that make tensors of sizes or data."""
     scope: dict[str, Any] = {"recorded": _recorded, "outside": _outside, "takes_operands": False}
     return {
-        name: surface.bind(name, f, lambda _, __, call: _public_body([], [], call), __file__, **scope)
+        name: binding.bind(name, f, lambda _, __, call: _public_body([], [], call), __file__, **scope)
         for name, f in names.items()
     }
 

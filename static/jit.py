@@ -19,7 +19,7 @@ import numpy as np
 from common import mode
 from common.allocation import allocation_error, too_large
 from common.autograd.observe import checking
-from common.convert.source import convert
+from common.convert.runtime import convert
 from common.errors import ArgumentError, TraceError, TwingradError
 from common.native.calls_ir import BAD_ARGUMENT
 from common.native.compile import checked

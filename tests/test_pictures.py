@@ -14,8 +14,9 @@ import dynamic as tw
 import static
 from common.autograd.node import Node
 from common.errors import ArgumentError
+from common.export.diagram import Item, settle
 from common.export.layers import Wire, _Drawing, arrange
-from common.export.picture import Item, Picture, settle
+from common.export.picture import Picture
 from dynamic.autograd import graph
 from tests.dynamic.test_graph_tools import PROGRAMS, diamond, inside, leaf
 from tests.helpers import graph_picture

@@ -6,12 +6,18 @@ Names of overloads, and which operands were numbers, follow from what a node hol
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from common.apply import Attrs
 
-if TYPE_CHECKING:
-    from common.autograd.node import Node
+
+class Node(Protocol):
+    """What a name depends on, of a node of the tape."""
+
+    op: Any
+    attrs: Any
+    edges: tuple[Any, ...]
+    fit: Any
 
 
 def node_name(node: Node) -> str:

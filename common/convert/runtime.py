@@ -6,18 +6,25 @@ sometimes is `Lost` afterwards: used, it says so.
 
 from __future__ import annotations
 
+import inspect
+import sys
 from collections.abc import Callable
+from types import CellType, FunctionType, MethodType
 from typing import Any
+from weakref import WeakKeyDictionary, WeakSet
 
 from common import acts, mode
 from common.convert.branches import if_, if_return
 from common.convert.logic import and_, chain, if_expression, not_, or_
 from common.convert.loops import for_, range_, while_
-from common.convert.source import callee
+from common.convert.nodes import RUNTIME
+from common.convert.rewrite import rewrite_function
+from common.convert.source import compiled, inner, is_users, parse
 from common.convert.states import UNSET, Lost, decides, values, where_now
 from common.dtypes import bool_, float64, int64
 from common.errors import TraceError
 from common.frames import locate, user_frame
+from common.nn.module import Module
 from common.tensor.base import TensorBase
 from common.tree import flatten
 
@@ -79,6 +86,7 @@ __all__ = [
     "assert_",
     "callee",
     "chain",
+    "convert",
     "for_",
     "if_",
     "if_expression",
@@ -93,3 +101,84 @@ __all__ = [
     "values",
     "while_",
 ]
+
+
+_made: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+
+
+_converted: WeakSet[Any] = WeakSet()
+
+
+_modules: dict[type, type] = {}
+
+
+def convert(target: Any) -> Any:
+    """A function whose control flow may depend on tensors.
+
+    Parameters
+    ----------
+    target : a Python function or method whose source is there; functions that it calls are converted as well, if they
+        are Python functions with source that belong to no installed package.
+
+    Raises
+    ------
+    TraceError : there is no source, or it cannot be rewritten.
+    """
+    if isinstance(target, MethodType):
+        return MethodType(convert(target.__func__), target.__self__)
+    if not isinstance(target, FunctionType):
+        raise TraceError(
+            f"{target!r} cannot be converted: control_flow='convert' takes a Python function; convert those inside"
+        )
+    if target in _converted:
+        return target
+    if target not in _made:
+        _made[target] = _convert(target)
+        _converted.add(_made[target])
+    return _made[target]
+
+
+def callee(target: Any) -> Any:
+    """What to call in place of a function that converted code calls."""
+    if isinstance(target, MethodType):
+        inner = callee(target.__func__)
+        return target if inner is target.__func__ else MethodType(inner, target.__self__)
+    if isinstance(target, Module):
+        return _module(target)
+    if type(target) is not FunctionType or target in _converted or not is_users(target.__code__):
+        return target
+    if target.__code__.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
+        return target
+    try:
+        return convert(target)
+    except TraceError:
+        return target  # without source it runs as it is, and refuses what it cannot decide
+
+
+def _module(module: Module) -> Module:
+    """A module whose `forward` is converted; it shares everything with the other."""
+    kind = type(module)
+    forward = callee(kind.forward)
+    if forward is kind.forward:
+        return module
+    if kind not in _modules:
+        members = {"forward": forward, "__module__": kind.__module__, "__qualname__": kind.__qualname__}
+        _modules[kind] = type(kind.__name__, (kind,), members)
+    made: Module = object.__new__(_modules[kind])
+    object.__setattr__(made, "__dict__", module.__dict__)
+    return made
+
+
+def _convert(target: FunctionType) -> FunctionType:
+    code = target.__code__
+    node = parse(target)
+    owner = target.__qualname__.rpartition(".")[0].rpartition(".")[2]
+    rewrite_function(node, code.co_filename, "" if owner == "<locals>" else owner)
+    cells = dict(zip(code.co_freevars, target.__closure__ or (), strict=True))
+    cells[RUNTIME] = CellType(sys.modules[__name__])
+    made = inner(compiled(node, code, tuple(cells)), code.co_name)
+    closure = tuple(cells[name] for name in made.co_freevars)
+    converted = FunctionType(made, target.__globals__, target.__name__, target.__defaults__, closure)
+    converted.__kwdefaults__, converted.__dict__ = target.__kwdefaults__, dict(target.__dict__)
+    converted.__qualname__, converted.__module__ = target.__qualname__, target.__module__
+    return converted

@@ -8,20 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from common.dtypes import compute_dtypes, operand_dtypes
 from common.eager import kernels
 from common.eager.arrays import in_a_row, in_python, view_of
+from common.eager.recipes import Recipe, prepares
 from common.number import check_range
 from common.op import out_specs
 from common.shapes import broadcast_shapes
 from common.spec import Spec
-
-if TYPE_CHECKING:
-    from common.eager.recipes import Recipe
 
 Run = Callable[..., Any]
 _empty = np.empty
@@ -29,6 +27,7 @@ _dense = np.ascontiguousarray
 _LIMIT = 8192
 
 
+@prepares("elementwise")
 def _elementwise(self: Recipe) -> None:
     op, forms = self.op, self.forms
     specs = [kernels.form_spec(form) for form in forms]
@@ -145,6 +144,7 @@ def number(value: bool | int | float, dtype: np.dtype) -> np.ndarray:
     return _cached_number(value, dtype) if value else _cached_zero(str(value), dtype)
 
 
+@prepares("reduction")
 def _reduction(self: Recipe) -> None:
     shape, dtype = self.forms[0]
     self.spec = spec = self.op.spec(Spec(shape, dtype), **self.attrs)
@@ -163,6 +163,7 @@ def _reduction(self: Recipe) -> None:
     self.run = lambda x: reduce(before(x)) if after is None else after(reduce(before(x)))
 
 
+@prepares("view")
 def _view(self: Recipe) -> None:
     shape, dtype = self.forms[0]
     self.spec = self.op.spec(Spec(shape, dtype), **self.attrs)
@@ -172,6 +173,7 @@ def _view(self: Recipe) -> None:
         self.run = _first(self.builtin, self.run)
 
 
+@prepares("kernel")
 def _kernel(self: Recipe) -> None:
     op, attrs = self.op, self.attrs
     specs = [kernels.form_spec(form) for form in self.forms]
@@ -188,45 +190,3 @@ def _kernel(self: Recipe) -> None:
         self.builtin = in_a_row(calls, self.forms, outs)
     if self.builtin is not None:
         self.run = _first(self.builtin, self.run)
-
-
-def _composite(self: Recipe) -> None:
-    op, attrs = self.op, self.attrs
-    if op.reduce is not None and _mapped_sum(self):
-        return
-
-    def first(*operands: Any) -> Any:
-        from common.eager.straight import straight_forward
-
-        self.run = straight_forward(self) or general
-        return self.run(*operands)
-
-    def general(*operands: Any) -> Any:
-        with np.errstate(all="ignore"):
-            return op.forward(*operands, **attrs)  # type: ignore[misc]
-
-    self.run = first
-
-
-def _mapped_sum(self: Recipe) -> bool:
-    """Let a composite that sums a function of its elements run as one kernel; whether there is one."""
-    shape, dtype = self.forms[0]
-    dims = self.attrs["dim"]
-    if dtype.kind != "f" or any(form[1] != dtype for form in self.forms):
-        return False
-    kept = self.attrs["keepdim"]
-    out_shape = tuple(1 if i in dims else n for i, n in enumerate(shape) if kept or i not in dims)
-    found = kernels.mapped_sum(self.op.reduce, shape, dtype, dtype, dims, out_shape)
-    if found is None:
-        return False
-    (self.builtin, self.run), self.spec = found, Spec(out_shape, dtype)
-    return True
-
-
-PREPARE: dict[str, Callable[[Recipe], None]] = {
-    "elementwise": _elementwise,
-    "reduction": _reduction,
-    "view": _view,
-    "kernel": _kernel,
-    "composite": _composite,
-}

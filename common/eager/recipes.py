@@ -10,17 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from common import op as ops
 from common.apply import NO_ATTRS, Attrs, interprets
-from common.eager.kinds import PREPARE
 from common.native.calls import make_finder
 from common.number import as_array
 from common.op import Op, out_specs
-from common.unbroadcast import fit
+
+if TYPE_CHECKING:
+    pass
 
 Run = Callable[..., Any]
 NUMBERS = (bool, int, float)
@@ -57,11 +58,25 @@ class Recipe:
         self.op, self.forms, self.attrs = op, forms, attrs if type(attrs) is Attrs else dict(attrs)
         self.builtin = self.dtype = self.spec = None
         self.casts = False
-        self.backward = first_backward(self)
-        PREPARE[op.kind](self)
+        _PREPARE["rules"](self)
+        _PREPARE[op.kind](self)
         specs = () if self.spec is None else out_specs(self.spec)
         self.keeps = 0 if not op.saves else 2 if op.saves == op.inputs and len(op.saves) == 2 else -1
         self.recorded = op.differentiable and all(spec.dtype.kind == "f" for spec in specs[:1])
+
+
+#: Who completes a recipe: by the kind of its op how it runs, and for "rules" how it is differentiated.
+_PREPARE: dict[str, Callable[[Recipe], None]] = {}
+
+
+def prepares(kind: str) -> Callable[[Callable[[Recipe], None]], Callable[[Recipe], None]]:
+    """Decorator: the function completes recipes of ops of a kind, or, for "rules", of all."""
+
+    def register(complete: Callable[[Recipe], None]) -> Callable[[Recipe], None]:
+        _PREPARE[kind] = complete
+        return complete
+
+    return register
 
 
 recipes: dict[Any, Recipe] = {}
@@ -138,32 +153,6 @@ def run_rules(op: Op, saved: Any, attrs: Any, g: Any, needs: Any) -> tuple[Any, 
     """The rules of an op on arrays; operators on arrays are numpy's, which would warn."""
     with np.errstate(all="ignore"):
         return op.backward(saved, attrs, g, needs)
-
-
-def first_backward(self: Recipe) -> Run:
-    """The gradient of an op for operands of one form: its rules, and from the second call on as straight lines.
-
-    Writing lines is worth it only for forms that come again.
-    """
-    op, forms = self.op, self.forms
-    dtypes = {form[1] for form in forms if type(form) is tuple}
-    calls = int(op.kind == "composite" and len(dtypes) > 1)  # what numpy makes of two dtypes may be another one
-
-    def backward(saved: Any, attrs: Any, g: Any, needs: Any) -> tuple[Any, ...]:
-        nonlocal calls
-        calls += 1
-        if calls == 2:
-            from common.eager.straight import straight_backward
-
-            self.backward = straight_backward(self, general) or general
-        lines = self.backward  # this function itself, as long as another thread is writing the lines
-        return (general if calls == 1 or lines is backward else lines)(saved, attrs, g, needs)
-
-    def general(saved: Any, attrs: Any, g: Any, needs: Any) -> tuple[Any, ...]:
-        contributions = run_rules(op, saved, attrs, g, needs)
-        return tuple([c if c is None else fit(c, *form) for c, form in zip(contributions, forms, strict=True)])
-
-    return backward
 
 
 def _forget(op: Op) -> None:

@@ -10,13 +10,12 @@ other are one kernel (`common.eager.fused_lines`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from common import functional  # fills the registry
 from common.dtypes import compute_dtypes, operand_dtypes
 from common.eager.fused_columns import scratch
 from common.eager.fused_lines import Made, fused, fused_sum, is_costly
@@ -74,8 +73,10 @@ class _Term:
         return trail.call(op, operands, attrs)
 
 
-assert functional
-install(_Term, REGISTRY, comparisons=False)
+@cache
+def _give_operators() -> None:
+    """Let terms have operators, when the first is made: by then the registry has ops."""
+    install(_Term, REGISTRY, comparisons=False)
 
 
 class _Trail:
@@ -87,6 +88,7 @@ class _Trail:
     """
 
     def __init__(self, by_rows: bool = False) -> None:
+        _give_operators()
         self.by_rows = by_rows
         self.scope: dict[str, Any] = {}
         self.lines: list[str] = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from common.export.picture import Item, Picture
+from common.export.diagram import Diagram, Item
 
 _COLOURS = {
     "op": "#e8eef7", "input": "#cfe3ff", "parameter": "#cfe3ff", "fixed": "#eeeeee", "output": "#cdeccd",
@@ -10,7 +10,7 @@ _COLOURS = {
 }  # fmt: skip
 
 
-def dot(picture: Picture) -> str:
+def dot(picture: Diagram) -> str:
     """The text of a digraph; edges are labelled with the shapes of the values that flow along them."""
     lines = [
         "digraph {",

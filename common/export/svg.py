@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from xml.sax.saxutils import escape, quoteattr
 
+from common.export.diagram import Diagram, Item, Port
 from common.export.layers import Placed, Stop, Wire, arrange
-from common.export.picture import Item, Picture, Port
 
 _STYLE = """
 svg { color-scheme: light dark; --paper: #ffffff; --ink: #1b2430; --faint: #69748a; --line: #8792a5;
@@ -32,7 +32,7 @@ _MARGIN, _PADDING, _TITLE = 16.0, 12.0, 22.0
 _LONGEST = 44
 
 
-def svg(picture: Picture) -> str:
+def svg(picture: Diagram) -> str:
     """The document; light or dark as the page or the viewer is."""
     root = _Box("", (), 0, len(picture.items), picture)
     root.lay_out()
@@ -67,7 +67,7 @@ class _Box:
     entries, exits : results that come in and go out, and where, from the middle to the right.
     """
 
-    def __init__(self, name: str, path: tuple[str, ...], first: int, last: int, picture: Picture) -> None:
+    def __init__(self, name: str, path: tuple[str, ...], first: int, last: int, picture: Diagram) -> None:
         self.name, self.first, self.last, self.picture = name, first, last, picture
         self.parts: list[int | _Box] = list(self._parts(path))
         self.entries: dict[Port, float] = {}

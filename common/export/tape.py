@@ -15,7 +15,8 @@ from common.autograd.recorded import edges_of
 from common.autograd.region import Recorded
 from common.autograd.tape import collect
 from common.errors import ArgumentError
-from common.export.picture import Item, Picture, Port, settle
+from common.export.diagram import Item, Port, settle
+from common.export.picture import Picture
 from common.tensor.base import TensorBase
 
 __all__ = ["make_dot", "module_scopes"]

@@ -16,7 +16,8 @@ import numpy as np
 
 from common import mode
 from common.errors import ArgumentError, StateError
-from common.export.picture import Item, Picture
+from common.export.diagram import Item
+from common.export.picture import Picture
 from common.export.tape import make_dot, module_scopes
 from common.tensor.base import TensorBase
 from common.tree import flatten, unflatten

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from common.export.picture import Picture
+from common.export.diagram import Diagram
 
 
-def tree(picture: Picture, max_items: int, max_depth: int) -> str:
+def tree(picture: Diagram, max_items: int, max_depth: int) -> str:
     """Lines of a tree; what is read more than once has a number and is written out where it is met first.
 
     Parameters
@@ -24,7 +24,7 @@ def tree(picture: Picture, max_items: int, max_depth: int) -> str:
     return "\n".join([*lines, *picture.legend])
 
 
-def _lines(picture: Picture, max_depth: int) -> Iterator[str]:
+def _lines(picture: Diagram, max_depth: int) -> Iterator[str]:
     readers = [0] * len(picture.items)
     for (made, _), _ in picture.edges:
         readers[made] += 1

@@ -14,7 +14,7 @@ import numpy as np
 from common.native import abi
 
 if TYPE_CHECKING:
-    from common.native.plan import Argument
+    from common.native.arguments import Argument
 
 GIVEN, HELD, HELD_GRAD, MADE, LEFT, LEFT_FRESH = range(6)
 """Sources of arguments:

@@ -14,9 +14,10 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from common.native import plan as plan_ops
+from common.native.arguments import ARRAY, FLOAT, Argument
 from common.native.binding import GIVEN, HELD, HELD_GRAD, LEFT, LEFT_FRESH, Binding
 from common.native.calls_ir import BAD_ARGUMENT, MAX_BUFFERS, OVERLAP, RAISED
-from common.native.plan import ARRAY, FLOAT, Argument, ProgramPlan
+from common.native.plan import ProgramPlan
 
 _KERNEL = ctypes.PYFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 4)  # PYFUNCTYPE: keeps the GIL
 

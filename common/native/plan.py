@@ -8,7 +8,6 @@ per plan and nothing per kernel. `common.native.calls.make_run` turns it into on
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
@@ -16,12 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from common.native.abi import ALIGNED, C_CONTIGUOUS, WRITEABLE, descr_word
+from common.native.arguments import ARRAY, FLOAT, INT, Argument
 from common.native.binding import GIVEN, Binding
 from common.native.calls_ir import BAD_ARGUMENT, OVERLAP
 from common.native.tasks import addresses
 from common.native.words import Later, Number, Words
-
-ARRAY, FLOAT, INT = 0, 1, 2
 
 END, SET, ROW, SWAP, LOAD, STORE, COPY, JUMP, JUMP_FALSE, JUMP_REACHED, JUMP_OTHER, LIMIT, SHARE = range(13)
 """Instructions that are no kernel calls, on words a, b, c of the frame and a number d:
@@ -35,26 +33,6 @@ END, SET, ROW, SWAP, LOAD, STORE, COPY, JUMP, JUMP_FALSE, JUMP_REACHED, JUMP_OTH
   on: the addresses that `common.native.tasks` gives, then the status of every call.
 """
 _TARGETS = (JUMP, JUMP_FALSE, JUMP_REACHED, JUMP_OTHER)
-
-
-class Argument(NamedTuple):
-    """What one argument of a program must be, and the slot that receives its address."""
-
-    kind: int
-    dtype: np.dtype[Any]
-    shape: tuple[Any, ...]
-    writes: bool
-    slot: int
-
-    @property
-    def is_sized(self) -> bool:
-        """Whether its shape depends on sizes."""
-        return Later in map(type, self.shape)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of an array argument; 0 for a number, which cannot overlap anything."""
-        return math.prod(self.shape) * self.dtype.itemsize if self.kind == ARRAY else 0
 
 
 class Instruction(NamedTuple):

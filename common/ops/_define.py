@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 
 from common.dtypes import compute_dtypes
+from common.eager import rules
 from common.errors import ShapeError
 from common.op import Op, rule_parameters
 from common.ops._samples import Draw, Samples, away_from_zero, of_elementwise, of_reduction, truth
 from common.shapes import broadcast_shapes, contiguous_strides
 from common.spec import Spec
+
+assert rules  # runs ops on arrays
 
 Rules = Sequence[Callable[..., Any] | None]
 

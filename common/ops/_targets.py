@@ -12,7 +12,7 @@ from common.errors import ShapeError
 
 def order(dims: tuple[Any, ...], ndim: int) -> tuple[int, ...]:
     """The dimensions that `permute` is asked for."""
-    from common.ops.reduce import normalize_dim
+    from common.arguments import normalize_dim
 
     order = tuple(normalize_dim(d, ndim, "permute") for d in dims)
     if sorted(order) != list(range(ndim)):
@@ -25,7 +25,7 @@ known_order = lru_cache(maxsize=1024)(order)
 
 def swap(ndim: int, dim0: int, dim1: int) -> tuple[int, ...]:
     """All dimensions in order, but for two."""
-    from common.ops.reduce import normalize_dim
+    from common.arguments import normalize_dim
 
     order = list(range(ndim))
     a, b = (normalize_dim(d, ndim, "transpose") for d in (dim0, dim1))

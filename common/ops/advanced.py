@@ -1,6 +1,6 @@
 """Keys that hold data: integer tensors, masks, and the place of their dimensions in the result, as in PyTorch.
 
-A key is taken apart into a basic one (`common.ops.getitem`) and indices of dimensions of what that leaves. Integers,
+A key is taken apart into a basic one (`common.ops.basic_keys`) and indices of dimensions of what that leaves. Integers,
 0-d tensors too, are basic: they select before the indices are looked at, so ``x[0, :, i]`` is ``x[0][:, i]``. Indices
 broadcast together. If their dimensions are neighbours, the indices' shape stands where they stood, else in front.
 """
@@ -19,8 +19,9 @@ from common.dim import Dim, same
 from common.dtypes import bool_
 from common.elements import elements, known_elements
 from common.errors import ArgumentError, DTypeError, IndexRangeError
+from common.ops.basic_keys import basic as at_basic_key
+from common.ops.basic_keys import is_plain
 from common.ops.create import arange_
-from common.ops.getitem import getitem, is_plain
 from common.ops.places import INDEX_DTYPES, index_get
 from common.ops.view import reshape
 from common.shapes import broadcast_shapes
@@ -49,7 +50,7 @@ class Selection(NamedTuple):
     def part(self, x: Any) -> Any:
         """What the basic key and the chosen indices leave of x."""
         if self.basic is not None:
-            x = getitem(x, self.basic)
+            x = at_basic_key(x, self.basic)
         for dim, index in self.chosen:
             x = index_get(x, (index,), dim)
         return x

@@ -26,7 +26,7 @@ def converted(x: Any, dtype: Any) -> Any:
     """
     if dtype is None:
         return x
-    from common.ops.create import dtype_or
+    from common.tensor.arrays import dtype_or
 
     wanted = dtype_or(dtype, None)
     return x if x.dtype == wanted else to(x, dtype=wanted, x_dtype=x.dtype)

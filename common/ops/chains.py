@@ -158,7 +158,7 @@ def cross(a: Any, b: Any, dim: Any = None) -> Any:
     ShapeError : the numbers of dimensions differ, or there are not 3 components.
     IndexRangeError : the dimension does not exist.
     """
-    from common.ops.reduce import normalize_dim
+    from common.arguments import normalize_dim
 
     if a.ndim != b.ndim:
         raise ShapeError("cross: inputs must have the same number of dimensions.")

@@ -10,11 +10,11 @@ from collections.abc import Collection
 from typing import Any
 
 from common.apply import apply
-from common.arguments import integers
+from common.arguments import integers, normalize_dim
 from common.dim import same
 from common.errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
 from common.ops.linalg import bmm_, mm_
-from common.ops.reduce import normalize_dim, sum_
+from common.ops.reduce import sum_
 from common.ops.view import permute_, reshape
 from common.spec import numel
 

@@ -11,12 +11,13 @@ import numpy as np
 from common import mode
 from common.arguments import gathered, integer
 from common.dim import Dim
-from common.dtypes import DEFAULT_FLOAT, SUPPORTED, bool_, int64
-from common.errors import ArgumentError, DTypeError, ShapeError
+from common.dtypes import DEFAULT_FLOAT, bool_, int64
+from common.errors import ArgumentError, ShapeError
 from common.op import NativeCall, Op
 from common.ops._define import kernel
 from common.ops._samples import fixed, join, nothing
 from common.spec import Spec, numel
+from common.tensor.arrays import dtype_or
 
 
 def _full_native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str, Any]) -> list[NativeCall]:
@@ -84,21 +85,6 @@ def known_sizes(size: tuple[Any, ...], named: Any = None) -> tuple[Any, ...]:
         if isinstance(n, int) and n < 0:
             raise ShapeError(f"Trying to create tensor with negative dimension {n}: {list(size)}")
     return found
-
-
-def dtype_or(dtype: Any, default: Any) -> np.dtype:
-    """`dtype` if it is given and supported, else the default.
-
-    Raises
-    ------
-    DTypeError : a dtype without ops.
-    """
-    from common.tensor.arrays import known_dtype
-
-    wanted = known_dtype(default if dtype is None else dtype)
-    if wanted not in SUPPORTED:
-        raise DTypeError(f"dtype {wanted} is not supported; supported are {[d.name for d in SUPPORTED]}")
-    return wanted
 
 
 def zeros(*sizes: Any, size: Any = None, dtype: Any = None) -> Any:

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 from common.apply import called
-from common.arguments import integer
+from common.arguments import integer, normalize_dim
 from common.errors import ShapeError
 from common.op import NativeCall, Op
 from common.ops._define import kernel, view
 from common.ops._samples import Samples, join, one
 from common.ops.cast import clone
-from common.ops.reduce import normalize_dim
 from common.shapes import contiguous_strides
 from common.spec import Spec, numel
 

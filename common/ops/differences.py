@@ -6,7 +6,7 @@ import builtins
 from typing import Any
 
 from common.aliases import accept_numpy_names
-from common.arguments import integer
+from common.arguments import integer, normalize_dim
 from common.dtypes import float64
 from common.errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
 from common.ops.arithmetic import pow
@@ -15,7 +15,7 @@ from common.ops.compare import eq
 from common.ops.linalg import dot
 from common.ops.pad import cat
 from common.ops.parts import narrow
-from common.ops.reduce import normalize_dim, sum_
+from common.ops.reduce import sum_
 from common.ops.scans import cumsum
 from common.ops.truth import any
 from common.ops.values import of_dtype

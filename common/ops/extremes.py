@@ -9,6 +9,7 @@ import numpy as np
 
 from common.aliases import accept_numpy_names
 from common.apply import apply
+from common.arguments import normalize_dim
 from common.dtypes import int16, int64, uint8
 from common.errors import ArgumentError, ShapeError
 from common.op import NativeCall, Op
@@ -16,7 +17,7 @@ from common.ops._define import kernel
 from common.ops._samples import join, one
 from common.ops.cast import to
 from common.ops.compare import maximum, minimum
-from common.ops.reduce import amax_, amin_, normalize_dim, reduced
+from common.ops.reduce import amax_, amin_, reduced
 from common.ops.taken import taken
 from common.ops.view import reshape
 from common.spec import Spec, numel

@@ -155,8 +155,8 @@ def gather(x: Any, dim: int, index: Any) -> Any:
     tensor([[2.],
             [3.]])
     """
+    from common.arguments import normalize_dim
     from common.ops.parts import narrow
-    from common.ops.reduce import normalize_dim
     from common.ops.view import reshape
 
     require_index("gather", index)
@@ -193,10 +193,10 @@ def scatter_add(x: Any, dim: int, index: Any, src: Any) -> Any:
     >>> tw.scatter_add(tw.zeros(3), 0, tw.tensor([0, 2, 2]), tw.ones(3))
     tensor([1., 0., 2.])
     """
+    from common.arguments import normalize_dim
     from common.ops.cast import to
     from common.ops.compare import logical_or, ne
     from common.ops.parts import narrow
-    from common.ops.reduce import normalize_dim
     from common.ops.values import same_dtype
     from common.ops.view import reshape
 
@@ -303,7 +303,7 @@ def index_select(x: Any, dim: int, index: Any) -> Any:
     DTypeError : `index` is not int64 or int32.
     ShapeError : index is not 1-D.
     """
-    from common.ops.reduce import normalize_dim
+    from common.arguments import normalize_dim
     from common.unbroadcast import reshaped
 
     require_index("index_select", index)

@@ -8,7 +8,8 @@ from common.op import Op
 from common.ops.arithmetic import ones_like as ones_like_
 from common.ops.arithmetic import zeros_like as zeros_like_
 from common.ops.cast import to
-from common.ops.create import dtype_or, full
+from common.ops.create import full
+from common.tensor.arrays import dtype_or
 
 
 def full_like(x: Any, fill_value: Any, dtype: Any = None) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 from common.aliases import accept_numpy_names
 from common.apply import apply, known_attrs
-from common.arguments import integers, shown
+from common.arguments import integers, normalize_dim, normalize_dims, shown
 from common.dtypes import DEFAULT_FLOAT
 from common.errors import ArgumentError, ShapeError
 from common.op import Op
@@ -15,7 +15,7 @@ from common.ops._samples import away_from_zero, join, one
 from common.ops.arithmetic import abs, rsqrt
 from common.ops.cast import converted
 from common.ops.compare import eq, where
-from common.ops.reduce import amax_, mean_, normalize_dim, normalize_dims, reduced_size, sum_
+from common.ops.reduce import amax_, mean_, reduced_size, sum_
 from common.ops.summed import sum_of_exponentials
 from common.ops.transcendental import exp, log
 from common.ops.view import expand, reshape

@@ -6,6 +6,7 @@ from math import inf
 from typing import Any
 
 from common.aliases import accept_numpy_names
+from common.arguments import normalize_dims
 from common.dtypes import bool_
 from common.errors import ArgumentError
 from common.ops._define import composite
@@ -13,7 +14,7 @@ from common.ops._samples import join, one
 from common.ops.arithmetic import abs, neg, pow, sign, sqrt, zeros_like
 from common.ops.cast import converted, to
 from common.ops.compare import eq, maximum, ne, where
-from common.ops.reduce import amax_, amin_, kept, normalize_dims, require_float, spread, sum_
+from common.ops.reduce import amax_, amin_, kept, require_float, spread, sum_
 from common.ops.summed import sum_of_cubes, sum_of_magnitudes, sum_of_squares
 from common.ops.view import reshape
 

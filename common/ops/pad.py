@@ -148,7 +148,7 @@ def cat(tensors: Sequence[Any], dim: int = 0) -> Any:
     ArgumentError : no tensors.
     ShapeError : sizes differ in another dimension.
     """
-    from common.ops.reduce import normalize_dim
+    from common.arguments import normalize_dim
     from common.ops.view import reshape
 
     parts = list(tensors)

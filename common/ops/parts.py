@@ -124,7 +124,7 @@ def narrow(x: Any, dim: int, start: int, length: int) -> Any:
     IndexRangeError : `start` is outside the dimension.
     ShapeError : the range leaves it.
     """
-    from common.ops.reduce import normalize_dim
+    from common.arguments import normalize_dim
 
     axis = normalize_dim(dim, x.ndim, "narrow")
     if x.ndim == 0:
@@ -157,7 +157,7 @@ def select(x: Any, dim: int, index: int) -> Any:
     ------
     IndexRangeError : the index is outside the dimension.
     """
-    from common.ops.reduce import normalize_dim
+    from common.arguments import normalize_dim
 
     axis, index = normalize_dim(dim, x.ndim, "select"), integer(index, "select", "index")
     if x.ndim == 0:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from common.aliases import accept_numpy_names
+from common.arguments import normalize_dim
 from common.errors import ArgumentError, ShapeError
 from common.kernels import elementary as e
 from common.native.primitives import absolute, constant, select
@@ -14,7 +15,6 @@ from common.ops.arithmetic import abs
 from common.ops.compare import gt, le, logical_and, lt, where
 from common.ops.normalize import softmax
 from common.ops.parts import narrow
-from common.ops.reduce import normalize_dim
 from common.ops.transcendental import sigmoid, tanh
 from common.ops.view import reshape
 

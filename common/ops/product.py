@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from common.aliases import accept_numpy_names
+from common.arguments import normalize_dims
 from common.ops._define import reduction
 from common.ops.cast import converted
-from common.ops.reduce import normalize_dims, spread
+from common.ops.reduce import spread
 from common.ops.scans import cumprod_, delay_
 from common.ops.view import permute, reshape
 

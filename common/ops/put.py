@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from common.apply import Attrs, apply, known_attrs
+from common.arguments import normalize_dim
 from common.dim import same
 from common.errors import ArgumentError, IndexRangeError, ShapeError
 from common.op import Op
@@ -17,7 +18,6 @@ from common.ops.advanced import along, integers, neighbours, take_apart
 from common.ops.index import gather, require_index, row
 from common.ops.parts import narrow
 from common.ops.places import family, index_get
-from common.ops.reduce import normalize_dim
 from common.ops.values import at_indices, number_like, same_dtype
 from common.ops.view import expand, reshape
 from common.shapes import broadcast_shapes

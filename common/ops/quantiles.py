@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from common.aliases import accept_numpy_names
+from common.arguments import normalize_dim
 from common.create import lift
 from common.errors import ArgumentError, DTypeError, ShapeError
 from common.ops.advanced import along
@@ -15,7 +16,7 @@ from common.ops.extremes import argmax
 from common.ops.index import gather_, index_select
 from common.ops.pad import cat
 from common.ops.parts import narrow
-from common.ops.reduce import normalize_dim, sum_
+from common.ops.reduce import sum_
 from common.ops.rounding import ceil, floor, round
 from common.ops.scans import cummax
 from common.ops.sorting import sort

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from common.arguments import integer, integers
+from common.arguments import integer, integers, normalize_dim
 from common.errors import IndexRangeError, ShapeError
 from common.op import Op
 from common.ops._define import composite, view
@@ -14,7 +14,6 @@ from common.ops._samples import join, one
 from common.ops.cast import clone
 from common.ops.pad import cat
 from common.ops.parts import narrow
-from common.ops.reduce import normalize_dim
 from common.ops.view import permute_, reshape, transpose
 
 

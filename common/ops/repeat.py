@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from common.aliases import accept_numpy_names
-from common.arguments import integer, integers
+from common.arguments import integer, integers, normalize_dim
 from common.dtypes import int64
 from common.elements import elements
 from common.errors import DTypeError, ShapeError
@@ -16,7 +16,7 @@ from common.ops._define import composite
 from common.ops._samples import join, one
 from common.ops.cast import clone
 from common.ops.index import index_select
-from common.ops.reduce import normalize_dim, sum_
+from common.ops.reduce import sum_
 from common.ops.view import expand_, reshape_
 from common.spec import numel
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from common.arguments import integers
+from common.arguments import integers, normalize_dim
 from common.errors import IndexRangeError, ShapeError
-from common.ops.reduce import normalize_dim
 from common.ops.view import expand, reshape, view
 from common.spec import numel
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from common.aliases import accept_numpy_names
+from common.arguments import normalize_dim
 from common.dtypes import DEFAULT_FLOAT, int64
 from common.op import NativeCall, Op
 from common.ops._define import composite, kernel
@@ -15,7 +16,6 @@ from common.ops._samples import away_from_zero, join, one
 from common.ops.cast import converted, to
 from common.ops.compare import eq, where
 from common.ops.index import scatter_zeros
-from common.ops.reduce import normalize_dim
 from common.ops.transcendental import exp, log
 from common.ops.view import reshape
 from common.spec import Spec, around

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from common.arguments import normalize_dim
 from common.dtypes import int64
 from common.errors import ArgumentError, DTypeError
 from common.ops.compare import clamp_min
@@ -15,7 +16,6 @@ from common.ops.index import require_index, row, scatter_add
 from common.ops.like import full_like
 from common.ops.places import family
 from common.ops.put import all_indices, check_scattered, check_slices
-from common.ops.reduce import normalize_dim
 from common.ops.values import number_like, of_dtype, same_dtype
 from common.ops.view import reshape
 

@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from common.arguments import integer
+from common.arguments import integer, normalize_dim
 from common.errors import IndexRangeError, ShapeError
 from common.op import NativeCall, Op
 from common.ops._define import kernel
 from common.ops._samples import away_from_zero
 from common.ops.arithmetic import zeros_like
 from common.ops.parts import slice_, sum_products
-from common.ops.reduce import normalize_dim
 from common.ops.values import of_dtype
 from common.ops.view import unsqueeze
 from common.shapes import contiguous_strides
@@ -98,7 +97,7 @@ def slice_scatter(x: Any, src: Any, dim: int = 0, start: Any = None, end: Any = 
     >>> tw.slice_scatter(tw.zeros(4), tw.ones(2), start=1, end=3)
     tensor([0., 1., 1., 0.])
     """
-    from common.ops.getitem import place
+    from common.ops.basic_keys import place
 
     axis = normalize_dim(dim, x.ndim, "slice_scatter")
     start = start if start is None else integer(start, "slice_scatter", "start")

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from common.aliases import accept_numpy_names
-from common.arguments import integer
+from common.arguments import integer, normalize_dim
 from common.create import lift
 from common.dim import same
 from common.dtypes import float32, int32, int64, promote
@@ -19,7 +19,6 @@ from common.ops._samples import Samples, away_from_zero, one
 from common.ops.cast import to
 from common.ops.index import gather_
 from common.ops.parts import narrow, select
-from common.ops.reduce import normalize_dim
 from common.ops.taken import taken
 from common.ops.values import of_dtype
 from common.ops.view import reshape, transpose

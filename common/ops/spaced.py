@@ -14,8 +14,9 @@ from common.errors import ArgumentError, ShapeError
 from common.ops.arithmetic import pow
 from common.ops.cast import to
 from common.ops.compare import where
-from common.ops.create import arange_, dtype_or, known_sizes, made
+from common.ops.create import arange_, known_sizes, made
 from common.ops.rounding import trunc
+from common.tensor.arrays import dtype_or
 
 
 def _number(x: Any, op: str, name: str) -> Any:

@@ -7,14 +7,13 @@ from threading import Lock
 from typing import Any
 
 from common.aliases import accept_numpy_names
-from common.arguments import integer, integers
+from common.arguments import integer, integers, normalize_dim
 from common.errors import IndexRangeError, ShapeError
 from common.op import Op
 from common.ops._define import composite
 from common.ops._samples import one
 from common.ops.pad import cat, stack
 from common.ops.parts import select_, slice_, unslice
-from common.ops.reduce import normalize_dim
 from common.ops.view import unsqueeze
 
 _made: dict[tuple[str, int], Op] = {}

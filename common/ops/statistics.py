@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from common.aliases import accept_numpy_names
+from common.arguments import normalize_dims
 from common.errors import ArgumentError
 from common.number import check_range
 from common.op import Op
@@ -13,7 +14,7 @@ from common.ops._samples import join, of_reduction, one
 from common.ops.arithmetic import sqrt
 from common.ops.cast import converted, to
 from common.ops.compare import eq, isnan, logical_not, where
-from common.ops.reduce import amax, amin, mean_, normalize_dims, reduced_size, require_float, spread, sum_
+from common.ops.reduce import amax, amin, mean_, reduced_size, require_float, spread, sum_
 from common.ops.summed import nansum_, sum_of_deviations
 from common.ops.view import reshape
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from common.aliases import accept_numpy_names
+from common.arguments import normalize_dims
 from common.dtypes import bool_, uint8
 from common.op import Op
 from common.ops._define import reduction
 from common.ops._samples import of_reduction
 from common.ops.cast import to
-from common.ops.reduce import normalize_dims, sum_
+from common.ops.reduce import sum_
 
 
 def _of_truth(rng: Any, dtype: Any) -> list[Any]:

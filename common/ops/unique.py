@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from common.apply import called
+from common.arguments import normalize_dim
 from common.eager.recipes import run
 from common.elements import elements
 from common.errors import IndexRangeError, ShapeError
 from common.ops.index import take_
-from common.ops.reduce import normalize_dim
 from common.ops.sorting import argsort_
 from common.ops.view import reshape
 from common.spec import numel

@@ -20,7 +20,7 @@ from common.ops._targets import expansion, known_expansion, known_order, known_s
 from common.ops._targets import order as order_of
 from common.shapes import contiguous_strides
 from common.spec import numel
-from common.unbroadcast import INTS, is_recorded, known_sizes, reshaped, sum_to
+from common.unbroadcast import INTS, is_tensor, known_sizes, reshaped, sum_to
 
 Placed = tuple[Any, tuple[Any, ...], tuple[Any, ...]]
 
@@ -95,7 +95,7 @@ def reshape(x: Any, *sizes: Any, shape: Any = None) -> Any:
     shape = tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes
     plain = not mode.tracing and INTS.issuperset(map(type, shape))
     target = (_known_target if plain else _target)(x.shape, shape)
-    if not is_recorded(x) and same_shape(target, x.shape):
+    if not is_tensor(x) and same_shape(target, x.shape):
         return x
     return apply(reshape_, (x,), known_sizes(target) if plain else {"new_shape": target})
 
@@ -216,7 +216,7 @@ def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
     ShapeError : `start_dim` comes after `end_dim`.
     IndexRangeError : a dimension that does not exist.
     """
-    from common.ops.reduce import normalize_dim
+    from common.arguments import normalize_dim
 
     a, b = (normalize_dim(d, x.ndim, "flatten") for d in (start_dim, end_dim))
     if x.ndim == 0:
@@ -241,7 +241,7 @@ def squeeze(x: Any, dim: Any = None) -> Any:
     ------
     IndexRangeError : a dimension that does not exist.
     """
-    from common.ops.reduce import normalize_dims
+    from common.arguments import normalize_dims
 
     several = isinstance(dim, (tuple, list))
     dims = () if several and not dim else normalize_dims(dim, x.ndim, "squeeze")
@@ -288,7 +288,7 @@ def expand(x: Any, *shape: Any, size: Any = None) -> Any:
     given = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
     plain = not mode.tracing and INTS.issuperset(map(type, given))
     target = (known_expansion if plain else expansion)(x.shape, tuple(given))
-    if not is_recorded(x) and same_shape(target, x.shape):
+    if not is_tensor(x) and same_shape(target, x.shape):
         return x
     return apply(expand_, (x,), known_sizes(target) if plain else {"new_shape": target})
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from common.arguments import integer
+from common.arguments import integer, normalize_dim
 from common.errors import ArgumentError
 from common.op import Op
 from common.ops._define import view
@@ -14,7 +14,6 @@ from common.ops._samples import join, one
 from common.ops.advanced import along
 from common.ops.parts import narrow
 from common.ops.places import index_put_zeros
-from common.ops.reduce import normalize_dim
 from common.ops.view import permute_, reshape
 
 

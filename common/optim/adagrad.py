@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from common.ops.arithmetic import sqrt
-from common.optim.optimizer import Group, Optimizer, Update, gradient, refuse_negative
+from common.optim.group import Group, Update
+from common.optim.optimizer import Optimizer, gradient, refuse_negative
 
 
 class Adagrad(Optimizer):

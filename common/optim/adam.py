@@ -9,7 +9,8 @@ import numpy as np
 from common.errors import ArgumentError
 from common.ops.arithmetic import pow, sqrt
 from common.ops.compare import maximum
-from common.optim.optimizer import Group, Optimizer, Update, gradient, refuse_negative
+from common.optim.group import Group, Update
+from common.optim.optimizer import Optimizer, gradient, refuse_negative
 
 
 class Adam(Optimizer):

@@ -9,7 +9,7 @@ than the arithmetic (`benchmarks/test_optim.py`). Arrays that a plan refuses, su
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -19,14 +19,20 @@ from common.native.calls import make_run
 from common.native.compile import compile_kernel
 from common.native.plan import ProgramPlan
 from common.op import REGISTRY, Op
+from common.optim.group import Group, Update
 from common.spec import Spec
 from common.tensor.operators import install
 
-if TYPE_CHECKING:
-    from common.optim.optimizer import Group, Optimizer
-
 #: A parameter, its gradient and its state.
 Active = tuple[Any, Any, dict[str, Any]]
+
+
+class Updating(Protocol):
+    """An optimiser, as far as its step is concerned."""
+
+    def update(self, options: dict[str, Any], p: Any, g: Any, state: dict[str, Any]) -> Update:
+        """New values of a parameter and of its state."""
+        ...
 
 
 CHUNK = 8
@@ -114,7 +120,7 @@ class _Writer:
         return f"def {name}(bufs, args):\n" + "".join(f"    {line}\n" for line in lines)
 
 
-def update_source(optimizer: Optimizer, group: Group, active: Active) -> tuple[str, str]:
+def update_source(optimizer: Updating, group: Group, active: Active) -> tuple[str, str]:
     """The kernel of one parameter's update and its name; buffers are p, g, the state, the numbers of the group."""
     p, g, state = active
     writer = _Writer()
@@ -148,7 +154,7 @@ class FusedStep:
     def __reduce__(self) -> Any:
         return FusedStep, (self.name,)
 
-    def run(self, optimizer: Optimizer, group: Group, active: list[Active]) -> list[Active]:
+    def run(self, optimizer: Updating, group: Group, active: list[Active]) -> list[Active]:
         """Update parameters; those are left of which an array is not contiguous or overlaps another one."""
         numbers = [x.payload for parts in group.numbers.values() for x in parts]
         left: list[Active] = []
@@ -163,7 +169,7 @@ class FusedStep:
             self.written_at = mutation.number_write()
         return left
 
-    def _run_chunk(self, optimizer: Optimizer, group: Group, chunk: list[Active], arrays: list[Any]) -> bool:
+    def _run_chunk(self, optimizer: Updating, group: Group, chunk: list[Active], arrays: list[Any]) -> bool:
         key = (id(group), *[id(p) for p, _, _ in chunk])
         plan, forms = self._plans.get(key, (None, None))
         if plan is not None and not plan(*arrays):
@@ -177,7 +183,7 @@ class FusedStep:
         mutation.programs.add(self)
         return not plan(*arrays)
 
-    def _plan(self, optimizer: Optimizer, group: Group, active: list[Active]) -> Any:
+    def _plan(self, optimizer: Updating, group: Group, active: list[Active]) -> Any:
         plan = ProgramPlan()
         calls, addresses = [], {}
         for entry in active:

@@ -6,7 +6,7 @@ state as well: writing ``optimizer.param_groups[0]["lr"]`` takes effect in compi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -16,116 +16,15 @@ from common import mode, scopes
 from common.errors import ArgumentError, StateError
 from common.ops.arithmetic import zeros_like
 from common.optim.fused import Active, FusedStep
+from common.optim.group import Group, Update
 from common.optim.minimize import Minimizing
 from common.tensor.base import TensorBase
 from common.tensor.leaf import Buffer
-
-#: New values of a parameter and of its state.
-Update = tuple[Any, dict[str, Any]]
-
-
-class Group(MutableMapping[str, Any]):
-    """Parameters and their options, as PyTorch's dicts of them.
-
-    A number is read and written as a float, a tuple of numbers as a tuple, and held in 0-d float64 buffers: a compiled
-    step reads it anew. Truth values, and a term that an option of 0 has left out, are part of the program and fixed.
-
-    Parameters
-    ----------
-    options : "params" and the options.
-    optional : names of options that leave a term out where they are 0.
-
-    Attributes
-    ----------
-    numbers : the 0-d tensors behind each number that the program uses; a tensor given by the user is used itself.
-    fixed : all other options.
-    extra : further entries, which mean nothing here; learning rate schedulers keep some.
-
-    Raises
-    ------
-    ArgumentError : a negative learning rate, or one that is no number.
-    """
-
-    def __init__(self, options: Mapping[str, Any], optional: tuple[str, ...] = ()) -> None:
-        lr = options["lr"]
-        if not isinstance(lr, TensorBase) and not (isinstance(lr, (int, float, np.number)) and float(lr) >= 0):
-            raise ArgumentError(f"Invalid learning rate: {lr}")
-        self.numbers: dict[str, tuple[TensorBase, ...]] = {}
-        self.fixed: dict[str, Any] = {}
-        self.extra: dict[str, Any] = {}
-        for name, value in options.items():
-            parts = value if isinstance(value, tuple) else (value,)
-            absent = name in optional and not isinstance(value, TensorBase) and value == 0
-            if name == "params" or absent or not all(map(_is_number, parts)):
-                self.fixed[name] = value
-            else:
-                self.numbers[name] = tuple(_number(name, x) for x in parts)
-
-    @property
-    def params(self) -> list[TensorBase]:
-        """The parameters."""
-        return self.fixed["params"]
-
-    def options(self, wrap: Callable[[TensorBase], Any] = lambda x: x) -> dict[str, Any]:
-        """What an update takes: numbers as 0-d tensors, each passed through `wrap`; None for terms left out."""
-        given = {name: tuple(map(wrap, parts)) for name, parts in self.numbers.items()}
-        plain = {name: x if isinstance(x, (bool, tuple)) else None for name, x in self.fixed.items()}
-        return {**plain, **{name: parts if len(parts) > 1 else parts[0] for name, parts in given.items()}}
-
-    def __getitem__(self, key: str) -> Any:
-        parts = self.numbers.get(key)
-        if parts is None:
-            return self.fixed[key] if key in self.fixed else self.extra[key]
-        traced = mode.replayed()
-        values = tuple(x if traced else x.payload.item() for x in parts)
-        return values if len(values) > 1 else values[0]
-
-    def __setitem__(self, key: str, value: Any) -> None:
-        if key == "params" or (key in self.fixed and value != self.fixed[key]):
-            raise ArgumentError(
-                f"option {key!r} is part of the program and fixed when the optimiser is made; make a new optimiser"
-            )
-        for x, new in zip(self.numbers.get(key, ()), value if isinstance(value, (tuple, list)) else (value,)):
-            if isinstance(new, TensorBase):
-                with mode.set_grad_enabled(False):
-                    x.copy_(new)
-            elif mode.replayed():
-                raise ArgumentError(f"option {key!r} is set to a number inside a traced function, which would run once "
-                                    "per trace: set it outside, or to a tensor")  # fmt: skip
-            else:
-                x.payload[...] = new
-        if key not in self.numbers and key not in self.fixed:
-            self.extra[key] = value
-
-    def __delitem__(self, key: str) -> None:
-        del self.extra[key]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter((*self.fixed, *self.numbers, *self.extra))
-
-    def __len__(self) -> int:
-        return len(self.fixed) + len(self.numbers) + len(self.extra)
-
-    def __repr__(self) -> str:
-        shown = ", ".join(f"{name}: {value}" for name, value in self.items() if name != "params")
-        return f"{len(self.params)} parameters, {shown}"
 
 
 def _state_buffer(p: TensorBase, name: str, value: np.ndarray) -> Buffer:
     buffer = Buffer(value)
     buffer.name = f"{getattr(p, 'name', '') or 'parameter'}.{name}"
-    return buffer
-
-
-def _is_number(x: Any) -> bool:
-    return isinstance(x, (TensorBase, int, float, np.number)) and not isinstance(x, bool)
-
-
-def _number(name: str, value: Any) -> TensorBase:
-    if isinstance(value, TensorBase):
-        return value
-    buffer = Buffer(np.float64(value))
-    buffer.name = name
     return buffer
 
 

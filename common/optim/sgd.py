@@ -9,7 +9,8 @@ import numpy as np
 
 from common.errors import ArgumentError
 from common.ops.compare import eq, where
-from common.optim.optimizer import Group, Optimizer, Update, gradient, refuse_negative
+from common.optim.group import Group, Update
+from common.optim.optimizer import Optimizer, gradient, refuse_negative
 
 
 class SGD(Optimizer):

@@ -17,8 +17,8 @@ from common.create import lift
 from common.dtypes import DEFAULT_FLOAT, float64, int64
 from common.errors import ArgumentError, DTypeError, ShapeError
 from common.random.generator import Generator, draw, integers
+from common.tensor.assign import assign
 from common.tensor.base import TensorBase
-from common.tensor.methods import assign
 
 __all__ = ["METHODS", "bernoulli", "multinomial", "normal"]
 
@@ -52,7 +52,8 @@ def normal(
     (2,)
     """
     from common.functional import broadcast_tensors
-    from common.ops.create import dtype_or, known_sizes
+    from common.ops.create import known_sizes
+    from common.tensor.arrays import dtype_or
 
     mean, std = lift(mean), lift(std)
     tensors = [x for x in (mean, std) if isinstance(x, TensorBase)]

@@ -236,7 +236,8 @@ def randn(*sizes: Any, size: Any = None, dtype: Any = None, generator: Generator
 
 def draw(name: str, sizes: tuple[Any, ...], dtype: Any, generator: Generator | None, size: Any = None) -> Any:
     """Numbers of "rand" or "randn" from a generator, the default one if None; see `Generator.draw`."""
-    from common.ops.create import dtype_or, known_sizes
+    from common.ops.create import known_sizes
+    from common.tensor.arrays import dtype_or
 
     wanted = dtype_or(dtype, DEFAULT_FLOAT)
     return (generator or default_generator).draw(name, known_sizes(sizes, size), wanted)
@@ -293,7 +294,8 @@ def randint(
         missing.
     ShapeError : a negative size.
     """
-    from common.ops.create import dtype_or, known_sizes
+    from common.ops.create import known_sizes
+    from common.tensor.arrays import dtype_or
 
     if size is None and isinstance(high, (tuple, list)):
         low, high, size = 0, low, high
@@ -323,7 +325,7 @@ def randint_like(
     ------
     ArgumentError : no integers between the bounds, more than 2^53, or some beyond the dtype.
     """
-    from common.ops.create import dtype_or
+    from common.tensor.arrays import dtype_or
 
     if last is None:
         first, last = 0, first  # randint_like(input, high)
@@ -364,7 +366,8 @@ def randperm(n: Any, dtype: Any = None, generator: Generator | None = None) -> A
     ShapeError, ArgumentError : a negative number, or something that is no int.
     """
     from common.functional import argsort
-    from common.ops.create import dtype_or, known_sizes
+    from common.ops.create import known_sizes
+    from common.tensor.arrays import dtype_or
 
     wanted = dtype_or(dtype, int64)
     y = argsort(lift(draw("rand", known_sizes((n,)), float64, generator)), stable=True)

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from common import mode
+from common.autograd.exposed import lend
 from common.dtypes import DEFAULT_FLOAT, SUPPORTED, int64
 from common.eager.recipes import run
 from common.errors import ArgumentError, DTypeError
 from common.op import REGISTRY
-from common.unbroadcast import is_recorded
+from common.unbroadcast import is_tensor
 
 
 def known_dtype(dtype: Any) -> np.dtype:
@@ -37,7 +38,7 @@ def to_array(data: Any, dtype: Any = None, *, copy: bool = True) -> np.ndarray:
     DTypeError : a dtype without ops.
     ArgumentError : nested lists of unequal lengths, or no numbers at all.
     """
-    if is_recorded(data):
+    if is_tensor(data):
         data = concrete(data)
     try:
         array: np.ndarray = np.array(data) if copy or not isinstance(data, np.ndarray) else data
@@ -73,3 +74,22 @@ def concrete(self: Any) -> np.ndarray:
         raise self.describe_escape()
     array: np.ndarray = self.payload
     return array
+
+
+def lent(self: Any, how: str) -> np.ndarray:
+    """The array behind a tensor for the outside, whose writes to it are noticed."""
+    concrete(self)
+    return lend(self.payload, how)
+
+
+def dtype_or(dtype: Any, default: Any) -> np.dtype:
+    """`dtype` if it is given and supported, else the default.
+
+    Raises
+    ------
+    DTypeError : a dtype without ops.
+    """
+    wanted = known_dtype(default if dtype is None else dtype)
+    if wanted not in SUPPORTED:
+        raise DTypeError(f"dtype {wanted} is not supported; supported are {[d.name for d in SUPPORTED]}")
+    return wanted

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from common.autograd import collector
+from common.random import distributions
 from common.tensor import copies
 from common.tensor.base import TensorBase
 from common.tensor.methods import install_methods
@@ -19,6 +20,6 @@ def load(*parts: Any) -> Any:
     return copies.loaded(*parts)
 
 
-install_methods(TensorBase)
+install_methods(TensorBase, distributions.METHODS)
 copies.install(TensorBase, load)
 collector.install()

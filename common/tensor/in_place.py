@@ -23,8 +23,8 @@ from common.eager.kernels import compiled
 from common.frames import user_frame
 from common.op import Op
 from common.spec import Spec
+from common.tensor.assign import assign
 from common.tensor.base import TensorBase
-from common.tensor.methods import assign
 from common.tensor.view_families import is_recorded
 
 
@@ -40,7 +40,7 @@ def apply_in_place(op: Op, x: TensorBase, operands: Sequence[Any], attrs: Mappin
 
     Raises
     ------
-    GradientError, ShapeError, DTypeError : as `common.tensor.methods.assign`.
+    GradientError, ShapeError, DTypeError : as `common.tensor.assign.assign`.
     """
     if mode.inference_seen:
         refuse_write(x, name)

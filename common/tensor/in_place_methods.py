@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from common import mode
+from common.tensor.assign import assign
 from common.tensor.base import TensorBase
-from common.tensor.methods import assign
 from common.tensor.saved import with_edge
 
 #: The functions of which PyTorch's tensors have an in-place form, besides those of the operators.

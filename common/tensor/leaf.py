@@ -12,6 +12,7 @@ import numpy as np
 
 from common.dtypes import SUPPORTED
 from common.errors import DTypeError, TraceError
+from common.tensor.arrays import lent
 from common.tensor.base import TensorBase
 
 
@@ -52,8 +53,6 @@ class Leaf(TensorBase):
         ------
         TraceError : inside a traced function, where the contents are those of each later call.
         """
-        from common.tensor.methods import lent
-
         return lent(self, "numpy()")
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:

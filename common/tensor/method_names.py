@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from common import binding
+from common.create import operand, operands
+from common.tensor.base import TensorBase
+
 
 class Named:
     """A method that is made when it is first asked for: a binding of all of them would slow down the import.
@@ -17,12 +21,8 @@ class Named:
         self.name, self.function, self.home = name, function, home
 
     def __get__(self, instance: Any, owner: type) -> Any:
-        from common import surface
-        from common.create import operand, operands
-        from common.tensor.base import TensorBase
-
         names: dict[str, Any] = {"_operand": operand, "_operands": operands, "_Tensor": TensorBase}
-        method = surface.bind(self.name, self.function, _body, __file__, **names)
+        method = binding.bind(self.name, self.function, _body, __file__, **names)
         setattr(self.home, self.name, method)
         return method if instance is None else method.__get__(instance, owner)
 

@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from common import dtypes, mode
+from common import dtypes, functional, layout
 from common.autograd import derivatives as autograd
 from common.autograd import hooks
-from common.autograd.exposed import lend
-from common.autograd.inference import refuse_write
-from common.autograd.mutation import apart, is_shared, log_write, put
-from common.autograd.views import ONE_VALUE, overlap, rebind, repeats, require_writable
+from common.autograd.mutation import apart
 from common.create import lift
-from common.dim import same_shape
-from common.eager.kinds import number
-from common.errors import ArgumentError, DTypeError, GradientError, ShapeError
-from common.frames import user_frame
+from common.errors import ArgumentError, DTypeError, GradientError
 from common.op import REGISTRY
 from common.ops.view import transposed
 from common.ops.windows import unfold
 from common.spec import numel
-from common.tensor import printing
-from common.tensor.arrays import concrete, known_dtype
+from common.tensor import in_place_methods, method_names, place, printing, put_methods
+from common.tensor.arrays import concrete, known_dtype, lent
+from common.tensor.assign import assign, copy_, fill_, zero_
 from common.tensor.base import TensorBase
 from common.tensor.operators import accepts, as_operand, install
 from common.tensor.to_python import index, item, number_of, tolist, truth, whole
-from common.tensor.view_families import is_recorded, shows_writable
 
 #: Public functions that are no methods, as in PyTorch.
 NOT_METHODS = frozenset(
@@ -48,20 +42,14 @@ NOT_METHODS = frozenset(
 )  # fmt: skip
 
 
-def install_methods(cls: type[TensorBase]) -> None:
-    """Give `cls` operators, functions as methods, conversions and in-place forms."""
-    from common import functional, layout
-    from common.random import distributions
-    from common.tensor import in_place_methods, method_names, place, put_methods
-
+def install_methods(cls: type[TensorBase], more: Mapping[str, Any]) -> None:
+    """Give `cls` operators, functions as methods, conversions, in-place forms, and more methods by name."""
     install(cls, REGISTRY)
     for name in functional.__all__:
         if name in NOT_METHODS:
             continue
         setattr(cls, name, method_names.Named(name, getattr(functional, name), cls))
-    for name, method in (
-        _METHODS | layout.METHODS | place.METHODS | put_methods.METHODS | distributions.METHODS
-    ).items():
+    for name, method in {**_METHODS, **layout.METHODS, **place.METHODS, **put_methods.METHODS, **more}.items():
         setattr(cls, name, method)
     for name in in_place_methods.NAMES:
         setattr(cls, f"{name}_", in_place_methods.InPlace(name, cls))
@@ -89,13 +77,13 @@ def _dividing(name: str, *, swapped: bool = False) -> Any:
         if not accepts(other):
             return NotImplemented
         operands = (self, as_operand(other))
-        return _functional(name)(*(operands[::-1] if swapped else operands))
+        return getattr(functional, name)(*(operands[::-1] if swapped else operands))
 
     return operator
 
 
 def _divmod(a: Any, b: Any) -> Any:
-    return _functional("floor_divide")(a, b), _functional("remainder")(a, b)
+    return functional.floor_divide(a, b), functional.remainder(a, b)
 
 
 def _in_place(function: Any, name: str, operator: str) -> Any:
@@ -112,122 +100,6 @@ def _in_place(function: Any, name: str, operator: str) -> Any:
         return assign(self, value, name)
 
     return method
-
-
-def assign(self: TensorBase, value: Any, name: str, part: Any = None) -> TensorBase:
-    """Give a tensor new contents: the functional result, written to its memory, with its history.
-
-    Parameters
-    ----------
-    part : ``part(array)`` is the view of the memory in which old and new contents differ; None for all of it.
-
-    Raises
-    ------
-    GradientError : a leaf that requires grad, outside `no_grad`; or another tensor shows the same memory.
-    ShapeError : the result does not have the tensor's shape.
-    """
-    if mode.inference_seen:
-        refuse_write(self, name)
-    recording, x, y = mode.is_grad_enabled(), self.payload, value.payload
-    if not mode.tracing and part is None and not (recording and (value.requires_grad or is_recorded(self))):
-        if type(x) is np.ndarray is type(y) and x.shape == y.shape and x.dtype == y.dtype:
-            _put(self, x, y, name in ONE_VALUE)
-            log_write(x, *user_frame(2))
-            return self
-    if recording:
-        require_unprotected(self, name)
-    if not same_shape(value.shape, self.shape) and tuple(value.shape) != tuple(self.shape):
-        raise ShapeError(
-            f"{name}_(): the result has shape {tuple(value.shape)}, which does not fit the tensor's {tuple(self.shape)}"
-        )
-    if value.dtype != self.dtype:
-        if value.dtype.kind == "f" and self.dtype.kind != "f":
-            raise DTypeError(f"{name}_(): result type {value.dtype} can't be cast to {self.dtype}")
-        value = value.to(self.dtype)
-    with_history = recording and (value.requires_grad or is_recorded(self))
-    if with_history:
-        require_writable(self, name)
-    if mode.current_trace() is None:
-        target, source = (self.payload, value.payload) if part is None else (part(self.payload), part(value.payload))
-        _put(self, target, source, name in ONE_VALUE)
-        log_write(target, *user_frame(2))
-    rebind(self, value, name, with_history)
-    return self
-
-
-def require_unprotected(x: TensorBase, name: str) -> None:
-    """Refuse a recorded write to a leaf that requires grad."""
-    if x.requires_grad and x.is_leaf:
-        raise GradientError(
-            f"a leaf Variable that requires grad is being used in an in-place operation ({name}_). Use no_grad() for "
-            "an update of a parameter, or the functional form."
-        )
-
-
-def _set_now(self: TensorBase, other: TensorBase | None, value: Any, name: str) -> bool:
-    """Write an array or number to memory where there is neither a history nor a trace; whether that was done."""
-    if mode.tracing or type(x := self.payload) is not np.ndarray:
-        return False
-    if mode.is_grad_enabled() and (is_recorded(self) or (other is not None and other.requires_grad)):
-        return False
-    if mode.inference_seen:
-        refuse_write(self, name)
-    if other is not self:  # a tensor copied to itself is as it was
-        _put(self, x, value)
-    log_write(x, *user_frame(3))
-    return True
-
-
-def _put(x: TensorBase, target: np.ndarray, source: Any, one_value: bool = False) -> None:
-    """`put` to the memory of a tensor: a part of what was expanded is locked by numpy, though it repeats nothing."""
-    try:
-        put(target, source, one_value)
-    except ValueError:
-        if target.flags.writeable or target is not x.payload or is_shared(target) or not shows_writable(x):
-            raise
-        free = target[...]
-        free.flags.writeable = True
-        put(free, source, one_value)
-
-
-def copy_(self: TensorBase, other: Any) -> TensorBase:
-    """Take over the elements of `other`, broadcast and cast."""
-    if isinstance(other, TensorBase) and type(y := other.payload) is np.ndarray:
-        if y.dtype == self.dtype and y.shape == self.shape and _set_now(self, other, y, "copy"):
-            return self
-    if other is self and not (mode.is_grad_enabled() and is_recorded(self)):
-        return self
-    source = other if isinstance(other, TensorBase) else lift(np.asarray(other))
-    if source.dtype != self.dtype:
-        source = source.to(self.dtype)
-    if not same_shape(source.shape, self.shape) or (source.requires_grad and mode.is_grad_enabled()):
-        from common.ops.view import expand
-
-        source = expand(source, self.shape)
-    return assign(self, _after(self, source), "copy")
-
-
-def _after(self: TensorBase, value: Any) -> Any:
-    """`value` with the history of what it overwrites: what is recorded stays so, with zeros as its gradient."""
-    if self.requires_grad and mode.is_grad_enabled() and value.dtype == self.dtype:
-        return REGISTRY["overwrite"](self, value)
-    return value
-
-
-def zero_(self: TensorBase) -> TensorBase:
-    """Set all elements to 0."""
-    if _set_now(self, None, 0, "zero"):
-        return self
-    return assign(self, _after(self, REGISTRY["zeros_like"](self.detach())), "zero")
-
-
-def fill_(self: TensorBase, value: float) -> TensorBase:
-    """Set all elements to a number."""
-    if type(value) is float and self.dtype.kind == "f" and _set_now(self, None, number(value, self.dtype), "fill"):
-        return self
-    if getattr(value, "requires_grad", False) and repeats(self):
-        raise overlap("fill")
-    return assign(self, _after(self, (REGISTRY["zeros_like"](self.detach()) + value).to(self.dtype)), "fill")
 
 
 def clone(self: TensorBase) -> TensorBase:
@@ -257,12 +129,6 @@ def numpy(self: TensorBase) -> np.ndarray:
     if self.requires_grad:
         raise GradientError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     return lent(self, "numpy()")
-
-
-def lent(self: TensorBase, how: str) -> np.ndarray:
-    """The array behind a tensor for the outside, whose writes to it are noticed."""
-    concrete(self)
-    return lend(self.payload, how)
 
 
 def to(self: TensorBase, dtype: Any) -> TensorBase:
@@ -314,13 +180,6 @@ def _dlpack_device(self: TensorBase) -> tuple[int, int]:
     return concrete(self).__dlpack_device__()
 
 
-@cache
-def _functional(name: str) -> Any:
-    from common import functional
-
-    return getattr(functional, name)
-
-
 _METHODS = {
     "copy_": copy_, "zero_": zero_, "fill_": fill_, "clone": clone, "backward": backward,
     "numpy": numpy, "to": to, "item": item, "__bool__": truth, "__len__": _len,
@@ -332,7 +191,7 @@ _METHODS = {
     "tolist": tolist,
     "__float__": lambda self: float(number_of(self)),
     "__int__": whole,
-    "__getitem__": lambda self, key: _functional("getitem")(self, key),
+    "__getitem__": lambda self, key: functional.getitem(self, key),
     "size": lambda self, dim=None: self.shape if dim is None else self.shape[dim],
     "dim": lambda self: self.ndim,
     "numel": lambda self: numel(self.shape),
@@ -340,24 +199,24 @@ _METHODS = {
     "double": lambda self: to(self, dtypes.float64),
     "long": lambda self: to(self, dtypes.int64),
     "bool": lambda self: to(self, dtypes.bool_),
-    "where": lambda self, condition, other: _functional("where")(condition, self, other),
+    "where": lambda self, condition, other: functional.where(condition, self, other),
     "unfold": unfold,
-    "split": lambda self, split_size, dim=0, **axis: _functional("split")(self, split_size, **(axis or {"dim": dim})),
-    "polygamma": lambda self, n: _functional("polygamma")(n, self),
-    "view": lambda self, *shape, size=None: _functional("view")(self, *shape, size=size),
+    "split": lambda self, split_size, dim=0, **axis: functional.split(self, split_size, **(axis or {"dim": dim})),
+    "polygamma": lambda self, n: functional.polygamma(n, self),
+    "view": lambda self, *shape, size=None: functional.view(self, *shape, size=size),
     "t": transposed,
     "type_as": lambda self, other: to(self, other.dtype),
-    "broadcast_to": lambda self, *shape, size=None: _functional("expand")(self, *shape, size=size),
+    "broadcast_to": lambda self, *shape, size=None: functional.expand(self, *shape, size=size),
     "__divmod__": lambda self, other: _divmod(self, as_operand(other)) if accepts(other) else NotImplemented,
     "__rdivmod__": lambda self, other: _divmod(as_operand(other), self) if accepts(other) else NotImplemented,
     "__matmul__": lambda self, other: _matmul(self, other),
     "__rmatmul__": lambda self, other: _matmul(other, self),
     "T": property(lambda self: REGISTRY["permute"](self, dims=tuple(range(len(self.shape)))[::-1])),
-    "mT": property(lambda self: _functional("transpose")(self, -1, -2)),
+    "mT": property(lambda self: functional.transpose(self, -1, -2)),
 }  # fmt: skip
 
 
 def _matmul(a: Any, b: Any) -> Any:
     if not isinstance(a, (TensorBase, np.ndarray)) or not isinstance(b, (TensorBase, np.ndarray)):
         return NotImplemented
-    return _functional("matmul")(lift(a), lift(b))
+    return functional.matmul(lift(a), lift(b))

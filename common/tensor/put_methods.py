@@ -14,9 +14,9 @@ from common.ops import put
 from common.ops.put import Put
 from common.ops.values import as_value
 from common.ops.view import expand, reshape
+from common.tensor.assign import assign
 from common.tensor.base import TensorBase
 from common.tensor.in_place import apply_in_place
-from common.tensor.methods import assign
 from common.tensor.setitem import falses, fill_masked, setitem
 
 

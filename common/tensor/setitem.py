@@ -21,8 +21,8 @@ from common.elements import elements
 from common.frames import user_frame
 from common.op import REGISTRY
 from common.ops.advanced import Selection, check_mask, integers, neighbours, take_apart
+from common.ops.basic_keys import hashable, is_plain, known_part, place
 from common.ops.compare import where
-from common.ops.getitem import hashable, is_plain, known_part, place
 from common.ops.masks import masked_fill, require_mask
 from common.ops.parts import picked
 from common.ops.places import family, index_get, index_set
@@ -30,9 +30,9 @@ from common.ops.slice_set import slice_set
 from common.ops.truth import any as any_of
 from common.ops.values import as_value, at_indices, fitted
 from common.ops.view import expand, reshape
+from common.tensor.assign import assign, require_unprotected
 from common.tensor.base import TensorBase
 from common.tensor.in_place import has_history, run_in_place
-from common.tensor.methods import assign, require_unprotected
 from common.tensor.view_families import shows_writable
 
 

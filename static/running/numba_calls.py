@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from common.errors import ArgumentError, ShapeError
+from common.native.arguments import ARRAY, FLOAT, Argument
 from common.native.calls import is_native
 from common.native.free import FreeProgram
-from common.native.plan import ARRAY, FLOAT, Argument
 from common.tree import LEAF, Structure, flatten
 from static.acts import Mismatch
 from static.graph.regions import NeedsRoom

@@ -12,11 +12,11 @@ import numpy as np
 
 from common.eager.arrays import raise_status
 from common.errors import ArgumentError, ShapeError, TraceError
+from common.native.arguments import Argument as Declared
 from common.native.binding import GIVEN, HELD, HELD_GRAD, LEFT, LEFT_FRESH, MADE, Binding, Place
 from common.native.calls import make_run, make_step
 from common.native.calls_ir import INTERRUPTED
 from common.native.free import FreeProgram, make_free
-from common.native.plan import Argument as Declared
 from common.native.plan import RunFailure, explain_failure
 from common.native.pool import get_num_threads, on_change
 from common.polynomials import Atom

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from common.dim import Dim
-from common.export.picture import Item, Picture, Port, settle
+from common.export.diagram import Item, Port, settle
+from common.export.picture import Picture
 from common.spec import Spec
 from static.graph import Graph, Node, Value
 

@@ -43,7 +43,7 @@ class Shown:
 
     @property
     def picture(self) -> Any:
-        """The newest program as a `common.export.picture.Picture`: ``f.picture.save("step.svg")``, or print it."""
+        """The newest program as a `common.export.diagram.Picture`: ``f.picture.save("step.svg")``, or print it."""
         from static.tools.picture import picture_of
 
         newest = self.newest

@@ -7,7 +7,7 @@ import pytest
 
 import dynamic
 from common.eager import recipes as eager
-from common.eager import straight
+from common.eager import rules, straight
 from common.op import REGISTRY
 from common.ops.reduce import sum_
 from common.ops.transcendental import exp, tanh
@@ -33,7 +33,7 @@ def case(name, shape, dtype):
 @pytest.mark.parametrize("name", ["softmax", "log_softmax", "normalize"])
 def test_bits_are_those_of_the_ops(name, shape, dtype):
     found, saved, g = case(name, shape, dtype)
-    (expected,) = eager.run_rules(found.op, saved, found.attrs, g, (0,))
+    (expected,) = rules.run_rules(found.op, saved, found.attrs, g, (0,))
     lines = straight.straight_backward(found, None)
     (got,) = lines(saved, found.attrs, g, (0,))
     assert got.dtype == expected.dtype
@@ -117,7 +117,7 @@ def test_sums_of_columns_with_values_of_rows(rows, columns):
         (0,) * 3,
     )
     lines = straight.straight_backward(found, None)
-    wanted = eager.run_rules(op, saved, attrs, cotangents, needs)
+    wanted = rules.run_rules(op, saved, attrs, cotangents, needs)
     for got, expected, like in zip(lines(saved, attrs, cotangents, needs), wanted, (x, weight, weight), strict=True):
         assert got.tobytes() == np.ascontiguousarray(fit(expected, like.shape, like.dtype)).tobytes()
 
@@ -131,7 +131,7 @@ def test_gradients_of_rows_and_sums_of_columns_are_one_kernel(shape, monkeypatch
     found = eager.recipe(op, tuple((a.shape, a.dtype) for a in operands), attrs)
     y = eager.run(op, operands, attrs)
     needs, results = (0, 0, 0), [(g, None, None), (np.asfortranarray(g), None, None)]
-    wanted = eager.run_rules(op, op.save(operands, y), attrs, results[0], needs)
+    wanted = rules.run_rules(op, op.save(operands, y), attrs, results[0], needs)
     for maker in ("fused_rows", "fused", "fused_sum"):
         made = getattr(straight, maker)
         monkeypatch.setattr(straight, maker, lambda *args, made=made: kernels.append(made(*args)) or kernels[-1])

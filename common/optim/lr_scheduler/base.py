@@ -6,7 +6,8 @@ from typing import Any
 
 from common import mode
 from common.errors import ArgumentError, TraceError
-from common.optim.optimizer import Group, Optimizer
+from common.optim.group import Group
+from common.optim.optimizer import Optimizer
 from common.pickling import Holder
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from common.errors import ArgumentError
+from common.optim.group import Group
 from common.optim.lr_scheduler.annealing import cosine, linear
 from common.optim.lr_scheduler.base import LRScheduler, group_values
-from common.optim.optimizer import Group, Optimizer
+from common.optim.optimizer import Optimizer
 
 
 class OneCycleLR(LRScheduler):
