@@ -156,7 +156,7 @@ def _shown(a: Any, y: np.ndarray, found: Recipe, depth: int = 2) -> Tensor:
         t.grad_fn = None
         t._requires_grad = False
         return t
-    place = getattr(a, "_family", None)
+    place: Any = getattr(a, "_family", None)
     if type(place) is tuple:
         family, base = place[0], place[1]
     else:
