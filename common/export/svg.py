@@ -8,25 +8,43 @@ from xml.sax.saxutils import escape, quoteattr
 from common.export.diagram import Diagram, Item, Port
 from common.export.layers import Placed, Stop, Wire, arrange
 
-_STYLE = """
-svg { color-scheme: light dark; --paper: #ffffff; --ink: #1b2430; --faint: #69748a; --line: #8792a5;
-  --op: #e9eef6; --source: #d3e5fb; --fixed: #eeeeee; --output: #d0ecd2; --write: #fbe3c2; --scope: #ece2f7;
-  --box: #5b7bb5; }
-@media (prefers-color-scheme: dark) { svg { --paper: #15191f; --ink: #e3e8f0; --faint: #97a3b8; --line: #6d7a90;
-  --op: #2a3342; --source: #1f3f66; --fixed: #333333; --output: #20492a; --write: #573c14; --scope: #43305c;
-  --box: #7f9fd8; } }
-text { font-family: ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; font-size: 11px; fill: var(--ink); }
-.paper { fill: var(--paper); }
-.box { fill: var(--box); fill-opacity: .07; stroke: var(--box); stroke-opacity: .5; }
-.item { stroke: var(--line); stroke-width: .8; fill: var(--op); }
-.input, .parameter { fill: var(--source); } .fixed { fill: var(--fixed); } .output { fill: var(--output); }
-.write { fill: var(--write); } .scope { fill: var(--scope); }
-.wire { fill: none; stroke: var(--line); stroke-width: 1.1; } .head { fill: var(--line); stroke: none; }
-.middle { text-anchor: middle; } text.shape { font-size: 9px; fill: var(--faint); }
-text.name { font-size: 10px; fill: var(--faint); font-weight: 600; }
-text.shape, text.name { paint-order: stroke; stroke: var(--paper); stroke-width: 2.5px; stroke-linejoin: round; }
-.item + text.middle, text.inner { stroke: none; }
-""".strip()
+#: Colours on a light page and on a dark one.
+_COLOURS = {
+    "paper": ("#ffffff", "#15191f"), "ink": ("#1b2430", "#e3e8f0"), "faint": ("#69748a", "#97a3b8"),
+    "line": ("#8792a5", "#6d7a90"), "box": ("#5b7bb5", "#7f9fd8"), "op": ("#e9eef6", "#2a3342"),
+    "input": ("#d3e5fb", "#1f3f66"), "parameter": ("#d3e5fb", "#1f3f66"), "fixed": ("#eeeeee", "#333333"),
+    "output": ("#d0ecd2", "#20492a"), "write": ("#fbe3c2", "#573c14"), "scope": ("#ece2f7", "#43305c"),
+}  # fmt: skip
+
+
+def _plain(fill: str = "", stroke: str = "") -> str:
+    """Colours of a light page as attributes, which every viewer understands."""
+    return "".join(f' {key}="{_COLOURS[name][0]}"' for key, name in (("fill", fill), ("stroke", stroke)) if name)
+
+
+def _dark(selector: str, fill: str = "", stroke: str = "") -> str:
+    named = (("fill", fill), ("stroke", stroke))
+    return f"{selector} {{ {' '.join(f'{key}: {_COLOURS[name][1]};' for key, name in named if name)} }}"
+
+
+_WHITE, _BLACK = _COLOURS["paper"]
+#: What only browsers know: dark pages, and a halo behind the letters that cross a line.
+_STYLE = "\n".join([
+    "svg { color-scheme: light dark; }",
+    "@media (prefers-color-scheme: dark) {",
+    _dark("text", "ink"), _dark("text.shape, text.name", "faint"), _dark(".paper", "paper"),
+    _dark(".box", "box", "box"),
+    *(_dark(f".{kind}", kind, "line") for kind in ("op", "input", "parameter", "fixed", "output", "write", "scope")),
+    _dark(".wire", "", "line"), _dark(".head", "line"),
+    "}",
+    "@supports (paint-order: stroke) {",
+    f"text.halo {{ paint-order: stroke; stroke: {_WHITE}; stroke-width: 2.5px; stroke-linejoin: round; }}",
+    f"@media (prefers-color-scheme: dark) {{ text.halo {{ stroke: {_BLACK}; }} }}",
+    "}",
+])  # fmt: skip
+_FONT = "ui-monospace, DejaVu Sans Mono, Menlo, Consolas, monospace"
+_SHAPE = f'font-size="9"{_plain("faint")}'
+_NAME = f'font-size="10" font-weight="600"{_plain("faint")}'
 _LETTER, _SMALL = 6.63, 5.42  # widths of the letters of a monospaced font, at 11 and 9 px
 _MARGIN, _PADDING, _TITLE = 16.0, 12.0, 22.0
 _LONGEST = 44
@@ -44,16 +62,18 @@ def svg(picture: Diagram) -> str:
     wires: list[str] = []
     items: list[str] = []
     root.draw((width - root.width) / 2, top, boxes, wires, items)
-    texts = [f'<text class="name" x="{_MARGIN}" y="{_MARGIN + 4}">{escape(picture.title)}</text>']
-    texts += [f'<text class="shape" x="{_MARGIN}" y="{_n(top + root.height + 14 + 13 * i)}">{escape(line)}</text>'
+    texts = [f'<text class="name halo" {_NAME} x="{_MARGIN}" y="{_MARGIN + 4}">{escape(picture.title)}</text>']
+    texts += [f'<text class="shape halo" {_SHAPE} x="{_MARGIN}" '
+              f'y="{_n(top + root.height + 14 + 13 * i)}">{escape(line)}</text>'
               for i, line in enumerate(picture.legend)]  # fmt: skip
     return "\n".join([
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_n(width)}" height="{_n(height)}" '
-        f'viewBox="0 0 {_n(width)} {_n(height)}" role="img" aria-label={quoteattr(picture.title or "graph")}>',
+        f'viewBox="0 0 {_n(width)} {_n(height)}" role="img" aria-label={quoteattr(picture.title or "graph")} '
+        f'font-family="{_FONT}" font-size="11"{_plain("ink")}>',
         f"<style>{_STYLE}</style>",
         '<defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
-        '<path class="head" d="M0 1L8 4L0 7z"/></marker></defs>',
-        f'<rect class="paper" width="{_n(width)}" height="{_n(height)}"/>',
+        f'<path class="head"{_plain("line")} d="M0 1L8 4L0 7z"/></marker></defs>',
+        f'<rect class="paper"{_plain("paper")} width="{_n(width)}" height="{_n(height)}"/>',
         *boxes, *wires, *items, *texts, "</svg>", "",
     ])  # fmt: skip
 
@@ -158,9 +178,11 @@ class _Box:
     def draw(self, x: float, y: float, boxes: list[str], wires: list[str], items: list[str]) -> None:
         """Append elements for everything inside, with the box's corner at (x, y)."""
         if self.name:
-            boxes.append(f'<rect class="box" x="{_n(x)}" y="{_n(y)}" width="{_n(self.width)}" '
+            boxes.append(f'<rect class="box"{_plain("box", "box")} fill-opacity=".07" '
+                         f'stroke-opacity=".5" x="{_n(x)}" y="{_n(y)}" width="{_n(self.width)}" '
                          f'height="{_n(self.height)}" rx="7"/>')  # fmt: skip
-            items.append(f'<text class="name" x="{_n(x + 7)}" y="{_n(y + 13)}">{escape(_shortened(self.name))}</text>')
+            items.append(f'<text class="name halo" {_NAME} x="{_n(x + 7)}" y="{_n(y + 13)}">'
+                         f"{escape(_shortened(self.name))}</text>")  # fmt: skip
         left, top = x + self.left, y + self.above
         start = len(self.entries)
         for index, part in enumerate(self.parts, start):
@@ -178,8 +200,8 @@ class _Box:
             direct = start <= wire.source < stop and not isinstance(self.parts[wire.source - start], _Box)
             if direct and item.kind in ("op", "scope") and (text := _short(item.results[value[1]])):
                 first = routes[0][1][0]
-                items.append(f'<text class="shape" x="{_n(left + first.x + 4)}" y="{_n(top + first.top + 10)}">'
-                             f"{escape(text)}</text>")  # fmt: skip
+                items.append(f'<text class="shape halo" {_SHAPE} x="{_n(left + first.x + 4)}" '
+                             f'y="{_n(top + first.top + 10)}">{escape(text)}</text>')  # fmt: skip
 
 
 def _size(item: Item) -> tuple[float, float]:
@@ -207,13 +229,16 @@ def _drawn(item: Item, middle: float, top: float) -> str:
     corner = 10 if item.kind in ("input", "parameter", "fixed", "output", "write") else 4
     parts = [
         f"<g><title>{escape(tip)}</title>"
-        f'<rect class="item {item.kind}" x="{_n(middle - width / 2)}" y="{_n(top)}" width="{_n(width)}" '
+        f'<rect class="item {item.kind}"{_plain(item.kind, "line")} stroke-width=".8" '
+        f'x="{_n(middle - width / 2)}" y="{_n(top)}" width="{_n(width)}" '
         f'height="{_n(height)}" rx="{corner}"/>'
-        f'<text class="middle" x="{_n(middle)}" y="{_n(top + 14)}">{escape(_shortened(item.label))}</text>'
+        f'<text text-anchor="middle" x="{_n(middle)}" y="{_n(top + 14)}">{escape(_shortened(item.label))}</text>'
     ]
     if height > 20:
         shape = escape(_short(item.results[0]))
-        parts.append(f'<text class="middle shape inner" x="{_n(middle)}" y="{_n(top + 26)}">{shape}</text>')
+        parts.append(
+            f'<text class="shape" {_SHAPE} text-anchor="middle" x="{_n(middle)}" y="{_n(top + 26)}">{shape}</text>'
+        )
     return "".join([*parts, "</g>"])
 
 
@@ -236,7 +261,7 @@ def _path(route: list[Stop], left: float, top: float, headed: bool) -> str:
             y = top + stop.bottom
             steps.append(f"V{_n(y)}")
     end = ' marker-end="url(#head)"' if headed else ""
-    return f'<path class="wire" d="{"".join(steps)}"{end}/>'
+    return f'<path class="wire" fill="none"{_plain(stroke="line")} stroke-width="1.1" d="{"".join(steps)}"{end}/>'
 
 
 def _short(result: str) -> str:
