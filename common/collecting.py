@@ -5,10 +5,13 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Lock
+from threading import get_ident
 
-_lock = Lock()
-_resting = 0
+from common.locks import after_fork, make_lock
+
+_lock = make_lock()
+_resting: dict[object, int] = {}
+"""Blocks without the collector, and the threads they are in."""
 _wanted = True
 
 
@@ -18,18 +21,33 @@ def collecting_later() -> Iterator[None]:
 
     Blocks may overlap in several threads; the last to end gives the collector back the state that the first one found.
     """
-    global _resting, _wanted
+    global _wanted
+    block = object()
     with _lock:
         _wanted = _wanted if _resting else gc.isenabled()
-        _resting += 1
+        _resting[block] = get_ident()
         gc.disable()
     try:
         yield
     finally:
         with _lock:
-            _resting -= 1
-            if _wanted and not _resting:
-                gc.enable()
+            _end(block)
+
+
+def _end(*blocks: object) -> None:
+    for block in blocks:
+        del _resting[block]
+    if _wanted and not _resting:
+        gc.enable()
+
+
+def _forget_other_threads() -> None:
+    others = [block for block, thread in _resting.items() if thread != get_ident()]
+    if others:
+        _end(*others)
+
+
+after_fork(_forget_other_threads)
 
 
 @contextmanager

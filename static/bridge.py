@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 from weakref import ref
 
@@ -24,6 +24,7 @@ from common.autograd.node import Edge, Node
 from common.dim import resolve
 from common.errors import GradientError
 from common.frames import user_frame
+from common.lazy import cached_property
 from common.tensor.base import TensorBase, wrap
 from static.graph import Graph, Value
 from static.graph.partition import Halves, continued

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from common.collecting import collecting_later
+from common.lazy import cached_property
 from static.graph import Graph, Value
 from static.graph.partition import Halves, split
 from static.graph.regions import FIRST_ROOM, NeedsRoom, rooms

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from common.autograd.tape import backward_pass
 from common.autograd.unused import refuse_unused, require_grad, unused
 from common.errors import ArgumentError, GradientError, ShapeError
 from common.frames import user_frame
+from common.locks import make_lock
 from common.ops.arithmetic import ones_like, zeros_like
 from common.ops.cast import to
 from common.tensor.base import TensorBase, wrap
@@ -90,7 +90,7 @@ def _own(total: np.ndarray, seen: set[int]) -> np.ndarray:
 
 
 #: Held while a total is added to `.grad`: threads that share a leaf add one after the other.
-_adding = RLock()
+_adding = make_lock()
 
 
 def accumulate(leaf: TensorBase, total: TensorBase, create_graph: bool) -> None:

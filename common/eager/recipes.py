@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from common import op as ops
 from common.apply import NO_ATTRS, Attrs, interprets
+from common.locks import make_lock
 from common.native.calls import make_finder
 from common.number import as_array
 from common.op import Op, out_specs
@@ -80,7 +80,7 @@ def prepares(kind: str) -> Callable[[Callable[[Recipe], None]], Callable[[Recipe
 
 
 recipes: dict[Any, Recipe] = {}
-_lock = Lock()
+_lock = make_lock()
 _ops, _FEW = count(), 32
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
 from typing import NamedTuple, Self
 
 from common.errors import ArgumentError
+from common.lazy import cached_property
 from common.op import REGISTRY
 
 #: Result of an item: its position in the picture, and which of its results it is.

@@ -14,7 +14,6 @@ import hashlib
 import os
 import re
 import sys
-import threading
 from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
@@ -25,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from common.collecting import collecting_later
+from common.locks import after_fork, make_lock
 from common.native import cache as disk
 from common.native import engine, image
 from common.native.fingerprint import fingerprint
@@ -72,7 +72,7 @@ _addresses: dict[tuple[str, str], int] = {}
 _origins: dict[tuple[str, str], Origin] = {}
 _providers: list[Callable[[str], Any]] = []
 _foreign: dict[str, str] = {}
-_lock = threading.RLock()
+_lock = make_lock()
 _asking: set[int] = set()
 
 
@@ -144,6 +144,15 @@ def llvm_text(source: str, name: str, compiler: str | None = None) -> str:
         As `compile_kernel` does.
     """
     return str(_FRONT_ENDS[compiler or default_compiler()](source, name, name)[0])
+
+
+def _ask_for_fork() -> None:
+    _asking.add(get_ident())
+
+
+if hasattr(os, "register_at_fork"):  # a fork waits for the kernel at hand, and the next one for the fork
+    os.register_at_fork(before=_ask_for_fork, after_in_parent=lambda: _asking.discard(get_ident()))
+after_fork(_asking.clear)
 
 
 def is_asked_for() -> bool:

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import ctypes
 import os
-import threading
 from collections.abc import Callable, Iterable
 from functools import cache, partial
 from importlib import import_module
 from typing import Any
 
+from common.locks import make_lock
 from common.native import image
 
-_lock = threading.RLock()
+_lock = make_lock()
 
 
 @cache

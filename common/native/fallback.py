@@ -6,13 +6,13 @@ Same checks, same results, same codes; only slower.
 from __future__ import annotations
 
 import ctypes
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
+from common.locks import make_lock
 from common.native import plan as plan_ops
 from common.native.arguments import ARRAY, FLOAT, Argument
 from common.native.binding import GIVEN, HELD, HELD_GRAD, LEFT, LEFT_FRESH, Binding
@@ -22,7 +22,7 @@ from common.native.plan import ProgramPlan
 _KERNEL = ctypes.PYFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 4)  # PYFUNCTYPE: keeps the GIL
 
 
-_lock = threading.Lock()  # Python may switch threads between two kernels, and plans share an arena
+_lock = make_lock()  # Python may switch threads between two kernels, and plans share an arena
 
 
 def _data(array: np.ndarray) -> int:

@@ -17,7 +17,6 @@ held, does all its tasks itself.
 from __future__ import annotations
 
 import ctypes
-import os
 import platform
 import threading
 from collections.abc import Callable
@@ -27,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from common.errors import ArgumentError
+from common.locks import after_fork, make_lock
 from common.native import apart, engine
 from common.native.compile import load_ir
 from common.native.image import outlive
@@ -55,7 +55,7 @@ _pool = _memory[-(_memory.ctypes.data // 8) % _WORDS :]
 _pool[_THREADS] = 1
 _count = 1
 _started = 0
-_lock = threading.Lock()
+_lock = make_lock()
 _listeners: list[Callable[[], None]] = []
 
 
@@ -153,15 +153,13 @@ def _python(name: str, result: Any, *arguments: Any) -> Any:
 
 def _after_fork() -> None:
     """A forked process has only the thread that forked: start the others anew."""
-    global _started, _lock
-    _lock = threading.Lock()
+    global _started
     _pool[_THREADS], _pool[_BUSY], _started = 1, 0, 0
     if _count > 1:
         set_num_threads(_count)
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+after_fork(_after_fork)
 
 _PAUSES = {
     "x86_64": ("declare void @llvm.x86.sse2.pause()", "call void @llvm.x86.sse2.pause()"),

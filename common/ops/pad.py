@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from common.arguments import integer
 from common.dim import same, same_shape
 from common.dtypes import promote
 from common.errors import ArgumentError, IndexRangeError, ShapeError
+from common.locks import make_lock
 from common.op import NativeCall, Op
 from common.ops._define import kernel
 from common.ops._samples import alike, parts
@@ -24,7 +24,7 @@ MOST_OPERANDS = 32
 
 
 _made: dict[tuple[str, int], Op] = {}
-_lock = Lock()
+_lock = make_lock()
 
 
 def _op(name: str, count: int) -> Op:

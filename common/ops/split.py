@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from threading import Lock
 from typing import Any
 
 from common.aliases import accept_numpy_names
 from common.arguments import integer, integers, normalize_dim
 from common.errors import IndexRangeError, ShapeError
+from common.locks import make_lock
 from common.op import Op
 from common.ops._define import composite
 from common.ops._samples import one
@@ -17,7 +17,7 @@ from common.ops.parts import select_, slice_, unslice
 from common.ops.view import unsqueeze
 
 _made: dict[tuple[str, int], Op] = {}
-_lock = Lock()
+_lock = make_lock()
 
 
 def _part(x: Any, dim: int, start: Any, size: Any) -> Any:

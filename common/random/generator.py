@@ -8,7 +8,6 @@ compiled program continues the stream where the last call left it, and both engi
 from __future__ import annotations
 
 import os
-import threading
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from common.arguments import integer
 from common.create import lift
 from common.dtypes import DEFAULT_FLOAT, float64, int64
 from common.errors import ArgumentError, DTypeError
+from common.locks import make_lock
 from common.op import REGISTRY
 from common.ops import random as _ops  # noqa: F401  registers rand and randn
 from common.ops.compare import where
@@ -53,7 +53,7 @@ class Generator:
     def __init__(self, seed: int = 0, device: str = "cpu") -> None:
         if str(device) != "cpu":
             raise ArgumentError(f"Generator(): expected device 'cpu', got {device!r}")
-        self.key, self.offset, self._lock = Buffer(np.int64(0)), Buffer(np.int64(0)), threading.Lock()
+        self.key, self.offset, self._lock = Buffer(np.int64(0)), Buffer(np.int64(0)), make_lock()
         self.key.name, self.offset.name = "generator.key", "generator.offset"
         self.manual_seed(seed)
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from functools import cached_property
+
+from common.lazy import cached_property
 
 ALIGNMENT = 64
 _WITHOUT_END = 1 << 200  # no size, even one that no memory has, may find no gap

@@ -69,7 +69,7 @@ class Schedule:
     Attributes
     ----------
     sharing : how threads share its calls.
-    sizes : of which size the bytes of each temporary are.
+    sizes : of which size the bytes of each temporary are; None for memory of regions, which a block tells.
     columns : accumulators, their sizes, and the temporaries that are such, each kind once.
     blocks : steps with regions, and the temporaries that are memory for these.
     scratch : step -> temporaries that are scratch memory of it alone.
@@ -84,7 +84,7 @@ class Schedule:
                 spans.update((k, (first, i)) for k in range(first, i + 1))
         lives = ((spans.get(t.first, (t.first,))[0], spans.get(t.last, (t.last,))[-1]) for t in frame.temporaries)
         self.arena, self.sharing = Arena(list(lives)), Sharing(frame)
-        self.sizes = [t.size[0] if t.size else 0 for t in frame.temporaries]
+        self.sizes = [t.size[0] if t.size else None for t in frame.temporaries]
         self.columns: dict[Any, tuple[ColumnScratch, tuple[int, ...], list[int]]] = {}
         self.blocks = [(t.block, i) for i, t in enumerate(frame.temporaries) if t.block is not None]
         self.products = [(i, *call.ints[1:3]) for i, call in enumerate(frame.calls) if call.is_product]
@@ -106,7 +106,7 @@ def lay_out(program: Executable, env: Mapping[Atom, int] | None, threads: int = 
     """
     frame, schedule = program.frame, program.schedule
     values = frame.evaluate(env)
-    nbytes = [values[size] for size in schedule.sizes]
+    nbytes = [0 if size is None else values[size] for size in schedule.sizes]
     for columns, size, places in schedule.columns.values():
         needed = columns.nbytes(*[values[i] for i in size])
         for i in places:

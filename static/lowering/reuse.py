@@ -10,9 +10,9 @@ each other.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
-from functools import cached_property
 
 from common.dim import same
+from common.lazy import cached_property
 from common.spec import numel
 from static.lowering.groups import Group
 from static.lowering.items import Access, Buffer, Item

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from common.locks import make_lock
 from common.native.compile import is_asked_for
 from common.polynomials import Atom
 from static.running.interpreter import Interpreted
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from static.graph import Graph
     from static.running.executable import Executable
 
-_one_at_a_time = threading.RLock()
+_one_at_a_time = make_lock(runs_user_code=True)
 
 
 class _Stopped(Exception):

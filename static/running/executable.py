@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from common.kernels.gemm import of_matrices
+from common.lazy import cached_property
 from common.native.compile import compile_kernel
 from common.native.pool import get_num_threads
 from common.polynomials import Atom

@@ -7,8 +7,8 @@ printed once is not printed again. While Python is called another thread may run
 from __future__ import annotations
 
 import ctypes
-import threading
 from collections.abc import Callable, Sequence
+from threading import local
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 from common.acts import show
 from common.callback import Callback, Form
 from common.errors import StateError
+from common.locks import make_lock
 from common.native.calls_ir import INTERRUPTED
 from static.acts import Mismatch
 from static.graph.regions import NeedsRoom
@@ -40,23 +41,21 @@ class Exclusive:
     """A lock under which one call at a time uses a program's memory."""
 
     def __init__(self) -> None:
-        self._lock, self._owner = threading.Lock(), 0
+        self._lock = make_lock(runs_user_code=True)
 
     def __enter__(self) -> None:
-        if self._owner == threading.get_ident():
+        if self._lock._is_owned():
             raise StateError(
                 "a compiled program is called by what it calls itself, in pure_callback or in printing: its memory is "
                 "in use; call the Python function, or another static.function of it"
             )
         self._lock.acquire()
-        self._owner = threading.get_ident()
 
     def __exit__(self, *exc: object) -> None:
-        self._owner = 0
         self._lock.release()
 
 
-class _Journal(threading.local):
+class _Journal(local):
     """How many acts the present call has done, and how many of them were done before it was repeated."""
 
     done = 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from common import mode
 from common.allocation import allocation_error, too_large
+from common.lazy import cached_property
 from static.graph.regions import FIRST_ROOM, NeedsRoom, rooms
 from static.lowering.options import Options
 from static.running import store

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from common.dim import resolve
+from common.lazy import cached_property
 from static.graph import Graph
 from static.graph.verify import verify
 from static.lowering.layout import lay_out

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from threading import RLock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from common import mode
@@ -18,6 +17,7 @@ from common.autograd.node import Edge
 from common.autograd.region import Recorded, captured_edges, pull
 from common.autograd.tape import backward_pass, collect
 from common.errors import GradientError
+from common.locks import make_lock
 from common.spec import Spec
 from common.tensor.base import TensorBase
 from static.acts import acts, gives
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from static.tracing.trace import Trace
 
 #: Held while a trace is open again, and where that must not be: sizes may be equal there that are not elsewhere.
-going_on = RLock()
+going_on = make_lock()
 
 
 class Stage(NamedTuple):

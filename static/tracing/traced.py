@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from common import mode
 from common.autograd import mutation, node
 from common.collecting import collecting_later
 from common.dim import Dim
+from common.lazy import cached_property
 from common.native.binding import GIVEN, HELD, HELD_GRAD, Place
 from common.native.calls_ir import BAD_ARGUMENT
 from common.nn.module import Module

@@ -1,0 +1,40 @@
+"""Attributes that are worked out when they are first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar, overload
+
+T = TypeVar("T")
+
+
+class cached_property(Generic[T]):
+    """A property whose value is kept in the object's dictionary, where it may also be set or deleted.
+
+    As `functools.cached_property`, but without the lock that Python 3.11 has in it: one for all objects of a class,
+    which two threads may take in another order than locks of ours, and which a forked process could not take again.
+    Threads that ask at once may work the value out twice.
+
+    Parameters
+    ----------
+    function : of the object.
+    """
+
+    def __init__(self, function: Callable[[Any], T]) -> None:
+        self._function = function
+        self.__doc__ = function.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> cached_property[T]: ...
+
+    @overload
+    def __get__(self, instance: object, owner: type) -> T: ...
+
+    def __get__(self, instance: object | None, owner: type) -> cached_property[T] | T:
+        if instance is None:
+            return self
+        value = instance.__dict__[self._name] = self._function(instance)
+        return value
