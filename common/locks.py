@@ -9,7 +9,7 @@ runs: these are made anew in the child, as is what was not given back in time.
 from __future__ import annotations
 
 import _imp
-import importlib._bootstrap as _imports  # type: ignore[import-not-found]
+import importlib._bootstrap as _imports
 import os
 import sys
 from collections.abc import Callable
@@ -73,7 +73,7 @@ def _foreign() -> list[Any]:
 
 def _others_import() -> bool:
     """Whether another thread imports a module: the child could never import it."""
-    locks = [reference() for reference in list(_imports._module_locks.values())]
+    locks = [reference() for reference in list(vars(_imports)["_module_locks"].values())]
     return any(getattr(lock, "owner", None) not in (None, get_ident()) for lock in locks)
 
 
