@@ -152,7 +152,7 @@ class Stored(Executable):
         self.frame, self._make, self.notes = frame, make, notes
 
     @cached_property
-    def graph(self) -> Graph:  # type: ignore[override]
+    def graph(self) -> Graph:
         """What was lowered."""
         return self._make()
 
