@@ -61,6 +61,11 @@ class NativeCall(NamedTuple):
     errors: Mapping[int, str] = {}
 
 
+#: What rules call outputs: all of them, all but the first, the first alone; and what a node saves of outputs `y`. What
+#: no rule reads may be overwritten before the backward pass.
+OUTPUTS = {"y": "y", "rest": "(None, *y[1:])", "first": "(y[0], *(None for _ in y[1:]))"}
+
+
 class Op:
     """One operation; made by `common.ops._define`, found in `REGISTRY` by name.
 
@@ -145,12 +150,12 @@ class Op:
         named = [rule_parameters(rule) if rule else () for rule in self.rules]
         wanted = {n for names in named for n in names}
         shapes = tuple(f"{n}_shape" for n in self.inputs)
-        unknown = wanted - {"g", "y", "rest", *self.inputs, *shapes, *self.attrs}
+        unknown = wanted - {"g", *OUTPUTS, *self.inputs, *shapes, *self.attrs}
         assert not unknown, f"a rule of {self.name} names {sorted(unknown)}"
         self.saved_inputs = tuple(i for i, n in enumerate(self.inputs) if n in wanted)
         self.saved_shapes = tuple(i for i, n in enumerate(shapes) if n in wanted)
-        outputs = tuple(n for n in ("y", "rest") if n in wanted)
-        assert len(outputs) < 2, f"rules of {self.name} name all outputs and all but the first"
+        outputs = tuple(n for n in OUTPUTS if n in wanted)
+        assert len(outputs) < 2, f"rules of {self.name} name {outputs}: one of them is saved"
         self.saves_output = bool(outputs)
         self.frees = bool(self.saved_inputs) or self.saves_output
         self.saves = (
@@ -208,7 +213,7 @@ def _generate_save(op: Op) -> Callable[[Sequence[Any], Any], tuple[Any, ...]]:
     parts = [
         *(f"p[{i}], " for i in op.saved_inputs),
         *(f"p[{i}].shape, " for i in op.saved_shapes),
-        *(["y, "] if "y" in op.saves else ["(None, *y[1:]), "] if op.saves_output else []),
+        *(f"{source}, " for name, source in OUTPUTS.items() if name in op.saves),
     ]
     save: Callable[[Sequence[Any], Any], tuple[Any, ...]] = eval(f"lambda p, y: ({''.join(parts)})")
     return save

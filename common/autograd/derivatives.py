@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from common import mode
+from common.autograd.mutation import is_shared, log_write, put
 from common.autograd.node import Node
 from common.autograd.recorded import GradientEdge
-from common.autograd.tape import backward_pass
+from common.autograd.tape import added, backward_pass
 from common.autograd.unused import refuse_unused, require_grad, unused
 from common.errors import ArgumentError, GradientError, ShapeError
 from common.frames import user_frame
@@ -94,14 +95,28 @@ _adding = make_lock()
 
 
 def accumulate(leaf: TensorBase, total: TensorBase, create_graph: bool) -> None:
-    """``.grad = old + total``, with the total alone where there is no old one."""
+    """``.grad = old + total``, with the total alone where there is no old one.
+
+    Unless the pass is recorded, the sum is written to the memory of the old gradient, as PyTorch documents: whoever
+    holds that sees it.
+    """
     with _adding:
         old = leaf.grad
         if old is None:
             leaf.grad = total
+        elif (
+            not create_graph
+            and type(array := old.payload) is np.ndarray is type(total.payload)
+            and not is_shared(array)
+        ):
+            put(array, added(array, total.payload))
+            log_write(array, *user_frame(4))
         else:
             with mode.set_grad_enabled(create_graph):
-                leaf.grad = old + total
+                new = old + total
+            trace = mode.current_trace()
+            if create_graph or trace is None or not trace.add_to_grad(old, new):
+                leaf.grad = new
 
 
 def grad(

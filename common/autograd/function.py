@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from common import mode
+from common.autograd.deep import nested
 from common.autograd.exposed import exposed, seal
 from common.autograd.inference import is_inference, saving
 from common.autograd.node import Edge, Node
@@ -289,7 +290,7 @@ class _FunctionOp:
         """Contributions to the arguments, of their shapes and dtypes."""
         bare = not mode.is_grad_enabled()
         grads = [self._gradient(ctx, y, spec) for y, spec in zip((g,) if self.nout == 1 else g, self.outputs)]
-        returned = self.function.backward(ctx, *grads)
+        returned = nested(self.function.backward, ctx, *grads)
         found = list(returned) if isinstance(returned, tuple) else [returned]
         while len(found) > len(self.inputs) and found[-1] is None:
             found.pop()

@@ -52,8 +52,8 @@ class _Check(NamedTuple):
         """The results where one input is moved."""
         given = list(self.inputs)
         x = given[place].detach().numpy()
-        given[place] = wrap(np.asarray(x + step, x.dtype))
-        with mode.no_grad():
+        given[place] = wrap(np.asarray(x + step, x.dtype)).requires_grad_()  # the function may differentiate inside
+        with mode.enable_grad():
             return [np.array(y.detach().numpy(), np.float64) for y in self.function(*given)]
 
     def slope(self, place: int, direction: np.ndarray) -> list[np.ndarray]:
@@ -226,7 +226,7 @@ def gradgradcheck(
     def first(*arguments: Any) -> Any:
         xs, cs = list(arguments[: len(given)]), arguments[len(given) :]
         for i in checked:
-            xs[i] = xs[i] if xs[i].requires_grad else xs[i].detach().requires_grad_()  # one that is moved
+            xs[i] = xs[i] if xs[i].requires_grad else xs[i].detach().requires_grad_()  # a tangent's, without recording
         pairs = [(y, c) for y, c in zip(_results(func(*xs)), cs, strict=True) if y.requires_grad]
         wanted = [xs[i] for i in checked]
         with mode.enable_grad():

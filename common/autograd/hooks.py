@@ -254,6 +254,11 @@ class HookedPass:
                     )
         return tuple(self._payload(x) for x in inputs)
 
+    def pass_by(self, node: Node, g: Any) -> None:
+        """Run the hooks of a node whose result is one of the `inputs` of `backward`: the pass ends there."""
+        if self.deposit is not None and g is not None and getattr(node, "_hooks", None) is not None:
+            self.after(node, (None,) * len(node.edges), self.before(node, g))
+
     def retire(self, node: Node | None, totals: dict[Edge, Any]) -> None:
         """Finish the leaves to which no later node contributes."""
         for leaf in self._leaves.get(node, ()):

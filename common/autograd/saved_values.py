@@ -19,7 +19,7 @@ from common.tensor.base import TensorBase
 from common.tensor.saved import saved_tensors
 
 #: PyTorch's names of a first and second operand and of the result.
-_PYTORCH = {"x": "self", "a": "self", "b": "other", "y": "result", "rest": "result"}
+_PYTORCH = {"x": "self", "a": "self", "b": "other", "y": "result", "rest": "result", "first": "result"}
 
 
 def saved_names(op: Op) -> tuple[str, ...]:

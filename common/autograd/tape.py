@@ -146,6 +146,8 @@ def _run_tensors(
         if run is not None:
             run.arrive(node, totals)
         if useful is not None and node not in useful:
+            if run is not None:
+                run.pass_by(node, _take(totals, node, keep=True))
             continue
         g = _take(totals, node, keep=wanted is not None)
         if g is None:

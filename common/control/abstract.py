@@ -120,6 +120,10 @@ class AbstractTrace:
         """`.grad = ...`, forgotten afterwards."""
         self._grads[id(x)] = x, grad
 
+    def add_to_grad(self, old: Any, new: Any) -> bool:
+        """Nothing is written to memory here, see `static.tracing.trace`."""
+        return False
+
     def refuse_value(self, x: TensorBase) -> None:
         """Explain that there are no elements.
 

@@ -309,6 +309,7 @@ def _straight(self: Recipe, choice: tuple[bool, ...]) -> Backward | None:
         known["g"] = tuple(term if there else None for term, there in zip(terms, choice[: op.nout], strict=True))
         known["y"] = tuple(_Term(f"y[{i}]", spec, trail) for i, spec in enumerate(self.spec))
         known["rest"] = (None, *known["y"][1:])
+        known["first"] = (known["y"][0], *(None for _ in known["y"][1:]))
     lines = _unpack(op)
     body = _rules(op, known, trail, forms, choice[op.nout :])
     if body is None:

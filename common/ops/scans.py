@@ -139,7 +139,7 @@ def _running_op(name: str) -> Op:
 
     return kernel(
         name, ("x",), lambda x, *, dim: (Spec(x.shape, x.dtype), Spec(x.shape, int64)), native, oracle,
-        (lambda g, y, x_shape, dim: scatter_zeros(g[0], y[1], extent=x_shape[dim], dim=dim),), nout=2,
+        (lambda g, rest, x_shape, dim: scatter_zeros(g[0], rest[1], extent=x_shape[dim], dim=dim),), nout=2,
         samples=join(one(4, 5, dim=1), one(6, 3, dim=0), one(2, 5, 3, dim=1)), attrs=("dim",),
         doc=f"The running {name[3:]}imum and where it is: the last of equal ones, of nan the last. "
             "d/dx: g at the positions, added up.",

@@ -89,17 +89,21 @@ def _both(name: str, root: bool) -> Op:
         variance, mean = _moments(x, dim, correction, keepdim)
         return (sqrt(variance) if root else variance), mean if keepdim else reshape(mean, variance.shape)
 
-    def rule(g: Any, y: Any, x: Any, dim: tuple[int, ...], correction: Any) -> Any:
-        (g_spread, g_mean), total = g, None
-        if g_spread is not None:
-            total = _deviate(_halved(g_spread, y[0]) if root else g_spread, x, dim, correction)
+    def of_root(g: Any, first: Any, x: Any, dim: tuple[int, ...], correction: Any) -> Any:
+        g_root, g_mean = g
+        return rule((None if g_root is None else _halved(g_root, first[0]), g_mean), x, dim, correction)
+
+    def rule(g: Any, x: Any, dim: tuple[int, ...], correction: Any) -> Any:
+        (g_variance, g_mean), total = g, None
+        if g_variance is not None:
+            total = _deviate(g_variance, x, dim, correction)
         if g_mean is not None:
             c = spread(g_mean / reduced_size(x.shape, dim), x.shape, dim)
             total = c if total is None else total + c
         return total
 
     return composite(
-        f"{name}_mean", forward, (rule,), inputs=("x",), nout=2,
+        f"{name}_mean", forward, (of_root if root else rule,), inputs=("x",), nout=2,
         samples=join(*(one(4, 5, dim=(1,), correction=1, keepdim=k) for k in (False, True))),
         doc=f"`{name}` and the mean that it is taken about. Gradients as for each.",
     )  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -34,14 +36,48 @@ def lies_in_order(shape: tuple[Any, ...], strides: tuple[Any, ...]) -> bool:
 
 
 def _reshape(offset: Any, shape: Any, strides: Any, new_shape: tuple[Any, ...]) -> Placed | None:
-    if lies_in_order(shape, strides):
+    if lies_in_order(shape, strides) or any(isinstance(n, int) and n == 0 for n in shape):
         return offset, new_shape, contiguous_strides(new_shape)
-    ones = [(n, s) for n, s in zip(shape, strides, strict=True) if not (isinstance(n, int) and n == 1)]
-    kept = [n for n in new_shape if not (isinstance(n, int) and n == 1)]
-    if len(ones) != len(kept) or not all(same(a, b) for (a, _), b in zip(ones, kept, strict=True)):
+    steps = viewed(shape, strides, new_shape)
+    return None if steps is None else (offset, new_shape, steps)
+
+
+def viewed(
+    shape: tuple[Any, ...],
+    strides: tuple[Any, ...],
+    new_shape: tuple[Any, ...],
+    equal: Callable[[Any, Any], Any] = same,
+) -> tuple[Any, ...] | None:
+    """Strides of a view under another shape; None where it takes a copy.
+
+    Neighbouring dimensions that lie in one another's order are one run of memory. Each run has to be cut into new
+    dimensions on its own.
+
+    Parameters
+    ----------
+    equal : compares two sizes; `operator.eq` lets a trace rely on what it finds.
+    """
+    runs: list[tuple[Any, Any]] = []  # number of elements and distance between two, innermost first
+    for n, step in zip(reversed(shape), reversed(strides), strict=True):
+        if isinstance(n, int) and n == 1:
+            continue
+        if runs and equal(step, runs[-1][0] * runs[-1][1]):
+            runs[-1] = (runs[-1][0] * n, runs[-1][1])
+        else:
+            runs.append((n, step))
+    steps: list[Any] = []
+    left = list(new_shape)
+    for count, distance in runs:
+        covered: Any = 1
+        while left and not equal(covered, count):
+            n = left.pop()
+            steps.append(0 if isinstance(n, int) and n == 1 else covered * distance)
+            covered = covered * n
+        if not equal(covered, count):
+            return None
+    if not all(isinstance(n, int) and n == 1 for n in left):
         return None
-    steps = iter(s for _, s in ones)
-    return offset, new_shape, tuple(0 if isinstance(n, int) and n == 1 else next(steps) for n in new_shape)
+    return (*(0 for _ in left), *reversed(steps))
 
 
 reshape_: Op = define_view(
@@ -97,6 +133,10 @@ def reshape(x: Any, *sizes: Any, shape: Any = None) -> Any:
     target = (_known_target if plain else _target)(x.shape, shape)
     if not is_tensor(x) and same_shape(target, x.shape):
         return x
+    if mode.tracing and (place := _lies(x)) is not None and _as_view(place, target) and not _reshape(*place, target):
+        y = apply(reshape_, (x,), {"new_shape": target})
+        mode.current_trace().note_alias(y, x)  # a view in this call, for reasons that no size shows
+        return y
     return apply(reshape_, (x,), known_sizes(target) if plain else {"new_shape": target})
 
 
@@ -141,15 +181,37 @@ def view(x: Any, *shape: Any, size: Any = None) -> Any:
     ShapeError : the tensor's strides do not allow a view of this shape.
     """
     sizes = shape if size is None else gathered(shape, size, "view", "size")
-    data = getattr(x, "payload", None)
-    if isinstance(data, np.ndarray) and not data.flags.c_contiguous:
-        steps = tuple([s // data.itemsize for s in data.strides])
-        if _reshape(0, data.shape, steps, _target(data.shape, sizes)) is None:
-            raise ShapeError(
-                "view size is not compatible with input tensor's size and stride (at least one dimension spans across "
-                "two contiguous subspaces). Use .reshape(...) instead."
-            )
+    place = _lies(x)
+    if place is not None and _as_view(place, _target(place[1], sizes)) is None:
+        raise ShapeError(
+            "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
+            f"contiguous subspaces). Use .reshape(...) instead. Its shape is {tuple(x.shape)}, its strides {place[2]}."
+        )
     return reshape(x, *sizes)
+
+
+def _as_view(place: Placed, target: tuple[Any, ...]) -> Any:
+    """Strides of what lies somewhere under another shape, None if it takes a copy; a trace relies on the answer."""
+    _, shape, strides = place
+    if any(isinstance(n, int) and n == 0 for n in shape):
+        return contiguous_strides(target)
+    return viewed(shape, strides, target, operator.eq)
+
+
+def _lies(x: Any) -> Placed | None:
+    """Offset, shape and strides, in elements, of a tensor that is not in C order; None of any other one."""
+    data = getattr(x, "payload", None)
+    if isinstance(data, np.ndarray):
+        return None if data.flags.c_contiguous else (0, data.shape, tuple([s // data.itemsize for s in data.strides]))
+    if data is None or not mode.tracing:
+        return None
+    from common.ops.view_set import placed
+    from common.tensor.view_families import family_of, path_along
+
+    family, base, steps = family_of(x)
+    if family is None or any(step.position is not None for step in steps):
+        return None
+    return placed(base.shape, path_along(steps)) if steps else None
 
 
 def permute(x: Any, *order: Any, dims: Any = None) -> Any:

@@ -11,6 +11,7 @@ from common.op import REGISTRY, NativeCall, Op
 from common.ops._define import kernel
 from common.ops._samples import away_from_zero
 from common.ops.arithmetic import zeros_like
+from common.ops.compare import where
 from common.shapes import contiguous_strides
 from common.spec import Spec
 from common.tensor.view_families import Path
@@ -31,6 +32,16 @@ def placed(shape: Any, path: Path) -> tuple[Any, Any, Any] | None:
         if place is None:
             return None
     return place
+
+
+def _outside(g: Any, path: Path) -> Any:
+    """`g` with zeros in the place of what a chain of views shows."""
+    if placed(g.shape, path) is not None:
+        return view_set(g, zeros_like(along(g, path)), path=path)
+    # the base did not lie in C order, so the chain was one of views, and of an array in C order holds a copy
+    outside = np.ones(g.shape, bool)
+    outside.reshape(-1)[np.asarray(along(np.arange(outside.size).reshape(g.shape), path)).reshape(-1)] = False
+    return where(outside, g, 0)
 
 
 def _native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str, Any]) -> list[NativeCall]:
@@ -67,7 +78,7 @@ def _samples(rng: np.random.Generator, dtype: Any) -> list[Any]:
 
 view_set: Op = kernel(
     "view_set", ("x", "v"), lambda x, v, *, path: x, _native, _oracle,
-    (lambda g, path: view_set(g, zeros_like(along(g, path)), path=path), lambda g, path: along(g, path)),
+    (lambda g, path: _outside(g, path), lambda g, path: along(g, path)),
     samples=_samples, attrs=("path",), node_name="CopySlices",
     doc="x with v in the place of what a chain of views shows. The gradients are g outside and inside of it.",
 )  # fmt: skip

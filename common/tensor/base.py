@@ -113,6 +113,10 @@ class TensorBase:
         else:
             trace.set_grad(self, value)
 
+    @grad.deleter
+    def grad(self) -> None:
+        self.grad = None
+
     __hash__ = object.__hash__
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from common import dtypes, functional, layout
+from common import dtypes, functional, layout, mode
 from common.autograd import derivatives as autograd
 from common.autograd import hooks
 from common.autograd.mutation import apart
@@ -119,14 +119,18 @@ def backward(
     autograd.backward((self,), given, retain_graph, create_graph, inputs)
 
 
-def numpy(self: TensorBase) -> np.ndarray:
+def numpy(self: TensorBase, *, force: bool = False) -> np.ndarray:
     """The array of elements; shares memory.
+
+    Parameters
+    ----------
+    force : give the array of a tensor that requires grad as well.
 
     Raises
     ------
-    GradientError : the tensor requires grad: use ``.detach().numpy()``.
+    GradientError : the tensor requires grad, and ops are recorded: use ``.detach().numpy()``.
     """
-    if self.requires_grad:
+    if self.requires_grad and not force and mode.is_grad_enabled():
         raise GradientError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     return lent(self, "numpy()")
 

@@ -241,6 +241,10 @@ class GraphTrace(Trace):
 
     # ------------------------------------------------------------------ control dependencies
 
+    def add_to_grad(self, old: Any, new: Any) -> bool:
+        """Nothing is written to memory here, see `static.tracing.trace`."""
+        return False
+
     def add_control(self, op: Operation, before: Operation) -> None:
         """Let `before` run before `op`; see `Operation.add_control_input`."""
         self.graph.refuse_if_final("control_input")

@@ -34,6 +34,7 @@ from static.tracing.captured import Captured
 from static.tracing.decisions import Decisions
 from static.tracing.derived import Derived
 from static.tracing.facts import Facts
+from static.tracing.gradients import Gradients
 from static.tracing.refusals import Refusals
 from static.tracing.repeat import Copy, Pattern, repeated
 from static.tracing.trace_regions import Region, act, callback, run_choice, run_loop
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from common.nn.module import Module
 
 
-class Trace(Refusals):
+class Trace(Gradients, Refusals):
     """An open trace.
 
     Attributes
@@ -80,6 +81,7 @@ class Trace(Refusals):
         self.dims = DimScope(self.constant, lambda dim: self.wrap(self.constant(dim)))
         self.grads: dict[int, tuple[TensorBase, Any]] = {}
         self.read_grads: set[int] = set()
+        self._first_grads: dict[int, Tracer] = {}
         self.assumed: dict[int, tuple[TensorBase, bool]] = {}
         self.fixed: dict[int, Any] = {}
         self._values: dict[int, Value] = {}
@@ -267,32 +269,6 @@ class Trace(Refusals):
                     continue
             note_view(operands[0], tracer, op, attrs, None if op.nout == 1 else position)
 
-    def get_grad(self, x: TensorBase) -> Any:
-        """`.grad` as the program sees it."""
-        if isinstance(x, Tracer):
-            return x._grad
-        known = self.grads.get(id(x))
-        if known is not None:
-            return known[1]
-        self.assumed[id(x)] = (x, x._grad is None)
-        self._owners[id(x)] = x
-        if x._grad is None:
-            return None
-        self.read_grads.add(id(x))
-        value = self._capture(x._grad, Captured("grad", x), x._grad.payload)
-        self.grads[id(x)] = (x, self.wrap(value))
-        return self.grads[id(x)][1]
-
-    def set_grad(self, x: TensorBase, grad: Any) -> None:
-        """`.grad = ...` as an effect."""
-        if isinstance(x, Tracer):
-            x._grad = grad
-            return
-        if grad is not None:
-            grad = self.wrap(self.payload(grad))
-        self._owners[id(x)] = x
-        self.grads[id(x)] = (x, grad)
-
     # ------------------------------------------------------------------ leaving the trace
 
     def known_number(self, value: Any) -> Any:
@@ -360,14 +336,10 @@ class Trace(Refusals):
 
     def finish(self, outputs: list[Value]) -> tuple[Graph, list[TensorBase], list[TensorBase]]:
         """The graph with final gradients after the outputs; the tensors they belong to; those whose grad is None."""
-        targets, cleared = [], []
-        for x, grad in self.grads.values():
-            if grad is None:
-                cleared.append(x)
-            elif x._grad is None or grad.payload is not self._original.get(id(x._grad)):  # else: read, never set
-                targets.append(x)
-                outputs = [*outputs, grad.payload]
-        effects = [Effect(old, tracer.payload) for tracer, old in self._arguments if tracer.payload is not old]
+        targets, cleared, added = self.final_gradients()
+        outputs = [*outputs, *(self.grads[id(x)][1].payload for x in targets)]
+        effects = [*added]
+        effects += [Effect(old, tracer.payload) for tracer, old in self._arguments if tracer.payload is not old]
         for key, value in self._values.items():
             original = self._original[key]
             if value.key != original.key:

@@ -165,7 +165,7 @@ class Program:
         count = rng.choice((1, 2, 3))
         piece = rng.randrange(3)
         sizes = [int(m) for m in x.shape]
-        flipped = sizes[::-1]
+        flipped, joined = sizes[::-1], regrouped(sizes, rng)
         choices: list[tuple[str, Callable[[Any], Any]]] = [
             (f"[{i}]", lambda x: x[i]),
             (f"[{a}:]", lambda x: x[a:]),
@@ -190,6 +190,11 @@ class Program:
             (".diagonal()", lambda x: x.diagonal()),
             (f".movedim({d}, {e})", lambda x: x.movedim(d, e)),
         ]
+        if not self.traceable:
+            choices += [
+                (f".view({joined})", lambda x: x.view(joined)),
+                (f".reshape({joined})", lambda x: x.reshape(joined)),
+            ]
         return rng.choice(choices)
 
     def op(self) -> None:
@@ -370,6 +375,21 @@ class Program:
             self.note(what, Refused(["RuntimeError"]))
             raise Stop from None
         self.note(what, "done")
+
+
+def regrouped(sizes: list[int], rng: random.Random) -> list[int]:
+    """Other sizes for as many elements: neighbours joined, others cut in two, ones put in between."""
+    made: list[int] = []
+    for n in sizes:
+        if made and rng.random() < 0.4:
+            made[-1] *= n
+        elif n > 2 and n % 2 == 0 and rng.random() < 0.5:
+            made += [2, n // 2]
+        else:
+            made.append(n)
+        if rng.random() < 0.15:
+            made.append(1)
+    return made
 
 
 def _one(parts: Any, i: int) -> Any:

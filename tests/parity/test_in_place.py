@@ -5,7 +5,7 @@ import pytest
 
 import dynamic
 import static
-from common.errors import ShapeError
+from common.errors import ShapeError, TraceError
 from tests.helpers import in_place
 
 X = np.random.default_rng(0).standard_normal((4, 6)).astype(np.float32)
@@ -177,3 +177,47 @@ def test_what_repeats_is_written_once(tw):
             assert tw.function(written)(x).tolist() == expected
     with pytest.raises(ShapeError, match="more than one element of the written-to tensor"):
         tw.function(added)(x)
+
+
+#: Views of `y`, (n, 6), that are no arrays in C order, and shapes in which they are looked at.
+RESHAPED = {
+    "columns": (lambda y: y[:, :4], lambda n: [(n, 2, 2), (n, 1, 4)], lambda n: [(4 * n,)]),
+    "every other": (lambda y: y[:, ::2], lambda n: [(3 * n,), (n, 3, 1)], lambda n: []),
+    "turned": (lambda y: y.t(), lambda n: [(2, 3, n)], lambda n: [(6 * n,)]),
+    "a part of a split": (lambda y: y.split(4, 1)[0], lambda n: [(n, 2, 2)], lambda n: []),
+    "repeated": (lambda y: y.expand(2, *y.shape), lambda n: [(2, 6 * n), (2, n, 2, 3)], lambda n: [(2 * n, 6)]),
+    "moved": (lambda y: y[:, None, :, None].transpose(1, 2), lambda n: [(6 * n,), (n, 2, 3)], lambda n: []),
+}
+
+
+@pytest.mark.parametrize("name", RESHAPED)
+def test_views_under_other_shapes(name):
+    shown, allowed, copied = RESHAPED[name]
+
+    def read(x, w):
+        y = x * w
+        v = shown(y)
+        return sum((v.view(shape) * w).square().sum() for shape in allowed(y.shape[0]))
+
+    def written(x, w):
+        y = x * w
+        for shape in allowed(y.shape[0]):
+            shown(y).reshape(shape)[1:].mul_(w)
+        for shape in copied(y.shape[0]):
+            shown(y).reshape(shape).mul_(3)
+        return (y * y.t().reshape(y.shape)).sum()
+
+    def refused(x, w):
+        return (shown(x * w).view(copied(x.shape[0])[0])).sum()
+
+    for program in (read, *([] if name in ("repeated", "a part of a split") else [written])):
+        if name == "every other" and program is written:
+            with pytest.raises(TraceError, match="shares memory with another"):
+                both(program)
+            continue
+        eager, compiled = both(program)
+        assert eager == compiled
+    if copied(4):
+        for tw in (dynamic, static):
+            with pytest.raises(ShapeError, match="contiguous subspaces"):
+                tw.function(refused)(X, np.array(W))
