@@ -72,7 +72,8 @@ def _resolve(function: str, name: str, given: Any, default: Any, alias: Any) -> 
 RENAMED = {"x": "input", "a": "input", "b": "other"}
 RENAMED_IN = {
     "pow": {"b": "exponent"}, "mm": {"b": "mat2"}, "bmm": {"b": "mat2"}, "embedding": {"index": "input"},
-    "take_along_dim": {"index": "indices"}, "one_hot": {"index": "input"}, "split": {"x": "tensor"},
+    "take_along_dim": {"index": "indices"}, "select": {"position": "index"}, "select_scatter": {"position": "index"},
+    "one_hot": {"index": "input"}, "split": {"x": "tensor"},
     "index_add": {"src": "source"}, "index_copy": {"src": "source"}, "masked_scatter": {"src": "source"},
     "put": {"src": "source"}, "index_reduce": {"src": "source"},
     "mv": {"b": "vec"}, "dot": {"b": "tensor"}, "outer": {"b": "vec2"}, "ger": {"b": "vec2"},

@@ -23,6 +23,13 @@ def _terms(value: Dim | int) -> Terms:
     return (((), int(value)),) if value else ()
 
 
+def _size(x: Any) -> Any:
+    """What a size is computed with: numpy's integers as Python's; anything else as it is."""
+    if isinstance(x, (Dim, int)):
+        return x
+    return int(x) if isinstance(x, (np.integer, np.ndarray)) and x.ndim == 0 and x.dtype.kind in "iu" else x
+
+
 class Dim:
     """A size that is known only per call; see the module's docstring.
 
@@ -43,6 +50,7 @@ class Dim:
         return Dim(terms, hint, self.scope)
 
     def __add__(self, other: Any) -> Any:
+        other = _size(other)
         if not isinstance(other, (Dim, int)):
             return self.scope.number(self) + other
         return self._make(add(self.terms, _terms(other)), self.hint + hint(other))
@@ -50,11 +58,13 @@ class Dim:
     __radd__ = __add__
 
     def __sub__(self, other: Any) -> Any:
+        other = _size(other)
         if not isinstance(other, (Dim, int)):
             return self.scope.number(self) - other
         return self._make(add(self.terms, _terms(other), -1), self.hint - hint(other))
 
     def __rsub__(self, other: Any) -> Any:
+        other = _size(other)
         if not isinstance(other, int):
             return other - self.scope.number(self)
         return self._make(add(_terms(other), self.terms, -1), other - self.hint)
@@ -77,6 +87,7 @@ class Dim:
             if other == 1:
                 return self
             return Dim(tuple([(x, c * other) for x, c in self.terms]), self.hint * other, self.scope) if other else 0
+        other = _size(other)
         if not isinstance(other, (Dim, int)):
             return self.scope.number(self) * other
         return self._make(multiply(self.terms, _terms(other)), self.hint * hint(other))
@@ -102,6 +113,7 @@ class Dim:
         return self._quotient("%", other, self)
 
     def __pow__(self, other: Any) -> Any:
+        other = _size(other)
         if type(other) is not int or other < 0:
             return int(self) ** (int(other) if isinstance(other, Dim) else other)  # what Python makes of a size
         power: Any = 1
@@ -119,6 +131,7 @@ class Dim:
         return other // self, other % self
 
     def _quotient(self, operator: str, a: Any, b: Any) -> Any:
+        a, b = _size(a), _size(b)
         if isinstance(a, float) or isinstance(b, float):  # what Python makes of a size
             a, b = (int(x) if isinstance(x, Dim) else x for x in (a, b))
             return a // b if operator == "//" else a % b
@@ -131,16 +144,19 @@ class Dim:
         return Dim((((((operator, _terms(a), _terms(b))),), 1),), value, self.scope)
 
     def _decide(self, relation: str, a: Any, b: Any) -> bool:
+        a, b = _size(a), _size(b)
         left, right = _terms(a), _terms(b)
         holds = hint(a) == hint(b) if relation == "==" else hint(a) < hint(b)
         return holds if left == right else self.scope.decide(relation, left, right, holds)
 
     def __eq__(self, other: object) -> bool:
+        other = _size(other)
         if not isinstance(other, (Dim, int)):
             return NotImplemented
         return self._decide("==", self, other)
 
     def __ne__(self, other: object) -> bool:
+        other = _size(other)
         if not isinstance(other, (Dim, int)):
             return NotImplemented
         return not self._decide("==", self, other)
@@ -183,6 +199,14 @@ def _is_plain(terms: Terms) -> bool:
     return len(terms) == 1 and terms[0][1] == 1 and len(terms[0][0]) == 1
 
 
+def _number(terms: Terms) -> int:
+    """The value of a polynomial without dimensions."""
+    return sum(coefficient for _, coefficient in terms)
+
+
+_ONE: Terms = (((), 1),)
+
+
 class DimScope:
     """Where the Dims of one trace put their guards.
 
@@ -198,6 +222,7 @@ class DimScope:
         self.renamed: dict[Atom, Atom | int] = {}
         self._recorded: set[tuple[str, Terms, Terms]] = set()
         self._canonical: dict[Terms, Terms] = {}
+        self._numbers: dict[Terms, int] = {}
 
     def decide(self, relation: str, left: Terms, right: Terms, holds: bool) -> bool:
         """Rely on a relation between sizes, which holds for their hints or does not."""
@@ -221,17 +246,49 @@ class DimScope:
         """Record a guard once."""
         self.guards.setdefault(str(guard), guard)
 
+    def settled(self, dim: Dim) -> Any:
+        """A size of a new value: a number where it is known, or is 1 in the traced call, which is then a guard.
+
+        Sizes of 1 are numbers, because broadcasting depends on them.
+        """
+        terms = self.canonical(dim.terms)
+        if not any(atoms for atoms, _ in terms):
+            return _number(terms)
+        return 1 if dim.hint == 1 and self.decide("==", dim.terms, _ONE, True) else dim
+
+    def known(self, x: Any) -> Any:
+        """An attribute with numbers in place of sizes that are known by now; itself if there are none."""
+        if isinstance(x, Dim):
+            terms = self.canonical(x.terms)
+            return x if any(atoms for atoms, _ in terms) else _number(terms)
+        if type(x) is not tuple or not (self.renamed or self._numbers):
+            return x
+        found = tuple([self.known(part) if type(part) is tuple or isinstance(part, Dim) else part for part in x])
+        return found if any(a is not b for a, b in zip(x, found, strict=True)) else x
+
     def unify(self, left: Terms, right: Terms) -> None:
-        """Two plain dimensions that a guard keeps equal are one dimension from here on, or one number."""
+        """Two plain dimensions that a guard keeps equal are one from here on; what equals a number is that number."""
         a, b = self.canonical(left), self.canonical(right)
         if not _is_plain(b):
             a, b = b, a
-        if a == b or not _is_plain(b):
+        if a == b:
             return
-        if _is_plain(a):
+        if not any(atoms for atoms, _ in a):
+            self._fix(b, _number(a))
+        elif not any(atoms for atoms, _ in b):
+            self._fix(a, _number(b))
+        elif _is_plain(a) and _is_plain(b):
             self.rename(b[0][0][0], a[0][0][0])
-        elif not any(atoms for atoms, _ in a):
-            self.rename(b[0][0][0], sum(coefficient for _, coefficient in a))
+
+    def _fix(self, terms: Terms, number: int) -> None:
+        """A polynomial has a value: so has its only dimension, if it is ``a * n + b``."""
+        rest = [term for term in terms if term[0]]
+        ((atom, *more), factor), value = rest[0], number - _number(tuple(term for term in terms if not term[0]))
+        if len(rest) == 1 and not more and value % factor == 0:
+            self.rename(atom, value // factor)
+        elif self.canonical(terms) == terms:
+            self._numbers[terms] = number
+            self._canonical.clear()
 
     def rename(self, atom: Atom, root: Atom | int) -> None:
         """A dimension is another one, or a number, from here on."""
@@ -256,11 +313,14 @@ class DimScope:
 
     def canonical(self, terms: Terms) -> Terms:
         """`terms` with unified dimensions written as one, and dimensions that are numbers as these."""
-        if not self.renamed:
+        if not self.renamed and not self._numbers:
             return terms
         known = self._canonical.get(terms)
         if known is None:
-            known = self._canonical[terms] = self._written_as_one(terms)
+            known = self._written_as_one(terms)
+            if known in self._numbers:
+                known = _terms(self._numbers[known])
+            self._canonical[terms] = known
         return known
 
     def _written_as_one(self, terms: Terms) -> Terms:
@@ -287,6 +347,16 @@ class DimScope:
 def hint(value: Any) -> int:
     """The value in the traced call, without a guard: for decisions that change speed, never results."""
     return value.hint if isinstance(value, Dim) else value
+
+
+def may_be_negative(value: Dim) -> bool:
+    """Whether a size subtracts anything: else no guard is needed for it."""
+    return any(coefficient < 0 for _, coefficient in value.terms)
+
+
+def meant(value: Any) -> Any:
+    """A size that a user has given: where it is negative in this call, and so means something else, as that number."""
+    return int(value) if isinstance(value, Dim) and may_be_negative(value) and value < 0 else value
 
 
 def same(a: Any, b: Any) -> bool:

@@ -6,9 +6,9 @@ import numpy as np
 
 from common.op import REGISTRY
 from common.ops.view import lies_in_order
-from common.ops.view_set import placed
+from common.ops.view_set import path_along, placed
 from common.tensor.base import TensorBase
-from common.tensor.view_families import family_of, path_along
+from common.tensor.view_families import family_of
 
 
 def contiguous(self: TensorBase) -> TensorBase:
@@ -26,9 +26,7 @@ def _in_order(x: TensorBase) -> bool:
     _, base, steps = family_of(x)
     if not steps:
         return True
-    if any(step.position is not None for step in steps):
-        return False  # one of several views of one op
-    place = placed(base.shape, path_along(steps))
+    place = placed(base.shape, path_along(steps, base))
     return place is None or lies_in_order(*place[1:])
 
 

@@ -297,7 +297,10 @@ def _getitem(self: Any, key: Any) -> Any:
     known = key if type(key) is int else known_key(key)
     if known is None:
         return _general_getitem(self, key)
-    way = recent_parts.get(known)
+    try:
+        way = recent_parts.get(known)
+    except TypeError:  # a slice by what has no hash
+        return _general_getitem(self, key)
     if way is not None and (y := way[0](self.payload)) is not None:
         return _shown(self, y, way[1])
     y = parts.view(self, known, (key,))

@@ -87,7 +87,10 @@ def _setitem(self: Any, key: Any, value: Any) -> None:
         return general(self, key, value)
     if recorded and (recorded := _grad_enabled()) and not _is_alone(self):
         return general(self, key, value)
-    way = recent_parts.get(known)
+    try:
+        way = recent_parts.get(known)
+    except TypeError:  # a slice by what has no hash
+        return general(self, key, value)
     part = None if way is None else way[0](x)
     if part is None and (part := parts.part(x, known, key)) is None:
         return general(self, key, value)

@@ -129,7 +129,8 @@ def repeated(shape: Sequence[Any], strides: Sequence[Any]) -> tuple[int, ...]:
     """Dimensions along which all elements are one element of memory; none if there are no elements."""
     if any(isinstance(n, int) and n == 0 for n in shape):
         return ()
-    return tuple([d for d, (n, s) in enumerate(zip(shape, strides, strict=True)) if s == 0 and n != 1])
+    pairs = enumerate(zip(shape, strides, strict=True))  # a product of sizes is 0 only where there are none
+    return tuple([d for d, (n, s) in pairs if isinstance(s, int) and s == 0 and n != 1])
 
 
 def is_shared(array: np.ndarray) -> bool:

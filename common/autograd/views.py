@@ -20,10 +20,10 @@ from common.autograd.mutation import repeated
 from common.autograd.node import Node
 from common.eager.recipes import Recipe, recipe
 from common.errors import GradientError, ShapeError
-from common.ops.view_set import placed, view_set
+from common.ops.view_set import path_along, placed, view_set
 from common.shapes import overlapping
 from common.tensor import base as tensors
-from common.tensor.view_families import Family, Opaque, Path, Place, Step, family_of, known_family, path_along, steps_to
+from common.tensor.view_families import Family, Opaque, Path, Place, Step, family_of, known_family, steps_to
 
 #: Writes that give all elements of a tensor that are one element of memory one value.
 ONE_VALUE = frozenset({"fill", "zero", "masked_fill"})
@@ -74,7 +74,7 @@ def path_of(x: Any, name: str) -> Path:
         )
     if (name not in _FILLS and repeats(x)) or _in_windows(x, steps):
         raise overlap(name)
-    return path_along(steps)
+    return path_along(steps, base)
 
 
 def _refusal(place: Place, name: str) -> GradientError:
@@ -118,9 +118,13 @@ class _Overwritten:
 
 
 def _in_windows(x: Any, steps: tuple[Step, ...]) -> bool:
-    """Whether elements of a view are shared by windows that overlap; in a trace also if a part of it has none such."""
+    """Whether elements of a view are shared by windows that overlap; where sizes are open, also if only others are."""
     if isinstance(x.payload, np.ndarray):
         return overlapping(x.payload.shape, x.payload.strides)
+    _, base, _ = family_of(x)
+    place = placed(base.shape, path_along(steps, base)) if steps else None
+    if place is not None and all(isinstance(n, int) for n in (*place[1], *place[2])):
+        return overlapping(*place[1:])
     return any(step.op.name == "unfold" and step.attrs["step"] < step.attrs["size"] for step in steps)
 
 
@@ -130,7 +134,7 @@ def repeats(x: Any) -> tuple[int, ...]:
     if isinstance(array, np.ndarray):
         return () if array.flags.writeable else repeated(array.shape, array.strides)
     _, base, steps = family_of(x)
-    place = placed(base.shape, path_along(steps)) if steps else None
+    place = placed(base.shape, path_along(steps, base)) if steps else None
     return () if place is None else repeated(*place[1:])
 
 
@@ -171,7 +175,7 @@ def rebind(x: Any, value: Any, name: str, with_history: bool) -> None:
         return
     with mode.set_grad_enabled(with_history):
         if steps and family is not None:
-            path = path_of(x, name) if with_history else path_along(steps)
+            path = path_of(x, name) if with_history else path_along(steps, base)
             if not with_history and ((name not in ONE_VALUE and repeats(x)) or _in_windows(x, steps)):
                 raise overlap(name)
             if trace is None:
@@ -199,7 +203,7 @@ def part_written(x: Any, value: Any, path: Path, name: str) -> None:
 
 def write_recipe(view: Recipe, part: np.ndarray) -> Recipe:
     """The recipe of `view_set` for a write to what one view op, by its recipe, shows of a base."""
-    attrs = Attrs(path=path_along((Step(view.op, view.attrs, None),)))
+    attrs = Attrs(path=path_along((Step(view.op, view.attrs, None),), None))
     return recipe(view_set, (view.forms[0], (part.shape, part.dtype)), attrs)
 
 

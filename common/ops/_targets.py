@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from common.arguments import integers
-from common.dim import same
+from common.dim import meant, same
 from common.errors import ShapeError
 
 
@@ -39,7 +39,7 @@ known_swap = lru_cache(maxsize=1024)(swap)
 
 def expansion(old: tuple[Any, ...], shape: tuple[Any, ...]) -> tuple[Any, ...]:
     """The sizes that `expand` is asked for."""
-    target = list(integers(shape, "expand", "size"))
+    target = [meant(n) for n in integers(shape, "expand", "size")]
     lead = len(target) - len(old)
     if lead < 0:
         raise ShapeError(f"expand(): {len(old)} dimensions do not fit into shape {tuple(target)}")

@@ -20,7 +20,7 @@ from common.dtypes import bool_
 from common.elements import elements, known_elements
 from common.errors import ArgumentError, DTypeError, IndexRangeError
 from common.ops.basic_keys import basic as at_basic_key
-from common.ops.basic_keys import is_plain
+from common.ops.basic_keys import bound, is_plain
 from common.ops.create import arange_
 from common.ops.places import INDEX_DTYPES, index_get
 from common.ops.view import reshape
@@ -107,17 +107,18 @@ def take_apart(shape: tuple[Any, ...], keys: tuple[Any, ...]) -> Selection:
 def _entry(k: Any) -> Any:
     """An entry of a key in its simplest form: basic, a numpy bool for a truth value, or a tensor."""
     if isinstance(k, slice):
-        bounds = (k.start, k.stop, k.step)
-        return slice(*(operator.index(b) if isinstance(b, TensorBase) else b for b in bounds))
+        return slice(bound(k.start), bound(k.stop), bound(k.step))
     if k is None or k is Ellipsis or isinstance(k, Dim):
         return k
     if isinstance(k, (bool, np.bool_)):
         return np.bool_(k)
     if isinstance(k, (int, np.integer)):
-        return k
+        return int(k)
     if isinstance(k, (list, tuple, range)):
         return _of_sequence(k)
     if not isinstance(k, (TensorBase, np.ndarray)):
+        if hasattr(type(k), "__index__"):
+            return operator.index(k)
         raise ArgumentError(
             "tensors are indexed with ints, slices, None, Ellipsis, bools, integer tensors and masks, not "
             f"{type(k).__name__}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,24 @@ def basic(x: Any, keys: tuple[Any, ...]) -> Any:
 
 def hashable(keys: tuple[Any, ...]) -> tuple[Any, ...]:
     """A plain key with tuples for slices, which have no hash before Python 3.12."""
-    return tuple([(k.start, k.stop, k.step) if type(k) is slice else k for k in keys])
+    return tuple([(bound(k.start), bound(k.stop), bound(k.step)) if type(k) is slice else k for k in keys])
+
+
+def bound(x: Any) -> Any:
+    """A bound of a slice, or an int of a key, as None, int or Dim: what has an `__index__` is an int.
+
+    Raises
+    ------
+    ArgumentError : it is none.
+    """
+    if x is None or type(x) is int or isinstance(x, Dim):
+        return x
+    try:
+        return index(x)
+    except TypeError:
+        raise ArgumentError(
+            f"slice indices must be integers or None or have an __index__ method, not {type(x).__name__}"
+        ) from None
 
 
 @lru_cache(maxsize=4096)
@@ -72,8 +90,15 @@ def place(extents: tuple[Any, ...], keys: tuple[Any, ...]) -> tuple[Any, ...]:
     ArgumentError : a step that is not positive.
     """
     if mode.tracing or not is_plain(keys):
-        return _place(extents, keys)
+        return _place(extents, tuple([_in_ints(k) for k in keys]))
     return _known_place(extents, hashable(keys))
+
+
+def _in_ints(k: Any) -> Any:
+    """An entry of a basic key with Python's own ints."""
+    if isinstance(k, slice):
+        return slice(bound(k.start), bound(k.stop), bound(k.step))
+    return k if k is Ellipsis else bound(k)
 
 
 def _place(extents: tuple[Any, ...], keys: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from common import mode
 from common.arguments import gathered, integer
-from common.dim import Dim
+from common.dim import Dim, meant
 from common.dtypes import DEFAULT_FLOAT, bool_, int64
 from common.errors import ArgumentError, ShapeError
 from common.op import NativeCall, Op
@@ -80,7 +80,7 @@ def known_sizes(size: tuple[Any, ...], named: Any = None) -> tuple[Any, ...]:
         size = gathered(size, named, "creation", "size")
     if len(size) == 1 and isinstance(size[0], (tuple, list)):
         size = tuple(size[0])
-    found = tuple([n if type(n) is int else integer(n, "size", "size") for n in size])
+    found = tuple([n if type(n) is int else meant(integer(n, "size", "size")) for n in size])
     for n in found:
         if isinstance(n, int) and n < 0:
             raise ShapeError(f"Trying to create tensor with negative dimension {n}: {list(size)}")
@@ -219,7 +219,8 @@ def arange(start: Any, end: Any = None, step: Any = 1, dtype: Any = None) -> Any
 
     if end is None:
         start, end = 0, start
-    start, end, step = (x.item() if isinstance(x, np.generic) else x for x in (start, end, step))
+    numbers = [x.item() if isinstance(x, (np.generic, np.ndarray)) and x.ndim == 0 else x for x in (start, end, step)]
+    start, end, step = numbers
     for name, x in (("start", start), ("end", end), ("step", step)):
         if isinstance(x, float) and not math.isfinite(x):
             raise ArgumentError(f"arange(): argument '{name}' must be finite, got {x}")

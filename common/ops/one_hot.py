@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from common.arguments import integer
 from common.dtypes import int64
 from common.elements import elements
 from common.errors import ArgumentError
@@ -57,6 +58,7 @@ def one_hot(index: Any, num_classes: int = -1) -> Any:
             [0, 0, 1]])
     """
     require_index("one_hot", index)
+    num_classes = integer(num_classes, "one_hot", "num_classes")
     if num_classes == -1:
         classes = elements(index, "one_hot", "pass num_classes")
         if not classes.size:

@@ -144,14 +144,14 @@ def narrow(x: Any, dim: int, start: int, length: int) -> Any:
     return slice_(x, starts=starts, sizes=sizes, steps=(1,) * x.ndim)
 
 
-def select(x: Any, dim: int, index: int) -> Any:
+def select(x: Any, dim: int, position: int) -> Any:
     """The slice at `index` of `dim`, without that dimension.
 
     Parameters
     ----------
     x : (...)
     dim : the dimension.
-    index : int; a negative one counts from the end.
+    position : int; a negative one counts from the end.
 
     Raises
     ------
@@ -159,7 +159,7 @@ def select(x: Any, dim: int, index: int) -> Any:
     """
     from common.arguments import normalize_dim
 
-    axis, index = normalize_dim(dim, x.ndim, "select"), integer(index, "select", "index")
+    axis, index = normalize_dim(dim, x.ndim, "select"), integer(position, "select", "index")
     if x.ndim == 0:
         raise IndexRangeError("select() cannot be applied to a 0-dim tensor.")
     extent = x.shape[axis]

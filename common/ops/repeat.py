@@ -178,7 +178,7 @@ def _is_array(repeats: Any) -> bool:
 
     if isinstance(repeats, TensorBase):
         return not getattr(getattr(repeats.payload, "spec", None), "weak", False)
-    return isinstance(repeats, (list, np.ndarray))
+    return isinstance(repeats, list) or (isinstance(repeats, np.ndarray) and repeats.ndim > 0)
 
 
 def _by_counts(x: Any, repeats: Any, axis: int) -> Any:

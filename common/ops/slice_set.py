@@ -112,7 +112,7 @@ def slice_scatter(x: Any, src: Any, dim: int = 0, start: Any = None, end: Any = 
     return slice_set(x, of_dtype(src, x.dtype), starts=starts, steps=steps)
 
 
-def select_scatter(x: Any, src: Any, dim: int, index: int) -> Any:
+def select_scatter(x: Any, src: Any, dim: int, position: int) -> Any:
     """`x` with `src` in the place of ``x.select(dim, index)``; a new tensor.
 
     Parameters
@@ -120,17 +120,17 @@ def select_scatter(x: Any, src: Any, dim: int, index: int) -> Any:
     x : (...)
     src : of the shape of `x` without `dim`; converted to the dtype of `x`.
     dim : the dimension.
-    index : the position; negative ones count from the end.
+    position : negativeative ones count from the end.
 
     Raises
     ------
     ShapeError : `src` has another shape.
-    IndexRangeError : `index` is outside the dimension, or there is none.
+    IndexRangeError : `position` is outside the dimension, or there is none.
     """
     if x.ndim == 0:
         raise IndexRangeError("select_scatter(): select() cannot be applied to a 0-dim tensor.")
     axis = normalize_dim(dim, x.ndim, "select_scatter")
-    index = integer(index, "select_scatter", "index")
+    index = integer(position, "select_scatter", "index")
     n = x.shape[axis]
     if index < -n or index >= n:
         raise IndexRangeError(f"select_scatter(): index {index} is out of bounds for dimension {axis} with size {n}")

@@ -13,7 +13,7 @@ from common import mode
 from common.aliases import accept_numpy_names
 from common.apply import Attrs, apply
 from common.arguments import gathered, integer, integers
-from common.dim import same, same_shape
+from common.dim import meant, same, same_shape
 from common.errors import IndexRangeError, ShapeError
 from common.op import Op
 from common.ops._define import view as define_view
@@ -151,7 +151,7 @@ def _target(old: tuple[Any, ...], shape: tuple[Any, ...]) -> tuple[Any, ...]:
     if -1 in [n for n in target if isinstance(n, int)]:
         known = numel(tuple(n for n in target if not (isinstance(n, int) and n == -1)))
         total = numel(old)
-        if target.count(-1) > 1 or (isinstance(known, int) and known == 0) or total % known != 0:
+        if target.count(-1) > 1 or known == 0 or total % known != 0:
             raise ShapeError(f"shape '{list(target)}' is invalid for input of size {total}")
         target = tuple(total // known if isinstance(n, int) and n == -1 else n for n in target)
     if not same(numel(target), numel(old)) and numel(target) != numel(old):
@@ -165,7 +165,7 @@ _known_target = lru_cache(maxsize=4096)(_target)
 def _sizes(shape: tuple[Any, ...]) -> tuple[Any, ...]:
     if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
         shape = tuple(shape[0])
-    return integers(shape, "reshape", "shape")
+    return tuple([n if type(n) is int else meant(n) for n in integers(shape, "reshape", "shape")])
 
 
 def view(x: Any, *shape: Any, size: Any = None) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from common.apply import apply
 from common.op import REGISTRY, NativeCall, Op
 from common.ops._define import kernel
 from common.ops._samples import away_from_zero
@@ -14,7 +15,7 @@ from common.ops.arithmetic import zeros_like
 from common.ops.compare import where
 from common.shapes import contiguous_strides
 from common.spec import Spec
-from common.tensor.view_families import Path
+from common.tensor.view_families import Path, Step
 
 
 def along(x: Any, path: Path) -> Any:
@@ -24,14 +25,51 @@ def along(x: Any, path: Path) -> Any:
     return x
 
 
+class Shown:
+    """What a chain of views shows of a contiguous array: ops lengthen the chain.
+
+    Attributes
+    ----------
+    place : offset, shape and strides, in elements; None if the chain holds a copy.
+    path : the chain.
+    """
+
+    __op_priority__ = 1
+
+    def __init__(self, shape: Any) -> None:
+        self.shape: tuple[Any, ...] = tuple(shape)
+        self.path: Path = ()
+        self.place: tuple[Any, Any, Any] | None = (0, self.shape, contiguous_strides(self.shape))
+
+    @staticmethod
+    def __apply_op__(op: Op, operands: Sequence[Shown], attrs: Any) -> Any:
+        """Apply a view op, or one that is made of such, like `split`."""
+        if op.forward is not None:
+            return op.forward(*operands, **attrs)
+        (x,) = operands
+        y: Shown = object.__new__(Shown)
+        y.place = None if x.place is None else op.strided(*x.place, **attrs)
+        y.shape = op.spec(Spec(x.shape, np.dtype(np.float32)), **attrs).shape if y.place is None else y.place[1]
+        y.path = (*x.path, (op.name, tuple(attrs.items())))
+        return y
+
+
+def path_along(steps: Sequence[Step], base: Any) -> Path:
+    """A chain of view ops that begins at `base` as the attribute of `view_set`; a part of a split is a slice there."""
+    if all(step.position is None for step in steps):
+        return tuple((step.op.name, tuple(step.attrs.items())) for step in steps)
+    x: Any = Shown(base.shape)
+    for step in steps:
+        y = apply(step.op, (x,), step.attrs)
+        x = y if step.position is None else y[step.position]
+    path: Path = x.path
+    return path
+
+
 def placed(shape: Any, path: Path) -> tuple[Any, Any, Any] | None:
     """Offset, shape and strides, in elements, of a chain of views of a contiguous array; None if it holds a copy."""
-    place: Any = (0, tuple(shape), contiguous_strides(shape))
-    for name, attrs in path:
-        place = REGISTRY[name].strided(*place, **dict(attrs))
-        if place is None:
-            return None
-    return place
+    x: Shown = along(Shown(shape), path)
+    return x.place
 
 
 def _outside(g: Any, path: Path) -> Any:

@@ -69,6 +69,11 @@ def setitem(self: TensorBase, key: Any, value: Any) -> None:
         if _write_recorded(self, selection, v):
             return
         name = "index_put" if selection.placed else "slice_scatter"
+        if selection.basic is not None and repeats(self) and mode.current_trace() is not None:
+            part = selection.part(self)  # may show each element once, where all of the tensor does not
+            rest = Selection(None, [], selection.placed)
+            assign(part, _written(part, rest, v), name)
+            return
         assign(self, _written(self, selection, v), name, _part_of(self, selection))
     else:
         part = _part(self.payload, selection)

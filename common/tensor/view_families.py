@@ -204,11 +204,6 @@ def steps_to(place: Place) -> tuple[Step, ...]:
     return tuple(reversed(steps))
 
 
-def path_along(steps: tuple[Step, ...]) -> Path:
-    """A chain of view ops as the attribute of `view_set`."""
-    return tuple((step.op.name, tuple(step.attrs.items())) for step in steps)
-
-
 def shows_writable(x: Any) -> bool:
     """Whether a tensor is a view of another one, whose memory may be written."""
     known = known_family(x)

@@ -61,6 +61,10 @@ class Sizes(DimScope):
         self.rely(relation, left, right, holds)  # anew for each line
         return holds
 
+    def settled(self, dim: Dim) -> Any:
+        """A size of a new value as it is: that it is 1, or another number, is seen when a run is cut."""
+        return dim
+
     def concrete(self, dim: Dim) -> int:
         """The number of a size that is known.
 

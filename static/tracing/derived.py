@@ -75,6 +75,8 @@ class Derived:
         return value
 
     def one(self, spec: Spec) -> Spec:
-        """The one object that stands for all specs like this."""
-        shape = tuple([n.terms if isinstance(n, Dim) else n for n in spec.shape])
-        return self._specs.setdefault((shape, spec.dtype, spec.weak), spec)
+        """The one object that stands for all specs like this; its sizes are numbers where they must be."""
+        settled = self._trace.dims.settled
+        sizes = tuple([settled(n) if isinstance(n, Dim) else n for n in spec.shape])
+        shape = tuple([n.terms if isinstance(n, Dim) else n for n in sizes])
+        return self._specs.setdefault((shape, spec.dtype, spec.weak), Spec(sizes, spec.dtype, spec.weak))

@@ -171,7 +171,8 @@ def record_gradients(stage: Stage) -> Gradients:
         totals = backward_pass(
             list(zip(region.outputs, cotangents, strict=True)), None, retain=True, first=region.start
         )
-    return Gradients(stage, cotangents, [totals.get(edge) for edge in region.inputs])
+    found = [totals.get(edge) for edge in region.inputs]
+    return Gradients(stage, cotangents, [None if x is None else trace.payload(x) for x in found])
 
 
 def differentiate(

@@ -23,12 +23,11 @@ from common.eager.recipes import run
 from common.errors import DTypeError, TraceError
 from common.number import as_array, check_range
 from common.op import REGISTRY, Op
-from common.ops.view_set import placed
+from common.ops.view_set import path_along, placed
 from common.polynomials import Guard
-from common.shapes import contiguous_strides
 from common.spec import Spec
 from common.tensor.base import NUMBERS, TensorBase
-from common.tensor.view_families import Family, Step, family_of, note_view, path_along
+from common.tensor.view_families import Family, Step, family_of, note_view
 from static.graph import Effect, Graph, Node, Source, Value
 from static.tracing.captured import Captured
 from static.tracing.decisions import Decisions
@@ -155,7 +154,8 @@ class Trace(Gradients, Refusals):
         origin = self.origin
         scope = self.scope if origin is None else ["backward", origin.name(), *self.scope]
         source = self._source() if origin is None else origin.source
-        node = self.append(op, values, dict(attrs), specs, source, "/".join(scope))
+        known = {name: self.dims.known(x) for name, x in attrs.items()}
+        node = self.append(op, values, known, specs, source, "/".join(scope))
         return node.outputs[0] if op.nout == 1 else node.outputs
 
     def append(self, op: Op, operands: Sequence[Any], attrs: Any, specs: Any, source: Source, scope: str = "") -> Node:
@@ -247,8 +247,8 @@ class Trace(Gradients, Refusals):
             self._values[id(x)] = value
 
     def note_views(self, op: Op, attrs: Any, operands: Sequence[Any], results: Sequence[Tracer]) -> None:
-        """Note which results are views in the eager engine: those that chains of view ops make of the first operand."""
-        if not operands or not isinstance(operands[0], TensorBase):
+        """Note which results show the first operand in the eager engine: those of view ops, and parts as of a split."""
+        if not operands or not isinstance(operands[0], TensorBase) or (op.kind != "view" and op.nout == 1):
             return
         start = self.payload(operands[0])
         for position, tracer in enumerate(results):
@@ -259,15 +259,12 @@ class Trace(Gradients, Refusals):
                 value = value.node.operands[0]
             if value is not start or not chain:
                 continue
-            if op.kind == "view":
-                family, base, before = family_of(operands[0])
-                steps = (*before, Step(op, attrs, None))
-                if family is not None and all(step.position is None for step in steps):
-                    if placed(base.shape, path_along(steps)) is None:
-                        continue
-                elif op.strided(0, start.shape, contiguous_strides(start.shape), **attrs) is None:
-                    continue
-            note_view(operands[0], tracer, op, attrs, None if op.nout == 1 else position)
+            family, base, before = family_of(operands[0])
+            last = Step(op, attrs, None if op.nout == 1 else position)
+            if family is None:
+                base, before = operands[0], ()
+            if placed(base.shape, path_along((*before, last), base)) is not None:
+                note_view(operands[0], tracer, *last)
 
     # ------------------------------------------------------------------ leaving the trace
 

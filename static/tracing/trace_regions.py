@@ -9,6 +9,7 @@ from common import mode
 from common.control.body import Body, payload_of
 from common.control.branches import Branches, Choice, Chosen
 from common.control.loop import Loop, Ran, Request
+from common.dim import Dim
 from common.dtypes import int64
 from common.errors import ArgumentError, TraceError
 from common.frames import locate, user_frame
@@ -195,6 +196,7 @@ def run_loop(trace: Trace, request: Request) -> Ran:
     graph, free = close(body.raw, inputs, outputs, moved, region.first)
     count, counted = request.count, isinstance(request.count, Counted)
     length = count.length if counted else count
+    length = trace.dims.settled(length) if isinstance(length, Dim) else length
     condition, tests = _condition(trace, request, carried_specs, [x.spec for x in (*sums, *states)])
     attrs: dict[str, Any] = {
         "body": graph, "carried": len(carried_operands), "rows": len(row_operands),
