@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from common import mode
+from common.arguments import shown
 from common.errors import ArgumentError, CheckError
 from common.frames import locate, user_frame
 from common.functional import all as all_of
@@ -37,6 +38,9 @@ def print(*values: Any, sep: str = " ", end: str = "\n") -> None:
     >>> y = f(np.ones(3, np.float32))
     sum: tensor(3.)
     """
+    for name, text in (("sep", sep), ("end", end)):
+        if not isinstance(text, str):
+            raise ArgumentError(f"print(): argument '{name}' must be str, not {type(text).__name__} ({shown(text)})")
     tensors = [x for x in values if isinstance(x, (TensorBase, np.ndarray))]
     texts = tuple(None if isinstance(x, (TensorBase, np.ndarray)) else str(x) for x in values)
     act = getattr(mode.current_trace(), "act", show)

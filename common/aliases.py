@@ -68,6 +68,14 @@ def _resolve(function: str, name: str, given: Any, default: Any, alias: Any) -> 
     return alias
 
 
+#: Parameters that are operands in every function that has them, and those that are sequences of operands.
+OPERANDS = frozenset(
+    ["a", "anchor", "append", "attn_mask", "b", "batch1", "batch2", "bias", "boundaries", "condition", "high",
+     "index", "input", "input1", "input2", "key", "low", "mask", "mat", "mat1", "mat2", "negative", "pos_weight",
+     "positive", "prepend", "q", "query", "running_mean", "running_var", "sorted_sequence", "sorter", "src",
+     "target", "tensor1", "tensor2", "values", "var", "vec", "vec1", "vec2", "weight", "weights", "x", "x1", "x2"]
+)  # fmt: skip
+SEQUENCES = frozenset(["indices", "tensors"])
 #: PyTorch's names of the operands; by function where they differ from the usual ones.
 RENAMED = {"x": "input", "a": "input", "b": "other"}
 RENAMED_IN = {

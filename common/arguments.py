@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from operator import index
+from reprlib import Repr
 from typing import Any
 
 import numpy as np
@@ -60,9 +61,32 @@ def gathered(given: tuple[Any, ...], named: Any, op: str, name: str) -> tuple[An
 
 
 def shown(value: Any) -> str:
-    """The text of a value for a message, shortened."""
-    text = repr(value)
+    """The text of a value for a message, shortened; also of one that cannot be shown."""
+    try:
+        text = _short.repr(value) if type(value) in (list, tuple, dict, set, str, bytes, int) else repr(value)
+    except Exception:
+        text = f"<{type(value).__name__}>"
     return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+_short = Repr()
+_short.maxlist = _short.maxtuple = _short.maxdict = _short.maxset = 12
+_short.maxstring = _short.maxlong = _short.maxother = 60
+
+
+def is_nested(value: Any, limit: int = 200) -> bool:
+    """Whether a list, tuple or dict contains itself, or others to a depth that no call can follow."""
+    level = [value]
+    for _ in range(limit):
+        inside = [x for y in level for x in (y.values() if isinstance(y, dict) else y) if isinstance(x, _NESTS)] \
+            if isinstance(level[0], _NESTS) else []  # fmt: skip
+        if not inside:
+            return False
+        level = inside[:100]
+    return True
+
+
+_NESTS = (list, tuple, dict)
 
 
 def normalize_dims(dim: int | tuple[int, ...] | list[int] | None, ndim: int, op: str) -> tuple[int, ...]:

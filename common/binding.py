@@ -8,64 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from common import create
-from common.aliases import RENAMED, RENAMED_IN
-from common.diagnose import STUMBLES, Place, stumbled
+from common.aliases import OPERANDS, RENAMED, RENAMED_IN, SEQUENCES
+from common.diagnose import Place, stumbled
 from common.op import Op
-
-#: Parameters that are operands in every function that has them, and those that are sequences of operands.
-OPERANDS = frozenset(
-    [
-        "a",
-        "anchor",
-        "append",
-        "attn_mask",
-        "b",
-        "batch1",
-        "batch2",
-        "bias",
-        "boundaries",
-        "condition",
-        "high",
-        "index",
-        "input",
-        "input1",
-        "input2",
-        "key",
-        "low",
-        "mask",
-        "mat",
-        "mat1",
-        "mat2",
-        "negative",
-        "pos_weight",
-        "positive",
-        "prepend",
-        "q",
-        "query",
-        "running_mean",
-        "running_var",
-        "sorted_sequence",
-        "sorter",
-        "src",
-        "target",
-        "tensor1",
-        "tensor2",
-        "values",
-        "var",
-        "vec",
-        "vec1",
-        "vec2",
-        "weight",
-        "weights",
-        "x",
-        "x1",
-        "x2",
-    ]
-)
-
-
-SEQUENCES = frozenset(["indices", "tensors"])
-
 
 #: Functions that take ``requires_grad=``, as `tensor` does.
 LEAVES = frozenset(
@@ -161,8 +106,15 @@ def bind(
         tuple(public[n] for n in public if takes_operands and n in SEQUENCES),
         tuple(public[n] for n, p in signature.parameters.items() if p.default is not p.empty),
         tuple(public[n] for n, p in signature.parameters.items() if type(p.default) in (int, float)),
+        signature,
     )
-    diagnosis = {"_stumbles": STUMBLES, "_stumbled": stumbled, "_place": place, "_leaf": _leaf, "_write_out": write_out}
+    diagnosis = {
+        "_stumbles": Exception,
+        "_stumbled": stumbled,
+        "_place": place,
+        "_leaf": _leaf,
+        "_write_out": write_out,
+    }
     space: dict[str, Any] = {**diagnosis, **scope, **defaults, "_function": function}
     exec(compile(source, str(Path(home).parent / f"<{name}>"), "exec"), space)
     bound: Callable[..., Any] = space[name]

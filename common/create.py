@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from common import mode
+from common.arguments import shown
 from common.autograd.exposed import borrow
 from common.dim import Dim
 from common.dtypes import DEFAULT_FLOAT, int64
@@ -68,8 +69,8 @@ def _as_tensor(x: Any, dtype: Any = None) -> Any:
 
 def operands(tensors: Any) -> list[Any]:
     """A sequence of operands."""
-    if isinstance(tensors, (TensorBase, np.ndarray)):
-        raise ArgumentError(f"expected a tuple or list of tensors, got one {type(tensors).__name__}")
+    if not isinstance(tensors, (tuple, list)):
+        raise ArgumentError(f"expected a tuple or list of tensors, got {type(tensors).__name__} ({shown(tensors)})")
     return [operand(x) for x in tensors]
 
 

@@ -21,7 +21,10 @@
     |-- PickleError           PicklingError, TypeError   an object that can be neither copied nor pickled
     |-- TraceError            TypeError                  a traced program asks for what only a run knows
     |   `-- EscapedTracerError                           a tracer outlived its trace
-    `-- CompileError          RuntimeError               a kernel could not be made
+    |-- CompileError          RuntimeError               a kernel could not be made
+    |-- NotDefinedError       NotImplementedError        a method that a subclass has to define
+    |-- MissingAttributeError AttributeError             a name that an object does not have
+    `-- FileError             OSError                    a file cannot be read or written, see `file_error`
     TwingradCacheWarning      UserWarning                the disk cache is not usable; work goes on without it
 
 Each class is also the built-in exception that users of PyTorch and NumPy expect.
@@ -114,6 +117,30 @@ class EscapedTracerError(TraceError):
 
 class CompileError(TwingradError, RuntimeError):
     """A kernel could not be compiled or loaded."""
+
+
+class NotDefinedError(TwingradError, NotImplementedError):
+    """A method that a subclass has to define, and does not."""
+
+
+class MissingAttributeError(TwingradError, AttributeError):
+    """A name that an object does not have."""
+
+
+class FileError(TwingradError, OSError):
+    """A file cannot be read or written; also the kind of `OSError` that Python raises for the reason."""
+
+
+_file_errors: dict[type[OSError], type[FileError]] = {OSError: FileError}
+
+
+def file_error(error: OSError) -> OSError:
+    """The `FileError` for an error of the system: a `FileNotFoundError` for one, with its number and file."""
+    kind = type(error)
+    if kind not in _file_errors:
+        _file_errors[kind] = type(kind.__name__, (FileError, kind), {"__doc__": kind.__doc__})
+    told = (error.errno, error.strerror, error.filename)
+    return _file_errors[kind](*(told if error.errno is not None else error.args))
 
 
 class TwingradCacheWarning(UserWarning):

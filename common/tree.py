@@ -8,6 +8,9 @@ from functools import partial
 from itertools import count
 from typing import Any
 
+from common.arguments import is_nested
+from common.errors import ArgumentError
+
 Structure = Any
 """A hashable description of the nesting: None, a leaf marker, or (type, parts...)."""
 
@@ -25,7 +28,12 @@ def flatten(tree: Any) -> tuple[list[Any], Structure]:
     ([1, 2], (<class 'dict'>, ('a', 'b'), ((<class 'tuple'>, ('*', '*')), None)))
     """
     leaves: list[Any] = []
-    return leaves, _flatten(tree, leaves)
+    try:
+        return leaves, _flatten(tree, leaves)
+    except RecursionError:
+        if not is_nested(tree):
+            raise
+    raise ArgumentError(f"a {type(tree).__name__} is nested too deeply, or contains itself")
 
 
 def _flatten(tree: Any, leaves: list[Any]) -> Structure:

@@ -20,7 +20,7 @@ if not _FOUND or not _OWN.samefile(_FOUND):
         "that, or put it later in sys.path"
     )
 
-from common import surface
+from common import boundary, surface
 from common.tensor.base import Tensor as Tensor
 from common.version import __version__ as __version__
 from dynamic import autograd as autograd
@@ -60,3 +60,5 @@ if TYPE_CHECKING:  # the functions are bound from one list, which type checkers 
 else:
     _TABLES = (bind, surface.FUNCTIONS), (bind_creation, surface.CREATION)
     __getattr__, __dir__ = surface.on_demand(globals(), *_TABLES)
+
+boundary.close(__name__)

@@ -19,6 +19,7 @@ from common.autograd.derivatives import view_of
 from common.autograd.node import Edge, Node, next_number
 from common.autograd.region import Recorded, RegionOp, captured_edges, outputs_of
 from common.autograd.tape import collect
+from common.boundary import refuse
 from common.convert.runtime import convert
 from common.create import lift
 from common.frames import user_frame
@@ -85,9 +86,13 @@ class Region(Made):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the function as one node, or plainly inside another or a trace."""
-        leaves, structure = flatten((args, kwargs))
-        leaves = [lift(x) for x in leaves]
         target = self._target
+        try:
+            leaves, structure = flatten((args, kwargs))
+            leaves = [lift(x) for x in leaves]
+        except Exception as error:
+            refuse(error, target, self.__name__, *args, **kwargs)
+            raise
         if _inside.get() or mode.current_trace() is not None:
             args, kwargs = unflatten(structure, leaves)
             return target(*args, **kwargs)

@@ -7,7 +7,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from common import binding, mode, out, surface
+from common import binding, boundary, mode, out, surface
 from common.autograd import func, transforms
 from common.create import operand, operands
 from common.tensor.base import TensorBase
@@ -216,4 +216,6 @@ SESSION: dict[str, Any] = dict.fromkeys(
 def bind_session(names: dict[str, Any]) -> dict[str, Any]:
     """What `static.session` offers under these names."""
     offered = importlib.import_module("static.session")
-    return {name: getattr(offered, name) for name in names}
+    for name in SESSION:  # all at once: what one of them gives is of the others' classes
+        boundary.published(getattr(offered, name))
+    return {name: boundary.published(getattr(offered, name)) for name in names}

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from common import mode
-from common.allocation import allocation_error, too_large
 from common.autograd.observe import checking
+from common.boundary import refuse
 from common.convert.runtime import convert
-from common.errors import ArgumentError, TraceError, TwingradError
+from common.errors import ArgumentError, TraceError
 from common.native.calls_ir import BAD_ARGUMENT
 from common.native.compile import checked
 from common.number import check_range
@@ -157,6 +157,19 @@ class Function(Made, Shown, Branching):
         into: Into | None = None,
     ) -> Any:
         """Call the function whatever its arguments are; `into` writes its results."""
+        try:
+            return self._general(args, kwargs, missed, into)
+        except Exception as error:
+            refuse(error, self.target, self.__name__, *args, **kwargs)
+            raise
+
+    def _general(
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        missed: tuple[tuple[Traced, Any], Mismatch] | None,
+        into: Into | None,
+    ) -> Any:
         leaves, structure = flatten((args, kwargs))
         as_tensors, copied, differentiated = False, [], {}
         recording = mode.is_grad_enabled()
@@ -198,10 +211,6 @@ class Function(Made, Shown, Branching):
                 hit = self._with_more_room(hit[0], need, key, leaves)
             except Mismatch as miss:
                 hit = self._other_path(hit, miss, key, leaves, (structure, history))
-            except (MemoryError, OverflowError, ValueError) as error:
-                if too_large(error) and not isinstance(error, TwingradError):
-                    raise allocation_error(self.__name__, error) from error
-                raise
 
     def _run(
         self, hit: tuple[Traced, Any], given: Any, leaves: list[Any], how: tuple[Any, ...], into: Into | None
@@ -293,12 +302,7 @@ class Function(Made, Shown, Branching):
 
     def _plan(self, traced: Traced, env: Mapping[Any, int]) -> Any:
         self.plans_made += 1
-        try:
-            return traced.plan(env)
-        except (MemoryError, OverflowError, ValueError) as error:
-            if too_large(error):
-                raise allocation_error(self.__name__, error) from error
-            raise
+        return traced.plan(env)
 
     def _check_budget(self, reason: str) -> None:
         if len(self.traces) < self.max_traces:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from common import mode
+from common.arguments import shown
 from common.autograd.mutation import is_shared, log_write, put
 from common.autograd.node import Node
 from common.autograd.recorded import GradientEdge
@@ -312,7 +313,13 @@ def _seed(root: TensorBase, cotangent: Any) -> Any:
         with mode.no_grad():
             return ones_like(root)
     if not isinstance(cotangent, TensorBase):
-        cotangent = np.asarray(cotangent, root.dtype)
+        try:
+            cotangent = np.asarray(cotangent, root.dtype)
+        except (TypeError, ValueError) as error:
+            raise ArgumentError(
+                f"gradients can be either Tensors, numbers or None, but got {type(cotangent).__name__} "
+                f"({shown(cotangent)})"
+            ) from error
     if len(cotangent.shape) != len(root.shape) or any(m != n for m, n in zip(cotangent.shape, root.shape)):
         raise ShapeError(
             f"Mismatch in shape: grad_output[0] has a shape of {tuple(cotangent.shape)} and output[0] has a shape of "

@@ -14,7 +14,7 @@ from common.autograd.exposed import exposed, seal
 from common.autograd.inference import is_inference, saving
 from common.autograd.node import Edge, Node
 from common.autograd.views import rebind, require_writable
-from common.errors import ArgumentError, GradientError, GraphFreedError, ShapeError
+from common.errors import ArgumentError, GradientError, GraphFreedError, NotDefinedError, ShapeError
 from common.frames import user_frame
 from common.ops.create import zeros
 from common.spec import Spec
@@ -134,17 +134,17 @@ class Function:
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
         """Compute the results; defined by the subclass."""
-        raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
+        raise NotDefinedError("You must implement the forward function for custom autograd.Function.")
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
         """Keep what `backward` needs; then `forward` takes no ctx."""
-        raise NotImplementedError("setup_context is not implemented.")
+        raise NotDefinedError("setup_context is not implemented.")
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
         """Gradients of the arguments from those of the results; defined by the subclass."""
-        raise NotImplementedError(
+        raise NotDefinedError(
             "You must implement the backward function for your custom autograd.Function to differentiate it."
         )
 

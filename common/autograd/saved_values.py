@@ -13,7 +13,7 @@ from common.autograd.mutation import positions_read
 from common.autograd.node import Node
 from common.autograd.observe import pack_saved
 from common.autograd.tape import freed
-from common.errors import GradientError
+from common.errors import GradientError, MissingAttributeError
 from common.op import REGISTRY, Op
 from common.tensor.base import TensorBase
 from common.tensor.saved import saved_tensors
@@ -62,7 +62,7 @@ def _position(node: Node, name: str) -> int:
     names = saved_names(node.op)
     if name not in names:
         known = [f"_saved_{n}" for n in (*names, *getattr(node.op, "attrs", ()))]
-        raise AttributeError(f"{node.name()} has no attribute '_saved_{name}'; it saves {known}")
+        raise MissingAttributeError(f"{node.name()} has no attribute '_saved_{name}'; it saves {known}")
     if node.saved is None:
         raise freed(node)
     return names.index(name)
@@ -104,7 +104,7 @@ def _of_function(node: Node) -> tuple[Any, ...]:
     AttributeError : the node is no Function's.
     """
     if node.op.kind != "function":
-        raise AttributeError(f"{node.name()} has no attribute 'saved_tensors'; only nodes of a Function have")
+        raise MissingAttributeError(f"{node.name()} has no attribute 'saved_tensors'; only nodes of a Function have")
     found: tuple[Any, ...] = node.attrs.saved_tensors
     return found
 

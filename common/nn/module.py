@@ -8,10 +8,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 from common import mode, scopes
+from common.boundary import guards_itself, refuse
 from common.create import lift
-from common.errors import ArgumentError, DTypeError, RegistrationError
+from common.errors import ArgumentError, DTypeError, MissingAttributeError, NotDefinedError, RegistrationError
 from common.nn.module_hooks import Hookable, call_with_hooks, of_all
-from common.nn.module_state import Stateful
+from common.nn.module_state import Stateful, converted
 from common.op import REGISTRY
 from common.pickling import Holder
 from common.tensor.arrays import to_array
@@ -55,26 +56,31 @@ class Module(Stateful, Hookable, Holder):
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What the module computes; defined by each subclass."""
-        raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+        raise NotDefinedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
+    @guards_itself
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run `forward` between the hooks; arrays among the arguments become tensors."""
-        if kwargs:
-            kwargs = {name: lift(x) for name, x in kwargs.items()}
-        if mode.tracing and (trace := mode.current_trace()) is not None:
-            trace.note_module(self)
-        if mode.tracing or self._hooks is not None or of_all.used:
-            with scopes.inside(self):
-                return call_with_hooks(self, self._hooks, tuple(map(lift, args)), kwargs)
-        if kwargs or len(args) != 1:
-            return self.forward(*map(lift, args), **kwargs)
-        (x,) = args
-        return self.forward(x if isinstance(x, TensorBase) else lift(x))
+        try:
+            if kwargs:
+                kwargs = {name: lift(x) for name, x in kwargs.items()}
+            if mode.tracing and (trace := mode.current_trace()) is not None:
+                trace.note_module(self)
+            if mode.tracing or self._hooks is not None or of_all.used:
+                with scopes.inside(self):
+                    return call_with_hooks(self, self._hooks, tuple(map(lift, args)), kwargs)
+            if kwargs or len(args) != 1:
+                return self.forward(*map(lift, args), **kwargs)
+            (x,) = args
+            return self.forward(x if isinstance(x, TensorBase) else lift(x))
+        except Exception as error:
+            refuse(error, self.forward, type(self).__name__, *args, **kwargs)
+            raise
 
     def __setattr__(self, name: str, value: Any) -> None:
         tables = self.__dict__
         if "_modules" not in tables:
-            raise AttributeError(f"cannot assign {name!r} before Module.__init__() call")
+            raise MissingAttributeError(f"cannot assign {name!r} before Module.__init__() call")
         mode.note_change()
         for kind, table in ((Parameter, "_parameters"), (Module, "_modules"), (Buffer, "_buffers")):
             if isinstance(value, kind):
@@ -87,7 +93,7 @@ class Module(Stateful, Hookable, Holder):
                 return
         for table, what in (("_parameters", "parameter"), ("_modules", "child module"), ("_buffers", "buffer")):
             if name in tables[table]:
-                tables[table][name] = _converted(name, value, what)
+                tables[table][name] = converted(name, value, what)
                 return
         object.__setattr__(self, name, value)
 
@@ -97,7 +103,7 @@ class Module(Stateful, Hookable, Holder):
             found = tables.get(table)
             if found and name in found:
                 return found[name]
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        raise MissingAttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __delattr__(self, name: str) -> None:
         mode.note_change()
@@ -143,7 +149,7 @@ class Module(Stateful, Hookable, Holder):
         RegistrationError : the name is empty, has a dot, or is taken.
         """
         self._refuse_name("buffer", name, self._buffers)
-        self._buffers[name] = _converted(name, tensor, "buffer")
+        self._buffers[name] = converted(name, tensor, "buffer")
         (self._non_persistent.discard if persistent else self._non_persistent.add)(name)
         self._rename("")
 
@@ -166,6 +172,8 @@ class Module(Stateful, Hookable, Holder):
         self._rename("")
 
     def _refuse_name(self, what: str, name: str, table: dict[str, Any]) -> None:
+        if not isinstance(name, str):
+            raise ArgumentError(f"{what} name should be a string. Got {type(name).__name__}")
         if "." in name:
             raise RegistrationError(f'{what} name can\'t contain ".", got: {name}')
         if not name:
@@ -201,6 +209,8 @@ class Module(Stateful, Hookable, Holder):
         prefix : the name of this module.
         remove_duplicate : each once, also if several names lead to it.
         """
+        if not (memo is None or isinstance(memo, set)):
+            raise ArgumentError(f"named_modules(): argument 'memo' must be set, not {type(memo).__name__}")
         seen = set() if memo is None else memo
         stack: list[tuple[str, Module]] = [(prefix, self)]
         while stack:
@@ -269,10 +279,10 @@ class Module(Stateful, Hookable, Holder):
         found: Any = self
         for name in target.split(".") if target else ():
             if not hasattr(found, name):
-                raise AttributeError(f"{type(found).__name__} has no attribute `{name}`")
+                raise MissingAttributeError(f"{type(found).__name__} has no attribute `{name}`")
             found = getattr(found, name)
             if not isinstance(found, Module):
-                raise AttributeError(f"`{name}` is not an nn.Module")
+                raise MissingAttributeError(f"`{name}` is not an nn.Module")
         return found
 
     def get_parameter(self, target: str) -> Parameter:
@@ -297,9 +307,9 @@ class Module(Stateful, Hookable, Holder):
         path, _, name = target.rpartition(".")
         module = self.get_submodule(path)
         if not hasattr(module, name):
-            raise AttributeError(f"{type(module).__name__} has no attribute `{name}`")
+            raise MissingAttributeError(f"{type(module).__name__} has no attribute `{name}`")
         if name not in getattr(module, table):
-            raise AttributeError(f"`{name}` is not {what}")
+            raise MissingAttributeError(f"`{name}` is not {what}")
         return getattr(module, name)
 
     # ------------------------------------------------------------------ changing everything
@@ -379,19 +389,3 @@ class Module(Stateful, Hookable, Holder):
 
 def _join(prefix: str, name: str) -> str:
     return f"{prefix}.{name}" if prefix else name
-
-
-def _converted(name: str, value: Any, what: str) -> Any:
-    """A value for the place of something that is registered."""
-    if value is None:
-        return None
-    if what == "buffer":
-        if isinstance(value, (TensorBase, np.ndarray)):
-            return value if isinstance(value, Buffer) else Buffer(value)
-        wanted = "Tensor or None required"
-        raise ArgumentError(f"cannot assign {type(value).__name__!r} object to buffer {name!r} ({wanted})")
-    wanted = "Parameter" if what == "parameter" else "nn.Module"
-    advice = "; to change its elements, use copy_() under no_grad()" if isinstance(value, TensorBase) else ""
-    raise ArgumentError(
-        f"cannot assign {type(value).__name__!r} as {what} {name!r} ({wanted} or None expected){advice}"
-    )

@@ -9,9 +9,10 @@ import numpy as np
 
 from common.autograd.hook_handles import RemovableHandle
 from common.autograd.mutation import log_write
-from common.errors import ShapeError, StateError
+from common.errors import ArgumentError, NotDefinedError, ShapeError, StateError
 from common.frames import user_frame
-from common.tensor.leaf import Leaf, Parameter, sharing
+from common.tensor.base import TensorBase
+from common.tensor.leaf import Buffer, Leaf, Parameter, sharing
 
 EXTRA = "_extra_state"
 
@@ -168,11 +169,11 @@ class Stateful:
 
     def get_extra_state(self) -> Any:
         """What else to save; a subclass that defines it defines `set_extra_state`, too."""
-        raise NotImplementedError("Reached a code path in Module.get_extra_state() that should never be called.")
+        raise NotDefinedError("Reached a code path in Module.get_extra_state() that should never be called.")
 
     def set_extra_state(self, state: Any) -> None:
         """Take back what `get_extra_state` gave."""
-        raise NotImplementedError("Reached a code path in Module.set_extra_state() that should never be called.")
+        raise NotDefinedError("Reached a code path in Module.set_extra_state() that should never be called.")
 
     def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call ``hook(module, prefix, keep_vars)`` before this module's state is saved."""
@@ -203,3 +204,19 @@ def _array(x: Any) -> np.ndarray:
 
 def _quoted(names: list[str]) -> str:
     return ", ".join(f'"{name}"' for name in names)
+
+
+def converted(name: str, value: Any, what: str) -> Any:
+    """A value for the place of something that is registered."""
+    if value is None:
+        return None
+    if what == "buffer":
+        if isinstance(value, (TensorBase, np.ndarray)):
+            return value if isinstance(value, Buffer) else Buffer(value)
+        wanted = "Tensor or None required"
+        raise ArgumentError(f"cannot assign {type(value).__name__!r} object to buffer {name!r} ({wanted})")
+    wanted = "Parameter" if what == "parameter" else "nn.Module"
+    advice = "; to change its elements, use copy_() under no_grad()" if isinstance(value, TensorBase) else ""
+    raise ArgumentError(
+        f"cannot assign {type(value).__name__!r} as {what} {name!r} ({wanted} or None expected){advice}"
+    )

@@ -18,6 +18,8 @@ from typing import Any
 
 from common import mode
 from common.autograd.observe import Watching
+from common.boundary import guards_itself
+from common.errors import ArgumentError
 from common.frames import user_frame
 from common.profiling.events import EventList, FunctionEvent, averages, chrome_trace
 from common.profiling.schedule import ProfilerAction, Schedule, schedule
@@ -77,6 +79,9 @@ class profile(Watching):
         record_shapes: bool = False,
         with_stack: bool = False,
     ) -> None:
+        for name, given in (("schedule", schedule), ("on_trace_ready", on_trace_ready)):
+            if given is not None and not callable(given):
+                raise ArgumentError(f"profile(): argument '{name}' must be callable, not {type(given).__name__}")
         super().__init__(mode.profiling, lambda: self)
         self.activities = activities
         self.step_num = 0
@@ -133,6 +138,7 @@ class profile(Watching):
         del thread.spans[depth - 1 :]
         self._add(thread, name, kind, start, now, inner, operands, number, frame or user_frame(1))
 
+    @guards_itself
     @contextmanager
     def span(self, name: str, kind: str, operands: Sequence[Any] = ()) -> Iterator[None]:
         """A context that is one event."""

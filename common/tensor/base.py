@@ -163,6 +163,7 @@ class Tensor(TensorBase, metaclass=_TensorType):
     """
 
     __slots__ = ()
+    __guards_itself__ = True  # the short paths of an engine give way to methods that are guarded
 
     def __init__(self, data: Any, requires_grad: bool = False) -> None:
         self.payload = data if type(data) is np.ndarray else to_array(data)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from common import mode
+from common import boundary, mode
 from common.tensor.assign import assign
 from common.tensor.base import TensorBase
 from common.tensor.saved import with_edge
@@ -51,5 +51,6 @@ class InPlace:
 
         method.__name__, method.__qualname__ = f"{name}_", f"{self.home.__name__}.{name}_"
         method.__doc__ = f"Write what `{name}` gives to this tensor's memory, and return the tensor."
+        method = boundary.guarded(method, f"{name}_")
         setattr(self.home, f"{name}_", method)
         return method if instance is None else method.__get__(instance, owner)

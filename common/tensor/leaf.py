@@ -31,6 +31,7 @@ class Leaf(TensorBase):
     """
 
     __slots__ = ("name",)
+    __guards_itself__ = True  # an engine's short paths are among its methods
 
     def __init__(self, data: Any, requires_grad: bool) -> None:
         self.payload = _owned(data)

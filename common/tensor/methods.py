@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from common import dtypes, functional, layout, mode
+from common import boundary, dtypes, functional, layout, mode
 from common.autograd import derivatives as autograd
 from common.autograd import hooks
 from common.autograd.mutation import apart
@@ -60,6 +60,8 @@ def install_methods(cls: type[TensorBase], more: Mapping[str, Any]) -> None:
     for dunder, name in _DIVIDING.items():
         setattr(cls, f"__{dunder}__", _dividing(name))
         setattr(cls, f"__r{dunder}__", _dividing(name, swapped=True))
+    boundary.guard_operators(cls)
+    boundary.guard_class(cls, anew=True)
 
 
 #: Operators with an in-place form, and the function of each.
@@ -156,6 +158,15 @@ def _iter(self: TensorBase) -> Any:
     return (self[i] for i in range(_len(self)))
 
 
+def _contains(self: TensorBase, element: Any) -> bool:
+    """Whether an element equals `element`."""
+    if not accepts(element):
+        raise ArgumentError(
+            f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element).__name__}"
+        )
+    return truth(functional.any(functional.eq(self, as_operand(element))))
+
+
 def _array(self: TensorBase, dtype: Any = None, copy: Any = None) -> np.ndarray:
     array = numpy(self)
     return array if dtype is None and not copy else np.array(array, dtype)
@@ -187,7 +198,7 @@ def _dlpack_device(self: TensorBase) -> tuple[int, int]:
 _METHODS = {
     "copy_": copy_, "zero_": zero_, "fill_": fill_, "clone": clone, "backward": backward,
     "numpy": numpy, "to": to, "item": item, "__bool__": truth, "__len__": _len,
-    "__iter__": _iter, "__array__": _array, "__dlpack__": _dlpack, "__dlpack_device__": _dlpack_device,
+    "__contains__": _contains, "__iter__": _iter, "__array__": _array, "__dlpack__": _dlpack, "__dlpack_device__": _dlpack_device,
     "__repr__": _repr, "__index__": index,
     "register_hook": hooks.register_hook, "retain_grad": hooks.retain_grad,
     "retains_grad": property(hooks.retains_grad),

@@ -1,5 +1,6 @@
 """What TensorBoard shows: graphs, curves, histograms and texts, as in `torch.utils.tensorboard`."""
 
+from common import boundary
 from common.export import tensorboard
 
 
@@ -9,3 +10,5 @@ class SummaryWriter(tensorboard.SummaryWriter):  # noqa: D101  the base has said
 
 
 __all__ = ["SummaryWriter"]
+
+boundary.close(__name__)

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from common.errors import ArgumentError
 from static.graph import Node, Value
 from static.running.interpreter import run_node, with_room
 from static.tools.replay import phase, trace_call
@@ -69,6 +70,9 @@ def debug(
             exec(code, scope)
         return True
 
+    for name, stream, method in (("stdin", stdin, "readline"), ("stdout", stdout, "write")):
+        if not (stream is None or hasattr(stream, method)):
+            raise ArgumentError(f"debug(): argument '{name}' must be a file, not {type(stream).__name__}")
     debugger = _Debugger(skip=["*"], stdin=stdin, stdout=stdout, nosigint=True)
     if not debugger.runcall(walk):
         return None

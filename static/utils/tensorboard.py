@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from common import boundary
 from common.export import tensorboard
 from common.export.picture import Picture
 from common.tensor.base import TensorBase
@@ -22,3 +23,5 @@ class SummaryWriter(tensorboard.SummaryWriter):  # noqa: D101  the base has said
 
 
 __all__ = ["SummaryWriter"]
+
+boundary.close(__name__)

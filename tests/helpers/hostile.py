@@ -1,0 +1,210 @@
+"""Hostile calls of the whole public surface: each works, or raises an error of the library.
+
+``python -m tests.helpers.hostile --calls 100000 --seed 7`` runs many; ``--only Tensor.put_ --from 12`` repeats calls. A
+call is a valid one of `tests.helpers.hostile_calls` in which up to three arguments are replaced by values of
+`tests.helpers.hostile_values`; now and then one is left out, or one too many. Every fourth runs in a traced function. A
+failure is
+
+- an error that is none of the library's, unless the user's own code raised it, or Python, since the arguments do not
+  fit the function's parameters or the operator's types;
+- an error that says nothing;
+- a call that takes more than five seconds, or two gigabytes, or that ends the process.
+
+The process limits its memory, and writes each call down before it runs, so that a crash has a name.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import os
+import re
+import resource
+import signal
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import dynamic
+import static
+from common import mode
+from common.arguments import shown
+from common.errors import TwingradError
+from static.jit import Function
+from tests.helpers.hostile_calls import Make, calls
+from tests.helpers.hostile_values import VALUES, Raised
+
+SECONDS, BYTES, LIMIT = 5.0, 2 << 30, 4 << 30
+_BINDING = re.compile(
+    r"unexpected keyword argument|missing \d+ required|takes \d+ positional|takes from \d+ to|multiple values for|"
+    r"takes no arguments|takes no keyword|positional-only|keyword-only|keywords must be strings|"
+    r"unsupported operand type|not supported between|bad operand type|must be (a )?(string|mapping)"
+)
+
+
+class TooLong(BaseException):
+    """A call did not come back in time."""
+
+
+def _late(*_: Any) -> None:
+    raise TooLong
+
+
+class Call:
+    """One call: a function and what it is given, some of it hostile."""
+
+    def __init__(self, name: str, make: Make, number: int, seed: int) -> None:
+        rng = np.random.default_rng([seed, zlib.crc32(name.encode()), number])
+        self.name, self.number = name, number
+        self.function, self.args, self.kwargs = make(rng)
+        self.traced = rng.random() < 0.25 and not name.startswith(("session.", "autograd.", "nn.Module", "profiler"))
+        for _ in range(int(rng.integers(1, 4))):
+            value = VALUES[int(rng.integers(len(VALUES)))]()
+            style, places = rng.random(), [*range(len(self.args)), *self.kwargs]
+            if style < 0.9 and places:
+                place = places[int(rng.integers(len(places)))]
+                (self.args if isinstance(place, int) else self.kwargs)[place] = value  # type: ignore[index]
+            elif style < 0.95:
+                self.args.append(value)
+            elif self.args:
+                del self.args[int(rng.integers(len(self.args)))]
+
+    def __call__(self) -> Any:
+        if not self.traced:
+            return self.function(*self.args, **self.kwargs)
+        return Function(lambda: self.function(*self.args, **self.kwargs))()
+
+    def __str__(self) -> str:
+        given = [*map(shown, self.args), *(f"{key}={shown(value)}" for key, value in self.kwargs.items())]
+        return f"{self.name}({', '.join(given)}){' in a trace' if self.traced else ''}"
+
+
+def rows(seed: int, names: list[str] | None = None) -> dict[str, Callable[[int], Call]]:
+    """Per public call, the call of a number."""
+    made = calls()
+    return {name: lambda n, name=name: Call(name, made[name], n, seed) for name in names or made}  # type: ignore[misc]
+
+
+def complaint(call: Call) -> str | None:
+    """What is wrong with what becomes of a call; None if nothing is."""
+    before, error = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, None
+    signal.signal(signal.SIGPROF, _late)
+    start = time.process_time()
+    try:
+        signal.setitimer(signal.ITIMER_PROF, SECONDS, 1.0)  # again: a finaliser may swallow one
+        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+            warnings.simplefilter("ignore")
+            call()
+    except TooLong:
+        return f"not back after {SECONDS:.0f} s"
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as raised:
+        error = raised
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        _tidy()
+    if time.process_time() - start > SECONDS:
+        return f"took {time.process_time() - start:.1f} s"
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
+    if grown > BYTES:
+        return f"took {grown / 2**30:.1f} GiB"
+    return None if error is None else objection(error)
+
+
+def objection(error: BaseException) -> str | None:
+    """What is wrong with an error; None if nothing is."""
+    if isinstance(error, TwingradError):
+        return None if len(str(error)) >= 10 else f"an error that says nothing: {type(error).__name__}"
+    if isinstance(error, Raised) or (isinstance(error, TypeError) and _BINDING.search(str(error))):
+        return None
+    seen, place, last = "", error.__traceback__, None
+    while place is not None:
+        last, name = place, place.tb_frame.f_code.co_filename
+        if re.search(r"/(common|dynamic|static)/", name):
+            seen = f"{'/'.join(name.rsplit('/', 3)[-3:])}:{place.tb_lineno}"
+        place = place.tb_next
+    if last is not None and re.search(r"/tests/helpers/hostile", last.tb_frame.f_code.co_filename) and not seen:
+        return None  # the call was not even made
+    if last is not None and "/tests/" in last.tb_frame.f_code.co_filename:
+        return None  # a callback's own
+    return f"{type(error).__name__} at {seen}: {str(error)[:200]}"
+
+
+def _tidy() -> None:
+    """What a call may have switched."""
+    mode.grad_mode.set(True)
+    dynamic.set_printoptions(profile="default")
+    dynamic.set_num_threads(1)
+    static.reset_default_graph()
+    dynamic.autograd.set_detect_anomaly(False)
+
+
+def run(
+    seed: int, numbers: Iterator[int], names: list[str] | None, seconds: float, limit: int, trace: str | None
+) -> int:
+    """Run calls and print what is wrong; the number of failures."""
+    stop, done, failures, kinds = time.perf_counter() + seconds, 0, 0, set()
+    table = rows(seed, names)
+    for number in numbers:
+        for name, row in table.items():
+            if time.perf_counter() > stop or failures >= limit:
+                print(f"{done} calls, {failures} failures")
+                return failures
+            if trace:
+                Path(trace).write_text(f"--seed {seed} --only {name} --from {number} --count 1", encoding="utf-8")
+            try:
+                call = row(number)
+            except TwingradError:  # the arguments that are drawn make no call
+                continue
+            done += 1
+            wrong = complaint(call)
+            if wrong and wrong not in kinds:
+                kinds.add(wrong)
+                failures += 1
+                print(f"--seed {seed} --only '{name}' --from {number}\n  {call}\n  {wrong}", flush=True)
+    print(f"{done} calls, {failures} failures")
+    return failures
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run as many calls as asked for; the status says whether one failed."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--calls", type=int, default=2000)
+    parser.add_argument("--seconds", type=float, default=1e9)
+    parser.add_argument("--only", default="", help="names of calls, separated by commas")
+    parser.add_argument("--from", type=int, default=0, dest="first", help="number of the first call of each name")
+    parser.add_argument("--count", type=int, default=0, help="numbers of calls of each name")
+    parser.add_argument("--limit", type=int, default=50, help="failures after which to stop")
+    parser.add_argument("--trace-file", default=None, help="where the running call is written to")
+    parser.add_argument("--traceback", action="store_true")
+    options = parser.parse_args(arguments)
+    resource.setrlimit(resource.RLIMIT_AS, (LIMIT, LIMIT))
+    trace = options.trace_file and str(Path(options.trace_file).absolute())
+    names = [name for name in options.only.split(",") if name] or None
+    count = options.count or (1 if names and options.first else -(-options.calls // len(names or calls())))
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        if options.traceback:
+            for name in names or ():
+                try:
+                    rows(options.seed)[name](options.first)()
+                except Exception:
+                    traceback.print_exc()
+            return 0
+        numbers = iter(range(options.first, options.first + count))
+        return int(run(options.seed, numbers, names, options.seconds, options.limit, trace) > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
