@@ -120,8 +120,8 @@ def guard_class(cls: type, anew: bool = False) -> None:
             continue
         _done.add(kind)
         for name, value in list(vars(kind).items()):
-            if name.startswith("_") and name not in _SYNTAX:
-                continue
+            if name == "forward" or (name.startswith("_") and name not in _SYNTAX):
+                continue  # a module's forward is called by its `__call__`
             guard = _guarded_member(kind, name, value)
             if guard is not value:
                 type.__setattr__(kind, name, guard)
@@ -152,9 +152,9 @@ def published(value: Any) -> Any:
         guard = _guards.get(value)
         if guard is None:
             guard = _guards[value] = guarded(value)
-        home = vars(sys.modules.get(value.__module__, sys))
-        if home.get(value.__name__) is value:  # so that it is found under its own name, by pickle too
-            home[value.__name__] = guard
+        home, name = vars(sys.modules.get(value.__module__, sys)), value.__name__
+        if home.get(name) is value:  # so that it is found under its own name, by pickle too
+            home[name] = guard
         return guard
     return value
 

@@ -178,8 +178,9 @@ def call_place(function: Any, name: str, args: tuple[Any, ...], kwargs: dict[str
         else:
             name = method or owner
     optional = tuple(key for key, p in signature.parameters.items() if p.default is not p.empty)
-    named = arguments if args and isinstance(args[0], TensorBase) else ()
-    operands = tuple(k for k in named if k in OPERANDS and signature.parameters[k].annotation in _ANY)
+    takes = inspect.ismethod(function) or (args and isinstance(args[0], TensorBase))
+    named = (k for k in arguments if k in OPERANDS or k in ("other", "tensor")) if takes else ()
+    operands = tuple(k for k in named if signature.parameters[k].annotation in _ANY)
     return Place(name, operands, (), optional, (), signature), arguments
 
 

@@ -91,7 +91,7 @@ class Region(Made):
             leaves, structure = flatten((args, kwargs))
             leaves = [lift(x) for x in leaves]
         except Exception as error:
-            refuse(error, target, self.__name__, *args, **kwargs)
+            refuse(error, target, getattr(target, "__name__", "function"), *args, **kwargs)
             raise
         if _inside.get() or mode.current_trace() is not None:
             args, kwargs = unflatten(structure, leaves)

@@ -198,7 +198,8 @@ def _dlpack_device(self: TensorBase) -> tuple[int, int]:
 _METHODS = {
     "copy_": copy_, "zero_": zero_, "fill_": fill_, "clone": clone, "backward": backward,
     "numpy": numpy, "to": to, "item": item, "__bool__": truth, "__len__": _len,
-    "__contains__": _contains, "__iter__": _iter, "__array__": _array, "__dlpack__": _dlpack, "__dlpack_device__": _dlpack_device,
+    "__contains__": _contains, "__iter__": _iter, "__array__": _array,
+    "__dlpack__": _dlpack, "__dlpack_device__": _dlpack_device,
     "__repr__": _repr, "__index__": index,
     "register_hook": hooks.register_hook, "retain_grad": hooks.retain_grad,
     "retains_grad": property(hooks.retains_grad),
