@@ -205,13 +205,11 @@ def _lies(x: Any) -> Placed | None:
         return None if data.flags.c_contiguous else (0, data.shape, tuple([s // data.itemsize for s in data.strides]))
     if data is None or not mode.tracing:
         return None
-    from common.ops.view_set import placed
-    from common.tensor.view_families import family_of, path_along
+    from common.ops.view_set import path_along, placed
+    from common.tensor.view_families import family_of
 
     family, base, steps = family_of(x)
-    if family is None or any(step.position is not None for step in steps):
-        return None
-    return placed(base.shape, path_along(steps)) if steps else None
+    return placed(base.shape, path_along(steps, base)) if steps and family is not None else None
 
 
 def permute(x: Any, *order: Any, dims: Any = None) -> Any:
