@@ -118,7 +118,7 @@ def test_values_that_only_the_other_branch_uses_have_a_gradient_of_zero(run):
 
 ERRORS = {
     "structure": (lambda tw, x: tw.cond(True, lambda: (x, x), lambda: [x, x]), ArgumentError,
-                  r"(?s)false_fn \(<lambda> at .*test_control.py:\d+\) is\s+\[float32.*but the result of true_fn.*\("),
+                  r"(?s)false_fun \(<lambda> at .*test_control.py:\d+\) is\s+\[float32.*the result of true_fun.*\("),
     "branch shapes": (lambda tw, x: tw.cond(True, lambda: x[:2], lambda: x), ShapeError, "must have the same shapes"),
     "branch dtypes": (lambda tw, x: tw.switch(0, [lambda: x, lambda: x > 1]), DTypeError, r"(?s)branches\[1\].*bool"),
     "carried shape": (lambda tw, x: tw.while_loop(lambda s: s.sum() < 9, lambda s: s[:2], x), ShapeError,

@@ -35,6 +35,8 @@ class Choice:
     step : ``step(i, leaves, body)``: branch i on new leaves, and, in a gradient, on the `Body` it differentiates.
     operands : tensors.
     old : the branches whose gradient this is.
+    settle : ``settle(i, body)``, where results are recorded and all branches have been run or traced: gives Python
+        numbers among the results of branch i the dtype that the other branches ask for.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Choice:
     step: Step
     operands: Sequence[TensorBase]
     old: Branches | None
+    settle: Callable[[int, Body], None] | None = None
 
     def edges(self) -> list[Edge]:
         """Where gradients of operands go; those of the old branches follow the new ones."""
@@ -131,6 +134,8 @@ def run_eager(choice: Choice) -> Chosen:
             bodies.append(choice.step(i, leaves, None if choice.old is None else choice.old.bodies[i]))
         else:
             bodies.append(trace_branch(choice, i))
+    if choice.settle is not None:
+        choice.settle(taken, bodies[taken])
     branches = Branches(choice, taken, bodies)
     body = bodies[taken]
     summed = {
@@ -153,6 +158,8 @@ def trace_branch(choice: Choice, i: int) -> Body:
 def run_abstract(choice: Choice) -> Chosen:
     """Branches inside something that is traced for its shapes."""
     bodies = [trace_branch(choice, i) for i in range(choice.count)]
+    if choice.settle is not None:
+        choice.settle(0, bodies[0])
     branches = Branches(choice, choice.index, bodies)
     summed = {key: Abstract(branches.missing(key)) for key in branches.keys}
     return Chosen([x.payload for x in bodies[0].carried], summed, branches)

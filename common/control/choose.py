@@ -13,28 +13,35 @@ from common import mode
 from common.autograd.node import next_number
 from common.control.body import Body
 from common.control.branches import Choice, run_choice
-from common.control.given import Function, call, scalar
-from common.control.trees import Form, Said, require_equal, tensors
+from common.control.given import Function, call, require_functions, scalar
+from common.control.results import Results
+from common.control.trees import tensors
 from common.dtypes import bool_, int64
 from common.errors import ArgumentError, DTypeError
 from common.op import REGISTRY
 from common.tensor.base import TensorBase
 from common.tree import unflatten
 
+#: Default of `operand`, which may be None.
+_NOTHING: Any = type("_Nothing", (), {"__repr__": lambda self: "..."})()
 
-def cond(pred: Any, true_fn: Function, false_fn: Function, *operands: Any) -> Any:
-    """``true_fn(*operands)`` if `pred` holds, else ``false_fn(*operands)``; only one of them runs.
 
-    Both are traced, so both must return the same structure, shapes and dtypes.
+def cond(pred: Any, true_fun: Function, false_fun: Function, *operands: Any, operand: Any = _NOTHING) -> Any:
+    """``true_fun(*operands)`` if `pred` holds, else ``false_fun(*operands)``; only one of them runs.
+
+    Both are traced, so both must return the same structure, shapes and dtypes. A Python number takes the dtype of what
+    the other function returns in its place.
 
     Parameters
     ----------
     pred : 0-d tensor or number; not 0 means true.
-    true_fn, false_fn : functions of `operands`; they may use other tensors too, which get gradients as well.
+    true_fun, false_fun : functions of `operands`; they may use other tensors too, which get gradients as well.
     operands : trees of tensors.
+    operand : the only one of them, as a keyword.
 
     Raises
     ------
+    ArgumentError : `pred` is no scalar, what is to be a function is none, or there are `operands` and an `operand`.
     ArgumentError, ShapeError, DTypeError : the functions' results differ; the message shows both.
 
     Examples
@@ -43,15 +50,17 @@ def cond(pred: Any, true_fn: Function, false_fn: Function, *operands: Any) -> An
     >>> tw.cond(tw.tensor(2.0) > 1, lambda x: x * 2, lambda x: -x, tw.tensor([1.0, 3.0]))
     tensor([2., 6.])
     """
+    require_functions("cond", true_fun=true_fun, false_fun=false_fun)
     chosen = scalar(pred, "cond: pred")
     with mode.no_grad():
         if chosen.dtype != bool_:
             chosen = REGISTRY["ne"](chosen, 0)
         chosen = REGISTRY["to"](chosen, dtype=int64, x_dtype=bool_)
-    return _choose("cond", chosen, [("false_fn", false_fn), ("true_fn", true_fn)], operands)
+    functions = [("false_fun", false_fun), ("true_fun", true_fun)]
+    return _choose("cond", chosen, functions, _operands("cond", operands, operand))
 
 
-def switch(index: Any, branches: Sequence[Function], *operands: Any) -> Any:
+def switch(index: Any, branches: Sequence[Function], *operands: Any, operand: Any = _NOTHING) -> Any:
     """``branches[index](*operands)``; an index out of range is moved to the nearest that is in range.
 
     Parameters
@@ -59,10 +68,11 @@ def switch(index: Any, branches: Sequence[Function], *operands: Any) -> Any:
     index : 0-d integer tensor or int.
     branches : functions of `operands`, see `cond`.
     operands : trees of tensors.
+    operand : the only one of them, as a keyword.
 
     Raises
     ------
-    ArgumentError, ShapeError, DTypeError : see `cond`.
+    ArgumentError, ShapeError, DTypeError : see `cond`; or `index` is no integer.
 
     Examples
     --------
@@ -70,8 +80,12 @@ def switch(index: Any, branches: Sequence[Function], *operands: Any) -> Any:
     >>> tw.switch(5, [lambda x: x, lambda x: x * 10], tw.tensor([1.0, 2.0]))
     tensor([10., 20.])
     """
+    if not isinstance(branches, Sequence):
+        raise ArgumentError(f"switch: branches must be a sequence of functions, not {type(branches).__name__}")
     if not branches:
         raise ArgumentError("switch: branches is empty")
+    named = [(f"branches[{i}]", branch) for i, branch in enumerate(branches)]
+    require_functions("switch", **dict(named))
     chosen = scalar(index, "switch: index")
     if chosen.dtype.kind not in "iu":
         raise DTypeError(f"switch: index must be an integer, not {chosen.dtype}")
@@ -79,24 +93,26 @@ def switch(index: Any, branches: Sequence[Function], *operands: Any) -> Any:
         if chosen.dtype != int64:
             chosen = REGISTRY["to"](chosen, dtype=int64, x_dtype=chosen.dtype)
         chosen = REGISTRY["minimum"](REGISTRY["maximum"](chosen, 0), len(branches) - 1)
-    named = [(f"branches[{i}]", branch) for i, branch in enumerate(branches)]
-    return _choose("switch", chosen, named, operands)
+    return _choose("switch", chosen, named, _operands("switch", operands, operand))
+
+
+def _operands(name: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, ...]:
+    if operand is _NOTHING:
+        return operands
+    if operands:
+        raise ArgumentError(f"{name}: operands are given by position and by the keyword `operand`; use one of the two")
+    return (operand,)
 
 
 def _choose(name: str, index: Any, branches: list[tuple[str, Function]], operands: tuple[Any, ...]) -> Any:
     given, structure = tensors(operands, f"{name}: an operand")
-    forms: list[tuple[Said, Form]] = []
+    results = Results(name)
 
     def step(i: int, leaves: list[TensorBase], _: Body | None) -> Body:
         role, function = branches[i]
         body = Body(leaves, next_number())
-        first = forms[0][1] if forms else None
-        body.carried, made = tensors(
-            call(name, function, *unflatten(structure, leaves)), f"{name}: the result of {role}", first
-        )
-        forms.append((Said(f"the result of {role} ({{}})", function), Form(made, body.carried)))
-        require_equal(name, *forms[0], *forms[-1])
+        body.carried = results.of(role, function, call(name, function, *unflatten(structure, leaves)))
         return body
 
-    results, _ = run_choice(Choice(name, index, len(branches), step, given, None))
-    return unflatten(forms[0][1].structure, results)
+    carried, _ = run_choice(Choice(name, index, len(branches), step, given, None, results.settle))
+    return unflatten(results.structure, carried)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from common import mode
+from common.arguments import shown
 from common.control.abstract import Abstract, AbstractTrace
 from common.control.body import leaf, tensor_of
 from common.control.trees import Form, Said, is_like, place_of, require_equal, tensors
@@ -18,6 +19,20 @@ from common.tensor.base import TensorBase, spec_of
 from common.tree import flatten, unflatten
 
 Function = Callable[..., Any]
+
+_ONE = flatten((0,))[1]
+
+
+def require_functions(name: str, **functions: Any) -> None:
+    """Refuse what cannot be called.
+
+    Raises
+    ------
+    ArgumentError : names the parameter.
+    """
+    for role, function in functions.items():
+        if not callable(function):
+            raise ArgumentError(f"{name}: {role} must be a function, not {function!r} ({type(function).__name__})")
 
 
 def call(name: str, function: Function, *args: Any) -> Any:
@@ -60,7 +75,17 @@ def carried_on(name: str, function: Function, result: Any, form: Form) -> list[T
 
 
 def scalar(x: Any, what: str | Said) -> TensorBase:
-    """A 0-d tensor."""
+    """A 0-d tensor.
+
+    Raises
+    ------
+    ArgumentError : `x` is None, a tuple, a list or anything else that is no single number, array or tensor.
+    ShapeError : it has dimensions.
+    """
+    leaves, structure = flatten((x,))
+    if len(leaves) != 1 or structure != _ONE:
+        kind = "None" if x is None else f"{type(x).__name__} ({shown(x)})"
+        raise ArgumentError(f"{what} must be a scalar: a bool, a number or a 0-d tensor, not {kind}")
     (answer,), _ = tensors((x,), what)
     if len(answer.shape):
         raise ShapeError(f"{what} must be 0-d, not of shape {tuple(answer.shape)}")

@@ -13,39 +13,40 @@ from typing import Any
 from common.autograd.node import next_number
 from common.control.abstract import Abstract
 from common.control.body import Body, leaf
-from common.control.given import Function, call, carried_on, index_of, initial, scalar
+from common.control.given import Function, call, carried_on, index_of, initial, require_functions, scalar
 from common.control.loop import Request, run_loop
 from common.control.segments import in_segments
 from common.control.thinned import run_thinned
 from common.control.trees import Form, Said, place_of, require_equal, tensors
 from common.dim import Dim, same
 from common.dtypes import bool_
-from common.errors import ArgumentError, ShapeError
+from common.errors import ArgumentError, DTypeError, ShapeError
 from common.op import REGISTRY
 from common.spec import Spec
 from common.tensor.base import TensorBase
 from common.tree import flatten, unflatten
 
 
-def while_loop(cond_fn: Function, body_fn: Function, init: Any, checkpoint: int | None = None) -> Any:
-    """Replace `init` by ``body_fn(init)`` as long as ``cond_fn(init)`` holds.
+def while_loop(cond_fun: Function, body_fun: Function, init_val: Any, checkpoint: int | None = None) -> Any:
+    """Replace `init_val` by ``body_fun(init_val)`` as long as ``cond_fun(init_val)`` holds.
 
     Reverse mode works, however many iterations the data ask for: what is carried is saved for each of them, or, with
     `checkpoint`, for a few.
 
     Parameters
     ----------
-    cond_fn : of what is carried; returns a 0-d bool tensor.
-    body_fn : of what is carried; returns the same structure, shapes and dtypes.
-    init : tree of tensors.
+    cond_fun : of what is carried; returns a 0-d bool tensor, or an integer: not 0 means true.
+    body_fun : of what is carried; returns the same structure, shapes and dtypes.
+    init_val : tree of tensors.
     checkpoint : k keeps at most k of the states for the gradient, every second, fourth, eighth, ... one as the loop
         goes on, and runs the iterations between two of them again: for T iterations the memory is that of k + 2 T / k
         states, with k near the root of 2 T least. Contributions to one value are totalled between kept states first.
 
     Raises
     ------
-    ArgumentError, ShapeError, DTypeError : the result of `body_fn` differs from `init`; the message shows both.
-    ArgumentError : `checkpoint` is less than 2, or given and `body_fn` writes to tensors from outside.
+    ArgumentError, ShapeError, DTypeError : the result of `body_fun` differs from `init_val`; the message shows both.
+    DTypeError : `cond_fun` returns a float, which is hardly ever 0.
+    ArgumentError : `checkpoint` is less than 2, or given and `body_fun` writes to tensors from outside.
 
     Notes
     -----
@@ -60,19 +61,22 @@ def while_loop(cond_fn: Function, body_fn: Function, init: Any, checkpoint: int 
     >>> y.item(), x.grad.item()
     (256.0, 1024.0)
     """
-    given, structure = initial(init, "while_loop: init", body_fn)
+    require_functions("while_loop", cond_fun=cond_fun, body_fun=body_fun)
+    given, structure = initial(init_val, "while_loop: init_val", body_fun)
     form = Form(structure, given)
 
-    what = Said("while_loop: the result of {}", cond_fn)
+    what = Said("while_loop: the result of {}", cond_fun)
 
     def holds(leaves: list[TensorBase]) -> TensorBase:
-        answer = scalar(cond_fn(unflatten(structure, leaves)), what)
+        answer = scalar(cond_fun(unflatten(structure, leaves)), what)
+        if answer.dtype.kind == "f":
+            raise DTypeError(f"{what} must be a boolean scalar, not {answer.dtype}: compare it with a bound")
         return answer if answer.dtype == bool_ else REGISTRY["ne"](answer, 0)
 
     def step(leaves: list[TensorBase], _: Body | None) -> Body:
         body = Body(leaves, next_number())
         body.carried = carried_on(
-            "while_loop", body_fn, call("while_loop", body_fn, unflatten(structure, leaves)), form
+            "while_loop", body_fun, call("while_loop", body_fun, unflatten(structure, leaves)), form
         )
         return body
 
@@ -82,14 +86,14 @@ def while_loop(cond_fn: Function, body_fn: Function, init: Any, checkpoint: int 
     return unflatten(structure, carried)
 
 
-def fori_loop(lower: Any, upper: Any, body_fn: Function, init: Any, *, unroll: int | bool | None = None) -> Any:
-    """Replace `init` by ``body_fn(i, init)`` for i from `lower` to `upper` - 1.
+def fori_loop(lower: Any, upper: Any, body_fun: Function, init_val: Any, *, unroll: int | bool | None = None) -> Any:
+    """Replace `init_val` by ``body_fun(i, init_val)`` for i from `lower` to `upper` - 1.
 
     Parameters
     ----------
     lower, upper : ints, sizes, or 0-d integer tensors.
-    body_fn : of a 0-d int64 tensor and what is carried; returns the same structure, shapes and dtypes.
-    init : tree of tensors.
+    body_fun : of a 0-d int64 tensor and what is carried; returns the same structure, shapes and dtypes.
+    init_val : tree of tensors.
     unroll : as in JAX; changes nothing here, where an iteration costs less than an operation.
 
     Raises
@@ -102,26 +106,28 @@ def fori_loop(lower: Any, upper: Any, body_fn: Function, init: Any, *, unroll: i
     >>> tw.fori_loop(0, 5, lambda i, x: x + i, tw.tensor(0.0))
     tensor(10.)
     """
+    require_functions("fori_loop", body_fun=body_fun)
     _refuse_less_than_one("fori_loop: unroll", unroll)
     if not (_is_size(lower) and _is_size(upper)):
         stop = index_of(upper, "upper")
 
-        @wraps(body_fn)
+        @wraps(body_fun)
         def again(state: Any) -> Any:
-            return state[0] + 1, body_fn(*state)
+            return state[0] + 1, body_fun(*state)
 
-        return while_loop(lambda state: state[0] < stop, again, (index_of(lower, "lower"), init))[1]
+        return while_loop(lambda state: state[0] < stop, again, (index_of(lower, "lower"), init_val))[1]
+    lower, upper = (x if isinstance(x, Dim) else as_index(x) for x in (lower, upper))
     count = upper - lower
     if count < 0:
         count = 0
     first = index_of(lower, "lower")
-    given, structure = initial(init, "fori_loop: init", lambda state: body_fn(index_of(0, "lower"), state))
+    given, structure = initial(init_val, "fori_loop: init_val", lambda state: body_fun(index_of(0, "lower"), state))
     form = Form(structure, given)
 
     def step(leaves: list[TensorBase], _: Body | None) -> Body:
         body = Body(leaves, next_number())
-        result = call("fori_loop", body_fn, leaves[0], unflatten(structure, leaves[1:]))
-        results = carried_on("fori_loop", body_fn, result, form)
+        result = call("fori_loop", body_fun, leaves[0], unflatten(structure, leaves[1:]))
+        results = carried_on("fori_loop", body_fun, result, form)
         body.carried = [leaves[0] + 1, *results]
         return body
 
@@ -136,6 +142,8 @@ def scan(
     length: Any = None,
     reverse: bool = False,
     unroll: int | bool = 1,
+    _split_transpose: bool = False,
+    *,
     checkpoint: int | None = None,
 ) -> Any:
     """Carry `init` through ``carry, y = f(carry, x)`` for each x of `xs`; return the last carry, and all y stacked.
@@ -147,7 +155,7 @@ def scan(
     xs : tree of tensors (length, ...), or None.
     length : number of iterations; needed if there are no `xs`.
     reverse : go from the last x to the first; y stand where their x do.
-    unroll : as in JAX; changes nothing here, where an iteration costs less than an operation.
+    unroll, _split_transpose : as in JAX; change nothing here, where an iteration costs less than an operation.
     checkpoint : k saves what is carried for the gradient every k iterations only, and runs the others again: for T
         iterations the memory is that of T / k + k, with k near the root of T least. Contributions to one value are
         totalled per k iterations first.
@@ -167,6 +175,7 @@ def scan(
     >>> tw.scan(lambda total, x: (total + x, total * x), tw.tensor(0.0), tw.tensor([1.0, 2.0, 3.0]))
     (tensor(6.), tensor([0., 2., 9.]))
     """
+    require_functions("scan", f=f)
     _refuse_less_than_one("scan: unroll", unroll)
     rows, xs_structure = tensors(xs, "scan: xs")
 
@@ -210,6 +219,7 @@ def map(f: Function, xs: Any, *, batch_size: int | None = None) -> Any:
     >>> tw.map(lambda x: x * x, tw.tensor([1.0, 2.0, 3.0]))
     tensor([1., 4., 9.])
     """
+    require_functions("map", f=f)
     _refuse_less_than_one("map: batch_size", batch_size)
     rows = tensors(xs, "map: xs")
     nothing = Form(flatten(())[1], [])
@@ -243,7 +253,10 @@ def _length(name: str, rows: list[TensorBase], length: Any) -> Any:
         if not len(x.shape):
             raise ShapeError(f"{name}: xs has a 0-d leaf; the first dimension of each is what is gone through")
     if length is not None and not isinstance(length, Dim):
-        length = as_index(length)
+        try:
+            length = as_index(length)
+        except TypeError as error:
+            raise ArgumentError(f"{name}: length must be an int, not {length!r} ({type(length).__name__})") from error
     sizes = [*([] if length is None else [length]), *(x.shape[0] for x in rows)]
     if not sizes:
         raise ArgumentError(f"{name}: without xs, length must be given")

@@ -39,10 +39,16 @@ class _Shown(str):
         return str(self)
 
 
-def tensors(tree: Any, what: str | Said, like: Form | None = None) -> tuple[list[TensorBase], Any]:
+def tensors(
+    tree: Any, what: str | Said, like: Form | None = None, numbers: dict[int, Any] | None = None
+) -> tuple[list[TensorBase], Any]:
     """The leaves of a tree as tensors, and its structure; dictionaries in the order of `like`.
 
     Numbers become tensors as `tensor` makes them, or of the dtype that `like` has in their place.
+
+    Parameters
+    ----------
+    numbers : is given the leaves that are Python numbers, by position; then `like` tells the order only.
 
     Raises
     ------
@@ -52,24 +58,46 @@ def tensors(tree: Any, what: str | Said, like: Form | None = None) -> tuple[list
     if like is not None and structure != like.structure:
         leaves, structure = flatten(_ordered(tree, like.structure))
     fits = like is not None and structure == like.structure
+    if numbers is not None:
+        numbers.update((i, x) for i, x in enumerate(leaves) if is_number(x))
+        fits = False
     return [_tensor(x, what, like.specs[i] if fits and like else None) for i, x in enumerate(leaves)], structure
 
 
 def _tensor(x: Any, what: str | Said, like: Spec | None) -> TensorBase:
     if isinstance(x, TensorBase) and type(x.payload) is np.ndarray:
         return x
-    if isinstance(x, (bool, int, float)) and not isinstance(x, np.generic):
-        kind = bool if isinstance(x, bool) else int if isinstance(x, int) else float
-        dtype = _NUMBERS[kind]
-        if like is not None and "biuf".index(like.dtype.kind.replace("u", "i")) >= "bi?f".index(dtype.kind):
-            dtype = like.dtype
-        x = made(full_, shape=(), value=kind(x), dtype=dtype)
+    if is_number(x):
+        return number(x, number_dtype(x) if like is None else with_numbers(like.dtype, [x]))
     elif isinstance(x, (Dim, TensorBase, np.ndarray, np.generic)):
         x = operand(x)
         x = operand(wrap(x)) if not isinstance(x, (TensorBase, np.ndarray)) else x
     else:
         raise ArgumentError(f"{what} has a leaf of type {type(x).__name__}; leaves are tensors, arrays and numbers")
     return x if isinstance(x, TensorBase) else wrap(x)
+
+
+def is_number(x: Any) -> bool:
+    """Whether a leaf is a Python number, which takes the dtype of what it stands beside."""
+    return isinstance(x, (bool, int, float)) and not isinstance(x, np.generic)
+
+
+def number_dtype(x: Any) -> np.dtype[Any]:
+    """The dtype of a Python number that stands beside nothing."""
+    return _NUMBERS[bool if isinstance(x, bool) else int if isinstance(x, int) else float]
+
+
+def number(x: Any, dtype: np.dtype[Any]) -> TensorBase:
+    """A 0-d tensor of a Python number."""
+    kind = bool if isinstance(x, bool) else int if isinstance(x, int) else float
+    x = made(full_, shape=(), value=kind(x), dtype=dtype)
+    return x if isinstance(x, TensorBase) else wrap(x)
+
+
+def with_numbers(dtype: np.dtype[Any], numbers: Sequence[Any]) -> np.dtype[Any]:
+    """A dtype, if Python numbers are of its kind or a lower one; else that of the highest of them."""
+    highest = max((number_dtype(x) for x in numbers), key=lambda d: "bif".index(d.kind))
+    return dtype if "bif".index(dtype.kind.replace("u", "i")) >= "bif".index(highest.kind) else highest
 
 
 def _ordered(tree: Any, structure: Any) -> Any:

@@ -288,6 +288,8 @@ def run_choice(trace: Trace, choice: Choice) -> Chosen:
     closed = []
     for region, body in zip(regions, bodies):
         with region:
+            if choice.settle is not None:
+                choice.settle(len(closed), body)
             outputs = [trace.payload(x) for x in body.carried]
             for key in kept.keys:
                 spec = kept.missing(key)
