@@ -1,53 +1,31 @@
-"""The public functions as this engine offers them: recorded in a trace, run on arrays outside."""
+"""The public functions as this engine offers them, in the graph of a session's tensors too; transforms are compiled."""
 
 from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from common import binding, boundary, mode, out, surface
+from common import boundary, mode, surface
 from common.autograd import func, transforms
-from common.create import operand, operands
+from common.offered import bind_creation as bind_creation
+from common.offered import bind_function, function_body
 from common.tensor.base import TensorBase
 from common.tree import flatten
-from static.at_once import run_at_once
 from static.jit import Function as Compiled
 from static.jit import function as make
 
 Function = Callable[..., Any]
 
 
-def _recorded_body(tensors: list[str], sequences: list[str], call: str) -> list[str]:
-    lines = []
-    for x in tensors:
-        others = tensors[1:] if x is tensors[0] else ["None"]  # None: only the first operand is made of a number
-        lines.append(f"{x} = operand({', '.join([x, *others])})")
-    lines += [f"{x} = operands({x})" for x in sequences]
-    return [*lines, f"return {call}"]
-
-
-def _public_body(tensors: list[str], sequences: list[str], call: str) -> list[str]:
-    given = "".join(f"{x}, " for x in [*tensors, *(f"*each({x})" for x in sequences)])
-    return [f"return {call} if recorded(({given})) else outside(lambda: {call}, ({given}))"]
-
-
-def _recorded(operands: tuple[Any, ...]) -> bool:
-    """Whether a trace, or the engine of a tensor among the operands, takes over."""
-    if mode.current_trace() is not None:
-        return True
-    tensors = [x for x in operands if isinstance(x, TensorBase)]
-    return bool(tensors) and all(x.home is None for x in tensors)
-
-
-def _outside(call: Callable[[], Any], operands: tuple[Any, ...]) -> Any:
-    """A call that no trace records: the graph of an operand does, or it runs at once on arrays."""
-    for x in operands:
-        if isinstance(x, TensorBase) and (home := x.home) is not None:
-            with home:
-                return call()
-    return run_at_once(call)
+def _home_of(operands: Iterable[Any]) -> Any:
+    """The graph of a session that records a call outside a trace, if one of the operands belongs to one."""
+    if mode.current_trace() is None:
+        for x in operands:
+            if isinstance(x, TensorBase) and (home := x.home) is not None:
+                return home
+    return None
 
 
 def _each(xs: Any) -> Any:
@@ -55,60 +33,38 @@ def _each(xs: Any) -> Any:
     return xs if isinstance(xs, (tuple, list)) else ()
 
 
+def _body(tensors: list[str], sequences: list[str], call: str) -> list[str]:
+    given = "".join(f"{x}, " for x in [*tensors, *(f"*each({x})" for x in sequences)])
+    lines = function_body(tensors, sequences, call)
+    at_home = [f"if (home := home_of(({given}))) is not None:", "    with home:", *(f"        {x}" for x in lines)]
+    return [*at_home, *lines]
+
+
 def bind(names: dict[str, Any]) -> dict[str, Function]:
     """Functions of tensors."""
-    bound = {}
-    for name, function in names.items():
-        converting = binding.bind(
-            name,
-            function,
-            _recorded_body,
-            __file__,
-            write_out=out.write if name in out.NAMES else None,
-            operand=operand,
-            operands=operands,
-        )
-        bound[name] = binding.bind(
-            name,
-            converting,
-            _public_body,
-            __file__,
-            recorded=_recorded,
-            each=_each,
-            outside=_outside,
-            _stumbles=(),  # the function inside has looked at its arguments already
-        )
-        bound[name].__doc__ = converting.__doc__
-    return bound
+    scope: dict[str, Any] = {"home_of": _home_of, "each": _each}
+    return {name: bind_function(name, function, _body, __file__, **scope) for name, function in names.items()}
 
 
-def bind_creation(names: dict[str, Any]) -> dict[str, Function]:
-    """Functions that make tensors of sizes or data."""
-    scope: dict[str, Any] = {"recorded": _recorded, "outside": _outside, "takes_operands": False}
-    return {
-        name: binding.bind(name, f, lambda _, __, call: _public_body([], [], call), __file__, **scope)
-        for name, f in names.items()
-    }
-
-
-def _at_once_outside(construct: Function) -> Function:
-    """Control flow that runs Python on arrays outside a trace."""
+def _recorded_at_home(construct: Function) -> Function:
+    """Control flow that a session's graph records, if an operand belongs to one."""
 
     @functools.wraps(construct)
     def bound(*args: Any, **kwargs: Any) -> Any:
-        leaves = tuple(flatten((args, kwargs))[0])
-        if _recorded(leaves):
+        home = _home_of(flatten((args, kwargs))[0])
+        if home is None:
             return construct(*args, **kwargs)
-        return _outside(lambda: construct(*args, **kwargs), leaves)
+        with home:
+            return construct(*args, **kwargs)
 
     return bound
 
 
 CONTROL: dict[str, Function] = surface.owned(
-    {name: _at_once_outside(construct) for name, construct in surface.CONTROL.items()}, "static"
+    {name: _recorded_at_home(construct) for name, construct in surface.CONTROL.items()}, "static"
 )
 HOST: dict[str, Function] = surface.owned(
-    {name: _at_once_outside(call) for name, call in surface.HOST.items()}, "static"
+    {name: _recorded_at_home(call) for name, call in surface.HOST.items()}, "static"
 )
 
 

@@ -25,7 +25,7 @@ from common.native.calls_ir import BAD_ARGUMENT
 from common.native.compile import checked
 from common.number import check_range
 from common.pickling import Made
-from common.tensor.base import TensorBase
+from common.tensor.base import Tensor, TensorBase
 from common.tree import flatten
 from static.acts import Mismatch
 from static.graph.regions import NeedsRoom
@@ -36,9 +36,11 @@ from static.running.into import Into
 from static.running.plan import Plan
 from static.tools.shown import Shown
 from static.tracing.branching import Branching
-from static.tracing.signature import difference, form, is_plain, kind, native_array
+from static.tracing.signature import PLAIN, difference, form, kind, native_array
 from static.tracing.traced import Traced
 from static.tracing.tracer import Tracer
+
+_grad_enabled = mode.grad_mode.get
 
 NAMES = ("interpret", "passes", "max_traces", "control_flow", "compile", "memory_budget", "donate_argnums")
 """What `function` takes besides the target and `Options`."""
@@ -118,6 +120,8 @@ class Function(Made, Shown, Branching):
         hit = None if kwargs else self._last
         while hit is not None:
             traced, plan = hit
+            if traced.recording is not None and traced.recording is not _grad_enabled():
+                break
             step = plan.step
             if step is None or traced.checked != mode.changes or traced.watches:
                 step = self._step(traced, plan)
@@ -171,7 +175,7 @@ class Function(Made, Shown, Branching):
         into: Into | None,
     ) -> Any:
         leaves, structure = flatten((args, kwargs))
-        as_tensors, copied, differentiated = False, [], {}
+        is_plain, keeps, copied, differentiated = True, False, [], {}
         recording = mode.is_grad_enabled()
         for i, x in enumerate(leaves):
             if isinstance(x, TensorBase):
@@ -180,18 +184,21 @@ class Function(Made, Shown, Branching):
                 if recording and x.requires_grad:
                     differentiated[i] = x
                 leaves[i] = x.payload
-                as_tensors = True
+                if type(x) is not Tensor or x._requires_grad:
+                    is_plain, keeps = False, True
             elif isinstance(x, (np.generic, np.ndarray)):
                 leaves[i] = native_array(np.asarray(x), i)
                 if leaves[i] is not x:
                     copied.append(i)
             elif type(x) is int:
                 check_range(x)
+            is_plain = is_plain and type(leaves[i]) in PLAIN
         fixed = [repr(leaves[i]) for i in self._fixed if i < len(leaves)]
-        history = tuple(differentiated) if recording and as_tensors else None
+        # results that are written to arrays of the caller's have no history
+        history = tuple(differentiated) if recording and (into is None or differentiated) else None
         key = (structure, history, *map(form, leaves), *fixed)
         try:
-            hit = self._by_call.get(key)
+            hit = self._by_call.get(key) or self._switched(key)
         except TypeError as error:
             raise ArgumentError(f"{self.__name__}: a static argument must be hashable: {error}") from None
         if hit is None or hit[1].outdated or hit[0].outgrown(hit[1].env) or hit[0].state_objection() is not None:
@@ -205,18 +212,27 @@ class Function(Made, Shown, Branching):
             hit = self._other_path(*missed, key, leaves, (structure, history))
         while True:
             try:
-                how = as_tensors, copied, list(differentiated.values())
-                return self._run(hit, None if kwargs else args, leaves, how, into)
+                direct = is_plain and not kwargs
+                how = direct, keeps, copied, list(differentiated.values())
+                return self._run(hit, args, leaves, how, into)
             except NeedsRoom as need:
                 hit = self._with_more_room(hit[0], need, key, leaves)
             except Mismatch as miss:
                 hit = self._other_path(hit, miss, key, leaves, (structure, history))
 
+    def _switched(self, key: Any) -> tuple[Traced, Any] | None:
+        """What serves the call with recording of gradients switched the other way, if that makes no difference."""
+        structure, history, *rest = key
+        if history:
+            return None
+        hit = self._by_call.get((structure, () if history is None else None, *rest))
+        return hit if hit is not None and hit[0].recording is None else None
+
     def _run(
-        self, hit: tuple[Traced, Any], given: Any, leaves: list[Any], how: tuple[Any, ...], into: Into | None
+        self, hit: tuple[Traced, Any], args: Any, leaves: list[Any], how: tuple[Any, ...], into: Into | None
     ) -> Any:
         traced, plan = hit
-        as_tensors, copied, wanted = how
+        direct, keeps, copied, wanted = how
         if mode.tracing and checking.get():
             plan = traced.watched(leaves)
         if any(i in traced.written_leaves for i in copied):
@@ -224,19 +240,18 @@ class Function(Made, Shown, Branching):
                 f"{self.__name__} writes to an argument that is not an array in native byte order: the "
                 "write would be lost"
             )
-        direct = type(plan) is Plan and not traced.trace.fixed and given is not None and not as_tensors
-        direct = direct and all(map(is_plain, leaves))
+        direct = direct and type(plan) is Plan and traced.op is None and not traced.trace.fixed
         arrays = [leaves[i] for i in traced.positions]
         if into is not None:
             return into.run(traced, plan, arrays, direct)
         if direct:
             self._last = hit
             if plan.call is None and not mode.tracing:  # a plan's first call is made like the later ones
-                result = self._step(traced, plan)(*given)
+                result = self._step(traced, plan)(*args)
                 if type(result) is not int:
                     return result if traced.plain else traced.deliver(result)
                 plan.explain(result, room=True)
-        return traced.run(plan, arrays, as_tensors, wanted)
+        return traced.run(plan, arrays, keeps, wanted)
 
     def into(self, out: Any) -> Into:
         """Write the results to given arrays, instead of new ones at each call.
@@ -271,6 +286,9 @@ class Function(Made, Shown, Branching):
         """A trace that serves the call, made if there is none, and its plan."""
         signature = (structure, history, *map(kind, leaves))
         known = self._by_signature.setdefault(signature, [])
+        if not history:
+            switched = self._by_signature.get((structure, () if history is None else None, *signature[2:]), ())
+            known = [*(x for x in switched if x.recording is None), *known]
         reasons = []
         for traced in reversed(known):
             env = traced.env(leaves)
@@ -350,8 +368,9 @@ def function(
         cheapest first (`explain().recomputed`). Of a call on tensors that need gradients: bytes kept for the backward
         pass, besides arguments, parameters and results. None keeps what costs more than to load it.
     donate_argnums : numbers of positional arguments whose arrays the caller does not need any more. A result of the
-        same shape and dtype is written over each of them, unless the call raises, and is that array; tensors and
-        read-only arrays are left alone. `explain().donations` says what was used.
+        same shape and dtype is written over each of them, unless the call raises, and has that memory; read-only
+        arrays are left alone, and so are parameters and tensors that require grad. `explain().donations` says what
+        was used.
 
     Raises
     ------

@@ -52,17 +52,28 @@ class Binding:
     outputs : how many of the arguments, the last ones, are outputs.
     cleared : tensors whose gradient is None afterwards.
     template : a tensor without history, like those that gradients are to be.
-    one : whether the result is a single array; otherwise it is a tuple of them.
+    one : whether there is a single result; otherwise it is a tuple of them.
+    tensors : whether results are tensors like the template, and arguments may be if they do not require grad; otherwise
+        both are arrays.
 
     Attributes
     ----------
-    results : how many arrays the call returns.
+    results : how many arrays or tensors the call returns.
     left : the tensors whose gradients the call sets, then those whose gradients it clears.
     first : which argument is the first output.
     tables : per program the native table, as far as it is the same for all sizes.
     """
 
-    def __init__(self, places: Sequence[Place], outputs: int, cleared: Sequence[Any], template: Any, one: bool) -> None:
+    def __init__(
+        self,
+        places: Sequence[Place],
+        outputs: int,
+        cleared: Sequence[Any],
+        template: Any,
+        one: bool,
+        tensors: bool = False,
+    ) -> None:
+        self.tensors = tensors
         self.places, self.cleared, self.template, self.one = places, cleared, template, one
         self.results = sum(place.result >= 0 for place in places)
         self.left = [*(place.owner for place in places if place.source in (LEFT, LEFT_FRESH)), *cleared]
@@ -92,7 +103,8 @@ class Binding:
         counts = [self.results, len(self.left), len(self.left) - len(self.cleared), int(self.one), id(template)]
         form = [type(template).__basicsize__ // 8, slot(template, "payload") // 8]
         weak = type(template).__weakrefoffset__ // 8
-        return [*counts, *form, self.first, outputs, weak, *(id(x) + grad for x in self.left)]
+        wants = slot(template, "_requires_grad") // 8 if self.tensors else 0
+        return [*counts, *form, self.first, outputs, weak, wants, *(id(x) + grad for x in self.left)]
 
 
 def payload_address(owner: Any, keep: list[Any]) -> int:

@@ -249,7 +249,9 @@ def make_step(plan: ProgramPlan, binding: Binding) -> Callable[..., Any]:
         each, values = iter(given), []
         for place, argument in zip(binding.places, plan.exact_arguments(), strict=True):
             if place.source == GIVEN:
-                values.append(next(each))
+                x = next(each)
+                taken = binding.tensors and type(x) is type(binding.template) and not x._requires_grad
+                values.append(x.payload if taken else x)
             elif place.source in (HELD, HELD_GRAD):
                 holder = place.owner if place.source == HELD else place.owner._grad
                 values.append(holder if isinstance(holder, np.ndarray) else getattr(holder, "payload", None))
@@ -265,8 +267,10 @@ def make_step(plan: ProgramPlan, binding: Binding) -> Callable[..., Any]:
         for owner in binding.cleared:
             owner._grad = None
         found = {place.result: value for place, value in zip(binding.places, values, strict=True)}
-        results = tuple(found[i] for i in range(binding.results))
-        return results[0] if binding.one else results
+        results = [found[i] for i in range(binding.results)]
+        if binding.tensors:
+            results = [_like(binding.template, x) for x in results]
+        return results[0] if binding.one else tuple(results)
 
     return step
 

@@ -104,8 +104,15 @@ find:
                                     i64 4, label %gradient i64 5, label %gradient]
 given:
   %given_word = call i64 @word(ptr %args, i64 %ng)
-  %given_arg = inttoptr i64 %given_word to ptr
+  %given_as_it_is = inttoptr i64 %given_word to ptr
   %ng_given = add i64 %ng, 1
+  br i1 %is_bound, label %given_bound, label %given_found
+given_bound:
+  %given_payload = call ptr @given_array(ptr %binding, ptr %given_as_it_is)
+  %no_payload = icmp eq ptr %given_payload, null
+  br i1 %no_payload, label %bad, label %given_found
+given_found:
+  %given_arg = phi ptr [%given_as_it_is, %given], [%given_payload, %given_bound]
   br label %found
 held:
   %held_arg = load ptr, ptr %cell_p
@@ -128,7 +135,7 @@ present:
   %no_arg = icmp eq ptr %state_arg, null
   br i1 %no_arg, label %bad, label %found
 made:
-  %made_arg = call ptr @item(ptr %result, i64 %target)
+  %made_arg = call ptr @array_of(ptr %binding, ptr %result, i64 %target)
   br label %own
 gradient:
   %new_gradient = call ptr @item(ptr %left, i64 %target)
@@ -148,13 +155,13 @@ own:
   br label %checked
 
 found:
-  %arg = phi ptr [%given_arg, %given], [%state_arg, %present]
-  %ng_item = phi i64 [%ng_given, %given], [%ng, %present]
+  %arg = phi ptr [%given_arg, %given_found], [%state_arg, %present]
+  %ng_item = phi i64 [%ng_given, %given_found], [%ng, %present]
   %is_result = icmp sge i64 %target, 0
   br i1 %is_result, label %keep, label %item
 keep:
   call void @twingrad_Py_IncRef(ptr %arg)
-  call void @set_item(ptr %result, i64 %target, ptr %arg)
+  call void @set_result(ptr %binding, ptr %result, i64 %target, ptr %arg)
   br label %item
 item:
   %kind = call i64 @word(ptr %record, i64 0)

@@ -5,9 +5,10 @@ tensors. What can run other Python code comes first and last: objects are made b
 replaced is let go of after everything is in its place.
 
 Words of a record: kind, descr word or cell address, nd, flags, slot, source, address of a slot, target, descr, dims...
-Words of a binding: results, things to leave, those among them that are gradients, whether the result is one array,
-template, its words, which of these is the payload, first output, offset of its record in the table, where its weak
-references start (since Python 3.12 before the object), slot addresses...
+Words of a binding: results, things to leave, those among them that are gradients, whether there is one result, not a
+tuple, template, its words, which of these is the payload, first output, offset of its record in the table, where weak
+references to a tensor start (since Python 3.12 before the object), which of its words says that it requires grad (0:
+results are arrays, and no tensors are taken), slot addresses...
 """
 
 from __future__ import annotations
@@ -30,6 +31,58 @@ define internal ptr @payload_of(ptr %binding, ptr %tensor) alwaysinline {
   %v = call i64 @word(ptr %tensor, i64 %payload)
   %p = inttoptr i64 %v to ptr
   ret ptr %p
+}
+define internal void @set_payload(ptr %binding, ptr %tensor, ptr %array) alwaysinline {
+  %payload = call i64 @word(ptr %binding, i64 6)
+  %data = ptrtoint ptr %array to i64
+  call void @set_word(ptr %tensor, i64 %payload, i64 %data)
+  ret void
+}
+; keep an array, whose reference it takes, as a result; a result that is a tensor is there already
+define internal void @set_result(ptr %binding, ptr %result, i64 %target, ptr %array) alwaysinline {
+  %tensors = call i64 @word(ptr %binding, i64 10)
+  %as_tensor = icmp ne i64 %tensors, 0
+  br i1 %as_tensor, label %in_tensor, label %as_array
+in_tensor:
+  %tensor = call ptr @item(ptr %result, i64 %target)
+  call void @set_payload(ptr %binding, ptr %tensor, ptr %array)
+  ret void
+as_array:
+  call void @set_item(ptr %result, i64 %target, ptr %array)
+  ret void
+}
+; the array of a result
+define internal ptr @array_of(ptr %binding, ptr %result, i64 %target) alwaysinline {
+  %item = call ptr @item(ptr %result, i64 %target)
+  %tensors = call i64 @word(ptr %binding, i64 10)
+  %as_tensor = icmp ne i64 %tensors, 0
+  br i1 %as_tensor, label %in_tensor, label %as_array
+in_tensor:
+  %array = call ptr @payload_of(ptr %binding, ptr %item)
+  ret ptr %array
+as_array:
+  ret ptr %item
+}
+; the array of an argument that is a tensor which does not require grad, where tensors are taken; else what it is
+define internal ptr @given_array(ptr %binding, ptr %given) alwaysinline {
+  %template_word = call i64 @word(ptr %binding, i64 4)
+  %wants = call i64 @word(ptr %binding, i64 10)
+  %template = inttoptr i64 %template_word to ptr
+  %type = call ptr @pointer_at(ptr %template, i64 8)
+  %is_tensor = call i1 @has_type(ptr %given, ptr %type)
+  %taken = icmp ne i64 %wants, 0
+  %may = and i1 %is_tensor, %taken
+  br i1 %may, label %look, label %as_it_is
+look:
+  %own = call i64 @word(ptr %given, i64 %wants)
+  %expected = call i64 @word(ptr %template, i64 %wants)
+  %same = icmp eq i64 %own, %expected
+  br i1 %same, label %payload, label %as_it_is
+payload:
+  %array = call ptr @payload_of(ptr %binding, ptr %given)
+  ret ptr %array
+as_it_is:
+  ret ptr %given
 }
 ; a new array for a record, null if there is no memory
 define internal ptr @array_for(ptr %record) {
@@ -61,6 +114,9 @@ slot:
 copy:
   %value = call i64 @word(ptr %template, i64 %w)
   %object = inttoptr i64 %value to ptr
+  %is_set = icmp ne i64 %value, 0
+  br i1 %is_set, label %shared, label %next
+shared:
   call void @twingrad_Py_IncRef(ptr %object)
   call void @set_word(ptr %new, i64 %w, i64 %value)
   br label %next
@@ -150,6 +206,30 @@ look:
 no:
   ret ptr null
 }
+; put new tensors into the result if it has tensors; false if there is no memory
+define internal i1 @make_tensors(ptr %binding, ptr %result) {
+entry:
+  %results = call i64 @word(ptr %binding, i64 0)
+  %tensors = call i64 @word(ptr %binding, i64 10)
+  %as_tensors = icmp ne i64 %tensors, 0
+  br i1 %as_tensors, label %loop, label %done
+loop:
+  %k = phi i64 [0, %entry], [%k_next, %made]
+  %end = icmp eq i64 %k, %results
+  br i1 %end, label %done, label %one
+one:
+  %tensor = call ptr @new_tensor(ptr %binding, ptr null)
+  %no_memory = icmp eq ptr %tensor, null
+  br i1 %no_memory, label %failed, label %made
+made:
+  call void @set_item(ptr %result, i64 %k, ptr %tensor)
+  %k_next = add i64 %k, 1
+  br label %loop
+done:
+  ret i1 true
+failed:
+  ret i1 false
+}
 ; put new arrays into the result, new gradients among the things to leave; false if there is no memory
 define internal i1 @make_objects(ptr %table, ptr %binding, ptr %result, ptr %left) {
 entry:
@@ -159,7 +239,8 @@ entry:
   %first = call i64 @word(ptr %binding, i64 7)
   %first_record = call i64 @word(ptr %binding, i64 8)
   %records = getelementptr i64, ptr %table, i64 %first_record
-  br label %loop
+  %has_tensors = call i1 @make_tensors(ptr %binding, ptr %result)
+  br i1 %has_tensors, label %loop, label %failed
 loop:
   %i = phi i64 [%first, %entry], [%i_next, %next]
   %record = phi ptr [%records, %entry], [%record_next, %next]
@@ -175,7 +256,7 @@ output:
   switch i64 %source, label %next [i64 3, label %made i64 4, label %gradient i64 5, label %gradient]
 made:
   %array = call ptr @array_for(ptr %record)
-  call void @set_item(ptr %result, i64 %target, ptr %array)
+  call void @set_result(ptr %binding, ptr %result, i64 %target, ptr %array)
   %no_array = icmp eq ptr %array, null
   br i1 %no_array, label %failed, label %next
 gradient:
@@ -222,7 +303,7 @@ thing:
   %absent = icmp eq ptr %new, null
   br i1 %absent, label %loop, label %swap
 swap:
-  %place = add i64 %k, 10
+  %place = add i64 %k, 11
   %cell = call i64 @word(ptr %binding, i64 %place)
   %cell_p = inttoptr i64 %cell to ptr
   %old = load ptr, ptr %cell_p

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from common.native import abi
-from common.native.binding import HELD, HELD_GRAD, LEFT, MADE, Binding, Place
+from common.native.binding import GIVEN, HELD, HELD_GRAD, LEFT, MADE, Binding, Place
+from common.native.calls_ir import BAD_ARGUMENT
 from common.native.compile import load_ir
 from common.native.dispatch_ir import CELL_WORDS, CELLS
 from common.native.plan import ProgramPlan
@@ -68,10 +69,10 @@ def _run(make: Make, x: np.ndarray, y: np.ndarray) -> bool:
 
 
 class _Holder:
-    __slots__ = ("_grad", "payload")
+    __slots__ = ("_grad", "payload", "_requires_grad")
 
-    def __init__(self, payload: Any) -> None:
-        self.payload = payload
+    def __init__(self, payload: Any, requires_grad: bool = False) -> None:
+        self.payload, self._requires_grad = payload, requires_grad
         self._grad: Any = None
 
 
@@ -80,13 +81,18 @@ def _binding_is_right(make: Make) -> bool:
     owner = _Holder(np.arange(3, dtype=np.int64))
     before = owner.payload
 
-    def step(*places: Place, kernel: bool = False) -> Any:
+    def step(*places: Place, kernel: bool = False, tensors: bool = False, given: Sequence[Any] = ()) -> Any:
         plan, addresses, keep = _plan(kernel)
-        binding = Binding(places, 1, [], _Holder(None), places[1].source == MADE)
-        return make(plan.pack(addresses, binding), *keep, binding)()
+        binding = Binding(places, 1, [], _Holder(None), places[1].source == MADE, tensors)
+        return make(plan.pack(addresses, binding), *keep, binding)(*given)
 
     made, given = step(Place(HELD, before), Place(MADE, None, 0)), step(Place(HELD, owner), Place(LEFT, owner))
     if made.shape != (3,) or given != () or type(owner._grad) is not _Holder or owner._grad._grad is not None:
+        return False
+    result = step(Place(GIVEN), Place(MADE, None, 0), tensors=True, given=[owner])
+    if type(result) is not _Holder or result.payload.shape != (3,) or result._grad is not None:
+        return False
+    if step(Place(GIVEN), Place(MADE, None, 0), tensors=True, given=[_Holder(before, True)]) != BAD_ARGUMENT:
         return False
     gradient = owner._grad
     if step(Place(HELD_GRAD, owner), Place(LEFT, owner)) != () or owner._grad is gradient:

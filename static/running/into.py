@@ -85,11 +85,11 @@ class Into:
             self._check([outputs[k] for k in traced.places])
             for out, x in zip(outs, outputs):
                 np.copyto(out, x)
-            traced.finish(outputs, arrays, False)
+            traced.finish(outputs, arrays)
         else:
             results = plan.arguments[len(arrays) + len(state) :]
             self._check([results[k] for k in traced.places])
-            traced.finish(plan(*arrays, *state, outs=outs), arrays, False)
+            traced.finish(plan(*arrays, *state, outs=outs), arrays)
             if direct:
                 self._last = traced, plan, plan.version, traced.bind(plan, outs)
         self._copy(traced)

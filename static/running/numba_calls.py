@@ -17,6 +17,8 @@ from common.errors import ArgumentError, ShapeError
 from common.native.arguments import ARRAY, FLOAT, Argument
 from common.native.calls import is_native
 from common.native.free import FreeProgram
+from common.tensor.arrays import concrete
+from common.tensor.base import TensorBase
 from common.tree import LEAF, Structure, flatten
 from static.acts import Mismatch
 from static.graph.regions import NeedsRoom
@@ -98,6 +100,8 @@ def _specialise(compiled: Function, examples: tuple[Any, ...]) -> tuple[Traced, 
     """The trace and the plan for calls with arrays and numbers like the examples."""
     leaves, structure = flatten((examples, {}))
     for i, x in enumerate(leaves):
+        if isinstance(x, TensorBase):
+            leaves[i] = x = concrete(x)
         if not isinstance(x, (np.generic, np.ndarray)) and type(x) not in (int, float):
             what = f"argument {i} is a {type(x).__name__}, not an array or a number"
             raise ArgumentError(f"njit(): {compiled.__name__}: {what}")

@@ -48,6 +48,7 @@ class Objects:
     Parameters
     ----------
     inputs : where the last inputs come from; the others are given. Those that results are written over are results.
+    tensors : see `common.native.binding.Binding`.
 
     Attributes
     ----------
@@ -55,9 +56,16 @@ class Objects:
     """
 
     def __init__(
-        self, inputs: Sequence[Place], grads: Sequence[Any], cleared: Sequence[Any], template: Any, one: bool
+        self,
+        inputs: Sequence[Place],
+        grads: Sequence[Any],
+        cleared: Sequence[Any],
+        template: Any,
+        one: bool,
+        tensors: bool = False,
     ) -> None:
         self.inputs, self.grads, self.cleared, self.template, self.one = inputs, grads, cleared, template, one
+        self.tensors = tensors
         self.bindings: dict[Any, Binding] = {}
 
 
@@ -196,7 +204,8 @@ class Plan:
         read = {id(place.owner) for place in inputs if place.source == HELD_GRAD}
         for i, owner in enumerate(objects.grads, len(given)):
             places.append(Place(LEFT if i in safe and id(owner) not in read else LEFT_FRESH, owner))
-        return Binding(places, len(self._allocate), objects.cleared, objects.template, objects.one)
+        template, one, tensors = objects.template, objects.one, objects.tensors
+        return Binding(places, len(self._allocate), objects.cleared, template, one, tensors)
 
     def free(self, state: Sequence[Any]) -> FreeProgram:
         """The program for callers without Python's lock; `state` is where the inputs behind the arguments are found.

@@ -99,7 +99,12 @@ def replay(graph: Graph, inputs: Sequence[Any], env: Mapping[Any, int]) -> list[
         results = apply(node.op, operands, attrs)
         for value, x in zip(node.outputs, results if isinstance(results, tuple) else (results,), strict=True):
             values[value.key] = _number(x) if value.spec.weak else x
-    return [values[value.key] for value in graph.outputs]
+    return [_in_dtype(values[value.key], value) for value in graph.outputs]
+
+
+def _in_dtype(x: Any, value: Value) -> Any:
+    """A result; a Python number, as which a weak value is computed with, in the dtype that the value has."""
+    return x if isinstance(x, (TensorBase, np.ndarray)) else np.asarray(x, value.dtype)
 
 
 def _number(x: Any) -> Any:

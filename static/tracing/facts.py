@@ -39,6 +39,11 @@ class Facts:
         """Whether the program has called modules."""
         return bool(self._modules)
 
+    @property
+    def has_gradients(self) -> bool:
+        """Whether the program has captured a tensor that requires grad."""
+        return any(needed for _, needed in (*self._tensors, *self.uncounted))
+
     def finish(self) -> None:
         """Read the modules' attributes. What the traced program itself has changed is as it will find it again."""
         for module, attributes in self._modules.values():

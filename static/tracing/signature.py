@@ -10,6 +10,9 @@ import numpy as np
 from common.dtypes import SUPPORTED
 from common.errors import DTypeError
 
+PLAIN = frozenset([np.ndarray, float, int])
+"""Types of leaves that the native call checks itself."""
+
 Signature = tuple[Any, ...]
 """The arguments' structure, the positions of those that are differentiated (None if none can be), `kind` of each."""
 
@@ -26,11 +29,6 @@ def form(x: Any) -> Any:
     if isinstance(x, np.ndarray):
         return (x.shape, x.dtype)
     return type(x) if type(x) in (int, float) else (type(x), x)
-
-
-def is_plain(x: Any) -> bool:
-    """Whether the native call checks an argument itself: an array or a number."""
-    return type(x) in (np.ndarray, float, int)
 
 
 def native_array(x: np.ndarray, position: int) -> np.ndarray:

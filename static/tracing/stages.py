@@ -23,6 +23,7 @@ from common.tensor.base import TensorBase
 from static.acts import acts, gives
 from static.graph import Graph, Node, Value
 from static.graph.region_edit import Made, replace_nodes
+from static.graph.verify import verify
 from static.tracing.derived import Derived
 from static.tracing.facts import Facts
 from static.tracing.tracer import Tracer
@@ -260,8 +261,15 @@ def _outside(edges: Sequence[Edge]) -> list[Edge]:
 
 
 def _owners(trace: Trace, edges: Sequence[Edge]) -> list[TensorBase]:
-    """The captured tensors to which edges lead."""
+    """The captured tensors to which edges lead.
+
+    Raises
+    ------
+    EscapedTracerError : one leads into the body of a loop or a branch.
+    """
     owners = {x.owner.edge: x.owner for x in trace.captured if x.kind == "tensor" and x.owner.requires_grad}
+    if any(edge not in owners for edge in edges):
+        verify(Graph(trace.inputs, trace.top, [], []), "tracing")
     return [owners[edge] for edge in edges]
 
 

@@ -13,6 +13,7 @@ from common import mode
 from common.autograd import mutation, node
 from common.collecting import collecting_later
 from common.dim import Dim
+from common.frames import user_frame
 from common.lazy import cached_property
 from common.native.binding import GIVEN, HELD, HELD_GRAD, Place
 from common.native.calls_ir import BAD_ARGUMENT
@@ -50,6 +51,8 @@ class Traced:
     compiled : whether it is compiled; else it is interpreted.
     compilation : what makes the program in a thread, see `static.running.background`.
     op : of the nodes that its calls make on the caller's tape; None if they make none.
+    recording : whether gradients were recorded when it was traced; None if nothing in it requires grad, so that it
+        serves calls under `no_grad` and others alike.
     watches : whether there are facts whose changes are not counted.
     within : the pass that keeps to a budget of memory, if there is one.
     donated : position of a result -> of the input in whose memory it lies.
@@ -105,7 +108,7 @@ class Traced:
         self.shape_of_result = _common_case(self.out_structure, len(outputs))
         self.raw, self.grad_targets, self.cleared = trace.finish(outputs)
         self.donations, self.donated = donate(
-            self.raw, self._given(owner.donate_argnums), len(outputs), history is None
+            self.raw, self._given(owner.donate_argnums), len(outputs), recorded is None
         )
         self.returned = len(outputs) - len(self.donated)
         results = len(self.raw.outputs)
@@ -119,6 +122,8 @@ class Traced:
         start = perf_counter()
         self.rooms = dict.fromkeys(rooms(self.raw), FIRST_ROOM)
         self.op: CompiledOp | None = None
+        matters = history or self.decisions or trace.facts.has_gradients
+        self.recording = history is not None if matters else None
         self.compiled, self._options, self._key = not owner.interpret, owner.options, None
         self.compilation: Compilation | None = None
         env = self.env(leaves)
@@ -167,7 +172,7 @@ class Traced:
         self._written_inputs = [i for i, value in enumerate(forward) if value.key in written]
         self._objects: Objects | None = None
         self._nest = None if self.shape_of_result else nester(self.out_structure, self.results, self.places)
-        self.plain = bool(self.shape_of_result and not self.writes and not self.decisions)
+        self.plain = bool(self.shape_of_result and not (self.writes or self.decisions or self.donated))
         if self.writes:
             mutation.programs.add(self)
 
@@ -280,21 +285,27 @@ class Traced:
 
         return Watched(self.raw if self.op is None else self.graph, self.env(leaves), self.name)
 
-    def run(self, plan: Any, arrays: Sequence[Any], as_tensors: bool, arguments: Sequence[TensorBase]) -> Any:
-        """Run a plan on the arguments' arrays; `arguments` are the tensors among them to differentiate."""
+    def run(self, plan: Any, arrays: Sequence[Any], keeps: bool, arguments: Sequence[TensorBase]) -> Any:
+        """Run a plan on the arguments' arrays.
+
+        Parameters
+        ----------
+        keeps : whether none of them may be written over.
+        arguments : the tensors among them to differentiate.
+        """
         arrays = list(arrays)
         for p in self.donated.values():
-            if as_tensors or not arrays[p].flags.writeable:
+            if keeps or not arrays[p].flags.writeable:
                 arrays[p] = arrays[p].copy()
         inputs = [*arrays, *[x.payload for x in self.state]]
         if self.op is None:
-            return self.finish(plan(*inputs), arrays, as_tensors)
+            return self.finish(plan(*inputs), arrays)
         before = inputs.copy()
         for i in self._written_inputs:
             before[i] = np.array(inputs[i])
         outputs = plan(*inputs)
         tensors = [wrap(x) for x in outputs[: self.returned]]
-        result = self.finish(outputs, (), True, tensors)
+        result = self.finish(outputs, (), tensors)
         edges = tuple(x.edge for x in (*arguments, *self._differentiated))
         self.op.connect(tensors, Call(plan.env, edges), before, outputs)
         return result
@@ -313,11 +324,10 @@ class Traced:
         sources = {"tensor": HELD, "grad": HELD_GRAD, "array": HELD}
         inputs += [Place(sources[source.kind], source.owner) for _, source in self.captured]
         one = self.shape_of_result == "one"
-        return Objects(inputs, self.grad_targets, self.cleared, Tensor(np.zeros(0)), one)
+        template = Tensor(np.zeros(0))
+        return Objects(inputs, self.grad_targets, self.cleared, template, one, True)
 
-    def finish(
-        self, outputs: list[np.ndarray], arrays: Sequence[Any], as_tensors: bool, tensors: Sequence[Any] | None = None
-    ) -> Any:
+    def finish(self, outputs: list[np.ndarray], arrays: Sequence[Any], tensors: Sequence[Any] | None = None) -> Any:
         """Carry out what concerns Python objects after the program has run, and give its result its structure.
 
         Parameters
@@ -333,15 +343,18 @@ class Traced:
         results = outputs[:returned]
         for k, p in sorted(self.donated.items()):
             results.insert(k, arrays[p])
-        values = tuple(tensors or (map(wrap, results) if as_tensors else results))
+        values = tuple(tensors or map(wrap, results))
         return self.deliver(values[0] if self.shape_of_result == "one" else values)
 
     def deliver(self, values: Any) -> Any:
-        """Note that the program has run; what the function returns, of its only tensor or array, or a tuple of them."""
+        """Note that the program has run; what the function returns, of its only tensor, or a tuple of them."""
         if self.decisions:
             self.runs += 1
         if self.writes:
             self.written_at = mutation.number_write()
+        if self.donated:
+            for k in self.donated:
+                mutation.log_write((values if self.shape_of_result == "one" else values[k]).payload, *user_frame(3))
         return values if self._nest is None else self._nest(values)
 
 

@@ -223,7 +223,7 @@ def test_several_threads_may_call_one_program():
 
     def work():
         for _ in range(50):
-            if compiled(x).tobytes() != expected.tobytes():
+            if compiled(x).numpy().tobytes() != expected.numpy().tobytes():
                 wrong.append(1)
 
     threads = [threading.Thread(target=work) for _ in range(4)]

@@ -216,7 +216,7 @@ f = static.function(step)
 x = np.random.default_rng(0).standard_normal((5, 6)).astype(np.float32)
 for _ in range(3):
     loss = f(x, np.array([0, 1, 2, 1, 0]))
-print(loss.tobytes().hex(), [p.numpy().tobytes().hex() for p in model.parameters()])
+print(loss.numpy().tobytes().hex(), [p.numpy().tobytes().hex() for p in model.parameters()])
 """
 
 

@@ -24,13 +24,13 @@ def test_anomalies_of_a_compiled_forward_pass():
         return (y * 2).sum()
 
     program = tw.function(f)
-    assert np.isinf(program(X))
+    assert program(X).isinf()
     with (
         tw.autograd.detect_anomaly(),
         pytest.raises(GradientError, match=rf"log\(\) returned inf values .*{line} in f"),
     ):
         program(X)
-    assert np.isinf(program(X))
+    assert program(X).isinf()
 
 
 def test_anomalies_of_a_compiled_backward_pass():
@@ -69,7 +69,7 @@ def test_what_is_masked_or_comes_in_is_no_finding():
     program = tw.function(lambda x: tw.where(x > 0, tw.log(x), 0.0))
     with tw.autograd.detect_anomaly():
         assert program(X)[1] == 0
-        assert np.isnan(tw.function(lambda x: x * 2)(np.array([np.nan], np.float32)))
+        assert tw.function(lambda x: x * 2)(np.array([np.nan], np.float32)).isnan()
 
 
 def test_state_is_not_written_where_an_anomaly_is_found():
