@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from itertools import cycle, islice
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 
@@ -11,11 +12,12 @@ from benchmarks.workload import Array, Program, Workload
 STEPS = 20
 
 
-def difference(ours: Array, theirs: Array) -> str | None:
-    """Say how two arrays differ, or return None if dtype, shape and every bit agree.
+def difference(ours: Array | Any, theirs: Array | Any) -> str | None:
+    """Say how two arrays or tensors differ, or return None if dtype, shape and every bit agree.
 
     All NaNs count as one value (their payload is not defined); -0.0 and +0.0 are different.
     """
+    ours, theirs = (np.asarray(x.detach() if hasattr(x, "detach") else x) for x in (ours, theirs))
     if ours.dtype != theirs.dtype or ours.shape != theirs.shape:
         return f"{ours.dtype}{ours.shape} against {theirs.dtype}{theirs.shape}"
     unequal = raw(ours) != raw(theirs)

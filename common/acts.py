@@ -67,7 +67,7 @@ def assert_(condition: Any, message: str = "") -> None:
     ...     static.assert_(x >= 0, "negative")
     ...     return static.sqrt(x)
     >>> root(np.array([4.0, 9.0]))
-    array([2., 3.])
+    tensor([2., 3.], dtype=float64)
     """
     if not isinstance(message, str):
         raise ArgumentError(f"assert_(): the message is a str, not {type(message).__name__}")

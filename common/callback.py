@@ -150,7 +150,7 @@ def pure_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args:
     ...     order = static.pure_callback(np.argsort, static.ShapeDtypeStruct(x.shape, np.int64), x)
     ...     return x.index_select(0, order) * 2
     >>> f(np.array([3.0, 1.0, 2.0]))
-    array([2., 4., 6.])
+    tensor([2., 4., 6.], dtype=float64)
     """
     if not callable(callback):
         raise ArgumentError(f"pure_callback() takes a callable, not {type(callback).__name__}")

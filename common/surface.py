@@ -1,8 +1,7 @@
 """The names that both engines offer, and how an engine makes its own version of a function.
 
-Everything a program needs is listed here once; `dynamic` and `static` bind it, and a test holds them equal. What
-a bound function does with arrays is all that differs: `dynamic` makes tensors of them, `static` runs on them at once
-and returns arrays. Inside a trace both record.
+Everything a program needs is listed here once; `dynamic` and `static` bind it, and a test holds them equal. Both make
+tensors of arrays and record what runs; `dynamic` has short paths for it, `static` compiles transformed functions.
 """
 
 from __future__ import annotations

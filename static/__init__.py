@@ -6,7 +6,7 @@
 ... def f(x):
 ...     return (x * x).sum()
 >>> tw.grad(f)(np.array([1.0, 2.0], np.float32))
-array([2., 4.], dtype=float32)
+tensor([2., 4.])
 """
 
 # ruff: noqa: E402  the package is checked before anything is imported from it

@@ -223,9 +223,7 @@ class Function(Made, Shown, Branching):
     def _switched(self, key: Any) -> tuple[Traced, Any] | None:
         """What serves the call with recording of gradients switched the other way, if that makes no difference."""
         structure, history, *rest = key
-        if history:
-            return None
-        hit = self._by_call.get((structure, () if history is None else None, *rest))
+        hit = None if history else self._by_call.get((structure, () if history is None else None, *rest))
         return hit if hit is not None and hit[0].recording is None else None
 
     def _run(
@@ -383,7 +381,7 @@ def function(
     ... def f(x):
     ...     return static.tanh(x) * 2
     >>> f(np.zeros(3, np.float32))
-    array([0., 0., 0.], dtype=float32)
+    tensor([0., 0., 0.])
     """
     options: dict[str, Any] = {"fuse": fuse, "compiler": checked(compiler, "function()"), "interpret": interpret}
     options.update(passes=passes, max_traces=max_traces)

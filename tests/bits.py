@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from benchmarks.bits import difference
 
 
@@ -15,7 +13,7 @@ def assert_same_bits(actual: Any, expected: Any, what: str) -> None:
 
     Every NaN equals every other; -0.0 and +0.0 differ.
     """
-    found = difference(np.asarray(actual), np.asarray(expected))
+    found = difference(actual, expected)
     assert found is None, f"{what}: {found}"
 
 
