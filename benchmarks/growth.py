@@ -19,8 +19,8 @@ import numpy as np
 import static
 from benchmarks import terminal
 from common.collecting import collecting_later
-from static.lowering.program import compile_graph
 from static.passes import run_passes
+from static.running.executable import compile_graph
 from static.tools.replay import trace_call
 
 SIZES = (100, 1_000, 10_000)
@@ -106,7 +106,7 @@ def grow(shape: str, n: int) -> Growth:
         mark()
         compiled = compile_graph(graph)
         mark()
-        vars(compiled)["address"] = lambda step, layout: NO_KERNEL
+        vars(compiled)["address"] = lambda frame, step, layout: NO_KERNEL
         compiled.plan(call.env)
         mark()
     return Growth(len(call.graph.nodes), dict(zip(PHASES, np.diff(marks).tolist(), strict=True)))

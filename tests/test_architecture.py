@@ -86,7 +86,7 @@ NAMED_OPS = {
     "static/session/variables.py": "what assign_add, assign_sub and first values do",
     "static/graph/recompute.py": "what a product costs; that of other ops follows from their elements",
     "static/tracing/derived.py": "operands are cast by `to`",
-    "static/tracing/trace.py": "numbers are constants",
+    "static/tracing/recorder.py": "numbers are constants",
     "static/running/interpreter.py": "constants have no operands and no kernel",
     "static/tools/replay.py": "constants are numbers",
     "static/tools/peers.py": "what other libraries call ops",

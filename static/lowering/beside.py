@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from static.lowering.items import Buffer
 
 if TYPE_CHECKING:
-    from static.lowering.program import Step
+    from static.lowering.step import Step
 
 WINDOW = 48
 """How many of the next steps are looked at."""

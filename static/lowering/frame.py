@@ -7,9 +7,9 @@ made of, so it can be stored (`static.running.store`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,12 +21,9 @@ from static.graph import Graph
 from static.lowering.constructs import Construct, construct
 from static.lowering.items import Buffer, Sizes, size_key
 from static.lowering.memory import ColumnScratch, Scratch
+from static.lowering.step import Step
 from static.lowering.values import Work
-from static.running.shares import picoseconds
-
-if TYPE_CHECKING:
-    from static.lowering.program import Step
-    from static.running.executable import Executable
+from static.lowering.work import picoseconds
 
 
 @dataclass(slots=True)
@@ -61,7 +58,8 @@ class Call:
     cut : the variable of the loop whose bounds are the last two arguments, see `static.lowering.cut`.
     work : the index of the picoseconds that it takes, by a rough count, if it is cut or a product for threads.
     beside : not 0 if it does not depend on its neighbours with the same number, see `static.lowering.beside`.
-    construct, regions : of control flow and acts; None for a kernel call.
+    construct : of control flow and acts; None for a kernel call.
+    regions : of control flow, the frames of what it runs.
     """
 
     name: str
@@ -74,7 +72,7 @@ class Call:
     work: int = 0
     beside: int = 0
     construct: Construct | None = None
-    regions: Mapping[str, Executable] = field(default_factory=dict)
+    regions: Mapping[str, Frame] = field(default_factory=dict)
 
     def message(self, status: int) -> tuple[str, int]:
         """What a status means, and the id of the node to blame."""
@@ -125,6 +123,7 @@ class Frame:
     temporaries : see the module's docstring.
     constants : dtype, and the number or the index of the size that it is; one of them is None.
     calls : in the order in which they run.
+    schedule : what of its layouts does not depend on sizes, see `static.lowering.layout.schedule_of`.
     """
 
     sizes: list[Any] = field(default_factory=list)
@@ -134,7 +133,15 @@ class Frame:
     constants: list[tuple[np.dtype[Any], Any, int | None]] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
     hints: list[int] = field(default_factory=list)
+    schedule: Any = None
     _index: dict[Any, int] = field(default_factory=dict)
+
+    def all_calls(self) -> Iterator[Call]:
+        """The calls, those of regions included."""
+        for call in self.calls:
+            yield call
+            for region in call.regions.values():
+                yield from region.all_calls()
 
     def size(self, value: Any) -> int:
         """The index of a size."""
@@ -194,7 +201,7 @@ def make_frame(work: Work, graph: Graph, steps: Sequence[Step]) -> Frame:
         own = [slots[id(thing)] for thing in things]
         ints = [frame.size(n) for n in step.ints]
         call = Call(step.name, step.source, own, ints, step.errors, step.wrong_index)
-        call.regions = step.regions
+        call.regions = {name: region.frame for name, region in step.regions.items()}
         if not step.source:
             call.construct = construct(step.groups[0].items[0].node, frame.size)
         if step.cut or step.beside:

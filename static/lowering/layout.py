@@ -14,7 +14,6 @@ from static.running.shares import Ranges, Sharing
 
 if TYPE_CHECKING:
     from static.lowering.frame import Call, Frame
-    from static.running.executable import Executable
 
 
 @dataclass(slots=True)
@@ -97,14 +96,22 @@ class Schedule:
                 self.columns.setdefault(key, (t.columns, t.size, []))[2].append(i)
 
 
-def lay_out(program: Executable, env: Mapping[Atom, int] | None, threads: int = 1) -> Layout:
+def schedule_of(frame: Frame) -> Schedule:
+    """The schedule of a frame, which is made once."""
+    if frame.schedule is None:
+        frame.schedule = Schedule(frame)
+    schedule: Schedule = frame.schedule
+    return schedule
+
+
+def lay_out(frame: Frame, env: Mapping[Atom, int] | None, threads: int = 1) -> Layout:
     """The layout of a program and of its regions, when loops are shared among threads.
 
     Parameters
     ----------
     env : sizes; None for those of the traced call, if the program has just been lowered.
     """
-    frame, schedule = program.frame, program.schedule
+    schedule = schedule_of(frame)
     values = frame.evaluate(env)
     nbytes = [0 if size is None else values[size] for size in schedule.sizes]
     for columns, size, places in schedule.columns.values():
@@ -133,8 +140,8 @@ def _block(call: Call, values: Sequence[int], env: Mapping[Atom, int] | None, th
         buffers.append(total)
         total += aligned(size)
     regions, most = {}, 0
-    for name, program in call.regions.items():
-        layout = lay_out(program, env, threads)
+    for name, region in call.regions.items():
+        layout = lay_out(region, env, threads)
         regions[name] = layout, total
         most = max(most, layout.total)
     return Block(buffers, regions, total + most)
@@ -147,11 +154,11 @@ def buffer_sizes(call: Call, values: Sequence[int]) -> list[int]:
     """
     if not isinstance(call.construct, Loop):
         return []
-    carried = zip(call.construct.carried, call.regions["body"].frame.outputs)
+    carried = zip(call.construct.carried, call.regions["body"].outputs)
     return [values[size] if result.over is None else 0 for (_, _, size), result in carried] + [1]
 
 
-def numbers(program: Executable, layout: Layout) -> tuple[list[int], list[int]]:
+def numbers(frame: Frame, layout: Layout) -> tuple[list[int], list[int]]:
     """All that depends on sizes in the instructions of a program, and what decides on the instructions themselves.
 
     Per program: sizes, then offsets of temporaries in the whole memory; of each shared step the parts: begin, end, and
@@ -161,11 +168,12 @@ def numbers(program: Executable, layout: Layout) -> tuple[list[int], list[int]]:
     """
     found: list[int] = []
     cuts: list[int] = []
-    _number(program, layout, 0, found, cuts)
+    _number(frame, layout, 0, found, cuts)
     return found, cuts
 
 
-def _number(program: Executable, layout: Layout, base: int, found: list[int], cuts: list[int]) -> None:
+def _number(frame: Frame, layout: Layout, base: int, found: list[int], cuts: list[int]) -> None:
+    schedule = schedule_of(frame)
     layout.first = len(found)
     found += layout.values
     found += [base + offset for offset in layout.offsets]
@@ -176,13 +184,13 @@ def _number(program: Executable, layout: Layout, base: int, found: list[int], cu
     for step, parts in layout.shared.items():
         layout.parts[step] = len(found)
         cuts += (layout.first, step, len(parts))
-        scratch = program.schedule.scratch.get(step, ())
+        scratch = schedule.scratch.get(step, ())
         for k, part in enumerate(parts):
             found += part
             found += [base + layout.offsets[i] + k * (layout.nbytes[i] // len(parts)) for i in scratch]
-    for step, i in program.schedule.blocks:
+    for step, i in schedule.blocks:
         block, at = layout.blocks[step], base + layout.offsets[i]
         block.first = len(found)
         found += [at + offset for offset in block.buffers]
         for name, (region, start) in block.regions.items():
-            _number(program.frame.calls[step].regions[name], region, at + start, found, cuts)
+            _number(frame.calls[step].regions[name], region, at + start, found, cuts)

@@ -1,14 +1,14 @@
-"""A graph as a compiled program: kernels that are generic in sizes, and plans for concrete sizes."""
+"""A graph as a program: kernels that are generic in sizes, and which of them run in which order."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from typing import Any
 
 from common.dim import Dim
 from common.kernels.places import WrongIndex
+from common.lazy import cached_property
 from static.graph import Graph
 from static.graph.regions import LoopParts
 from static.lowering.beside import side_by_side
@@ -26,55 +26,13 @@ from static.lowering.options import Options
 from static.lowering.order import order_groups
 from static.lowering.reuse import reuse_memory
 from static.lowering.stack import runs, stack
+from static.lowering.step import Step
 from static.lowering.values import Work
-from static.running.executable import Executable
-from static.running.shares import may_be_large
+from static.lowering.work import may_be_large
 
 
-@dataclass(eq=False, slots=True)
-class Step:
-    """One kernel call of a program.
-
-    Attributes
-    ----------
-    name, source : of the kernel; no source for control flow and acts.
-    things : what its slots are.
-    ints : its arguments, ints or Dims.
-    groups : what it computes; several if it is one pass over equal groups.
-    errors, wrong_index, cut, beside : see `static.lowering.frame.Call`.
-    regions : by name, programs that it runs; then it is no kernel call.
-    """
-
-    name: str
-    source: str
-    things: list[Buffer | Scratch]
-    ints: list[Any]
-    groups: list[Group]
-    errors: Mapping[int, tuple[str, int]]
-    regions: dict[str, Program] = field(default_factory=dict)
-    wrong_index: WrongIndex | None = None
-    cut: str = ""
-    beside: int = 0
-
-
-def compile_graph(graph: Graph, fuse: bool = True, compiler: str | None = None) -> Program:
-    """Lower a graph to kernels.
-
-    Parameters
-    ----------
-    graph : after passes; its gradients are part of it.
-    fuse : whether nodes share kernels; False gives one kernel per node, for debugging, and the same bits.
-    compiler : of kernel text, see `static.lowering.options.Options`.
-
-    Raises
-    ------
-    CompileError : a node that has no kernel; names the op and the user's line.
-    """
-    return Program(graph, Options(fuse, compiler))
-
-
-class Program(Executable):
-    """The compiled form of a graph.
+class Program:
+    """A graph as kernels that are generic in sizes, and the frame that plans are made of.
 
     Attributes
     ----------
@@ -85,8 +43,7 @@ class Program(Executable):
     """
 
     def __init__(self, graph: Graph, options: Options, parallel: bool = False, carried: int = 0) -> None:
-        super().__init__(options)
-        self.graph, self.parallel = graph, parallel
+        self.graph, self.options, self.parallel = graph, options, parallel
         self.work: Work = legalise(graph)
         self.work.carried = list(zip(self.work.inputs, [b for b, _ in self.work.outputs], strict=False))[:carried]
         self._regions: dict[int, dict[str, Program]] = {}
@@ -143,6 +100,11 @@ class Program(Executable):
         if item.node.regions:
             things.append(Scratch(item.dtype, None))
         return Step(item.node.name, "", things, [], [group], {}, self._regions[item.id])
+
+    @cached_property
+    def cut(self) -> Program:
+        """The same program with loops cut for several threads where that can be done."""
+        return Program(self.graph, self.options, parallel=True)
 
     @property
     def source(self) -> str:
@@ -242,4 +204,4 @@ def _buffer_name(buffer: Buffer) -> str:
     return f"t{buffer.id}"
 
 
-__all__ = ["Program", "Step", "compile_graph"]
+__all__ = ["Program", "describe"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,12 +11,11 @@ from common.native import plan as ops
 from common.native.plan import ProgramPlan
 from common.native.words import Later, Number
 from static.lowering.constructs import Act, Loop, Switch
-from static.lowering.layout import Block, Layout
+from static.lowering.layout import Block, Layout, schedule_of
 from static.running.host import OTHER_PATH, ROOM
 
 if TYPE_CHECKING:
     from static.lowering.frame import Call, Frame
-    from static.running.executable import Executable
 
 
 KernelCall = tuple[int, list[int], list[Number]]
@@ -29,6 +28,7 @@ class Emitter:
     Parameters
     ----------
     count : how many numbers `static.lowering.layout.numbers` gives.
+    kernel : ``kernel(frame, step, layout)`` is the address of a call's kernel.
 
     Attributes
     ----------
@@ -38,8 +38,8 @@ class Emitter:
         kernel that acts (and where the sizes of its frame begin).
     """
 
-    def __init__(self, native: ProgramPlan, count: int) -> None:
-        self.native, self._count = native, count
+    def __init__(self, native: ProgramPlan, count: int, kernel: Callable[[Frame, int, Layout], int]) -> None:
+        self.native, self._count, self.kernel = native, count, kernel
         self.calls: list[Call] = []
         self.observed: dict[int, int] = {}
         self.addresses: list[tuple[np.dtype[Any] | Act, int]] = []
@@ -57,9 +57,9 @@ class Emitter:
         self.addresses.append((of, number))
         return Later(self._count + len(self.addresses) - 1)
 
-    def program(self, program: Executable, layout: Layout, bound: Sequence[int]) -> None:
+    def program(self, frame: Frame, layout: Layout, bound: Sequence[int]) -> None:
         """Append a program whose inputs and outputs lie in the slots `bound`."""
-        native, frame, values = self.native, program.frame, sizes(program.frame, layout)
+        native, values = self.native, sizes(frame, layout)
         place = layout.first + len(values)
         slots = [*bound, *(native.add_place(Later(place + i)) for i in range(len(frame.temporaries)))]
         for dtype, number, index in frame.constants:
@@ -67,7 +67,7 @@ class Emitter:
         taken = {i for steps in layout.beside.values() for i in steps}
         for i, call in enumerate(frame.calls):
             if i in layout.beside:
-                self.beside(program, layout.beside[i], slots, layout, len(bound))
+                self.beside(frame, layout.beside[i], slots, layout, len(bound))
             if i in taken:
                 continue
             own = [slots[slot] for slot in call.slots]
@@ -78,9 +78,9 @@ class Emitter:
             elif call.construct is not None:
                 self.switch(call, call.construct, layout.blocks[i], own)
             elif i in layout.shared:
-                native.add_shared(self.parts(program, i, own, layout, len(bound)))
+                native.add_shared(self.parts(frame, i, own, layout, len(bound)))
             else:
-                native.add_call(program.address(i, layout), own, [values[j] for j in call.ints])
+                native.add_call(self.kernel(frame, i, layout), own, [values[j] for j in call.ints])
             self.note(call)
 
     def constant(self, dtype: np.dtype[Any], number: Any) -> int:
@@ -91,26 +91,26 @@ class Emitter:
         write_number(cell, dtype, number)
         return self.native.add_memory(cell)
 
-    def beside(self, program: Executable, steps: list[int], slots: list[int], layout: Layout, bound: int) -> None:
+    def beside(self, frame: Frame, steps: list[int], slots: list[int], layout: Layout, bound: int) -> None:
         """Append calls that threads make at the same time, and the parts of loops among them."""
-        values = sizes(program.frame, layout)
+        values = sizes(frame, layout)
         calls: list[KernelCall] = []
         owners: list[Call] = []
         for i in steps:
-            call = program.frame.calls[i]
+            call = frame.calls[i]
             own = [slots[slot] for slot in call.slots]
             if i in layout.shared:
-                calls += self.parts(program, i, own, layout, bound)
+                calls += self.parts(frame, i, own, layout, bound)
             else:
-                calls.append((program.address(i, layout), own, [values[j] for j in call.ints]))
+                calls.append((self.kernel(frame, i, layout), own, [values[j] for j in call.ints]))
             owners += [call] * (len(calls) - len(owners))
         self.native.add_shared(calls)
         self.calls += [owners[0], *owners]
 
-    def parts(self, program: Executable, step: int, slots: list[int], layout: Layout, bound: int) -> list[KernelCall]:
+    def parts(self, frame: Frame, step: int, slots: list[int], layout: Layout, bound: int) -> list[KernelCall]:
         """The parts of a loop, each with scratch memory of its own."""
-        call, values = program.frame.calls[step], sizes(program.frame, layout)
-        memory = [bound + k for k in program.schedule.scratch.get(step, ())]
+        call, values = frame.calls[step], sizes(frame, layout)
+        memory = [bound + k for k in schedule_of(frame).scratch.get(step, ())]
         scratch = [k for k, slot in enumerate(call.slots) if slot in memory]
         ints, first = [values[j] for j in call.ints[:-2]], layout.parts[step]
         calls: list[KernelCall] = []
@@ -118,7 +118,7 @@ class Emitter:
             own = slots.copy()
             for k, place in enumerate(scratch):
                 own[place] = self.native.add_place(Later(first + 2 + k))
-            calls.append((program.address(step, layout), own, [*ints, Later(first), Later(first + 1)]))
+            calls.append((self.kernel(frame, step, layout), own, [*ints, Later(first), Later(first + 1)]))
             first += 2 + len(scratch)
         return calls
 
@@ -198,7 +198,7 @@ class Emitter:
         layout, _ = block.regions["body"]
         constants = [slots[i] for i in loop.constants]
         self.program(call.regions["body"], layout, [*now, *rows, *constants, *then, *stacks])
-        for output, a, b in zip(call.regions["body"].frame.outputs, now, then):
+        for output, a, b in zip(call.regions["body"].outputs, now, then):
             if output.over is None:
                 native.add_op(ops.SWAP, a, b)
         native.add_op(ops.SET, done, done, d=1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -12,80 +12,82 @@ from common.native.compile import compile_kernel
 from common.native.pool import get_num_threads
 from common.polynomials import Atom
 from static.graph import Graph, Node
-from static.lowering.frame import Call, Frame
-from static.lowering.layout import Layout, Schedule
+from static.lowering.frame import Frame
+from static.lowering.layout import Layout
 from static.lowering.options import Options
-from static.running import shares
+from static.lowering.program import Program
 from static.running.form import Form
 from static.running.outputs import Memory
 from static.running.plan import Plan
 
 if TYPE_CHECKING:
     from static.lowering.program import Program
-    from static.running.store import Key
 
 KEPT_FORMS = 16
 """Forms per program; where one thread runs, there is only one."""
 
 
 class Executable:
-    """A program as far as plans need it; a `static.lowering.program.Program` also knows how it came about.
+    """What runs of a program: its frame, and what the plans of it share.
+
+    Parameters
+    ----------
+    frame : what plans need of the program.
+    options : how it is compiled.
+    make : makes the graph that was lowered, which has the nodes that calls blame for errors, when somebody asks for it.
+    notes : what was stored beside it.
+    lowered : what the frame is of; None if it comes from the disk.
 
     Attributes
     ----------
-    options : how it is compiled.
     memory : what its plans share.
-    graph : what was lowered; has the nodes that its calls blame for errors.
-    key : under which it is stored, if it is.
     known : see `static.tracing.optimised.Optimised`.
+    cutting : makes what runs on several threads: by default `cut`; `static.running.store` looks on the disk before.
     """
 
-    frame: Frame
-    graph: Graph
-
-    def __init__(self, options: Options) -> None:
-        self.options, self.memory = options, Memory()
-        self.key: Key | None = None
+    def __init__(
+        self,
+        frame: Frame,
+        options: Options,
+        make: Callable[[], Graph],
+        notes: Any = None,
+        lowered: Program | None = None,
+    ) -> None:
+        self.frame, self.options, self.make, self.notes = frame, options, make, notes
+        self.memory, self.is_stored = Memory(), lowered is None
         self.known: Callable[[], AbstractContextManager[None]] = nullcontext
+        self.cutting: Callable[[Executable], Executable] = Executable.cut
         self._forms: dict[tuple[int, ...], Form] = {}
+        if lowered is not None:
+            self.lowered = lowered
 
     @cached_property
-    def cut(self) -> Program:
-        """The same program with loops cut for several threads where that can be done."""
+    def graph(self) -> Graph:
+        """What was lowered."""
+        return self.make()
+
+    @cached_property
+    def lowered(self) -> Program:
+        """The program with all that explains it; of one from the disk, made again."""
         from static.lowering.program import Program
 
+        return Program(self.graph, self.options)
+
+    def cut(self) -> Executable:
+        """The same program with loops cut for several threads where that can be done."""
         with self.known():
-            return Program(self.graph, self.options, parallel=True)
+            return executable_of(self.lowered.cut)
 
     @cached_property
     def for_threads(self) -> Executable:
         """`cut`, or what is stored of it."""
-        from static.running import store
+        return self.cutting(self)
 
-        if self.key is None:
-            return self.cut
-        key = self.key.part(f"for threads, with more than {shares.SMALL_ELEMENTS} elements")
-        found = store.load(key, self.options, self.make())
-        if found is not None:
-            return found
-        store.save(key, self.cut)
-        return self.cut
-
-    def make(self) -> Callable[[], Graph]:
-        """What gives the graph, and does not refer to this."""
-        graph = self.graph
-        return lambda: graph
-
-    def address(self, step: int, layout: Layout) -> int:
+    def address(self, frame: Frame, step: int, layout: Layout) -> int:
         """The address of a call's kernel for these sizes, which is compiled, or loaded from the disk, at first use."""
-        call = self.frame.calls[step]
+        call = frame.calls[step]
         source = call.source if step in layout.vectors else of_matrices(call.source)
         return compile_kernel(source, call.name, self.options.compiler)
-
-    @cached_property
-    def schedule(self) -> Schedule:
-        """What of its layouts does not depend on sizes."""
-        return Schedule(self.frame)
 
     def form(self, layout: Layout, count: int, cuts: tuple[int, ...]) -> Form:
         """The native form of plans whose loops are cut as `cuts` says.
@@ -102,17 +104,10 @@ class Executable:
 
     def load(self, before: Callable[[], None]) -> None:
         """Compile all kernels that a plan needs now, or load them from the disk; `before` is called before each."""
-        for call in (self.for_threads if get_num_threads() > 1 else self).all_calls():
+        for call in (self.for_threads if get_num_threads() > 1 else self).frame.all_calls():
             if call.source:
                 before()
                 compile_kernel(of_matrices(call.source), call.name, self.options.compiler)
-
-    def all_calls(self) -> Iterator[Call]:
-        """The calls of the frame, those of regions included."""
-        for call in self.frame.calls:
-            yield call
-            for region in call.regions.values():
-                yield from region.all_calls()
 
     @cached_property
     def outlasts(self) -> frozenset[int]:
@@ -137,25 +132,25 @@ class Executable:
         return next(node for node in self.graph.all_nodes() if node.id == number)
 
 
-class Stored(Executable):
-    """A program from the disk.
+def compile_graph(graph: Graph, fuse: bool = True, compiler: str | None = None) -> Executable:
+    """Lower a graph to kernels.
 
     Parameters
     ----------
-    frame : what plans need of it.
-    make : makes the graph that was lowered, when somebody asks for it.
-    notes : what was stored beside it.
+    graph : after passes; its gradients are part of it.
+    fuse : whether nodes share kernels; False gives one kernel per node, for debugging, and the same bits.
+    compiler : of kernel text, see `static.lowering.options.Options`.
+
+    Raises
+    ------
+    CompileError : a node that has no kernel; names the op and the user's line.
     """
+    from static.lowering.program import Program
 
-    def __init__(self, frame: Frame, options: Options, make: Callable[[], Graph], notes: Any = None) -> None:
-        super().__init__(options)
-        self.frame, self._make, self.notes = frame, make, notes
+    return executable_of(Program(graph, Options(fuse, compiler)))
 
-    @cached_property
-    def graph(self) -> Graph:
-        """What was lowered."""
-        return self._make()
 
-    def make(self) -> Callable[[], Graph]:
-        """What gives the graph."""
-        return self._make
+def executable_of(lowered: Program) -> Executable:
+    """What runs of a program that has just been lowered."""
+    graph = lowered.graph
+    return Executable(lowered.frame, lowered.options, lambda: graph, lowered=lowered)

@@ -3,18 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
 from common.native.plan import ProgramPlan
+from static.graph import Node
 from static.lowering.constructs import Act
+from static.lowering.frame import Frame
 from static.lowering.layout import Layout
 from static.running.emit import Emitter, sizes, write_number
 from static.running.host import Host
+from static.running.outputs import Memory
 
-if TYPE_CHECKING:
-    from static.running.executable import Executable
+
+class Planned(Protocol):
+    """What plans need of a program."""
+
+    frame: Frame
+    memory: Memory
+
+    @property
+    def for_threads(self) -> Planned:
+        """The program with loops cut for several threads."""
+        ...
+
+    @property
+    def outlasts(self) -> frozenset[int]:
+        """The outputs to which nothing is written before the last call that may fail."""
+        ...
+
+    def address(self, frame: Frame, step: int, layout: Layout) -> int:
+        """The address of a call's kernel."""
+        ...
+
+    def form(self, layout: Layout, count: int, cuts: tuple[int, ...]) -> Form:
+        """The native form of plans whose loops are cut as `cuts` says."""
+        ...
+
+    def node(self, number: int) -> Node:
+        """The node with an id, also one of a region."""
+        ...
 
 
 class Form:
@@ -32,7 +61,7 @@ class Form:
     allocators : per output what allocates it; None where its shape depends on sizes.
     """
 
-    def __init__(self, program: Executable, layout: Layout, count: int) -> None:
+    def __init__(self, program: Planned, layout: Layout, count: int) -> None:
         frame, known = program.frame, sizes(program.frame, layout)
         self.native = native = ProgramPlan()
         for x in frame.inputs:
@@ -48,8 +77,8 @@ class Form:
             fixed = tuple([n for n in shape if type(n) is int])
             whole = len(fixed) == len(shape)
             self.allocators.append(program.memory.allocator(position, fixed, x.dtype) if whole else None)
-        emitter = Emitter(native, count)
-        emitter.program(program, layout, range(len(native.frame)))
+        emitter = Emitter(native, count, program.address)
+        emitter.program(frame, layout, range(len(native.frame)))
         self.calls, self.observed, self._addresses = emitter.calls, emitter.observed, emitter.addresses
         self._acts = any(isinstance(of, Act) for of, _ in self._addresses)
 

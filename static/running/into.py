@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -14,14 +14,23 @@ from static.acts import Mismatch
 from static.running.plan import Plan
 
 if TYPE_CHECKING:
-    from static.jit import Function
     from static.tracing.traced import Traced
+
+
+class Calling(Protocol):
+    """A compiled function, as far as its calls are concerned."""
+
+    __name__: str
+
+    def general(self, args: Any, kwargs: Any, missed: Any = None, into: Any = None) -> Any:
+        """Call it, whatever its arguments are."""
+        ...
 
 
 class Into:
     """A function whose results are written to `out`; made by `Function.into`."""
 
-    def __init__(self, function: Function, out: Any) -> None:
+    def __init__(self, function: Calling, out: Any) -> None:
         self.function, self.out = function, out
         self._arrays, self._structure = flatten(out)
         self._last: tuple[Traced, Any, int, Any] | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 from weakref import WeakSet
 
 import numpy as np
@@ -26,10 +26,8 @@ from static.lowering.arena import ALIGNMENT
 from static.lowering.constructs import Act, Loop
 from static.lowering.frame import Argument
 from static.lowering.layout import lay_out, numbers
+from static.running.form import Planned
 from static.running.host import FAILED, OTHER_PATH, ROOM
-
-if TYPE_CHECKING:
-    from static.running.executable import Executable
 
 _plans: WeakSet[Plan] = WeakSet()
 
@@ -86,7 +84,7 @@ class Plan:
 
     outdated = False
 
-    def __init__(self, program: Executable, env: Mapping[Atom, int]) -> None:
+    def __init__(self, program: Planned, env: Mapping[Atom, int]) -> None:
         self._whole, self.env, self.version = program, dict(env), 0
         self._build()
         _plans.add(self)
@@ -96,8 +94,8 @@ class Plan:
         threads, env = get_num_threads(), self.env
         self.shares = threads > 1
         self.program = program = self._whole.for_threads if self.shares else self._whole
-        self.layout = layout = lay_out(program, env, threads)
-        found, cuts = numbers(program, layout)
+        self.layout = layout = lay_out(program.frame, env, threads)
+        found, cuts = numbers(program.frame, layout)
         self._form = form = program.form(layout, len(found), tuple(cuts))
         self._allocate = [
             allocate or program.memory.allocator(i, tuple([layout.values[n] for n in x.shape]), x.dtype)

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from common.kernels import gemm
 from common.numerics import BLOCK, LANES
-from common.spec import numel
 from static.lowering.cut import UNIT
-from static.lowering.groups import Group
-from static.lowering.items import Item
-from static.lowering.stages import is_cheap
 
 if TYPE_CHECKING:
     from static.lowering.frame import Frame
 
-SMALL_ELEMENTS = 1 << 14
-"""Spaces known to be smaller than this are not cut: waking a thread takes longer than their loops."""
 PART_NS = 8_000
 """Estimated time of the smallest part; see `common.native.pool` for what a hand-over takes."""
 PARTS_PER_THREAD = 4
@@ -29,23 +22,6 @@ SAVED_NS = 5_000
 """Estimated time that running steps side by side must save."""
 
 Ranges = list[tuple[int, int]]
-
-
-def may_be_large(group: Group) -> bool:
-    """Whether a group may have so many elements that cutting it pays; True where sizes are not known yet."""
-    count = numel(group.dims)
-    return not isinstance(count, int) or count >= SMALL_ELEMENTS
-
-
-def picoseconds(groups: Sequence[Group]) -> Any:
-    """About how long a kernel takes in one thread, by elements touched and elementary functions: an int or a Dim."""
-    return sum(_of_item(item) for group in groups for item in group.items)
-
-
-def _of_item(item: Item) -> Any:
-    if item.kind == "native":  # a product: 50 multiplications per nanosecond in float32
-        return sum(math.prod(call.ints[:4]) * item.dtype.itemsize * 5 for call in item.calls)
-    return numel(item.dims) * (item.out.dtype.itemsize * (20 if is_cheap(item) else 125))
 
 
 class Sharing:
@@ -148,4 +124,4 @@ def _longest_first(told: Sequence[tuple[int, int]], threads: int) -> list[int]:
     return sorted(calls, key=lambda i: -times[i] // counts[i])
 
 
-__all__ = ["Ranges", "Sharing", "may_be_large", "picoseconds"]
+__all__ = ["Ranges", "Sharing"]

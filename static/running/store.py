@@ -18,7 +18,7 @@ import marshal
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -33,12 +33,13 @@ from common.native.stamp import package_files, stamp
 from common.op import Op, Refusal
 from static.acts import gives
 from static.graph import Graph, Value
+from static.graph.patterns import Copy
 from static.lowering.constructs import Act, Loop, Switch
 from static.lowering.frame import Argument, Call, Frame, Temporary
 from static.lowering.memory import ColumnScratch
 from static.lowering.options import Options
-from static.running.executable import Executable, Stored
-from static.tracing.repeat import Copy
+from static.lowering.work import SMALL_ELEMENTS
+from static.running.executable import Executable, compile_graph
 
 _CONSTRUCTS: dict[str, Any] = {kind.__name__: kind for kind in (Act, Loop, Switch)}
 
@@ -110,7 +111,7 @@ def key_of(
     return Key(key, list(met.callbacks.values()))
 
 
-def load(key: Key, options: Options, make: Callable[[], Graph]) -> Stored | None:
+def load(key: Key, options: Options, make: Callable[[], Graph]) -> Executable | None:
     """The program stored under a key; None if there is none.
 
     Parameters
@@ -121,8 +122,8 @@ def load(key: Key, options: Options, make: Callable[[], Graph]) -> Stored | None
     if entry is None:
         return None
     kernels, frame, notes = marshal.loads(entry.code)
-    found = Stored(_Reader(kernels, key.callbacks, options, make).frame(frame), options, make, notes)
-    found.key = key
+    found = Executable(_Reader(kernels, key.callbacks).frame(frame), options, make, notes)
+    found.cutting = partial(_cut, key)
     return found
 
 
@@ -147,8 +148,6 @@ def program(
         if notes is not None:
             notes.know(found.notes)
         return found
-    from static.lowering.program import compile_graph
-
     graph = make()
     with known():
         made = compile_graph(graph, *options)
@@ -160,12 +159,22 @@ def program(
 
 def save(key: Key, program: Executable, notes: Any = None) -> None:
     """Store a program, and plain data beside it."""
-    program.key = key
-    kernels = dict.fromkeys((call.name, call.source) for call in program.all_calls())
+    program.cutting = partial(_cut, key)
+    kernels = dict.fromkeys((call.name, call.source) for call in program.frame.all_calls())
     numbers: dict[Any, int] = {kernel: i for i, kernel in enumerate(kernels)}
     numbers.update((id(call), i) for i, call in enumerate(key.callbacks))
     code = marshal.dumps((list(kernels), _written(program.frame, numbers), notes))
     disk.write(key.text, disk.Entry("program", (), code))
+
+
+def _cut(key: Key, program: Executable) -> Executable:
+    """A program with loops cut for several threads, which is stored under a key of its own."""
+    own = key.part(f"for threads, with more than {SMALL_ELEMENTS} elements")
+    found = load(own, program.options, program.make)
+    if found is None:
+        found = program.cut()
+        save(own, found)
+    return found
 
 
 # ------------------------------------------------------------------------------------------------- keys
@@ -263,7 +272,7 @@ def _written(frame: Frame, numbers: Mapping[Any, int]) -> tuple[Any, ...]:
         kind = (
             None if own is None else (type(own).__name__, *(_named(getattr(own, f.name), numbers) for f in fields(own)))
         )
-        regions = [(name, _written(region.frame, numbers)) for name, region in call.regions.items()]
+        regions = [(name, _written(region, numbers)) for name, region in call.regions.items()]
         number = numbers[call.name, call.source]
         shared = call.cut, call.work, call.beside
         calls.append((number, call.slots, call.ints, errors, shared, told, kind, regions))
@@ -290,17 +299,14 @@ class _Reader:
     ----------
     kernels : names and texts.
     callbacks : by number.
-    options, make : of the programs.
     """
 
     def __init__(
         self,
         kernels: Sequence[tuple[str, str]],
         callbacks: Sequence[Callback],
-        options: Options,
-        make: Callable[[], Graph],
     ) -> None:
-        self._kernels, self._callbacks, self._options, self._make = kernels, callbacks, options, make
+        self._kernels, self._callbacks = kernels, callbacks
 
     def frame(self, data: tuple[Any, ...]) -> Frame:
         """The frame that was written."""
@@ -329,5 +335,5 @@ class _Reader:
             call.construct = own = _CONSTRUCTS[name](*parts)
             if isinstance(own, Act) and own.kind == "callback":
                 own.attrs = {"call": self._callbacks[own.attrs["call"]]}
-            call.regions = {name: Stored(self.frame(region), self._options, self._make) for name, region in regions}
+            call.regions = {name: self.frame(region) for name, region in regions}
         return call

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
+from static.session.building import GraphKeys as GraphKeys
 from static.session.gradients import gradients as gradients
 from static.session.graph import Graph as Graph
-from static.session.graph import GraphKeys as GraphKeys
 from static.session.saver import Saver as Saver
 from static.session.session import InteractiveSession as InteractiveSession
 from static.session.session import Session as Session

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -18,12 +18,38 @@ from static.running.plan import Objects, Plan
 from static.session.compiled import Compiled
 
 if TYPE_CHECKING:
-    from static.session.session import Session
     from static.session.shown import RunProgram
     from static.tools.replay import Call as Replayed
 
 REFUSED = object()
 """The result of a call that has done nothing."""
+
+
+class Running(Protocol):
+    """A session, as far as its calls need it; see `static.session.session.Session`."""
+
+    graph: Any
+    version: int
+
+    def owns(self, state: Any) -> bool:
+        """Whether a state has a value of the session's own."""
+        ...
+
+    def owners(self, cut: Any) -> list[Any]:
+        """What follows the feeds."""
+        ...
+
+    def newly(self, fetches: Any, feed_dict: Mapping[Any, Any]) -> tuple[Call | None, Any]:
+        """What was fetched, and how to get it the next time."""
+        ...
+
+    def program(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> RunProgram:
+        """The compiled program of a run."""
+        ...
+
+    def replayed(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Replayed:
+        """A run for tools that run it op by op."""
+        ...
 
 
 class Call:
@@ -48,7 +74,7 @@ class Call:
     )
 
     def __init__(
-        self, session: Session, compiled: Compiled, plan: Any, places: list[int | None], structure: Any
+        self, session: Running, compiled: Compiled, plan: Any, places: list[int | None], structure: Any
     ) -> None:
         self.name, self.written_at, self._plan = "session", -1, plan
         self._places, self._structure = places, structure
@@ -96,7 +122,7 @@ class Made:
 
     __slots__ = ("__weakref__", "_feeds", "_fetches", "_known", "_session")
 
-    def __init__(self, session: Session, fetches: Any, feeds: Sequence[Any]) -> None:
+    def __init__(self, session: Running, fetches: Any, feeds: Sequence[Any]) -> None:
         self._session, self._fetches, self._feeds = session, fetches, list(feeds)
         self._known: Call | None = None
 

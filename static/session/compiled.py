@@ -14,7 +14,6 @@ from common.lazy import cached_property
 from static.graph.regions import FIRST_ROOM, NeedsRoom, rooms
 from static.lowering.options import Options
 from static.running import store
-from static.running.executable import Stored
 from static.running.interpreter import Interpreted
 from static.session.cut import Cut
 from static.tools.anomaly import Watched
@@ -22,6 +21,7 @@ from static.tracing.optimised import Optimised
 
 if TYPE_CHECKING:
     from static.graph import Graph
+    from static.lowering.program import Program
     from static.passes import PassReport
     from static.running.executable import Executable
 
@@ -49,7 +49,7 @@ class Variant:
                 key = store.key_of(self.raw, sizes, (options.fuse,))
                 self.executable = store.program(self._optimised.graph, key, options=options)
             seconds = perf_counter() - start
-            if type(self.executable) is Stored:
+            if self.executable is not None and self.executable.is_stored:
                 self.seconds = {"disk": seconds}
             else:
                 passes = sum(report.seconds for report in self.passes)
@@ -66,13 +66,9 @@ class Variant:
         return self._optimised.rewritten[1]
 
     @cached_property
-    def program(self) -> Executable | None:
+    def program(self) -> Program | None:
         """The compiled program with all that explains it; None where it is interpreted."""
-        if type(self.executable) is not Stored:
-            return self.executable
-        from static.lowering.program import compile_graph
-
-        return compile_graph(self.graph, *self._options)
+        return None if self.executable is None else self.executable.lowered
 
     def plan(self, env: dict[Any, int]) -> Any:
         """The program for concrete sizes."""

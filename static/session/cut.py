@@ -8,19 +8,17 @@ this run, or else an input; the last write of each state is an effect.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from common.dim import Dim, DimScope
 from common.errors import SessionError, ShapeError
 from common.polynomials import Atom, evaluate
 from static.graph import Effect, Graph, Node, Value
 from static.graph.verify import verify
+from static.session.building import Building
 from static.session.recording import ASSIGN, DEFAULT, GROUP
 from static.session.sizes import Rewrite, solve
 from static.session.tensors import GraphTensor, Operation, at
-
-if TYPE_CHECKING:
-    from static.session.graph import Graph as SessionGraph
 
 
 class Cut:
@@ -39,7 +37,7 @@ class Cut:
     """
 
     def __init__(
-        self, graph: SessionGraph, fetches: Sequence[GraphTensor | Operation], feeds: Sequence[GraphTensor]
+        self, graph: Building, fetches: Sequence[GraphTensor | Operation], feeds: Sequence[GraphTensor]
     ) -> None:
         self._trace, self.feeds = graph.trace, list(feeds)
         fed = {x.payload.key for x in feeds}

@@ -13,7 +13,7 @@ from common.pickling import Bound
 from static.graph import Graph as Program
 from static.graph import Node, Value
 from static.session.recording import GROUP, GraphTrace
-from static.session.stack import default_graph
+from static.session.stack import by_default, default_graph
 from static.session.tensors import GraphTensor, Operation, at, foreign
 
 if TYPE_CHECKING:
@@ -24,14 +24,7 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>\[\]-]*")
 
 
-class GraphKeys:
-    """Names of the collections that functions of this package fill."""
-
-    GLOBAL_VARIABLES = "variables"
-    TRAINABLE_VARIABLES = "trainable_variables"
-    UPDATE_OPS = "update_ops"
-
-
+@by_default
 class Graph(Bound):
     """A graph as users of TensorFlow 1 know it: placeholders, variables and operations with unique names.
 

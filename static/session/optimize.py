@@ -8,13 +8,13 @@ from typing import Any
 from common import mode
 from common.errors import ArgumentError
 from common.tensor.leaf import Leaf
-from static.session.graph import Graph
+from static.session.building import Building
 from static.session.tensors import Operation
 from static.session.variables import Variable, assign, assign_add
 
 
 def apply_in_graph(
-    graph: Graph, optimizer: Any, pairs: Sequence[tuple[Any, Any]], global_step: Any, name: str | None
+    graph: Building, optimizer: Any, pairs: Sequence[tuple[Any, Any]], global_step: Any, name: str | None
 ) -> Operation:
     """An operation that updates parameters: what `step` does, when a run comes to it.
 

@@ -21,6 +21,7 @@ from common.tensor.base import TensorBase, spec_of
 from common.tensor.leaf import Leaf
 from static.graph import Node, Source, Value
 from static.graph.regions import ControlOp
+from static.session.building import Building
 from static.session.sizes import Sizes
 from static.session.tensors import GraphTensor, at
 from static.tracing.derived import Derived
@@ -28,7 +29,6 @@ from static.tracing.trace import Trace
 from static.tracing.tracer import Tracer
 
 if TYPE_CHECKING:
-    from static.session.graph import Graph
     from static.session.tensors import Operation
 
 ASSIGN: Any = ControlOp("assign")
@@ -64,7 +64,7 @@ class GraphTrace(Trace):
     replays = False
     dims: Sizes
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Building) -> None:
         super().__init__("the graph")
         self.graph = graph
         self.dims, self.derived = Sizes(self), Derived(self, remembers=False)

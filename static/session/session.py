@@ -22,7 +22,7 @@ from static.session.cut import Cut, describe
 from static.session.feeds import feed
 from static.session.graph import Graph
 from static.session.shown import RunProgram, replayed
-from static.session.stack import default_session, get_default_graph, get_default_session
+from static.session.stack import default_session, get_default_graph
 from static.session.tensors import GraphTensor, Operation
 from static.tools.replay import Call as Replayed
 
@@ -349,22 +349,6 @@ class InteractiveSession(Session):
         super().close()
         if self._blocks:
             self._blocks.pop().close()
-
-
-def the_session(session: Any, graph: Graph) -> Session:
-    """The given session, or the default one, which must be of this graph.
-
-    Raises
-    ------
-    SessionError : there is none, or it has another graph.
-    """
-    found = get_default_session() if session is None else session
-    if found is None:
-        raise SessionError("there is no default session: use `with session.as_default():`, or pass session=")
-    if found.graph is not graph:
-        raise SessionError("the default session runs another graph: pass session=")
-    given: Session = found
-    return given
 
 
 def set_random_seed(seed: int) -> None:

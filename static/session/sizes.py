@@ -19,7 +19,7 @@ from common.spec import Spec
 from static.graph import Graph, Node, Source, Value
 
 if TYPE_CHECKING:
-    from static.session.recording import GraphTrace
+    from static.tracing.recorder import Recorder
 
 HINT = 97
 """What an open size is while a graph is built: a number that no program means."""
@@ -37,7 +37,7 @@ class Sizes(DimScope):
     repeated : id of a sum of a gradient -> the sizes over which it sums because they are not 1.
     """
 
-    def __init__(self, trace: GraphTrace) -> None:
+    def __init__(self, trace: Recorder) -> None:
         super().__init__(trace.constant, lambda dim: trace.wrap(trace.constant(dim)))
         self._trace = trace
         self.lines: dict[str, Source] = {}

@@ -102,7 +102,7 @@ def _sizes(trace: GraphTrace, value: Any, shape: Any) -> tuple[int | Dim, ...]:
     for axis, n in enumerate(shape):
         if n is not None and (isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0):
             raise ArgumentError(f"a size of placeholder {name!r} is {n!r}, which is neither None nor a size")
-        out.append(trace.dims.input(name, axis, HINT) if n is None else int(n))  # type: ignore[arg-type]
+        out.append(trace.dims.input(name, axis, HINT) if n is None else int(n))
     return tuple(out)
 
 

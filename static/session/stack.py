@@ -5,21 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 from common import mode
-from common.errors import GraphError
-
-if TYPE_CHECKING:
-    from static.session.graph import Graph
+from common.errors import GraphError, SessionError
 
 _graphs: ContextVar[tuple[Any, ...]] = ContextVar("twingrad_default_graphs", default=())
 _sessions: ContextVar[tuple[Any, ...]] = ContextVar("twingrad_default_sessions", default=())
 _outermost: list[Any] = []
+_kinds: list[type] = []
+
+G = TypeVar("G", bound=Any)
+K = TypeVar("K", bound=type)
+
+
+def by_default(kind: K) -> K:
+    """Decorator: the class is that of the default graph of the process."""
+    _kinds.append(kind)
+    return kind
 
 
 @contextmanager
-def default_graph(graph: Graph) -> Iterator[Graph]:
+def default_graph(graph: G) -> Iterator[G]:
     """Until the end of the block `graph` records what is computed, and is the default graph."""
     token = _graphs.set((*_graphs.get(), graph))
     try:
@@ -39,16 +46,14 @@ def default_session(session: Any) -> Iterator[Any]:
         _sessions.reset(token)
 
 
-def get_default_graph() -> Graph:
+def get_default_graph() -> Any:
     """The graph of the innermost `as_default` block; outside of any, one graph of the process."""
     found = _graphs.get()
     if found:
-        graph: Graph = found[-1]
-        return graph
+        return found[-1]
     if not _outermost:
         reset_default_graph()
-    outermost: Graph = _outermost[0]
-    return outermost
+    return _outermost[0]
 
 
 def reset_default_graph() -> None:
@@ -58,14 +63,27 @@ def reset_default_graph() -> None:
     ------
     GraphError : inside a block of `as_default` or of a session.
     """
-    from static.session.graph import Graph
-
     if _graphs.get():
         raise GraphError("reset_default_graph() inside a block of a graph or session: leave the block first")
-    _outermost[:] = [Graph()]
+    _outermost[:] = [_kinds[-1]()]
 
 
 def get_default_session() -> Any:
     """The session of the innermost block; None outside of any."""
     found = _sessions.get()
     return found[-1] if found else None
+
+
+def the_session(session: Any, graph: Any) -> Any:
+    """The given session, or the default one, which must be of this graph.
+
+    Raises
+    ------
+    SessionError : there is none, or it has another graph.
+    """
+    found = get_default_session() if session is None else session
+    if found is None:
+        raise SessionError("there is no default session: use `with session.as_default():`, or pass session=")
+    if found.graph is not graph:
+        raise SessionError("the default session runs another graph: pass session=")
+    return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from common import mode
 from common.errors import EscapedTracerError, GraphError
@@ -12,10 +12,8 @@ from common.pickling import Bound
 from common.tensor.base import TensorBase
 from common.tensor.record import record
 from static.graph import Node, Source
+from static.session.stack import the_session
 from static.tracing.tracer import Tracer
-
-if TYPE_CHECKING:
-    from static.session.graph import Graph
 
 
 class GraphTensor(Bound, Tracer):
@@ -30,10 +28,9 @@ class GraphTensor(Bound, Tracer):
     _instead = "it belongs to its graph; on the other side, build the graph again and ask for it by its name"
 
     @property
-    def graph(self) -> Graph:
+    def graph(self) -> Any:
         """The graph that it belongs to."""
-        graph: Graph = self.trace.graph
-        return graph
+        return self.trace.graph
 
     @property
     def op(self) -> Operation:
@@ -52,8 +49,6 @@ class GraphTensor(Bound, Tracer):
 
     def eval(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> Any:
         """Its elements in a run of a session, the default session if None; see `Session.run`."""
-        from static.session.session import the_session
-
         return the_session(session, self.graph).run(self, feed_dict)
 
     def numpy(self) -> Any:
@@ -110,7 +105,7 @@ class Operation(Bound):
 
     _instead = "it belongs to its graph; on the other side, build the graph again and ask for it by its name"
 
-    def __init__(self, graph: Graph, node: Node, name: str) -> None:
+    def __init__(self, graph: Any, node: Node, name: str) -> None:
         self.graph, self.node, self.name = graph, node, name
 
     @property
@@ -150,8 +145,6 @@ class Operation(Bound):
 
     def run(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> None:
         """Run it in a session, the default session if None; see `Session.run`."""
-        from static.session.session import the_session
-
         the_session(session, self.graph).run(self, feed_dict)
 
     def __repr__(self) -> str:

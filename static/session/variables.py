@@ -14,9 +14,9 @@ from common.errors import ArgumentError, DTypeError, GraphError, ShapeError
 from common.op import REGISTRY
 from common.tensor.arrays import known_dtype, to_array
 from common.tensor.base import TensorBase
-from static.session.graph import Graph, GraphKeys
+from static.session.building import Building, GraphKeys
 from static.session.sources import convert
-from static.session.stack import get_default_graph
+from static.session.stack import get_default_graph, the_session
 from static.session.tensors import GraphTensor, Operation, at
 
 AUTO_REUSE = "auto"
@@ -64,7 +64,7 @@ class Variable(GraphTensor):
         graph = get_default_graph()
         self._fill(graph, initial_value, trainable, graph.unique_name(name or "Variable"), dtype)
 
-    def _fill(self, graph: Graph, initial: Any, trainable: bool, name: str, dtype: Any) -> None:
+    def _fill(self, graph: Building, initial: Any, trainable: bool, name: str, dtype: Any) -> None:
         """Make the nodes of the variable, whose name is taken already."""
         trace = graph.trace
         if trace.regions:
@@ -115,8 +115,6 @@ class Variable(GraphTensor):
 
     def load(self, value: Any, session: Any = None) -> None:
         """Write to the value that a session has, the default session if None."""
-        from static.session.session import the_session
-
         the_session(session, self.graph).load({self: value})
 
     def slot(self, name: str, value: np.ndarray) -> Variable:
@@ -128,7 +126,7 @@ class Variable(GraphTensor):
         return f"<variable {self.name!r} {self.payload.spec}, made at {at(self.payload.node.source)}>"
 
 
-def _taken(graph: Graph, name: str) -> str:
+def _taken(graph: Building, name: str) -> str:
     """A unique name that is given to the next operation."""
     del graph._counts[name]
     return name

@@ -15,7 +15,7 @@ from common.errors import ArgumentError
 from static.acts import gives
 from static.graph import Graph, Node, Value
 from static.graph.regions import LoopParts
-from static.lowering.program import compile_graph
+from static.running.executable import compile_graph
 from static.running.interpreter import interpret, with_room
 from static.tools import peers
 from static.tools.parity import difference

@@ -15,7 +15,8 @@ from static.lowering.items import Access, Buffer, Item, is_literal
 
 if TYPE_CHECKING:
     from static.lowering.layout import Layout
-    from static.lowering.program import Program, Step
+    from static.lowering.program import Program
+    from static.lowering.step import Step
     from static.running.plan import Plan
 
 

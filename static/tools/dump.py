@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from static.graph import Graph
 from static.passes import default_pipeline, run_passes
 from static.tools import costs
+from static.tools.explain import Inspected
 
 if TYPE_CHECKING:
     from static.lowering.program import Program
-    from static.tools.shown import Shown
 
 
-def dump(function: Shown, folder: str | Path) -> list[Path]:
+def dump(function: Inspected, folder: str | Path) -> list[Path]:
     """Write the newest program of a function, one numbered text file per stage.
 
     Parameters
@@ -57,7 +57,7 @@ def _stage(doc: str | None, before: Graph, after: Graph) -> str:
     return f"{head}# {len(before.nodes)} nodes before, {len(after.nodes)} after\n{after}"
 
 
-def _program(program: Program, function: Shown) -> list[tuple[str, str]]:
+def _program(program: Program, function: Inspected) -> list[tuple[str, str]]:
     groups = []
     for number, group in enumerate(program.groups):
         groups.append(f"group {number}")

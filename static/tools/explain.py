@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from static.passes import PassReport
 from static.passes.stay_within import Repeated
@@ -12,10 +12,42 @@ from static.tracing.paths import Path, paths
 
 if TYPE_CHECKING:
     from static.graph import Value
-    from static.tools.shown import Shown
     from static.tracing.captured import Captured
 
 SHOWN_REASONS = 6
+
+
+class Inspected(Protocol):
+    """A compiled function, as far as its explanations need it; see `static.tools.shown.Shown`."""
+
+    __name__: str
+    retraces: list[str]
+    plans_made: int
+    passes: Any
+
+    @property
+    def traces(self) -> Any:
+        """Its traces, in order."""
+        ...
+
+    @property
+    def newest(self) -> Any:
+        """The newest trace."""
+        ...
+
+    @property
+    def newest_plan(self) -> Any:
+        """The plan that was made last for it."""
+        ...
+
+    @property
+    def compiler(self) -> str:
+        """The compiler of its kernels."""
+        ...
+
+    def explain(self) -> Explanation:
+        """What was traced, rewritten, fused and compiled."""
+        ...
 
 
 class Explanation:
@@ -47,7 +79,7 @@ class Explanation:
         as printing or appending to a list, is not repeated.
     """
 
-    def __init__(self, function: Shown) -> None:
+    def __init__(self, function: Inspected) -> None:
         import networkx as nx
 
         newest, plan = function.newest, function.newest_plan

@@ -27,7 +27,7 @@ from static.running.host import journal
 from static.running.interpreter import run_node
 
 if TYPE_CHECKING:
-    from static.tracing.trace import Trace
+    from static.tracing.recorder import Recorder
     from static.tracing.tracer import Tracer
 
 
@@ -75,7 +75,7 @@ class Decisions:
     env : the sizes of this call.
     """
 
-    def __init__(self, trace: Trace, follows: bool) -> None:
+    def __init__(self, trace: Recorder, follows: bool) -> None:
         self.trace, self.made, self.follows = trace, list[Decision](), follows
         self.known: dict[tuple[int, int], Any] = {}
         self.env: dict[Any, int] = {}

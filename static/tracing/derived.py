@@ -7,8 +7,10 @@ Guards that working it out has recorded hold for the whole trace.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
 
 from common.dim import Dim
 from common.dtypes import operand_dtypes
@@ -17,10 +19,14 @@ from common.spec import Spec
 from common.tensor.base import spec_of
 from static.graph import Value
 
-if TYPE_CHECKING:
-    import numpy as np
 
-    from static.tracing.trace import Trace
+class Records(Protocol):
+    """A trace, as far as casts of operands need it."""
+
+    def record(self, op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        """Append an application of `op`."""
+        ...
+
 
 Derivation = tuple[list[Any], tuple[Spec, ...]]
 """Operands, and specs of the results."""
@@ -34,7 +40,7 @@ class Derived:
     remembers : whether guards hold for the whole trace, not for the lines that recorded them.
     """
 
-    def __init__(self, trace: Trace, remembers: bool = True) -> None:
+    def __init__(self, trace: Records, remembers: bool = True) -> None:
         self._trace, self._remembers = trace, remembers
         self._known: dict[Any, Any] = {}
         self._specs: dict[Any, Spec] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,12 +14,11 @@ from common.lazy import cached_property
 from static.graph import Graph
 from static.graph.verify import verify
 from static.lowering.layout import lay_out
+from static.lowering.options import Options
 from static.passes import Pass, PassReport, run_passes
 from static.passes.stay_within import StayWithin
 from static.tools.parity import check_parity
-
-if TYPE_CHECKING:
-    from static.jit import Function
+from static.tracing.described import Described
 
 
 class Optimised:
@@ -73,7 +72,7 @@ class Optimised:
         return self.rewritten[0]
 
 
-def budgeted(owner: Function, env: Mapping[Any, int]) -> StayWithin | None:
+def budgeted(owner: Described, env: Mapping[Any, int]) -> StayWithin | None:
     """The pass that keeps to a function's budget of memory, for given sizes; None if there is no budget."""
     if owner.memory_budget is None:
         return None
@@ -82,6 +81,6 @@ def budgeted(owner: Function, env: Mapping[Any, int]) -> StayWithin | None:
 
 def _arena(graph: Graph, fuse: bool, env: Mapping[Any, int]) -> int:
     """The size of the memory for temporaries that a program needs in one thread."""
-    from static.lowering.program import compile_graph
+    from static.lowering.program import Program
 
-    return lay_out(compile_graph(graph, fuse=fuse), env).total
+    return lay_out(Program(graph, Options(fuse)).frame, env).total

@@ -7,60 +7,18 @@ them: nothing is dispatched, promoted or looked up again. The nodes are those th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 from common.dim import Dim
-from common.op import Op
-from common.spec import Spec
 from common.tensor.base import TensorBase
-from static.graph import Node, Source, Value
-
-if TYPE_CHECKING:
-    from static.tracing.trace import Trace
+from static.graph import Node, Value
+from static.graph.patterns import Copy, Line, Pattern
+from static.tracing.recorder import Recorder
 
 Made = Mapping[str, TensorBase]
-Key = tuple[int, int]
 
 
-class Line(NamedTuple):
-    """A node of a pattern: what its copies share, and which of the values at hand they read."""
-
-    op: Op
-    operands: list[int]
-    attrs: dict[str, Any]
-    specs: list[Spec]
-    source: Source
-    scope: str
-
-
-class Pattern(NamedTuple):
-    """What was recorded once.
-
-    Attributes
-    ----------
-    first, last : ids of its first and its last node.
-    given : keys of the values with which it began.
-    outside : values and numbers that it reads besides.
-    lines : its nodes. At hand are the values given, those outside, and the results of the lines before.
-    results : which of these its results are.
-    """
-
-    first: int
-    last: int
-    given: list[Key]
-    outside: list[Any]
-    lines: list[Line]
-    results: dict[str, int]
-
-
-class Copy(NamedTuple):
-    """Nodes that follow from a pattern and the values with which they begin."""
-
-    pattern: Pattern
-    given: list[Key]
-
-
-def repeated(trace: Trace, name: Any, given: Sequence[TensorBase], make: Callable[[], Made]) -> Made:
+def repeated(trace: Recorder, name: Any, given: Sequence[TensorBase], make: Callable[[], Made]) -> Made:
     """What ``make()`` returns, a function of the given tensors and of what `name` stands for.
 
     It is called once per name, forms of the tensors, and line of the user's; where it writes to a tensor or sets a
@@ -113,7 +71,7 @@ def _name(x: Any) -> Any:
     return x.key if type(x) is Value else id(x)
 
 
-def _copied(trace: Trace, known: Pattern, values: list[Value], scope: str) -> Made:
+def _copied(trace: Recorder, known: Pattern, values: list[Value], scope: str) -> Made:
     hand, append = [*values, *known.outside], trace.append
     start = len(trace.nodes)
     for op, operands, attrs, specs, source, inside in known.lines:

@@ -25,7 +25,7 @@ from static.graph import Node, Source, Value
 from static.graph.regions import LOOP, SWITCH, close, room
 
 if TYPE_CHECKING:
-    from static.tracing.trace import Trace
+    from static.tracing.recorder import Recorder
     from static.tracing.tracer import Tracer
 
 
@@ -41,7 +41,7 @@ class Region:
     written : id -> (tensor from outside, its value before, its value after) for state that the region writes.
     """
 
-    def __init__(self, trace: Trace, name: str, nodes: Sequence[Node] = ()) -> None:
+    def __init__(self, trace: Recorder, name: str, nodes: Sequence[Node] = ()) -> None:
         self.trace, self.name, self.nodes = trace, name, list(nodes)
         self.written: dict[int, tuple[TensorBase, Value, Value]] = {}
         self.first = trace.next_id()
@@ -101,7 +101,7 @@ class Region:
             )
 
 
-def source_of(trace: Trace) -> Source:
+def source_of(trace: Recorder) -> Source:
     """The line that stands for a node: of the rule's op in a backward pass, else the user's."""
     return locate(*user_frame(3)) if trace.origin is None else trace.origin.source
 
@@ -131,19 +131,19 @@ class Stacks(NamedTuple):
     states: list[tuple[Value, Value]]
 
 
-def act(trace: Trace, kind: str, operands: Sequence[Any], attrs: Any) -> None:
+def act(trace: Recorder, kind: str, operands: Sequence[Any], attrs: Any) -> None:
     """Record that something is done, see `common.acts`."""
     trace.append(ACTS[kind], [trace.payload(x) for x in operands], attrs, (Spec((), int64),), source_of(trace))
 
 
-def callback(trace: Trace, call: Any, operands: Sequence[Any], specs: Sequence[Spec]) -> list[Value]:
+def callback(trace: Recorder, call: Any, operands: Sequence[Any], specs: Sequence[Spec]) -> list[Value]:
     """Record that Python is called, see `common.callback`."""
     values = [trace.constant(x) if type(x) in (int, float, Number) else trace.payload(x) for x in operands]
     node = trace.append(ACTS["callback"], values, {"call": call}, specs or (Spec((), int64),), source_of(trace))
     return list(node.outputs[: len(specs)])
 
 
-def run_loop(trace: Trace, request: Request) -> Ran:
+def run_loop(trace: Recorder, request: Request) -> Ran:
     """Record a loop."""
     recording = mode.is_grad_enabled()
     old = request.old
@@ -235,7 +235,7 @@ def run_loop(trace: Trace, request: Request) -> Ran:
     return Ran(values[:n], values[m:at], summed, Loop(request, count, [body], body, kept))
 
 
-def _write(trace: Trace, x: TensorBase, before: Value, after: Value) -> None:
+def _write(trace: Recorder, x: TensorBase, before: Value, after: Value) -> None:
     """State holds after a node with regions what these have written; if it counts draws, so many have been drawn."""
     trace.set_elements(x, after)
     if x is default_generator.offset:
@@ -248,7 +248,7 @@ def _row(x: TensorBase) -> Spec:
     return Spec(tuple(x.shape[1:]), x.dtype)
 
 
-def _condition(trace: Trace, request: Request, specs: list[Spec], unread: list[Spec]) -> tuple[Any, list[Value]]:
+def _condition(trace: Recorder, request: Request, specs: list[Spec], unread: list[Spec]) -> tuple[Any, list[Value]]:
     """The region that decides whether a loop goes on, and what it reads from outside."""
     if request.condition is None:
         return None, []
@@ -262,7 +262,7 @@ def _condition(trace: Trace, request: Request, specs: list[Spec], unread: list[S
     return close(region.nodes, [*(x.payload for x in leaves), *rest], [answer], {})
 
 
-def run_choice(trace: Trace, choice: Choice) -> Chosen:
+def run_choice(trace: Recorder, choice: Choice) -> Chosen:
     """Record branches."""
     recording = mode.is_grad_enabled()
     source = source_of(trace)

@@ -27,8 +27,10 @@ from static.passes import PassReport
 from static.running import store
 from static.running.background import Compilation, UntilCompiled
 from static.running.donate import donate
+from static.running.executable import Executable, executable_of
 from static.running.interpreter import Interpreted
 from static.running.plan import Objects
+from static.tracing.described import Described
 from static.tracing.optimised import Optimised, budgeted
 from static.tracing.refusals import refuse_hidden
 from static.tracing.stages import first_stage, going_on, record_gradients
@@ -36,9 +38,7 @@ from static.tracing.trace import Trace
 
 if TYPE_CHECKING:
     from static.graph import Graph
-    from static.jit import Function
     from static.lowering.program import Program
-    from static.running.executable import Executable
 
 
 class Traced:
@@ -69,7 +69,9 @@ class Traced:
     """
 
     @collecting_later()
-    def __init__(self, owner: Function, leaves: Sequence[Any], structure: Any, history: tuple[int, ...] | None) -> None:
+    def __init__(
+        self, owner: Described, leaves: Sequence[Any], structure: Any, history: tuple[int, ...] | None
+    ) -> None:
         start, first = perf_counter(), node.next_number()
         self.structure = structure
         self.positions = [i for i, x in enumerate(leaves) if is_data(x)]
@@ -180,9 +182,10 @@ class Traced:
         """The compiled program, stored for other processes."""
         with going_on:  # a thread may be here
             assert self.program is not None
+            program = executable_of(self.program)
         if self._key is not None:
-            store.save(self._key, self.program, None if self.op is None else self.op.cut.notes)
-        return self.program
+            store.save(self._key, program, None if self.op is None else self.op.cut.notes)
+        return program
 
     @property
     def executable(self) -> Executable | None:
@@ -204,9 +207,9 @@ class Traced:
     @cached_property
     def program(self) -> Program | None:
         """The compiled program with all that explains it; None when interpreted."""
-        from static.lowering.program import compile_graph
+        from static.lowering.program import Program
 
-        return compile_graph(self.graph, *self._options) if self.compiled else None
+        return Program(self.graph, self._options) if self.compiled else None
 
     def written_arrays(self) -> list[np.ndarray]:
         """The memory of the state that the program writes; for `common.autograd.mutation`."""

@@ -249,8 +249,8 @@ def _guard_temporaries(side: str, pattern: int) -> None:
         holes.append((offset, nbytes))
         return offset
 
-    def spread(program: Any, layout: layouts.Layout) -> None:
-        schedule = program.schedule
+    def spread(frame: Any, layout: layouts.Layout) -> None:
+        schedule = layouts.schedule_of(frame)
         of_blocks = {i for _, i in schedule.blocks}
         parts = {
             i: len(layout.shared[step]) for step, own in schedule.scratch.items() if step in layout.shared for i in own
@@ -267,18 +267,18 @@ def _guard_temporaries(side: str, pattern: int) -> None:
             else:
                 layout.offsets[i] = place(nbytes)
         for step, block in layout.blocks.items():
-            call = program.frame.calls[step]
+            call = frame.calls[step]
             block.buffers = [place(size) for size in layouts.buffer_sizes(call, layout.values)]
             for name, (region, _) in block.regions.items():
                 spread(call.regions[name], region)
                 block.regions[name] = region, 0
 
-    def guarded(program: Any, env: Any, threads: int = 1) -> layouts.Layout:
+    def guarded(frame: Any, env: Any, threads: int = 1) -> layouts.Layout:
         nonlocal total
-        layout = lay_out(program, env, threads)
+        layout = lay_out(frame, env, threads)
         holes.clear()
         total = 0
-        spread(program, layout)
+        spread(frame, layout)
         layout.total = total + PAGE
         return layout
 

@@ -11,7 +11,7 @@ from common.numerics import BLOCK
 from common.ops import arithmetic, compare, product, reduce, view
 from static.graph import Effect, Graph
 from static.jit import function
-from static.lowering.program import compile_graph
+from static.running.executable import compile_graph
 from static.running.interpreter import interpret
 from static.running.unjitted import run_unjitted
 from static.tracing.trace import Trace

@@ -139,7 +139,7 @@ def test_state_is_never_written_early():
     before = p.copy()
     plan = plan_of(lambda x, w, p: ([mm(p, w)], [relu(mm(x, w))]), [x, w, p], 1)
     (product,) = plan(x, w, p)
-    assert not plan.program.reused
+    assert not plan.program.lowered.reused
     assert_all_same_bits([product], [plan_of(lambda p, w: ([mm(p, w)], []), [before, w], 0)(before, w)[0]], "old state")
 
 

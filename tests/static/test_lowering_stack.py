@@ -102,8 +102,8 @@ def test_a_state_that_one_reads_and_the_next_writes_keeps_them_apart():
     expected = function(lambda q, s, t, p: (decay(p, s), decay(q, t)), interpret=True)(q, s, t, p)
     plan = plan_of(lambda q, s, t, p: ([decay(p, s)], [decay(q, t)]), [q, s, t, p], 1)
     assert_all_same_bits([*plan(q, s, t, p), p], expected, "output and state")
-    assert [len(step.groups) for step in plan.program.steps] == [1, 1]
-    assert len({step.source for step in plan.program.steps}) == 1
+    assert [len(step.groups) for step in plan.program.lowered.steps] == [1, 1]
+    assert len({step.source for step in plan.program.lowered.steps}) == 1
 
 
 def test_states_are_written_in_one_pass():
@@ -118,7 +118,7 @@ def test_states_are_written_in_one_pass():
         return [], [*map(decayed, xs, ts), *(t + 1 for t in ts)]
 
     plan = plan_of(program, [*arrays, *steps], 2 * count)
-    assert max(len(step.groups) for step in plan.program.steps) >= count - 2  # (0,) and (1,) are of other ranks
+    assert max(len(step.groups) for step in plan.program.lowered.steps) >= count - 2  # (0,) and (1,) are of other ranks
     plan(*arrays, *steps)
     assert_all_same_bits(arrays, expected, "arrays")
     assert [float(t) for t in steps] == [i + 1.0 for i in range(count)]

@@ -12,7 +12,6 @@ from common.tensor.base import Tensor
 from common.tensor.leaf import Parameter
 from static.graph import Effect, Graph, Node
 from static.jit import function
-from static.lowering import program as static_program
 from static.running import executable
 from static.tracing.trace import Trace
 from tests.bits import assert_same_bits
@@ -34,7 +33,7 @@ def plan_of(program, arrays, states):
         outputs, new = program(*values)
     effects = [Effect(s, v) for s, v in zip(values[len(values) - states :], new, strict=True)]
     env = {("in", i, axis): n for i, x in enumerate(arrays) for axis, n in enumerate(x.shape)}
-    return static_program.compile_graph(Graph(values, trace.nodes, outputs, effects)).plan(env)
+    return executable.compile_graph(Graph(values, trace.nodes, outputs, effects)).plan(env)
 
 
 def test_state_is_updated_in_place():
@@ -43,7 +42,7 @@ def test_state_is_updated_in_place():
     plan = plan_of(lambda g, p: ([], [p - g * 0.5]), [g, p], 1)
     assert plan(g, p) == []
     assert_same_bits(p, expected, "state")
-    assert len(plan.program.steps) == 1
+    assert len(plan.program.lowered.steps) == 1
     assert plan.arena_bytes == 0
 
 
@@ -60,7 +59,7 @@ def test_the_old_state_is_read_before_the_new_one_is_stored():
     assert_same_bits(total, expected[0], "output")
     assert_same_bits(p, expected[1], "state")
     assert (float(scaled), float(step)) == (15, 4)
-    assert len(plan.program.groups) == 2
+    assert len(plan.program.lowered.groups) == 2
 
 
 def test_state_that_is_read_later_is_written_at_the_end():
@@ -198,7 +197,7 @@ def test_a_node_without_a_kernel_is_named():
     x = trace.argument(0, floats(3), ("here.py", 3, "program")).payload
     node = Node(1, _NoKernel, (x,), {}, (x.spec,), ("here.py", 12, "program"))
     with pytest.raises(CompileError, match=r"mystery at here\.py:12"):
-        static_program.compile_graph(Graph([x], [x.node, node], [node.outputs[0]], []))
+        executable.compile_graph(Graph([x], [x.node, node], [node.outputs[0]], []))
 
 
 class _NoKernel:

@@ -10,7 +10,7 @@ import dynamic
 import static
 from common.dim import resolve
 from static.lowering.layout import lay_out
-from static.lowering.program import compile_graph
+from static.running.executable import compile_graph
 
 SIZE = 96
 """More elements per array than `static.lowering.later` takes for small."""
@@ -82,7 +82,7 @@ def traced(program, shapes):
 
 def arenas(graph, env):
     """Bytes for temporaries of the program, and of one kernel per node in program order."""
-    return [lay_out(compile_graph(graph, fuse=fuse), env).total for fuse in (True, False)]
+    return [lay_out(compile_graph(graph, fuse=fuse).frame, env).total for fuse in (True, False)]
 
 
 def deep(x, w, v):
@@ -144,7 +144,7 @@ def test_temporaries_and_results_take_no_more_than_the_eager_engine_does_at_its_
     for seed in seeds:
         graph, env = traced(random_program(seed), [x.shape for x in arrays])
         program, eager = compile_graph(graph), random_program(seed, dynamic)
-        results = sum(int(np.prod(resolve(shape, env))) * b.dtype.itemsize for b, shape in program.work.outputs)
+        results = sum(int(np.prod(resolve(shape, env))) * b.dtype.itemsize for b, shape in program.lowered.work.outputs)
         tensors = [dynamic.tensor(x) for x in arrays]
         eager(*tensors)  # what is made once
         tracemalloc.start()
@@ -152,4 +152,4 @@ def test_temporaries_and_results_take_no_more_than_the_eager_engine_does_at_its_
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         del kept
-        assert lay_out(program, env).total + results <= peak
+        assert lay_out(program.frame, env).total + results <= peak

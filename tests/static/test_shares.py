@@ -13,7 +13,7 @@ import dynamic
 import static as tw
 from common.errors import IndexRangeError
 from static.jit import function
-from static.lowering import beside, program
+from static.lowering import beside, program, work
 from static.running import shares, store
 from static.running.unjitted import run_unjitted
 from tests.bits import assert_all_same_bits
@@ -25,7 +25,7 @@ from tests.static.test_lowering_random import inputs
 @pytest.fixture(autouse=True)
 def everything_is_cut(monkeypatch):
     """Small loops too, so that tests are quick."""
-    monkeypatch.setattr(shares, "SMALL_ELEMENTS", 0)
+    monkeypatch.setattr(work, "SMALL_ELEMENTS", 0)
     monkeypatch.setattr(shares, "PART_NS", 1e-9)
     monkeypatch.setattr(shares, "SAVED_NS", -(10**9))
     monkeypatch.setattr(shares, "UNIT", {"c": 3, "c0": 5})
@@ -52,7 +52,7 @@ def check(program, *inputs):
     cut = steps_of(compiled)
     whole = compiled.newest.executable
     plan = compiled.newest_plan
-    assert_all_same_bits(run_unjitted(plan.program.cut, plan.env, inputs[-1]), expected, "un-jitted")
+    assert_all_same_bits(run_unjitted(plan.program.lowered.cut, plan.env, inputs[-1]), expected, "un-jitted")
     assert whole is not plan.program
     return cut
 

@@ -9,7 +9,7 @@ import pytest
 
 import static
 from static.jit import function
-from static.lowering import arena
+from static.lowering import arena, work
 from static.running import emit, shares
 from tests.bits import assert_all_same_bits
 from tests.static.compare import as_tuple
@@ -50,7 +50,7 @@ PROGRAMS = {f.__name__: f for f in (training, until, branches)}
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize("threads", [1, 3])
 def test_sizes_in_any_order(name, threads, monkeypatch):
-    monkeypatch.setattr(shares, "SMALL_ELEMENTS", 0)
+    monkeypatch.setattr(work, "SMALL_ELEMENTS", 0)
     monkeypatch.setattr(shares, "PART_NS", 20)
     sizes = [2, 3, 5, 8, 16, 17, 31, 64, 100, 257] * 2
     random.Random(0).shuffle(sizes)

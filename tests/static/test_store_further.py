@@ -8,7 +8,7 @@ import pytest
 import dynamic
 import static
 from static.lowering import program
-from static.running import store
+from static.running import executable, store
 from static.tracing import optimised
 from tests.bits import assert_all_same_bits
 from tests.static.stored import programs
@@ -30,7 +30,7 @@ def second(f, *arrays, wanted=(True, True)):
 def made(monkeypatch):
     """What is lowered from here on."""
     found = []
-    lower = program.compile_graph
+    lower = executable.compile_graph
     monkeypatch.setattr(program, "compile_graph", lambda *args, **kwargs: found.append(args) or lower(*args, **kwargs))
     return found
 

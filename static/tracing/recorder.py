@@ -1,0 +1,350 @@
+"""Recording a program: ops append nodes to a graph instead of computing."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping, Sequence
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from common import mode
+from common.apply import interprets
+from common.dim import Dim, DimScope, hint
+from common.dtypes import SUPPORTED, number_spec
+from common.eager.recipes import run
+from common.errors import DTypeError, TraceError
+from common.number import as_array, check_range
+from common.op import REGISTRY, Op
+from common.ops.view_set import path_along, placed
+from common.polynomials import Guard
+from common.spec import Spec
+from common.tensor.base import NUMBERS, TensorBase
+from common.tensor.view_families import Family, Step, family_of, note_view
+from static.graph import Effect, Graph, Node, Source, Value
+from static.graph.patterns import Copy, Pattern
+from static.tracing.captured import Captured
+from static.tracing.derived import Derived
+from static.tracing.facts import Facts
+from static.tracing.gradients import Gradients
+from static.tracing.refusals import Refusals
+from static.tracing.tracer import Tracer
+
+if TYPE_CHECKING:
+    from common.nn.module import Module
+
+
+class Recorder(Gradients, Refusals):
+    """What every trace can do: take arguments in, append nodes, follow writes, and give its graph.
+
+    Attributes
+    ----------
+    name : of the traced function, for messages.
+    facts : what Python objects said.
+    captured : sources of the inputs that follow the arguments.
+    families : id of a captured tensor -> its views in this trace.
+    grads : id -> (tensor, gradient) for tensors whose `.grad` the program has set; a tracer or None.
+    assumed : id -> (tensor, whether its `.grad` was None) for tensors whose `.grad` the program has read.
+    origin : the tape's node whose gradient rule is running; its line stands for the rule's nodes.
+    fixed : argument position -> number, for number arguments that the program used as Python numbers.
+    scope : where the next node is made: modules and composites, outermost first.
+    hooks : how many hooks of tensors, nodes and modules have run.
+    inlines : whether composites are recorded as what they are made of.
+    patterns : what has been recorded that may come again, see `static.tracing.repeat`.
+    copies : id of a first node -> that which was copied with it.
+    derived : what follows from an op's operands, see `static.tracing.derived`.
+    decide : answers Python's questions about elements, see `static.tracing.decisions`; None refuses them.
+    regions : those that are being traced, outermost first, see `static.tracing.trace_regions.Region`.
+    replays : whether calls repeat what Python has done; see `common.mode.replayed`.
+    """
+
+    inlines = replays = True
+
+    def __init__(self, name: str) -> None:
+        self.name, self.facts = name, Facts()
+        self.decide: Any = None
+        self.top: list[Node] = []
+        self.nodes = self.top
+        self.regions: list[Any] = []
+        self.next_id = count().__next__
+        self.inputs: list[Value] = []
+        self.captured: list[Captured] = []
+        self.dims = DimScope(self.constant, lambda dim: self.wrap(self.constant(dim)))
+        self.grads: dict[int, tuple[TensorBase, Any]] = {}
+        self.read_grads: set[int] = set()
+        self._first_grads: dict[int, Tracer] = {}
+        self.assumed: dict[int, tuple[TensorBase, bool]] = {}
+        self.fixed: dict[int, Any] = {}
+        self._values: dict[int, Value] = {}
+        self._arrays: list[tuple[Captured, np.ndarray]] = []
+        self._original: dict[int, Value] = {}
+        self._owners: dict[int, Any] = {}
+        self._leaf_of: dict[int, tuple[int, Any]] = {}
+        self._numbers: dict[int, Any] = {}
+        self._from_float: dict[int, bool] = {}
+        self._arguments: list[tuple[Tracer, Value]] = []
+        self._aliases: list[tuple[weakref.ref[Tracer], weakref.ref[Any]]] = []
+        self.families: dict[int, Family] = {}
+        self.patterns: dict[Any, Pattern] = {}
+        self.copies: dict[int, Copy] = {}
+        self.derived = Derived(self)
+        self.scope: list[str] = []
+        self.origin: Any = None
+        self.hooks = 0
+
+    # ------------------------------------------------------------------ building the graph
+
+    def argument(self, leaf: int, x: Any, source: Source) -> Tracer:
+        """A new argument: a number, or an array whose sizes other than 1 become symbolic.
+
+        Parameters
+        ----------
+        leaf : position among the leaves of the call's arguments.
+        """
+        if isinstance(x, NUMBERS):
+            value = self._input(number_spec(x), source, f"arg{len(self.inputs)}")
+            self._note(value, np.asarray(x, value.dtype))
+            self._leaf_of[value.node.id] = leaf, x
+            return Tracer(value, self)
+        position = len(self.inputs)
+        shape = tuple(n if n == 1 else self.dims.input(position, axis, n) for axis, n in enumerate(x.shape))
+        tracer = Tracer(self._input(Spec(shape, x.dtype), source, f"arg{position}"), self)
+        self._note(tracer.payload, x)
+        self._arguments.append((tracer, tracer.payload))
+        return tracer
+
+    def _note(self, value: Value, array: np.ndarray) -> None:
+        if self.decide is not None:
+            self.decide.note(value, len(self.inputs) - 1, array)
+
+    def _input(self, spec: Spec, source: Source, name: str) -> Value:
+        node = Node(self.next_id(), None, (), {"name": name}, (self.derived.one(spec),), source)
+        self.top.append(node)
+        self.inputs.append(node.outputs[0])
+        return node.outputs[0]
+
+    def cotangent(self, spec: Spec) -> Value:
+        """A new input for the cotangent of a result, which exists only when a backward pass runs."""
+        return self._input(spec, self._source(), f"cotangent{len(self.inputs)}")
+
+    def constant(self, value: Any) -> Value:
+        """A weak 0-d constant: a number or a symbolic size."""
+        spec = number_spec(hint(value))
+        node = Node(self.next_id(), REGISTRY["constant"], (), {"value": value}, (spec,), self._source())
+        self.nodes.append(node)
+        return node.outputs[0]
+
+    def record(self, op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        """Append an application of `op`; composites are recorded as what they are made of."""
+        if op.forward is not None:
+            self.scope.append(op.name)
+            try:
+                return op.forward(*operands, **attrs)
+            finally:
+                self.scope.pop()
+        values, specs = self.derived(op, [self.payload(x) for x in operands], attrs)
+        origin = self.origin
+        scope = self.scope if origin is None else ["backward", origin.name(), *self.scope]
+        source = self._source() if origin is None else origin.source
+        known = {name: self.dims.known(x) for name, x in attrs.items()}
+        node = self.append(op, values, known, specs, source, "/".join(scope))
+        return node.outputs[0] if op.nout == 1 else node.outputs
+
+    def append(self, op: Op, operands: Sequence[Any], attrs: Any, specs: Any, source: Source, scope: str = "") -> Node:
+        """A new node of the program, or of the region that is being traced."""
+        node = Node(self.next_id(), op, tuple(operands), attrs, specs, source, scope)
+        self.nodes.append(node)
+        return node
+
+    def wrap(self, value: Value) -> Tracer:
+        """A tracer without history."""
+        return Tracer(value, self)
+
+    def note_module(self, module: Module) -> None:
+        """Note that the program has called a module: it relies on its attributes."""
+        self.facts.note_module(module)
+
+    def note_alias(self, alias: Tracer, x: Any) -> None:
+        """Refuse writes to `x` and `alias`, which show one memory in the eager engine, while both live."""
+        self._aliases.append((weakref.ref(alias), weakref.ref(x)))
+
+    # ------------------------------------------------------------------ meeting concrete things
+
+    def payload(self, x: Any) -> Any:
+        """The value that stands for an operand in this trace."""
+        if type(x) is Value:
+            return x
+        if isinstance(x, Tracer):
+            if x.trace is not self:
+                raise x.describe_escape()
+            return x.payload
+        if isinstance(x, TensorBase):
+            if id(x) not in self._values:
+                self._capture(x, Captured("tensor", x), x.payload)
+            return self._values[id(x)]
+        if type(x) is int:
+            check_range(x)
+        if isinstance(x, Dim):
+            return self.constant(x)
+        if isinstance(x, NUMBERS):
+            return x
+        array = x if isinstance(x, np.ndarray) else as_array(x)
+        if id(x) not in self._values:
+            self._capture(x, Captured("array", array), array)
+        return self._values[id(x)]
+
+    def _capture(self, owner: Any, source: Captured, array: Any) -> Value:
+        if array.dtype not in SUPPORTED:
+            raise DTypeError(f"an array of dtype {array.dtype} is used in {self.name}; supported are "
+                             f"{[d.name for d in SUPPORTED]}")  # fmt: skip
+        name = f"{getattr(source.owner, 'name', None) or source.kind}.{len(self.captured)}"
+        value = self._input(Spec(array.shape, array.dtype), self._source(), name)
+        self.captured.append(source)
+        self._note(value, array)
+        if source.kind == "tensor":
+            self.facts.note_tensor(source.owner)
+        self._arrays.append((source, array))
+        self._values[id(owner)] = self._original[id(owner)] = value
+        self._owners[id(owner)] = owner
+        return value
+
+    def set_elements(self, x: TensorBase, new: Any) -> None:
+        """An in-place write: from here on `x` stands for `new`.
+
+        Raises
+        ------
+        TraceError : the eager engine would show the new elements under another name that this trace cannot follow.
+        """
+        value = self.payload(new)
+        for view, base in self._aliases:
+            alive = view()
+            if alive is not None and (alive is x or base() is x):
+                file, line, _ = alive.payload.node.source
+                raise TraceError(
+                    f"an in-place write to a tensor that shares memory with another (made at {file}:{line} by detach() "
+                    "or an index that is data) cannot be recorded; write to a copy (.clone()), or build the result "
+                    "with where, cat or stack"
+                )
+        for region in self.regions:
+            region.note_write(x, self.payload(x), value)
+        self.restore(x, value)
+
+    def restore(self, x: TensorBase, value: Value) -> None:
+        """From here on `x` stands for `value`, whatever has been written to it."""
+        if isinstance(x, Tracer):
+            x.payload = value
+        else:
+            if id(x) not in self._original:  # state that is written before it is read is captured all the same
+                self.payload(x)
+            self._values[id(x)] = value
+
+    def note_views(self, op: Op, attrs: Any, operands: Sequence[Any], results: Sequence[Tracer]) -> None:
+        """Note which results show the first operand in the eager engine: those of view ops, and parts as of a split."""
+        if not operands or not isinstance(operands[0], TensorBase) or (op.kind != "view" and op.nout == 1):
+            return
+        start = self.payload(operands[0])
+        for position, tracer in enumerate(results):
+            value = tracer.payload
+            chain = []
+            while value is not start and value.node.op is not None and value.node.op.kind == "view":
+                chain.append(value.node)
+                value = value.node.operands[0]
+            if value is not start or not chain:
+                continue
+            family, base, before = family_of(operands[0])
+            last = Step(op, attrs, None if op.nout == 1 else position)
+            if family is None:
+                base, before = operands[0], ()
+            if placed(base.shape, path_along((*before, last), base)) is not None:
+                note_view(operands[0], tracer, *last)
+
+    # ------------------------------------------------------------------ leaving the trace
+
+    def known_number(self, value: Any) -> Any:
+        """The Python number that `value` is in this call, None if it depends on arrays; the trace then relies on it."""
+        if type(value) is not Value:
+            return value
+        node = value.node
+        if node.id in self._leaf_of:
+            leaf, number = self._leaf_of[node.id]
+            self.fixed[leaf] = number
+            return number
+        if node.op is REGISTRY["constant"]:
+            number = node.attrs["value"]
+            return int(number) if isinstance(number, Dim) else number
+        if node.op is None or node.op.kind != "elementwise" or not value.spec.weak:
+            return None
+        if node.id not in self._numbers:
+            numbers = [self.known_number(x) for x in node.operands]
+            known = None not in numbers
+            pairs = zip(numbers, node.operands) if known else ()
+            arrays = [np.asarray(n, x.dtype) if type(x) is Value else n for n, x in pairs]
+            self._numbers[node.id] = run(node.op, arrays, node.attrs).item() if known else None
+        return self._numbers[node.id]
+
+    def use_numbers(self, given: Mapping[int, Any]) -> None:
+        """From now on number arguments are those of another call; none of them is fixed.
+
+        Parameters
+        ----------
+        given : by id of the node that stands for an argument.
+        """
+        self._leaf_of = {i: (leaf, given.get(i, x)) for i, (leaf, x) in self._leaf_of.items()}
+        self._numbers, self.fixed = {}, {}
+
+    def is_fixed(self, value: Value) -> bool:
+        """Whether an input is a number argument that has been used as a Python number."""
+        return value.node.id in self._leaf_of and self._leaf_of[value.node.id][0] in self.fixed
+
+    def comes_from_float(self, value: Any) -> bool:
+        """Whether a number depends on a float argument, so that the eager engine computes with ops, not in Python."""
+        if type(value) is not Value:
+            return False
+        if value.node.id in self._leaf_of:
+            return type(self._leaf_of[value.node.id][1]) is float
+        node = value.node
+        if node.id not in self._from_float:
+            self._from_float[node.id] = any(self.comes_from_float(x) for x in node.operands)
+        return self._from_float[node.id]
+
+    def check_state(self) -> None:
+        """Put back the arrays of captured tensors that the program has replaced.
+
+        Raises
+        ------
+        TraceError : there was one.
+        """
+        changed = [(s.owner, array) for s, array in self._arrays if s.kind == "tensor" and s.owner.payload is not array]
+        for owner, array in changed:
+            owner.payload = array
+        if changed:
+            raise TraceError(
+                f"{self.name} replaced `.data` of a tensor of shape {changed[0][1].shape} while it was traced, which "
+                "the compiled program cannot repeat. Write to the tensor instead: `with no_grad(): p.copy_(value)`."
+            )
+
+    def finish(self, outputs: list[Value]) -> tuple[Graph, list[TensorBase], list[TensorBase]]:
+        """The graph with final gradients after the outputs; the tensors they belong to; those whose grad is None."""
+        targets, cleared, added = self.final_gradients()
+        outputs = [*outputs, *(self.grads[id(x)][1].payload for x in targets)]
+        effects = [*added]
+        effects += [Effect(old, tracer.payload) for tracer, old in self._arguments if tracer.payload is not old]
+        for key, value in self._values.items():
+            original = self._original[key]
+            if value.key != original.key:
+                effects.append(Effect(original, value))
+        return Graph(self.inputs, self.top, outputs, effects), targets, cleared
+
+    @property
+    def guards(self) -> list[Guard]:
+        """Facts about sizes on which the trace relies."""
+        return list(self.dims.guards.values())
+
+
+@interprets(Value)
+def _record_value(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    trace = mode.current_trace()
+    if trace is None:
+        raise TraceError(f"{op.name} meets a value of a graph outside its trace")
+    return trace.record(op, operands, attrs)
