@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from common.dim import Dim
+from common.dim import Dim, DimScope
 from common.dtypes import operand_dtypes
 from common.op import REGISTRY, Op, out_specs
 from common.spec import Spec
@@ -21,7 +21,9 @@ from static.graph import Value
 
 
 class Records(Protocol):
-    """A trace, as far as casts of operands need it."""
+    """A trace, as far as casts and sizes of operands need it."""
+
+    dims: DimScope
 
     def record(self, op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         """Append an application of `op`."""
