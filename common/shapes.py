@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from common.dim import hint
 from common.errors import ShapeError
 
 
@@ -42,7 +43,7 @@ def contiguous_strides(shape: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(reversed(strides))
 
 
-def overlapping(shape: Sequence[int], strides: Sequence[int]) -> bool:
+def overlapping(shape: Sequence[Any], strides: Sequence[Any]) -> bool:
     """Whether places that differ in a dimension with a stride are one, as in windows that overlap.
 
     Examples
@@ -50,8 +51,9 @@ def overlapping(shape: Sequence[int], strides: Sequence[int]) -> bool:
     >>> overlapping((3, 2), (1, 1)), overlapping((3, 2), (2, 1)), overlapping((3, 2), (0, 1))
     (True, False, False)
     """
-    reach = 0
-    for stride, n in sorted((abs(s), n) for n, s in zip(shape, strides, strict=True) if s != 0 and n > 1):
+    reach: Any = 0
+    found = [(abs(s), n) for n, s in zip(shape, strides, strict=True) if s != 0 and n > 1]
+    for stride, n in sorted(found, key=lambda pair: (hint(pair[0]), hint(pair[1]))):  # at other sizes, too, it proves what it finds
         if stride <= reach:
             return True
         reach += stride * (n - 1)

@@ -118,14 +118,14 @@ class _Overwritten:
 
 
 def _in_windows(x: Any, steps: tuple[Step, ...]) -> bool:
-    """Whether elements of a view are shared by windows that overlap; where sizes are open, also if only others are."""
+    """Whether elements of a view are shared by windows that overlap; a trace relies on what of its sizes decides."""
     if isinstance(x.payload, np.ndarray):
         return overlapping(x.payload.shape, x.payload.strides)
+    if not any(step.op.name == "unfold" and step.attrs["step"] < step.attrs["size"] for step in steps):
+        return False
     _, base, _ = family_of(x)
-    place = placed(base.shape, path_along(steps, base)) if steps else None
-    if place is not None and all(isinstance(n, int) for n in (*place[1], *place[2])):
-        return overlapping(*place[1:])
-    return any(step.op.name == "unfold" and step.attrs["step"] < step.attrs["size"] for step in steps)
+    place = placed(base.shape, path_along(steps, base))
+    return place is None or overlapping(*place[1:])
 
 
 def repeats(x: Any) -> tuple[int, ...]:

@@ -130,7 +130,8 @@ def _promoted(tensors: Sequence[Any]) -> list[Any]:
 
 
 def _empty_vector(x: Any) -> bool:
-    return x.ndim == 1 and isinstance(x.shape[0], int) and x.shape[0] == 0
+    """Whether a part is a vector without elements; in a trace where the others are none this may be a guard."""
+    return x.ndim == 1 and bool(x.shape[0] == 0)
 
 
 @accept_numpy_names
@@ -157,7 +158,8 @@ def cat(tensors: Sequence[Any], dim: int = 0) -> Any:
     for position, part in enumerate(parts):
         if part.ndim == 0:
             raise ShapeError(f"zero-dimensional tensor (at position {position}) cannot be concatenated")
-    first = next((part for part in parts if not _empty_vector(part)), parts[0])
+    alike = len({part.ndim for part in parts}) == 1
+    first = parts[0] if alike else next(part for part in parts if not _empty_vector(part))
     axis = normalize_dim(dim, first.ndim, "cat")
     for position, part in enumerate(parts):
         if part.ndim != first.ndim:

@@ -128,7 +128,7 @@ MADE: dict[str, Callable[[Any, Any], Any]] = {
     "arange": lambda tw, x: x + tw.arange(x.shape[-1]),
     "where": lambda tw, x: tw.where(x > 0, x, x[:1]),
     "masked": lambda tw, x: x.masked_fill(x > 0, 0.5),
-    "index_select": lambda tw, x: x.index_select(0, tw.tensor([0, 0])),
+    "index_select": lambda tw, x: x.index_select(0, tw.arange(x.shape[0])[:1].expand(x.shape[0])),
     "branch": lambda tw, x: tw.cond(x.sum() > 0, lambda y: y * 2, lambda y: y - 1, x),
     "scan": lambda tw, x: tw.scan(lambda h, t: (h * 0.5 + t, h), x.sum(0) * 0, x)[1],
     "in a function": lambda tw, x: tw.function(lambda y: (y * 2, y[1:]))(x)[0],

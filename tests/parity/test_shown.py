@@ -42,6 +42,8 @@ DERIVED: dict[str, Callable[[Any, Any], Any]] = {
     "flattened": lambda tw, x: x.flatten()[1:] * x.flatten(),
     "flattened part": lambda tw, x: x[1:, 1:].flatten() + x[0],
     "concatenated": lambda tw, x: tw.cat([x[1:], x[2:]]) * x[:1] - x[1:2],
+    "with nothing": lambda tw, x: tw.cat([tw.zeros(0), x, x.flatten()[x.shape[0] * x.shape[1] :]]) * x[:1],
+    "with what may be nothing": lambda tw, x: tw.cat([x[:, 0][: x.shape[0] // 2], x]) if x.shape[1] else x * 2,
     "padded": lambda tw, x: tw.nn.functional.pad(x, (-1, 0)) * x,
     "windows": lambda tw, x: x.unfold(0, 2, 2).sum(-1) * x,
     "pooled": lambda tw, x: (x.unfold(1, 2, 1) * x[:, None, :2]).sum(-1) + x[:, :1],
