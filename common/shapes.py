@@ -53,7 +53,8 @@ def overlapping(shape: Sequence[Any], strides: Sequence[Any]) -> bool:
     """
     reach: Any = 0
     found = [(abs(s), n) for n, s in zip(shape, strides, strict=True) if s != 0 and n > 1]
-    for stride, n in sorted(found, key=lambda pair: (hint(pair[0]), hint(pair[1]))):  # at other sizes, too, it proves what it finds
+    # what is compared in this order holds for other sizes that compare alike
+    for stride, n in sorted(found, key=lambda pair: (hint(pair[0]), hint(pair[1]))):
         if stride <= reach:
             return True
         reach += stride * (n - 1)
