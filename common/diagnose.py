@@ -211,7 +211,7 @@ def _wrong(place: Place, arguments: dict[str, Any], error: BaseException) -> Ite
             yield f"argument '{key}' must be a number, not {type(x).__name__} ({shown(x)})"
         elif isinstance(error, (OverflowError, ValueError)) and isinstance(x, int) and not -(2**63) <= x < 2**63:
             yield f"argument '{key}' does not fit into 64 bits: {shown(x)}"
-    for key, x in tensors.items():
+    for key, x in tensors.items() if isinstance(error, (AttributeError, TypeError)) else ():
         if key in numbers or (x is None and key not in place.optional):
             yield f"argument '{key}' must be Tensor, not {type(x).__name__} ({shown(x)})"
 

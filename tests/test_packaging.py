@@ -22,7 +22,7 @@ DIGITS = "6ebb3d2fee246a4e99363262ddf8a00a3c41bee6014c373ed9d9216ba7f651b8"
 
 def test_dependencies_are_the_four():
     found = {requirement.partition(">=")[0] for requirement in PROJECT["project"]["dependencies"]}
-    assert found == {"numpy", "numba", "networkx", "scipy"}
+    assert found == {"numpy", "numba", "networkx", "scipy", "safetensors"}
 
 
 def test_wheel_holds_the_four_packages():
