@@ -33,7 +33,7 @@ def flatten(tree: Any) -> tuple[list[Any], Structure]:
     except RecursionError:
         if not is_nested(tree):
             raise
-    raise ArgumentError(f"a {type(tree).__name__} is nested too deeply, or contains itself")
+    raise ArgumentError(f"a {type(tree).__name__}: structures that contain themselves, or are too deep, are refused")
 
 
 def _flatten(tree: Any, leaves: list[Any]) -> Structure:

@@ -12,6 +12,8 @@ from common.autograd.mutation import log_write
 from common.errors import ArgumentError, NotDefinedError, ShapeError, StateError
 from common.frames import user_frame
 from common.tensor.base import TensorBase
+from common.tensor.fitting import converted as fitted
+from common.tensor.fitting import misfit
 from common.tensor.leaf import Buffer, Leaf, Parameter, sharing
 
 EXTRA = "_extra_state"
@@ -88,7 +90,8 @@ class Stateful:
 
         Parameters
         ----------
-        state_dict : as from `state_dict`; shapes agree, dtypes are converted.
+        state_dict : as from `state_dict`; shapes agree, dtypes are converted where the values fit, see
+            `common.tensor.fitting`.
         strict : refuse missing and unexpected names.
         assign : make them new parameters and buffers instead, with their dtypes; then optimisers have to be made anew.
 
@@ -98,7 +101,7 @@ class Stateful:
 
         Raises
         ------
-        StateError : names are missing or unexpected; nothing is changed.
+        StateError : names are missing or unexpected, or a value does not fit a dtype; nothing is changed.
         ShapeError : an array has another shape than the state of its name; nothing is changed.
         """
         state = dict(state_dict)
@@ -111,7 +114,7 @@ class Stateful:
                 own[prefix + EXTRA] = module, EXTRA
         keys = IncompatibleKeys([n for n in own if n not in state], [n for n in state if n not in own])
         arrays = {n: _array(state[n]) for n, (_, name) in own.items() if n in state and name != EXTRA}
-        self._refuse(keys, own, arrays, strict)
+        self._refuse(keys, own, arrays, strict, assign)
         frame = user_frame(1)
         for name, array in arrays.items():
             own[name][0]._load(own[name][1], array, state[name], assign, frame)
@@ -123,15 +126,24 @@ class Stateful:
                 hook(module, keys)
         return keys
 
-    def _refuse(self, keys: IncompatibleKeys, own: Any, arrays: Mapping[str, np.ndarray], strict: bool) -> None:
+    def _refuse(
+        self, keys: IncompatibleKeys, own: Any, arrays: dict[str, np.ndarray], strict: bool, assign: bool
+    ) -> None:
+        """Raise what speaks against loading; `arrays` get the dtypes of what they are loaded into."""
         errors = []
         if strict and keys.unexpected_keys:
             errors.append(f"Unexpected key(s) in state_dict: {_quoted(keys.unexpected_keys)}.")
         if strict and keys.missing_keys:
             errors.append(f"Missing key(s) in state_dict: {_quoted(keys.missing_keys)}.")
         kind: type[Exception] = StateError
-        for name, array in arrays.items():
-            wanted = tuple(own[name][0]._leaf(own[name][1]).shape)
+        for name, array in list(arrays.items()):
+            leaf = own[name][0]._leaf(own[name][1])
+            wanted = tuple(leaf.shape)
+            fitting = array if assign else fitted(array, leaf.dtype)
+            if fitting is None:
+                errors.append(f"dtype mismatch for {name}: {misfit(array, leaf.dtype)}.")
+            else:
+                arrays[name] = fitting
             if array.shape != wanted:
                 kind = ShapeError if not errors else kind
                 errors.append(
@@ -145,7 +157,7 @@ class Stateful:
         leaf = self._leaf(name)
         if not assign:
             log_write(leaf.payload, *frame)
-            np.copyto(leaf.payload, array, casting="same_kind")
+            np.copyto(leaf.payload, array)
         elif isinstance(leaf, Parameter):
             setattr(self, name, given if isinstance(given, Parameter) else Parameter(array, leaf.requires_grad))
         else:

@@ -19,6 +19,7 @@ from common.optim.fused import Active, FusedStep
 from common.optim.group import Group, Update
 from common.optim.minimize import Minimizing
 from common.tensor.base import TensorBase
+from common.tensor.fitting import converted, misfit
 from common.tensor.leaf import Buffer
 
 
@@ -209,7 +210,10 @@ class Optimizer(Minimizing):
             value = fresh[name] if saved.get(name) is None else np.asarray(saved[name])
             if value.shape != buffer.shape:
                 raise StateError(f"size mismatch for {name}: copying {value.shape} into {buffer.shape}")
-            found.append((buffer, value))
+            fitting = converted(value, buffer.dtype)
+            if fitting is None:
+                raise StateError(f"dtype mismatch for {name}: {misfit(value, buffer.dtype)}")
+            found.append((buffer, fitting))
         return found
 
 

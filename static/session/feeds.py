@@ -9,6 +9,7 @@ import numpy as np
 
 from common.errors import ArgumentError, DTypeError, ShapeError
 from common.tensor.base import TensorBase
+from common.tensor.fitting import converted, misfit
 from static.session.tensors import GraphTensor
 
 
@@ -30,9 +31,10 @@ def feed(x: GraphTensor, value: Any) -> np.ndarray:
     if array.dtype != x.dtype:
         if array.dtype.kind not in "fiub" or not np.can_cast(array.dtype, x.dtype, "same_kind"):
             raise DTypeError(f"cannot feed {array.dtype} for {x!r}: convert it first")
-        cast = array.astype(x.dtype)
-        if array.dtype.kind in "iu" and x.dtype.kind in "iu" and not np.array_equal(cast, array):
-            raise DTypeError(f"cannot feed {array.dtype} for {x!r}: numbers are out of its range")
+        cast = converted(array, x.dtype)
+        if cast is None:
+            raise DTypeError(f"cannot feed {array.dtype} for {x!r}: numbers are out of its range, "
+                             f"{misfit(array, x.dtype)}")  # fmt: skip
         array = cast
     shape = x.shape
     if len(shape) != array.ndim or any(map(operator.ne, *_fixed(shape, array.shape))):
