@@ -24,6 +24,7 @@ from common.dim import Dim
 from common.errors import (
     AllocationError,
     ArgumentError,
+    DivisionByZeroError,
     IndexRangeError,
     NotDefinedError,
     TwingradError,
@@ -129,6 +130,8 @@ def _ours(place: Place, arguments: dict[str, Any], error: Exception) -> Exceptio
     blamed = _blamed(arguments, error)
     if isinstance(error, IndexError):
         return IndexRangeError(f"{place.name}(): {error}{blamed}{line}")
+    if isinstance(error, ZeroDivisionError):
+        return DivisionByZeroError(f"{place.name}(): {error}{line}")
     if isinstance(error, NotImplementedError):
         return NotDefinedError(f"{error}" if str(error) else f"{place.name}() is not implemented{line}")
     return ArgumentError(f"{place.name}(): {_told(error)}{blamed}{line}")
