@@ -56,11 +56,8 @@ def path_of(x: Any, name: str) -> Path:
     if type(place) is tuple and place[0] is None:
         raise _refusal(place, name)
     family, base, steps = family_of(x)
-    at: Any = known_family(x) if family is not None and family.quiet else None
-    while family is not None and type(at) is tuple:
-        if any(at is quiet for quiet in family.quiet):
-            raise _refusal((None, base, None, None, None, "no_grad"), name)
-        at = at[2]
+    if family is not None and family.is_quiet(known_family(x)):
+        raise _refusal((None, base, None, None, None, "no_grad"), name)
     shown = place[1] if type(place) is tuple else base
     if shown is not x and shown.grad_fn is None and shown.requires_grad:
         raise GradientError(
@@ -242,7 +239,7 @@ def _regenerate(family: Family, base: Any, trace: Any, with_history: bool) -> No
         made = _replayed(base, steps_to(view._family))
         if trace is not None:
             trace.set_elements(view, made)
-        if with_history:
+        if with_history and not family.is_quiet(view._family):
             _move(view, made.grad_fn, made.output_nr, made.requires_grad)
     family.views = [ref(view) for view in alive]  # without those that were made on the way
 

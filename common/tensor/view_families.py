@@ -40,6 +40,14 @@ class Family:
         self.views = [r for r in self.views if r() is not None]
         self.limit = 2 * len(self.views) + 16
 
+    def is_quiet(self, place: Any) -> bool:
+        """Whether in a trace a view, or what it is a view of, was made without recording."""
+        while self.quiet and type(place) is tuple:
+            if any(place is quiet for quiet in self.quiet):
+                return True
+            place = place[2]
+        return False
+
     def alive(self) -> list[Any]:
         """The live views in order of creation."""
         return [view for view in [r() for r in self.views] if view is not None]
