@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +30,10 @@ def checkpoint(
     *args: Any,
     use_reentrant: bool | None = None,
     preserve_rng_state: bool = True,
+    context_fn: Callable[[], tuple[Any, Any]] | None = None,
+    determinism_check: str = "default",
+    debug: bool = False,
+    early_stop: bool = True,
     **kwargs: Any,
 ) -> Any:
     """Call a function without keeping what its ops save; backward runs it again on the same arguments.
@@ -42,6 +47,8 @@ def checkpoint(
     function : called with the other arguments; the same results each time.
     use_reentrant : accepted, as in PyTorch; there is one implementation, which has the limits of neither.
     preserve_rng_state : draw the same random numbers when running again.
+    context_fn : gives two context managers: in the first the function runs at first, in the second when it runs again.
+    determinism_check, debug, early_stop : accepted, as in PyTorch; shapes of results are always compared.
 
     Raises
     ------
@@ -55,12 +62,14 @@ def checkpoint(
     >>> x.grad
     tensor([3.])
     """
+    first, second = (nullcontext(), nullcontext()) if context_fn is None else context_fn()
     if not mode.is_grad_enabled():
-        return function(*args, **kwargs)
+        with first:
+            return function(*args, **kwargs)
     leaves, structure = flatten((args, kwargs))
     arguments = [view_of(x) if isinstance(x, TensorBase) and x.requires_grad else x for x in leaves]
     start = next_number()
-    with _Discarding(lambda x: None, _never), random.counted() as drawn:
+    with first, _Discarding(lambda x: None, _never), random.counted() as drawn:
         returned = _call(function, arguments, structure)
     results, out_structure = flatten(returned)
     recorded = [x for x in results if isinstance(x, TensorBase) and x.requires_grad]
@@ -73,7 +82,7 @@ def checkpoint(
     drew = preserve_rng_state and (type(drawn.count) is not int or drawn.count > 0)
     again = _Again(
         function, structure, [_kept(x) for x in leaves], captured, [tuple(x.shape) for x in recorded],
-        _State(drawn.count) if drew else None,
+        _State(drawn.count) if drew else None, second,
     )  # fmt: skip
     op: Any = _CheckpointOp("checkpoint", len(recorded))
     node = Node(op, None, (*(edge for edge, _ in views), *captured), (again,), None, *user_frame(2))
@@ -84,6 +93,63 @@ def checkpoint(
         seal(node)
     made = outputs_of(node, recorded)
     return unflatten(out_structure, [made.get(id(x), x) for x in results])
+
+
+def checkpoint_sequential(
+    functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any
+) -> Any:
+    """Call functions one after the other, in segments of which all but the last are checkpoints.
+
+    Parameters
+    ----------
+    functions : a sequence of functions or modules, or a `Sequential`.
+    segments : how many; each has as many functions, and the last one the rest.
+    input : of the first function.
+    use_reentrant, kwargs : see `checkpoint`.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> x = tw.tensor([0.0], requires_grad=True)
+    >>> checkpoint_sequential([tw.exp, tw.square, tw.sqrt], 2, x).backward()
+    >>> x.grad
+    tensor([1.])
+    """
+    listed = list(functions) if isinstance(functions, Sequence) else list(functions.children())
+    size = len(listed) // segments
+
+    def segment(start: int, end: int) -> Callable[[Any], Any]:
+        def run(x: Any) -> Any:
+            for function in listed[start:end]:
+                x = function(x)
+            return x
+
+        return run
+
+    last = size * (segments - 1)
+    for start in range(0, last, size or 1):
+        input = checkpoint(segment(start, start + size), input, use_reentrant=use_reentrant, **kwargs)
+    return segment(last, len(listed))(input)
+
+
+class set_checkpoint_early_stop:
+    """Context manager, accepted as in PyTorch: whether running again stops once backward has what it needs.
+
+    Here a checkpoint differentiates what running again records, so it always runs to the end.
+
+    Parameters
+    ----------
+    enable : has no effect.
+    """
+
+    def __init__(self, enable: bool) -> None:
+        self.enable = enable
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *exc: object) -> None:
+        return None
 
 
 def _call(function: Callable[..., Any], leaves: list[Any], structure: Any) -> Any:
@@ -148,6 +214,7 @@ class _Again(NamedTuple):
     captured : edges of other tensors that it uses.
     shapes : of the results that require grad.
     state : of the random generator, None if nothing was drawn.
+    around : the context in which the function runs.
     """
 
     function: Callable[..., Any]
@@ -156,6 +223,7 @@ class _Again(NamedTuple):
     captured: list[Edge]
     shapes: list[Any]
     state: _State | None
+    around: Any
 
     def run(self) -> tuple[list[TensorBase], list[Edge], int]:
         """Results that require grad, edges of the arguments that do, and the number from which on nodes are new."""
@@ -170,11 +238,8 @@ class _Again(NamedTuple):
                     x = tensor
                 arguments.append(x)
             start = next_number()
-            if self.state is None:
+            with self.around, self.state or nullcontext():
                 returned = _call(self.function, arguments, self.structure)
-            else:
-                with self.state:
-                    returned = _call(self.function, arguments, self.structure)
         results = [x for x in flatten(returned)[0] if isinstance(x, TensorBase) and x.requires_grad]
         return results, edges, start
 
@@ -205,4 +270,4 @@ class _CheckpointOp(RegionOp):
             return self.contributions(inner, (g,) if self.nout == 1 else g, needs, retain=False)
 
 
-__all__ = ["checkpoint"]
+__all__ = ["checkpoint", "checkpoint_sequential", "set_checkpoint_early_stop"]

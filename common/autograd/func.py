@@ -87,12 +87,21 @@ def jvp(
 def _push(pair: Linearised, tangents: tuple[Any, ...]) -> Any:
     """The Jacobian times tangents: the pullback is linear in its cotangent, so its own pullback does it."""
     leaves, structure = flatten(pair.result)
+    zeros = [zeros_like(x.detach()) for x in leaves]
+    floating = [i for i, x in enumerate(leaves) if x.dtype.kind == "f"]  # others do not move
+
+    def placed(parts: Sequence[Any]) -> Any:
+        moved = dict(zip(floating, parts, strict=True))
+        return unflatten(structure, [moved.get(i, zero) for i, zero in enumerate(zeros)])
 
     def pull(cotangents: Any) -> Any:
-        return pair.pull(cotangents, retain=True)
+        return pair.pull(placed(cotangents), retain=True)
 
-    _, push = vjp(pull, unflatten(structure, [zeros_like(x.detach()) for x in leaves]))
-    product = push(tangents)[0]
+    if floating:
+        _, push = vjp(pull, [zeros[i] for i in floating])
+        product = placed(push(tangents)[0])
+    else:
+        product = unflatten(structure, zeros)
     if not any(isinstance(x, TensorBase) and x.requires_grad for x in flatten((pair.result, tangents))[0]):
         found, structure = flatten(product)
         product = unflatten(structure, [x.detach() for x in found])  # nothing outside is being differentiated

@@ -13,13 +13,15 @@ from common.autograd.deep import nested
 from common.autograd.exposed import exposed, seal
 from common.autograd.inference import is_inference, saving
 from common.autograd.node import Edge, Node
+from common.autograd.observe import packers
+from common.autograd.packed import Slot, pack
 from common.autograd.views import rebind, require_writable
 from common.errors import ArgumentError, GradientError, GraphFreedError, NotDefinedError, ShapeError
 from common.frames import user_frame
 from common.ops.create import zeros
 from common.spec import Spec
 from common.tensor.base import TensorBase, wrap
-from common.tensor.saved import with_edge
+from common.tensor.saved import unpacked, with_edge
 from common.tensor.view_families import is_recorded, make_opaque
 from common.unbroadcast import fit
 
@@ -84,7 +86,7 @@ class FunctionCtx:
                 "Trying to access saved tensors after they have already been freed. Specify retain_graph=True if you "
                 "need to backward through the graph a second time."
             )
-        return tuple(x.restore(node) if isinstance(x, _Saved) else x for x in node.saved)
+        return tuple(None if x is None else x.restore(node) for x in node.saved)
 
 
 class _Saved(NamedTuple):
@@ -104,6 +106,20 @@ class _Saved(NamedTuple):
         """The tensor with its history."""
         edge = self.edge if self.output is None else (node, self.output) if self.output else node
         return with_edge(self.payload, edge)
+
+
+class _Packed(NamedTuple):
+    """What a pack hook made of a saved tensor; `edge` and `output` as for `_Saved`."""
+
+    slot: Slot
+    edge: Edge
+    output: int | None
+    payload: None = None  # no array that a write could reach
+
+    def restore(self, node: Node) -> TensorBase:
+        """What the unpack hook returns, with the history of the saved tensor."""
+        edge = self.edge if self.output is None else (node, self.output) if self.output else node
+        return unpacked(self.slot.open(), edge)
 
 
 class Function:
@@ -148,6 +164,11 @@ class Function:
             "You must implement the backward function for your custom autograd.Function to differentiate it."
         )
 
+    @staticmethod
+    def vjp(ctx: Any, *grad_outputs: Any) -> Any:
+        """Another name of `backward`."""
+        raise NotImplementedError("You must implement either the backward or vjp method for your custom Function.")
+
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run `forward` and put one node on the tape."""
@@ -183,6 +204,8 @@ def _recorded(cls: Any, ctx: FunctionCtx, args: Sequence[Any], edges: list[Edge]
     saved = tuple(_keep(x, args, edges, outputs) for x in ctx._to_save)
     ctx._to_save = ()
     node = Node(op, ctx, tuple(edges), saved, None, *user_frame(3))
+    if mode.tracing and packers.get() and mode.current_trace() is None:
+        node.saved = tuple(x if x is None else _Packed(pack(x.payload, packers.get()[-1]), *x[1:]) for x in saved)
     if exposed:
         seal(node)
     ctx._node = weakref.ref(node)
@@ -290,7 +313,11 @@ class _FunctionOp:
         """Contributions to the arguments, of their shapes and dtypes."""
         bare = not mode.is_grad_enabled()
         grads = [self._gradient(ctx, y, spec) for y, spec in zip((g,) if self.nout == 1 else g, self.outputs)]
-        returned = nested(self.function.backward, ctx, *grads)
+        function = self.function
+        if function.backward is Function.backward and function.vjp is not Function.vjp:
+            returned = nested(function.vjp, ctx, *grads)
+        else:
+            returned = nested(function.backward, ctx, *grads)
         found = list(returned) if isinstance(returned, tuple) else [returned]
         while len(found) > len(self.inputs) and found[-1] is None:
             found.pop()

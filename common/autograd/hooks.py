@@ -151,17 +151,20 @@ class HookedPass:
     ----------
     order : the nodes that it handles, in descending number.
     roots : edges of the roots.
+    wanted : edges whose total is asked for; None for all leaves.
     bare : whether gradients are arrays or values instead of tensors.
     deposit : adds a leaf's total to its `.grad`; None if totals are returned.
     """
 
-    def __init__(self, order: Sequence[Node], roots: Sequence[Edge], bare: bool, deposit: Any) -> None:
-        self.bare, self.deposit = bare, deposit
+    def __init__(
+        self, order: Sequence[Node], roots: Sequence[Edge], wanted: set[Any] | None, bare: bool, deposit: Any
+    ) -> None:
+        self.bare, self.deposit, self._wanted = bare, deposit, wanted or ()
         self._nodes = set(order)
         last: dict[Any, Node | None] = {edge: None for edge in roots if isinstance(edge, TensorBase)}
         for node in order:
             for edge in node.edges:
-                if isinstance(edge, TensorBase):
+                if isinstance(edge, TensorBase) and (wanted is None or edge in wanted):
                     last[edge] = node
         self._leaves: dict[Node | None, list[Any]] = {}
         for leaf, latest in last.items():
@@ -171,7 +174,7 @@ class HookedPass:
 
     def reaches(self, edge: Edge) -> bool:
         """Whether the pass computes the gradient of a slot."""
-        return edge in self._all or (edge[0] if type(edge) is tuple else edge) in self._nodes
+        return edge in self._all or edge in self._wanted or (edge[0] if type(edge) is tuple else edge) in self._nodes
 
     def _tensor(self, g: Any) -> Any:
         return wrap(g) if g is not None and not isinstance(g, TensorBase) else g

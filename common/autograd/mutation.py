@@ -32,7 +32,23 @@ Saved = Iterator[tuple[int, np.ndarray]]
 last_write = -1
 
 _EVERYTHING = (0, 1 << 64)
-_log: dict[int, dict[tuple[int, int], Write]] = {}
+
+
+class _Writes(dict[tuple[int, int], Write]):
+    """The latest write to each range of one memory.
+
+    Attributes
+    ----------
+    count : of all writes.
+    """
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
+_log: dict[int, _Writes] = {}
 
 
 def _extent(array: np.ndarray) -> Any:
@@ -62,11 +78,12 @@ def log_write(array: np.ndarray, code: CodeType | None, lasti: int) -> None:
     key = id(base)
     writes = _log.get(key)
     if writes is None:
-        writes = _log[key] = {}
+        writes = _log[key] = _Writes()
         weakref.finalize(base, _log.pop, key, None).atexit = False
     number = number_write()
     bounds = _EVERYTHING if array is base else _extent(array) or byte_bounds(array)
     writes[bounds] = (number, *bounds, code, lasti)
+    writes.count += 1
 
 
 def postpone(array: np.ndarray, number: int) -> None:
@@ -75,6 +92,17 @@ def postpone(array: np.ndarray, number: int) -> None:
         if written > number:
             now = number_write()
             _log[id(owner_of(array))][bounds] = (now, start, end, code, lasti)
+
+
+def written_since(array: np.ndarray, number: int) -> bool:
+    """Whether an array has been overwritten by a write later than that of a number."""
+    return any(write[0] > number for _, write in _overlapping(array))
+
+
+def writes_to(array: np.ndarray) -> int:
+    """How many writes there have been to the memory of an array."""
+    writes = _log.get(id(owner_of(array)))
+    return 0 if writes is None else writes.count
 
 
 def _overlapping(array: np.ndarray) -> Iterator[tuple[tuple[int, int], Write]]:

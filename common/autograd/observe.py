@@ -16,14 +16,16 @@ from typing import Any
 import numpy as np
 
 from common import mode
-from common.autograd.mutation import apart
 from common.autograd.node import Node
-from common.errors import ArgumentError, GradientError
+from common.autograd.packed import pack_saved
+from common.errors import GradientError
 from common.frames import locate, user_frame
 from common.op import Op
-from common.tensor.base import TensorBase, wrap
+from common.tensor.base import TensorBase
 
 packers: ContextVar[tuple[Any, ...]] = ContextVar("twingrad_saved_tensors_hooks", default=())
+#: The error for whoever sets such hooks, None where they are allowed.
+refusing: ContextVar[str | None] = ContextVar("twingrad_saved_tensors_hooks_refused", default=None)
 checking: ContextVar[bool] = ContextVar("twingrad_anomaly", default=False)
 
 
@@ -90,6 +92,95 @@ class saved_tensors_hooks(Watching):
     def __init__(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
         super().__init__(packers, lambda: (*packers.get(), (pack_hook, unpack_hook)))
 
+    def __enter__(self) -> Any:
+        if (message := refusing.get()) is not None:
+            raise GradientError(message)
+        return super().__enter__()
+
+
+class save_on_cpu(saved_tensors_hooks):
+    """Context manager for programs that are written for a GPU: what ops save is kept where it is.
+
+    Parameters
+    ----------
+    pin_memory, device_type : accepted, as in PyTorch.
+    """
+
+    def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
+        super().__init__(lambda x: x, lambda x: x)
+
+
+class allow_mutation_on_saved_tensors(saved_tensors_hooks):
+    """Context manager: what ops save may be overwritten before the backward pass, which has to run inside.
+
+    Ops save copies, so a program takes more memory here.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> x = tw.tensor([2.0], requires_grad=True)
+    >>> with allow_mutation_on_saved_tensors():
+    ...     y = x * 1
+    ...     z = y * y
+    ...     y.mul_(10)
+    ...     z.backward()
+    tensor([20.], grad_fn=<MulBackward0>)
+    >>> x.grad
+    tensor([4.])
+    """
+
+    in_a_trace = "changes nothing: a compiled program overwrites nothing that is saved."
+
+    def __init__(self) -> None:
+        self._open = False
+
+        def unpack(copy: Any) -> Any:
+            if not self._open:
+                raise GradientError(
+                    "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context in which the graph "
+                    "was originally recorded."
+                )
+            return copy
+
+        super().__init__(lambda x: x.clone(), unpack)
+
+    def __enter__(self) -> Any:
+        self._open = True
+        return super().__enter__()
+
+    def __exit__(self, *exc: object) -> None:
+        self._open = False
+        super().__exit__(*exc)
+
+
+class disable_saved_tensors_hooks:
+    """Context manager, and decorator: `saved_tensors_hooks` are refused inside.
+
+    Parameters
+    ----------
+    error_message : of the error.
+
+    Raises
+    ------
+    GradientError : there are such hooks already.
+    """
+
+    def __init__(self, error_message: str) -> None:
+        self._message = error_message
+        self._tokens: list[Token[Any]] = []
+
+    def __enter__(self) -> None:
+        if packers.get():
+            raise GradientError(self._message)
+        self._tokens.append(refusing.set(self._message))
+
+    def __exit__(self, *exc: object) -> None:
+        refusing.reset(self._tokens.pop())
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Decorate: every call of `function` runs in the context."""
+        return mode.decorated(function, lambda: disable_saved_tensors_hooks(self._message))
+
 
 class detect_anomaly(Watching):
     """Context manager: the first op whose inputs are finite and whose result is not raises, forward and backward.
@@ -153,52 +244,6 @@ def is_anomaly_enabled() -> bool:
     return checking.get()
 
 
-class Packed:
-    """Saved values of a node after pack hooks; `open` gives them back.
-
-    Parameters
-    ----------
-    values : what the node saves.
-    hooks : a pair of functions that pack and unpack.
-    only : the position of the one value to pack; None for all.
-    """
-
-    __slots__ = ("_unpack", "_values")
-
-    def __init__(self, values: tuple[Any, ...], hooks: tuple[Any, Any], only: int | None = None) -> None:
-        pack, self._unpack = hooks
-        chosen = [isinstance(x, np.ndarray) and only in (None, i) for i, x in enumerate(values)]
-        with mode.no_grad():
-            self._values = [(c, pack(wrap(x)) if c else x) for c, x in zip(chosen, values, strict=True)]
-
-    def keep_apart(self, memory: np.ndarray) -> None:
-        """Copy what the hooks return as it is, before memory that it shares is overwritten."""
-        for i, (packed, x) in enumerate(self._values):
-            if packed and isinstance(x, TensorBase) and apart(x.payload, memory) is not x.payload:
-                self._values[i] = (packed, wrap(np.array(x.payload)))
-            else:
-                self._values[i] = (packed, apart(x, memory))
-
-    @property
-    def unpacked(self) -> tuple[Any, ...]:
-        """What no hook has packed: numbers and shapes."""
-        return tuple(x for packed, x in self._values if not packed)
-
-    def open(self) -> tuple[Any, ...]:
-        """The saved values as arrays."""
-        found = []
-        for packed, x in self._values:
-            if packed:
-                x = self._unpack(x)
-                if not isinstance(x, TensorBase):
-                    raise ArgumentError(
-                        f"Output of saved tensor unpack_hook expected to be a Tensor but got {type(x).__name__}"
-                    )
-                x = x.payload
-            found.append(x)
-        return tuple(found)
-
-
 def watch(op: Op, payloads: list[Any], y: Any, node: Node | None) -> None:
     """Look at an op that has run outside a trace."""
     profile = mode.profiling.get()
@@ -212,13 +257,6 @@ def watch(op: Op, payloads: list[Any], y: Any, node: Node | None) -> None:
         )
     if node is not None and packers.get() and type(node.saved) is tuple and node.saved:
         pack_saved(node, packers.get()[-1])
-
-
-def pack_saved(node: Node, hooks: tuple[Any, Any], only: int | None = None) -> None:
-    """Send the saved values of a node, or one of them, through a pair of hooks."""
-    node.saved = Packed(node.saved, hooks, only)
-    inner = node.backward
-    node.backward = lambda saved, attrs, g, needs: inner(saved.open(), attrs, g, needs)
 
 
 def check_contributions(node: Node, contributions: tuple[Any, ...], g: Any) -> None:

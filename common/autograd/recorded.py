@@ -29,6 +29,11 @@ class GradientEdge(NamedTuple):
     output_nr: int
 
     @property
+    def ownership_token(self) -> None:
+        """What keeps the node alive in PyTorch; here `node` does."""
+        return None
+
+    @property
     def edge(self) -> Edge:
         """The same place in the tape's words."""
         if isinstance(self.node, AccumulateGrad):

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from common.autograd.node import Node
-from common.autograd.observe import Packed
+from common.autograd.packed import Packed
 from common.autograd.recorded import edges_of
 from common.autograd.region import Recorded
 from common.autograd.tape import collect

@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from common.aliases import RENAMED_IN
+from common.autograd import mutation
 from common.autograd.mutation import positions_read
 from common.autograd.node import Node
-from common.autograd.observe import pack_saved
+from common.autograd.packed import pack_saved
 from common.autograd.tape import freed
 from common.errors import GradientError, MissingAttributeError
 from common.op import REGISTRY, Op
@@ -82,7 +83,11 @@ def _saved(name: str) -> property:
         position = _position(node, name)
         value = saved_tensors(node)[position]
         if isinstance(value, TensorBase):
-            return value if position in _read(node) else None
+            if position not in _read(node):
+                return None
+            if node.number < mutation.last_write and type(node.saved) is tuple:
+                mutation.check([node], lambda node: (pair for pair in mutation.needed(node) if pair[0] == position))
+            return value
         return value if isinstance(value, (tuple, bool, int, float)) else tuple(value)
 
     return property(

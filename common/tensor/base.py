@@ -14,7 +14,7 @@ from common import mode
 from common.autograd.exposed import borrow
 from common.autograd.node import Edge, Node
 from common.dtypes import number_spec
-from common.errors import ShapeError
+from common.errors import ArgumentError, ShapeError
 from common.frames import is_user_file
 from common.number import as_array
 from common.spec import Spec
@@ -102,6 +102,9 @@ class TensorBase:
 
     @grad.setter
     def grad(self, value: Any) -> None:
+        if value is self or not (value is None or isinstance(value, TensorBase)):
+            kind = "its own gradient" if value is self else f"a gradient of type {type(value).__name__}"
+            raise ArgumentError(f"assigned grad expected to be a Tensor or None, and no tensor's own, but got {kind}")
         if value is not None and (tuple(value.shape) != tuple(self.shape) or value.dtype != self.dtype):
             raise ShapeError(
                 f"attempting to assign a gradient of size {tuple(value.shape)} and dtype {value.dtype} to a tensor of "

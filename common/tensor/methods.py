@@ -9,7 +9,7 @@ import numpy as np
 
 from common import boundary, dtypes, functional, layout, mode
 from common.autograd import derivatives as autograd
-from common.autograd import hooks
+from common.autograd import hooks, versions
 from common.autograd.mutation import apart
 from common.create import lift
 from common.errors import ArgumentError, DTypeError, GradientError
@@ -49,7 +49,14 @@ def install_methods(cls: type[TensorBase], more: Mapping[str, Any]) -> None:
         if name in NOT_METHODS:
             continue
         setattr(cls, name, method_names.Named(name, getattr(functional, name), cls))
-    for name, method in {**_METHODS, **layout.METHODS, **place.METHODS, **put_methods.METHODS, **more}.items():
+    for name, method in {
+        **_METHODS,
+        **layout.METHODS,
+        **versions.METHODS,
+        **place.METHODS,
+        **put_methods.METHODS,
+        **more,
+    }.items():
         setattr(cls, name, method)
     for name in in_place_methods.NAMES:
         setattr(cls, f"{name}_", in_place_methods.InPlace(name, cls))

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from common.autograd.node import Edge, Node
+from common.frames import user_frame
+from common.op import REGISTRY
 from common.tensor.base import NUMBERS, TensorBase, wrap
 
 
@@ -22,9 +26,15 @@ def saved_tensors(node: Node) -> tuple[Any, ...]:
     if op.kind in ("region", "function", "compiled"):
         return node.saved
     saved = opened(node)
+    changed: Any = () if type(node.saved) is tuple else node.saved.packed_at
     for position, index in enumerate(op.saved_inputs):
         payload = saved[position]
-        out.append(payload if isinstance(payload, NUMBERS) else with_edge(payload, node.edges[index]))
+        edge = node.edges[index]
+        out.append(
+            payload if isinstance(payload, NUMBERS)
+            else unpacked(payload, edge) if position in changed
+            else with_edge(payload, edge)
+        )  # fmt: skip
     shapes = len(op.saved_inputs)
     out.extend(saved[shapes : shapes + len(op.saved_shapes)])
     if op.saves_output:
@@ -35,6 +45,24 @@ def saved_tensors(node: Node) -> tuple[Any, ...]:
         else:
             out.append(with_edge(y, node))
     return tuple(out)
+
+
+def unpacked(payload: Any, edge: Edge) -> TensorBase:
+    """`with_edge` for what an unpack hook returned: for a leaf, a tensor of the same history with these elements."""
+    if not isinstance(edge, TensorBase) or same_bits(payload, edge.payload):
+        return with_edge(payload, edge)
+    tensor = wrap(payload)
+    op = REGISTRY["clone"]
+    node = Node(op, {}, (edge,), op.save((payload,), payload), None, *user_frame(2))
+    tensor.grad_fn, tensor._requires_grad = node, True
+    return tensor
+
+
+def same_bits(a: Any, b: Any) -> bool:
+    """Whether two arrays have the same elements, bit by bit."""
+    if a is b:
+        return True
+    return type(a) is type(b) is np.ndarray and a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
 
 
 def with_edge(payload: Any, edge: Edge) -> TensorBase:

@@ -258,3 +258,22 @@ def linearising(tw):
     y, push = tw.func.linearize(lambda x: x**2, x)
     assert (y.tolist(), push(tw.tensor([1.0, 10.0])).tolist()) == ([1.0, 4.0], [2.0, 40.0])
     assert push(tw.tensor([1.0, 0.0])).tolist() == [2.0, 0.0]
+
+
+def derivatives_of_what_does_not_move(tw):
+    """Constants, and results that are not floating point."""
+    one = tw.ones(2)
+    for function, expected in (
+        (lambda x: one, [0.0, 0.0]),
+        (lambda x: x.long(), [0, 0]),
+        (lambda x: x > 0, [False, False]),
+        (lambda x: x.detach() * 3, [0.0, 0.0]),
+    ):
+        value, tangent = tw.func.jvp(function, (one,), (one * 5,))
+        assert tangent.tolist() == expected
+        assert tangent.dtype == value.dtype
+        _, (first, second) = tw.func.jvp(lambda x, f=function: (f(x), x * 2), (one,), (one * 5,))
+        assert first.tolist() == expected
+        assert second.tolist() == [10.0, 10.0]
+    assert tw.func.jacfwd(lambda x: one)(one).tolist() == [[0.0, 0.0], [0.0, 0.0]]
+    assert tw.func.grad(lambda x: one.sum())(one).tolist() == [0.0, 0.0]
