@@ -8,6 +8,7 @@ from typing import Any
 
 from common import surface
 from common.autograd import func, transforms
+from common.nn.stateless import functional_call, stack_module_state
 from dynamic.region import Region, function, inlining
 
 Function = Callable[..., Any]
@@ -67,8 +68,8 @@ FUNC: dict[str, Function] = {
         },
         "dynamic.func",
     ),
-    "functional_call": func.functional_call,
-    "stack_module_state": func.stack_module_state,
+    "functional_call": functional_call,
+    "stack_module_state": stack_module_state,
     "vjp": _vjp,
     "vmap": TRANSFORMS["vmap"],
 }

@@ -9,6 +9,7 @@ from typing import Any
 
 from common import boundary, mode, surface
 from common.autograd import func, transforms
+from common.nn.stateless import functional_call, stack_module_state
 from common.offered import bind_creation as bind_creation
 from common.offered import bind_function, function_body
 from common.tensor.base import TensorBase
@@ -153,8 +154,8 @@ FUNC: dict[str, Function] = {
         },
         "static.func",
     ),
-    "functional_call": func.functional_call,
-    "stack_module_state": func.stack_module_state,
+    "functional_call": functional_call,
+    "stack_module_state": stack_module_state,
     "vjp": _vjp,
     "vmap": TRANSFORMS["vmap"],
 }

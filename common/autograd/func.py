@@ -10,7 +10,6 @@ from common.autograd.transforms import Linearised, grad, value_and_grad, vjp
 from common.autograd.vmap import vmap
 from common.create import lift
 from common.errors import ArgumentError, GradientError, ShapeError
-from common.nn.stateless import functional_call, stack_module_state
 from common.ops.arithmetic import zeros_like
 from common.ops.create import eye
 from common.ops.pad import stack
@@ -228,6 +227,5 @@ def hessian(func: Function, argnums: int | Sequence[int] = 0) -> Function:
 
 
 __all__ = [
-    "functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize",
-    "stack_module_state", "vjp", "vmap",
+    "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "vjp", "vmap",
 ]  # fmt: skip

@@ -23,7 +23,10 @@ from static.graph import Value
 class Records(Protocol):
     """A trace, as far as casts and sizes of operands need it."""
 
-    dims: DimScope
+    @property
+    def dims(self) -> DimScope:
+        """The sizes of the program."""
+        ...
 
     def record(self, op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         """Append an application of `op`."""

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from static.acts import Mismatch
+from static.tracing.decisions import Decision
 
-if TYPE_CHECKING:
-    from static.tracing.traced import Traced
+
+class Traced(Protocol):
+    """A trace, as far as its path is concerned; see `static.tracing.traced.Traced`."""
+
+    decisions: Sequence[Decision]
+    runs: int
 
 
 @dataclass(frozen=True, slots=True)

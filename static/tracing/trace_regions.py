@@ -285,7 +285,7 @@ def run_choice(trace: Recorder, choice: Choice) -> Chosen:
     values = [trace.payload(x) for x in choice.operands]
     if old is not None:
         values += old.engine
-    closed = []
+    closed: list[Any] = []
     for region, body in zip(regions, bodies):
         with region:
             if choice.settle is not None:
