@@ -36,6 +36,29 @@ def integer(value: Any, op: str, name: str) -> Any:
     raise ArgumentError(f"{op}(): argument '{name}' must be int, not {type(value).__name__} ({shown(value)})")
 
 
+def is_whole_number(value: Any) -> bool:
+    """Whether a traced value is an int that the compiled function was given, or follows from such: no tensor."""
+    spec = getattr(getattr(value, "payload", None), "spec", None)
+    return spec is not None and bool(spec.weak) and spec.dtype.kind == "i"
+
+
+def number(value: Any) -> Any:
+    """An argument that Python decides on as a Python number; a traced one is decided now, and the trace relies on it.
+
+    Parameters
+    ----------
+    value : anything; what is no traced number is returned as it is.
+
+    Raises
+    ------
+    TraceError : a traced number that depends on arrays.
+    """
+    spec = getattr(getattr(value, "payload", None), "spec", None)
+    if spec is None or not spec.weak:
+        return value
+    return index(value) if spec.dtype.kind == "i" else float(value)
+
+
 def integers(values: Any, op: str, name: str) -> tuple[Any, ...]:
     """One int, or a sequence of them, as a tuple.
 

@@ -11,8 +11,6 @@ from common import errors
 from tests.bits import assert_all_same_bits
 from tests.helpers.copied import ENGINES, WAYS, X, array, flat, halve, loss, scaled
 
-WITH_TENSORS = (dynamic,)
-
 
 def leaf(engine):
     x = engine.tensor(X, requires_grad=True)
@@ -41,7 +39,7 @@ TENSORS = {
 }
 
 
-@pytest.mark.parametrize("engine", WITH_TENSORS)
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", TENSORS)
 def test_another_tensor_is_a_leaf_with_the_same_elements_and_strides(name, engine):
     for way, other in WAYS.items():

@@ -11,25 +11,25 @@ from common.nn.module import Module
 class Tanh(Module):
     """Hyperbolic tangent."""
 
-    def forward(self, x: Any) -> Any:
-        """tanh(x), x (...)."""
-        return x.tanh()
+    def forward(self, input: Any) -> Any:
+        """tanh(input), input (...)."""
+        return input.tanh()
 
 
 class ReLU(Module):
     """max(x, 0)."""
 
-    def forward(self, x: Any) -> Any:
-        """relu(x), x (...)."""
-        return x.relu()
+    def forward(self, input: Any) -> Any:
+        """relu(input), input (...)."""
+        return input.relu()
 
 
 class Sigmoid(Module):
     """Logistic function."""
 
-    def forward(self, x: Any) -> Any:
-        """1 / (1 + e^-x), x (...)."""
-        return x.sigmoid()
+    def forward(self, input: Any) -> Any:
+        """1 / (1 + e^-input), input (...)."""
+        return input.sigmoid()
 
 
 class GELU(Module):
@@ -44,9 +44,9 @@ class GELU(Module):
         super().__init__()
         self.approximate = approximate
 
-    def forward(self, x: Any) -> Any:
-        """gelu(x), x (...)."""
-        return F.gelu(x, self.approximate)
+    def forward(self, input: Any) -> Any:
+        """gelu(input), input (...)."""
+        return F.gelu(input, self.approximate)
 
     def extra_repr(self) -> str:
         """The argument."""
@@ -65,9 +65,9 @@ class Softplus(Module):
         super().__init__()
         self.beta, self.threshold = beta, threshold
 
-    def forward(self, x: Any) -> Any:
-        """softplus(x), x (...)."""
-        return F.softplus(x, self.beta, self.threshold)
+    def forward(self, input: Any) -> Any:
+        """softplus(input), input (...)."""
+        return F.softplus(input, self.beta, self.threshold)
 
     def extra_repr(self) -> str:
         """The arguments."""
@@ -86,9 +86,9 @@ class ELU(Module):
         super().__init__()
         self.alpha = alpha
 
-    def forward(self, x: Any) -> Any:
-        """elu(x), x (...)."""
-        return F.elu(x, self.alpha)
+    def forward(self, input: Any) -> Any:
+        """elu(input), input (...)."""
+        return F.elu(input, self.alpha)
 
     def extra_repr(self) -> str:
         """The argument."""
@@ -103,9 +103,9 @@ class CELU(ELU):
     alpha : number, not 0.
     """
 
-    def forward(self, x: Any) -> Any:
-        """celu(x), x (...)."""
-        return F.celu(x, self.alpha)
+    def forward(self, input: Any) -> Any:
+        """celu(input), input (...)."""
+        return F.celu(input, self.alpha)
 
 
 class LeakyReLU(Module):
@@ -120,9 +120,9 @@ class LeakyReLU(Module):
         super().__init__()
         self.negative_slope = negative_slope
 
-    def forward(self, x: Any) -> Any:
-        """leaky_relu(x), x (...)."""
-        return F.leaky_relu(x, self.negative_slope)
+    def forward(self, input: Any) -> Any:
+        """leaky_relu(input), input (...)."""
+        return F.leaky_relu(input, self.negative_slope)
 
     def extra_repr(self) -> str:
         """The argument."""
@@ -141,9 +141,9 @@ class Hardtanh(Module):
         super().__init__()
         self.min_val, self.max_val = min_val, max_val
 
-    def forward(self, x: Any) -> Any:
-        """hardtanh(x), x (...)."""
-        return F.hardtanh(x, self.min_val, self.max_val)
+    def forward(self, input: Any) -> Any:
+        """hardtanh(input), input (...)."""
+        return F.hardtanh(input, self.min_val, self.max_val)
 
     def extra_repr(self) -> str:
         """The arguments."""
@@ -164,41 +164,41 @@ class ReLU6(Hardtanh):
 class LogSigmoid(Module):
     """log(sigmoid(x))."""
 
-    def forward(self, x: Any) -> Any:
-        """logsigmoid(x), x (...)."""
-        return F.logsigmoid(x)
+    def forward(self, input: Any) -> Any:
+        """logsigmoid(input), input (...)."""
+        return F.logsigmoid(input)
 
 
 class Softsign(Module):
     """x / (1 + |x|)."""
 
-    def forward(self, x: Any) -> Any:
-        """softsign(x), x (...)."""
-        return F.softsign(x)
+    def forward(self, input: Any) -> Any:
+        """softsign(input), input (...)."""
+        return F.softsign(input)
 
 
 class SiLU(Module):
     """x sigmoid(x)."""
 
-    def forward(self, x: Any) -> Any:
-        """silu(x), x (...)."""
-        return F.silu(x)
+    def forward(self, input: Any) -> Any:
+        """silu(input), input (...)."""
+        return F.silu(input)
 
 
 class Mish(Module):
     """x tanh(log(1 + e^x))."""
 
-    def forward(self, x: Any) -> Any:
-        """mish(x), x (...)."""
-        return F.mish(x)
+    def forward(self, input: Any) -> Any:
+        """mish(input), input (...)."""
+        return F.mish(input)
 
 
 class SELU(Module):
     """Scaled elu, which keeps mean 0 and variance 1."""
 
-    def forward(self, x: Any) -> Any:
-        """selu(x), x (...)."""
-        return F.selu(x)
+    def forward(self, input: Any) -> Any:
+        """selu(input), input (...)."""
+        return F.selu(input)
 
 
 class Softmax(Module):
@@ -213,9 +213,9 @@ class Softmax(Module):
         super().__init__()
         self.dim = dim
 
-    def forward(self, x: Any) -> Any:
-        """softmax(x), x (...)."""
-        return F.softmax(x, self.dim)
+    def forward(self, input: Any) -> Any:
+        """softmax(input), input (...)."""
+        return F.softmax(input, self.dim)
 
     def extra_repr(self) -> str:
         """The argument."""
@@ -230,6 +230,6 @@ class LogSoftmax(Softmax):
     dim : the dimension.
     """
 
-    def forward(self, x: Any) -> Any:
-        """log_softmax(x), x (...)."""
-        return F.log_softmax(x, self.dim)
+    def forward(self, input: Any) -> Any:
+        """log_softmax(input), input (...)."""
+        return F.log_softmax(input, self.dim)

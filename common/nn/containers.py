@@ -41,12 +41,12 @@ class Sequential(Module):
         for name, module in (named or {str(i): m for i, m in enumerate(modules)}).items():
             setattr(self, name, _module(module))
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, input: Any) -> Any:
         """Run all modules in order."""
         for module in self._modules.values():
-            plain = module._hooks is None and type(module).__call__ is call and isinstance(x, TensorBase)
-            x = module.forward(x) if plain and not mode.tracing and not of_all.used else module(x)
-        return x
+            plain = module._hooks is None and type(module).__call__ is call and isinstance(input, TensorBase)
+            input = module.forward(input) if plain and not mode.tracing and not of_all.used else module(input)
+        return input
 
     def append(self, module: Module) -> Sequential:
         """Add a module at the end."""

@@ -15,25 +15,25 @@ from common.tensor.leaf import Parameter
 class Hardsigmoid(Module):
     """A sigmoid of three straight pieces."""
 
-    def forward(self, x: Any) -> Any:
-        """hardsigmoid(x), x (...)."""
-        return F.hardsigmoid(x)
+    def forward(self, input: Any) -> Any:
+        """hardsigmoid(input), input (...)."""
+        return F.hardsigmoid(input)
 
 
 class Hardswish(Module):
     """x times its hard sigmoid."""
 
-    def forward(self, x: Any) -> Any:
-        """hardswish(x), x (...)."""
-        return F.hardswish(x)
+    def forward(self, input: Any) -> Any:
+        """hardswish(input), input (...)."""
+        return F.hardswish(input)
 
 
 class Tanhshrink(Module):
     """x - tanh(x)."""
 
-    def forward(self, x: Any) -> Any:
-        """tanhshrink(x), x (...)."""
-        return F.tanhshrink(x)
+    def forward(self, input: Any) -> Any:
+        """tanhshrink(input), input (...)."""
+        return F.tanhshrink(input)
 
 
 class _Shrink(Module):
@@ -54,9 +54,9 @@ class Hardshrink(_Shrink):
     lambd : number.
     """
 
-    def forward(self, x: Any) -> Any:
-        """hardshrink(x), x (...)."""
-        return F.hardshrink(x, self.lambd)
+    def forward(self, input: Any) -> Any:
+        """hardshrink(input), input (...)."""
+        return F.hardshrink(input, self.lambd)
 
 
 class Softshrink(_Shrink):
@@ -67,9 +67,9 @@ class Softshrink(_Shrink):
     lambd : number, not negative.
     """
 
-    def forward(self, x: Any) -> Any:
-        """softshrink(x), x (...)."""
-        return F.softshrink(x, self.lambd)
+    def forward(self, input: Any) -> Any:
+        """softshrink(input), input (...)."""
+        return F.softshrink(input, self.lambd)
 
 
 class Threshold(Module):
@@ -84,9 +84,9 @@ class Threshold(Module):
         super().__init__()
         self.threshold, self.value = threshold, value
 
-    def forward(self, x: Any) -> Any:
-        """threshold(x), x (...)."""
-        return F.threshold(x, self.threshold, self.value)
+    def forward(self, input: Any) -> Any:
+        """threshold(input), input (...)."""
+        return F.threshold(input, self.threshold, self.value)
 
     def extra_repr(self) -> str:
         """The arguments."""
@@ -112,9 +112,9 @@ class PReLU(Module):
         self.num_parameters, self.init = num_parameters, init
         self.weight = Parameter(np.full(num_parameters, init, dtype or DEFAULT_FLOAT))
 
-    def forward(self, x: Any) -> Any:
-        """prelu(x), x (batch, channels, ...)."""
-        return F.prelu(x, self.weight)
+    def forward(self, input: Any) -> Any:
+        """prelu(input), input (batch, channels, ...)."""
+        return F.prelu(input, self.weight)
 
     def extra_repr(self) -> str:
         """The argument."""
@@ -139,9 +139,9 @@ class GLU(_Over):
     dim : the dimension that is halved.
     """
 
-    def forward(self, x: Any) -> Any:
-        """glu(x), x (..., 2 n, ...)."""
-        return F.glu(x, self.dim)
+    def forward(self, input: Any) -> Any:
+        """glu(input), input (..., 2 n, ...)."""
+        return F.glu(input, self.dim)
 
 
 class Softmin(_Over):
@@ -152,6 +152,6 @@ class Softmin(_Over):
     dim : the dimension.
     """
 
-    def forward(self, x: Any) -> Any:
-        """softmin(x), x (...)."""
-        return F.softmin(x, self.dim)
+    def forward(self, input: Any) -> Any:
+        """softmin(input), input (...)."""
+        return F.softmin(input, self.dim)

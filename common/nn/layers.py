@@ -44,8 +44,8 @@ class Linear(Module):
         self.weight = init.uniform((out_features, in_features), bound, dtype)
         self.register_parameter("bias", init.uniform((out_features,), bound, dtype) if bias else None)
 
-    def forward(self, x: Any) -> Any:
-        """Map x (..., in_features) to (..., out_features).
+    def forward(self, input: Any) -> Any:
+        """Map input (..., in_features) to (..., out_features).
 
         Raises
         ------
@@ -57,7 +57,7 @@ class Linear(Module):
             weight, bias = parameters["weight"], parameters["bias"]
         except KeyError:  # it is an attribute of another kind
             weight, bias = self.weight, self.bias
-        return F.linear(x, weight, bias)
+        return F.linear(input, weight, bias)
 
     def extra_repr(self) -> str:
         """The arguments."""
@@ -82,7 +82,7 @@ class Embedding(Module):
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         self.weight = init.normal((num_embeddings, embedding_dim), dtype)
 
-    def forward(self, index: Any) -> Any:
+    def forward(self, input: Any) -> Any:
         """Map index (...), int64 or int32, to (..., embedding_dim).
 
         Raises
@@ -90,7 +90,7 @@ class Embedding(Module):
         IndexRangeError : an index outside [0, num_embeddings).
         DTypeError : another dtype.
         """
-        return F.embedding(index, self.weight)
+        return F.embedding(input, self.weight)
 
     def extra_repr(self) -> str:
         """The arguments."""
@@ -129,14 +129,14 @@ class LayerNorm(Module):
         self.weight = Parameter(np.ones(shape, dtype or DEFAULT_FLOAT)) if elementwise_affine else None
         self.bias = Parameter(np.zeros(shape, dtype or DEFAULT_FLOAT)) if elementwise_affine and bias else None
 
-    def forward(self, x: Any) -> Any:
-        """Normalise x (..., *normalized_shape).
+    def forward(self, input: Any) -> Any:
+        """Normalise input (..., *normalized_shape).
 
         Raises
         ------
         ShapeError : `x` does not end in `normalized_shape`.
         """
-        return F.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
+        return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
         """The arguments."""
@@ -149,9 +149,9 @@ class Identity(Module):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, input: Any) -> Any:
         """Return x."""
-        return x
+        return input
 
 
 class Flatten(Module):
@@ -166,9 +166,9 @@ class Flatten(Module):
         super().__init__()
         self.start_dim, self.end_dim = start_dim, end_dim
 
-    def forward(self, x: Any) -> Any:
-        """Flatten x (batch, ...) to (batch, n), by default."""
-        return F.flatten(x, self.start_dim, self.end_dim)
+    def forward(self, input: Any) -> Any:
+        """Flatten input (batch, ...) to (batch, n), by default."""
+        return F.flatten(input, self.start_dim, self.end_dim)
 
     def extra_repr(self) -> str:
         """The arguments."""
@@ -193,11 +193,11 @@ class Dropout(Module):
             raise ArgumentError(f"dropout probability has to be at least 0 and less than 1, but got {p}")
         self.p = p
 
-    def forward(self, x: Any) -> Any:
-        """Drop elements of x (...) if `training`."""
+    def forward(self, input: Any) -> Any:
+        """Drop elements of input (...) if `training`."""
         from common.random.generator import dropout
 
-        return dropout(x, self.p, self.training)
+        return dropout(input, self.p, self.training)
 
     def extra_repr(self) -> str:
         """The argument."""

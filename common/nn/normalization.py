@@ -36,9 +36,9 @@ class RMSNorm(Module):
         self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, elementwise_affine
         self.weight = Parameter(np.ones(shape, dtype or DEFAULT_FLOAT)) if elementwise_affine else None
 
-    def forward(self, x: Any) -> Any:
-        """Normalise x (..., *normalized_shape)."""
-        return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
+    def forward(self, input: Any) -> Any:
+        """Normalise input (..., *normalized_shape)."""
+        return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
 
     def extra_repr(self) -> str:
         """The arguments."""
@@ -54,6 +54,7 @@ class GroupNorm(Module):
     eps : added to the variance.
     affine : whether there are weight and bias.
     dtype : of the parameters, float32 by default.
+    bias : whether there is a bias, if `affine`.
 
     Attributes
     ----------
@@ -65,18 +66,25 @@ class GroupNorm(Module):
     """
 
     def __init__(
-        self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, *, dtype: Any = None
+        self,
+        num_groups: int,
+        num_channels: int,
+        eps: float = 1e-5,
+        affine: bool = True,
+        *,
+        dtype: Any = None,
+        bias: bool = True,
     ) -> None:
         super().__init__()
         if num_groups < 1 or num_channels % num_groups:
             raise ArgumentError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
         self.weight = Parameter(np.ones(num_channels, dtype or DEFAULT_FLOAT)) if affine else None
-        self.bias = Parameter(np.zeros(num_channels, dtype or DEFAULT_FLOAT)) if affine else None
+        self.bias = Parameter(np.zeros(num_channels, dtype or DEFAULT_FLOAT)) if affine and bias else None
 
-    def forward(self, x: Any) -> Any:
-        """Normalise x (batch, num_channels, ...)."""
-        return F.group_norm(x, self.num_groups, self.weight, self.bias, self.eps)
+    def forward(self, input: Any) -> Any:
+        """Normalise input (batch, num_channels, ...)."""
+        return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
         """The arguments."""
@@ -95,31 +103,32 @@ class _BatchNorm(Module):
         track_running_stats: bool = True,
         *,
         dtype: Any = None,
+        bias: bool = True,
     ) -> None:
         super().__init__()
         kind = dtype or DEFAULT_FLOAT
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
         self.weight = Parameter(np.ones(num_features, kind)) if affine else None
-        self.bias = Parameter(np.zeros(num_features, kind)) if affine else None
+        self.bias = Parameter(np.zeros(num_features, kind)) if affine and bias else None
         self.running_mean = Buffer(np.zeros(num_features, kind)) if track_running_stats else None
         self.running_var = Buffer(np.ones(num_features, kind)) if track_running_stats else None
         self.num_batches_tracked = Buffer(np.zeros((), np.int64)) if track_running_stats else None
 
-    def forward(self, x: Any) -> Any:
-        """Normalise x (batch, num_features, ...): by the batch in training, else by what training has seen.
+    def forward(self, input: Any) -> Any:
+        """Normalise input (batch, num_features, ...): by the batch in training, else by what training has seen.
 
         Raises
         ------
         ShapeError : another number of dimensions, or one value per channel in training.
         """
-        if x.ndim not in self.ranks:
-            raise ShapeError(f"expected {' or '.join(f'{n}D' for n in self.ranks)} input (got {x.ndim}D input)")
+        if input.ndim not in self.ranks:
+            raise ShapeError(f"expected {' or '.join(f'{n}D' for n in self.ranks)} input (got {input.ndim}D input)")
         if self.training and self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)
         batch = self.training or self.running_mean is None
         running = (self.running_mean, self.running_var) if not batch or self.training else (None, None)
-        return F.batch_norm(x, *running, self.weight, self.bias, batch, self.momentum, self.eps)
+        return F.batch_norm(input, *running, self.weight, self.bias, batch, self.momentum, self.eps)
 
     def extra_repr(self) -> str:
         """The arguments."""

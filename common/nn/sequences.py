@@ -35,23 +35,31 @@ class _Recurrent(Module):
         bidirectional: bool = False,
         *,
         dtype: Any = None,
+        proj_size: int = 0,
     ) -> None:
         super().__init__()
         name = type(self).__name__
+        if proj_size and self.states == 1:
+            raise ArgumentError("proj_size argument is only supported for LSTM, not RNN or GRU")
+        if not 0 <= proj_size < max(hidden_size, 1):
+            raise ArgumentError(f"{name}: proj_size has to be 0 or positive, and smaller than hidden_size: {proj_size}")
         if not 0 <= dropout < 1:
             raise ArgumentError(f"{name}: dropout should be a number in range [0, 1), got {dropout}")
         if num_layers < 1 or hidden_size < 1:
             raise ArgumentError(f"{name}: num_layers and hidden_size must be at least 1: {num_layers}, {hidden_size}")
         self.input_size, self.hidden_size, self.num_layers, self.bias = input_size, hidden_size, num_layers, bias
         self.batch_first, self.dropout, self.bidirectional = batch_first, dropout, bidirectional
-        rows, bound = self.gates * hidden_size, 1 / math.sqrt(hidden_size)
+        self.proj_size = proj_size
+        rows, bound, shown = self.gates * hidden_size, 1 / math.sqrt(hidden_size), proj_size or hidden_size
         for layer in range(num_layers):
-            columns = (1 + bidirectional) * hidden_size if layer else input_size
+            columns = (1 + bidirectional) * shown if layer else input_size
             for suffix in self._suffixes(layer):
                 setattr(self, f"weight_ih{suffix}", init.uniform((rows, columns), bound, dtype))
-                setattr(self, f"weight_hh{suffix}", init.uniform((rows, hidden_size), bound, dtype))
+                setattr(self, f"weight_hh{suffix}", init.uniform((rows, shown), bound, dtype))
                 for part in ("bias_ih", "bias_hh") if bias else ():
                     setattr(self, f"{part}{suffix}", init.uniform((rows,), bound, dtype))
+                if proj_size:
+                    setattr(self, f"weight_hr{suffix}", init.uniform((proj_size, hidden_size), bound, dtype))
 
     def step(self, a: Any, b: Any, *states: Any) -> tuple[Any, ...]:
         """The next states, of the products of input and hidden state with their weights, and the states."""
@@ -106,30 +114,38 @@ class _Recurrent(Module):
         """The first states (batch, hidden_size), per layer and direction; x is (time, batch, input_size)."""
         count = self.num_layers * (1 + self.bidirectional)
         if hx is None:
-            zeros = F.zeros_like(x[0, :, :1]) + F.zeros_like(self.weight_hh_l0[: self.hidden_size, 0])
-            return [[zeros] * self.states] * count
-        wanted = (count, x.shape[1], self.hidden_size)
+            rows = F.zeros_like(x[0, :, :1])
+            return [[rows + F.zeros_like(self.weight_hh_l0[:n, 0]) for n in self._widths()]] * count
         given = [lift(h) if batched else lift(h).unsqueeze(1) for h in (hx if self.states > 1 else (hx,))]
-        for h in given:
+        for h, width in zip(given, self._widths(), strict=True):
+            wanted = (count, x.shape[1], width)
             if h.ndim != 3 or any(not same(m, n) and m != n for m, n in zip(h.shape, wanted)):
                 shown = wanted if batched else wanted[::2]
                 got = tuple(h.shape) if batched else (*h.shape[:1], *h.shape[2:])
                 raise ShapeError(f"{type(self).__name__}: Expected hidden size {shown}, got {got}")
         return [[h[k] for h in given] for k in range(count)]
 
+    def _widths(self) -> list[int]:
+        """Sizes of the states: h, which may be projected, and the others."""
+        return [self.proj_size or self.hidden_size, *[self.hidden_size] * (self.states - 1)]
+
     def _scan(self, x: Any, start: tuple[Any, ...], suffix: str, reverse: bool) -> Any:
         """One layer in one direction: its final states, and the first kind of state at all steps."""
         w, u, b, d = (getattr(self, f"{part}{suffix}", None) for part in _PARTS)
 
+        projection = getattr(self, f"weight_hr{suffix}", None)
+
         def step(states: Any, product: Any) -> Any:
             states = self.step(product, F.linear(states[0], u, d), *states)
+            if projection is not None:
+                states = (F.linear(states[0], projection), *states[1:])
             return states, states[0]
 
         return scan(step, start, F.linear(x, w, b), reverse=reverse)
 
     def extra_repr(self) -> str:
         """The arguments that differ from the defaults."""
-        text = f"{self.input_size}, {self.hidden_size}"
+        text = f"{self.input_size}, {self.hidden_size}{f', proj_size={self.proj_size}' if self.proj_size else ''}"
         defaults = {"num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0, "bidirectional": False}
         return text + "".join(f", {n}={getattr(self, n)}" for n, v in defaults.items() if getattr(self, n) != v)
 
@@ -239,15 +255,17 @@ class LSTM(_Recurrent):
     dropout : probability with which elements between two layers are dropped in training.
     bidirectional : whether each layer also goes from the last step to the first.
     dtype : of the parameters, float32 by default.
+    proj_size : if not 0, h is multiplied with a weight of (proj_size, hidden_size) after each step, and has that size.
 
     Attributes
     ----------
     weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 : rows for i, f, g and o of the first layer, drawn from U(-k, k),
         k = 1 / sqrt(hidden_size); so for each layer, and with ``_reverse`` for the other direction.
+    weight_hr_l0 : what h is projected with, only with `proj_size`.
 
     Raises
     ------
-    ArgumentError : a probability outside [0, 1), no layer or no state.
+    ArgumentError : a probability outside [0, 1), no layer or no state, a `proj_size` that is not below `hidden_size`.
 
     Examples
     --------

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
+from common.arguments import number
 from common.dim import same
 from common.errors import ArgumentError, DTypeError, ShapeError
 from common.ops.contract import tensordot
@@ -94,6 +95,7 @@ def matrix_power(x: Any, n: int) -> Any:
     ShapeError : `x` is no batch of square matrices.
     ArgumentError : `n` is not an int, or negative.
     """
+    n = number(n)
     if not isinstance(n, int) or isinstance(n, bool):
         raise ArgumentError(f"matrix_power(): argument 'n' (position 2) must be int, not {type(n).__name__}")
     if n < 0:

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from typing import Any
 
 from common.apply import apply
-from common.arguments import integers, normalize_dim
+from common.arguments import integers, normalize_dim, number
 from common.dim import same
 from common.errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
 from common.ops.linalg import bmm_, mm_
@@ -124,6 +124,7 @@ def tensordot(a: Any, b: Any, dims: Any = 2) -> Any:
     tensor([[ 5, 14],
             [14, 50]])
     """
+    dims = number(dims)
     if isinstance(dims, int):
         if dims < 0:
             raise ShapeError(f"tensordot expects dims >= 0, but got dims={dims}")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from common import mode
-from common.arguments import gathered, integer
+from common.arguments import gathered, integer, number
 from common.dim import Dim, meant
 from common.dtypes import DEFAULT_FLOAT, bool_, int64
 from common.errors import ArgumentError, ShapeError
@@ -220,7 +220,7 @@ def arange(start: Any, end: Any = None, step: Any = 1, dtype: Any = None) -> Any
     if end is None:
         start, end = 0, start
     numbers = [x.item() if isinstance(x, (np.generic, np.ndarray)) and x.ndim == 0 else x for x in (start, end, step)]
-    start, end, step = numbers
+    start, end, step = map(number, numbers)
     for name, x in (("start", start), ("end", end), ("step", step)):
         if isinstance(x, float) and not math.isfinite(x):
             raise ArgumentError(f"arange(): argument '{name}' must be finite, got {x}")

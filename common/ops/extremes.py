@@ -9,7 +9,7 @@ import numpy as np
 
 from common.aliases import accept_numpy_names
 from common.apply import apply
-from common.arguments import normalize_dim
+from common.arguments import integer, is_whole_number, normalize_dim
 from common.dtypes import int16, int64, uint8
 from common.errors import ArgumentError, ShapeError
 from common.op import NativeCall, Op
@@ -183,7 +183,9 @@ def _extremum(
     if isinstance(dim, (tuple, list)) or dim is Ellipsis or isinstance(dim, str):
         raise ArgumentError(f"max(), min(): argument 'dim' must be int or a Tensor to compare with, got {dim!r}")
     if not isinstance(dim, int):
-        return elementwise(x, dim)
+        if not is_whole_number(dim):
+            return elementwise(x, dim)
+        dim = integer(dim, "max", "dim")
     axis, node_name = normalize_dim(dim, x.ndim, "max"), f"{name}Backward0"
     indices = position(x, axis, keepdim=True)
     if x.ndim == 0:

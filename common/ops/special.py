@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from common.apply import called
+from common.arguments import number
 from common.dtypes import compute_dtypes
 from common.errors import ArgumentError
 from common.kernels import elementary as e
@@ -83,6 +84,7 @@ def polygamma(n: int, x: Any) -> Any:
     ------
     ArgumentError : n is no int, or negative.
     """
+    n = number(n)
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)):
         raise ArgumentError(f"polygamma(): argument 'n' must be int, not {type(n).__name__}")
     if n < 0:

@@ -66,8 +66,7 @@ class Generator:
         """
         if mode.replayed():
             raise ArgumentError("manual_seed() inside a traced function would run once per trace: seed outside")
-        self.key.payload[...] = (int(seed) + 2**63) % 2**64 - 2**63
-        self.offset.payload[...] = 0
+        self.key.payload[...], self.offset.payload[...] = (int(seed) + 2**63) % 2**64 - 2**63, 0
         return self
 
     def seed(self) -> int:
@@ -201,11 +200,9 @@ class fork_rng:
 
     def __exit__(self, *exc: object) -> None:
         state = self._states.pop()
-        if not self.enabled:
-            return
-        if isinstance(state, np.ndarray):
+        if self.enabled and isinstance(state, np.ndarray):
             default_generator.set_state(state)
-        else:
+        elif self.enabled:
             with mode.set_grad_enabled(False):
                 default_generator.offset.copy_(state)
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from common import mode
 from common.apply import interprets
+from common.arguments import number
 from common.dim import Dim, DimScope, hint
 from common.dtypes import SUPPORTED, number_spec
 from common.eager.recipes import run
@@ -137,6 +138,8 @@ class Recorder(Gradients, Refusals):
 
     def record(self, op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         """Append an application of `op`; composites are recorded as what they are made of."""
+        if attrs:
+            attrs = {name: number(x) if isinstance(x, Tracer) else x for name, x in attrs.items()}
         if op.forward is not None:
             self.scope.append(op.name)
             try:

@@ -356,3 +356,25 @@ def test_a_bias_that_does_not_fit_is_refused_by_name():
         nn.functional.linear(tw.zeros(3, 4), tw.zeros(2, 4), tw.zeros(5))
     with pytest.raises(ValueError, match="cannot be multiplied"):
         nn.functional.linear(tw.zeros(3, 4), tw.zeros(2, 5), tw.zeros(2))
+
+
+def test_normalisations_may_do_without_a_bias():
+    x = np.random.default_rng(2).standard_normal((4, 6, 5)).astype(np.float32)
+    for make in (lambda **o: nn.BatchNorm1d(6, **o), lambda **o: nn.GroupNorm(3, 6, **o)):
+        layer, whole = make(bias=False), make()
+        assert [name for name, _ in layer.named_parameters()] == ["weight"]
+        assert layer(x).tolist() == whole(x).tolist()
+        assert list(make(affine=False, bias=True).parameters()) == []
+
+
+def test_the_input_of_a_layer_has_the_name_that_it_has_in_pytorch():
+    x = np.ones((2, 4), np.float32)
+    for layer in (
+        nn.Linear(4, 4), nn.ReLU(), nn.Softmax(1), nn.LayerNorm(4), nn.RMSNorm(4), nn.GroupNorm(2, 4), nn.Flatten(),
+        nn.BatchNorm1d(4), nn.Dropout(0.0), nn.Identity(), nn.PReLU(), nn.GLU(), nn.Sequential(nn.Tanh()),
+    ):  # fmt: skip
+        y = layer(input=x)
+        assert y.tolist() == layer.eval()(x).tolist() or isinstance(layer, nn.BatchNorm1d)
+    index = np.array([1, 0])
+    table = nn.Embedding(3, 2)
+    assert table(input=index).tolist() == table(index).tolist()

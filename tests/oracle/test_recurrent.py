@@ -18,6 +18,8 @@ OPTIONS = [
     {"bidirectional": True, "bias": False},
     {"num_layers": 3, "bidirectional": True},
 ]  # fmt: skip
+PAIRS = [(kind, options) for options in OPTIONS for kind in KINDS]
+PAIRS += [("LSTM", {"proj_size": 2}), ("LSTM", {"proj_size": 3, "num_layers": 2, "bidirectional": True, "bias": False})]
 TIME, BATCH, IN, OUT = 5, 2, 3, 4
 
 
@@ -50,6 +52,8 @@ def run(kind, weights, x, h, c, layers, directions):
             p, q, states = h[len(ends)], c[len(ends)], [None] * len(x)
             for t in range(len(x))[:: -1 if side else 1]:
                 p, q = step(kind, x[t] @ w.T + b, p @ u.T + d, p, q)
+                if f"weight_hr{suffix}" in weights:
+                    p = p @ weights[f"weight_hr{suffix}"].T
                 states[t] = p
             sides.append(np.stack(states))
             ends.append((p, q))
@@ -70,11 +74,11 @@ def inputs(options, rng=RNG, dtype=np.float64, time=TIME, batch=BATCH):
     """An input and two kinds of states."""
     many = options.get("num_layers", 1) * (1 + options.get("bidirectional", False))
     shape = (batch, time, IN) if options.get("batch_first") else (time, batch, IN)
-    return [rng.normal(size=s).astype(dtype) for s in (shape, (many, batch, OUT), (many, batch, OUT))]
+    states = [(many, batch, width) for width in (options.get("proj_size", OUT), OUT)]
+    return [rng.normal(size=s).astype(dtype) for s in (shape, *states)]
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("kind", "options"), PAIRS, ids=str)
 def test_every_step_of_every_layer(kind, options):
     module = getattr(dynamic.nn, kind)(IN, OUT, **options, dtype=np.float64)
     weights = {name: p.detach().numpy() for name, p in module.named_parameters()}
@@ -96,8 +100,7 @@ def test_every_step_of_every_layer(kind, options):
         np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy().take(1, at), rtol=1e-12, atol=1e-13)
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("kind", "options"), PAIRS, ids=str)
 def test_bits_of_both_engines(kind, options):
     """Results, gradients, and what is dropped; a new length or batch is no new trace."""
     made = []
@@ -125,9 +128,9 @@ def test_bits_of_both_engines(kind, options):
     assert_all_same_bits(*made, kind)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_gradients(kind):
-    options = {"num_layers": 2, "bidirectional": True}
+@pytest.mark.parametrize(("kind", "more"), [*((kind, {}) for kind in KINDS), ("LSTM", {"proj_size": 2})], ids=str)
+def test_gradients(kind, more):
+    options = {"num_layers": 2, "bidirectional": True, **more}
     module = getattr(dynamic.nn, kind)(IN, OUT, **options, dtype=np.float64)
     weight = RNG.normal(size=tuple(module.weight_hh_l1.shape))
 
@@ -153,6 +156,11 @@ REFUSED = {
     "nonlinearity": lambda m: dynamic.nn.RNN(IN, OUT, nonlinearity="sin"),
     "probability": lambda m: dynamic.nn.LSTM(IN, OUT, dropout=1.0),
     "layers": lambda m: dynamic.nn.GRU(IN, OUT, num_layers=0),
+    "projection": lambda m: dynamic.nn.GRU(IN, OUT, proj_size=2),
+    "size of the projection": lambda m: dynamic.nn.LSTM(IN, OUT, proj_size=OUT),
+    "state of the projection": lambda m: dynamic.nn.LSTM(IN, OUT, proj_size=2)(
+        Tensor(X), (Tensor(np.zeros((1, BATCH, OUT))), Tensor(np.zeros((1, BATCH, OUT))))
+    ),
 }
 
 

@@ -1,0 +1,76 @@
+"""Numbers of a call are arguments of the compiled function: dimensions, sizes, factors, bounds, all at once."""
+
+import numpy as np
+import pytest
+
+import common.functional as F
+import dynamic
+import static
+from common.dim import Dim
+from common.tree import flatten, unflatten
+from tests.bits import assert_all_same_bits
+from tests.helpers.cases import CASES
+
+PER_FUNCTION = 2
+
+
+class Taken:
+    """Stands for a public function: its first calls note their numbers, later ones take others in their place."""
+
+    def __init__(self, function):
+        self.function, self.noted, self.given = function, [], None
+
+    def __call__(self, *args, **kwargs):
+        leaves, structure = flatten((args, kwargs))
+        places = [i for i, x in enumerate(leaves) if type(x) in (int, float) or isinstance(x, Dim)]
+        if self.given is None:
+            self.noted += [leaves[i] for i in places]
+        else:
+            for i in places:
+                x = next(self.given)
+                leaves[i] = leaves[i] if isinstance(leaves[i], Dim) else x  # a size stays the operand's
+        args, kwargs = unflatten(structure, leaves)
+        return self.function(*args, **kwargs)
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if hasattr(F, name)])
+def test_numbers_are_arguments(name, monkeypatch):
+    """The first cases of each function that give it numbers."""
+    found = 0
+    for case in CASES[name]:
+        taken = Taken(getattr(F, name))
+        with monkeypatch.context() as patched:
+            patched.setattr(F, name, taken)
+            found += compared(case.label, case.f, lambda c=case: c.draw(np.random.default_rng(7), "float32", 3), taken)
+        if found == PER_FUNCTION:
+            return
+
+
+def compared(label, f, draw, taken):
+    """Whether numbers were taken; then results are the same with these as arguments."""
+    wanted = dynamic.function(f)(*draw())
+    if not taken.noted:
+        return False
+
+    def program(numbers, *operands):
+        taken.given = iter(numbers)
+        return f(*operands)
+
+    one = [np.asarray(x) for x in flatten(wanted)[0]]
+    for engine in (dynamic, static):
+        y = engine.function(program, interpret=True)(taken.noted, *draw())
+        assert_all_same_bits([np.asarray(x) for x in flatten(y)[0]], one, f"{label} of {engine.__name__}")
+    return True
+
+
+@pytest.mark.parametrize("name", ["max", "min"])
+def test_a_number_beside_max_and_min_is_a_dimension(name):
+    """A tensor there is one to compare with."""
+    x = np.array([[1.0, 5.0, 2.0], [4.0, 0.0, 6.0]], np.float32)
+    for f in (lambda x, d: getattr(F, name)(x, d), lambda x, d: getattr(x, name)(d - 1)):
+        results = [[np.asarray(part) for part in engine.function(f)(x, 1)] for engine in (dynamic, static)]
+        assert results[0][1].dtype == np.int64
+        assert_all_same_bits(results[1], results[0], name)
+    other = [np.asarray(engine.function(getattr(F, name))(x, np.float32(3))) for engine in (dynamic, static)]
+    assert_all_same_bits(other[1:], [getattr(np, f"{name}imum")(x, np.float32(3))], name)
+    assert_all_same_bits(other[:1], other[1:], name)
