@@ -69,7 +69,7 @@ def path_of(x: Any, name: str) -> Path:
             f"{name}_(): this view is the output of a function that returns multiple views. Such functions do not "
             "allow the output views to be modified inplace; use a slice, or the functional form"
         )
-    if (name not in _FILLS and repeats(x)) or _in_windows(x, steps):
+    if (name not in _FILLS and repeats(x)) or in_windows(x):
         raise overlap(name)
     return path_along(steps, base)
 
@@ -114,13 +114,13 @@ class _Overwritten:
         )
 
 
-def _in_windows(x: Any, steps: tuple[Step, ...]) -> bool:
+def in_windows(x: Any) -> bool:
     """Whether elements of a view are shared by windows that overlap; a trace relies on what of its sizes decides."""
     if isinstance(x.payload, np.ndarray):
         return overlapping(x.payload.shape, x.payload.strides)
+    _, base, steps = family_of(x)
     if not any(step.op.name == "unfold" and step.attrs["step"] < step.attrs["size"] for step in steps):
         return False
-    _, base, _ = family_of(x)
     place = placed(base.shape, path_along(steps, base))
     return place is None or overlapping(*place[1:])
 
@@ -173,7 +173,7 @@ def rebind(x: Any, value: Any, name: str, with_history: bool) -> None:
     with mode.set_grad_enabled(with_history):
         if steps and family is not None:
             path = path_of(x, name) if with_history else path_along(steps, base)
-            if not with_history and ((name not in ONE_VALUE and repeats(x)) or _in_windows(x, steps)):
+            if not with_history and ((name not in ONE_VALUE and repeats(x)) or in_windows(x)):
                 raise overlap(name)
             if trace is None:
                 _move(base, _written(base, value, path), 0)

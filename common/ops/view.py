@@ -195,7 +195,8 @@ def _as_view(place: Placed, target: tuple[Any, ...]) -> Any:
     _, shape, strides = place
     if any(isinstance(n, int) and n == 0 for n in shape):
         return contiguous_strides(target)
-    return viewed(shape, strides, target, operator.eq)
+    found = viewed(shape, strides, target, operator.eq)
+    return contiguous_strides(target) if found is None and any(n == 0 for n in shape) else found
 
 
 def _lies(x: Any) -> Placed | None:
@@ -209,7 +210,8 @@ def _lies(x: Any) -> Placed | None:
     from common.tensor.view_families import family_of
 
     family, base, steps = family_of(x)
-    return placed(base.shape, path_along(steps, base)) if steps and family is not None else None
+    place = placed(base.shape, path_along(steps, base)) if steps and family is not None else None
+    return None if place is None else (place[0], tuple(x.shape), place[2])
 
 
 def permute(x: Any, *order: Any, dims: Any = None) -> Any:

@@ -15,6 +15,7 @@ from common.ops.advanced import along
 from common.ops.parts import narrow
 from common.ops.places import index_put_zeros
 from common.ops.view import permute_, reshape
+from common.tensor.base import TensorBase
 
 
 def _strided(offset: Any, shape: Any, strides: Any, dim: int, size: int, step: int) -> Any:
@@ -36,6 +37,8 @@ def _rule(g: Any, x_shape: Any, dim: int, size: int, step: int) -> Any:
     """Each window's cotangent added to its elements, one window after the other."""
     order = (*range(dim + 1), g.ndim - 1, *range(dim + 1, g.ndim - 1))
     places = along(g.shape[dim], 1) * step + along(size, 0)
+    if not isinstance(g, TensorBase):
+        places = places.payload  # what rules are given, they return
     return index_put_zeros(permute_(g, dims=order), (places,), (x_shape[dim],), dim, False)
 
 

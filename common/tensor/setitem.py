@@ -14,7 +14,7 @@ import numpy as np
 from common import mode
 from common.autograd.inference import refuse_write
 from common.autograd.mutation import is_shared, log_write, put
-from common.autograd.views import part_written, repeats, require_writable
+from common.autograd.views import in_windows, part_written, repeats, require_writable
 from common.dtypes import bool_
 from common.eager import recipes as eager
 from common.elements import elements
@@ -69,10 +69,10 @@ def setitem(self: TensorBase, key: Any, value: Any) -> None:
         if _write_recorded(self, selection, v):
             return
         name = "index_put" if selection.placed else "slice_scatter"
-        if selection.basic is not None and repeats(self) and mode.current_trace() is not None:
+        if mode.current_trace() is not None and (repeats(self) or in_windows(self)):
             part = selection.part(self)  # may show each element once, where all of the tensor does not
-            rest = Selection(None, [], selection.placed)
-            assign(part, _written(part, rest, v), name)
+            one = v.ndim == 0 and not selection.placed
+            assign(part, _written(part, Selection(None, [], selection.placed), v), "fill" if one else name)
             return
         assign(self, _written(self, selection, v), name, _part_of(self, selection))
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from common.dim import same_shape
 from static.graph import Effect, Graph
 
 
@@ -31,7 +32,10 @@ def donate(graph: Graph, inputs: Sequence[int], results: int, usable: bool) -> t
         fitting = (
             k
             for k, x in enumerate(graph.outputs[:results])
-            if k not in donated and x.node.op is not None and x.shape == value.shape and x.dtype == value.dtype
+            if k not in donated
+            and x.node.op is not None
+            and x.dtype == value.dtype
+            and same_shape(x.shape, value.shape)
         )
         k = next(fitting, None)
         if not usable:
