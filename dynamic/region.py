@@ -15,17 +15,11 @@ from types import MethodType
 from typing import Any
 
 from common import mode
-from common.autograd.derivatives import view_of
-from common.autograd.node import Edge, Node, next_number
-from common.autograd.region import Recorded, RegionOp, captured_edges, outputs_of
-from common.autograd.tape import collect
+from common.autograd.region_calls import run_region
 from common.boundary import refuse
 from common.convert.runtime import convert
 from common.create import lift
-from common.frames import user_frame
-from common.number import Number
 from common.pickling import Made
-from common.tensor.base import Tensor, TensorBase
 from common.tree import flatten, unflatten
 
 _inside: ContextVar[bool] = ContextVar("twingrad_region", default=False)
@@ -77,15 +71,17 @@ class Region(Made):
     Parameters
     ----------
     target, control_flow : see `function`.
+    always : whether it is one node also inside another or a trace.
     """
 
-    def __init__(self, target: Callable[..., Any], control_flow: str | None = None) -> None:
+    def __init__(self, target: Callable[..., Any], control_flow: str | None = None, always: bool = False) -> None:
+        self._always = always
         functools.update_wrapper(self, target)
         self._target = convert(target) if control_flow == "convert" else target
         self._maker = "dynamic", "function", (target,), {"control_flow": control_flow}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the function as one node, or plainly inside another or a trace."""
+        """Run the function as one node, or plainly inside another or a trace if it is no transform."""
         target = self._target
         try:
             leaves, structure = flatten((args, kwargs))
@@ -93,12 +89,12 @@ class Region(Made):
         except Exception as error:
             refuse(error, target, getattr(target, "__name__", "function"), *args, **kwargs)
             raise
-        if _inside.get() or mode.current_trace() is not None:
+        if not self._always and (_inside.get() or mode.current_trace() is not None):
             args, kwargs = unflatten(structure, leaves)
             return target(*args, **kwargs)
         token = _inside.set(True)
         try:
-            return _run(target, leaves, structure)
+            return run_region(target, leaves, structure)
         finally:
             _inside.reset(token)
 
@@ -118,45 +114,3 @@ def inlining() -> Iterator[None]:
         yield
     finally:
         _inside.reset(token)
-
-
-def _run(target: Callable[..., Any], leaves: list[Any], structure: Any) -> Any:
-    """Call `target` on views of the arguments that require grad, and put one node on the tape."""
-    recording = mode.is_grad_enabled()
-    arguments: list[Any] = [Number(x) if type(x) is float else x for x in leaves]
-    viewed: list[tuple[Edge, Edge]] = []
-    for i, x in enumerate(leaves):
-        if recording and isinstance(x, TensorBase) and x.requires_grad:
-            arguments[i] = view_of(x)
-            viewed.append((x.edge, arguments[i].edge))
-    start = next_number()
-    args, kwargs = unflatten(structure, arguments)
-    results, out_structure = flatten(target(*args, **kwargs))
-    results = [float(x) if type(x) is Number else x for x in results]
-    recorded = list({id(x): x for x in results if isinstance(x, TensorBase) and x.requires_grad}.values())
-    if recorded and recording:
-        replaced = _as_node(target, start, viewed, recorded)
-        results = [replaced.get(id(x), x) for x in results]
-    return unflatten(out_structure, results)
-
-
-def _as_node(
-    target: Callable[..., Any], start: int, viewed: list[tuple[Edge, Edge]], recorded: list[TensorBase]
-) -> dict[int, TensorBase]:
-    """The results as outputs of one node; without history where `backward` has used it up inside."""
-    replaced: dict[int, TensorBase] = {}
-    order = collect([x.edge for x in recorded], start)
-    if any(node.saved is None for node in order):
-        for x in recorded:
-            if any(node.saved is None for node in collect([x.edge], start)):
-                replaced[id(x)] = Tensor(x.payload)
-        recorded = [x for x in recorded if id(x) not in replaced]
-        order = collect([x.edge for x in recorded], start)
-    if not recorded:
-        return replaced
-    outputs = [x.edge for x in recorded]
-    captured = captured_edges(order, outputs, start, {id(view) for _, view in viewed})
-    edges = (*(edge for edge, _ in viewed), *captured)
-    saved = Recorded(outputs, [*(view for _, view in viewed), *captured], start, edges)
-    op: Any = RegionOp(getattr(target, "__name__", "function"), len(recorded))
-    return replaced | outputs_of(Node(op, None, edges, (saved,), None, *user_frame(2)), recorded)

@@ -1,4 +1,4 @@
-"""The functional transforms outside a trace: run like a `function`, as the other engine compiles them like one."""
+"""The functional transforms: calls of what they make are regions, as the other engine compiles them as one."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 from common import surface
 from common.autograd import func, transforms
 from common.nn.stateless import functional_call, stack_module_state
-from dynamic.region import Region, function, inlining
+from dynamic.region import Region, inlining
 
 Function = Callable[..., Any]
 
 
 def _as_function(transform: Function, module: str = "dynamic.func") -> Function:
-    """A transform whose result is a `function`: numbers are weak, inner functions are inlined; `module` offers it."""
+    """A transform whose result is one node: numbers are weak, inner functions are inlined; `module` offers it."""
 
     @functools.wraps(transform)
     def bound(target: Function, *args: Any, **kwargs: Any) -> Function:
-        transformed: Region = function(transform(target, *args, **kwargs))
+        transformed = Region(transform(target, *args, **kwargs), always=True)
         transformed._maker = module, transform.__name__, (target, *args), kwargs
         return transformed
 
@@ -34,15 +34,15 @@ def _vjp(target: Function, *primals: Any, has_aux: bool = False) -> Any:
 
 @functools.wraps(func.jvp)
 def _jvp(target: Function, primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
-    with inlining():
-        return func.jvp(target, primals, tangents, strict=strict, has_aux=has_aux)
+    call = functools.partial(func.jvp, target, strict=strict, has_aux=has_aux)
+    return Region(call, always=True)(primals, tangents)
 
 
 @functools.wraps(func.linearize)
 def _linearize(target: Function, *primals: Any) -> Any:
     with inlining():
         y, push = func.linearize(target, *primals)
-    return y, function(push)
+    return y, Region(push, always=True)
 
 
 TRANSFORMS: dict[str, Function] = surface.owned(

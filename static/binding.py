@@ -9,6 +9,7 @@ from typing import Any
 
 from common import boundary, mode, surface
 from common.autograd import func, transforms
+from common.autograd.region_calls import regional
 from common.nn.stateless import functional_call, stack_module_state
 from common.offered import bind_creation as bind_creation
 from common.offered import bind_function, function_body
@@ -89,15 +90,22 @@ def _compiled_outside(transform: Function, module: str = "static.func") -> Funct
     @functools.wraps(transform)
     def bound(function: Function, *args: Any, **kwargs: Any) -> Function:
         program: Compiled = _compiled(transform(function, *args, **kwargs), function)
+        program.inlined = regional(program.target)
         program._maker = module, transform.__name__, (function, *args), kwargs
         return program
 
     return bound
 
 
+def _needs_history(primals: Any) -> bool:
+    """Whether a pullback is to be differentiated itself: then it goes on from what the function has recorded."""
+    leaves = flatten(primals)[0]
+    return mode.is_grad_enabled() and any(isinstance(x, TensorBase) and x.requires_grad for x in leaves)
+
+
 @functools.wraps(transforms.vjp)
 def _vjp(function: Function, *primals: Any, has_aux: bool = False) -> Any:
-    if mode.current_trace() is not None:
+    if mode.current_trace() is not None or _needs_history(primals):
         return transforms.vjp(function, *primals, has_aux=has_aux)
 
     def pull(primals: Any, cotangents: Any) -> Any:
@@ -115,14 +123,15 @@ def _vjp(function: Function, *primals: Any, has_aux: bool = False) -> Any:
 def _jvp(function: Function, primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
     call = functools.partial(func.jvp, function, strict=strict, has_aux=has_aux)
     if mode.current_trace() is not None:
-        return call(primals, tangents)
+        return regional(call)(primals, tangents)
     return _compiled(lambda primals, tangents: call(primals, tangents), function)(primals, tangents)
 
 
 @functools.wraps(func.linearize)
 def _linearize(function: Function, *primals: Any) -> Any:
-    if mode.current_trace() is not None:
-        return func.linearize(function, *primals)
+    if mode.current_trace() is not None or _needs_history(primals):
+        y, push = func.linearize(function, *primals)
+        return y, regional(push)
     push = _compiled(lambda primals, tangents: func.linearize(function, *primals)[1](*tangents), function)
 
     def jvp_fn(*tangents: Any) -> Any:

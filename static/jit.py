@@ -76,7 +76,7 @@ class Function(Made, Shown, Branching):
         self.__name__ = getattr(target, "__name__", type(target).__name__)
         code = getattr(target, "__code__", None)
         self.home = (code.co_filename, code.co_firstlineno, code.co_name) if code else ("<unknown>", 0, self.__name__)
-        self.target = convert(target) if control_flow == "convert" else target
+        self.inlined = self.target = convert(target) if control_flow == "convert" else target
         self.options = Options(fuse, compiler)
         self.interpret, self.max_traces, self.control_flow = interpret, max_traces, control_flow
         self.compile = compile
@@ -96,7 +96,6 @@ class Function(Made, Shown, Branching):
         self._by_call: dict[Any, tuple[Traced, Any]] = {}
         self._last: tuple[Traced, Any] | None = None
         self._after: dict[Any, tuple[Traced, Any]] = {}
-        self._made: dict[tuple[Traced, ...], Any] = {}
         self._fixed: list[int] = []
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -109,7 +108,7 @@ class Function(Made, Shown, Branching):
         """
         if mode.tracing:
             if mode.current_trace() is not None:
-                return self.target(*args, **kwargs)
+                return self.inlined(*args, **kwargs)
             if (profile := mode.profiling.get()) is not None:
                 with profile.span(self.__name__, "compiled", args):
                     return self.general(args, kwargs)
@@ -212,8 +211,7 @@ class Function(Made, Shown, Branching):
             hit = self._other_path(*missed, key, leaves, (structure, history))
         while True:
             try:
-                direct = is_plain and not kwargs
-                how = direct, keeps, copied, list(differentiated.values())
+                how = is_plain and not kwargs, keeps, copied, list(differentiated.values())
                 return self._run(hit, args, leaves, how, into)
             except NeedsRoom as need:
                 hit = self._with_more_room(hit[0], need, key, leaves)
@@ -384,10 +382,8 @@ def function(
     tensor([0., 0., 0.])
     """
     options: dict[str, Any] = {"fuse": fuse, "compiler": checked(compiler, "function()"), "interpret": interpret}
-    options.update(passes=passes, max_traces=max_traces)
-    options.update(
-        control_flow=control_flow, compile=compile, memory_budget=memory_budget, donate_argnums=donate_argnums
-    )
+    options |= {"passes": passes, "max_traces": max_traces, "control_flow": control_flow, "compile": compile}
+    options |= {"memory_budget": memory_budget, "donate_argnums": donate_argnums}
     if target is None:
         return functools.partial(function, **options)
     if not callable(target):

@@ -1,0 +1,88 @@
+"""What a program has computed, as one number: the bits of all tensors that it holds when it ends.
+
+``python -m tests.mechanics.digest`` runs every program, and every page of the documentation, in a process that has only
+`static` imported; names and numbers come out as JSON. `test_mechanics.py` compares them with those in `dynamic`.
+"""
+
+from __future__ import annotations
+
+import doctest
+import json
+import sys
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from common.tensor.base import TensorBase
+from common.tree import flatten
+
+HERE = Path(__file__).resolve().parent
+PAGES = [HERE.parent.parent / "README.md", *sorted((HERE.parent.parent / "docs").rglob("*.md"))]
+
+
+def digest(program: Any, tw: Any) -> str:
+    """Run a program with an engine; a hash of what it has held.
+
+    Programs share a stream of random numbers, so it begins anew.
+    """
+    seen = sha256()
+
+    def enter(frame: Any, event: str, argument: Any) -> Any:
+        if frame.f_code is not program.__code__:  # functions inside may be traced, or run more than once
+            return None
+        frame.f_trace_lines = False
+        return leave
+
+    def leave(frame: Any, event: str, argument: Any) -> Any:
+        if event == "return":
+            for name, value in sorted(frame.f_locals.items()):
+                for x in flatten(value)[0] if isinstance(value, (tuple, list, dict, TensorBase)) else ():
+                    for part in (x, getattr(x, "_grad", None)):
+                        if isinstance(part, (TensorBase, np.ndarray)):
+                            _add(seen, name, getattr(part, "payload", part))
+        return leave
+
+    tw.manual_seed(0)
+    before = sys.gettrace()
+    sys.settrace(enter)
+    try:
+        program(tw)
+    finally:
+        sys.settrace(before)
+    return seen.hexdigest()
+
+
+def _add(seen: Any, name: str, x: Any) -> None:
+    if type(x) is np.ndarray:  # not a value of a trace
+        # nan is nan, whatever its bits
+        bits = np.where(np.isnan(x), np.array(np.nan, x.dtype), x) if x.dtype.kind == "f" else x
+        seen.update(f"{name} {x.dtype} {x.shape} ".encode() + np.ascontiguousarray(bits).tobytes())
+
+
+def main() -> None:
+    """Print the numbers of all programs in `static` alone, and the pages whose examples fail."""
+    import static
+    from tests.mechanics.collect import PROGRAMS
+
+    found = {name: digest(program, static) for name, program in PROGRAMS.items()}
+    assert "dynamic" not in sys.modules
+    sys.modules["dynamic"] = static  # what the pages import
+    failed = {
+        str(page): told
+        for page in PAGES
+        if page.name != "contributing.md" and (told := _failures(page))  # its engines are changed, see test_docs.py
+    }
+    print(json.dumps({"programs": found, "pages": failed}))
+
+
+def _failures(page: Path) -> str:
+    told: list[str] = []
+    test = doctest.DocTestParser().get_doctest(page.read_text(encoding="utf-8"), {}, page.name, str(page), 0)
+    doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test, out=told.append)
+    return "".join(told)
+
+
+if __name__ == "__main__":
+    main()
