@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from common.errors import AllocationError
 
 
@@ -17,3 +19,19 @@ def allocation_error(name: str, error: BaseException) -> AllocationError:
     refusal = AllocationError(f"{name}(): the result does not fit into memory: {told}")
     refusal.__cause__ = error
     return refusal
+
+
+#: Elements of an operand, of which only expanded ones have so many: an op would take minutes and cannot be interrupted.
+MOST_ELEMENTS = 1 << 36
+
+
+def refuse_endless(name: str, shape: tuple[int, ...]) -> None:
+    """Refuse to go through an operand of more elements than any memory holds.
+
+    Raises
+    ------
+    AllocationError : it has more than `MOST_ELEMENTS`.
+    """
+    if (count := prod(shape)) > MOST_ELEMENTS:
+        raise AllocationError(f"{name}(): an operand of shape {shape} has {count} elements, more than the "
+                              f"{MOST_ELEMENTS} that an op goes through; reduce it before it is expanded")  # fmt: skip

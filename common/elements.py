@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from common import mode
+from common.allocation import refuse_endless
 from common.tensor.base import TensorBase
 
 
@@ -25,7 +26,9 @@ def elements(x: Any, function: str, instead: str) -> np.ndarray:
     trace = mode.current_trace()
     if trace is not None:
         trace.refuse_size(function, instead)
-    return x.payload if isinstance(x, TensorBase) else x
+    array = x.payload if isinstance(x, TensorBase) else x
+    refuse_endless(function, np.shape(array))
+    return array
 
 
 def known_elements(x: Any) -> np.ndarray | None:

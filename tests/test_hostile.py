@@ -7,7 +7,7 @@ import pytest
 
 import dynamic
 import static
-from common.errors import ArgumentError, TwingradError
+from common.errors import AllocationError, ArgumentError, DTypeError, ShapeError, TwingradError
 from tests.helpers import hostile
 
 
@@ -85,3 +85,98 @@ def test_the_fuzzer_sees(error):
     assert hostile.objection(error)
     assert hostile.objection(TwingradError("")) is not None
     assert hostile.objection(ArgumentError("f(): argument 'x' is wrong")) is None
+
+
+WIDE = dynamic.ones(1).expand(2**40)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: dynamic.ones(1).expand(2**30).unbind(),
+        lambda: dynamic.ones(1).expand(2**30).split(1),
+        lambda: dynamic.ones(1).expand(2**30).chunk(2**30),
+        lambda: dynamic.tensor_split(dynamic.ones(1).expand(2**30), 2**30),
+        lambda: dynamic.zeros(0).chunk(2**30),
+        lambda: dynamic.ones(1).expand(2**30).tolist(),
+        lambda: WIDE.sum(),
+        lambda: WIDE.nonzero(),
+        lambda: WIDE.max(),
+        lambda: static.argwhere(np.broadcast_to(np.float32(1), (2**20, 2**20))),
+        lambda: static.function(lambda x: x.unbind())(np.broadcast_to(np.float32(1), (2**30,))),
+    ],
+)
+def test_what_would_not_come_back_is_refused(call):
+    with pytest.raises(AllocationError):
+        call()
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64"])
+@pytest.mark.parametrize("tw", [dynamic, static])
+def test_indices_of_any_integers(tw, dtype):
+    x, i = np.arange(6.0).reshape(2, 3), np.array([[1, 0, 1]])
+
+    def f(tw, x, i):
+        return tw.gather(x, 0, i), tw.index_select(x, 1, i[0]), tw.take_along_dim(x, i if dtype == "uint8" else -i, 0)
+
+    for run in (lambda: f(tw, x, i.astype(dtype)), lambda: tw.function(lambda *a: f(tw, *a))(x, i.astype(dtype))):
+        first, second, third = (np.asarray(y).tolist() for y in run())
+        assert (first, second) == ([[3.0, 1.0, 5.0]], [[1.0, 0.0, 1.0], [4.0, 3.0, 4.0]])
+        assert third == [[3.0, 1.0, 5.0]]
+
+
+PADS = {(-1, 2): [1, 2, 3, 4, 5, 1, 2], (2, -1): [3, 4, 0, 1, 2, 3, 4], (-3, -2): [3], (-3, -3): [], (0, -6): []}
+
+
+@pytest.mark.parametrize("tw", [dynamic, static])
+def test_refusals_of_what_pytorch_takes_are_gone(tw):
+    """What PyTorch gives for the same calls."""
+    for run in (lambda f, *a: f(*map(dynamic.as_tensor, a)), lambda f, *a: tw.function(f)(*a)):
+        y = np.arange(6.0)[None, None]
+        for amounts, expected in PADS.items():
+            got = run(lambda x, p=amounts: tw.nn.functional.pad(x, p, mode="circular"), y)
+            assert np.asarray(got).ravel().tolist() == expected
+        for amounts in ((-4, -3), (-3, 4), (7, -6)):
+            with pytest.raises(ShapeError):
+                run(lambda x, p=amounts: tw.nn.functional.pad(x, p, mode="circular"), y)
+        assert np.asarray(run(lambda x: +x, y)).tolist() == y.tolist()
+        with pytest.raises(DTypeError, match="on a bool tensor is not supported"):
+            run(lambda x: +x, y > 0)
+        a, b = np.arange(6.0).reshape(2, 3), np.array([[1.0, 2.0, 3.0]])
+        loss = run(lambda x, t, v: tw.nn.functional.gaussian_nll_loss(x, t, v, reduction="none"), a, b, b)
+        assert np.asarray(loss).shape == (2, 3)
+        divergence = run(
+            lambda x, t: tw.nn.functional.kl_div(x, t, reduction="batchmean"), np.array(-1.0), np.array(0.5)
+        )
+        assert np.isclose(float(divergence), 0.1534264)
+    parts = [part.tolist() for part in dynamic.tensor_split(dynamic.arange(6), dynamic.tensor([1, 4]))]
+    assert parts == [[0], [1, 2, 3], [4, 5]]
+    assert [len(part) for part in dynamic.arange(6).tensor_split(dynamic.tensor(4))] == [2, 2, 1, 1]
+    with pytest.raises(DTypeError, match="dtype of long"):
+        dynamic.tensor_split(dynamic.arange(6), dynamic.tensor([1.5]))
+    assert tw.optim.SGD(tw.nn.Linear(2, 2).parameters(), lr=np.array(0.25)).param_groups[0]["lr"] == 0.25
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_batch_norm_of_nothing_and_of_all_batches(traced):
+    for tw in (dynamic, static):
+        norm, average = tw.nn.BatchNorm1d(2), tw.nn.BatchNorm1d(2, momentum=None)
+        for module, shape in ((norm, (0, 2)), (norm, (3, 2, 0)), (average, (0, 2))):
+            run = tw.function(module) if traced else module
+            run(np.ones(shape, np.float32))
+            assert module.running_mean.tolist() == [0, 0]
+            assert module.running_var.tolist() == [1, 1]
+        average = tw.nn.BatchNorm1d(2, momentum=None)
+        run = tw.function(lambda x, m=average: m(x)) if traced else average
+        for k in (1, 2, 3):
+            run(np.arange(6, dtype=np.float32).reshape(3, 2) * k)
+        assert average.running_mean.tolist() == [4.0, 6.0]
+
+
+@pytest.mark.parametrize("name", ["max", "min", "amax", "amin"])
+def test_all_nan_extremes_share_their_gradient(name):
+    x = np.array([np.nan, 1.0, np.nan, np.nan], np.float32)
+    for tw in (dynamic, static):
+        f = tw.function(tw.grad(lambda x: getattr(x, name)()))
+        third = float(np.float32(1) / np.float32(3))
+        assert np.asarray(f(x)).tolist() == [third, 0, third, third]

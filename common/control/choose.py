@@ -80,7 +80,7 @@ def switch(index: Any, branches: Sequence[Function], *operands: Any, operand: An
     >>> tw.switch(5, [lambda x: x, lambda x: x * 10], tw.tensor([1.0, 2.0]))
     tensor([10., 20.])
     """
-    if not isinstance(branches, Sequence):
+    if not isinstance(branches, (tuple, list)):
         raise ArgumentError(f"switch: branches must be a sequence of functions, not {type(branches).__name__}")
     if not branches:
         raise ArgumentError("switch: branches is empty")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from common import op as ops
+from common.allocation import refuse_endless
 from common.apply import NO_ATTRS, Attrs, interprets
 from common.locks import make_lock
 from common.native.calls import make_finder
@@ -141,6 +142,9 @@ def recipe(op: Op, forms: tuple[Any, ...], attrs: Mapping[str, Any]) -> Recipe:
     except TypeError:  # an attribute that is a list
         return Recipe(op, forms, attrs)
     if found is None:
+        for form in forms if op.kind != "view" else ():
+            if type(form) is tuple:
+                refuse_endless(op.name, form[0])
         found = Recipe(op, forms, attrs)
         with _lock:
             if len(recipes) >= _LIMIT:

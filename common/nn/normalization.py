@@ -98,7 +98,7 @@ class _BatchNorm(Module):
         self,
         num_features: int,
         eps: float = 1e-5,
-        momentum: float = 0.1,
+        momentum: float | None = 0.1,
         affine: bool = True,
         track_running_stats: bool = True,
         *,
@@ -128,7 +128,10 @@ class _BatchNorm(Module):
             self.num_batches_tracked.add_(1)
         batch = self.training or self.running_mean is None
         running = (self.running_mean, self.running_var) if not batch or self.training else (None, None)
-        return F.batch_norm(input, *running, self.weight, self.bias, batch, self.momentum, self.eps)
+        share = self.momentum
+        if share is None:  # the average of all batches so far
+            share = 1.0 / self.num_batches_tracked.to(np.float64) if self.num_batches_tracked is not None else 0.0
+        return F.batch_norm(input, *running, self.weight, self.bias, batch, share, self.eps)
 
     def extra_repr(self) -> str:
         """The arguments."""
@@ -145,7 +148,7 @@ class BatchNorm1d(_BatchNorm):
     ----------
     num_features : number of channels.
     eps : added to the variance.
-    momentum : the batch's share in the new running statistics.
+    momentum : the batch's share in the new running statistics; None averages all batches.
     affine : whether there are weight and bias.
     track_running_stats : whether mean and variance are kept for the time after training.
     dtype : of parameters and statistics, float32 by default.
@@ -166,7 +169,7 @@ class BatchNorm2d(_BatchNorm):
     ----------
     num_features : number of channels.
     eps : added to the variance.
-    momentum : the batch's share in the new running statistics.
+    momentum : the batch's share in the new running statistics; None averages all batches.
     affine : whether there are weight and bias.
     track_running_stats : whether mean and variance are kept for the time after training.
     dtype : of parameters and statistics, float32 by default.
@@ -182,7 +185,7 @@ class BatchNorm3d(_BatchNorm):
     ----------
     num_features : number of channels.
     eps : added to the variance.
-    momentum : the batch's share in the new running statistics.
+    momentum : the batch's share in the new running statistics; None averages all batches.
     affine : whether there are weight and bias.
     track_running_stats : whether mean and variance are kept for the time after training.
     dtype : of parameters and statistics, float32 by default.

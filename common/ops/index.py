@@ -36,6 +36,21 @@ def require_index(op: str, index: Any) -> None:
         raise DTypeError(f"{op}(): Expected dtype int32/int64 for index, got {index.dtype}")
 
 
+def whole_index(op: str, index: Any) -> Any:
+    """An index of any integers as int64 or int32.
+
+    Raises
+    ------
+    DTypeError : they are none.
+    """
+    if index.dtype.kind in "iu" and index.dtype.itemsize < 4:
+        from common.ops.cast import converted
+
+        return converted(index, int64)
+    require_index(op, index)
+    return index
+
+
 def _out_of_range(extent: Any) -> dict[int, str]:
     limit = render(extent.terms) if isinstance(extent, Dim) else extent  # its hint is the size of one call only
     return {1: f"index out of range: indices must lie in [0, {limit})"}
@@ -136,7 +151,7 @@ def gather(x: Any, dim: int, index: Any) -> Any:
     ----------
     x : (...)
     dim : the dimension that `index` selects from.
-    index : (...) int64 or int32, of the rank of `x`; in other dimensions not larger.
+    index : (...) integers, of the rank of `x`; in other dimensions not larger.
 
     Returns
     -------
@@ -159,7 +174,7 @@ def gather(x: Any, dim: int, index: Any) -> Any:
     from common.ops.parts import narrow
     from common.ops.view import reshape
 
-    require_index("gather", index)
+    index = whole_index("gather", index)
     axis = normalize_dim(dim, x.ndim, "gather")
     if x.ndim == 0 or (x.ndim == 1 and index.ndim == 0):
         return called(reshape(gather(row(x), 0, row(index)), index.shape), "GatherBackward0")
@@ -291,7 +306,7 @@ def index_select(x: Any, dim: int, index: Any) -> Any:
     ----------
     x : (..., n, ...)
     dim : the dimension.
-    index : (k,) int64 or int32; 0-d counts as (1,).
+    index : (k,) integers; 0-d counts as (1,).
 
     Returns
     -------
@@ -306,7 +321,7 @@ def index_select(x: Any, dim: int, index: Any) -> Any:
     from common.arguments import normalize_dim
     from common.unbroadcast import reshaped
 
-    require_index("index_select", index)
+    index = whole_index("index_select", index)
     index = row(index)
     if x.ndim == 0:
         if index.ndim != 1 or index.shape[0] != 1:

@@ -254,7 +254,9 @@ def kl_div(input: Any, target: Any, reduction: str = "mean", log_target: bool = 
     else:
         none = eq(target, 0)
         losses = where(none, 0, target * log(where(none, 1, target))) - target * input
-    return sum(losses) / input.shape[0] if reduction == "batchmean" else reduced(losses, reduction)
+    if reduction == "batchmean":
+        return sum(losses) / input.shape[0] if input.ndim else sum(losses)
+    return reduced(losses, reduction)
 
 
 def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, reduction: str = "mean") -> Any:

@@ -60,8 +60,8 @@ def gaussian_nll_loss(
     ----------
     input : (...) means x.
     target : (...) t, broadcast.
-    var : variances: a number, of the shape of `input`, with 1 for its last size, or without its last dimension. Below
-        eps the gradient is that of v, as if it were var.
+    var : variances: a number, of the shape of `input`, with 1 for one of its sizes, or without its last dimension.
+        Below eps the gradient is that of v, as if it were var.
     full : add log(2 pi) / 2.
     eps : least variance, > 0.
     reduction : "mean", "sum" or "none".
@@ -80,7 +80,7 @@ def gaussian_nll_loss(
     elif tuple(var.shape) != tuple(input.shape):
         if tuple(var.shape) == tuple(input.shape[:-1]):
             var = unsqueeze(var, -1)
-        elif var.ndim != input.ndim or tuple(var.shape[:-1]) != tuple(input.shape[:-1]) or var.shape[-1] != 1:
+        elif var.ndim != input.ndim or [m for n, m in zip(input.shape, var.shape) if n != m] != [1]:
             raise ShapeError(f"var is of incorrect size: {list(var.shape)} for input {list(input.shape)}")
     small = lt(var, eps)
     v = where(small, var - where(small, without_history(var), 0) + eps, var)

@@ -70,7 +70,11 @@ def _constant(x: Any, pairs: Sequence[tuple[Any, Any]], value: Any) -> Any:
 
 
 def _border(x: Any, dim: int, before: Any, after: Any, mode: str) -> Any:
-    """`x` with borders along one dimension; both are made of the whole of `x`, also where it is cropped."""
+    """`x` with borders along one dimension; both are made of the whole of `x`, but circular ones of what is cropped."""
+    pairs = [(before, after) if i == dim else (0, 0) for i in range(x.ndim)]
+    part = _crop(x, pairs) if before < 0 or after < 0 else x
+    if mode == "circular":
+        x = part
     n = x.shape[dim]
 
     def border(size: Any, left: bool) -> Any:
@@ -81,8 +85,7 @@ def _border(x: Any, dim: int, before: Any, after: Any, mode: str) -> Any:
             return _part(x, dim, n - size if left else 0, size)
         return reverse_(_part(x, dim, 1 if left else n - 1 - size, size), dims=(dim,))
 
-    pairs = [(before, after) if i == dim else (0, 0) for i in range(x.ndim)]
-    parts = [_crop(x, pairs) if before < 0 or after < 0 else x]
+    parts = [part]
     if before > 0:
         parts.insert(0, border(before, True))
     if after > 0:
@@ -97,6 +100,11 @@ def _check(shape: Any, dim: int, before: Any, after: Any, mode: str) -> None:
             "Padding size should be less than the corresponding input dimension, but got: padding "
             f"({before}, {after}) at dimension {dim} of input {list(shape)}"
         )
+    if mode == "circular" and (before < 0 or after < 0):
+        n = n + (before if before < 0 else 0) + (after if after < 0 else 0)
+        if n < 0:
+            raise ShapeError(f"Negative padding value is resulting in an empty dimension: ({before}, {after}) at "
+                             f"dimension {dim} of input {list(shape)}")  # fmt: skip
     if mode == "circular" and (before > n or after > n):
         raise ShapeError(f"Padding value causes wrapping around more than once: ({before}, {after}) for size {n}")
     if mode == "replicate" and n == 0 and (before > 0 or after > 0):

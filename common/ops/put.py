@@ -15,7 +15,8 @@ from common.dim import same
 from common.errors import ArgumentError, IndexRangeError, ShapeError
 from common.op import Op
 from common.ops.advanced import along, integers, neighbours, take_apart
-from common.ops.index import gather, require_index, row
+from common.ops.compare import lt, where
+from common.ops.index import gather, require_index, row, whole_index
 from common.ops.parts import narrow
 from common.ops.places import family, index_get
 from common.ops.values import at_indices, number_like, same_dtype
@@ -77,19 +78,20 @@ def take_along_dim(x: Any, index: Any, dim: int | None = None) -> Any:
     Parameters
     ----------
     x : (...)
-    index : (...) int64 or int32, of the rank of `x`; broadcast with it except in `dim`.
+    index : (...) integers, of the rank of `x`; broadcast with it except in `dim`. Negative ones count from the end.
     dim : the dimension; None takes both as one row.
 
     Raises
     ------
-    IndexRangeError : an index outside the dimension; negative indices are outside.
-    DTypeError : `indices` is not int64 or int32.
+    IndexRangeError : an index outside the dimension.
+    DTypeError : `indices` are no integers.
     ShapeError : the ranks differ, or the shapes do not broadcast.
     IndexRangeError : a dimension of a tensor that has none.
     """
-    require_index("take_along_dim", index)
+    index = whole_index("take_along_dim", index)
     if dim is None:
-        return gather(reshape(x, -1), 0, reshape(index, -1))
+        x, index = reshape(x, -1), reshape(index, -1)
+        return gather(x, 0, _wrapped(index, x.shape[0]))
     if x.ndim == 0:
         raise IndexRangeError(f"take_along_dim(): Dimension specified as {dim} but tensor has no dimensions")
     if x.ndim != index.ndim:
@@ -101,7 +103,12 @@ def take_along_dim(x: Any, index: Any, dim: int | None = None) -> Any:
     shapes = [(*t.shape[:axis], *t.shape[axis + 1 :]) for t in (x, index)]
     both = broadcast_shapes(*shapes, op="take_along_dim()")
     x, index = (expand(t, (*both[:axis], t.shape[axis], *both[axis:])) for t in (x, index))
-    return gather(x, axis, index)
+    return gather(x, axis, _wrapped(index, x.shape[axis]))
+
+
+def _wrapped(index: Any, extent: Any) -> Any:
+    """Negative indices count from the end."""
+    return where(lt(index, 0), index + extent, index)
 
 
 # ------------------------------------------------------------------ slices along a dimension

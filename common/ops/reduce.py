@@ -13,7 +13,7 @@ from common.errors import DTypeError
 from common.ops._define import composite, reduction
 from common.ops._samples import of_reduction
 from common.ops.cast import converted, to
-from common.ops.compare import eq
+from common.ops.compare import eq, ne, where
 from common.ops.view import expand, reshape
 from common.spec import numel
 
@@ -63,17 +63,18 @@ sum_ = reduction(
 
 def _extremum_rule(g: Any, y: Any, x: Any, dim: tuple[int, ...]) -> Any:
     shape = kept(x.shape, dim)
-    ties = to(eq(x, reshape(y, shape)), dtype=x.dtype, x_dtype=bool_)
+    top = reshape(y, shape)
+    ties = to(where(ne(top, top), ne(x, x), eq(x, top)), dtype=x.dtype, x_dtype=bool_)  # nan is the extreme of nans
     return ties * (reshape(g, shape) / sum_(ties, dim=dim, keepdim=True))
 
 
 amax_ = reduction(
     "amax", "max", (_extremum_rule,), identity=False,
-    doc="Maximum over dims; nan if any is nan, +0 above -0. Ties share the gradient evenly.",
+    doc="Maximum over dims; nan if any is nan, +0 above -0. Ties, or all nans, share the gradient evenly.",
 )  # fmt: skip
 amin_ = reduction(
     "amin", "min", (_extremum_rule,), identity=False,
-    doc="Minimum over dims; nan if any is nan, -0 below +0. Ties share the gradient evenly.",
+    doc="Minimum over dims; nan if any is nan, -0 below +0. Ties, or all nans, share the gradient evenly.",
 )  # fmt: skip
 
 

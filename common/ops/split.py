@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from common.aliases import accept_numpy_names
 from common.arguments import integer, integers, normalize_dim
-from common.errors import IndexRangeError, ShapeError
+from common.dtypes import int64
+from common.errors import AllocationError, DTypeError, IndexRangeError, ShapeError
 from common.locks import make_lock
 from common.op import Op
 from common.ops._define import composite
@@ -15,6 +18,10 @@ from common.ops._samples import one
 from common.ops.pad import cat, stack
 from common.ops.parts import select_, slice_, unslice
 from common.ops.view import unsqueeze
+from common.tensor.base import TensorBase
+
+#: Parts of one call: more tensors take minutes to make, and gigabytes.
+MOST_PARTS = 1 << 20
 
 _made: dict[tuple[str, int], Op] = {}
 _lock = make_lock()
@@ -96,8 +103,21 @@ def _cut(x: Any, dim: int, sizes: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _pieces(extent: Any, size: Any) -> tuple[Any, ...]:
     """Sizes of the parts of `size` elements; the last one has the rest. In a trace their number is a guard."""
-    count = int((extent + size - 1) // size)
+    count = _counted("split", int((extent + size - 1) // size))
     return (*([size] * (count - 1)), extent - (count - 1) * size) if count else (extent,)
+
+
+def _counted(op: str, count: int) -> int:
+    """How many parts there will be, which is data: a tensor each.
+
+    Raises
+    ------
+    AllocationError : more than `MOST_PARTS`.
+    """
+    if count > MOST_PARTS:
+        raise AllocationError(f"{op}(): {count} parts would be as many tensors, of which there can be {MOST_PARTS}; "
+                              "take parts of the result of a reshape, or select them one by one")  # fmt: skip
+    return count
 
 
 def _axis(x: Any, dim: Any, op: str) -> int:
@@ -180,7 +200,7 @@ def chunk(x: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
         raise ShapeError(f"chunk expects `chunks` to be greater than 0, got: {count}")
     extent = x.shape[axis]
     if extent == 0:
-        return _cut(x, axis, (0,) * int(count))
+        return _cut(x, axis, (0,) * _counted("chunk", int(count)))
     return _cut(x, axis, _pieces(extent, (extent + count - 1) // count))
 
 
@@ -191,7 +211,8 @@ def tensor_split(x: Any, indices_or_sections: Any, dim: int = 0) -> tuple[Any, .
     Parameters
     ----------
     x : (..., n, ...)
-    indices_or_sections : number of parts; or the indices at which a new part begins, as for slices.
+    indices_or_sections : number of parts; or the indices at which a new part begins, as for slices. Either may be a
+        tensor of int64, outside a trace.
     dim : the dimension.
 
     Raises
@@ -210,6 +231,8 @@ def tensor_split(x: Any, indices_or_sections: Any, dim: int = 0) -> tuple[Any, .
     """
     axis = _axis(x, dim, "tensor_split")
     extent = x.shape[axis]
+    if isinstance(indices_or_sections, (TensorBase, np.ndarray)):
+        indices_or_sections = _listed(indices_or_sections)
     if isinstance(indices_or_sections, (tuple, list)):
         borders = integers(indices_or_sections, "tensor_split", "indices")
         starts = [0, *(_border(i, extent) for i in borders)]
@@ -217,11 +240,21 @@ def tensor_split(x: Any, indices_or_sections: Any, dim: int = 0) -> tuple[Any, .
         return tuple(
             _part(x, axis, a, b - a if b > a else 0) for a, b in zip(starts, ends, strict=True)
         )
-    count = int(integer(indices_or_sections, "tensor_split", "sections"))
+    count = _counted("tensor_split", int(integer(indices_or_sections, "tensor_split", "sections")))
     if count <= 0:
         raise ShapeError(f"number of sections must be larger than 0, got {count}")
     # part i of k has (n + k - 1 - i) // k elements
     return _cut(x, axis, tuple((extent + (count - 1 - i)) // count for i in range(count)))
+
+
+def _listed(x: Any) -> Any:
+    """Sections or indices that came as a tensor: their number decides how many parts there are."""
+    if x.dtype != int64:
+        raise DTypeError(f"tensor_split expected tensor_indices_or_sections to have dtype of long, but got {x.dtype}")
+    if x.ndim > 1:
+        raise ShapeError("tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional "
+                         f"tensor, but got a tensor with {x.ndim} dims")  # fmt: skip
+    return x.tolist()
 
 
 def _border(index: Any, extent: Any) -> Any:
@@ -254,7 +287,7 @@ def unbind(x: Any, dim: int = 0) -> tuple[Any, ...]:
     if x.ndim == 0:
         raise IndexRangeError(f"Dimension specified as {dim} but tensor has no dimensions")
     axis = normalize_dim(dim, x.ndim, "unbind")
-    count = int(x.shape[axis])
+    count = _counted("unbind", int(x.shape[axis]))
     if count < 2:
         return _unbind(x, dim=axis, count=count)
     parts: tuple[Any, ...] = _op("unbind", count)(x, dim=axis, count=count)

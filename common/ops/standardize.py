@@ -172,7 +172,7 @@ def batch_norm(
     dims = (0, *range(2, x.ndim))
     if all(isinstance(x.shape[d], int) and x.shape[d] == 1 for d in dims):
         raise ShapeError(f"Expected more than 1 value per channel when training, got input size {list(x.shape)}")
-    if mean is not None:
+    if mean is not None and not any(n == 0 for n in x.shape):  # of no elements there are no statistics
         plain = x.detach() if hasattr(x, "detach") else x
         running_mean.copy_(running_mean * (1 - momentum) + mean_(plain, dim=dims, keepdim=False) * momentum)
         running_var.copy_(running_var * (1 - momentum) + var(plain, dims) * momentum)

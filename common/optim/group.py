@@ -39,6 +39,7 @@ class Group(MutableMapping[str, Any]):
     """
 
     def __init__(self, options: Mapping[str, Any], optional: tuple[str, ...] = ()) -> None:
+        options = {name: _plain(value) for name, value in options.items()}
         lr = options["lr"]
         if not isinstance(lr, TensorBase) and not (isinstance(lr, (int, float, np.number)) and float(lr) >= 0):
             raise ArgumentError(f"Invalid learning rate: {lr}")
@@ -101,6 +102,12 @@ class Group(MutableMapping[str, Any]):
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}: {value}" for name, value in self.items() if name != "params")
         return f"{len(self.params)} parameters, {shown}"
+
+
+def _plain(value: Any) -> Any:
+    """An array of one number as that number."""
+    plain = isinstance(value, np.ndarray) and value.size == 1 and value.dtype.kind in "iuf"
+    return value.item() if plain else value
 
 
 def _is_number(x: Any) -> bool:

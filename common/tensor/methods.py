@@ -111,6 +111,13 @@ def _in_place(function: Any, name: str, operator: str) -> Any:
     return method
 
 
+def _positive(self: TensorBase) -> TensorBase:
+    """The tensor itself."""
+    if self.dtype == dtypes.bool_:
+        raise DTypeError("The `+` operator, on a bool tensor is not supported.")
+    return self
+
+
 def clone(self: TensorBase) -> TensorBase:
     """A copy with history."""
     return REGISTRY["clone"](self)
@@ -207,7 +214,7 @@ _METHODS = {
     "numpy": numpy, "to": to, "item": item, "__bool__": truth, "__len__": _len,
     "__contains__": _contains, "__iter__": _iter, "__array__": _array,
     "__dlpack__": _dlpack, "__dlpack_device__": _dlpack_device,
-    "__repr__": _repr, "__index__": index,
+    "__pos__": _positive, "__repr__": _repr, "__index__": index,
     "register_hook": hooks.register_hook, "retain_grad": hooks.retain_grad,
     "retains_grad": property(hooks.retains_grad),
     "register_post_accumulate_grad_hook": hooks.register_post_accumulate_grad_hook,

@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from common import mode
-from common.errors import ArgumentError, ShapeError
+from common.errors import AllocationError, ArgumentError, ShapeError
 from common.tensor.arrays import concrete
 from common.tensor.base import TensorBase
+
+#: Elements of one call of `tolist`: each is an object of 32 bytes.
+MOST_NUMBERS = 1 << 27
 
 
 def _decisions() -> Any:
@@ -45,7 +48,11 @@ def tolist(self: TensorBase) -> Any:
     """Elements as nested lists of numbers."""
     if mode.tracing and (decide := _decisions()) is not None:
         return decide.nested(self)
-    return concrete(self).tolist()
+    array = concrete(self)
+    if array.size > MOST_NUMBERS:
+        raise AllocationError(f"tolist(): {array.size} elements would be as many Python numbers, of which there can be "
+                              f"{MOST_NUMBERS}; use numpy(), or parts")  # fmt: skip
+    return array.tolist()
 
 
 def truth(self: TensorBase) -> bool:
