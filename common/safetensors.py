@@ -11,9 +11,9 @@ The format: https://huggingface.co/docs/safetensors.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -85,10 +85,10 @@ def load_file(filename: Any) -> dict[str, np.ndarray]:
     """
     from safetensors import SafetensorError, deserialize
 
-    path = Path(filename)
+    path, read = Path(filename), cast("Callable[[bytes], list[Any]]", deserialize)
     data = path.read_bytes()
     try:
-        entries = deserialize(data)
+        entries = read(data)
     except SafetensorError as error:
         raise StateError(f"safetensors: {path} is damaged, or of another format: {error}") from error
     return {name: _array(name, entry) for name, entry in entries}

@@ -27,7 +27,7 @@ X = dynamic.ones(2, 3)
         (lambda: X.type_as("x"), "type_as(): argument 'other' must be Tensor, not str ('x')"),
         (lambda: dynamic.nn.Linear("a", 2), "Linear(): argument 'in_features' must be int, not str ('a')"),
         (lambda: dynamic.nn.Linear(), "Linear() missing 2 required positional arguments"),
-        (lambda: dynamic.nn.Linear(3, 2)("x"), "Linear(): argument 'x' must be Tensor, not str ('x')"),
+        (lambda: dynamic.nn.Linear(3, 2)("x"), "Linear(): argument 'input' must be Tensor, not str ('x')"),
         (lambda: dynamic.randn_like(X, None, 3), "given generator=3"),
         (lambda: X + "a", "unsupported operand type(s) for +: 'Tensor' and 'str'"),
         (lambda: static.gradients(-100), "gradients() missing 1 required positional argument: 'xs'"),
