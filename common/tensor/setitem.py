@@ -69,7 +69,7 @@ def setitem(self: TensorBase, key: Any, value: Any) -> None:
         if _write_recorded(self, selection, v):
             return
         name = "index_put" if selection.placed else "slice_scatter"
-        if mode.current_trace() is not None and (repeats(self) or in_windows(self)):
+        if mode.current_trace() is not None and not selection.chosen and (repeats(self) or in_windows(self)):
             part = selection.part(self)  # may show each element once, where all of the tensor does not
             one = v.ndim == 0 and not selection.placed
             assign(part, _written(part, Selection(None, [], selection.placed), v), "fill" if one else name)
