@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -180,7 +179,7 @@ class Dropout(Module):
 
     Parameters
     ----------
-    p : probability, 0 <= p < 1.
+    p : probability, 0 <= p <= 1.
 
     Raises
     ------
@@ -189,8 +188,8 @@ class Dropout(Module):
 
     def __init__(self, p: float = 0.5) -> None:
         super().__init__()
-        if not 0 <= p < 1 or math.isnan(p):
-            raise ArgumentError(f"dropout probability has to be at least 0 and less than 1, but got {p}")
+        if not 0 <= p <= 1:
+            raise ArgumentError(f"dropout probability has to be between 0 and 1, but got {p}")
         self.p = p
 
     def forward(self, input: Any) -> Any:

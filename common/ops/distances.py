@@ -10,7 +10,7 @@ from common.ops.norms import norm
 from common.ops.view import unsqueeze
 
 
-def cdist(x1: Any, x2: Any, p: Any = 2.0) -> Any:
+def cdist(x1: Any, x2: Any, p: Any = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Any:
     """The distances of all pairs of rows: ``|x1[..., i, :] - x2[..., j, :]|_p``.
 
     Parameters
@@ -18,6 +18,7 @@ def cdist(x1: Any, x2: Any, p: Any = 2.0) -> Any:
     x1 : (..., m, k), floating point.
     x2 : (..., n, k), of the same dtype; leading sizes broadcast.
     p : of the norm, see `norm`; >= 0.
+    compute_mode : accepted; distances are sums of powers of differences, never a product of matrices.
 
     Returns
     -------

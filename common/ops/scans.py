@@ -164,7 +164,8 @@ def _logcumsumexp(x: Any, *, dim: int) -> Any:
 
 
 def _logcumsumexp_rule(g: Any, y: Any, x: Any, dim: int) -> Any:
-    following = delay_(y, dim=dim, reverse=True, fill=0)
+    # nothing follows the last: a weight of 0, however large y is
+    following = delay_(y, dim=dim, reverse=True, fill=2**62)
     none = eq(y, -_INF)
     weight = where(none, 0, exp(where(none, 0, y) - following))
     total = recurrence_(weight, g, dim=dim, reverse=True, shifted=False)

@@ -47,6 +47,8 @@ def as_value(value: Any, dtype: np.dtype) -> Any:
         if trace is None:
             return lift(array)
         return trace.wrap(trace.record(full_, (), {"shape": (), "value": array.item(), "dtype": dtype}))
+    if isinstance(value, TensorBase) and getattr(getattr(value.payload, "spec", None), "weak", False):
+        return to(value, dtype=np.dtype(dtype), x_dtype=value.dtype)  # a traced number: rounded once
     if not isinstance(value, (TensorBase, np.ndarray, list, tuple)):
         raise ArgumentError(f"can't assign a {type(value).__name__} to a tensor of {dtype}")
     return of_dtype(operand(value), dtype)

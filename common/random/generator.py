@@ -381,20 +381,20 @@ def dropout(x: Any, p: float = 0.5, training: bool = True) -> Any:
     Parameters
     ----------
     x : (...), floating point.
-    p : probability, 0 <= p < 1.
+    p : probability, 0 <= p <= 1; 1 drops everything.
     training : whether anything is dropped.
 
     Raises
     ------
-    ArgumentError : `p` is not in [0, 1).
+    ArgumentError : `p` is not in [0, 1].
     DTypeError : `x` is not floating point.
     """
-    if not 0 <= p < 1:
-        raise ArgumentError(f"dropout probability has to be at least 0 and less than 1, but got {p}")
+    if not 0 <= p <= 1:
+        raise ArgumentError(f"dropout probability has to be between 0 and 1, but got {p}")
     if not training or p == 0:
         return x
     if x.home is not None and mode.current_trace() is None:
         with x.home:
             return dropout(x, p)
     u = rand(tuple(x.shape), dtype=x.dtype)
-    return called(where(REGISTRY["ge"](u, p), x * (1 / (1 - p)), 0), "MulBackward0")
+    return called(where(REGISTRY["ge"](u, p), x * (1 / (1 - p) if p < 1 else 0), 0), "MulBackward0")

@@ -234,8 +234,9 @@ def test_dropout():
     assert set(np.unique(y)) == {np.float32(0), np.float32(1 / 0.75)}
     assert abs((y == 0).mean() - 0.25) < 0.02
     assert (drop.eval()(x).numpy() == x).all()
-    with pytest.raises(ArgumentError):
-        nn.Dropout(1.0)
+    for p in (-0.1, 1.5, float("nan")):
+        with pytest.raises(ArgumentError, match="between 0 and 1"):
+            nn.Dropout(p)
 
 
 def test_dtypes():
@@ -378,3 +379,11 @@ def test_the_input_of_a_layer_has_the_name_that_it_has_in_pytorch():
     index = np.array([1, 0])
     table = nn.Embedding(3, 2)
     assert table(input=index).tolist() == table(index).tolist()
+
+
+def test_dropout_of_everything():
+    x = tw.tensor([1.0, 2.0], requires_grad=True)
+    y = nn.Dropout(1.0)(x)
+    y.sum().backward()
+    assert y.tolist() == x.grad.tolist() == [0.0, 0.0]
+    assert nn.Dropout(1.0).eval()(x).tolist() == [1.0, 2.0]

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import common.functional as F
+import dynamic
 from common.autograd import derivatives as autograd
 from common.tensor.base import Tensor
 from static.jit import Function
@@ -117,6 +118,18 @@ def test_logcumsumexp_of_infinities():
     F.logcumsumexp(x, 0).sum().backward()
     later = 1 / (1 + np.exp(1.0))
     np.testing.assert_allclose(x.grad.numpy(), [0, 1 + later, 1 - later])
+
+
+def test_second_derivatives_of_logcumsumexp_of_large_numbers():
+    """Those of the same numbers less 1000: it is the same function, shifted."""
+
+    def second(values):
+        x = Tensor(np.array(values), requires_grad=True)
+        (g,) = dynamic.autograd.grad(F.logcumsumexp(x, 0).sum(), x, create_graph=True)
+        return dynamic.autograd.grad((g * g).sum(), x)[0].numpy()
+
+    near = np.array([0.0, -1.5, 2.0, 1.0])
+    np.testing.assert_allclose(second(near + 1000), second(near), rtol=1e-10)
 
 
 def derivatives_of_product(x, order):
