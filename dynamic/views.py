@@ -151,12 +151,13 @@ def _shown(a: Any, y: np.ndarray, found: Recipe, depth: int = 2) -> Tensor:
     t.payload = y
     t.output_nr = 0
     t._grad = None
-    if not _grad_enabled():
-        t._family = unrecorded(a)
+    place: Any = getattr(a, "_family", None)
+    if not _grad_enabled():  # see `unrecorded`; under `inference_mode` nobody comes here
+        base = a if type(place) is not tuple else place[1]
+        t._family = place if type(place) is tuple and place[0] is None else (None, base, None, None, None, "no_grad")
         t.grad_fn = None
         t._requires_grad = False
         return t
-    place: Any = getattr(a, "_family", None)
     if type(place) is tuple:
         family, base = place[0], place[1]
     else:
