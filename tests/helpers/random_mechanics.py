@@ -14,6 +14,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any, NoReturn
 
+from common.errors import GradientError, IndexRangeError, ShapeError
 from tests.helpers.noted import BUILT_IN, STRICTER, Note, Refused
 
 _STRICTER = re.compile(
@@ -99,10 +100,12 @@ class Program:
 
     def step(self) -> None:
         """One thing that a program does."""
-        kinds = [self.view] * 6 + [self.write] * 6 + [self.op] * 3 + [self.detour]
+        kinds = [self.view] * 6 + [self.write] * 6 + [self.op] * 3 + [self.dirty]
+        if not self.traceable or self.rng.random() < 0.2:  # after it a trace refuses many writes
+            kinds += [self.detour]
         if not self.traceable:
             kinds += [self.branch, self.loop, self.hook, self.retain, self.pass_back, self.masked]
-            kinds += [self.dirty, self.dirty, self.quiet]
+            kinds += [self.dirty, self.quiet]
         kind = self.rng.choice(kinds)
         self.attempt(kind.__name__, kind)
 
@@ -111,9 +114,9 @@ class Program:
         try:
             result = act()
         except BUILT_IN as error:
-            if self.traceable:
-                raise
-            if _STRICTER.search(str(error)):
+            if self.traceable and not isinstance(error, (GradientError, IndexRangeError, ShapeError)):
+                raise  # a trace refuses more
+            if _STRICTER.search(str(error)) and not self.traceable:
                 self.stop(what)
             self.note(what, Refused([c.__name__ for c in BUILT_IN if isinstance(error, c)]))
             return None
@@ -190,11 +193,10 @@ class Program:
             (".diagonal()", lambda x: x.diagonal()),
             (f".movedim({d}, {e})", lambda x: x.movedim(d, e)),
         ]
-        if not self.traceable:
-            choices += [
-                (f".view({joined})", lambda x: x.view(joined)),
-                (f".reshape({joined})", lambda x: x.reshape(joined)),
-            ]
+        choices += [
+            (f".view({joined})", lambda x: x.view(joined)),
+            (f".reshape({joined})", lambda x: x.reshape(joined)),
+        ]
         return rng.choice(choices)
 
     def op(self) -> None:
@@ -370,7 +372,7 @@ class Program:
         try:
             x.sum().backward(retain_graph=retain)
         except RuntimeError as error:
-            if _STRICTER.search(str(error)):
+            if _STRICTER.search(str(error)) and not self.traceable:
                 self.stop(what)
             self.note(what, Refused(["RuntimeError"]))
             raise Stop from None
