@@ -1,10 +1,16 @@
 """``python3 -m benchmarks``: the same programs in both engines; their bits first, then what each costs."""
 
+from __future__ import annotations
+
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from benchmarks.bootstrap import bootstrap
+
+if TYPE_CHECKING:
+    from benchmarks.run import Result
 
 NEEDS = ("numpy", "numba", "networkx", "scipy")
 
@@ -15,7 +21,8 @@ def parser() -> argparse.ArgumentParser:
         prog="python3 -m benchmarks",
         description="Run real workloads in both engines, compare every bit, then measure: seconds per call, "
         "one-off cost cold and from the disk cache, break-even calls, peak memory.",
-        epilog="Exit code 1 if a bit differs or a workload fails. Table on stdout, progress on stderr. "
+        epilog="Exit code 1 if a bit differs or a workload fails, 130 after Ctrl-C, "
+        "which keeps what is finished. Table on stdout, progress on stderr. "
         "`python3 -m benchmarks cache [--clear]` shows, or empties, the disk cache of machine code; "
         "`python3 -m benchmarks draw` draws a run.",
     )
@@ -50,7 +57,7 @@ def main() -> int:
     if options.threads < 1:
         parser().error(f"--threads must be at least 1, not {options.threads}")
     cores = keep_to(options.threads)  # before anything starts a thread pool
-    from benchmarks import machine, report, store
+    from benchmarks import interrupts, machine, report, store
     from benchmarks.peers import installed
     from benchmarks.run import ENGINES, FULL, QUICK, measure, without_starts
     from benchmarks.terminal import progress
@@ -74,25 +81,39 @@ def main() -> int:
     progress(f"{machine.one_line(about)}; pinned to cores {cores}")
     effort = QUICK if options.quick else FULL
     effort = effort if options.threads == 1 else without_starts(effort)
-    results = [measure(w, engines, effort, peers) for w in workloads]
+    results: list[Result] = []
+    done = interrupts.collect(results, (measure(w, engines, effort, peers) for w in workloads))
+    if not done:
+        progress(f"interrupted: {len(results)} of {len(workloads)} workloads are finished")
+        if not results:
+            return interrupts.EXIT_CODE
     text = report.text(results, about, peers, options.threads)
     print(text)
-    record = {"machine": about, "quick": options.quick, "cores": cores, "threads": options.threads}
+    record = {"machine": about, "quick": options.quick, "cores": cores, "threads": options.threads, "complete": done}
     passed = all(result.passed for result in results)
     path = options.json or store.default_path()
     try:
         store.save(path, {**record, "workloads": [result.as_json() for result in results]})
         progress(f"results written to {path}")
-        if options.readme and passed:
+        if options.readme and passed and done:
             report.insert(options.readme, text)
             progress(f"table written to {options.readme}")
         elif options.readme:
-            progress(f"{options.readme} is left as it was: a workload failed")
+            progress(f"{options.readme} is left as it was: a workload {'failed' if done else 'is missing'}")
     except OSError as problem:
         print(f"benchmarks: the results could not be written: {problem}", file=sys.stderr)
         return 1
-    return 0 if passed else 1
+    return (0 if passed else 1) if done else interrupts.EXIT_CODE
+
+
+def run() -> int:
+    """Run the command; Ctrl-C before anything is measured ends it in one line."""
+    try:
+        return main()
+    except KeyboardInterrupt:
+        print("benchmarks: interrupted", file=sys.stderr)
+        return 130
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(run())

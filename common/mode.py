@@ -7,7 +7,12 @@ import inspect
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
+from functools import partial
+from threading import get_ident
 from typing import Any, TypeVar
+
+from common.locks import after_fork
+from common.switching import Change, Effect, Setting, Switching
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -16,9 +21,9 @@ grad_mode: ContextVar[bool] = ContextVar("twingrad_grad_mode", default=True)
 profiling: ContextVar[Any] = ContextVar("twingrad_profile", default=None)
 _trace: ContextVar[Any] = ContextVar("twingrad_trace", default=None)
 
-#: Number of open traces, profiles and other observers in the process; the eager engine's hot path reads this before the
-#: ContextVars.
-tracing = 0
+#: Open traces, profiles and other observers in the process, and the threads that opened them; the eager engine's hot
+#: path asks whether there are any before it reads the ContextVars.
+tracing: dict[object, int] = {}
 
 #: Number of changes so far of Python state on which compiled programs rely, see `static.tracing.facts`.
 changes = 0
@@ -46,25 +51,32 @@ def outside_graphs() -> AbstractContextManager[Any]:
     return nullcontext() if replayed() else activate_trace(None)
 
 
-class activate_trace:
+def watched() -> tuple[Effect, Effect]:
+    """What makes ops look at the ContextVars, and what ends that."""
+    key = object()
+    return partial(tracing.__setitem__, key, get_ident()), partial(tracing.pop, key, None)
+
+
+def _forget_other_threads() -> None:
+    for key in [key for key, thread in tracing.items() if thread != get_ident()]:
+        del tracing[key]
+
+
+after_fork(_forget_other_threads)
+
+
+class activate_trace(Switching):
     """Context manager: ops in this context are recorded by `trace`; None suspends tracing."""
 
     def __init__(self, trace: Any) -> None:
         self.trace = trace
 
-    def __enter__(self) -> Any:
-        global tracing
-        tracing += 1
-        self.token = _trace.set(self.trace)
-        return self.trace
-
-    def __exit__(self, *exc: object) -> None:
-        global tracing
-        tracing -= 1
-        _trace.reset(self.token)
+    def _change(self) -> Change:
+        begin, end = watched()
+        return Change((begin, partial(_trace.set, self.trace)), (partial(_trace.set, _trace.get()), end), self.trace)
 
 
-class Switch:
+class Switch(Setting):
     """Context manager, and decorator, that switches the recording of gradients.
 
     A decorated generator or coroutine runs in the context whenever it goes on, and only then.
@@ -76,14 +88,7 @@ class Switch:
 
     def __init__(self, mode: bool) -> None:
         self.mode = bool(mode)
-        self._before: list[bool] = []
-
-    def __enter__(self) -> None:
-        self._before.append(grad_mode.get())
-        grad_mode.set(self.mode)
-
-    def __exit__(self, *exc: object) -> None:
-        grad_mode.set(self._before.pop())
+        super().__init__(grad_mode, self.mode)
 
     def _again(self) -> Switch:
         """Another context of the same kind: every call of a decorated function has its own."""
@@ -110,15 +115,20 @@ class set_grad_enabled(Switch):
 
     def __init__(self, mode: bool) -> None:
         super().__init__(mode)
-        self._before.append(grad_mode.get())
-        grad_mode.set(self.mode)
+        self._before = grad_mode.get()
+        self._entered().append(self._before)
+        try:
+            grad_mode.set(self.mode)
+        except BaseException:
+            grad_mode.set(self._before)
+            raise
 
-    def __enter__(self) -> None:
-        grad_mode.set(self.mode)
+    def _enter(self) -> Callable[..., Any]:
+        return partial(self._entered().append, self._before)
 
     def __call__(self, function: F) -> F:
         """Decorate: nothing is switched until `function` is called."""
-        self.__exit__()
+        grad_mode.set(self._before)
         return super().__call__(function)
 
 
@@ -175,27 +185,21 @@ class inference_mode(Switch, metaclass=_Decorating):
 
     def __init__(self, mode: bool = True) -> None:
         super().__init__(not mode)
-        self._outer: list[bool] = []
 
-    def __enter__(self) -> None:
-        global inference_seen, tracing
-        enabled = not self.mode
-        self._outer.append(_inference.get())
-        _inference.set(enabled)
-        if enabled:
-            if not inference_seen:
-                inference_seen = True
-                for call in on_inference:
-                    call()
-            tracing += 1
-        super().__enter__()
+    def _change(self) -> Change:
+        global inference_seen
+        enabled, before = not self.mode, _inference.get()
+        if enabled and not inference_seen:
+            inference_seen = True
+            for call in on_inference:
+                call()
+        begin, end = watched()
+        return Change(
+            (partial(_inference.set, enabled), *([begin] if enabled else ()), partial(grad_mode.set, self.mode)),
+            (partial(grad_mode.set, grad_mode.get()), end, partial(_inference.set, before)),
+        )
 
-    def __exit__(self, *exc: object) -> None:
-        global tracing
-        super().__exit__(*exc)
-        if not self.mode:
-            tracing -= 1
-        _inference.set(self._outer.pop())
+    _enter, _leave = Switching._enter, Switching._leave
 
     def _again(self) -> Switch:
         again: Switch = inference_mode(not self.mode)

@@ -113,7 +113,7 @@ def accumulate(leaf: TensorBase, total: TensorBase, create_graph: bool) -> None:
             put(array, added(array, total.payload))
             log_write(array, *user_frame(4))
         else:
-            with mode.set_grad_enabled(create_graph):
+            with mode.Switch(create_graph):
                 new = old + total
             trace = mode.current_trace()
             if create_graph or trace is None or not trace.add_to_grad(old, new):
@@ -278,7 +278,7 @@ def _run(
         elif trace is not None:
             payload = trace.payload(seed)
         seeds.append((root.edge, payload))
-    with mode.set_grad_enabled(create_graph):
+    with mode.Switch(create_graph):
         return backward_pass(
             seeds,
             saved_tensors if create_graph else None,

@@ -10,7 +10,9 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable
-from contextvars import ContextVar, Token
+from contextvars import ContextVar
+from functools import partial
+from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,7 @@ from common.autograd.packed import pack_saved
 from common.errors import GradientError
 from common.frames import locate, user_frame
 from common.op import Op
+from common.switching import Change, Effect, Switching
 from common.tensor.base import TensorBase
 
 packers: ContextVar[tuple[Any, ...]] = ContextVar("twingrad_saved_tensors_hooks", default=())
@@ -34,7 +37,7 @@ def observed() -> bool:
     return bool(mode.tracing) and (checking.get() or mode.profiling.get() is not None)
 
 
-class Watching:
+class Watching(Switching):
     """Context manager, and decorator, that sets a variable of the context while ops take the general path."""
 
     #: What a user should know who opens one inside a traced function, where there is nothing to watch.
@@ -42,18 +45,13 @@ class Watching:
 
     def __init__(self, variable: ContextVar[Any], value: Callable[[], Any]) -> None:
         self._variable, self._value = variable, value
-        self._tokens: list[Token[Any]] = []
 
-    def __enter__(self) -> Any:
+    def _change(self) -> Change:
         if self.in_a_trace and mode.current_trace() is not None:
-            warnings.warn(f"{type(self).__name__} inside a traced function {self.in_a_trace}", stacklevel=2)
-        mode.tracing += 1
-        self._tokens.append(self._variable.set(self._value()))
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        mode.tracing -= 1
-        self._variable.reset(self._tokens.pop())
+            warnings.warn(f"{type(self).__name__} inside a traced function {self.in_a_trace}", stacklevel=3)
+        variable, (begin, end) = self._variable, mode.watched()
+        before = variable.get()
+        return Change((begin, partial(variable.set, self._value())), (end, partial(variable.set, before)), self)
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Decorate: every call of `function` runs in the context."""
@@ -210,7 +208,7 @@ class detect_anomaly(Watching):
         super().__init__(checking, lambda: bool(check_nan))
 
 
-class set_detect_anomaly:
+class set_detect_anomaly(Switching):
     """Switch `detect_anomaly` on or off at once; as a context manager, until the end of the block.
 
     Parameters
@@ -219,24 +217,27 @@ class set_detect_anomaly:
     check_nan : see `detect_anomaly`.
     """
 
-    _held = False
-
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
-        self._before = checking.get()
-        self._switch(bool(mode) and check_nan)
+        self._before, on = checking.get(), bool(mode) and check_nan
+        self._is_on(*self._change().off)
+        try:
+            self._switch(on)
+        except BaseException:
+            self._switch(self._before)
+            raise
 
-    def __enter__(self) -> None:
-        return None
+    def _change(self) -> Change:
+        return Change((), (partial(checking.set, self._before), *self._watching(self._before)))
 
-    def __exit__(self, *exc: object) -> None:
-        self._switch(self._before)
+    @classmethod
+    def _watching(cls, on: bool) -> tuple[Effect, ...]:
+        return (partial(mode.tracing.__setitem__, cls, get_ident()) if on else partial(mode.tracing.pop, cls, None),)
 
-    @staticmethod
-    def _switch(on: bool) -> None:
+    @classmethod
+    def _switch(cls, on: bool) -> None:
         checking.set(on)
-        if on is not set_detect_anomaly._held:
-            set_detect_anomaly._held = on
-            mode.tracing += 1 if on else -1
+        for effect in cls._watching(on):
+            effect()
 
 
 def is_anomaly_enabled() -> bool:

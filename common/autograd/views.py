@@ -170,7 +170,7 @@ def rebind(x: Any, value: Any, name: str, with_history: bool) -> None:
     if family is None and not with_history:
         trace.set_elements(x, value)
         return
-    with mode.set_grad_enabled(with_history):
+    with mode.Switch(with_history):
         if steps and family is not None:
             path = path_of(x, name) if with_history else path_along(steps, base)
             if not with_history and ((name not in ONE_VALUE and repeats(x)) or in_windows(x)):

@@ -80,7 +80,7 @@ class Group(MutableMapping[str, Any]):
             )
         for x, new in zip(self.numbers.get(key, ()), value if isinstance(value, (tuple, list)) else (value,)):
             if isinstance(new, TensorBase):
-                with mode.set_grad_enabled(False):
+                with mode.Switch(False):
                     x.copy_(new)
             elif mode.replayed():
                 raise ArgumentError(f"option {key!r} is set to a number inside a traced function, which would run once "

@@ -133,10 +133,10 @@ class Optimizer(Minimizing):
         """
         loss = None
         if closure is not None:
-            with mode.set_grad_enabled(True):
+            with mode.Switch(True):
                 loss = closure()
         trace = mode.current_trace()
-        with mode.set_grad_enabled(False):
+        with mode.Switch(False):
             if trace is not None:
                 trace.payload(self._groups)
             for group in self.param_groups:

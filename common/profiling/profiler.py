@@ -23,6 +23,7 @@ from common.errors import ArgumentError
 from common.frames import user_frame
 from common.profiling.events import EventList, FunctionEvent, averages, chrome_trace
 from common.profiling.schedule import ProfilerAction, Schedule, schedule
+from common.switching import Change
 
 __all__ = [
     "EventList", "FunctionEvent", "ProfilerAction", "ProfilerActivity", "profile", "record_function", "schedule",
@@ -101,8 +102,11 @@ class profile(Watching):
         if self._action.records and before is not ProfilerAction.RECORD:
             self._events.clear()
 
-    def __exit__(self, *exc: object) -> None:
-        super().__exit__(*exc)
+    def _change(self) -> Change:
+        change = super()._change()
+        return change._replace(off=(*change.off, self._ended))
+
+    def _ended(self) -> None:
         if self._action.records and self._on_trace_ready is not None:
             self._on_trace_ready(self)
 

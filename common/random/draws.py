@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
+from functools import partial
 from typing import Any
 
+from common.switching import Change, Switching
 
-class counted:
+
+class counted(Switching):
     """Context manager that counts what this thread draws from the default generator; a Dim in a trace.
 
     Attributes
@@ -17,22 +20,16 @@ class counted:
     def __init__(self) -> None:
         self.count: Any = 0
 
-    def __enter__(self) -> counted:
-        self._token = _counters.set((*_counters.get(), self))
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        _counters.reset(self._token)
+    def _change(self) -> Change:
+        before = _counters.get()
+        return Change((partial(_counters.set, (*before, self)),), (partial(_counters.set, before),), self)
 
 
-class uncounted:
+class uncounted(Switching):
     """Context manager inside which nothing is counted, because it runs another number of times than once."""
 
-    def __enter__(self) -> None:
-        self._token = _counters.set(())
-
-    def __exit__(self, *exc: object) -> None:
-        _counters.reset(self._token)
+    def _change(self) -> Change:
+        return Change((partial(_counters.set, ()),), (partial(_counters.set, _counters.get()),))
 
 
 def note_drawn(count: Any) -> None:

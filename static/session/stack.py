@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from typing import Any, TypeVar
 
 from common import mode
 from common.errors import GraphError, SessionError
+from common.switching import Change, Switching
 
 _graphs: ContextVar[tuple[Any, ...]] = ContextVar("twingrad_default_graphs", default=())
 _sessions: ContextVar[tuple[Any, ...]] = ContextVar("twingrad_default_sessions", default=())
@@ -25,25 +25,32 @@ def by_default(kind: K) -> K:
     return kind
 
 
-@contextmanager
-def default_graph(graph: G) -> Iterator[G]:
+class default_graph(Switching):
     """Until the end of the block `graph` records what is computed, and is the default graph."""
-    token = _graphs.set((*_graphs.get(), graph))
-    try:
-        with mode.activate_trace(graph.trace):
-            yield graph
-    finally:
-        _graphs.reset(token)
+
+    def __init__(self, graph: Any) -> None:
+        self._graph = graph
+
+    def _change(self) -> Change:
+        before, inner = _graphs.get(), mode.activate_trace(self._graph.trace)._change()
+        return Change(
+            (partial(_graphs.set, (*before, self._graph)), *inner.on),
+            (*inner.off, partial(_graphs.set, before)),
+            self._graph,
+        )
 
 
-@contextmanager
-def default_session(session: Any) -> Iterator[Any]:
+class default_session(Switching):
     """Until the end of the block `session` is the default session."""
-    token = _sessions.set((*_sessions.get(), session))
-    try:
-        yield session
-    finally:
-        _sessions.reset(token)
+
+    def __init__(self, session: Any) -> None:
+        self._session = session
+
+    def _change(self) -> Change:
+        before = _sessions.get()
+        return Change(
+            (partial(_sessions.set, (*before, self._session)),), (partial(_sessions.set, before),), self._session
+        )
 
 
 def get_default_graph() -> Any:

@@ -189,7 +189,7 @@ def differentiate(
     recording : whether the gradients are to be differentiated.
     """
     region = stage.region
-    with resumed(stage, inputs) as trace, mode.set_grad_enabled(recording):
+    with resumed(stage, inputs) as trace, mode.Switch(recording):
         leaves: list[Any] = [None] * len(states)
         for i, (spec, state) in enumerate(zip(stage.specs, states, strict=True)):
             if state is not None:

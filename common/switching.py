@@ -1,0 +1,134 @@
+"""Context managers that an interrupt cannot leave half done.
+
+Ctrl-C raises between two instructions of Python code: inside ``__enter__`` after its effect, and nobody calls
+``__exit__``; or at the beginning of ``__exit__``, which then has no effect. It never raises inside a builtin. So the
+two methods of a `Switching` are builtins, made of builtins: Python code prepares them when a `with` statement looks
+them up, which is before either is called, and while nothing has changed.
+
+What no manager can promise: an interrupt between ``__init__`` and the statement it is for, where ``__init__`` has an
+effect (`set_grad_enabled`); or in Python code that calls the two methods in place of a `with` statement, such as
+`contextlib.ExitStack`.
+"""
+
+from __future__ import annotations
+
+import io
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar
+from functools import partial
+from itertools import compress, repeat
+from operator import call, not_
+from typing import Any, NamedTuple
+
+Effect = Callable[[], Any]
+_truth = partial(bool, True)
+_call: Any = call
+_none: Any = {}.get
+_NEVER = object()
+
+
+class Change(NamedTuple):
+    """What a manager is about to do.
+
+    Attributes
+    ----------
+    on, off : callables without arguments, in order: the effects of entering and of leaving. Builtins, and partials of
+        these; Python functions only behind all of them.
+    value : what ``with ... as`` gives.
+    """
+
+    on: tuple[Effect, ...]
+    off: tuple[Effect, ...]
+    value: Any = None
+
+
+class _Ending(io.IOBase):
+    """Calls its attribute `close`, whatever it is given: the only such ``__exit__`` among builtins."""
+
+    closed = True  # else it would be closed when it is freed
+
+
+def _all(effects: Iterable[Effect]) -> Effect:
+    """A builtin that calls all of them, once; its result is empty, so false."""
+    return partial(deque, map(_call, effects), 0)
+
+
+class _Method:
+    """A method that is looked up where it is needed.
+
+    Parameters
+    ----------
+    prepared : gives it, as a builtin.
+    """
+
+    def __init__(self, prepared: Callable[[Any], Callable[..., Any]]) -> None:
+        self._prepared = prepared
+
+    def __get__(self, manager: Any, owner: type) -> Callable[..., Any]:
+        if manager is None:
+            return lambda manager, *exc: self._prepared(manager)(*exc)
+        return self._prepared(manager)
+
+
+class Switching:
+    """A context manager that changes something, and changes it back, wherever an interrupt lands.
+
+    A subclass has a method ``_change()``, which says what to do and does nothing.
+    """
+
+    _ends: list[Any]
+    _ending: Any = None
+
+    def _change(self) -> Change:
+        raise NotImplementedError
+
+    def _enter(self) -> Callable[..., Any]:
+        change = self._change()
+        begin = _all((*change.on, partial(self._entered().append, _all(change.off))))
+        return partial(next, compress(repeat(change.value), map(_call, (begin, _truth))))
+
+    def _exit(self) -> Callable[..., None]:
+        self._entered()
+        leave: Callable[..., None] = self._ending.__exit__
+        return leave
+
+    def _leave(self, last: Iterator[Any]) -> Iterator[Any]:
+        """What leaves when it is asked for the next one; false, or exceptions would be caught."""
+        return map(_call, last)
+
+    def _entered(self) -> list[Any]:
+        """What says how to leave, once per time that the manager has been entered."""
+        if self._ending is None:
+            ending: Any = _Ending()
+            self._ends = ends = []
+            ending.close = self._leave(iter(ends.pop, _NEVER)).__next__
+            self._ending = ending
+        return self._ends
+
+    def _is_on(self, *off: Effect) -> None:
+        """Say that the effects of entering are there already; leaving has these."""
+        self._entered().append(_all(off))
+
+    __enter__ = _Method(lambda manager: manager._enter())
+    __exit__ = _Method(lambda manager: manager._exit())
+
+
+class Setting(Switching):
+    """A `Switching` of one variable of the context, which takes a third of the time.
+
+    Parameters
+    ----------
+    variable, value : what is set, and to what.
+    """
+
+    def __init__(self, variable: ContextVar[Any], value: Any) -> None:
+        self._variable, self._value = variable, value
+
+    def _enter(self) -> Callable[..., Any]:
+        variable = self._variable
+        before = map(self._entered().append, (variable.get(),))
+        return map(_none, zip(before, map(variable.set, (self._value,)))).__next__
+
+    def _leave(self, last: Iterator[Any]) -> Iterator[Any]:
+        return map(not_, map(self._variable.set, last))

@@ -1,0 +1,82 @@
+"""Ctrl-C during a run of the benchmarks: what is finished is printed and stored, in every case."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from benchmarks import store
+from benchmarks.bootstrap import ROOT
+
+RUN = """
+import gc, sys, time
+from benchmarks import __main__ as command, run
+
+class Finaliser:
+    def __del__(self):
+        for _ in range(2000):
+            pass
+
+def measure(workload, engines, effort, peers=()):
+    "Takes 0.1 s, most of it where Python throws exceptions away."
+    end = time.perf_counter() + 0.1
+    while time.perf_counter() < end:
+        Finaliser()
+        gc.collect(0)
+    print("finished", workload.name, file=sys.stderr, flush=True)
+    return run.Result(workload, error="was not measured")
+
+run.measure = measure
+sys.argv = ["benchmarks", "--json", sys.argv[1]]
+raise SystemExit(command.run())
+"""
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_what_is_finished_is_printed_and_stored(tmp_path, seed):
+    path, rng = tmp_path / "run.json", random.Random(seed)
+    process = subprocess.Popen(
+        [sys.executable, "-c", RUN, str(path)], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    seen = []
+    for line in process.stderr:
+        seen.append(line)
+        if len([x for x in seen if x.startswith("finished")]) == 3:
+            break
+    time.sleep(rng.random() * 0.2)
+    for _ in range(1 + seed):  # some press more than once
+        os.kill(process.pid, signal.SIGINT)
+        time.sleep(0.001)
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    told = "".join(seen) + errors
+    assert "Traceback" not in told
+    assert "interrupted: " in told
+    finished = [line.split()[1] for line in told.splitlines() if line.startswith("finished")]
+    stored = store.load(path)
+    assert stored["complete"] is False
+    assert [x["name"] for x in stored["workloads"]] in (finished, finished[:-1])  # one may end as the press lands
+    assert all(x["name"] in output for x in stored["workloads"])
+
+
+def test_a_press_before_the_first_result_ends_it_in_a_line(tmp_path):
+    path = tmp_path / "run.json"
+    code = RUN.replace("0.1\n", "100.0\n", 1)
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, str(path)], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    for line in process.stderr:
+        if "pinned" in line:
+            break
+    time.sleep(0.2)
+    os.kill(process.pid, signal.SIGINT)
+    output, errors = process.communicate(timeout=60)
+    assert (process.returncode, output) == (130, "")
+    assert "Traceback" not in errors
+    assert not path.exists()

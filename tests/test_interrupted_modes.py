@@ -1,0 +1,181 @@
+"""Ctrl-C anywhere around a mode: it is what it was before, and so is the next one."""
+
+from __future__ import annotations
+
+import gc
+import random
+import signal
+import sys
+
+import pytest
+
+import dynamic as tw
+import static
+from common import mode
+from common.autograd import observe
+from common.control.abstract import AbstractTrace
+from common.random import draws
+from static.session import stack
+
+GRAPH, SESSION = static.Graph(), object()
+
+MODES = {
+    "no_grad": tw.no_grad,
+    "enable_grad": tw.enable_grad,
+    "inference_mode": tw.inference_mode,
+    "no inference": lambda: tw.inference_mode(False),
+    "saved_tensors_hooks": lambda: tw.autograd.graph.saved_tensors_hooks(lambda x: x, lambda x: x),
+    "detect_anomaly": tw.autograd.detect_anomaly,
+    "profile": tw.profiler.profile,
+    "a trace": lambda: mode.activate_trace(AbstractTrace("f")),
+    "no trace": lambda: mode.activate_trace(None),
+    "counted": draws.counted,
+    "uncounted": draws.uncounted,
+    "a graph": GRAPH.as_default,
+    "a session": lambda: stack.default_session(SESSION),
+}
+#: Modes that are on as soon as they are made, which only a statement of its own can promise to end.
+AT_ONCE = {
+    "set_grad_enabled": lambda: tw.set_grad_enabled(False),
+    "set_detect_anomaly": lambda: tw.autograd.set_detect_anomaly(True),
+}
+
+
+def state():
+    """All that modes change, as they see it."""
+    return (
+        tw.is_grad_enabled(), tw.is_inference_mode_enabled(), mode.profiling.get(), mode._trace.get(),
+        dict(mode.tracing), observe.packers.get(), observe.checking.get(), draws._counters.get(),
+        stack._graphs.get(), stack._sessions.get(),
+    )  # fmt: skip
+
+
+def interrupted(function, moment):
+    """Call a function in which Ctrl-C comes before the given instruction, counted in all Python code that it calls.
+
+    In its own code the interpreter looks for signals only behind calls and when it goes back, so never between the last
+    call of a block and that of ``__exit__``; the last test sends real ones.
+    """
+    left = moment
+
+    def trace(frame, event, arg):
+        nonlocal left
+        frame.f_trace_opcodes = True
+        if frame.f_code in (interrupted.__code__, function.__code__):
+            return trace
+        if event == "opcode":
+            left -= 1
+            if left < 0:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+        return trace
+
+    gc.disable()  # what a finaliser raises is lost, in Python
+    sys.settrace(trace)
+    try:
+        function()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(None)
+        gc.enable()
+    return False
+
+
+@pytest.mark.parametrize("around", [None, "no_grad", "profile"])
+@pytest.mark.parametrize("name", MODES)
+def test_an_interrupt_before_any_instruction(name, around):
+    def once():
+        with MODES[name]():
+            inside.append(state())
+
+    inside, moment = [], 0
+    once()  # what is imported or compiled on first use is here
+    with MODES[around or "no trace"]():
+        before = state()
+        while interrupted(once, moment):
+            assert state() == before
+            moment += 1
+        assert state() == before
+    assert moment > 15
+    assert inside
+
+
+@pytest.mark.parametrize("name", AT_ONCE)
+def test_what_is_on_at_once_ends_with_its_block(name):
+    before, moment, goes_on = state(), 0, True
+    while goes_on:
+        manager = AT_ONCE[name]()
+        left = []
+
+        def once(manager=manager, left=left):
+            with manager:
+                left.append(True)
+
+        goes_on = interrupted(once, moment)
+        if left:
+            assert state() == before
+        else:
+            manager.__exit__()
+        moment += 1
+    assert moment > 5
+
+
+def test_a_manager_used_in_itself_and_by_hand():
+    for name, make in MODES.items():
+        before, manager = state(), make()
+        with manager:
+            first = state()
+            if name not in ("profile", "a graph"):
+                with manager:
+                    pass
+                assert state() == first
+        assert state() == before
+        manager.__enter__()
+        assert state() != before or name in ("enable_grad", "no inference", "uncounted")
+        manager.__exit__(None, None, None)
+        assert state() == before
+        with pytest.raises(ZeroDivisionError), make():
+            raise ZeroDivisionError
+        assert state() == before
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_signals_while_modes_come_and_go():
+    rng, before, hits, armed = random.Random(5), state(), 0, False
+
+    @tw.no_grad()
+    def decorated(x):
+        return x * 2
+
+    def work():
+        x = tw.ones(2, requires_grad=True)
+        while True:
+            for make in MODES.values():
+                with make(), tw.no_grad():
+                    pass
+            decorated(x)
+
+    for make in (tw.no_grad, tw.inference_mode):
+        with make():
+            decorated(tw.ones(2, requires_grad=True))
+
+    def press(*_):
+        if armed:
+            raise KeyboardInterrupt
+
+    old = signal.signal(signal.SIGALRM, press)
+    try:
+        for _ in range(200):
+            try:
+                armed = True
+                signal.setitimer(signal.ITIMER_REAL, 1e-4 + rng.random() * 1e-3, 0.05)  # again, if a finaliser met it
+                work()
+            except KeyboardInterrupt:
+                armed = False
+                hits += 1
+            assert state() == before
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, old)
+    assert hits == 200
