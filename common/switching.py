@@ -18,13 +18,13 @@ from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from functools import partial
 from itertools import compress, repeat
-from operator import call, not_
+from operator import call, itemgetter, not_
 from typing import Any, NamedTuple
 
 Effect = Callable[[], Any]
 _truth = partial(bool, True)
 _call: Any = call
-_none: Any = {}.get
+_first: Any = itemgetter(0)
 _NEVER = object()
 
 
@@ -101,7 +101,8 @@ class Switching:
         """What says how to leave, once per time that the manager has been entered."""
         if self._ending is None:
             ending: Any = _Ending()
-            self._ends = ends = []
+            ends: list[Any] = []
+            self._ends = ends
             ending.close = self._leave(iter(ends.pop, _NEVER)).__next__
             self._ending = ending
         return self._ends
@@ -128,7 +129,7 @@ class Setting(Switching):
     def _enter(self) -> Callable[..., Any]:
         variable = self._variable
         before = map(self._entered().append, (variable.get(),))
-        return map(_none, zip(before, map(variable.set, (self._value,)))).__next__
+        return map(_first, zip(before, map(variable.set, (self._value,)))).__next__
 
     def _leave(self, last: Iterator[Any]) -> Iterator[Any]:
         return map(not_, map(self._variable.set, last))

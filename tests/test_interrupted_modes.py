@@ -25,6 +25,8 @@ MODES = {
     "inference_mode": tw.inference_mode,
     "no inference": lambda: tw.inference_mode(False),
     "saved_tensors_hooks": lambda: tw.autograd.graph.saved_tensors_hooks(lambda x: x, lambda x: x),
+    "no saved_tensors_hooks": lambda: tw.autograd.graph.disable_saved_tensors_hooks("none here"),
+    "writes to saved tensors": tw.autograd.graph.allow_mutation_on_saved_tensors,
     "detect_anomaly": tw.autograd.detect_anomaly,
     "profile": tw.profiler.profile,
     "a trace": lambda: mode.activate_trace(AbstractTrace("f")),
@@ -45,8 +47,8 @@ def state():
     """All that modes change, as they see it."""
     return (
         tw.is_grad_enabled(), tw.is_inference_mode_enabled(), mode.profiling.get(), mode._trace.get(),
-        dict(mode.tracing), observe.packers.get(), observe.checking.get(), draws._counters.get(),
-        stack._graphs.get(), stack._sessions.get(),
+        dict(mode.tracing), observe.packers.get(), observe.refusing.get(), observe.checking.get(),
+        draws._counters.get(), stack._graphs.get(), stack._sessions.get(),
     )  # fmt: skip
 
 

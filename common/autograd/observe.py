@@ -23,7 +23,7 @@ from common.autograd.packed import pack_saved
 from common.errors import GradientError
 from common.frames import locate, user_frame
 from common.op import Op
-from common.switching import Change, Effect, Switching
+from common.switching import Change, Effect, Setting, Switching
 from common.tensor.base import TensorBase
 
 packers: ContextVar[tuple[Any, ...]] = ContextVar("twingrad_saved_tensors_hooks", default=())
@@ -90,10 +90,10 @@ class saved_tensors_hooks(Watching):
     def __init__(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
         super().__init__(packers, lambda: (*packers.get(), (pack_hook, unpack_hook)))
 
-    def __enter__(self) -> Any:
+    def _change(self) -> Change:
         if (message := refusing.get()) is not None:
             raise GradientError(message)
-        return super().__enter__()
+        return super()._change()
 
 
 class save_on_cpu(saved_tensors_hooks):
@@ -142,16 +142,13 @@ class allow_mutation_on_saved_tensors(saved_tensors_hooks):
 
         super().__init__(lambda x: x.clone(), unpack)
 
-    def __enter__(self) -> Any:
-        self._open = True
-        return super().__enter__()
-
-    def __exit__(self, *exc: object) -> None:
-        self._open = False
-        super().__exit__(*exc)
+    def _change(self) -> Change:
+        change = super()._change()
+        opens, closes = (partial(setattr, self, "_open", on) for on in (True, False))
+        return change._replace(on=(opens, *change.on), off=(closes, *change.off))
 
 
-class disable_saved_tensors_hooks:
+class disable_saved_tensors_hooks(Setting):
     """Context manager, and decorator: `saved_tensors_hooks` are refused inside.
 
     Parameters
@@ -164,16 +161,13 @@ class disable_saved_tensors_hooks:
     """
 
     def __init__(self, error_message: str) -> None:
+        super().__init__(refusing, error_message)
         self._message = error_message
-        self._tokens: list[Token[Any]] = []
 
-    def __enter__(self) -> None:
+    def _enter(self) -> Callable[..., Any]:
         if packers.get():
             raise GradientError(self._message)
-        self._tokens.append(refusing.set(self._message))
-
-    def __exit__(self, *exc: object) -> None:
-        refusing.reset(self._tokens.pop())
+        return super()._enter()
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Decorate: every call of `function` runs in the context."""
