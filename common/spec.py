@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from common.dim import named
+
 
 class Spec(NamedTuple):
     """Shape and dtype of a value.
@@ -27,7 +29,7 @@ class Spec(NamedTuple):
         return len(self.shape)
 
     def __str__(self) -> str:
-        return f"{self.dtype.name}[{', '.join(map(str, self.shape))}]" + ("~" if self.weak else "")
+        return f"{self.dtype.name}[{', '.join(map(named, self.shape))}]" + ("~" if self.weak else "")
 
 
 class Specified:

@@ -259,3 +259,50 @@ def test_methods_take_lists_among_indices_as_functions_do():
     for call in (dynamic.index_put, dynamic.Tensor.index_put):
         with pytest.raises(errors.DTypeError, match="indices must be int64, int32 or bool"):
             call(x, [[1.0]], v)
+
+
+INDEXED = {
+    "x[5]": (lambda tw, x, i: x[5], 5, 0),
+    "x[:, 7]": (lambda tw, x, i: x[:, 7], 7, 1),
+    "x[i]": (lambda tw, x, i: x[i], 5, 0),
+    "x[:, i]": (lambda tw, x, i: x[:, i], 5, 1),
+    "x[0, i]": (lambda tw, x, i: x[0, i], 5, 0),
+    "index_select": (lambda tw, x, i: tw.index_select(x, 1, i), 5, 1),
+    "gather": (lambda tw, x, i: tw.gather(x, 1, i.reshape(1, 2)), 5, 1),
+    "take_along_dim": (lambda tw, x, i: tw.take_along_dim(x, i.reshape(1, 2), 1), 5, 1),
+    "embedding": (lambda tw, x, i: tw.embedding(i, x), 5, 0),
+    "one_hot": (lambda tw, x, i: tw.one_hot(i, 3), 5, 1),
+    "cross_entropy": (lambda tw, x, i: tw.cross_entropy(x[:2] * 2, i), 5, 1),
+    "nll_loss": (lambda tw, x, i: tw.nll_loss(tw.log_softmax(x[:2], 1), i), 5, 1),
+    "scatter": (lambda tw, x, i: tw.scatter(x, 1, i.reshape(1, 2), 0.0), 5, 1),
+    "scatter_add": (lambda tw, x, i: tw.scatter_add(x, 1, i.reshape(1, 2), x), 5, 1),
+    "index_add": (lambda tw, x, i: tw.index_add(x, 0, i, x[:2]), 5, 0),
+    "index_copy": (lambda tw, x, i: tw.index_copy(x, 0, i, x[:2]), 5, 0),
+    "index_put": (lambda tw, x, i: tw.index_put(x, (i,), x[:2]), 5, 0),
+}
+
+
+@pytest.mark.parametrize("case", INDEXED.values(), ids=INDEXED)
+@pytest.mark.parametrize("engine", [dynamic, static], ids=lambda e: e.__name__)
+def test_an_index_out_of_range_is_named_with_its_place(engine, case):
+    call, wrong, dim = case
+    x = np.ones((3, 4), np.float32)
+    for fuse in (True, False) if engine is static else (None,):
+        f = engine.function(lambda x, i: call(engine, x, i), **({} if fuse is None else {"fuse": fuse}))
+        with pytest.raises(IndexError, match=rf"index {wrong} is out of bounds for dimension {dim} with size [34]\b"):
+            f(x, np.array([1, 5]))
+
+
+@pytest.mark.parametrize("engine", [dynamic, static], ids=lambda e: e.__name__)
+def test_sizes_are_plain_numbers_in_messages(engine):
+    a, b = np.ones((2, 3), np.float32), np.ones((4, 5), np.float32)
+    for f, told in (
+        (lambda x, y: x @ y, r"\(2x3 and 4x5\)"),
+        (lambda x, y: x + y, r"shapes \(2, 3\) and \(4, 5\) do not broadcast: sizes 2 and 4"),
+        (lambda x, y: engine.einsum("ij,jk->ik", x, y), "has size 4 .* previously seen size 3"),
+        (lambda x, y: x.reshape(7), "invalid for input of size 6"),
+        (lambda x, y: engine.cat([x, y]), "3"),
+    ):
+        with pytest.raises(ValueError, match=told) as caught:
+            engine.function(f)(a, b)
+        assert "arg0" not in str(caught.value)

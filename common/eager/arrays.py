@@ -94,4 +94,9 @@ def raise_status(op: Op, errors: Mapping[int, str], status: int) -> NoReturn:
         raise ArgumentError(text)
     if "division" in text:  # it names the op that the user called
         raise DivisionByZeroError(text)
-    raise IndexRangeError(f"{op.name}(): {text}")
+    name = op.name.rstrip("0123456789")
+    raise IndexRangeError(f"{_PUBLIC.get(name, name)}(): {text}")
+
+
+#: What users call those ops that they do not call by name.
+_PUBLIC = {"index_get": "index", "index_set": "index_put", "pick": "nll_loss", "put_zeros": "index_add"}

@@ -1,10 +1,10 @@
 """Kernels that read and add at indices: gather, scatter, slices along a dimension, one element per row.
 
-Indices are int64 or int32, ``0 <= index < extent``; negative ones are refused: status `OUT_OF_RANGE`, and the
-result is of no use. ``gather`` and ``scatter_zeros``, whose index is as large as the result or larger, look at
-each index once, where they use it; the others check all of them first. Additions to one element happen one at
-a time in ascending C order of the index array, starting from +0.0, so the bits are defined although indices
-repeat.
+Indices are int64 or int32, ``0 <= index < extent``; negative ones are refused: the status tells the first that is
+wrong, see `common.kernels.places.WrongIndex`, and the result is of no use. ``gather`` and ``scatter_zeros``, whose
+index is as large as the result or larger, look at each index once, where they use it; the others check all of them
+first. Additions to one element happen one at a time in ascending C order of the index array, starting from +0.0, so the
+bits are defined although indices repeat.
 
 An array is seen as (outer, extent, inner), `extent` being the dimension that is indexed. ``scatter_zeros``,
 ``put_zeros`` and ``spread`` first fill out with zeros.
@@ -32,15 +32,12 @@ from typing import Any
 import numpy as np
 
 from common.kernels.copying import bits_of, value_bits
+from common.kernels.places import telling
 
 __all__ = [
-    "OUT_OF_RANGE", "gather_source", "one_hot_source", "pick_source", "put_zeros_source",
+    "gather_source", "one_hot_source", "pick_source", "put_zeros_source",
     "scatter_zeros_source", "spread_source", "take_source",
 ]  # fmt: skip
-
-OUT_OF_RANGE = 1
-"""Status: an index is negative or not below the extent."""
-
 
 def gather_source(dtype: Any, index_dtype: Any) -> str:
     """Return the kernel of torch.gather, for sizes that agree in the other dimensions."""
@@ -75,8 +72,7 @@ def _moving(name: str, kind: str, index_dtype: Any, everywhere: bool, statement:
         place = "(a if good else 0)"
         look = ["a = to_int64(index[i])", "good = a >= 0 and a < extent", "wrong |= 0 if good else 1"]
         check = f"""    if extent == 0 and args[0] * count * inner > 0:
-        return {OUT_OF_RANGE}
-"""
+{telling("1", "extent", "        ")}"""
     else:
         place, look, check = "index[j]", [], _check("count", "extent")
 
@@ -99,7 +95,8 @@ def _moving(name: str, kind: str, index_dtype: Any, everywhere: bool, statement:
 {row}        else:
             for j in range(count):
                 for c in range(inner):
-{slices}    return {OUT_OF_RANGE} if wrong != 0 else 0
+{slices}    if wrong != 0:
+{telling("args[0] * count * inner", "extent", "        ")}    return 0
 """
 
 
@@ -110,8 +107,7 @@ def _check(count: str, extent: str) -> str:
         a = to_int64(index[i])
         signs |= a | ({extent} - 1 - a)
     if signs < 0:
-        return {OUT_OF_RANGE}
-"""
+{telling(count, extent, "        ")}"""
 
 
 def _zeros(kind: str, count: str) -> str:

@@ -35,11 +35,11 @@ import numpy as np
 from common.dim import Dim
 from common.kernels.copying import bits_of, merge_dims
 from common.op import NativeCall
-from common.polynomials import render
+from common.polynomials import Atom, evaluate, render
 from common.shapes import broadcast_shapes, contiguous_strides
 from common.spec import numel
 
-__all__ = ["WrongIndex", "check", "place_args", "scratch_bytes", "source"]
+__all__ = ["WrongIndex", "check", "place_args", "position_of", "scratch_bytes", "source", "status_of", "telling"]
 
 _DIMENSIONS = 32
 _MOST = 1 << 24
@@ -52,7 +52,7 @@ class WrongIndex(Mapping[int, str]):
     Parameters
     ----------
     extents : sizes of the indexed dimensions.
-    dim : the first of them.
+    dim : the first of them; or all, where they are not neighbours.
     wrap : whether negative indices count from the end.
 
     Examples
@@ -61,19 +61,38 @@ class WrongIndex(Mapping[int, str]):
     'index 7 is out of bounds for dimension 1 with size 3'
     """
 
-    def __init__(self, extents: Sequence[Any], dim: int, wrap: bool) -> None:
+    def __init__(self, extents: Sequence[Any], dim: int | Sequence[int], wrap: bool) -> None:
         # the hint of a size that is not known is that of one call only
-        self.extents = tuple(render(n.terms) if isinstance(n, Dim) else n for n in extents)
-        self.dim, self.wrap = dim, wrap
+        self.extents = tuple(n.terms if isinstance(n, Dim) else n for n in extents)
+        self.dims = tuple(dim + i for i in range(len(extents))) if isinstance(dim, int) else tuple(dim)
+        self.wrap = wrap
 
     def __getitem__(self, status: int) -> str:
+        return self.told(status, None)
+
+    def told(self, status: int, env: Mapping[Atom, int] | None) -> str:
+        """Return the message, with the sizes of a call whose dimensions are `env`.
+
+        Raises
+        ------
+        KeyError : no index is wrong in this way.
+        """
         position, index = (status - 1) % _DIMENSIONS, (status - 1) // _DIMENSIONS - _MOST
         if status <= 0 or position >= len(self.extents) or abs(index) > _MOST:
             raise KeyError(status)
-        size = self.extents[position]
         told = f"index {index}" if abs(index) < _MOST else f"an index beyond {index}"
-        hint = "" if self.wrap or index >= 0 else "; negative indices are not allowed here"
-        return f"{told} is out of bounds for dimension {self.dim + position} with size {size}{hint}"
+        return self._refusal(told, position, env)
+
+    def any(self, env: Mapping[Atom, int]) -> str:
+        """Return the message where the status is not looked at."""
+        return self._refusal("an index", 0, env)
+
+    def _refusal(self, told: str, position: int, env: Mapping[Atom, int] | None) -> str:
+        size = self.extents[position]
+        if not isinstance(size, int):
+            size = render(size) if env is None else evaluate(size, env)
+        text = f"{told} is out of bounds for dimension {self.dims[position]} with size {size}"
+        return text if self.wrap else f"index out of range: {text}; indices must lie in [0, {size})"
 
     def __iter__(self) -> Any:
         return iter(range(1, 1 + len(self.extents)))
@@ -108,6 +127,27 @@ def place_args(shape: Sequence[Any], dim: int, indices: Sequence[tuple[Any, ...]
 def scratch_bytes(extents: Sequence[Any]) -> Any:
     """Return the bytes of scratch of ``last``, who wrote to each place; never 0, so that it always exists."""
     return 8 * numel(tuple(extents)) + 8
+
+
+def position_of(status: int) -> int:
+    """Return which of the indexed dimensions a status is about."""
+    return (status - 1) % _DIMENSIONS
+
+
+def status_of(index: str, position: int) -> str:
+    """Return an expression for the status of a wrong index, an int64, into one of the dimensions."""
+    return f"{1 + min(position, _DIMENSIONS - 1)} + {_DIMENSIONS} * (max(min({index}, {_MOST}), {-_MOST}) + {_MOST})"
+
+
+def telling(count: str, extent: str, indent: str = "    ") -> str:
+    """Return lines of a kernel that look for the first of the ints in ``index`` that is not in [0, extent)."""
+    lines = [
+        f"for i in range({count}):",
+        "    a = to_int64(index[i])",
+        f"    if a < 0 or a >= {extent}:",
+        f"        return {status_of('a', 0)}",
+    ]
+    return "".join(f"{indent}{line}\n" for line in lines)
 
 
 _STATEMENTS = {
@@ -151,8 +191,7 @@ def source(operation: str, dtype: Any, index_dtypes: Sequence[Any], wrap: bool, 
         lines += _check(k, d)
     tell = []
     for d in range(k):
-        told = f"max(min(a{d}, {_MOST}), {-_MOST})"
-        tell += [f"if a{d} < low{d} or a{d} >= e{d}:", f"    return {1 + d} + {_DIMENSIONS} * ({told} + {_MOST})"]
+        tell += [f"if a{d} < low{d} or a{d} >= e{d}:", f"    return {status_of(f'a{d}', d)}"]
     lines += ["    if signs < 0:", *_walk(k, wrap, tell, "        ")]
     lines += _last(k, wrap) if operation == "last" else _move(operation, k, wrap, single, dtype, kind)
     return "\n".join([*lines, "    return 0", ""])

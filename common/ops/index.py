@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from common.apply import called
-from common.dim import Dim, same
+from common.dim import same
 from common.dtypes import int64
 from common.errors import DTypeError, IndexRangeError, ShapeError
 from common.op import NativeCall, Op
 from common.ops._define import kernel
 from common.ops._samples import indexed, join
-from common.polynomials import render
 from common.spec import Spec, around, numel
 
 
@@ -51,9 +50,11 @@ def whole_index(op: str, index: Any) -> Any:
     return index
 
 
-def _out_of_range(extent: Any) -> dict[int, str]:
-    limit = render(extent.terms) if isinstance(extent, Dim) else extent  # its hint is the size of one call only
-    return {1: f"index out of range: indices must lie in [0, {limit})"}
+def out_of_range(extent: Any, dim: int) -> Mapping[int, str]:
+    """What the statuses of kernels with indices into one dimension mean."""
+    from common.kernels.places import WrongIndex
+
+    return WrongIndex((extent,), dim, wrap=False)
 
 
 def _refuse_unless_equal(op: str, a: Sequence[Any], b: Sequence[Any], but: int = -1) -> None:
@@ -104,7 +105,8 @@ def _gather_native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str,
     x, index = specs
     outer, extent, inner = around(x.shape, attrs["dim"])
     ints = (outer, extent, inner, index.shape[attrs["dim"]])
-    return [NativeCall(indexing.gather_source(x.dtype, index.dtype), "gather", ints, errors=_out_of_range(extent))]
+    errors = out_of_range(extent, attrs["dim"])
+    return [NativeCall(indexing.gather_source(x.dtype, index.dtype), "gather", ints, errors=errors)]
 
 
 gather_ = kernel(
@@ -124,7 +126,8 @@ def _scatter_native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str
     outer, count, inner = around(g.shape, attrs["dim"])
     extent = attrs["extent"]
     source = indexing.scatter_zeros_source(g.dtype, index.dtype)
-    return [NativeCall(source, "scatter_zeros", (outer, extent, inner, count), errors=_out_of_range(extent))]
+    errors = out_of_range(extent, attrs["dim"])
+    return [NativeCall(source, "scatter_zeros", (outer, extent, inner, count), errors=errors)]
 
 
 def _scatter_oracle(g: np.ndarray, index: np.ndarray, extent: int, dim: int) -> np.ndarray:
@@ -258,7 +261,7 @@ def _take_native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str, A
     outer, extent, inner = around(x.shape, attrs["dim"])
     source = indexing.take_source(x.dtype, index.dtype)
     ints = (outer, extent, inner, numel(index.shape))
-    return [NativeCall(source, "take", ints, errors=_out_of_range(extent))]
+    return [NativeCall(source, "take", ints, errors=out_of_range(extent, attrs["dim"]))]
 
 
 take_ = kernel(
@@ -278,7 +281,7 @@ def _put_native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str, An
     outer, extent, inner = around(outs[0].shape, attrs["dim"])
     source = indexing.put_zeros_source(g.dtype, index.dtype)
     ints = (outer, extent, inner, numel(index.shape))
-    return [NativeCall(source, "put_zeros", ints, errors=_out_of_range(extent))]
+    return [NativeCall(source, "put_zeros", ints, errors=out_of_range(extent, attrs["dim"]))]
 
 
 def _put_oracle(g: np.ndarray, index: np.ndarray, extent: int, dim: int) -> np.ndarray:
@@ -369,9 +372,8 @@ def _pick_native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str, A
 
     x, index = specs
     ints = (numel(index.shape), x.shape[-1])
-    return [
-        NativeCall(indexing.pick_source(x.dtype, index.dtype), "pick", ints, errors=_out_of_range(x.shape[-1]))
-    ]
+    errors = out_of_range(x.shape[-1], len(x.shape) - 1)
+    return [NativeCall(indexing.pick_source(x.dtype, index.dtype), "pick", ints, errors=errors)]
 
 
 pick = kernel(
@@ -389,7 +391,7 @@ def _spread_native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str,
     g, index = specs
     ints = (numel(index.shape), attrs["extent"])
     source = indexing.spread_source(g.dtype, index.dtype)
-    return [NativeCall(source, "spread", ints, errors=_out_of_range(attrs["extent"]))]
+    return [NativeCall(source, "spread", ints, errors=out_of_range(attrs["extent"], len(g.shape)))]
 
 
 def _spread_oracle(g: np.ndarray, index: np.ndarray, extent: int) -> np.ndarray:

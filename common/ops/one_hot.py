@@ -14,7 +14,7 @@ from common.errors import ArgumentError
 from common.op import NativeCall
 from common.ops._define import kernel
 from common.ops._samples import indices
-from common.ops.index import require_index
+from common.ops.index import out_of_range, require_index
 from common.spec import Spec, numel
 
 
@@ -22,9 +22,10 @@ def _native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str, Any]) 
     from common.kernels import indexing
 
     (index,) = specs
-    errors = {indexing.OUT_OF_RANGE: "index out of range: class values must lie in [0, num_classes)"}
     source = indexing.one_hot_source(int64, index.dtype)
-    return [NativeCall(source, "one_hot", (numel(index.shape), attrs["num_classes"]), errors=errors)]
+    classes = attrs["num_classes"]
+    errors = out_of_range(classes, len(index.shape))  # of the result
+    return [NativeCall(source, "one_hot", (numel(index.shape), classes), errors=errors)]
 
 
 one_hot_ = kernel(

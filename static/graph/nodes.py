@@ -24,6 +24,7 @@ from operator import is_
 from typing import TYPE_CHECKING, Any
 
 from common.dag import digraph
+from common.dim import named
 from common.op import Op
 from common.spec import Spec, Specified
 
@@ -100,7 +101,10 @@ class Node:
 
     def __str__(self) -> str:
         results = ", ".join(f"{v!r}: {v.spec}" for v in self.outputs)
-        operands = [*map(str, self.operands), *(f"{k}={v}" for k, v in self.attrs.items() if not isinstance(v, Graph))]
+        operands = [
+            *map(str, self.operands),
+            *(f"{k}={named(v)}" for k, v in self.attrs.items() if not isinstance(v, Graph)),
+        ]
         text = f"{results} = {self.name}({', '.join(operands)})"
         for name, region in self.regions:
             text += f"\n  {name}:\n    " + str(region).replace("\n", "\n    ")

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from common.dim import Dim, hint
-from common.kernels.places import WrongIndex
+from common.kernels.places import WrongIndex, position_of
 from common.polynomials import Atom, evaluate
 from common.spec import numel
 from static.graph import Graph
@@ -24,6 +24,9 @@ from static.lowering.memory import ColumnScratch, Scratch
 from static.lowering.step import Step
 from static.lowering.values import Work
 from static.lowering.work import picoseconds
+
+ANY_INDEX = -1
+"""Stands for every status of a kernel whose statuses name wrong indices."""
 
 
 @dataclass(slots=True)
@@ -74,12 +77,14 @@ class Call:
     construct: Construct | None = None
     regions: Mapping[str, Frame] = field(default_factory=dict)
 
-    def message(self, status: int) -> tuple[str, int]:
-        """What a status means, and the id of the node to blame."""
-        if status in self.errors:
-            return self.errors[status]
-        told = "" if self.wrong_index is None else self.wrong_index.get(status, "")
-        return told or f"kernel status {status}", self.errors[0][1]
+    def message(self, status: int, env: Mapping[Atom, int]) -> tuple[str, int]:
+        """What a status means in a call with sizes `env`, and the id of the node to blame."""
+        wrong = self.wrong_index
+        if wrong is not None and status == ANY_INDEX:
+            return wrong.any(env), self.errors[0][1]
+        if wrong is not None and status:
+            return wrong.told(status, env), self.errors[1 + position_of(status)][1]
+        return self.errors.get(status) or (f"kernel status {status}", self.errors[0][1])
 
     @property
     def is_product(self) -> bool:

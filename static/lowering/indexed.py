@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from common.kernels.places import status_of
 from static.lowering.groups import Group
 from static.lowering.items import Access, Item, Operand, is_literal
 from static.lowering.loopir import Call, If, Place, Return, Store
@@ -20,7 +21,7 @@ and to those from `low` to `high`, the last two arguments, those that one call c
 
 
 def failing(items: list[Item]) -> list[Item]:
-    """The items of a kernel that may end it; the status of the k-th of them is k + 1."""
+    """The items of a kernel that may end it: the index of the k-th of them is the kernel's k-th index."""
     return [item for item in items if item.calls]
 
 
@@ -55,7 +56,7 @@ class Indexed:
         name, size = self.operand(item.operands[1], stage, self.rows), self.nest.size(self.nest.inner)
         if ("checked", name, size) not in self.row_values:
             self.row_values["checked", name, size] = name
-            status = 1 + failing(self.group.items).index(item)
+            status = status_of(f"to_int64({name})", failing(self.group.items).index(item))
             self.rows.append(If(f"{name} < 0 or {name} >= {size}", [Return(status)]))
         return name
 

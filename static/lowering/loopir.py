@@ -115,7 +115,7 @@ class If:
 class Return:
     """End the kernel with a status."""
 
-    status: int
+    status: str
 
     def lines(self, indent: str = "") -> Iterator[str]:
         """The statement as source."""

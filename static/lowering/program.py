@@ -173,13 +173,13 @@ def _step(kernel: Kernel, things: list[Buffer | Scratch], ints: list[Any], group
     """The call of a generated kernel, named by its text."""
     name = f"k_{hashlib.sha256(kernel.source('k').encode()).hexdigest()[:12]}"
     items = [item for group in groups for item in group.items]
-    errors = {
-        number + 1: (text, item.node.id)
-        for number, item in enumerate(failing(items))
-        for call in item.calls
-        for text in call.errors.values()
-    }
-    return Step(name, kernel.source(name), things, ints, groups, {0: ("", items[0].node.id), **errors}, cut=cut)
+    checked = failing(items)
+    errors = {number: ("", item.node.id) for number, item in enumerate([items[0], *checked])}
+    step = Step(name, kernel.source(name), things, ints, groups, errors, cut=cut)
+    wrong = [call.errors for item in checked for call in item.calls if isinstance(call.errors, WrongIndex)]
+    if wrong:
+        step.wrong_index = WrongIndex([x.extents[0] for x in wrong], [x.dims[0] for x in wrong], wrap=False)
+    return step
 
 
 def _native_steps(group: Group) -> list[Step]:

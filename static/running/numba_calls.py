@@ -86,8 +86,8 @@ def njit(target: Callable[..., Any], *examples: Any) -> Any:
     state = [source.owner for _, source in traced.captured]
     program = plan.free(state)
     outputs = plan.arguments[len(traced.positions) + len(state) :]
-    failures = [(code, _worded(compiled, error)) for code, error in plan.failures()]
-    failures += [(-1 - i, _replaced(compiled, i)) for i in range(len(traced.positions), len(plan.arguments))]
+    failures = [(first, last, _worded(compiled, error)) for first, last, error in plan.failures()]
+    failures += [(-1 - i, -1 - i, _replaced(compiled, i)) for i in range(len(traced.positions), len(plan.arguments))]
     source, scope = _wrapper(compiled, traced, plan.arguments[: len(traced.positions)], outputs, program, failures)
     _kept.append((program, plan, state))
     exec(compile(source, f"<njit {compiled.__name__}>", "exec"), scope)
@@ -150,7 +150,7 @@ def _wrapper(
     inputs: Sequence[Argument],
     outputs: Sequence[Argument],
     program: FreeProgram,
-    failures: Sequence[tuple[int, Exception]],
+    failures: Sequence[tuple[int, int, Exception]],
 ) -> tuple[str, dict[str, Any]]:
     """The text of a numba function that runs the program, and the names that it uses."""
     name = _identifier(compiled.__name__)
@@ -169,9 +169,12 @@ def _wrapper(
     lines.append(f"    _memory = _empty({program.nbytes}, _uint8)")
     lines.append(f"    _code = _run(({', '.join(given)},), _memory)")
     lines.append("    if _code != 0:")
-    for code, error in failures:
+    for first, last, error in failures:
         scope[type(error).__name__] = type(error)
-        lines += [f"        if _code == {code}:", f"            raise {type(error).__name__}({str(error)!r})"]
+        lines += [
+            f"        if {first} <= _code <= {last}:",
+            f"            raise {type(error).__name__}({str(error)!r})",
+        ]
     lines.append("        raise SystemError('a program ended in an unknown way')")
     values = iter(f"_out{k}" for k in traced.places)
     results = iter([next(values) if x is None else repr(x) for x in traced.results])

@@ -24,7 +24,7 @@ from static.acts import Mismatch
 from static.graph.regions import NeedsRoom
 from static.lowering.arena import ALIGNMENT
 from static.lowering.constructs import Act, Loop
-from static.lowering.frame import Argument
+from static.lowering.frame import ANY_INDEX, Argument
 from static.lowering.layout import lay_out, numbers
 from static.running.form import Planned
 from static.running.host import FAILED, OTHER_PATH, ROOM
@@ -225,15 +225,17 @@ class Plan:
         """What the inputs must be, then what the outputs are."""
         return self._native.exact_arguments()
 
-    def failures(self) -> Iterator[tuple[int, Exception]]:
-        """Codes with which a run can end, and what they mean."""
+    def failures(self) -> Iterator[tuple[int, int, Exception]]:
+        """First and last of the codes with which a run can end, and what they mean."""
         for position, call in enumerate(self._form.calls):
             statuses = [status for status in call.errors if status] if call.source else [ROOM, OTHER_PATH]
-            for status in statuses:
+            whole = call.wrong_index is not None  # as many statuses as indices
+            for status in [ANY_INDEX] if whole else statuses:
                 try:
                     self._raise(RunFailure("status", position, status))
                 except Exception as error:
-                    yield (position + 1) << 32 | status, error
+                    first = (position + 1) << 32
+                    yield first | (1 if whole else status), first | (0xFFFFFFFF if whole else status), error
 
     def explain(self, code: int, room: bool = False) -> None:
         """Raise what the code of a step says if an op has failed; its arguments may do for the general path if not.
@@ -303,7 +305,7 @@ class Plan:
         if isinstance(call.construct, Act) and status == OTHER_PATH:
             bits = int(self._native.words[self._form.observed[failure.position]])
             raise Mismatch(call.construct.attrs["decision"], bits)
-        text, number = call.message(status)
+        text, number = call.message(status, self.env)
         node = self.program.node(number)
         assert node.op is not None
         file, line, _ = node.source

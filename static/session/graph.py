@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from common import mode
+from common.dim import named
 from common.errors import ArgumentError, GraphError, MissingNameError
 from common.pickling import Bound
 from static.graph import Graph as Program
@@ -292,7 +293,9 @@ class Graph(Bound):
             node = op.node
             operands = [self.tensor(x).name if isinstance(x, Value) else repr(x) for x in node.operands]
             attrs = [
-                f"{k}={v}" for k, v in node.attrs.items() if k not in ("name", "x_dtype") and not isinstance(v, Program)
+                f"{k}={named(v)}"
+                for k, v in node.attrs.items()
+                if k not in ("name", "x_dtype") and not isinstance(v, Program)
             ]
             waits = [f"^{other.name}" for other in op.control_inputs]
             results = ", ".join(str(v.spec) for v in node.outputs)

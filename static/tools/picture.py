@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from common.dim import Dim
+from common.dim import Dim, named
 from common.export.diagram import Item, Port, settle
 from common.export.picture import Picture
 from common.spec import Spec
@@ -71,7 +71,9 @@ def _detail(node: Node) -> str:
     numbers = [f"operand {i} is {x}" for i, x in enumerate(node.operands) if type(x) is not Value]
     hidden = ("name", "x_dtype") if node.op is not None else ("name",)
     attrs: Mapping[str, Any] = node.attrs
-    return ", ".join([*numbers, *(f"{k}={v}" for k, v in attrs.items() if k not in hidden and type(v) is not Graph)])
+    return ", ".join(
+        [*numbers, *(f"{k}={named(v)}" for k, v in attrs.items() if k not in hidden and type(v) is not Graph)]
+    )
 
 
 class _Shapes:

@@ -80,7 +80,7 @@ def test_each_index_is_checked_to_its_last_element(rows, operand):
     code = run(places.source("set", "float32", ["int64"] * 3, False, True), [x, *indices, out], args)
     assert (out == 7).all()
     told = f"index -1 is out of bounds for dimension {operand} with size {extents[operand]}"
-    assert places.WrongIndex(extents, 0, False)[code].startswith(told)
+    assert told in places.WrongIndex(extents, 0, False)[code]
 
 
 def test_indices_of_nothing_are_not_checked():
