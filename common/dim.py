@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from common.polynomials import Atom, Guard, Terms, add, divide, evaluate, multiply, render
+from common.polynomials import Atom, Guard, Terms, add, divide, evaluate, multiply
 
 
 def _terms(value: Dim | int) -> Terms:
@@ -358,24 +358,6 @@ def may_be_negative(value: Dim) -> bool:
 def meant(value: Any) -> Any:
     """A size that a user has given: where it is negative in this call, and so means something else, as that number."""
     return int(value) if isinstance(value, Dim) and may_be_negative(value) and value < 0 else value
-
-
-def named(value: Any) -> str:
-    """A value as text with the names of the sizes in it, for pictures and listings of programs.
-
-    Examples
-    --------
-    >>> scope = DimScope(int, int)
-    >>> n = scope.input(0, 1, 7)
-    >>> print(n, named((n, 2 * n + 1)))
-    7 (arg0.shape[1]=7, 2*arg0.shape[1] + 1=15)
-    """
-    if isinstance(value, Dim):
-        return f"{render(value.terms)}={value.hint}"
-    if type(value) is tuple and any(isinstance(n, Dim) for n in value):
-        parts = ", ".join(named(n) if isinstance(n, Dim) else repr(n) for n in value)
-        return f"({parts},)" if len(value) == 1 else f"({parts})"
-    return str(value)
 
 
 def same(a: Any, b: Any) -> bool:

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from common.dim import named
+from common.dim import Dim
+from common.polynomials import render
 
 
 class Spec(NamedTuple):
@@ -54,6 +55,24 @@ class Specified:
     def ndim(self) -> int:
         """Number of dimensions."""
         return len(self.spec.shape)
+
+
+def named(value: Any) -> str:
+    """A value as text with the names of the sizes in it, for pictures and listings of programs.
+
+    Examples
+    --------
+    >>> from common.dim import DimScope
+    >>> n = DimScope(int, int).input(0, 1, 7)
+    >>> print(n, named((n, 2 * n + 1)))
+    7 (arg0.shape[1]=7, 2*arg0.shape[1] + 1=15)
+    """
+    if isinstance(value, Dim):
+        return f"{render(value.terms)}={value.hint}"
+    if type(value) is tuple and any(isinstance(n, Dim) for n in value):
+        parts = ", ".join(named(n) if isinstance(n, Dim) else repr(n) for n in value)
+        return f"({parts},)" if len(value) == 1 else f"({parts})"
+    return str(value)
 
 
 def numel(shape: tuple[Any, ...]) -> Any:

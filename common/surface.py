@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from common import acts, callback, create, dtypes, functional, mode, safetensors
+from common import absent, acts, callback, create, dtypes, functional, mode, safetensors
 from common.autograd import transforms, vmap
 from common.control import choose, iterate
 from common.native import pool
@@ -108,7 +108,10 @@ def on_demand(space: dict[str, Any], *tables: tuple[Callable[..., Any], dict[str
             if name in functions:
                 space[name] = bind({name: functions[name]})[name]
                 return space[name]
-        raise AttributeError(f"module {space['__name__']!r} has no attribute {name!r}")
+        own = space["__name__"]
+        if name in absent.NAMESPACES and "." not in own:
+            return absent.namespace(own, name)
+        return absent.refuse(own, name)
 
     for _, functions in tables:
         for name in functions.keys() & space.keys():  # a submodule of that name, loaded before

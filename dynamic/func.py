@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from common import absent
 from dynamic.transforms import FUNC
 
 globals().update(FUNC)
@@ -11,3 +12,6 @@ __all__ = list(FUNC)
 if TYPE_CHECKING:  # the names above are bound from one table, which type checkers cannot follow
 
     def __getattr__(name: str) -> Any: ...
+
+else:
+    __getattr__ = absent.getter(__name__)

@@ -1,4 +1,10 @@
 """Where the time of a program goes: a profiler in the shape of `torch.profiler`."""
 
+from typing import TYPE_CHECKING
+
+from common import absent
 from common.profiling.profiler import *  # noqa: F403  one list of names for both engines
 from common.profiling.profiler import __all__ as __all__
+
+if not TYPE_CHECKING:
+    __getattr__ = absent.getter(__name__)

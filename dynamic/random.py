@@ -1,5 +1,8 @@
 """Random numbers: generators, their state, and draws."""
 
+from typing import TYPE_CHECKING
+
+from common import absent
 from common.random.generator import Generator, fork_rng, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from common.surface import CREATION
 from dynamic.binding import bind_creation
@@ -21,3 +24,6 @@ __all__ = [
     "seed",
     "set_rng_state",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = absent.getter(__name__)

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from common import mode, scopes
+from common import absent, mode, scopes
 from common.boundary import guards_itself, refuse
 from common.create import lift
 from common.errors import ArgumentError, DTypeError, MissingAttributeError, NotDefinedError, RegistrationError
@@ -103,7 +103,10 @@ class Module(Stateful, Hookable, Holder):
             found = tables.get(table)
             if found and name in found:
                 return found[name]
-        raise MissingAttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        kind = type(self).__name__
+        if name in absent.MODULE:
+            raise MissingAttributeError(absent.missing(kind, name), name=name, obj=None)
+        raise MissingAttributeError(f"{kind!r} object has no attribute {name!r}")
 
     def __delattr__(self, name: str) -> None:
         mode.note_change()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from common import absent
 from common.autograd import collector
 from common.random import distributions
 from common.tensor import copies
@@ -21,5 +22,6 @@ def load(*parts: Any) -> Any:
 
 
 install_methods(TensorBase, distributions.METHODS)
+absent.install(TensorBase)
 copies.install(TensorBase, load)
 collector.install()

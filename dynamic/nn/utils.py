@@ -1,5 +1,11 @@
 """Gradients and parameters as a whole; the same functions in both engines."""
 
+from typing import TYPE_CHECKING
+
+from common import absent
 from common.nn import stateless as stateless
 from common.nn.utils import *  # noqa: F403
 from common.nn.utils import __all__ as __all__
+
+if not TYPE_CHECKING:
+    __getattr__ = absent.getter(__name__)

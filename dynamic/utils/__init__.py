@@ -1,5 +1,11 @@
 """Utilities around differentiation."""
 
+from typing import TYPE_CHECKING
+
+from common import absent
 from dynamic.utils import checkpoint as checkpoint
 
 __all__ = ["checkpoint"]
+
+if not TYPE_CHECKING:
+    __getattr__ = absent.getter(__name__)

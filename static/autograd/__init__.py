@@ -1,5 +1,8 @@
 """Derivatives inside a trace: `backward`, `grad`, and what switches recording."""
 
+from typing import TYPE_CHECKING
+
+from common import absent
 from common.autograd.derivatives import backward, grad
 from common.autograd.function import Function
 from common.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
@@ -26,3 +29,6 @@ __all__ = [
     "set_detect_anomaly",
     "set_grad_enabled",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = absent.getter(__name__)

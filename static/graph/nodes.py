@@ -24,9 +24,8 @@ from operator import is_
 from typing import TYPE_CHECKING, Any
 
 from common.dag import digraph
-from common.dim import named
 from common.op import Op
-from common.spec import Spec, Specified
+from common.spec import Spec, Specified, named
 
 if TYPE_CHECKING:
     import networkx as nx

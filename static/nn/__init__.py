@@ -1,5 +1,8 @@
 """Modules; the same objects in both engines."""
 
+from typing import TYPE_CHECKING
+
+from common import absent
 from common.nn import *  # noqa: F403
 from common.nn import __all__ as _names
 from static.nn import functional as functional
@@ -7,3 +10,6 @@ from static.nn import modules as modules
 from static.nn import utils as utils
 
 __all__ = list(_names)
+
+if not TYPE_CHECKING:
+    __getattr__ = absent.getter(__name__)

@@ -1,7 +1,13 @@
 """Optimisers; the same objects in both engines."""
 
+from typing import TYPE_CHECKING
+
+from common import absent
 from common.optim import *  # noqa: F403
 from common.optim import __all__ as _names
 from static.optim import lr_scheduler as lr_scheduler
 
 __all__ = list(_names)
+
+if not TYPE_CHECKING:
+    __getattr__ = absent.getter(__name__)

@@ -8,9 +8,9 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from common import mode
-from common.dim import named
 from common.errors import ArgumentError, GraphError, MissingNameError
 from common.pickling import Bound
+from common.spec import named
 from static.graph import Graph as Program
 from static.graph import Node, Value
 from static.session.recording import GROUP, GraphTrace

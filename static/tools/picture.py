@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from common.dim import Dim, named
+from common.dim import Dim
 from common.export.diagram import Item, Port, settle
 from common.export.picture import Picture
-from common.spec import Spec
+from common.spec import Spec, named
 from static.graph import Graph, Node, Value
 
 #: Names of sizes that follow from the arguments.

@@ -1,0 +1,120 @@
+"""Names of PyTorch that are not here say why, in every space of both engines; what is no name of PyTorch does not."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import dynamic
+import static
+from common import absent
+from common.nn.module import Module
+
+ENGINES = [dynamic, static]
+SPACES = ("", "nn", "nn.functional", "nn.utils", "optim", "optim.lr_scheduler", "autograd", "autograd.functional",
+          "autograd.graph", "func", "utils", "random", "profiler", "linalg", "special", "fft")  # fmt: skip
+#: Of each line of the table some names: what stands there without a wildcard.
+LISTED = [[name for name in patterns.split() if not set(name) & set("*[")] for _, patterns in absent.REASONS]
+
+
+def module(engine, space):
+    for part in space.split(".") if space else ():
+        engine = getattr(engine, part)
+    return engine
+
+
+@pytest.mark.parametrize("space", SPACES)
+@pytest.mark.parametrize("engine", ENGINES, ids=lambda e: e.__name__)
+def test_every_name_of_the_table_has_a_reason(engine, space):
+    here = module(engine, space)
+    for name in [*absent.HERE, *(name for names in LISTED for name in names)]:
+        if not hasattr(here, name):
+            with pytest.raises(AttributeError, match=f"^module {here.__name__!r} has no {name!r}: [^{{]+$") as caught:
+                getattr(here, name)
+            assert (caught.value.name, caught.value.obj) == (name, None)  # so that Python suggests nothing
+
+
+@pytest.mark.parametrize("name", absent.TENSOR.split())
+def test_tensors_have_the_same_reasons(name):
+    tensor = dynamic.tensor([[1.0, 2.0]])
+    if isinstance(getattr(type(tensor), name), absent.Absent):
+        assert name not in dir(tensor)
+        assert not hasattr(tensor, name)
+        with pytest.raises(AttributeError, match=f"^'Tensor' object has no attribute '{name}': .{{5}}"):
+            getattr(tensor, name)
+
+        def traced(x):
+            with pytest.raises(AttributeError, match=f"^'Tracer' object has no attribute '{name}': .{{5}}"):
+                getattr(x, name)
+            return x
+
+        if name < "b":
+            static.function(traced)(np.ones(2))
+
+
+def test_modules_have_the_same_reasons():
+    layer = dynamic.nn.Linear(2, 2)
+    for name in absent.MODULE:
+        if not hasattr(Module, name):
+            with pytest.raises(AttributeError, match=f"^'Linear' object has no attribute '{name}': .{{5}}"):
+                getattr(layer, name)
+    with pytest.raises(AttributeError, match=r"^'Linear' object has no attribute 'wait'$"):
+        layer.wait  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("space", "name", "told"),
+    [
+        ("", "quantize_per_tensor", "there is no quantisation"),
+        ("", "complex64", "there are no complex numbers"),
+        ("", "numel", "it is a method of tensors: x.numel"),
+        ("", "is_tensor", r"isinstance\(x, (dynamic|static).Tensor\)"),
+        ("nn.functional", "erf", r"here it is (dynamic|static).erf"),
+        ("nn.functional", "celu_", r"functions do not write to their arguments; use \w+.nn.functional.celu"),
+        ("linalg", "matmul", r"here it is (dynamic|static).matmul"),
+        ("linalg", "svd", "numpy.linalg"),
+        ("optim", "LBFGS", "not here yet; SGD, Adam"),
+        ("utils", "data", "not here yet"),
+    ],
+)
+@pytest.mark.parametrize("engine", ENGINES, ids=lambda e: e.__name__)
+def test_reasons_and_replacements(engine, space, name, told):
+    with pytest.raises(AttributeError, match=told):
+        getattr(module(engine, space), name)
+
+
+@pytest.mark.parametrize("space", SPACES)
+@pytest.mark.parametrize("engine", ENGINES, ids=lambda e: e.__name__)
+def test_other_names_are_pythons_own_matter(engine, space):
+    here = module(engine, space)
+    for name in ("nothing_of_that_name", "__wrapped__", "tanhh", "foo_"):
+        with pytest.raises(AttributeError, match=f"^module {here.__name__!r} has no attribute '{name}'$"):
+            getattr(here, name)
+
+
+@pytest.mark.parametrize(
+    ("line", "told", "guess"),
+    [
+        (
+            "{tw}.quantize_dynamic",
+            "common.errors.MissingAttributeError: module '{tw}' has no 'quantize_dynamic': there is no quant",
+            False,
+        ),
+        ("from {tw} import cuda", "ImportError: module '{tw}' has no 'cuda': there is no GPU", False),
+        ("from {tw}.nn import Linear, SyncBatchNorm", "ImportError: module '{tw}.nn' has no 'SyncBatchNorm': ", False),
+        (
+            "{tw}.tensor([1.0]) @ {tw}.coss",
+            "common.errors.MissingAttributeError: module '{tw}' has no attribute 'coss'",
+            True,
+        ),
+    ],
+)
+@pytest.mark.parametrize("engine", ENGINES, ids=lambda e: e.__name__)
+def test_what_a_user_reads(engine, line, told, guess):
+    name = engine.__name__
+    code = f"import {name}; {line.format(tw=name)}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith(told.format(tw=name))
+    assert guess or "Did you mean" not in last
