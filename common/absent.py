@@ -5,10 +5,10 @@ stands in `HERE` has another name in this project; what matches a line of `REASO
 matches counts. Nothing else is claimed: a name that PyTorch does not have either gets Python's own answer.
 
 >>> import dynamic as tw
->>> tw.quantize_per_tensor
+>>> tw.qint8
 Traceback (most recent call last):
 ...
-common.errors.MissingAttributeError: module 'dynamic' has no 'quantize_per_tensor': there is no quantisation; compute in float32
+common.errors.MissingAttributeError: module 'dynamic' has no 'qint8': there is no quantisation; compute in float32
 """
 
 from __future__ import annotations
