@@ -152,6 +152,7 @@ class BatchNorm1d(_BatchNorm):
     affine : whether there are weight and bias.
     track_running_stats : whether mean and variance are kept for the time after training.
     dtype : of parameters and statistics, float32 by default.
+    bias : whether there is a bias, if `affine`.
 
     Attributes
     ----------
@@ -173,6 +174,7 @@ class BatchNorm2d(_BatchNorm):
     affine : whether there are weight and bias.
     track_running_stats : whether mean and variance are kept for the time after training.
     dtype : of parameters and statistics, float32 by default.
+    bias : whether there is a bias, if `affine`.
     """
 
     ranks = (4,)
@@ -189,6 +191,7 @@ class BatchNorm3d(_BatchNorm):
     affine : whether there are weight and bias.
     track_running_stats : whether mean and variance are kept for the time after training.
     dtype : of parameters and statistics, float32 by default.
+    bias : whether there is a bias, if `affine`.
     """
 
     ranks = (5,)

@@ -218,6 +218,7 @@ class GRU(_Recurrent):
     dropout : probability with which elements between two layers are dropped in training.
     bidirectional : whether each layer also goes from the last step to the first.
     dtype : of the parameters, float32 by default.
+    proj_size : 0; only an LSTM projects its state.
 
     Attributes
     ----------
