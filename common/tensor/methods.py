@@ -204,6 +204,11 @@ def _dlpack(self: TensorBase, **options: Any) -> Any:
     return lent(self, "DLPack").__dlpack__(**options)
 
 
+def _buffer(self: TensorBase, flags: int) -> memoryview:
+    """The memory of the array for the buffer protocol, which asks Python classes from Python 3.12 on."""
+    return memoryview(numpy(self))
+
+
 def _dlpack_device(self: TensorBase) -> tuple[int, int]:
     """Where the array is: the CPU."""
     return concrete(self).__dlpack_device__()
@@ -213,7 +218,7 @@ _METHODS = {
     "copy_": copy_, "zero_": zero_, "fill_": fill_, "clone": clone, "backward": backward,
     "numpy": numpy, "to": to, "item": item, "__bool__": truth, "__len__": _len,
     "__contains__": _contains, "__iter__": _iter, "__array__": _array,
-    "__dlpack__": _dlpack, "__dlpack_device__": _dlpack_device,
+    "__dlpack__": _dlpack, "__dlpack_device__": _dlpack_device, "__buffer__": _buffer,
     "__pos__": _positive, "__repr__": _repr, "__index__": index,
     "register_hook": hooks.register_hook, "retain_grad": hooks.retain_grad,
     "retains_grad": property(hooks.retains_grad),

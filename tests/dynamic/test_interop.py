@@ -89,7 +89,15 @@ def test_dlpack_in():
         assert np.shares_memory(x.numpy(), a)
         assert x.tolist() == view.tolist()
     assert type(tw.from_dlpack(tw.tensor(A))) is tw.Tensor
-    assert type(static.from_dlpack(Foreign(a))) is np.ndarray
+    assert type(static.from_dlpack(Foreign(a))) is tw.Tensor
+
+
+def test_results_of_compiled_functions_are_shared():
+    y = static.function(lambda x: x * 2)(A)
+    for taken in (np.asarray(y), np.from_dlpack(y), np.asarray(y.__buffer__(0))):
+        assert np.shares_memory(taken, y.payload)
+    with pytest.raises(GradientError, match="requires grad"):
+        static.function(lambda x: x * 2)(tw.tensor(A, requires_grad=True)).__buffer__(0)
 
 
 def test_dlpack_out():

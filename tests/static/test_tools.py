@@ -11,6 +11,7 @@ from common.errors import ArgumentError, TraceError
 from static.graph import Node, rebuild
 from static.tools.peers import evaluator
 from tests.bits import assert_same_bits
+from tests.helpers.cases import CASES
 
 F32 = np.float32
 
@@ -131,6 +132,18 @@ def test_all_ways_agree(loss, way):
     assert dynamic.Tensor is not None
     x = np.random.default_rng(0).standard_normal((5, 2)).astype(F32)
     assert static.compare(loss, [x], way, "compiled") is None
+
+
+#: Functions that divide by a size, which is a number of no dtype of its own.
+MEANS = [name for name in CASES if name.endswith(("loss", "norm", "entropy"))]
+MEANS += ["mean", "var", "std", "var_mean", "std_mean", "quantile", "kl_div", "binary_cross_entropy_with_logits"]
+
+
+def test_the_engines_run_means_alike_op_by_op():
+    for name in MEANS:
+        case = CASES[name][0]
+        operands = case.draw(np.random.default_rng(0), "float32", 5)
+        assert static.compare(case.f, operands, "compiled", "dynamic") is None, name
 
 
 def broken_tanh(graph):
