@@ -24,7 +24,7 @@ from benchmarks.elementary_reference import FUNCTIONS, definition, operands, sam
 from benchmarks.peers import functions
 from benchmarks.references import REFERENCES
 from benchmarks.scalar_loop import compile_loop
-from common.native.primitives import evaluate
+from common.compiler.primitives import evaluate
 
 __all__ = ["MARKERS", "inputs", "main", "table"]
 

@@ -33,7 +33,7 @@ def child(name: str, way: str) -> dict[str, float]:
     """Run a workload until it is compiled; "eager" runs it in the interpreter only, to fill a cache."""
     import static
     from benchmarks.workload import discover
-    from common.native import calls
+    from common.runtime import builtins
 
     workload = next(w for w in discover() if w.name == name)
     inputs = workload.inputs()
@@ -41,7 +41,7 @@ def child(name: str, way: str) -> dict[str, float]:
     options = {"interpret": True} if way == "eager" else {"compile": way}
     compiled: Any = program.call
     call = static.function(compiled.target, **options)
-    assert calls.is_native()
+    assert builtins.is_native()
     start = time.perf_counter()
     call(*inputs[0])
     first, count = time.perf_counter() - start, 1

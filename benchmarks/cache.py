@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from common.native import cache
+from common.compiler import disk_cache
 
 __all__ = ["main"]
 
@@ -17,7 +17,7 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("--clear", action="store_true", help="remove all entries; they are compiled again when needed")
     options = parser.parse_args(arguments)
-    held = cache.clear() if options.clear else cache.usage()
-    did = "removed" if options.clear else f"of at most {cache.LIMIT_BYTES / 2**20:.0f} MiB"
-    print(f"{cache.directory()}: {held.entries} entries, {held.nbytes / 2**20:.1f} MiB {did}")
+    held = disk_cache.clear() if options.clear else disk_cache.usage()
+    did = "removed" if options.clear else f"of at most {disk_cache.LIMIT_BYTES / 2**20:.0f} MiB"
+    print(f"{disk_cache.directory()}: {held.entries} entries, {held.nbytes / 2**20:.1f} MiB {did}")
     return 0

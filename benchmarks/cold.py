@@ -54,7 +54,7 @@ def child(engine: str, name: str, parameters: str) -> dict[str, float]:
 def layers(count: int) -> dict[str, float]:
     """Return processor seconds of the first call of `count` equal layers and, of these, of machine code."""
     from benchmarks.workloads import deep
-    from common.native import compile as kernels
+    from common.compiler import compile as kernels
 
     vars(kernels)["perf_counter"] = time.process_time  # other processes do not count
     deep.LAYERS = count

@@ -1,7 +1,7 @@
 """Reference values, sample points and error in ulp for the elementary functions.
 
 The functions are those of `REFERENCES` that exist. Every `costly` op of the registry that is made of a function of
-`common.kernels.elementary` needs an entry there, but for those in `NOT_MEASURED`; a test says so.
+`common.kernels.math.elementary` needs an entry there, but for those in `NOT_MEASURED`; a test says so.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from typing import Any
 
 import numpy as np
 
-import common.functional
+import common.ops.functional
 from benchmarks.references import REFERENCES, Reference
-from common.kernels import elementary
-from common.op import REGISTRY
+from common.core.op import REGISTRY
+from common.kernels.math import elementary
 
 __all__ = [
     "FUNCTIONS", "NOT_MEASURED", "definition", "operands", "reference", "sample", "special_values", "ulp_error",
     "worst_error",
 ]  # fmt: skip
 
-assert common.functional  # defines the ops
+assert common.ops.functional  # defines the ops
 
 NOT_MEASURED = frozenset(
     ("div", "reciprocal", "sqrt", "gelu_erf", "gelu_tanh", "silu", "mish", "logsigmoid", "elu_scaled", "celu_scaled",

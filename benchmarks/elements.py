@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-import common.functional as functional
+import common.ops.functional as functional
 import dynamic
 from benchmarks import machine, measure, stats
-from common.op import Op
+from common.core.op import Op
 
 SIZE = 1_000_000
 ROWS = (1000, 1000)

@@ -30,8 +30,8 @@ LOOP = """def bias_{name}_{place}(bufs, args):
 
 def measure(activation: str, m: int, n: int, k: int) -> dict[str, float]:
     """Return the time of each variant relative to a product and a loop that writes its result beside it."""
-    from common.eager.kernels import compiled
-    from common.kernels.gemm import gemm_source, tiles
+    from common.evaluate.kernels import compiled
+    from common.kernels.arrays.gemm import gemm_source, tiles
 
     product = compiled(gemm_source("float32"), "gemm")
     in_place, beside = (
@@ -74,7 +74,7 @@ def measure(activation: str, m: int, n: int, k: int) -> dict[str, float]:
 
 def main() -> None:
     """Print a line per activation and size."""
-    import common.functional  # noqa: F401  kernels call ops by their names
+    import common.ops.functional  # noqa: F401  kernels call ops by their names
 
     for activation in ("relu", "tanh"):
         for m, n, k in SIZES:

@@ -29,16 +29,7 @@ from benchmarks.elementary_reference import (
 )
 from benchmarks.references import REFERENCES
 from benchmarks.scalar_loop import compile_loop
-from common.native.primitives import (
-    Value,
-    absolute,
-    bits,
-    constant,
-    convert,
-    evaluate,
-    from_bits,
-    select,
-)
+from common.compiler.primitives import Value, absolute, bits, constant, convert, evaluate, from_bits, select
 
 __all__ = ["RECORDS", "Record", "main", "recorded", "worst_arguments"]
 

@@ -33,8 +33,8 @@ class Row(NamedTuple):
 
 
 def without(maker: Any, *names: str) -> Any:
-    """A function of `dynamic.tensors` without the statements and conditions that use one of the names."""
-    from dynamic import tensors
+    """A function of `dynamic.eager.tensor` without the statements and conditions that use one of the names."""
+    from dynamic.eager import tensor
 
     class Remover(ast.NodeTransformer):
         def visit_If(self, node: ast.If) -> Any:
@@ -51,7 +51,7 @@ def without(maker: Any, *names: str) -> Any:
             return None if _uses(node.value, names) else node
 
     tree = Remover().visit(ast.parse(textwrap.dedent(inspect.getsource(maker))))
-    scope = dict(vars(tensors))
+    scope = dict(vars(tensor))
     exec(compile(ast.fix_missing_locations(tree), __file__, "exec"), scope)
     return scope[maker.__name__]
 
@@ -111,19 +111,19 @@ def fastest(calls: dict[str, Call], seconds: float, count: int = 100) -> dict[st
 def operator_rows(seconds: float) -> list[Row]:
     """The parts of a recorded multiplication."""
     import dynamic as tw
-    from common.op import REGISTRY
-    from dynamic import tensors
+    from common.core.op import REGISTRY
+    from dynamic.eager import tensor
 
     x = tw.tensor(np.linspace(0.5, 1.5, 8, dtype=np.float32), requires_grad=True)
-    plain, short = x.detach(), tensors._Short(REGISTRY["mul"])
+    plain, short = x.detach(), tensor._Short(REGISTRY["mul"])
     parts = {
         "line of the user": ("_getframe", "f_code", "_users"),
         "number of the node": ("_next_number",),
         "grad mode": ("_grad_enabled",),
         "traces, profiles, observers": ("tracing",),
     }
-    whole = tensors._binary(short)[0]
-    variants = {name: without(tensors._binary, *names)(short)[0] for name, names in parts.items()}
+    whole = tensor._binary(short)[0]
+    variants = {name: without(tensor._binary, *names)(short)[0] for name, names in parts.items()}
     calls = {name: often(operator, x, x) for name, operator in {"all": whole, **variants}.items()}
     times = fastest({**calls, "unrecorded": often(whole, plain, plain)}, seconds)
     what = "x * x, recorded"
@@ -133,7 +133,7 @@ def operator_rows(seconds: float) -> list[Row]:
 
 def promotion_row(seconds: float) -> Row:
     """Whether shapes and dtypes are equal: the builtin that finds out, against one that takes shapes for granted."""
-    from common.eager import kernels as eager_kernels
+    from common.evaluate import kernels as eager_kernels
 
     f4 = np.dtype(np.float32)
     x = np.ones(8, f4)
@@ -148,15 +148,15 @@ def promotion_row(seconds: float) -> Row:
 def write_row(seconds: float) -> Row:
     """The log of writes into memory, by which overwritten saved values are found."""
     import dynamic as tw
-    from common.autograd import mutation
-    from common.tensor import methods
+    from common.methods import install
+    from common.tensor import write_log
 
     x = tw.tensor(np.ones(8, np.float32))
     multiply: Any = x.mul_
     with tw.no_grad():
         calls = {
-            "on": inside(often(multiply, x), methods, "log_write", mutation.log_write),
-            "off": inside(often(multiply, x), methods, "log_write", lambda *_: None),
+            "on": inside(often(multiply, x), install, "log_write", write_log.log_write),
+            "off": inside(often(multiply, x), install, "log_write", lambda *_: None),
         }
         times = fastest(calls, seconds)
     return Row("log of writes (versions)", "x.mul_(x)", times["on"], times["off"])
@@ -180,7 +180,7 @@ def view_row(seconds: float) -> Row:
 def backward_rows(seconds: float) -> list[Row]:
     """Per node of a backward pass: hooks that could be there, and writes that could have been made."""
     import dynamic as tw
-    from common.autograd import hook_handles, mutation
+    from common.tensor import hook_handles, write_log
 
     x = tw.tensor(np.linspace(0.5, 1.5, 8, dtype=np.float32), requires_grad=True)
     y = x
@@ -195,7 +195,7 @@ def backward_rows(seconds: float) -> list[Row]:
     calls = {
         "all": often(backward, count=10),
         "hooks": inside(often(backward, count=10), hook_handles, "hooks_seen", True),
-        "written": inside(often(backward, count=10), mutation, "last_write", 1 << 62),
+        "written": inside(often(backward, count=10), write_log, "last_write", 1 << 62),
     }
     times = fastest(calls, seconds, 10 * CHAIN)
     what = "backward of x * x, per node"

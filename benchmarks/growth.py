@@ -18,7 +18,7 @@ import numpy as np
 
 import static
 from benchmarks import terminal
-from common.collecting import collecting_later
+from common.core.garbage import collecting_later
 from static.passes import run_passes
 from static.running.executable import compile_graph
 from static.tools.replay import trace_call

@@ -13,7 +13,7 @@ PACKAGES = ("numpy", "numba", "llvmlite", "scipy", "networkx", "torch", "jax", "
 
 def describe() -> dict[str, Any]:
     """Return machine, versions and conditions as plain data."""
-    from common.numerics import NUMERICS_VERSION
+    from common.core.numerics import NUMERICS_VERSION
     from common.version import __version__
 
     return {

@@ -29,9 +29,9 @@ SHAPES = (
 
 def calls(m: int, n: int, k: int, trans_a: str, trans_b: str, dtype: Any) -> dict[str, Callable[[], Any]]:
     """Return our product and numpy's of one pair of matrices, compared up to rounding, without their allocations."""
-    from common.kernels import gemm
-    from common.native.calls import make_call
-    from common.native.compile import compile_kernel
+    from common.compiler.compile import compile_kernel
+    from common.kernels.arrays import gemm
+    from common.runtime.builtins import make_call
 
     rng = np.random.default_rng(0)
     stored = (k, m) if trans_a else (m, k), (n, k) if trans_b else (k, n)

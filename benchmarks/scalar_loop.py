@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from common.native.primitives import Value, evaluate
+from common.compiler.primitives import Value, evaluate
 
 __all__ = ["compile_loop"]
 
@@ -35,8 +35,8 @@ def compile_loop(name: str, definition: Callable[..., Value], *dtypes: Any) -> C
     >>> loop(np.array([1.5, 2.0], np.float32))
     array([3., 4.], dtype=float32)
     """
-    from common.native.calls import make_call
-    from common.native.compile import compile_kernel, define_scalar
+    from common.compiler.compile import compile_kernel, define_scalar
+    from common.runtime.builtins import make_call
 
     out_dtype = np.asarray(evaluate(definition, *[np.ones(1, dtype) for dtype in dtypes])).dtype
     define_scalar(f"loop_{name}", definition)

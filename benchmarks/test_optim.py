@@ -13,7 +13,7 @@ import dynamic
 import static
 import static.lowering.program
 from benchmarks.gate import assert_ratio, compare
-from static.running import store
+from static.running import program_store
 
 BOUND = 0.5
 SHAPES = {"100 small": [(32, 32), (32,)] * 50, "6 large": [(784, 256), (256,), (256, 256), (256,), (256, 10), (10,)]}
@@ -76,6 +76,6 @@ def test_one_pass_over_small_parameters(
     """The time includes the checks of all arrays; measured 0.7 and 0.4."""
     calls = {"one pass": (compiled_step(count), [()])}
     monkeypatch.setattr(static.lowering.program, "runs", lambda built: [1] * len(built))
-    monkeypatch.setattr(store, "key_of", lambda *described: None)  # this program is for no other process
+    monkeypatch.setattr(program_store, "key_of", lambda *described: None)  # this program is for no other process
     calls["a kernel each"] = (compiled_step(count), [()])
     assert_ratio(compare(benchmark, calls), "one pass", "a kernel each", bound)

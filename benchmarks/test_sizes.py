@@ -12,7 +12,7 @@ import pytest
 
 import static
 from benchmarks.workload import discover
-from common.native import compile as compile_module
+from common.compiler import compile as compile_module
 
 SECONDS = 0.001
 #: Workloads whose arguments have the batch (`lstm`: the time) as their first dimension, and no size that it decides.

@@ -11,8 +11,7 @@ import numpy as np
 
 import dynamic as tw
 import static
-from static.lowering import work
-from static.running import shares
+from static.lowering.threads import sharing, work
 
 SIZES = [(256, 256, 256), (1024, 1024, 1024), (2048, 2048, 2048), (4096, 512, 512), (2700, 160, 160)]
 ROUNDS = 15
@@ -45,7 +44,7 @@ def main(threads: int) -> None:
 
 def hand_over(threads: int) -> None:
     """Print a line per size of a loop: the shortest call with one thread, with several, and with several that slept."""
-    work.SMALL_ELEMENTS, shares.PART_NS, shares.PARTS_PER_THREAD = 0, 1, 1
+    work.SMALL_ELEMENTS, sharing.PART_NS, sharing.PARTS_PER_THREAD = 0, 1, 1
     print("elements of tanh    1 thread   at once    after a pause")
     for n in ELEMENTS:
         x = np.linspace(-3, 3, n, dtype=np.float32)

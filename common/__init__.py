@@ -1,1 +1,1 @@
-"""What both engines share. Nothing that anyone needs lives in this file: the name is generic."""
+"""What both engines share, in layers: a room imports only from the rooms before it (see docs/architecture.md)."""

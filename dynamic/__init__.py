@@ -20,20 +20,15 @@ if not _FOUND or not _OWN.samefile(_FOUND):
         "that, or put it later in sys.path"
     )
 
-from common import boundary, surface
+from common.api import surface
+from common.tensor import boundary
 from common.tensor.base import Tensor as Tensor
 from common.version import __version__ as __version__
-from dynamic import autograd as autograd
-from dynamic import func as func
-from dynamic import nn as nn
-from dynamic import optim as optim
-from dynamic import profiler as profiler
-from dynamic import random as random
-from dynamic import utils as utils
-from dynamic.binding import bind, bind_creation
-from dynamic.heap import keep_freed_memory
-from dynamic.region import function as function
-from dynamic.transforms import TRANSFORMS
+from dynamic import autograd, func, nn, optim, profiler, random, utils
+from dynamic.eager.binding import bind, bind_creation
+from dynamic.eager.function import function as function
+from dynamic.eager.heap import keep_freed_memory
+from dynamic.eager.transforms import TRANSFORMS
 
 keep_freed_memory()
 

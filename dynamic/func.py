@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from common import absent
-from dynamic.transforms import FUNC
+from common.core import absent
+from dynamic.eager.transforms import FUNC
 
 globals().update(FUNC)
 

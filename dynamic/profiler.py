@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from common import absent
-from common.profiling.profiler import *  # noqa: F403  one list of names for both engines
-from common.profiling.profiler import __all__ as __all__
+from common.core import absent
+from common.tools.profiling.profiler import *  # noqa: F403  one list of names for both engines
+from common.tools.profiling.profiler import __all__ as __all__
 
 if not TYPE_CHECKING:
     __getattr__ = absent.getter(__name__)

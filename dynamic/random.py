@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from common import absent
+from common.api.surface import CREATION
+from common.core import absent
 from common.random.generator import Generator, fork_rng, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
-from common.surface import CREATION
-from dynamic.binding import bind_creation
+from dynamic.eager.binding import bind_creation
 
 NAMES = ("normal", "rand", "randint", "randn", "randperm")
 normal, rand, randint, randn, randperm = bind_creation({name: CREATION[name] for name in NAMES}).values()

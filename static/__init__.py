@@ -22,20 +22,15 @@ if not _FOUND or not _OWN.samefile(_FOUND):
         "that, or put it later in sys.path"
     )
 
-from common import boundary, surface
+from common.api import surface
+from common.tensor import boundary
 from common.tensor.base import Tensor as Tensor
 from common.version import __version__ as __version__
-from static import autograd as autograd
-from static import func as func
-from static import nn as nn
-from static import optim as optim
-from static import profiler as profiler
-from static import random as random
-from static import utils as utils
-from static.binding import CONTROL, HOST, SESSION, TRANSFORMS, bind, bind_creation, bind_session
-from static.jit import function as function
-from static.module import compile as compile
-from static.running.numba_calls import njit as njit
+from static import autograd, func, nn, optim, profiler, random, utils
+from static.api.binding import CONTROL, HOST, SESSION, TRANSFORMS, bind, bind_creation, bind_session
+from static.jit.compile_module import compile as compile
+from static.jit.function import function as function
+from static.jit.numba_calls import njit as njit
 from static.tools.compare import compare as compare
 from static.tools.debugger import debug as debug
 from static.tools.nan_watch import nan_watch as nan_watch

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from common import absent
-from static.binding import FUNC
+from common.core import absent
+from static.api.binding import FUNC
 
 globals().update(FUNC)
 

@@ -21,12 +21,12 @@ settings.load_profile("ci" if os.environ.get("CI") else "developer")
 @pytest.fixture
 def fresh_cache(tmp_path, monkeypatch):
     """An empty cache directory, and a process that has not warned yet."""
-    from common.native import cache
-    from common.native import compile as compile_module
+    from common.compiler import compile as compile_module
+    from common.compiler import disk_cache
 
     compile_module._environment()  # is not stored here
     monkeypatch.setenv("TWINGRAD_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(cache, "_warned", set())
+    monkeypatch.setattr(disk_cache, "_warned", set())
     return tmp_path / "cache"
 
 
@@ -35,7 +35,7 @@ def run(request):
     """Call a function of an engine and operands, there or inside its `function`; the results as plain Python."""
     import dynamic
     import static
-    from common.tree import flatten, unflatten
+    from common.core.tree import flatten, unflatten
 
     engine = {"dynamic": dynamic, "static": static}[request.param.split(".")[0]]
     inside = request.param.endswith("function")

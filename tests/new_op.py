@@ -10,7 +10,7 @@ import numpy as np
 import dynamic
 import static
 from benchmarks.bits import difference
-from common.native.primitives import absolute
+from common.compiler.primitives import absolute
 from common.ops._define import elementwise
 
 SCALE = float(sys.argv[1])

@@ -8,7 +8,7 @@ import pytest
 
 import dynamic
 import static
-from common import absent
+from common.core import absent
 from common.nn.module import Module
 
 ENGINES = [dynamic, static]
@@ -116,5 +116,5 @@ def test_what_a_user_reads(engine, line, told, guess):
     code = f"import {name}; {line.format(tw=name)}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     last = done.stderr.strip().splitlines()[-1]
-    assert last.removeprefix("common.errors.").startswith(told.format(tw=name))
+    assert last.removeprefix("common.core.errors.").startswith(told.format(tw=name))
     assert guess or "Did you mean" not in last

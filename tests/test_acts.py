@@ -9,7 +9,7 @@ import pytest
 
 import dynamic
 import static
-from common.errors import ArgumentError, CheckError
+from common.core.errors import ArgumentError, CheckError
 from common.tensor.leaf import Buffer
 from static.graph import serialize
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import dynamic  # noqa: F401  registers the ops
-from common.op import REGISTRY
+from common.core.op import REGISTRY
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("common", "dynamic", "static", "benchmarks", "tests")
@@ -73,34 +73,34 @@ def test_an_engine_loads_only_what_it_needs(engine):
 # Engines that name an op know more about it than its record says. Each file has its reason, and none of them has to
 # grow for a new op: what is not named takes the general path. A file that names none is not listed.
 NAMED_OPS = {
-    "dynamic/reductions.py": "reductions that skip the general path; benchmarks/test_chain.py shows the gain",
-    "dynamic/tensors.py": "hot operators that skip the general path; benchmarks/test_chain.py shows the gain",
-    "dynamic/views.py": "methods that skip the general path; benchmarks/test_views.py shows the gain",
+    "dynamic/eager/reductions.py": "reductions that skip the general path; benchmarks/test_chain.py shows the gain",
+    "dynamic/eager/tensor.py": "hot operators that skip the general path; benchmarks/test_chain.py shows the gain",
+    "dynamic/eager/views.py": "methods that skip the general path; benchmarks/test_views.py shows the gain",
     "dynamic/random.py": "the public names of this module",
     "static/random.py": "the public names of this module",
-    "static/binding.py": "the public names of static.session",
+    "static/api/binding.py": "the public names of static.session",
     "static/session/__init__.py": "the public names of this package",
     "static/session/gradients.py": "the cotangent of a sum",
     "static/session/sizes.py": "sums that undo broadcasting",
-    "static/session/sources.py": "what a constant and an identity are",
+    "static/session/placeholders.py": "what a constant and an identity are",
     "static/session/variables.py": "what assign_add, assign_sub and first values do",
-    "static/graph/recompute.py": "what a product costs; that of other ops follows from their elements",
-    "static/tracing/derived.py": "operands are cast by `to`",
+    "static/graph/recompute_cost.py": "what a product costs; that of other ops follows from their elements",
+    "static/tracing/spec_cache.py": "operands are cast by `to`",
     "static/tracing/recorder.py": "numbers are constants",
     "static/running/interpreter.py": "constants have no operands and no kernel",
     "static/tools/replay.py": "constants are numbers",
     "static/tools/peers.py": "what other libraries call ops",
     "static/running/unjitted.py": "names of kernel functions, which are those of their ops",
-    "static/lowering/build.py": "kinds of reductions; how a spread, a selection and a position are read",
-    "static/lowering/by_index.py": "what reads and writes at indices",
-    "static/lowering/checked.py": "which ops have an index per element",
-    "static/lowering/columns.py": "kinds of reductions and what joins their parts",
-    "static/lowering/items.py": "a position as a view",
-    "static/lowering/lanes.py": "what joins the elements of a sum",
+    "static/lowering/codegen/build.py": "kinds of reductions; how a spread, a selection and a position are read",
+    "static/lowering/indexing/by_index.py": "what reads and writes at indices",
+    "static/lowering/indexing/index_checks.py": "which ops have an index per element",
+    "static/lowering/codegen/column_reductions.py": "kinds of reductions and what joins their parts",
+    "static/lowering/ir/items.py": "a position as a view",
+    "static/lowering/codegen/row_sums.py": "what joins the elements of a sum",
     "static/lowering/legalise.py": "what becomes a constant, a copy or a view",
-    "static/lowering/parts.py": "what makes values in parts and what selects from them",
-    "static/lowering/pieces.py": "which sums never give -0.0",
-    "static/lowering/reductions.py": "kinds of reductions and what joins their parts",
+    "static/lowering/memory/concatenations.py": "what makes values in parts and what selects from them",
+    "static/lowering/memory/pieces.py": "which sums never give -0.0",
+    "static/lowering/codegen/reductions.py": "kinds of reductions and what joins their parts",
     "static/passes/fold_constants.py": "what a constant becomes",
     "static/passes/simplify.py": "a rewrite is a fact about particular ops",
 }

@@ -13,7 +13,7 @@ import pytest
 
 import dynamic
 import static
-from common.errors import AllocationError, ArgumentError, IndexRangeError, ShapeError, TraceError
+from common.core.errors import AllocationError, ArgumentError, IndexRangeError, ShapeError, TraceError
 from tests.bits import assert_all_same_bits, assert_same_bits
 from tests.conftest import ROOT
 

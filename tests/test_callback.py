@@ -7,9 +7,9 @@ import pytest
 
 import dynamic
 import static
-from common.autograd.gradcheck import gradcheck, gradgradcheck
-from common.errors import ArgumentError, DTypeError, GradientError, ShapeError, StateError
+from common.core.errors import ArgumentError, DTypeError, GradientError, ShapeError, StateError
 from common.tensor.leaf import Buffer
+from common.transforms.gradcheck import gradcheck, gradgradcheck
 from tests.bits import assert_all_same_bits, assert_same_bits
 
 F32 = np.float32

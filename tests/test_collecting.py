@@ -5,7 +5,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from common.collecting import collecting_later, collecting_now
+from common.core.garbage import collecting_later, collecting_now
 
 
 @pytest.fixture(params=[True, False])

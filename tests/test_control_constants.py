@@ -9,8 +9,8 @@ import pytest
 
 import dynamic
 import static
-from common.errors import ArgumentError, DTypeError
-from common.tree import flatten
+from common.core.errors import ArgumentError, DTypeError
+from common.core.tree import flatten
 from tests.bits import assert_all_same_bits
 from tests.helpers.control_constants import BESIDE, FORMS, PROGRAMS
 

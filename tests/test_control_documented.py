@@ -5,7 +5,7 @@ from collections import namedtuple
 import numpy as np
 import pytest
 
-from common.errors import ArgumentError, DTypeError, ShapeError
+from common.core.errors import ArgumentError, DTypeError, ShapeError
 
 Pair = namedtuple("Pair", ["low", "high"])
 X = np.array([1.0, 2.0, 3.0], np.float32)

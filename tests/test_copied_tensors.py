@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import dynamic
-from common import errors
+from common.core import errors
 from tests.bits import assert_all_same_bits
 from tests.helpers.copied import ENGINES, WAYS, X, array, flat, halve, loss, scaled
 

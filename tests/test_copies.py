@@ -14,8 +14,8 @@ import pytest
 
 import dynamic
 import static
-from common import errors
-from common.autograd.hook_handles import RemovableHandle
+from common.core import errors
+from common.tensor.hook_handles import RemovableHandle
 from tests.bits import assert_all_same_bits
 from tests.helpers.copied import (
     ENGINES,

@@ -15,8 +15,9 @@ import pytest
 import dynamic
 import static
 from benchmarks import accuracy, elementary_reference
-from common import op, surface
-from common.kernels import elementary
+from common.api import surface
+from common.core import op
+from common.kernels.math import elementary
 from common.nn.module import Module
 
 ROOT = Path(__file__).resolve().parent.parent

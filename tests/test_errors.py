@@ -9,7 +9,7 @@ import pytest
 
 import dynamic
 import static
-from common import errors
+from common.core import errors
 from tests.bits import assert_same_bits
 from tests.conftest import ROOT
 

@@ -33,9 +33,9 @@ START = """
 import sys
 import numpy as np
 import dynamic, static
-from common.native.calls import make_call
-from common.native.compile import compile_kernel
-from static.lowering.memory import ColumnScratch
+from common.runtime.builtins import make_call
+from common.compiler.compile import compile_kernel
+from static.lowering.ir.kernel_memory import ColumnScratch
 from tests.helpers import guarded
 from tests.native.kernels import ADD
 guarded.guard(sys.argv[1])

@@ -7,7 +7,7 @@ import pytest
 
 import dynamic
 import static
-from common.errors import AllocationError, ArgumentError, DTypeError, ShapeError, TwingradError
+from common.core.errors import AllocationError, ArgumentError, DTypeError, ShapeError, TwingradError
 from tests.helpers import hostile
 
 

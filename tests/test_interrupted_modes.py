@@ -11,11 +11,11 @@ import pytest
 
 import dynamic as tw
 import static
-from common import mode
-from common.autograd import observe
-from common.control.abstract import AbstractTrace
-from common.random import draws
-from static.session import stack
+from common.control.shape_trace import AbstractTrace
+from common.core import mode
+from common.random import draw_counts
+from common.tensor import observers
+from static.session import defaults
 
 GRAPH, SESSION = static.Graph(), object()
 
@@ -31,10 +31,10 @@ MODES = {
     "profile": tw.profiler.profile,
     "a trace": lambda: mode.activate_trace(AbstractTrace("f")),
     "no trace": lambda: mode.activate_trace(None),
-    "counted": draws.counted,
-    "uncounted": draws.uncounted,
+    "counted": draw_counts.counted,
+    "uncounted": draw_counts.uncounted,
     "a graph": GRAPH.as_default,
-    "a session": lambda: stack.default_session(SESSION),
+    "a session": lambda: defaults.default_session(SESSION),
 }
 #: Modes that are on as soon as they are made, which only a statement of its own can promise to end.
 AT_ONCE = {
@@ -47,8 +47,8 @@ def state():
     """All that modes change, as they see it."""
     return (
         tw.is_grad_enabled(), tw.is_inference_mode_enabled(), mode.profiling.get(), mode._trace.get(),
-        dict(mode.tracing), observe.packers.get(), observe.refusing.get(), observe.checking.get(),
-        draws._counters.get(), stack._graphs.get(), stack._sessions.get(),
+        dict(mode.tracing), observers.packers.get(), observers.refusing.get(), observers.checking.get(),
+        draw_counts._counters.get(), defaults._graphs.get(), defaults._sessions.get(),
     )  # fmt: skip
 
 

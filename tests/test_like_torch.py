@@ -5,7 +5,7 @@ import pytest
 
 import dynamic
 import static
-from common.errors import TwingradError
+from common.core.errors import TwingradError
 
 F32, I64 = np.float32, np.int64
 

@@ -5,7 +5,7 @@ import pytest
 
 import dynamic
 import static
-from common.errors import DTypeError, StateError
+from common.core.errors import DTypeError, StateError
 from common.tensor.fitting import converted
 
 FITS = [

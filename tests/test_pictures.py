@@ -12,11 +12,11 @@ from scipy.optimize import isotonic_regression
 
 import dynamic as tw
 import static
-from common.autograd.node import Node
-from common.errors import ArgumentError
-from common.export.diagram import Item, settle
-from common.export.layers import Wire, _Drawing, arrange
-from common.export.picture import Picture
+from common.core.errors import ArgumentError
+from common.tensor.node import Node
+from common.tools.pictures.diagram import Item, settle
+from common.tools.pictures.layered_drawing import Wire, _Drawing, arrange
+from common.tools.pictures.picture import Picture
 from dynamic.autograd import graph
 from tests.dynamic.test_graph_tools import PROGRAMS, diamond, inside, leaf
 from tests.helpers import graph_picture

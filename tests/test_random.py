@@ -8,7 +8,7 @@ from scipy import stats
 
 import dynamic
 import static
-from common.errors import ArgumentError, DTypeError, GradientError, ShapeError
+from common.core.errors import ArgumentError, DTypeError, GradientError, ShapeError
 
 ENGINES = (dynamic, static)
 WEIGHTS = np.array([[0.5, 0.0, 3.0, 1.25], [1.0, 1.0, 1.0, 1.0], [0.0, 1e-3, 7.0, 2.0]], np.float32)

@@ -8,7 +8,7 @@ import pytest
 
 import dynamic
 import static
-from common.errors import TraceError
+from common.core.errors import TraceError
 from tests.helpers.noted import difference
 from tests.helpers.random_mechanics import Program
 

@@ -6,12 +6,12 @@ import re
 import numpy as np
 import pytest
 
-import common.functional
-from common.eager import recipes as eager
-from common.op import REGISTRY, out_specs
-from common.spec import Spec
+import common.ops.functional
+from common.core.op import REGISTRY, out_specs
+from common.core.spec import Spec
+from common.evaluate import specialise as eager
 
-assert common.functional  # defines the ops
+assert common.ops.functional  # defines the ops
 
 OPS = [op for op in REGISTRY.values() if op.name != "constant"]
 PRIMITIVE = [op for op in OPS if op.forward is None]

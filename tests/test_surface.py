@@ -11,10 +11,11 @@ import pytest
 
 import dynamic
 import static
-from common import functional, surface
-from common.errors import ArgumentError
+from common.api import surface
+from common.core.errors import ArgumentError
+from common.ops import functional
 from common.tensor.base import TensorBase
-from static.binding import SESSION
+from static.api.binding import SESSION
 from tests.bits import assert_same_bits
 
 MODULES = ("", ".nn", ".nn.functional", ".optim", ".autograd", ".random")

@@ -15,8 +15,8 @@ from tensorboard.compat.proto.graph_pb2 import GraphDef
 
 import dynamic as tw
 import static
-from common.errors import ArgumentError
-from common.export.tensorboard import graph_def
+from common.core.errors import ArgumentError
+from common.tools.files.tensorboard import graph_def
 from dynamic.utils.tensorboard import SummaryWriter
 from static.utils.tensorboard import SummaryWriter as StaticWriter
 

@@ -8,8 +8,8 @@ import pytest
 
 import dynamic
 import static
-from common.control import thinned
-from common.errors import ArgumentError, ShapeError
+from common.control import checkpointed_while
+from common.core.errors import ArgumentError, ShapeError
 from tests.bits import assert_all_same_bits
 from tests.parity.engines import payload
 
@@ -56,12 +56,12 @@ def test_what_is_kept_after_so_many_iterations(monkeypatch):
     """At most k states, more than half of them once they were too many, at equal distances that are powers of two."""
     kept = []
 
-    class Spy(thinned.Thinned):
+    class Spy(checkpointed_while.Thinned):
         def __init__(self, step, ran, captured):
             super().__init__(step, ran, captured)
             kept.append((ran.kept[0].copy(), ran.lengths.copy()))
 
-    monkeypatch.setattr(thinned, "Thinned", Spy)
+    monkeypatch.setattr(checkpointed_while, "Thinned", Spy)
     x = dynamic.tensor(1.0, requires_grad=True)
     for k in (2, 5, 8):
         for steps in STEPS:

@@ -1,1 +1,4 @@
-"""Differentiation: the tape, the order in which gradients flow back, and everything that users hang into it."""
+"""Differentiation of the tape.
+
+The backward pass, hooks, regions, functions with rules of the user's own, the recorded graph.
+"""

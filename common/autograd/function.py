@@ -8,22 +8,22 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from common import mode
 from common.autograd.deep import nested
-from common.autograd.exposed import exposed, seal
-from common.autograd.inference import is_inference, saving
-from common.autograd.node import Edge, Node
-from common.autograd.observe import packers
-from common.autograd.packed import Slot, pack
-from common.autograd.views import rebind, require_writable
-from common.errors import ArgumentError, GradientError, GraphFreedError, NotDefinedError, ShapeError
-from common.frames import user_frame
-from common.ops.create import zeros
-from common.spec import Spec
+from common.autograd.view_histories import rebind, require_writable
+from common.core import mode
+from common.core.errors import ArgumentError, GradientError, GraphFreedError, NotDefinedError, ShapeError
+from common.core.source_lines import user_frame
+from common.core.spec import Spec
+from common.core.unbroadcast import fit
+from common.ops.create.creation import zeros
 from common.tensor.base import TensorBase, wrap
+from common.tensor.external_writes import exposed, seal
+from common.tensor.inference import is_inference, saving
+from common.tensor.node import Edge, Node
+from common.tensor.observers import packers
+from common.tensor.packed_values import Slot, pack
 from common.tensor.saved import unpacked, with_edge
 from common.tensor.view_families import is_recorded, make_opaque
-from common.unbroadcast import fit
 
 
 class FunctionCtx:

@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from common import mode
-from common.autograd.hook_handles import Hook, RemovableHandle, hooks_of
-from common.autograd.node import Edge, Node
-from common.autograd.observe import check_contributions, checking
-from common.errors import ArgumentError, GradientError, ShapeError
+from common.core import mode
+from common.core.errors import ArgumentError, GradientError, ShapeError
 from common.tensor.base import TensorBase, wrap
+from common.tensor.hook_handles import Hook, RemovableHandle, hooks_of
+from common.tensor.node import Edge, Node
+from common.tensor.observers import check_contributions, checking
 
 # ------------------------------------------------------------------ registration
 

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from common import mode
-from common.autograd.node import Edge, Node
-from common.autograd.tape import backward_pass, collect
-from common.frames import user_frame
+from common.autograd.backward_pass import backward_pass, collect
+from common.core import mode
+from common.core.source_lines import user_frame
 from common.tensor.base import TensorBase, wrap
+from common.tensor.node import Edge, Node
 from common.tensor.saved import saved_tensors
 
 

@@ -10,16 +10,16 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from common import mode
-from common.autograd.derivatives import view_of
-from common.autograd.node import Edge, Node, next_number
+from common.autograd.backward import view_of
+from common.autograd.backward_pass import collect
 from common.autograd.region import Recorded, RegionOp, captured_edges, outputs_of
-from common.autograd.tape import collect
-from common.create import lift
-from common.frames import user_frame
-from common.number import Number
+from common.core import mode
+from common.core.numbers import Number
+from common.core.source_lines import user_frame
+from common.core.tree import flatten, unflatten
 from common.tensor.base import TensorBase, wrap
-from common.tree import flatten, unflatten
+from common.tensor.create import lift
+from common.tensor.node import Edge, Node, next_number
 
 
 def run_region(target: Callable[..., Any], leaves: list[Any], structure: Any) -> Any:
@@ -27,7 +27,7 @@ def run_region(target: Callable[..., Any], leaves: list[Any], structure: Any) ->
 
     Parameters
     ----------
-    leaves, structure : of its arguments, see `common.tree.flatten`; arrays are tensors already.
+    leaves, structure : of its arguments, see `common.core.tree.flatten`; arrays are tensors already.
     """
     recording, traced = mode.is_grad_enabled(), mode.current_trace() is not None
     arguments: list[Any] = [Number(x) if type(x) is float and not traced else x for x in leaves]

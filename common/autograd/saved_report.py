@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from common.autograd.node import Node
-from common.autograd.packed import Packed
-from common.autograd.recorded import edges_of
+from common.autograd.backward_pass import collect
+from common.autograd.recorded_graph import edges_of
 from common.autograd.region import Recorded
-from common.autograd.tape import collect
 from common.tensor.base import TensorBase
+from common.tensor.node import Node
+from common.tensor.packed_values import Packed
 
 
 class SavedStorage(NamedTuple):

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from common.aliases import RENAMED_IN
-from common.autograd import mutation
-from common.autograd.mutation import positions_read
-from common.autograd.node import Node
-from common.autograd.packed import pack_saved
-from common.autograd.tape import freed
-from common.errors import GradientError, MissingAttributeError
-from common.op import REGISTRY, Op
+from common.autograd.backward_pass import freed
+from common.core.aliases import RENAMED_IN
+from common.core.errors import GradientError, MissingAttributeError
+from common.core.op import REGISTRY, Op
+from common.tensor import write_log
 from common.tensor.base import TensorBase
+from common.tensor.node import Node
+from common.tensor.packed_values import pack_saved
 from common.tensor.saved import saved_tensors
+from common.tensor.write_log import positions_read
 
 #: PyTorch's names of a first and second operand and of the result.
 _PYTORCH = {"x": "self", "a": "self", "b": "other", "y": "result", "rest": "result", "first": "result"}
@@ -85,8 +85,8 @@ def _saved(name: str) -> property:
         if isinstance(value, TensorBase):
             if position not in _read(node):
                 return None
-            if node.number < mutation.last_write and type(node.saved) is tuple:
-                mutation.check([node], lambda node: (pair for pair in mutation.needed(node) if pair[0] == position))
+            if node.number < write_log.last_write and type(node.saved) is tuple:
+                write_log.check([node], lambda node: (pair for pair in write_log.needed(node) if pair[0] == position))
             return value
         return value if isinstance(value, (tuple, bool, int, float)) else tuple(value)
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from common.autograd.inference import is_inference
-from common.autograd.mutation import log_write, writes_to
-from common.errors import GradientError
-from common.frames import user_frame
+from common.core.errors import GradientError
+from common.core.source_lines import user_frame
 from common.tensor.base import TensorBase
+from common.tensor.inference import is_inference
+from common.tensor.write_log import log_write, writes_to
 
 
 def version(x: TensorBase) -> int:

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from common import mode
-from common.autograd.node import Edge, Node
+from common.autograd.backward_pass import backward_pass, collect
 from common.autograd.region import captured_edges
-from common.autograd.tape import backward_pass, collect
-from common.op import REGISTRY
-from common.ops.arithmetic import zeros_like
+from common.core import mode
+from common.core.op import REGISTRY
+from common.ops.math.arithmetic import zeros_like
 from common.tensor.base import TensorBase, wrap
+from common.tensor.node import Edge, Node
 from common.tensor.saved import saved_tensors
 
 

@@ -10,15 +10,15 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from common import mode
-from common.autograd.node import Edge, Node
-from common.control.abstract import Abstract, AbstractTrace
 from common.control.body import Body, Cotangents, id_of, leaf, owned, payload_of, pulled, tensor_of
 from common.control.loop import LoopOp, attach
-from common.ops.create import full_, made
-from common.random.draws import uncounted
-from common.spec import Spec
+from common.control.shape_trace import Abstract, AbstractTrace
+from common.core import mode
+from common.core.spec import Spec
+from common.ops.create.creation import full_, made
+from common.random.draw_counts import uncounted
 from common.tensor.base import TensorBase, spec_of, wrap
+from common.tensor.node import Edge, Node
 
 Step = Callable[[int, list[TensorBase], Body | None], Body]
 

@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from common import mode
-from common.autograd.node import next_number
+from common.control.arguments import Function, call, require_functions, scalar
 from common.control.body import Body
 from common.control.branches import Choice, run_choice
-from common.control.given import Function, call, require_functions, scalar
 from common.control.results import Results
-from common.control.trees import tensors
-from common.dtypes import bool_, int64
-from common.errors import ArgumentError, DTypeError
-from common.op import REGISTRY
+from common.control.structures import tensors
+from common.core import mode
+from common.core.dtypes import bool_, int64
+from common.core.errors import ArgumentError, DTypeError
+from common.core.op import REGISTRY
+from common.core.tree import unflatten
 from common.tensor.base import TensorBase
-from common.tree import unflatten
+from common.tensor.node import next_number
 
 #: Default of `operand`, which may be None.
 _NOTHING: Any = type("_Nothing", (), {"__repr__": lambda self: "..."})()

@@ -10,21 +10,21 @@ from functools import wraps
 from operator import index as as_index
 from typing import Any
 
-from common.autograd.node import next_number
-from common.control.abstract import Abstract
+from common.control.arguments import Function, call, carried_on, index_of, initial, require_functions, scalar
 from common.control.body import Body, leaf
-from common.control.given import Function, call, carried_on, index_of, initial, require_functions, scalar
+from common.control.checkpointed_while import run_thinned
 from common.control.loop import Request, run_loop
 from common.control.segments import in_segments
-from common.control.thinned import run_thinned
-from common.control.trees import Form, Said, place_of, require_equal, tensors
-from common.dim import Dim, same
-from common.dtypes import bool_
-from common.errors import ArgumentError, DTypeError, ShapeError
-from common.op import REGISTRY
-from common.spec import Spec
+from common.control.shape_trace import Abstract
+from common.control.structures import Form, Said, place_of, require_equal, tensors
+from common.core.dtypes import bool_
+from common.core.errors import ArgumentError, DTypeError, ShapeError
+from common.core.op import REGISTRY
+from common.core.sizes import Dim, same
+from common.core.spec import Spec
+from common.core.tree import flatten, unflatten
 from common.tensor.base import TensorBase
-from common.tree import flatten, unflatten
+from common.tensor.node import next_number
 
 
 def while_loop(cond_fun: Function, body_fun: Function, init_val: Any, checkpoint: int | None = None) -> Any:

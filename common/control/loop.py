@@ -15,16 +15,16 @@ from weakref import ref
 
 import numpy as np
 
-from common import mode
-from common.autograd.node import Edge, Node
-from common.autograd.tape import added
-from common.control.abstract import Abstract, AbstractTrace
+from common.autograd.backward_pass import added
 from common.control.body import Body, Cotangents, id_of, leaf, owned, payload_of, pulled, tensor_of
-from common.frames import user_frame
-from common.ops.create import full_, made
-from common.random.draws import uncounted
-from common.spec import Spec
+from common.control.shape_trace import Abstract, AbstractTrace
+from common.core import mode
+from common.core.source_lines import user_frame
+from common.core.spec import Spec
+from common.ops.create.creation import full_, made
+from common.random.draw_counts import uncounted
 from common.tensor.base import TensorBase, spec_of, wrap
+from common.tensor.node import Edge, Node
 
 Step = Callable[[list[TensorBase], Body | None], Body]
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from common.control.body import Body
-from common.control.trees import Form, Said, number, require_equal, tensors, with_numbers
-from common.dtypes import bool_
-from common.spec import Spec
+from common.control.structures import Form, Said, number, require_equal, tensors, with_numbers
+from common.core.dtypes import bool_
+from common.core.spec import Spec
 from common.tensor.base import TensorBase
 
 

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from operator import index
 from typing import Any
 
-from common.errors import ArgumentError
-from common.ops.pad import cat
-from common.ops.view import reshape_
+from common.core.errors import ArgumentError
+from common.core.tree import flatten, unflatten
+from common.ops.shape.cat import cat
+from common.ops.shape.view import reshape_
 from common.tensor.base import TensorBase
-from common.tree import flatten, unflatten
 
 
 def in_segments(

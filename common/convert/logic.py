@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from common.control.choose import cond
-from common.convert.states import decides
-from common.dtypes import bool_
+from common.convert.name_states import decides
+from common.core.dtypes import bool_
 from common.tensor.base import TensorBase
 
 

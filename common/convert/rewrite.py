@@ -23,8 +23,8 @@ from copy import deepcopy
 from typing import Any
 
 from common.convert.names import LOOPS, SCOPES, always_leaves, assigned, leaves, obstacle, written
-from common.convert.nodes import RUNTIME, Fill, place, runtime, sets_names
-from common.errors import TraceError
+from common.convert.syntax import RUNTIME, Fill, place, runtime, sets_names
+from common.core.errors import TraceError
 
 MOST_NODES = 20_000
 """Nodes of a converted function, beyond which it is refused: what follows several `if` with returns is repeated."""

@@ -13,20 +13,21 @@ from types import CellType, FunctionType, MethodType
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
-from common import acts, mode
-from common.convert.branches import if_, if_return
+from common.control import side_effects
+from common.convert.if_statements import if_, if_return
 from common.convert.logic import and_, chain, if_expression, not_, or_
-from common.convert.loops import for_, range_, while_
-from common.convert.nodes import RUNTIME
+from common.convert.loop_statements import for_, range_, while_
+from common.convert.name_states import UNSET, Lost, decides, values, where_now
 from common.convert.rewrite import rewrite_function
 from common.convert.source import compiled, inner, is_users, parse
-from common.convert.states import UNSET, Lost, decides, values, where_now
-from common.dtypes import bool_, float64, int64
-from common.errors import TraceError
-from common.frames import locate, user_frame
+from common.convert.syntax import RUNTIME
+from common.core import mode
+from common.core.dtypes import bool_, float64, int64
+from common.core.errors import TraceError
+from common.core.source_lines import locate, user_frame
+from common.core.tree import flatten
 from common.nn.module import Module
 from common.tensor.base import TensorBase
-from common.tree import flatten
 
 
 def own(x: Any) -> Any:
@@ -50,7 +51,7 @@ def result(x: Any) -> Any:
 def assert_(test: Any, message: Callable[[], Any]) -> None:
     """``assert test, message()``."""
     if decides(test):
-        acts.assert_(test, str(message()))
+        side_effects.assert_(test, str(message()))
     else:
         assert test, message()
 

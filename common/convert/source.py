@@ -10,9 +10,9 @@ import textwrap
 from types import CodeType, FunctionType
 from typing import Any
 
-from common.convert.nodes import RUNTIME
-from common.errors import TraceError
-from common.frames import is_user_file
+from common.convert.syntax import RUNTIME
+from common.core.errors import TraceError
+from common.core.source_lines import is_user_file
 
 _INSTALLED = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 

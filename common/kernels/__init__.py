@@ -2,16 +2,16 @@
 
 from typing import Any
 
-from common.native.compile import add_namespace
-from common.native.engine import define_in
+from common.compiler.compile import add_namespace
+from common.compiler.llvm_engine import define_in
 
 
 def _provide(name: str) -> Any:
     """What kernel source may call beyond scalar operations; asked only while a kernel is compiled."""
-    from common.kernels.functions import NAMESPACE
+    from common.kernels.arrays.functions import NAMESPACE
 
     return NAMESPACE.get(name)
 
 
 add_namespace(_provide)
-define_in("common.kernels.gemm")
+define_in("common.kernels.arrays.gemm")

@@ -1,4 +1,4 @@
-"""Modules: parameters and the functions that use them, the same objects for both engines."""
+"""Modules, with PyTorch's names and arguments."""
 
 from common.nn.activations import (
     CELU,
@@ -19,8 +19,16 @@ from common.nn.activations import (
     Softsign,
     Tanh,
 )
+from common.nn.cells import GRUCell, LSTMCell, RNNCell
 from common.nn.containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
-from common.nn.gates import GLU, Hardshrink, Hardsigmoid, Hardswish, PReLU, Softmin, Softshrink, Tanhshrink, Threshold
+from common.nn.distribution_losses import (
+    CosineEmbeddingLoss,
+    GaussianNLLLoss,
+    MultiLabelSoftMarginLoss,
+    PairwiseDistance,
+    PoissonNLLLoss,
+    TripletMarginLoss,
+)
 from common.nn.layers import Dropout, Embedding, Flatten, Identity, LayerNorm, Linear
 from common.nn.losses import (
     BCELoss,
@@ -37,18 +45,20 @@ from common.nn.losses import (
     SmoothL1Loss,
     SoftMarginLoss,
 )
-from common.nn.losses_more import (
-    CosineEmbeddingLoss,
-    GaussianNLLLoss,
-    MultiLabelSoftMarginLoss,
-    PairwiseDistance,
-    PoissonNLLLoss,
-    TripletMarginLoss,
-)
 from common.nn.module import Module
 from common.nn.normalization import BatchNorm1d, BatchNorm2d, BatchNorm3d, GroupNorm, RMSNorm
-from common.nn.recurrent import GRUCell, LSTMCell, RNNCell
-from common.nn.sequences import GRU, LSTM, RNN
+from common.nn.piecewise import (
+    GLU,
+    Hardshrink,
+    Hardsigmoid,
+    Hardswish,
+    PReLU,
+    Softmin,
+    Softshrink,
+    Tanhshrink,
+    Threshold,
+)
+from common.nn.recurrent import GRU, LSTM, RNN
 from common.tensor.leaf import Buffer, Parameter
 
 __all__ = [

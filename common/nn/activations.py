@@ -1,11 +1,11 @@
-"""Activations as modules: functions of `common.functional` with their arguments."""
+"""Activations as modules: functions of `common.ops.functional` with their arguments."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from common import functional as F
 from common.nn.module import Module
+from common.ops import functional as F
 
 
 class Tanh(Module):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from common import mode
-from common.errors import ArgumentError
+from common.core import mode
+from common.core.errors import ArgumentError
 from common.nn.module import Module
 from common.nn.module_hooks import of_all
 from common.tensor.base import TensorBase

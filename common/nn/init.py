@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from common.dtypes import DEFAULT_FLOAT
-from common.mode import outside_graphs
+from common.core.dtypes import DEFAULT_FLOAT
+from common.core.mode import outside_graphs
 from common.random.generator import Generator, default_generator
 from common.tensor.leaf import Parameter
 

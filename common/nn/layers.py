@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from common import functional as F
-from common.dtypes import DEFAULT_FLOAT
-from common.errors import ArgumentError
+from common.core.dtypes import DEFAULT_FLOAT
+from common.core.errors import ArgumentError
 from common.nn import init
 from common.nn.module import Module
+from common.ops import functional as F
 from common.tensor.leaf import Parameter
 
 

@@ -7,16 +7,16 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from common import absent, mode, scopes
-from common.boundary import guards_itself, refuse
-from common.create import lift
-from common.errors import ArgumentError, DTypeError, MissingAttributeError, NotDefinedError, RegistrationError
+from common.core import absent, mode, scopes
+from common.core.errors import ArgumentError, DTypeError, MissingAttributeError, NotDefinedError, RegistrationError
+from common.core.op import REGISTRY
+from common.core.pickling import Holder
 from common.nn.module_hooks import Hookable, call_with_hooks, of_all
 from common.nn.module_state import Stateful, converted
-from common.op import REGISTRY
-from common.pickling import Holder
 from common.tensor.arrays import to_array
 from common.tensor.base import TensorBase
+from common.tensor.boundary import guards_itself, refuse
+from common.tensor.create import lift
 from common.tensor.leaf import Buffer, Leaf, Parameter
 
 M = TypeVar("M", bound="Module")

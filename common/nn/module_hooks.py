@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from common import mode
 from common.autograd.function import Function
-from common.autograd.hook_handles import Hook, RemovableHandle
 from common.autograd.hooks import note_hook
-from common.errors import ArgumentError, GradientError
-from common.pickling import Holder
+from common.core import mode
+from common.core.errors import ArgumentError, GradientError
+from common.core.pickling import Holder
+from common.core.tree import flatten, unflatten
 from common.tensor.base import TensorBase
-from common.tree import flatten, unflatten
+from common.tensor.hook_handles import Hook, RemovableHandle
 
 
 class ModuleHooks(Holder):

@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from common.autograd.hook_handles import RemovableHandle
-from common.autograd.mutation import log_write
-from common.errors import ArgumentError, NotDefinedError, ShapeError, StateError
-from common.frames import user_frame
+from common.core.errors import ArgumentError, NotDefinedError, ShapeError, StateError
+from common.core.source_lines import user_frame
 from common.tensor.base import TensorBase
 from common.tensor.fitting import converted as fitted
 from common.tensor.fitting import misfit
+from common.tensor.hook_handles import RemovableHandle
 from common.tensor.leaf import Buffer, Leaf, Parameter, sharing
+from common.tensor.write_log import log_write
 
 EXTRA = "_extra_state"
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from common import functional as F
-from common.dtypes import DEFAULT_FLOAT
-from common.errors import ArgumentError, ShapeError
+from common.core.dtypes import DEFAULT_FLOAT
+from common.core.errors import ArgumentError, ShapeError
 from common.nn.module import Module
+from common.ops import functional as F
 from common.tensor.leaf import Buffer, Parameter
 
 

@@ -1,167 +1,283 @@
-"""Recurrent cells: one step of an RNN, a GRU, an LSTM; parameters, their order and gates are PyTorch's."""
+"""Recurrent networks over whole sequences: layers of a cell's step, each a scan over time in one or both directions.
+
+Parameters, their names and order are PyTorch's, so its state dicts fit. The products of the input with its weights are
+one product for all steps; the others are made step by step.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
-from common import functional as F
-from common.errors import ArgumentError, ShapeError
+from common.control.iterate import scan
+from common.core.errors import ArgumentError, ShapeError
+from common.core.sizes import same
 from common.nn import init
+from common.nn.cells import activation, gru_step, lstm_step
 from common.nn.module import Module
+from common.ops import functional as F
+from common.random.generator import dropout
+from common.tensor.create import lift
 
 
-def activation(name: str) -> Callable[[Any], Any]:
-    """The nonlinearity of an RNN.
-
-    Raises
-    ------
-    ArgumentError : it is not "tanh" or "relu".
-    """
-    if name not in ("tanh", "relu"):
-        raise ArgumentError(f"Unknown nonlinearity: {name}; use 'tanh' or 'relu'")
-    found: Callable[[Any], Any] = getattr(F, name)
-    return found
-
-
-def gru_step(a: Any, b: Any, h: Any) -> Any:
-    """The next state of a GRU, of the products of input and state with their weights, and the state."""
-    (ir, iz, inew), (hr, hz, hnew) = (F.chunk(p, 3, -1) for p in (a, b))
-    reset, update = F.sigmoid(ir + hr), F.sigmoid(iz + hz)
-    new = F.tanh(inew + reset * hnew)
-    return (h - new) * update + new
-
-
-def lstm_step(a: Any, b: Any, h: Any, c: Any) -> tuple[Any, Any]:
-    """The next h and c of an LSTM, of the products of input and h with their weights, and the states."""
-    i, f, g, o = F.chunk(a + b, 4, -1)
-    c = F.sigmoid(f) * c + F.sigmoid(i) * F.tanh(g)
-    return F.sigmoid(o) * F.tanh(c), c
-
-
-class _Cell(Module):
+class _Recurrent(Module):
     gates = 1
+    states = 1
 
-    def __init__(self, input_size: int, hidden_size: int, bias: bool, dtype: Any) -> None:
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        *,
+        dtype: Any = None,
+        proj_size: int = 0,
+    ) -> None:
         super().__init__()
-        self.input_size, self.hidden_size = input_size, hidden_size
-        bound, rows = 1 / math.sqrt(hidden_size) if hidden_size > 0 else 0.0, self.gates * hidden_size
-        self.weight_ih = init.uniform((rows, input_size), bound, dtype)
-        self.weight_hh = init.uniform((rows, hidden_size), bound, dtype)
-        self.bias_ih = init.uniform((rows,), bound, dtype) if bias else None
-        self.bias_hh = init.uniform((rows,), bound, dtype) if bias else None
+        name = type(self).__name__
+        if proj_size and self.states == 1:
+            raise ArgumentError("proj_size argument is only supported for LSTM, not RNN or GRU")
+        if not 0 <= proj_size < max(hidden_size, 1):
+            raise ArgumentError(f"{name}: proj_size has to be 0 or positive, and smaller than hidden_size: {proj_size}")
+        if not 0 <= dropout < 1:
+            raise ArgumentError(f"{name}: dropout should be a number in range [0, 1), got {dropout}")
+        if num_layers < 1 or hidden_size < 1:
+            raise ArgumentError(f"{name}: num_layers and hidden_size must be at least 1: {num_layers}, {hidden_size}")
+        self.input_size, self.hidden_size, self.num_layers, self.bias = input_size, hidden_size, num_layers, bias
+        self.batch_first, self.dropout, self.bidirectional = batch_first, dropout, bidirectional
+        self.proj_size = proj_size
+        rows, bound, shown = self.gates * hidden_size, 1 / math.sqrt(hidden_size), proj_size or hidden_size
+        for layer in range(num_layers):
+            columns = (1 + bidirectional) * shown if layer else input_size
+            for suffix in self._suffixes(layer):
+                setattr(self, f"weight_ih{suffix}", init.uniform((rows, columns), bound, dtype))
+                setattr(self, f"weight_hh{suffix}", init.uniform((rows, shown), bound, dtype))
+                for part in ("bias_ih", "bias_hh") if bias else ():
+                    setattr(self, f"{part}{suffix}", init.uniform((rows,), bound, dtype))
+                if proj_size:
+                    setattr(self, f"weight_hr{suffix}", init.uniform((proj_size, hidden_size), bound, dtype))
 
-    def _state(self, x: Any, h: Any) -> Any:
-        """The hidden state, zeros at first.
+    def step(self, a: Any, b: Any, *states: Any) -> tuple[Any, ...]:
+        """The next states, of the products of input and hidden state with their weights, and the states."""
+        raise NotImplementedError
+
+    def _suffixes(self, layer: int) -> list[str]:
+        """How the names of a layer's parameters end, per direction."""
+        return [f"_l{layer}", f"_l{layer}_reverse"][: 1 + self.bidirectional]
+
+    def flatten_parameters(self) -> None:
+        """Nothing to do: products read the weights where they lie."""
+
+    def forward(self, input: Any, hx: Any = None) -> Any:
+        """Run over a sequence.
+
+        Parameters
+        ----------
+        input : (time, batch, input_size), (batch, time, input_size) if `batch_first`, or (time, input_size).
+        hx : (directions * num_layers, batch, hidden_size), the first states, zeros by default; without a batch if
+            `input` has none. Of an LSTM a pair of them, (h, c).
+
+        Returns
+        -------
+        output : (time, batch, directions * hidden_size), the last layer's h of each step; laid out as `input`.
+        hx : as `hx`, the last states.
 
         Raises
         ------
         ShapeError : sizes that do not fit.
         """
-        name = type(self).__name__
-        if x.ndim not in (1, 2) or x.shape[-1] != self.input_size:
-            raise ShapeError(f"{name}: Expected input (batch, {self.input_size}), got shape {tuple(x.shape)}")
-        if h is None:
-            return F.zeros_like(x[..., :1]) + F.zeros_like(self.weight_hh[: self.hidden_size, 0])
-        if h.ndim != x.ndim or h.shape[-1] != self.hidden_size or (x.ndim == 2 and h.shape[0] != x.shape[0]):
-            raise ShapeError(f"{name}: hidden of shape {tuple(h.shape)} does not fit input {tuple(x.shape)}")
-        return h
+        x, batched = input, input.ndim == 3
+        if x.ndim not in (2, 3) or x.shape[-1] != self.input_size:
+            wanted = f"2 or 3 dimensions, the last of size {self.input_size}"
+            raise ShapeError(f"{type(self).__name__}: Expected input of {wanted}, got shape {tuple(x.shape)}")
+        x = x.unsqueeze(1) if not batched else x.transpose(0, 1) if self.batch_first else x
+        starts = self._starts(x, hx, batched)
+        finals: list[Any] = []
+        for layer in range(self.num_layers):
+            if layer and self.dropout:
+                x = dropout(x, self.dropout, self.training)
+            outputs = []
+            for reverse, suffix in enumerate(self._suffixes(layer)):
+                final, output = self._scan(x, tuple(starts[len(finals)]), suffix, bool(reverse))
+                finals.append(final)
+                outputs.append(output)
+            x = F.cat(outputs, -1) if self.bidirectional else outputs[0]
+        last = tuple(F.stack(h) if batched else F.stack(h).squeeze(1) for h in zip(*finals))
+        output = x.squeeze(1) if not batched else x.transpose(0, 1) if self.batch_first else x
+        return output, last if self.states > 1 else last[0]
 
-    def _products(self, x: Any, h: Any) -> tuple[Any, Any]:
-        return F.linear(x, self.weight_ih, self.bias_ih), F.linear(h, self.weight_hh, self.bias_hh)
+    def _starts(self, x: Any, hx: Any, batched: bool) -> list[list[Any]]:
+        """The first states (batch, hidden_size), per layer and direction; x is (time, batch, input_size)."""
+        count = self.num_layers * (1 + self.bidirectional)
+        if hx is None:
+            rows = F.zeros_like(x[0, :, :1])
+            return [[rows + F.zeros_like(self.weight_hh_l0[:n, 0]) for n in self._widths()]] * count
+        given = [lift(h) if batched else lift(h).unsqueeze(1) for h in (hx if self.states > 1 else (hx,))]
+        for h, width in zip(given, self._widths(), strict=True):
+            wanted = (count, x.shape[1], width)
+            if h.ndim != 3 or any(not same(m, n) and m != n for m, n in zip(h.shape, wanted)):
+                shown = wanted if batched else wanted[::2]
+                got = tuple(h.shape) if batched else (*h.shape[:1], *h.shape[2:])
+                raise ShapeError(f"{type(self).__name__}: Expected hidden size {shown}, got {got}")
+        return [[h[k] for h in given] for k in range(count)]
+
+    def _widths(self) -> list[int]:
+        """Sizes of the states: h, which may be projected, and the others."""
+        return [self.proj_size or self.hidden_size, *[self.hidden_size] * (self.states - 1)]
+
+    def _scan(self, x: Any, start: tuple[Any, ...], suffix: str, reverse: bool) -> Any:
+        """One layer in one direction: its final states, and the first kind of state at all steps."""
+        w, u, b, d = (getattr(self, f"{part}{suffix}", None) for part in _PARTS)
+
+        projection = getattr(self, f"weight_hr{suffix}", None)
+
+        def step(states: Any, product: Any) -> Any:
+            states = self.step(product, F.linear(states[0], u, d), *states)
+            if projection is not None:
+                states = (F.linear(states[0], projection), *states[1:])
+            return states, states[0]
+
+        return scan(step, start, F.linear(x, w, b), reverse=reverse)
 
     def extra_repr(self) -> str:
-        """The arguments."""
-        return f"{self.input_size}, {self.hidden_size}{'' if self.bias_ih is not None else ', bias=False'}"
+        """The arguments that differ from the defaults."""
+        text = f"{self.input_size}, {self.hidden_size}{f', proj_size={self.proj_size}' if self.proj_size else ''}"
+        defaults = {"num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0, "bidirectional": False}
+        return text + "".join(f", {n}={getattr(self, n)}" for n, v in defaults.items() if getattr(self, n) != v)
 
 
-class RNNCell(_Cell):
-    """tanh(W x + b + U h + c).
+_PARTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+
+
+class RNN(_Recurrent):
+    """Layers of tanh(W x + b + U h + c) over a sequence, see `RNNCell`.
 
     Parameters
     ----------
     input_size, hidden_size : last sizes of input and state.
-    bias : whether there are b and c.
+    num_layers : layers, each of which reads the h of the one before.
     nonlinearity : "tanh" or "relu".
+    bias : whether there are b and c.
+    batch_first : whether input and output are (batch, time, ...) instead of (time, batch, ...).
+    dropout : probability with which elements between two layers are dropped in training.
+    bidirectional : whether each layer also goes from the last step to the first.
     dtype : of the parameters, float32 by default.
 
     Attributes
     ----------
-    weight_ih, weight_hh, bias_ih, bias_hh : W, U, b and c, drawn from U(-k, k), k = 1 / sqrt(hidden_size).
+    weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 : W, U, b and c of the first layer, drawn from U(-k, k),
+        k = 1 / sqrt(hidden_size); so for each layer, and with ``_reverse`` for the other direction.
 
     Raises
     ------
-    ArgumentError : another nonlinearity.
+    ArgumentError : another nonlinearity, a probability outside [0, 1), no layer or no state.
+
+    Examples
+    --------
+    >>> import numpy as np, dynamic as tw
+    >>> y, h = tw.nn.RNN(3, 4, num_layers=2)(np.ones((5, 2, 3), np.float32))
+    >>> y.shape, h.shape
+    ((5, 2, 4), (2, 2, 4))
     """
 
     def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh", *, dtype: Any = None
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        nonlinearity: str = "tanh",
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        *,
+        dtype: Any = None,
     ) -> None:
-        activation(nonlinearity)
-        super().__init__(input_size, hidden_size, bias, dtype)
+        activation(nonlinearity)  # refuses others
+        super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, dtype=dtype)
         self.nonlinearity = nonlinearity
 
-    def forward(self, input: Any, hx: Any = None) -> Any:
-        """The next state (batch, hidden_size) of input (batch, input_size) and state `hx`, zeros by default."""
-        a, b = self._products(input, self._state(input, hx))
-        return activation(self.nonlinearity)(a + b)
+    def step(self, a: Any, b: Any, *states: Any) -> tuple[Any, ...]:
+        """See `RNNCell`."""
+        return (activation(self.nonlinearity)(a + b),)
 
 
-class GRUCell(_Cell):
-    """A gated recurrent unit: r, z = sigmoid; n = tanh(W x + b + r (U h + c)); (1 - z) n + z h.
+class GRU(_Recurrent):
+    """Layers of gated recurrent units over a sequence, see `GRUCell`.
 
     Parameters
     ----------
     input_size, hidden_size : last sizes of input and state.
-    bias : whether there are biases.
+    num_layers : layers, each of which reads the h of the one before.
+    bias : whether there are b and c.
+    batch_first : whether input and output are (batch, time, ...) instead of (time, batch, ...).
+    dropout : probability with which elements between two layers are dropped in training.
+    bidirectional : whether each layer also goes from the last step to the first.
     dtype : of the parameters, float32 by default.
+    proj_size : 0; only an LSTM projects its state.
 
     Attributes
     ----------
-    weight_ih, weight_hh, bias_ih, bias_hh : rows for r, z and n, drawn from U(-k, k), k = 1 / sqrt(hidden_size).
+    weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 : rows for r, z and n of the first layer, drawn from U(-k, k),
+        k = 1 / sqrt(hidden_size); so for each layer, and with ``_reverse`` for the other direction.
 
-    References
-    ----------
-    Cho and others, Learning phrase representations using RNN encoder-decoder, 2014.
+    Raises
+    ------
+    ArgumentError : a probability outside [0, 1), no layer or no state.
+
+    Examples
+    --------
+    >>> import numpy as np, dynamic as tw
+    >>> y, h = tw.nn.GRU(3, 4, bidirectional=True)(np.ones((5, 2, 3), np.float32))
+    >>> y.shape, h.shape
+    ((5, 2, 8), (2, 2, 4))
     """
 
     gates = 3
 
-    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, *, dtype: Any = None) -> None:
-        super().__init__(input_size, hidden_size, bias, dtype)
-
-    def forward(self, input: Any, hx: Any = None) -> Any:
-        """The next state (batch, hidden_size) of input (batch, input_size) and state `hx`, zeros by default."""
-        h = self._state(input, hx)
-        return gru_step(*self._products(input, h), h)
+    def step(self, a: Any, b: Any, *states: Any) -> tuple[Any, ...]:
+        """See `GRUCell`."""
+        return (gru_step(a, b, *states),)
 
 
-class LSTMCell(_Cell):
-    """Long short-term memory: c' = sigmoid(f) c + sigmoid(i) tanh(g), h' = sigmoid(o) tanh(c').
+class LSTM(_Recurrent):
+    """Layers of long short-term memory over a sequence, see `LSTMCell`.
 
     Parameters
     ----------
     input_size, hidden_size : last sizes of input and state.
-    bias : whether there are biases.
+    num_layers : layers, each of which reads the h of the one before.
+    bias : whether there are b and c.
+    batch_first : whether input and output are (batch, time, ...) instead of (time, batch, ...).
+    dropout : probability with which elements between two layers are dropped in training.
+    bidirectional : whether each layer also goes from the last step to the first.
     dtype : of the parameters, float32 by default.
+    proj_size : if not 0, h is multiplied with a weight of (proj_size, hidden_size) after each step, and has that size.
 
     Attributes
     ----------
-    weight_ih, weight_hh, bias_ih, bias_hh : rows for i, f, g and o, drawn from U(-k, k), k = 1 / sqrt(hidden_size).
+    weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 : rows for i, f, g and o of the first layer, drawn from U(-k, k),
+        k = 1 / sqrt(hidden_size); so for each layer, and with ``_reverse`` for the other direction.
+    weight_hr_l0 : what h is projected with, only with `proj_size`.
 
-    References
-    ----------
-    Hochreiter, Schmidhuber, Long short-term memory, 1997; Gers and others, Learning to forget, 2000.
+    Raises
+    ------
+    ArgumentError : a probability outside [0, 1), no layer or no state, a `proj_size` that is not below `hidden_size`.
+
+    Examples
+    --------
+    >>> import numpy as np, dynamic as tw
+    >>> y, (h, c) = tw.nn.LSTM(3, 4, batch_first=True)(np.ones((2, 5, 3), np.float32))
+    >>> y.shape, h.shape, c.shape
+    ((2, 5, 4), (1, 2, 4), (1, 2, 4))
     """
 
-    gates = 4
+    gates, states = 4, 2
 
-    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, *, dtype: Any = None) -> None:
-        super().__init__(input_size, hidden_size, bias, dtype)
-
-    def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
-        """The next h and c, (batch, hidden_size) each, of input (batch, input_size) and ``hx = (h, c)``, or zeros."""
-        h, c = (None, None) if hx is None else hx
-        h, c = self._state(input, h), self._state(input, c)
-        return lstm_step(*self._products(input, h), h, c)
+    def step(self, a: Any, b: Any, *states: Any) -> tuple[Any, ...]:
+        """See `LSTMCell`."""
+        return lstm_step(a, b, *states)

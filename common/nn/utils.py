@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from common import functional as F
-from common import mode
-from common.errors import ArgumentError, GradientError
-from common.spec import numel
+from common.core import mode
+from common.core.errors import ArgumentError, GradientError
+from common.core.spec import numel
+from common.ops import functional as F
 from common.tensor.base import TensorBase
 
 INF = float("inf")
@@ -59,8 +59,8 @@ def get_total_norm(tensors: Any, norm_type: float = 2.0, error_if_nonfinite: boo
     order = float(norm_type)
     given = _listed(tensors)
     if not given:
-        from common.create import lift
         from common.tensor.arrays import to_array
+        from common.tensor.create import lift
 
         return lift(to_array(0.0))
     norms = [_norm(x, order).to(given[0].dtype) for x in given]

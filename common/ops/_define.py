@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from common.dtypes import compute_dtypes
-from common.eager import rules
-from common.errors import ShapeError
-from common.op import Op, rule_parameters
+from common.core.dtypes import compute_dtypes
+from common.core.errors import ShapeError
+from common.core.op import Op, rule_parameters
+from common.core.shapes import broadcast_shapes, contiguous_strides
+from common.core.spec import Spec
+from common.evaluate import rules
 from common.ops._samples import Draw, Samples, away_from_zero, of_elementwise, of_reduction, truth
-from common.shapes import broadcast_shapes, contiguous_strides
-from common.spec import Spec
 
 assert rules  # runs ops on arrays
 
@@ -62,7 +62,7 @@ def elementwise(
             result=result, costly=costly, refuses=refuses, attrs=attrs, samples=samples)  # fmt: skip
     if not scalar.__module__.startswith("common."):
         # keys of the compiler's cache cover the package's own files; a user's definition has to name itself
-        from common.native.compile import define_scalar
+        from common.compiler.compile import define_scalar
 
         define_scalar(name, scalar)
     return op
@@ -162,7 +162,7 @@ def composite(
     Parameters
     ----------
     reduce : where it is a sum over ``dim``, with ``keepdim``, of a function of its elements: its name in
-        `common.kernels.mapped`. The eager engine then runs one kernel, without the memory between the ops.
+        `common.kernels.arrays.mapped_sums`. The eager engine then runs one kernel, without the memory between the ops.
     """
     attrs = tuple(p for p in rule_parameters(forward) if p not in inputs)
     return Op(name, "composite", inputs, lambda *a, **k: None, rules, doc, node_name=node_name, nout=nout,

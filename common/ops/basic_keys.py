@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from common import mode
-from common.apply import Attrs, apply
-from common.dim import Dim
-from common.errors import ArgumentError, IndexRangeError
-from common.op import Op
-from common.ops.parts import select_, slice_
+from common.core import mode
+from common.core.dispatch import Attrs, apply
+from common.core.errors import ArgumentError, IndexRangeError
+from common.core.op import Op
+from common.core.sizes import Dim
+from common.ops.shape.slices import select_, slice_
 
 
 def basic(x: Any, keys: tuple[Any, ...]) -> Any:

@@ -1,4 +1,4 @@
-"""Optimisers: written with ops of the registry, so that both engines run them and a compiler can fuse them."""
+"""Optimisers and learning rate schedulers, with PyTorch's names and arguments."""
 
 from common.optim.adagrad import Adagrad
 from common.optim.adam import Adam, AdamW

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from common.errors import ArgumentError
-from common.ops.arithmetic import pow, sqrt
-from common.ops.compare import maximum
+from common.core.errors import ArgumentError
+from common.ops.math.arithmetic import pow, sqrt
+from common.ops.math.compare import maximum
 from common.optim.group import Group, Update
 from common.optim.optimizer import Optimizer, gradient, refuse_negative
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from common import mode
-from common.errors import ArgumentError
+from common.core import mode
+from common.core.errors import ArgumentError
 from common.tensor.base import TensorBase
 from common.tensor.leaf import Buffer
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from common.autograd import derivatives
-from common.errors import GradientError
+from common.autograd import backward
+from common.core.errors import GradientError
 
 
 class Minimizing:
@@ -45,7 +45,7 @@ class Minimizing:
         wanted = [p for group in self.param_groups for p in group.params] if var_list is None else list(var_list)
         graph = getattr(loss, "graph", None)
         if graph is None:
-            found = derivatives.grad(loss, wanted, grad_loss, allow_unused=True)
+            found = backward.grad(loss, wanted, grad_loss, allow_unused=True)
         else:
             found = graph.gradients(loss, wanted, grad_loss)
         return list(zip(found, wanted, strict=True))

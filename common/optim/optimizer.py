@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from common import mode, scopes
-from common.errors import ArgumentError, StateError
-from common.ops.arithmetic import zeros_like
-from common.optim.fused import Active, FusedStep
+from common.core import mode, scopes
+from common.core.errors import ArgumentError, StateError
+from common.ops.math.arithmetic import zeros_like
+from common.optim.fused_step import Active, FusedStep
 from common.optim.group import Group, Update
 from common.optim.minimize import Minimizing
 from common.tensor.base import TensorBase

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from common.ops.arithmetic import sqrt
+from common.ops.math.arithmetic import sqrt
 from common.optim.group import Group, Update
 from common.optim.optimizer import Optimizer, gradient, refuse_negative
 

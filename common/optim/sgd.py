@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from common.errors import ArgumentError
-from common.ops.compare import eq, where
+from common.core.errors import ArgumentError
+from common.ops.math.compare import eq, where
 from common.optim.group import Group, Update
 from common.optim.optimizer import Optimizer, gradient, refuse_negative
 

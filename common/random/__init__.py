@@ -1,1 +1,1 @@
-"""Generators, what is drawn from them, and how often."""
+"""Generators and draws from distributions."""

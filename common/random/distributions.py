@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from common import mode
-from common.arguments import integer
-from common.create import lift
-from common.dtypes import DEFAULT_FLOAT, float64, int64
-from common.errors import ArgumentError, DTypeError, ShapeError
+from common.core import mode
+from common.core.arguments import integer
+from common.core.dtypes import DEFAULT_FLOAT, float64, int64
+from common.core.errors import ArgumentError, DTypeError, ShapeError
+from common.methods.assign import assign
 from common.random.generator import Generator, draw, integers
-from common.tensor.assign import assign
 from common.tensor.base import TensorBase
+from common.tensor.create import lift
 
 __all__ = ["METHODS", "bernoulli", "multinomial", "normal"]
 
@@ -51,8 +51,8 @@ def normal(
     >>> tw.normal(mean=tw.tensor([10.0, 20.0]), std=0.5).shape
     (2,)
     """
-    from common.functional import broadcast_tensors
-    from common.ops.create import known_sizes
+    from common.ops.create.creation import known_sizes
+    from common.ops.functional import broadcast_tensors
     from common.tensor.arrays import dtype_or
 
     mean, std = lift(mean), lift(std)
@@ -134,9 +134,9 @@ def multinomial(x: Any, num_samples: int, replacement: bool = False, *, generato
     >>> tw.multinomial(tw.tensor([0.0, 3.0, 0.0]), 2, replacement=True)
     tensor([1, 1])
     """
-    from common.functional import clamp, cumsum, searchsorted, topk
-    from common.ops.create import zeros
-    from common.ops.parameters import weights_
+    from common.ops.create.creation import zeros
+    from common.ops.functional import clamp, cumsum, searchsorted, topk
+    from common.ops.random.parameters import weights_
 
     if x.dtype.kind != "f":
         raise DTypeError(f"multinomial only supports floating-point dtypes for input, got: {x.dtype}")
@@ -193,7 +193,7 @@ def _require(x: Any, holds: Any, message: str) -> None:
 
 def _looked_at(x: Any, holds: Any, user: str, found: str) -> Any:
     """The parameter of a distribution, refused as `_require` does; inside a trace by an op."""
-    from common.ops.parameters import BOUNDS, bounded_
+    from common.ops.random.parameters import BOUNDS, bounded_
 
     if isinstance(x, TensorBase) and not isinstance(x.payload, np.ndarray):
         with mode.no_grad():
@@ -204,7 +204,7 @@ def _looked_at(x: Any, holds: Any, user: str, found: str) -> Any:
 
 def _exponential(shape: tuple[Any, ...], dtype: np.dtype, generator: Generator | None) -> Any:
     """Exponentially distributed numbers of mean 1: the negative logarithm of what is left of 1 by those of `rand`."""
-    from common.functional import log1p
+    from common.ops.functional import log1p
 
     return -log1p(-lift(draw("rand", shape, dtype, generator)))
 
@@ -292,7 +292,7 @@ def log_normal_(
     self: TensorBase, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None
 ) -> TensorBase:
     """Fill with exponentials of normal numbers, ``exp(z std + mean)``; errors as in `normal_`."""
-    from common.functional import exp
+    from common.ops.functional import exp
 
     _require(std, lambda x: x > 0, "log_normal_ expects std > 0.0, but found std={}")
     z = lift(draw("randn", tuple(self.shape), self.dtype, generator))
@@ -303,7 +303,7 @@ def cauchy_(
     self: TensorBase, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None
 ) -> TensorBase:
     """Fill with numbers from a Cauchy distribution, ``tan(pi (u - 1/2)) sigma + median``; errors as in `uniform_`."""
-    from common.functional import tan
+    from common.ops.functional import tan
 
     _require(sigma, lambda x: x > 0, "cauchy_ expects sigma > 0.0, but found sigma={}")
     u = lift(draw("rand", tuple(self.shape), self.dtype, generator))
@@ -319,7 +319,7 @@ def geometric_(self: TensorBase, p: float, *, generator: Generator | None = None
     ------
     ArgumentError : `p` is not in (0, 1).
     """
-    from common.functional import ceil, clamp
+    from common.ops.functional import ceil, clamp
 
     _require(p, lambda x: (x > 0) & (x < 1), "geometric_ expects p to be in (0, 1), but got p={}")
     with mode.no_grad():

@@ -12,19 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from common import mode
-from common.apply import called
-from common.arguments import integer
-from common.create import lift
-from common.dtypes import DEFAULT_FLOAT, float64, int64
-from common.errors import ArgumentError, DTypeError
-from common.locks import make_lock
-from common.op import REGISTRY
-from common.ops import random as _ops  # noqa: F401  registers rand and randn
-from common.ops.compare import where
-from common.random.draws import counted as counted
-from common.random.draws import note_drawn
-from common.spec import numel
+from common.core import mode
+from common.core.arguments import integer
+from common.core.dispatch import called
+from common.core.dtypes import DEFAULT_FLOAT, float64, int64
+from common.core.errors import ArgumentError, DTypeError
+from common.core.locks import make_lock
+from common.core.op import REGISTRY
+from common.core.spec import numel
+from common.ops.math.compare import where
+from common.ops.random import draws as _ops  # noqa: F401  registers rand and randn
+from common.random.draw_counts import counted as counted
+from common.random.draw_counts import note_drawn
+from common.tensor.create import lift
 from common.tensor.leaf import Buffer
 
 
@@ -233,7 +233,7 @@ def randn(*sizes: Any, size: Any = None, dtype: Any = None, generator: Generator
 
 def draw(name: str, sizes: tuple[Any, ...], dtype: Any, generator: Generator | None, size: Any = None) -> Any:
     """Numbers of "rand" or "randn" from a generator, the default one if None; see `Generator.draw`."""
-    from common.ops.create import known_sizes
+    from common.ops.create.creation import known_sizes
     from common.tensor.arrays import dtype_or
 
     wanted = dtype_or(dtype, DEFAULT_FLOAT)
@@ -291,7 +291,7 @@ def randint(
         missing.
     ShapeError : a negative size.
     """
-    from common.ops.create import known_sizes
+    from common.ops.create.creation import known_sizes
     from common.tensor.arrays import dtype_or
 
     if size is None and isinstance(high, (tuple, list)):
@@ -362,8 +362,8 @@ def randperm(n: Any, dtype: Any = None, generator: Generator | None = None) -> A
     ------
     ShapeError, ArgumentError : a negative number, or something that is no int.
     """
-    from common.functional import argsort
-    from common.ops.create import known_sizes
+    from common.ops.create.creation import known_sizes
+    from common.ops.functional import argsort
     from common.tensor.arrays import dtype_or
 
     wanted = dtype_or(dtype, int64)

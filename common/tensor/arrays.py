@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from common import mode
-from common.autograd.exposed import lend
-from common.dtypes import DEFAULT_FLOAT, SUPPORTED, int64
-from common.eager.recipes import run
-from common.errors import ArgumentError, DTypeError
-from common.op import REGISTRY
-from common.unbroadcast import is_tensor
+from common.core import mode
+from common.core.dtypes import DEFAULT_FLOAT, SUPPORTED, int64
+from common.core.errors import ArgumentError, DTypeError
+from common.core.op import REGISTRY
+from common.core.unbroadcast import is_tensor
+from common.evaluate.specialise import run
+from common.tensor.external_writes import lend
 
 
 def known_dtype(dtype: Any) -> np.dtype:

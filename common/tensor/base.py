@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from common import mode
-from common.autograd.exposed import borrow
-from common.autograd.node import Edge, Node
-from common.dtypes import number_spec
-from common.errors import ArgumentError, ShapeError
-from common.frames import is_user_file
-from common.number import as_array
-from common.spec import Spec
+from common.core import mode
+from common.core.dtypes import number_spec
+from common.core.errors import ArgumentError, ShapeError
+from common.core.numbers import as_array
+from common.core.source_lines import is_user_file
+from common.core.spec import Spec
 from common.tensor.arrays import to_array
+from common.tensor.external_writes import borrow
+from common.tensor.node import Edge, Node
 
 NUMBERS = (bool, int, float)
 _new = object.__new__
@@ -52,7 +52,7 @@ class TensorBase:
     _grad: Any
     _family: Any
 
-    if TYPE_CHECKING:  # the methods of `common.tensor.methods` and the operators of `common.tensor.operators`
+    if TYPE_CHECKING:  # the methods of `common.methods.install` and the operators of `common.core.operators`
         data: Any
         requires_grad: bool
 
@@ -181,6 +181,6 @@ class Tensor(TensorBase, metaclass=_TensorType):
 
 
 class InferenceTensor(Tensor):
-    """A tensor that was made under `inference_mode`, see `common.autograd.inference`."""
+    """A tensor that was made under `inference_mode`, see `common.tensor.inference`."""
 
     __slots__ = ()

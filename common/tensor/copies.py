@@ -14,11 +14,11 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from common import mode
-from common.autograd import inference
-from common.autograd.mutation import owner_of
-from common.errors import GradientError, PickleError
+from common.core import mode
+from common.core.errors import GradientError, PickleError
+from common.tensor import inference
 from common.tensor.base import InferenceTensor, Tensor, TensorBase
+from common.tensor.write_log import owner_of
 
 #: Where an array lies in an array that owns memory: bytes before its first element, sizes, strides in bytes, dtype.
 Layout = tuple[int, tuple[int, ...], tuple[int, ...], np.dtype]

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from common.dtypes import SUPPORTED
-from common.errors import DTypeError, TraceError
+from common.core.dtypes import SUPPORTED
+from common.core.errors import DTypeError, TraceError
 from common.tensor.arrays import lent
 from common.tensor.base import TensorBase
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from common.dtypes import DEFAULT_FLOAT, bool_, int64
-from common.errors import ArgumentError
+from common.core.dtypes import DEFAULT_FLOAT, bool_, int64
+from common.core.errors import ArgumentError
 
 
 @dataclass(frozen=True)

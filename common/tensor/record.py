@@ -8,21 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from common import mode
-from common.apply import NO_ATTRS, apply_at_home, interprets
-from common.autograd.exposed import borrow, exposed, seal
-from common.autograd.inference import mark_result, refuse_saving
-from common.autograd.node import Edge, Node, next_number
-from common.autograd.observe import watch
-from common.dtypes import number_spec, operand_dtypes
-from common.eager import recipes as eager
-from common.eager.recipes import Recipe
-from common.errors import EscapedTracerError
-from common.frames import user_frame
-from common.number import as_array
-from common.op import REGISTRY, Op
-from common.spec import Spec
+from common.core import mode
+from common.core.dispatch import NO_ATTRS, apply_at_home, interprets
+from common.core.dtypes import number_spec, operand_dtypes
+from common.core.errors import EscapedTracerError
+from common.core.numbers import as_array
+from common.core.op import REGISTRY, Op
+from common.core.source_lines import user_frame
+from common.core.spec import Spec
+from common.evaluate import specialise as eager
+from common.evaluate.specialise import Recipe
 from common.tensor.base import NUMBERS, Tensor, TensorBase, spec_of, wrap
+from common.tensor.external_writes import borrow, exposed, seal
+from common.tensor.inference import mark_result, refuse_saving
+from common.tensor.node import Edge, Node, next_number
+from common.tensor.observers import watch
 from common.tensor.view_families import note_array
 
 _new = object.__new__

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from common.autograd.node import Edge, Node
-from common.frames import user_frame
-from common.op import REGISTRY
+from common.core.op import REGISTRY
+from common.core.source_lines import user_frame
 from common.tensor.base import NUMBERS, TensorBase, wrap
+from common.tensor.node import Edge, Node
 
 
 def opened(node: Node) -> Any:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from common import mode
-from common.errors import AllocationError, ArgumentError, ShapeError
+from common.core import mode
+from common.core.errors import AllocationError, ArgumentError, ShapeError
 from common.tensor.arrays import concrete
 from common.tensor.base import TensorBase
 

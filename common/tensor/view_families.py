@@ -11,8 +11,8 @@ from weakref import ref
 
 import numpy as np
 
-from common import mode
-from common.op import Op
+from common.core import mode
+from common.core.op import Op
 
 _grad_enabled = mode.grad_mode.get
 

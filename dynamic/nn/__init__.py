@@ -2,12 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from common import absent
+from common.core import absent
 from common.nn import *  # noqa: F403
 from common.nn import __all__ as _names
-from dynamic.nn import functional as functional
-from dynamic.nn import modules as modules
-from dynamic.nn import utils as utils
+from dynamic.nn import functional, modules, utils
 
 __all__ = list(_names)
 

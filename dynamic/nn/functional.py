@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from common import surface
-from dynamic.binding import bind
+from common.api import surface
+from dynamic.eager.binding import bind
 
 __all__ = list(surface.NN_FUNCTIONS)
 

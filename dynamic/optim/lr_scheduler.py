@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from common import absent
+from common.core import absent
 from common.optim.lr_scheduler import *  # noqa: F403
 from common.optim.lr_scheduler import __all__ as __all__
 

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from common import absent
-from dynamic.utils import checkpoint as checkpoint
+from common.core import absent
+from dynamic.utils import checkpoint
 
 __all__ = ["checkpoint"]
 

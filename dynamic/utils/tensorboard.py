@@ -1,7 +1,7 @@
 """What TensorBoard shows: graphs, curves, histograms and texts, as in `torch.utils.tensorboard`."""
 
-from common import boundary
-from common.export import tensorboard
+from common.tensor import boundary
+from common.tools.files import tensorboard
 
 
 class SummaryWriter(tensorboard.SummaryWriter):  # noqa: D101  the base has said everything

@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING
 
-from common import absent
-from common.autograd.derivatives import backward, grad
+from common.autograd.backward import backward, grad
 from common.autograd.function import Function
-from common.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
-from common.autograd.observe import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
-from common.mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
+from common.core import absent
+from common.core.mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
+from common.tensor.observers import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
+from common.transforms.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from static.autograd import function, functional, graph
 
 __all__ = [

@@ -1,4 +1,7 @@
-"""The graph of a program: its nodes and regions, what holds for any of them, and how they are divided and kept."""
+"""The intermediate representation.
+
+A program as a DAG of typed records, its regions, its checks and its form on disk.
+"""
 
 from static.graph.nodes import Effect, Graph, Node, Source, Value, rebuild
 

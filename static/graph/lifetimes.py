@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, count
 
-from common.dim import hint
+from common.core.sizes import hint
 from static.graph.nodes import Graph, Node, Value
 
 Key = tuple[int, int]

@@ -23,9 +23,9 @@ from collections.abc import Iterable, Iterator
 from operator import is_
 from typing import TYPE_CHECKING, Any
 
-from common.dag import digraph
-from common.op import Op
-from common.spec import Spec, Specified, named
+from common.core.digraph import digraph
+from common.core.op import Op
+from common.core.spec import Spec, Specified, named
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -161,7 +161,7 @@ class Graph:
 
     @property
     def dag(self) -> nx.DiGraph:
-        """The program as a networkx.DiGraph, see `common.dag`."""
+        """The program as a networkx.DiGraph, see `common.core.digraph`."""
         records = [(node.id, node, node.name) for node in self.nodes]
         operands = ((node.id, [x.node.id if type(x) is Value else None for x in node.operands]) for node in self.nodes)
         return digraph(records, operands)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from common.op import Op
-from common.spec import Spec
+from common.core.op import Op
+from common.core.spec import Spec
 from static.graph import Source
 
 Key = tuple[int, int]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from common.spec import Spec
+from common.core.spec import Spec
 from static.graph.nodes import Effect, Graph, Node, Value
 from static.graph.regions import LoopParts, close
 

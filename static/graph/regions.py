@@ -21,11 +21,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from common.dim import Dim, DimScope, hint
-from common.errors import CompileError
-from common.spec import Spec
-from static.acts import acts
+from common.core.errors import CompileError
+from common.core.sizes import Dim, DimScope, hint
+from common.core.spec import Spec
 from static.graph.nodes import Graph, Node, Value
+from static.graph.side_effects import acts
 
 FIRST_ROOM = 64
 """Iterations for which there is room at first where data decide their number."""

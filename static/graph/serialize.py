@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from common.dim import Dim, DimScope
-from common.errors import ArgumentError
-from common.op import REGISTRY
-from common.spec import Spec
-from static.acts import ACTS
+from common.core.errors import ArgumentError
+from common.core.op import REGISTRY
+from common.core.sizes import Dim, DimScope
+from common.core.spec import Spec
 from static.graph.nodes import Effect, Graph, Node, Value
 from static.graph.regions import CONTROL
+from static.graph.side_effects import ACTS
 
 OWN = {**CONTROL, **ACTS}
 """Ops that are not in the registry."""

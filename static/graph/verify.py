@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from common.dim import same
-from common.errors import CompileError, EscapedTracerError
+from common.core.errors import CompileError, EscapedTracerError
+from common.core.sizes import same
 from static.graph.nodes import Graph, Node, Value
 from static.graph.regions import check
 

@@ -1,1 +1,1 @@
-"""From a graph to kernels: legalise, group, order, build loops; `static.lowering.program` ties the steps together."""
+"""A graph as a program: items, kernels, where arrays lie, which calls run in which order."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from static.lowering.items import Buffer, Item, Sizes, sizes_key
+from static.lowering.ir.items import Buffer, Item, Sizes, sizes_key
 
 
 @dataclass(eq=False, slots=True)

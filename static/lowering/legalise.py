@@ -6,24 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from common.dim import Dim, hint
-from common.dtypes import number_spec
-from common.kernels import copying
-from common.op import NativeCall
-from common.spec import Spec
-from static.acts import acts
+from common.core.dtypes import number_spec
+from common.core.op import NativeCall
+from common.core.sizes import Dim, hint
+from common.core.spec import Spec
+from common.kernels.arrays import copying
 from static.graph import Graph, Node, Value
-from static.lowering.by_index import ByIndex, why_gathered
-from static.lowering.items import (
-    Buffer,
-    Const,
-    Layout,
-    dense_layout,
-    sizes_key,
-)
-from static.lowering.over import begins_as_copy
-from static.lowering.reductions import add_reduction
-from static.lowering.values import Work, unsupported
+from static.graph.side_effects import acts
+from static.lowering.codegen.reductions import add_reduction
+from static.lowering.indexing.by_index import ByIndex, why_gathered
+from static.lowering.ir.items import Buffer, Const, Layout, dense_layout, sizes_key
+from static.lowering.ir.values import Work, unsupported
+from static.lowering.memory.update_in_place import begins_as_copy
 
 
 def legalise(graph: Graph) -> Work:

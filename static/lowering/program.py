@@ -6,29 +6,29 @@ import hashlib
 from collections.abc import Iterator
 from typing import Any
 
-from common.dim import Dim
-from common.kernels.places import WrongIndex
-from common.lazy import cached_property
+from common.core.lazy import cached_property
+from common.core.sizes import Dim
+from common.kernels.arrays.coordinates import WrongIndex
 from static.graph import Graph
 from static.graph.regions import LoopParts
-from static.lowering.beside import side_by_side
-from static.lowering.build import Built, build
-from static.lowering.cut import build_cut
-from static.lowering.frame import make_frame
+from static.lowering.codegen.build import Built, build
+from static.lowering.fusion.horizontal import runs, stack
+from static.lowering.fusion.library_kernels import known_columns
+from static.lowering.fusion.order import order_groups
 from static.lowering.groups import Group, single
-from static.lowering.indexed import failing
-from static.lowering.items import Buffer
-from static.lowering.known import known_columns
+from static.lowering.indexing.indexed_access import failing
+from static.lowering.ir.items import Buffer
+from static.lowering.ir.kernel_memory import ColumnScratch, Scratch
+from static.lowering.ir.loop_ir import Kernel
+from static.lowering.ir.options import Options
+from static.lowering.ir.step import Step
+from static.lowering.ir.values import Work
 from static.lowering.legalise import legalise
-from static.lowering.loopir import Kernel
-from static.lowering.memory import ColumnScratch, Scratch
-from static.lowering.options import Options
-from static.lowering.order import order_groups
-from static.lowering.reuse import reuse_memory
-from static.lowering.stack import runs, stack
-from static.lowering.step import Step
-from static.lowering.values import Work
-from static.lowering.work import may_be_large
+from static.lowering.memory.buffer_reuse import reuse_memory
+from static.lowering.memory.call_table import make_frame
+from static.lowering.threads.cut_loops import build_cut
+from static.lowering.threads.side_by_side import side_by_side
+from static.lowering.threads.work import may_be_large
 
 
 class Program:
@@ -56,7 +56,9 @@ class Program:
         self.frame = make_frame(self.work, self.graph, self.steps)
 
     def _steps(self, stacking: bool) -> Iterator[Step]:
-        """The kernel calls of all groups in turn; one for neighbours that `static.lowering.stack` makes one."""
+        """The kernel calls of all groups in turn; one for neighbours that `static.lowering.fusion.horizontal` makes
+        one.
+        """
         ready = [self._ready(group) for group in self.groups]
         built = [None if isinstance(x, list) or x.cut else x for x in ready]
         position = 0
@@ -157,7 +159,7 @@ def describe(group: Group) -> str:
 
 
 def _fused(work: Work, parallel: bool) -> list[Group]:
-    from static.lowering.fuse import fuse_items
+    from static.lowering.fusion.fuse import fuse_items
 
     return fuse_items(work, parallel)
 

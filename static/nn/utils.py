@@ -2,8 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from common import absent
-from common.nn import stateless as stateless
+from common.core import absent
 from common.nn.utils import *  # noqa: F403
 from common.nn.utils import __all__ as __all__
 

@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from common import absent
+from common.core import absent
 from common.optim import *  # noqa: F403
 from common.optim import __all__ as _names
-from static.optim import lr_scheduler as lr_scheduler
+from static.optim import lr_scheduler
 
 __all__ = list(_names)
 

@@ -1,9 +1,4 @@
-"""Rewrites of a graph that keep every bit. A pass is a function ``Graph -> Graph`` in a file of its own.
-
-Adding one: write ``static/passes/verb_noun.py`` with a function of that name whose docstring's first line states
-the rewrite, and name it in `PIPELINE`. The graph is verified after each pass that changed it. A user's own passes are
-given to `static.function`, ``function(passes=(*PIPELINE, mine))``, and also checked for parity (`static.tools.parity`).
-"""
+"""Rewrites of a graph that keep every bit. A pass is a function ``Graph -> Graph`` in a file of its own."""
 
 from __future__ import annotations
 
@@ -13,13 +8,13 @@ from typing import NamedTuple
 
 from static.graph import Graph, Node, rebuild
 from static.graph.verify import verify
-from static.passes.compute_again import compute_again
 from static.passes.fold_constants import fold_constants
+from static.passes.memory_budget import StayWithin
 from static.passes.merge_equal import merge_equal
+from static.passes.rematerialise_sums import compute_again
 from static.passes.remove_dead import remove_dead
 from static.passes.save_residuals import save_residuals
 from static.passes.simplify import simplify
-from static.passes.stay_within import StayWithin
 from static.passes.trim_regions import trim_regions
 
 Pass = Callable[[Graph], Graph]

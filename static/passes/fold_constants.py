@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from common.dim import Dim
-from common.eager.recipes import run
-from common.op import REGISTRY
+from common.core.op import REGISTRY
+from common.core.sizes import Dim
+from common.evaluate.specialise import run
 from static.graph import Graph, Node, Value, rebuild
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-from common import dim
+from common.core import sizes
 from static.graph import Graph, Node, Value, rebuild
 
 
@@ -37,6 +37,6 @@ def _plain(x: Any) -> Any:
         return tuple((k, _plain(v)) for k, v in x.items())
     if isinstance(x, (tuple, list)):
         return tuple(_plain(v) for v in x)
-    if isinstance(x, dim.Dim):
-        return ("dim", dim.key(x))
+    if isinstance(x, sizes.Dim):
+        return ("dim", sizes.key(x))
     return (type(x), struct.pack("d", x)) if isinstance(x, float) else (type(x), x)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from static.acts import acts
 from static.graph import Graph, rebuild
+from static.graph.side_effects import acts
 
 
 def remove_dead(graph: Graph) -> Graph:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from common.dim import Dim
+from common.core.sizes import Dim
 from static.graph import Graph, Node, Value
 from static.graph.minimum_cut import minimum_cut
-from static.graph.recompute import elements, nanoseconds
+from static.graph.recompute_cost import elements, nanoseconds
 from static.graph.region_edit import LoopEdit, Made, replace_nodes
 
 STORED = 0.15

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from common.dim import same
+from common.core.sizes import same
 from static.graph import Graph, Node, Value, rebuild
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from static.acts import acts
 from static.graph import Graph, Node, Value
 from static.graph.region_edit import LoopEdit, Made, replace_nodes
 from static.graph.regions import branches, close
+from static.graph.side_effects import acts
 from static.passes.remove_dead import remove_dead
 
 

@@ -1,1 +1,1 @@
-"""From a program to calls: memory, native instructions, threads, the disk, and the interpreter."""
+"""From a program to calls: memory, native instructions, the disk, and the interpreter."""

@@ -14,9 +14,9 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from common.locks import make_lock
-from common.native.compile import is_asked_for
-from common.polynomials import Atom
+from common.compiler.compile import is_asked_for
+from common.core.locks import make_lock
+from common.core.polynomials import Atom
 from static.running.interpreter import Interpreted
 
 if TYPE_CHECKING:

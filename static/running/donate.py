@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from common.dim import same_shape
+from common.core.sizes import same_shape
 from static.graph import Effect, Graph
 
 

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from common.native import plan as ops
-from common.native.plan import ProgramPlan
-from common.native.words import Later, Number
-from static.lowering.constructs import Act, Loop, Switch
-from static.lowering.layout import Block, Layout, schedule_of
-from static.running.host import OTHER_PATH, ROOM
+from common.runtime import program_plan as ops
+from common.runtime.program_plan import ProgramPlan
+from common.runtime.table_words import Later, Number
+from static.lowering.ir.control_steps import Act, Loop, Switch
+from static.lowering.memory.layout import Block, Layout, schedule_of
+from static.running.python_calls import OTHER_PATH, ROOM
 
 if TYPE_CHECKING:
-    from static.lowering.frame import Call, Frame
+    from static.lowering.memory.call_table import Call, Frame
 
 
 KernelCall = tuple[int, list[int], list[Number]]
@@ -27,7 +27,7 @@ class Emitter:
 
     Parameters
     ----------
-    count : how many numbers `static.lowering.layout.numbers` gives.
+    count : how many numbers `static.lowering.memory.layout.numbers` gives.
     kernel : ``kernel(frame, step, layout)`` is the address of a call's kernel.
 
     Attributes

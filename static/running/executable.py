@@ -6,19 +6,19 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
-from common.kernels.gemm import of_matrices
-from common.lazy import cached_property
-from common.native.compile import compile_kernel
-from common.native.pool import get_num_threads
-from common.polynomials import Atom
+from common.compiler.compile import compile_kernel
+from common.core.lazy import cached_property
+from common.core.polynomials import Atom
+from common.kernels.arrays.gemm import of_matrices
+from common.runtime.thread_pool import get_num_threads
 from static.graph import Graph, Node
-from static.lowering.frame import Frame
-from static.lowering.layout import Layout
-from static.lowering.options import Options
+from static.lowering.ir.options import Options
+from static.lowering.memory.call_table import Frame
+from static.lowering.memory.layout import Layout
 from static.lowering.program import Program
-from static.running.form import Form
-from static.running.outputs import Memory
+from static.running.native_form import Form
 from static.running.plan import Plan
+from static.running.result_memory import Memory
 
 if TYPE_CHECKING:
     from static.lowering.program import Program
@@ -42,7 +42,8 @@ class Executable:
     ----------
     memory : what its plans share.
     known : see `static.tracing.optimised.Optimised`.
-    cutting : makes what runs on several threads: by default `cut`; `static.running.store` looks on the disk before.
+    cutting : makes what runs on several threads: by default `cut`; `static.running.program_store` looks on the disk
+        before.
     """
 
     def __init__(
@@ -94,7 +95,7 @@ class Executable:
 
         Parameters
         ----------
-        layout, count : of one of them, and how many numbers that has, see `static.lowering.layout.numbers`.
+        layout, count : of one of them, and how many numbers that has, see `static.lowering.memory.layout.numbers`.
         """
         if cuts not in self._forms:
             while len(self._forms) >= KEPT_FORMS:
@@ -139,7 +140,7 @@ def compile_graph(graph: Graph, fuse: bool = True, compiler: str | None = None) 
     ----------
     graph : after passes; its gradients are part of it.
     fuse : whether nodes share kernels; False gives one kernel per node, for debugging, and the same bits.
-    compiler : of kernel text, see `static.lowering.options.Options`.
+    compiler : of kernel text, see `static.lowering.ir.options.Options`.
 
     Raises
     ------

@@ -7,15 +7,15 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from common.dim import resolve
-from common.dtypes import number_spec, operand_dtypes
-from common.eager.kinds import number
-from common.eager.recipes import run
-from common.op import Op
-from static.acts import Mismatch
+from common.core.dtypes import number_spec, operand_dtypes
+from common.core.op import Op
+from common.core.sizes import resolve
+from common.evaluate.kinds import number
+from common.evaluate.specialise import run
 from static.graph import Graph, Node, Value
 from static.graph.regions import LoopParts, NeedsRoom, branches
-from static.running.host import journal
+from static.graph.side_effects import Mismatch
+from static.running.python_calls import journal
 
 T = TypeVar("T")
 Watch = Callable[[Node, Sequence[Any], tuple[Any, ...]], None]
@@ -29,7 +29,7 @@ def interpret(
 
     Parameters
     ----------
-    env : values of the dimension atoms, see `common.dim`.
+    env : values of the dimension atoms, see `common.core.sizes`.
     watch : told of every node that has run.
 
     Returns

@@ -10,24 +10,24 @@ from weakref import WeakSet
 
 import numpy as np
 
-from common.eager.arrays import raise_status
-from common.errors import ArgumentError, ShapeError, TraceError
-from common.native.arguments import Argument as Declared
-from common.native.binding import GIVEN, HELD, HELD_GRAD, LEFT, LEFT_FRESH, MADE, Binding, Place
-from common.native.calls import make_run, make_step
-from common.native.calls_ir import INTERRUPTED
-from common.native.free import FreeProgram, make_free
-from common.native.plan import RunFailure, explain_failure
-from common.native.pool import get_num_threads, on_change
-from common.polynomials import Atom
-from static.acts import Mismatch
+from common.core.errors import ArgumentError, ShapeError, TraceError
+from common.core.polynomials import Atom
+from common.evaluate.native_results import raise_status
+from common.runtime.arguments import Argument as Declared
+from common.runtime.binding import GIVEN, HELD, HELD_GRAD, LEFT, LEFT_FRESH, MADE, Binding, Place
+from common.runtime.builtins import make_run, make_step
+from common.runtime.builtins_ir import INTERRUPTED
+from common.runtime.program_plan import RunFailure, explain_failure
+from common.runtime.thread_pool import get_num_threads, on_change
+from common.runtime.unlocked import FreeProgram, make_free
 from static.graph.regions import NeedsRoom
-from static.lowering.arena import ALIGNMENT
-from static.lowering.constructs import Act, Loop
-from static.lowering.frame import ANY_INDEX, Argument
-from static.lowering.layout import lay_out, numbers
-from static.running.form import Planned
-from static.running.host import FAILED, OTHER_PATH, ROOM
+from static.graph.side_effects import Mismatch
+from static.lowering.ir.control_steps import Act, Loop
+from static.lowering.memory.arena import ALIGNMENT
+from static.lowering.memory.call_table import ANY_INDEX, Argument
+from static.lowering.memory.layout import lay_out, numbers
+from static.running.native_form import Planned
+from static.running.python_calls import FAILED, OTHER_PATH, ROOM
 
 _plans: WeakSet[Plan] = WeakSet()
 
@@ -41,12 +41,12 @@ on_change(_rebuild_all)
 
 
 class Objects:
-    """What of Python a bound program reads, changes or makes: see `common.native.binding.Binding`.
+    """What of Python a bound program reads, changes or makes: see `common.runtime.binding.Binding`.
 
     Parameters
     ----------
     inputs : where the last inputs come from; the others are given. Those that results are written over are results.
-    tensors : see `common.native.binding.Binding`.
+    tensors : see `common.runtime.binding.Binding`.
 
     Attributes
     ----------

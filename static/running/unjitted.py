@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from common.eager.kernels import scalar_expression
-from common.kernels.sums import sum_oracle
-from common.native.calls import make_call
-from common.native.compile import compile_kernel
-from common.native.primitives import convert, evaluate
-from common.numerics import BLOCK, LANES
-from common.polynomials import Atom
+from common.compiler.compile import compile_kernel
+from common.compiler.primitives import convert, evaluate
+from common.core.numerics import BLOCK, LANES
+from common.core.polynomials import Atom
+from common.evaluate.kernels import scalar_expression
+from common.kernels.arrays.sums import sum_oracle
+from common.runtime.builtins import make_call
 
 if TYPE_CHECKING:
     from static.lowering.program import Program

@@ -7,21 +7,21 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from static.session.building import GraphKeys as GraphKeys
+from static.session.defaults import get_default_graph as get_default_graph
+from static.session.defaults import get_default_session as get_default_session
+from static.session.defaults import reset_default_graph as reset_default_graph
 from static.session.gradients import gradients as gradients
 from static.session.graph import Graph as Graph
+from static.session.graph_tensor import GraphTensor as GraphTensor
+from static.session.graph_tensor import Operation as Operation
+from static.session.placeholders import constant as constant
+from static.session.placeholders import identity as identity
+from static.session.placeholders import placeholder as placeholder
+from static.session.placeholders import placeholder_with_default as placeholder_with_default
 from static.session.saver import Saver as Saver
 from static.session.session import InteractiveSession as InteractiveSession
 from static.session.session import Session as Session
 from static.session.session import set_random_seed as set_random_seed
-from static.session.sources import constant as constant
-from static.session.sources import identity as identity
-from static.session.sources import placeholder as placeholder
-from static.session.sources import placeholder_with_default as placeholder_with_default
-from static.session.stack import get_default_graph as get_default_graph
-from static.session.stack import get_default_session as get_default_session
-from static.session.stack import reset_default_graph as reset_default_graph
-from static.session.tensors import GraphTensor as GraphTensor
-from static.session.tensors import Operation as Operation
 from static.session.variables import AUTO_REUSE as AUTO_REUSE
 from static.session.variables import Variable as Variable
 from static.session.variables import assign as assign

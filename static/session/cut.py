@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from common.dim import Dim, DimScope
-from common.errors import SessionError, ShapeError
-from common.polynomials import Atom, evaluate
+from common.core.errors import SessionError, ShapeError
+from common.core.polynomials import Atom, evaluate
+from common.core.sizes import Dim, DimScope
 from static.graph import Effect, Graph, Node, Value
 from static.graph.verify import verify
 from static.session.building import Building
+from static.session.graph_tensor import GraphTensor, Operation, at
 from static.session.recording import ASSIGN, DEFAULT, GROUP
 from static.session.sizes import Rewrite, solve
-from static.session.tensors import GraphTensor, Operation, at
 
 
 class Cut:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from common.errors import ArgumentError, DTypeError, ShapeError
+from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.tensor.base import TensorBase
 from common.tensor.fitting import converted, misfit
-from static.session.tensors import GraphTensor
+from static.session.graph_tensor import GraphTensor
 
 
 def feed(x: GraphTensor, value: Any) -> np.ndarray:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from common.autograd.derivatives import reached
-from common.autograd.tape import collect
-from common.errors import ArgumentError
-from common.ops.arithmetic import ones_like, zeros_like
-from static.session.sources import convert
-from static.session.tensors import GraphTensor
+from common.autograd.backward import reached
+from common.autograd.backward_pass import collect
+from common.core.errors import ArgumentError
+from common.ops.math.arithmetic import ones_like, zeros_like
+from static.session.graph_tensor import GraphTensor
+from static.session.placeholders import convert
 
 
 def gradients(

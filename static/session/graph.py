@@ -7,20 +7,20 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
-from common import mode
-from common.errors import ArgumentError, GraphError, MissingNameError
-from common.pickling import Bound
-from common.spec import named
+from common.core import mode
+from common.core.errors import ArgumentError, GraphError, MissingNameError
+from common.core.pickling import Bound
+from common.core.spec import named
 from static.graph import Graph as Program
 from static.graph import Node, Value
+from static.session.defaults import by_default, default_graph
+from static.session.graph_tensor import GraphTensor, Operation, at, foreign
 from static.session.recording import GROUP, GraphTrace
-from static.session.stack import by_default, default_graph
-from static.session.tensors import GraphTensor, Operation, at, foreign
 
 if TYPE_CHECKING:
     import networkx as nx
 
-    from common.export.picture import Picture
+    from common.tools.pictures.picture import Picture
 
 _NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>\[\]-]*")
 
@@ -276,13 +276,13 @@ class Graph(Bound):
 
     @property
     def dag(self) -> nx.DiGraph:
-        """The graph for networkx, see `common.dag`."""
+        """The graph for networkx, see `common.core.digraph`."""
         return self.program.dag
 
     @property
     def picture(self) -> Picture:
         """The graph as a picture: ``graph.picture.save("graph.svg")``, or print it."""
-        from static.tools.picture import picture_of
+        from static.reports.program_picture import picture_of
 
         return picture_of(self.program, "graph")
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from common import mode
-from common.errors import ArgumentError
+from common.core import mode
+from common.core.errors import ArgumentError
 from common.tensor.leaf import Leaf
 from static.session.building import Building
-from static.session.tensors import Operation
+from static.session.graph_tensor import Operation
 from static.session.variables import Variable, assign, assign_add
 
 

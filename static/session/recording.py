@@ -13,23 +13,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from common.dtypes import SUPPORTED
-from common.errors import DTypeError, GraphError, TraceError
-from common.number import as_array
-from common.spec import Spec
+from common.core.dtypes import SUPPORTED
+from common.core.errors import DTypeError, GraphError, TraceError
+from common.core.numbers import as_array
+from common.core.spec import Spec
 from common.tensor.base import TensorBase, spec_of
 from common.tensor.leaf import Leaf
 from static.graph import Node, Source, Value
 from static.graph.regions import ControlOp
 from static.session.building import Building
+from static.session.graph_tensor import GraphTensor, at
 from static.session.sizes import Sizes
-from static.session.tensors import GraphTensor, at
-from static.tracing.derived import Derived
+from static.tracing.spec_cache import Derived
 from static.tracing.trace import Trace
 from static.tracing.tracer import Tracer
 
 if TYPE_CHECKING:
-    from static.session.tensors import Operation
+    from static.session.graph_tensor import Operation
 
 ASSIGN: Any = ControlOp("assign")
 DEFAULT: Any = ControlOp("placeholder_with_default")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from common.errors import MissingNameError
-from common.safetensors import load_file, save_file
+from common.core.errors import MissingNameError
+from common.tools.files.safetensors import load_file, save_file
 from static.session.session import Session
 from static.session.variables import by_name
 

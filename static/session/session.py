@@ -8,22 +8,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from common import mode
-from common.autograd.observe import checking, observed
-from common.errors import ArgumentError, SessionError
-from common.native.compile import checked
-from common.pickling import Bound
+from common.compiler.compile import checked
+from common.core import mode
+from common.core.errors import ArgumentError, SessionError
+from common.core.pickling import Bound
+from common.core.tree import flatten
 from common.random.generator import default_generator
-from common.tree import flatten
-from static.lowering.options import Options
-from static.session.call import REFUSED, Call, Made
-from static.session.compiled import Compiled
+from common.tensor.observers import checking, observed
+from static.lowering.ir.options import Options
+from static.session.compiled_cut import Compiled
 from static.session.cut import Cut, describe
+from static.session.defaults import default_session, get_default_graph
 from static.session.feeds import feed
 from static.session.graph import Graph
-from static.session.shown import RunProgram, replayed
-from static.session.stack import default_session, get_default_graph
-from static.session.tensors import GraphTensor, Operation
+from static.session.graph_tensor import GraphTensor, Operation
+from static.session.repeated_call import REFUSED, Call, Made
+from static.session.run_program import RunProgram, replayed
 from static.tools.replay import Call as Replayed
 
 KEPT_CALLS = 256

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from common.dim import Dim, DimScope
-from common.errors import ShapeError, TraceError
-from common.polynomials import Atom, Guard, Terms, evaluate, render
-from common.spec import Spec
+from common.core.errors import ShapeError, TraceError
+from common.core.polynomials import Atom, Guard, Terms, evaluate, render
+from common.core.sizes import Dim, DimScope
+from common.core.spec import Spec
 from static.graph import Graph, Node, Source, Value
 
 if TYPE_CHECKING:

@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from common import mode
-from common.dim import same_shape
-from common.errors import ArgumentError, DTypeError, GraphError, ShapeError
-from common.op import REGISTRY
+from common.core import mode
+from common.core.errors import ArgumentError, DTypeError, GraphError, ShapeError
+from common.core.op import REGISTRY
+from common.core.sizes import same_shape
 from common.tensor.arrays import known_dtype, to_array
 from common.tensor.base import TensorBase
 from static.session.building import Building, GraphKeys
-from static.session.sources import convert
-from static.session.stack import get_default_graph, the_session
-from static.session.tensors import GraphTensor, Operation, at
+from static.session.defaults import get_default_graph, the_session
+from static.session.graph_tensor import GraphTensor, Operation, at
+from static.session.placeholders import convert
 
 AUTO_REUSE = "auto"
 
@@ -97,7 +97,7 @@ class Variable(GraphTensor):
 
     def read_value(self) -> GraphTensor:
         """Its value at this point of the run, as an operation of its own."""
-        from static.session.sources import identity
+        from static.session.placeholders import identity
 
         return identity(self)
 

@@ -1,1 +1,1 @@
-"""Seeing what a program is and does: explanations, pictures, stepping through it, and comparing its bits."""
+"""Tools for a function that somebody calls: stepping through it, comparing its bits, watching for nan."""

@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from common import mode
-from common.dim import resolve
-from common.errors import ArgumentError
-from static.acts import gives
+from common.core import mode
+from common.core.errors import ArgumentError
+from common.core.sizes import resolve
 from static.graph import Graph, Node, Value
 from static.graph.regions import LoopParts
+from static.graph.side_effects import gives
 from static.running.executable import compile_graph
 from static.running.interpreter import interpret, with_room
+from static.running.parity import difference
 from static.tools import peers
-from static.tools.parity import difference
 from static.tools.replay import Call, replay, trace_call
 
 Key = tuple[int, int]

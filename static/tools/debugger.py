@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from common.errors import ArgumentError
+from common.core.errors import ArgumentError
 from static.graph import Node, Value
 from static.running.interpreter import run_node, with_room
 from static.tools.replay import phase, trace_call

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from common.errors import ArgumentError
+from common.core.errors import ArgumentError
 from static.graph import Node
 
 _IN_JAX = {

@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from common.apply import apply
-from common.dim import resolve
-from common.number import Number
+from common.core.dispatch import apply
+from common.core.numbers import Number
+from common.core.sizes import resolve
+from common.core.tree import flatten
 from common.tensor.base import TensorBase, wrap
-from common.tree import flatten
-from static.acts import gives
 from static.graph import Graph, Node, Value
-from static.jit import Function
+from static.graph.side_effects import gives
+from static.jit.function import Function
 from static.running.interpreter import run_node
 from static.tracing.signature import native_array
 

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from common import mode
-from common.dtypes import bool_, float64, int64
-from common.errors import ShapeError
-from common.frames import locate, user_frame
-from common.spec import Spec, numel
+from common.core import mode
+from common.core.dtypes import bool_, float64, int64
+from common.core.errors import ShapeError
+from common.core.source_lines import locate, user_frame
+from common.core.spec import Spec, numel
 from common.tensor.base import TensorBase
-from static.acts import EXPECT
 from static.graph import Graph, Node, Source, Value
 from static.graph.regions import FIRST_ROOM, NeedsRoom, rooms
-from static.running.host import journal
+from static.graph.side_effects import EXPECT
 from static.running.interpreter import run_node
+from static.running.python_calls import journal
 
 if TYPE_CHECKING:
     from static.tracing.recorder import Recorder

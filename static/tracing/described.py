@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from static.graph import Source
-from static.lowering.options import Options
+from static.lowering.ir.options import Options
 from static.passes import Pass
 
 

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from common.dim import resolve
-from common.lazy import cached_property
+from common.core.lazy import cached_property
+from common.core.sizes import resolve
 from static.graph import Graph
 from static.graph.verify import verify
-from static.lowering.layout import lay_out
-from static.lowering.options import Options
+from static.lowering.ir.options import Options
+from static.lowering.memory.layout import lay_out
 from static.passes import Pass, PassReport, run_passes
-from static.passes.stay_within import StayWithin
-from static.tools.parity import check_parity
+from static.passes.memory_budget import StayWithin
+from static.running.parity import check_parity
 from static.tracing.described import Described
 
 

@@ -9,27 +9,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from common import mode
-from common.apply import interprets
-from common.arguments import number
-from common.dim import Dim, DimScope, hint
-from common.dtypes import SUPPORTED, number_spec
-from common.eager.recipes import run
-from common.errors import DTypeError, TraceError
-from common.number import as_array, check_range
-from common.op import REGISTRY, Op
-from common.ops.view_set import path_along, placed
-from common.polynomials import Guard
-from common.spec import Spec
+from common.core import mode
+from common.core.arguments import number
+from common.core.dispatch import interprets
+from common.core.dtypes import SUPPORTED, number_spec
+from common.core.errors import DTypeError, TraceError
+from common.core.numbers import as_array, check_range
+from common.core.op import REGISTRY, Op
+from common.core.polynomials import Guard
+from common.core.sizes import Dim, DimScope, hint
+from common.core.spec import Spec
+from common.evaluate.specialise import run
+from common.ops.shape.view_scatter import path_along, placed
 from common.tensor.base import NUMBERS, TensorBase
 from common.tensor.view_families import Family, Step, family_of, note_view
 from static.graph import Effect, Graph, Node, Source, Value
 from static.graph.patterns import Copy, Pattern
+from static.tracing.assumptions import Facts
 from static.tracing.captured import Captured
-from static.tracing.derived import Derived
-from static.tracing.facts import Facts
 from static.tracing.gradients import Gradients
 from static.tracing.refusals import Refusals
+from static.tracing.spec_cache import Derived
 from static.tracing.tracer import Tracer
 
 if TYPE_CHECKING:
@@ -52,12 +52,12 @@ class Recorder(Gradients, Refusals):
     scope : where the next node is made: modules and composites, outermost first.
     hooks : how many hooks of tensors, nodes and modules have run.
     inlines : whether composites are recorded as what they are made of.
-    patterns : what has been recorded that may come again, see `static.tracing.repeat`.
+    patterns : what has been recorded that may come again, see `static.tracing.repetitions`.
     copies : id of a first node -> that which was copied with it.
-    derived : what follows from an op's operands, see `static.tracing.derived`.
+    derived : what follows from an op's operands, see `static.tracing.spec_cache`.
     decide : answers Python's questions about elements, see `static.tracing.decisions`; None refuses them.
     regions : those that are being traced, outermost first, see `static.tracing.trace_regions.Region`.
-    replays : whether calls repeat what Python has done; see `common.mode.replayed`.
+    replays : whether calls repeat what Python has done; see `common.core.mode.replayed`.
     """
 
     inlines = replays = True

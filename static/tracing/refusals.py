@@ -7,8 +7,8 @@ from collections import deque
 from collections.abc import ItemsView, Iterator, Mapping, Set, ValuesView
 from typing import Any
 
-from common.errors import ArgumentError, TraceError
-from common.frames import locate, user_frame
+from common.core.errors import ArgumentError, TraceError
+from common.core.source_lines import locate, user_frame
 from common.tensor.base import TensorBase
 from static.graph import Source
 from static.tracing.tracer import Tracer

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from common.dtypes import SUPPORTED
-from common.errors import DTypeError
+from common.core.dtypes import SUPPORTED
+from common.core.errors import DTypeError
 
 PLAIN = frozenset([np.ndarray, float, int])
 """Types of leaves that the native call checks itself."""

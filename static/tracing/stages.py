@@ -12,20 +12,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from common import mode
-from common.autograd.node import Edge
+from common.autograd.backward_pass import backward_pass, collect
 from common.autograd.region import Recorded, captured_edges, pull
-from common.autograd.tape import backward_pass, collect
-from common.errors import GradientError
-from common.locks import make_lock
-from common.spec import Spec
+from common.core import mode
+from common.core.errors import GradientError
+from common.core.locks import make_lock
+from common.core.spec import Spec
 from common.tensor.base import TensorBase
-from static.acts import acts, gives
+from common.tensor.node import Edge
 from static.graph import Graph, Node, Value
 from static.graph.region_edit import Made, replace_nodes
+from static.graph.side_effects import acts, gives
 from static.graph.verify import verify
-from static.tracing.derived import Derived
-from static.tracing.facts import Facts
+from static.tracing.assumptions import Facts
+from static.tracing.spec_cache import Derived
 from static.tracing.tracer import Tracer
 
 if TYPE_CHECKING:

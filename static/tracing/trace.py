@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from static.tracing.decisions import Decisions
 from static.tracing.recorder import Recorder
-from static.tracing.repeat import repeated
+from static.tracing.repetitions import repeated
 from static.tracing.trace_regions import act, callback, run_choice, run_loop
 
 

@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from common import mode
 from common.control.body import Body, payload_of
 from common.control.branches import Branches, Choice, Chosen
 from common.control.loop import Loop, Ran, Request
-from common.dim import Dim
-from common.dtypes import int64
-from common.errors import ArgumentError, TraceError
-from common.frames import locate, user_frame
-from common.number import Number
-from common.ops.create import full_
-from common.random.draws import note_drawn, uncounted
+from common.core import mode
+from common.core.dtypes import int64
+from common.core.errors import ArgumentError, TraceError
+from common.core.numbers import Number
+from common.core.sizes import Dim
+from common.core.source_lines import locate, user_frame
+from common.core.spec import Spec
+from common.ops.create.creation import full_
+from common.random.draw_counts import note_drawn, uncounted
 from common.random.generator import default_generator
-from common.spec import Spec
 from common.tensor.base import TensorBase, spec_of
 from common.tensor.leaf import Leaf
-from static.acts import ACTS
 from static.graph import Node, Source, Value
 from static.graph.regions import LOOP, SWITCH, close, room
+from static.graph.side_effects import ACTS
 
 if TYPE_CHECKING:
     from static.tracing.recorder import Recorder
@@ -132,12 +132,12 @@ class Stacks(NamedTuple):
 
 
 def act(trace: Recorder, kind: str, operands: Sequence[Any], attrs: Any) -> None:
-    """Record that something is done, see `common.acts`."""
+    """Record that something is done, see `common.control.side_effects`."""
     trace.append(ACTS[kind], [trace.payload(x) for x in operands], attrs, (Spec((), int64),), source_of(trace))
 
 
 def callback(trace: Recorder, call: Any, operands: Sequence[Any], specs: Sequence[Spec]) -> list[Value]:
-    """Record that Python is called, see `common.callback`."""
+    """Record that Python is called, see `common.control.callback`."""
     values = [trace.constant(x) if type(x) in (int, float, Number) else trace.payload(x) for x in operands]
     node = trace.append(ACTS["callback"], values, {"call": call}, specs or (Spec((), int64),), source_of(trace))
     return list(node.outputs[: len(specs)])

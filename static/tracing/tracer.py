@@ -7,12 +7,12 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from common import mode
-from common.dim import Dim
-from common.errors import EscapedTracerError
-from common.op import REGISTRY
+from common.core import mode
+from common.core.errors import EscapedTracerError
+from common.core.op import REGISTRY
+from common.core.operators import install
+from common.core.sizes import Dim
 from common.tensor.base import NUMBERS, TensorBase
-from common.tensor.operators import install
 from static.graph import Value
 
 

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from common import absent
-from static.utils import checkpoint as checkpoint
+from common.core import absent
+from static.utils import checkpoint
 
 __all__ = ["checkpoint"]
 

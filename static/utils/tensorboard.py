@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
-from common import boundary
-from common.export import tensorboard
-from common.export.picture import Picture
+from common.tensor import boundary
 from common.tensor.base import TensorBase
-from static.jit import Function
+from common.tools.files import tensorboard
+from common.tools.pictures.picture import Picture
+from static.jit.function import Function
 
 
 def _traced(model: Callable[..., Any], inputs: tuple[Any, ...]) -> Picture:

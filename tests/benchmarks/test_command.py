@@ -9,7 +9,7 @@ import pytest
 from benchmarks import __main__ as command
 from benchmarks import bits, measure, report, run, store
 from benchmarks.bootstrap import ROOT
-from common.native import cache
+from common.compiler import disk_cache
 
 
 def benchmarks(*arguments):
@@ -54,10 +54,10 @@ def test_cache_is_shown_and_emptied(tmp_path, monkeypatch):
     monkeypatch.setenv("TWINGRAD_CACHE", str(tmp_path))
     (tmp_path / "notes.txt").write_text("not an entry")
     for key in ("ab" * 32, "cd" * 32):
-        cache.write(key, cache.Entry("symbol", (), b"code" * 1000))
+        disk_cache.write(key, disk_cache.Entry("symbol", (), b"code" * 1000))
     assert f"{tmp_path}: 2 entries, 0.0 MiB of at most 512 MiB" in benchmarks("cache").stdout
     assert "2 entries, 0.0 MiB removed" in benchmarks("cache", "--clear").stdout
-    assert cache.usage() == (0, 0)
+    assert disk_cache.usage() == (0, 0)
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 
 

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 import dynamic
-from common import surface
+from common.api import surface
 from tests.helpers.torch_arguments import Drawn, draw
 from tests.helpers.torch_differences import DELIBERATE
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import dynamic as tw
-from common import mode
-from common.errors import GradientError
+from common.core import mode
+from common.core.errors import GradientError
 
 
 def here(offset):

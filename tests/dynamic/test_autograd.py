@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dynamic as tw
-from common.errors import ArgumentError, DTypeError, GradientError, GraphFreedError
+from common.core.errors import ArgumentError, DTypeError, GradientError, GraphFreedError
 
 rng = np.random.default_rng(0)
 

@@ -124,7 +124,7 @@ def test_modes_are_per_thread():
 
 
 def test_modes_of_threads_do_not_leave_the_general_path_on():
-    from common import mode
+    from common.core import mode
 
     before = len(mode.tracing)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dynamic as tw
-from common.errors import TwingradError
+from common.core.errors import TwingradError
 
 F = tw.nn.functional
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import dynamic as tw
-from common.autograd import exposed as state
-from common.kernels.checksum import checksum_oracle
+from common.kernels.arrays.checksum import checksum_oracle
+from common.tensor import external_writes as state
 from dynamic.utils.checkpoint import checkpoint
 
 MODIFIED = "modified by an inplace operation"

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import dynamic as tw
-from common.errors import GraphFreedError
-from common.number import Number
+from common.core.errors import GraphFreedError
+from common.core.numbers import Number
 
 
 def leaf(*values):

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import dynamic
-from common.eager import recipes as eager
-from common.eager import rules, straight
-from common.op import REGISTRY
-from common.ops.reduce import sum_
-from common.ops.transcendental import exp, tanh
-from common.unbroadcast import fit
+from common.core.op import REGISTRY
+from common.core.unbroadcast import fit
+from common.evaluate import rules, straight_line
+from common.evaluate import specialise as eager
+from common.ops.math.transcendental import exp, tanh
+from common.ops.reduce.reductions import sum_
 from tests.bits import assert_same_bits
 
 SHAPES = [(3, 5), (4, 1), (1, 1), (2, 3, 40), (5, 1024), (3, 1500), (2, 2500)]
@@ -34,7 +34,7 @@ def case(name, shape, dtype):
 def test_bits_are_those_of_the_ops(name, shape, dtype):
     found, saved, g = case(name, shape, dtype)
     (expected,) = rules.run_rules(found.op, saved, found.attrs, g, (0,))
-    lines = straight.straight_backward(found, None)
+    lines = straight_line.straight_backward(found, None)
     (got,) = lines(saved, found.attrs, g, (0,))
     assert got.dtype == expected.dtype
     assert got.tobytes() == np.ascontiguousarray(expected).tobytes()
@@ -44,9 +44,9 @@ def test_bits_are_those_of_the_ops(name, shape, dtype):
 def test_it_is_one_kernel(name, monkeypatch):
     (found, saved, g), kernels = case(name, (6, 37), "float32"), []
     for maker in ("fused_rows", "fused", "fused_sum"):
-        made = getattr(straight, maker)
-        monkeypatch.setattr(straight, maker, lambda *args, made=made: kernels.append(made(*args)) or kernels[-1])
-    straight.straight_backward(found, None)(saved, found.attrs, g, (0,))
+        made = getattr(straight_line, maker)
+        monkeypatch.setattr(straight_line, maker, lambda *args, made=made: kernels.append(made(*args)) or kernels[-1])
+    straight_line.straight_backward(found, None)(saved, found.attrs, g, (0,))
     assert len(kernels) == 1
 
 
@@ -58,9 +58,9 @@ def test_several_results_are_those_of_the_ops(name, shape, dtype, monkeypatch):
     operands = [rng.standard_normal(s).astype(dtype) for s in (shape, shape[-1:], shape[-1:])][: len(op.inputs)]
     attrs = {"dim": (len(shape) - 1,), "eps": 1e-5}
     expected = op.forward(*operands, **attrs)
-    made = straight.fused_rows
-    monkeypatch.setattr(straight, "fused_rows", lambda *args: kernels.append(made(*args)) or kernels[-1])
-    lines = straight.straight_forward(eager.recipe(op, tuple((x.shape, x.dtype) for x in operands), attrs))
+    made = straight_line.fused_rows
+    monkeypatch.setattr(straight_line, "fused_rows", lambda *args: kernels.append(made(*args)) or kernels[-1])
+    lines = straight_line.straight_forward(eager.recipe(op, tuple((x.shape, x.dtype) for x in operands), attrs))
     turned = [np.ascontiguousarray(x.T).T for x in operands]
     for given in (operands, turned):
         for got, wanted in zip(lines(*given), expected, strict=True):
@@ -80,9 +80,9 @@ def test_maxima_and_costly_functions(name, shape, dtype, monkeypatch):
     x[..., 0, 3], x[..., -1, 1] = np.nan, np.inf
     with np.errstate(all="ignore"):
         expected = op.forward(x, dim=len(shape) - 1)
-    made = straight.fused_rows
-    monkeypatch.setattr(straight, "fused_rows", lambda *args: kernels.append(made(*args)) or kernels[-1])
-    lines = straight.straight_forward(eager.recipe(op, ((x.shape, x.dtype),), {"dim": len(shape) - 1}))
+    made = straight_line.fused_rows
+    monkeypatch.setattr(straight_line, "fused_rows", lambda *args: kernels.append(made(*args)) or kernels[-1])
+    lines = straight_line.straight_forward(eager.recipe(op, ((x.shape, x.dtype),), {"dim": len(shape) - 1}))
     for given in (x, np.asfortranarray(x)):
         assert_same_bits(lines(given), expected, name)
     assert len(kernels) == 1
@@ -97,7 +97,7 @@ def test_two_costly_functions_are_stored():
         a, b = exp(x), tanh(x)
         return a / sum_(a, dim=(1,), keepdim=True) + b / sum_(b, dim=(1,), keepdim=True)
 
-    lines = straight.straight_forward(
+    lines = straight_line.straight_forward(
         SimpleNamespace(op=SimpleNamespace(forward=forward), forms=((x.shape, x.dtype),), attrs={"dim": 1})
     )
     assert_same_bits(lines(x), forward(x, 1), "two sums")
@@ -116,7 +116,7 @@ def test_sums_of_columns_with_values_of_rows(rows, columns):
         (g, None, None),
         (0,) * 3,
     )
-    lines = straight.straight_backward(found, None)
+    lines = straight_line.straight_backward(found, None)
     wanted = rules.run_rules(op, saved, attrs, cotangents, needs)
     for got, expected, like in zip(lines(saved, attrs, cotangents, needs), wanted, (x, weight, weight), strict=True):
         assert got.tobytes() == np.ascontiguousarray(fit(expected, like.shape, like.dtype)).tobytes()
@@ -133,9 +133,9 @@ def test_gradients_of_rows_and_sums_of_columns_are_one_kernel(shape, monkeypatch
     needs, results = (0, 0, 0), [(g, None, None), (np.asfortranarray(g), None, None)]
     wanted = rules.run_rules(op, op.save(operands, y), attrs, results[0], needs)
     for maker in ("fused_rows", "fused", "fused_sum"):
-        made = getattr(straight, maker)
-        monkeypatch.setattr(straight, maker, lambda *args, made=made: kernels.append(made(*args)) or kernels[-1])
-    lines = straight.straight_backward(found, None)
+        made = getattr(straight_line, maker)
+        monkeypatch.setattr(straight_line, maker, lambda *args, made=made: kernels.append(made(*args)) or kernels[-1])
+    lines = straight_line.straight_backward(found, None)
     for saved in (op.save(operands, y), op.save((np.asfortranarray(x), weight, weight), y)):
         for given in results:
             for got, expected, like in zip(lines(saved, attrs, given, needs), wanted, operands, strict=True):
@@ -156,7 +156,7 @@ def test_the_result_of_layer_norm_may_be_overwritten():
 
 def test_other_layouts():
     found, saved, g = case("softmax", (6, 8), "float32")
-    lines = straight.straight_backward(found, None)
+    lines = straight_line.straight_backward(found, None)
     (expected,) = lines(saved, found.attrs, g, (0,))
     (got,) = lines(saved, found.attrs, np.asfortranarray(g), (0,))
     assert got.tobytes() == expected.tobytes()

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import dynamic as tw
-from common.errors import GradientError, GraphFreedError
+from common.core.errors import GradientError, GraphFreedError
 
 
 def leaf(*values, **options):

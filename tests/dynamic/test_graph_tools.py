@@ -8,10 +8,10 @@ import pytest
 
 import dynamic as tw
 import static
-from common.autograd import hook_handles
-from common.autograd.node import Node
-from common.errors import GradientError, GraphFreedError
-from common.op import REGISTRY
+from common.core.errors import GradientError, GraphFreedError
+from common.core.op import REGISTRY
+from common.tensor import hook_handles
+from common.tensor.node import Node
 from dynamic.autograd import Function, grad, graph
 
 

@@ -12,7 +12,7 @@ STEPS = """
 import resource
 import numpy as np
 import dynamic as tw
-from dynamic.heap import keep_freed_memory
+from dynamic.eager.heap import keep_freed_memory
 
 x = tw.tensor(np.ones(500_000, np.float32), requires_grad=True)
 

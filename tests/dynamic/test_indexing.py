@@ -9,7 +9,7 @@ import pytest
 
 import dynamic as tw
 import static
-from common.errors import ArgumentError, DTypeError, GradientError, IndexRangeError, ShapeError, TraceError
+from common.core.errors import ArgumentError, DTypeError, GradientError, IndexRangeError, ShapeError, TraceError
 
 ROOT = np.arange(120.0, dtype=np.float32).reshape(2, 3, 4, 5)
 I, J, M = np.array([1, 0, -1]), np.array([[0], [-2]]), np.array([True, False, True])

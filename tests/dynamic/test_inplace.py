@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dynamic as tw
-from common.errors import DTypeError, GradientError, ShapeError
+from common.core.errors import DTypeError, GradientError, ShapeError
 from common.tensor.view_families import family_of
 
 

@@ -7,8 +7,8 @@ import pytest
 
 import dynamic as tw
 import static
-from common.errors import DTypeError, GradientError, ShapeError
-from common.tensor.in_place_methods import NAMES
+from common.core.errors import DTypeError, GradientError, ShapeError
+from common.methods.in_place_functions import NAMES
 from tests.bits import assert_all_same_bits
 
 #: Arguments that are not one tensor like the first, per name.

@@ -9,7 +9,7 @@ import pytest
 
 import dynamic as tw
 import static
-from common.errors import (
+from common.core.errors import (
     ArgumentError,
     DTypeError,
     FileError,

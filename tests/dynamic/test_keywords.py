@@ -5,7 +5,7 @@ import pytest
 
 import dynamic as tw
 import static
-from common.errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
+from common.core.errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
 
 ROWS = np.array([[1.5, 2.0, -3.0], [4.0, 0.5, 6.0]], np.float32)
 

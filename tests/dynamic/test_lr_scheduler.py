@@ -8,7 +8,7 @@ import pytest
 
 import dynamic as tw
 import static
-from common.errors import ArgumentError, TraceError
+from common.core.errors import ArgumentError, TraceError
 from common.optim import lr_scheduler as ls
 
 

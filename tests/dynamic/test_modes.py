@@ -56,7 +56,7 @@ def test_contexts_keep_their_mode():
 
 
 def test_the_short_path_is_back_after_inference_mode():
-    from common import mode
+    from common.core import mode
 
     before = len(mode.tracing)
     with tw.inference_mode():

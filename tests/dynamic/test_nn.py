@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import dynamic as tw
-from common.errors import ArgumentError, DTypeError, ShapeError, StateError, TraceError
+from common.core.errors import ArgumentError, DTypeError, ShapeError, StateError, TraceError
 
 nn = tw.nn
 

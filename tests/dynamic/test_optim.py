@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dynamic as tw
-from common.errors import ArgumentError, StateError
+from common.core.errors import ArgumentError, StateError
 
 SHAPES = ((3, 2), (4,), ())
 

@@ -7,9 +7,10 @@ import pytest
 
 import dynamic
 import static
-from common import functional, out, surface
-from common.errors import ArgumentError, DTypeError, GradientError, ShapeError
-from common.op import Op
+from common.api import out, surface
+from common.core.errors import ArgumentError, DTypeError, GradientError, ShapeError
+from common.core.op import Op
+from common.ops import functional
 from tests.bits import assert_all_same_bits
 
 RNG = np.random.default_rng(11)

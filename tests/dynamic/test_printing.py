@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dynamic as tw
-from common.errors import ArgumentError
+from common.core.errors import ArgumentError
 from tests.helpers.printed import EXPECTED
 
 

@@ -10,9 +10,9 @@ import pytest
 
 import dynamic as tw
 import static
-from common import mode
-from common.autograd import hook_handles
-from common.errors import ArgumentError
+from common.core import mode
+from common.core.errors import ArgumentError
+from common.tensor import hook_handles
 from dynamic.profiler import profile, record_function
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dynamic as tw
-from common.errors import DTypeError, ShapeError
+from common.core.errors import DTypeError, ShapeError
 
 DTYPES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float32", "float64")
 NUMBERS = {"a bool": True, "an int": 2, "a float": 2.5}

@@ -8,11 +8,11 @@ import warnings
 import numpy as np
 import pytest
 
-import common.functional as F
+import common.ops.functional as F
 import dynamic as tw
-from common.eager import recipes as eager
-from common.eager.straight import straight_rules
-from common.op import REGISTRY
+from common.core.op import REGISTRY
+from common.evaluate import specialise as eager
+from common.evaluate.straight_line import straight_rules
 from common.tensor.base import Tensor
 
 rng = np.random.default_rng(30)
@@ -181,11 +181,11 @@ def test_a_rule_is_one_kernel():
 
 
 def test_rules_of_nodes_that_came_first_are_written_once(monkeypatch):
-    from dynamic import tensors
+    from dynamic.eager import tensor
 
     written = []
-    monkeypatch.setattr(tensors, "straight_rules", lambda *given: written.append(given) or straight_rules(*given))
-    multiply = tensors._binary(tensors._Short(REGISTRY["mul"]))[0]
+    monkeypatch.setattr(tensor, "straight_rules", lambda *given: written.append(given) or straight_rules(*given))
+    multiply = tensor._binary(tensor._Short(REGISTRY["mul"]))[0]
     x = y = Tensor(np.float32([1, -2]), requires_grad=True)
     for _ in range(5):
         y = multiply(y, x)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import dynamic as tw
-from common.errors import ArgumentError, DTypeError
+from common.core.errors import ArgumentError, DTypeError
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dynamic as tw
-from common.eager import kernels as eager_kernels
+from common.evaluate import kernels as eager_kernels
 
 SIZES = [(64, 64), (65, 70), (1000, 37), (33, 200), (5000, 1), (1, 5000), (2, 2100)]
 CALLS = {

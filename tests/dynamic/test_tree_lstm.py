@@ -8,7 +8,7 @@ import pytest
 
 import dynamic as tw
 from benchmarks.tree_lstm import KINDS, MASKED, Training, Tree, build, tree_of, trees
-from common.autograd.node import Node, next_number
+from common.tensor.node import Node, next_number
 from dynamic.autograd import graph
 
 

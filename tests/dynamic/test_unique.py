@@ -5,7 +5,7 @@ import pytest
 
 import dynamic
 import static
-from common.errors import IndexRangeError, TraceError
+from common.core.errors import IndexRangeError, TraceError
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int64", "bool"])

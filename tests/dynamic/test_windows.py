@@ -5,7 +5,7 @@ import pytest
 
 import dynamic as tw
 import static
-from common.errors import TwingradError
+from common.core.errors import TwingradError
 from tests.bits import assert_all_same_bits
 
 X = np.arange(42, dtype=np.float32).reshape(6, 7)

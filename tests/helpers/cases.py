@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-import common.functional as F
-from common.op import Op
+import common.ops.functional as F
+from common.core.op import Op
 from common.ops._samples import above_minus_one, away_from_zero, indices, inside_unit, positive, truth, whole
-from common.ops.synonyms import SYNONYMS
+from common.ops.math.synonyms import SYNONYMS
 from tests.helpers import cases_linalg
 from tests.helpers.cases_reductions import add_cases as add_reductions
 

@@ -1,6 +1,6 @@
 """Calls of the activations with their parameters."""
 
-import common.functional as F
+import common.ops.functional as F
 from tests.helpers.cases import P, X, case
 
 case("softplus", F.softplus, X("n", 3))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-import common.functional as F
+import common.ops.functional as F
 from tests.helpers.cases import DATA_DEPENDENT, Draw, Index, P, Tied, X, _sizes, case
 
 

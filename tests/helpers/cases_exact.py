@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import common.functional as F
+import common.ops.functional as F
 from tests.helpers.cases import Whole, X, case
 
 for _name, _f in {

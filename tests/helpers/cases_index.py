@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import common.functional as F
+import common.ops.functional as F
 from tests.helpers.cases import DATA_DEPENDENT, Draw, Index, T, X, case
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import common.functional as F
+import common.ops.functional as F
 from tests.helpers.cases import Index, P, X, case
 
 case("linear", F.linear, X("n", 4), X(4))

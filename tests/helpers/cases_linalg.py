@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import common.functional as F
+import common.ops.functional as F
 
 #: Equations, with the shapes of their operands; "n" is the size that varies.
 EQUATIONS = [

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from math import inf
 from typing import Any
 
-import common.functional as F
+import common.ops.functional as F
 
 
 def add_cases(case: Callable[..., None], X: Any, T: Any, Tied: Any, Index: Any) -> None:

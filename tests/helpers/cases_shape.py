@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import common.functional as F
+import common.ops.functional as F
 from tests.helpers.cases import X, case
 
 case("split", lambda x: F.split(x, 2, 1), X("n", 5))

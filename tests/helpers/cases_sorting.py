@@ -1,6 +1,6 @@
 """Calls of the functions that put elements in order."""
 
-import common.functional as F
+import common.ops.functional as F
 from tests.helpers.cases import Index, Tied, X, case
 
 for _name in ("sort", "argsort"):

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-import common.functional as F
-from common import surface
+import common.ops.functional as F
+from common.api import surface
 
 cond, switch, while_loop = (surface.CONTROL[name] for name in ("cond", "switch", "while_loop"))
 fori_loop, scan, map_ = (surface.CONTROL[name] for name in ("fori_loop", "scan", "map"))

@@ -8,7 +8,7 @@ import numpy as np
 
 import dynamic
 import static
-from common.autograd.hook_handles import RemovableHandle
+from common.tensor.hook_handles import RemovableHandle
 
 X = np.random.default_rng(3).standard_normal((4, 3)).astype(np.float32)
 ENGINES = (dynamic, static)

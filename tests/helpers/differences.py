@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from common.autograd import derivatives as autograd
+from common.autograd import backward as autograd
 from common.tensor.base import Tensor
 
 STEP = 1e-5

@@ -8,7 +8,7 @@ A failure is
 
 - results that differ in a bit, a dtype or a shape;
 - an error in one way and a result, or an error of another class, in another way;
-- an error from outside `common.errors`, or one that says nothing.
+- an error from outside `common.core.errors`, or one that says nothing.
 
 A traced function may refuse with `TraceError` what depends on data, and gets contiguous arrays, of which `view` need
 not refuse a shape. The process limits its own memory, and says before
@@ -33,12 +33,12 @@ import numpy as np
 
 import dynamic
 import static
-from common import surface
-from common.dtypes import SUPPORTED
-from common.errors import TraceError, TwingradError
+from common.api import surface
+from common.core.dtypes import SUPPORTED
+from common.core.errors import TraceError, TwingradError
+from common.core.tree import flatten
 from common.tensor.base import TensorBase
-from common.tree import flatten
-from static.jit import Function
+from static.jit.function import Function
 from tests.helpers import fuzz_modules
 from tests.helpers.fuzz_arguments import Call, draw_call
 from tests.helpers.fuzz_modules import ModuleCall, draw_module

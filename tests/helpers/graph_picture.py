@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import dynamic as tw
-from common.export.picture import Picture
+from common.tools.pictures.picture import Picture
 from dynamic.autograd import graph
 
 PATH = Path(__file__).resolve().parents[2] / "docs" / "graph.svg"

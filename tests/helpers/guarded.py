@@ -23,9 +23,9 @@ from typing import Any
 
 import numpy as np
 
-from common.native import engine
-from common.native.compile import load_ir
-from common.native.image import outlive
+from common.compiler import llvm_engine
+from common.compiler.compile import load_ir
+from common.compiler.image import outlive
 
 SIDES = ("end", "begin")
 PAGE = 4096
@@ -213,7 +213,7 @@ def _guard_arrays(side: str, pattern: int) -> None:
     process = ctypes.CDLL(None)
     for name in ("mmap", "munmap", "mprotect", "write", "abort"):
         address = ctypes.cast(getattr(process, name), ctypes.c_void_p).value or 0
-        engine.define(f"twingrad_guarded_{name}", partial(int, address))
+        llvm_engine.define(f"twingrad_guarded_{name}", partial(int, address))
     functions = (ctypes.c_void_p * 4)()
     ctypes.CFUNCTYPE(None, ctypes.c_void_p)(load_ir(_MODULE, "guarded"))(ctypes.addressof(functions))
     how = (ctypes.c_int64 * (3 + 2 * _KEPT))(side == "end", pattern)
@@ -232,11 +232,11 @@ def _guard_arrays(side: str, pattern: int) -> None:
 
 def _guard_temporaries(side: str, pattern: int) -> None:
     """Each temporary gets pages of its own, and so does the scratch memory of each part of a loop."""
-    from static.lowering import layout as layouts
-    from static.running import outputs, plan
+    from static.lowering.memory import layout as layouts
+    from static.running import plan, result_memory
 
     lay_out = layouts.lay_out
-    outputs.POOLED_BYTES = sys.maxsize  # pooled arrays begin at a multiple of 64 bytes
+    result_memory.POOLED_BYTES = sys.maxsize  # pooled arrays begin at a multiple of 64 bytes
     holes: list[tuple[int, int]] = []
     total = 0
 
@@ -286,7 +286,7 @@ def _guard_temporaries(side: str, pattern: int) -> None:
         return _arena(holes.copy(), nbytes, pattern)
 
     vars(plan)["lay_out"] = guarded
-    outputs.Memory.arena = arena  # type: ignore[method-assign]
+    result_memory.Memory.arena = arena  # type: ignore[method-assign]
 
 
 def _arena(used: list[tuple[int, int]], nbytes: int, pattern: int) -> np.ndarray:

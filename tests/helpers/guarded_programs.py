@@ -22,9 +22,8 @@ import numpy as np
 
 import dynamic
 import static
-from static.jit import Function
-from static.lowering import cut, work
-from static.running import shares
+from static.jit.function import Function
+from static.lowering.threads import cut_loops, sharing, work
 from tests.bits import assert_all_same_bits
 from tests.helpers import fuzz, guarded
 from tests.static.programs import draw_program
@@ -347,8 +346,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--trace-file", default=None, help="where the running program is written to")
     options = parser.parse_args(arguments)
     guarded.guard(options.side)
-    work.SMALL_ELEMENTS, shares.PART_NS, shares.SAVED_NS = 0, 1e-9, -(10**9)  # type: ignore[assignment]
-    cut.UNIT.update(c=3, c0=5)
+    work.SMALL_ELEMENTS, sharing.PART_NS, sharing.SAVED_NS = 0, 1e-9, -(10**9)  # type: ignore[assignment]
+    cut_loops.UNIT.update(c=3, c0=5)
     count = options.programs or (50 if options.seconds == math.inf else sys.maxsize)
     stop, done, failures = time.perf_counter() + options.seconds, 0, 0
     for number in range(options.first, options.first + count):

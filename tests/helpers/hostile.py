@@ -36,10 +36,10 @@ import numpy as np
 
 import dynamic
 import static
-from common import mode
-from common.arguments import shown
-from common.errors import TwingradError
-from static.jit import Function
+from common.core import mode
+from common.core.arguments import shown
+from common.core.errors import TwingradError
+from static.jit.function import Function
 from tests.helpers.hostile_calls import Make, calls
 from tests.helpers.hostile_values import VALUES, Raised
 

@@ -12,7 +12,7 @@ import numpy as np
 import dynamic
 import dynamic.utils.tensorboard
 import static
-from common import surface
+from common.api import surface
 from common.tensor.base import TensorBase
 from tests.helpers import fuzz_modules, hostile_sessions
 from tests.helpers.fuzz_arguments import draw_call

@@ -10,11 +10,11 @@ import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from common import functional as F
-from common.autograd.node import Node
 from common.control.body import Body
-from common.dim import same, same_shape
-from common.op import REGISTRY
+from common.core.op import REGISTRY
+from common.core.sizes import same, same_shape
+from common.ops import functional as F
+from common.tensor.node import Node
 
 NOTICED = 7
 
@@ -149,7 +149,7 @@ def _one_lane_early(original: Any) -> Any:
         """Lane j with its neighbour instead of the one half a vector away."""
         from llvmlite import ir
 
-        from common.kernels.blocks import INDEX, add
+        from common.kernels.arrays.code_blocks import INDEX, add
 
         width = lanes.type.count
         while width > 1:
@@ -224,51 +224,52 @@ MUTATIONS: dict[str, Mutation] = {
     ),
     # accumulation
     "tape: depth first": Mutation(
-        attribute("common.autograd.tape", "collect", _collect_depth_first),
+        attribute("common.autograd.backward_pass", "collect", _collect_depth_first),
         f"{ORDER}:test_contributions_are_added_from_the_last_consumer_to_the_first",
     ),
     "tape: zeros materialised": Mutation(
         attribute(
-            "common.autograd.tape",
+            "common.autograd.backward_pass",
             "_take",
             lambda old: lambda *a, **k: None if (g := old(*a, **k)) is None else g + 0.0,
         ),
         f"{ORDER}:test_a_missing_contribution_is_no_zero",
     ),
     "tape: axis by axis": Mutation(
-        attribute("common.unbroadcast", "sum_to", _sum_axis_by_axis), f"{ORDER}:test_undoing_a_broadcast_is_one_sum"
+        attribute("common.core.unbroadcast", "sum_to", _sum_axis_by_axis),
+        f"{ORDER}:test_undoing_a_broadcast_is_one_sum",
     ),
     "tape: sums over what may be one": Mutation(
-        attribute("common.unbroadcast", "sum_to", _sum_what_may_be_one),
+        attribute("common.core.unbroadcast", "sum_to", _sum_what_may_be_one),
         f"{ORDER}:test_sizes_that_happen_to_be_one_or_equal_are_not_summed",
     ),
     # scalar expressions and kernels
     "relu: -0 stays": Mutation(
-        attribute("common.ops.compare:relu", "scalar", lambda old: lambda x: x * 1.0),
+        attribute("common.ops.math.compare:relu", "scalar", lambda old: lambda x: x * 1.0),
         f"{ORDER}:test_special_values_have_the_documented_results",
     ),
     "tanh: last place": Mutation(
-        attribute("common.ops.transcendental:tanh", "scalar", _scaled(1 + 2**-49)),
+        attribute("common.ops.math.transcendental:tanh", "scalar", _scaled(1 + 2**-49)),
         f"{FORMULAS}:test_elementary_function_is_the_one_of_mathematics", {"name": "tanh"},
     ),
     "llvm: select swapped": Mutation(
-        attribute("common.native.llvm:LlvmValue", "select", _swapped_select),
+        attribute("common.compiler.llvm_primitives:LlvmValue", "select", _swapped_select),
         f"{KERNELS}:test_scalar_expressions_run_by_numpy", {"op": "maximum", "dtype": "float32"},
     ),
     "llvm: fused multiply-add": Mutation(
-        attribute("common.native.llvm:LlvmValue", "_binary", _contracted),
+        attribute("common.compiler.llvm_primitives:LlvmValue", "_binary", _contracted),
         f"{KERNELS}:test_scalar_expressions_run_by_numpy", {"op": "gelu_tanh", "dtype": "float64"},
     ),
     "sum: lanes folded as neighbours": Mutation(
-        attribute("common.kernels.lanes", "fold_vector", _one_lane_early),
+        attribute("common.kernels.arrays.fold_rows", "fold_vector", _one_lane_early),
         f"{KERNELS}:test_sum_follows_the_definition", {"n": 1024, "dtype": "float32"},
     ),
     "scatter: overwrites": Mutation(
-        text("common.kernels.indexing", "scatter_zeros_source", "out[at] + x[i]", "x[i]"),
+        text("common.kernels.arrays.indexing", "scatter_zeros_source", "out[at] + x[i]", "x[i]"),
         f"{KERNELS}:test_kernels_against_their_oracles", {"op": "scatter_zeros", "dtype": "float32"},
     ),
     "gather: neighbour": Mutation(
-        text("common.kernels.indexing", "pick_source", "x[r * columns + index[r]]", "x[r * columns]"),
+        text("common.kernels.arrays.indexing", "pick_source", "x[r * columns + index[r]]", "x[r * columns]"),
         f"{KERNELS}:test_kernels_against_their_oracles", {"op": "pick", "dtype": "float64"},
     ),
     # passes
@@ -289,16 +290,16 @@ MUTATIONS: dict[str, Mutation] = {
     ),
     # lowering
     "fuse: rows in another order": Mutation(
-        attribute("static.lowering.fuse", "_edge_obstacle", _nothing_changes),
+        attribute("static.lowering.fusion.fuse", "_edge_obstacle", _nothing_changes),
         f"{FUNCTIONS}:test_function", {"case": "views in between", "dtype": "float32"},
     ),
     "arena: everything at one place": Mutation(
-        attribute("static.lowering.arena:Arena", "place", _everything_at_the_start),
+        attribute("static.lowering.memory.arena:Arena", "place", _everything_at_the_start),
         f"{FUNCTIONS}:test_function", {"case": "tanh mlp", "dtype": "float32"},
     ),
     # control flow
     "loop: every row is the first": Mutation(
-        attribute("static.lowering.constructs", "_row", lambda old: lambda stack: 0),
+        attribute("static.lowering.ir.control_steps", "_row", lambda old: lambda stack: 0),
         "tests.parity.test_control:test_both_engines_agree", {"name": "scan", "dtype": "float32"},
     ),
     "loop: nothing flows back into what was carried": Mutation(
@@ -310,7 +311,7 @@ MUTATIONS: dict[str, Mutation] = {
         "tests.parity.test_control:test_both_engines_agree", {"name": "cond, second", "dtype": "float32"},
     ),
     "guards: never checked": Mutation(
-        attribute("common.dim:Guard", "check", lambda old: lambda self, env: True),
+        attribute("common.core.sizes:Guard", "check", lambda old: lambda self, env: True),
         f"{FUNCTIONS}:test_guards_separate_sizes",
     ),
 }  # fmt: skip

@@ -5,9 +5,9 @@ import re
 from pathlib import Path
 
 import dynamic
-from common import surface
-from common.op import REGISTRY
-from common.subgradients import TABLE
+from common.api import surface
+from common.core.op import REGISTRY
+from common.core.subgradients import TABLE
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "ops.md"
 

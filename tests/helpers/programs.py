@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
-import common.functional as F
+import common.ops.functional as F
 from common.control.choose import cond, switch
 from common.control.iterate import fori_loop, map, scan, while_loop
 

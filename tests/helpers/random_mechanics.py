@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any, NoReturn
 
-from common.errors import GradientError, IndexRangeError, ShapeError
+from common.core.errors import GradientError, IndexRangeError, ShapeError
 from tests.helpers.noted import BUILT_IN, STRICTER, Note, Refused
 
 _STRICTER = re.compile(

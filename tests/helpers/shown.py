@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import dynamic
-from common.errors import GradientError, TwingradError
-from common.tree import flatten
+from common.core.errors import GradientError, TwingradError
+from common.core.tree import flatten
 from tests.bits import assert_same_bits
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import dynamic
-from common.surface import CREATION
+from common.api.surface import CREATION
 from tests.helpers.fuzz_arguments import Operands, shape, values
 
 Rng = np.random.Generator

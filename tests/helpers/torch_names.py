@@ -1,6 +1,6 @@
 """Public names of PyTorch that are neither here nor explained; ``python -m tests.helpers.torch_names`` where it is.
 
-Prints nothing if the table of `common.absent` is complete.
+Prints nothing if the table of `common.core.absent` is complete.
 """
 
 from __future__ import annotations

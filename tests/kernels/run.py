@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from common.native.compile import compile_kernel
+from common.compiler.compile import compile_kernel
 
 _Kernel = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 4)
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.kernels import copying
-from common.native.primitives import convert, evaluate
+from common.compiler.primitives import convert, evaluate
+from common.kernels.arrays import copying
 from tests.kernels.run import assert_same_bits, run, special_values
 
 DTYPES = ["float32", "float64", "int64", "int32", "int8", "bool"]

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from common.kernels import gemm
-from common.native import engine
-from common.numerics import DEEP, LANES
+from common.compiler import llvm_engine
+from common.core.numerics import DEEP, LANES
+from common.kernels.arrays import gemm
 from tests.kernels.run import assert_same_bits, run
 
 SHAPES = [
@@ -162,7 +162,7 @@ def test_not_a_number_and_infinity(dtype):
 _ELSEWHERE = """
 import hashlib, sys
 import numpy as np
-from common.kernels import gemm
+from common.kernels.arrays import gemm
 from tests.kernels.test_gemm import SHAPES, operands, product
 found = hashlib.sha256()
 for dtype in ("float32", "float64"):
@@ -175,7 +175,7 @@ print(found.hexdigest())
 def test_bits_do_not_depend_on_the_instruction_set(tmp_path):
     """Registers of 64, 32 and 16 bytes; the last without fused multiply-adds, which libm makes."""
     kinds = [{}, {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}]
-    if "+fma" in engine.cpu()[1].split(","):
+    if "+fma" in llvm_engine.cpu()[1].split(","):
         kinds.append({"NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": "+avx,+avx2,+fma"})
     digests = set()
     for kind in kinds:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from common.kernels import indexing
-from common.kernels.places import WrongIndex
+from common.kernels.arrays import indexing
+from common.kernels.arrays.coordinates import WrongIndex
 from tests.kernels.run import assert_same_bits, run, special_values
 
 MOVED = ["float32", "float64", "int64", "int32", "bool"]

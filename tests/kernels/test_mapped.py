@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from common.kernels import elementary, mapped, sums
-from common.native.primitives import evaluate
+from common.compiler.primitives import evaluate
+from common.kernels.arrays import mapped_sums, sums
+from common.kernels.math import elementary
 from tests.kernels.run import assert_same_bits, run, special_values
 
 FUNCTIONS = {
@@ -31,10 +32,10 @@ def test_columns(element, shape, dtype):
     batch, rows, columns = shape
     x = special_values(rng, shape, dtype)
     means = rng.normal(size=(batch, 1, columns)).astype(dtype)
-    out, size = np.full((batch, columns), 7, dtype), mapped.scratch(element, rows, columns)
+    out, size = np.full((batch, columns), 7, dtype), mapped_sums.scratch(element, rows, columns)
     scratch = np.full(size + 1, 7, dtype)
-    buffers = [x, *[means] * (element in mapped.OF_TWO), out, scratch]
-    assert run(mapped.cols_source(element, dtype, dtype), buffers, [batch, rows, columns]) == 0
+    buffers = [x, *[means] * (element in mapped_sums.OF_TWO), out, scratch]
+    assert run(mapped_sums.cols_source(element, dtype, dtype), buffers, [batch, rows, columns]) == 0
     with np.errstate(all="ignore"):
         expected = sums.sum_oracle(np.ascontiguousarray(FUNCTIONS[element](x, means).transpose(0, 2, 1)))
     assert_same_bits(out, expected)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from common.eager import recipes as eager
-from common.kernels import places
-from common.op import REGISTRY
-from common.ops.places import family
+from common.core.op import REGISTRY
+from common.evaluate import specialise as eager
+from common.kernels.arrays import coordinates
+from common.ops.index.coordinates import family
 from tests.bits import assert_same_bits
 from tests.kernels.run import run, special_values
 
@@ -76,19 +76,19 @@ def test_each_index_is_checked_to_its_last_element(rows, operand):
     else:
         indices[operand] = np.array(-1)
     x, out = np.ones(70, np.float32), np.full(70, 7, np.float32)
-    args = places.place_args(extents, 0, [i.shape for i in indices])
-    code = run(places.source("set", "float32", ["int64"] * 3, False, True), [x, *indices, out], args)
+    args = coordinates.place_args(extents, 0, [i.shape for i in indices])
+    code = run(coordinates.source("set", "float32", ["int64"] * 3, False, True), [x, *indices, out], args)
     assert (out == 7).all()
     told = f"index -1 is out of bounds for dimension {operand} with size {extents[operand]}"
-    assert told in places.WrongIndex(extents, 0, False)[code]
+    assert told in coordinates.WrongIndex(extents, 0, False)[code]
 
 
 def test_indices_of_nothing_are_not_checked():
     """What broadcasts to no place names none."""
-    args = places.place_args((5, 2), 0, [(3, 1), (3, 0)])
+    args = coordinates.place_args((5, 2), 0, [(3, 1), (3, 0)])
     out = np.full(10, 7, np.float32)
     buffers = [np.zeros(1, np.float32), np.full((3, 1), 99), np.zeros((3, 0), np.int64), out]
-    assert run(places.source("set", "float32", ["int64"] * 2, False), buffers, args) == 0
+    assert run(coordinates.source("set", "float32", ["int64"] * 2, False), buffers, args) == 0
     assert (out == 7).all()
 
 
@@ -131,15 +131,15 @@ def test_a_wrong_index_is_told_before_anything_is_written(operation, wrong, wrap
     i, j = np.zeros((40, 1), np.int64), np.zeros(2, np.int32)
     i[33] = wrong
     x, out, scratch = np.ones(200, np.float32), np.full(200, 7, np.float32), np.zeros(1000, np.int64)
-    args = places.place_args((5, 2, 3), 0, [i.shape, j.shape])
+    args = coordinates.place_args((5, 2, 3), 0, [i.shape, j.shape])
     if operation == "last":
         out = out.view(np.uint8)
     first = [x] if operation in ("get", "put", "add", "set") else []
     buffers = [*first, i, j, out, *([scratch] if operation == "last" else [])]
     before = out.copy()
-    code = run(places.source(operation, "float32", ["int64", "int32"], bool(wrap)), buffers, args)
+    code = run(coordinates.source(operation, "float32", ["int64", "int32"], bool(wrap)), buffers, args)
     assert (out == before).all()
-    told = places.WrongIndex((5, 2), 0, bool(wrap))[code]
+    told = coordinates.WrongIndex((5, 2), 0, bool(wrap))[code]
     assert f"index {status if status is not None else 'beyond 16777216'}" in told
     assert "is out of bounds for dimension 0 with size 5" in told
 
@@ -157,24 +157,24 @@ def test_the_ends_of_what_is_right(dtype, wrap):
             for count, place in ((1, 0), (33, 5), (33, 32)):
                 index = np.full(count, 0 if extent else wrong, dtype)
                 index[place] = wrong
-                told = places.WrongIndex((extent,), 0, wrap)
-                call = places.check(dtype, count, extent, wrap, 1, told)
+                told = coordinates.WrongIndex((extent,), 0, wrap)
+                call = coordinates.check(dtype, count, extent, wrap, 1, told)
                 code = run(call.source, [index], call.ints)
                 assert (code == 0) is (low <= wrong < extent), (wrong, extent)
                 assert code == 0 or "out of bounds" in told[code]
                 if extent <= 5:
                     x, out = np.ones(extent, np.float32), np.zeros(count, np.float32)
-                    source = places.source("get", "float32", [dtype], wrap)
-                    ints = places.place_args((extent,), 0, [index.shape])
+                    source = coordinates.source("get", "float32", [dtype], wrap)
+                    ints = coordinates.place_args((extent,), 0, [index.shape])
                     assert run(source, [x, index, out], ints) == code
 
 
 def test_statuses_name_the_dimension():
     i, j = np.zeros(3, np.int64), np.array([0, 9, 0])
     x, out = np.ones(30, np.float32), np.zeros(30, np.float32)
-    args = places.place_args((5, 2, 3), 0, [i.shape, j.shape])
-    code = run(places.source("get", "float32", ["int64", "int64"], True), [x, i, j, out], args)
-    errors = places.WrongIndex((5, 2), 1, True)
+    args = coordinates.place_args((5, 2, 3), 0, [i.shape, j.shape])
+    code = run(coordinates.source("get", "float32", ["int64", "int64"], True), [x, i, j, out], args)
+    errors = coordinates.WrongIndex((5, 2), 1, True)
     assert errors[code] == "index 9 is out of bounds for dimension 2 with size 2"
     assert 1 << 31 not in errors
     assert 0 not in errors

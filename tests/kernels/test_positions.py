@@ -5,8 +5,8 @@ import pytest
 
 import dynamic
 import static
-from common.errors import ShapeError
-from common.kernels.positions import position_oracle
+from common.core.errors import ShapeError
+from common.kernels.arrays.arg_extremes import position_oracle
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int8", "bool"])

@@ -5,9 +5,9 @@ import pytest
 
 import dynamic
 import static
-from common.errors import ArgumentError, IndexRangeError, ShapeError
-from common.kernels import sorting
-from common.native.primitives import evaluate
+from common.compiler.primitives import evaluate
+from common.core.errors import ArgumentError, IndexRangeError, ShapeError
+from common.kernels.arrays import sorting
 from tests.kernels.run import run
 
 DTYPES = ["float32", "float64", "int64", "int32", "int16", "int8", "uint8", "bool"]

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from common.kernels import sums
-from common.numerics import BLOCK, LANES
+from common.core.numerics import BLOCK, LANES
+from common.kernels.arrays import sums
 from tests.kernels.run import assert_same_bits, run, special_values
 
 DTYPES = ["float32", "float64", "int64"]

@@ -10,10 +10,10 @@ import pytest
 
 import dynamic
 import static
-from common.errors import ArgumentError
-from common.kernels import gemm
-from common.native import fallback, pool
-from common.native.compile import compile_kernel
+from common.compiler.compile import compile_kernel
+from common.core.errors import ArgumentError
+from common.kernels.arrays import gemm
+from common.runtime import python_builtins, thread_pool
 from tests.kernels.run import assert_same_bits, run
 
 SHAPES = [(1, 1024, 1024, 1024), (1, 2700, 160, 160), (1, 5, 9000, 1500), (7, 90, 100, 80), (3, 2600, 130, 200)]
@@ -33,7 +33,7 @@ def operands(shape, dtype):
 
 def alone(a, b):
     """The products of batches by one thread; `tests.kernels.test_gemm` says what they are."""
-    assert pool.get_num_threads() == 1
+    assert thread_pool.get_num_threads() == 1
     batch, m, k = a.shape
     out = np.full((batch, m, b.shape[2]), np.nan, a.dtype)
     assert run(gemm.gemm_source(a.dtype), [a, b, out], [batch, m, b.shape[2], k, 0, 0, m * k, k * b.shape[2]]) == 0
@@ -162,7 +162,7 @@ def test_calls_from_several_threads_at_once():
     """Where the GIL is not held, one call has the pool and the others work alone."""
     a, b = operands((6, 90, 100, 80), "float32")
     expected = alone(a, b)
-    call = fallback.make_call(compile_kernel(gemm.gemm_source("float32"), "gemm"))
+    call = python_builtins.make_call(compile_kernel(gemm.gemm_source("float32"), "gemm"))
     dynamic.set_num_threads(3)
     wrong = []
 
@@ -204,7 +204,7 @@ def test_the_setting_is_one_for_both_engines():
     assert static.get_num_threads() == 2
     dynamic.set_num_threads(1000)
     assert dynamic.get_num_threads() == 1000
-    assert pool.LIMIT == 64
+    assert thread_pool.LIMIT == 64
 
 
 REFUSED = {0: "positive integer, but got 0", -1: "but got -1", 1.5: "expects an int, but got float"}

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from common.core.tree import flatten
 from common.tensor.base import TensorBase
-from common.tree import flatten
 
 HERE = Path(__file__).resolve().parent
 PAGES = [HERE.parent.parent / "README.md", *sorted((HERE.parent.parent / "docs").rglob("*.md"))]

@@ -6,7 +6,7 @@ import ctypes
 
 import numpy as np
 
-from common.native.compile import define_scalar
+from common.compiler.compile import define_scalar
 
 define_scalar("plus", lambda x, y: x + y)
 define_scalar("times", lambda x, y: x * y)

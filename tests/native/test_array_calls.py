@@ -7,15 +7,15 @@ import sys
 import numpy as np
 import pytest
 
-from common.native import calls, fallback
-from common.native.compile import compile_kernel
+from common.compiler.compile import compile_kernel
+from common.runtime import builtins, python_builtins
 from tests.native.kernels import ADD, FAIL
 from tests.native.test_calls import F32, Subclass, misaligned, vectors
 
 
 @pytest.fixture(params=["native", "fallback"])
 def make(request):
-    return fallback if request.param == "fallback" else calls
+    return python_builtins if request.param == "fallback" else builtins
 
 
 def strided(make, x, part, offset=0):
@@ -30,7 +30,7 @@ def test_views_are_those_of_numpy(cut):
     x, _ = vectors(4, 5)
     part = cut(x)
     offset = part.__array_interface__["data"][0] - x.__array_interface__["data"][0] if part.size else 0
-    made = strided(calls, x, part, offset)(x)
+    made = strided(builtins, x, part, offset)(x)
     assert type(made) is np.ndarray
     assert (made.shape, made.strides, made.dtype) == (part.shape, part.strides, part.dtype)
     assert made.tobytes() == part.tobytes()
@@ -38,7 +38,7 @@ def test_views_are_those_of_numpy(cut):
     for flag in ("C_CONTIGUOUS", "F_CONTIGUOUS", "WRITEABLE", "ALIGNED", "OWNDATA"):
         assert made.flags[flag] == part.flags[flag]
     x.flags.writeable = False
-    assert not strided(calls, x, part, offset)(x).flags.writeable
+    assert not strided(builtins, x, part, offset)(x).flags.writeable
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_a_view_declines_other_operands(make, other):
 
 def test_a_view_keeps_its_operand_and_nothing_else():
     x, _ = vectors(4, 5)
-    view = strided(calls, x, x[0])
+    view = strided(builtins, x, x[0])
     before = sys.getrefcount(x)
     part = view(x)
     assert sys.getrefcount(x) == before + 1

@@ -8,14 +8,14 @@ import warnings
 
 import pytest
 
-from common.errors import TwingradCacheWarning
-from common.native import cache
-from common.native import compile as compile_module
-from common.native.compile import compile_kernel, make_key
+from common.compiler import compile as compile_module
+from common.compiler import disk_cache
+from common.compiler.compile import compile_kernel, make_key
+from common.core.errors import TwingradCacheWarning
 from tests.native.kernels import run_kernel
 
 KEY = "0001" + "ab" * 30
-ENTRY = cache.Entry("f", ("g", "h"), bytes(range(256)) * 10)
+ENTRY = disk_cache.Entry("f", ("g", "h"), bytes(range(256)) * 10)
 
 
 def source_of(name, status):
@@ -31,15 +31,15 @@ def entries(folder):
 
 
 def test_an_entry_comes_back(fresh_cache):
-    assert cache.read(KEY) is None
-    cache.write(KEY, ENTRY)
-    assert cache.read(KEY) == ENTRY
+    assert disk_cache.read(KEY) is None
+    disk_cache.write(KEY, ENTRY)
+    assert disk_cache.read(KEY) == ENTRY
     assert entries(fresh_cache) == [KEY + ".kernel"]
 
 
 @pytest.mark.parametrize("damage", ["flip", "cut", "empty", "magic", "text"])
 def test_a_damaged_entry_is_removed_with_a_warning(fresh_cache, damage):
-    cache.write(KEY, ENTRY)
+    disk_cache.write(KEY, ENTRY)
     path = fresh_cache / (KEY + ".kernel")
     data = bytearray(path.read_bytes())
     if damage == "flip":
@@ -47,7 +47,7 @@ def test_a_damaged_entry_is_removed_with_a_warning(fresh_cache, damage):
     damaged = {"cut": data[:-1], "empty": b"", "magic": b"x" + data[1:], "text": b"hello"}.get(damage, data)
     path.write_bytes(damaged)
     with pytest.warns(TwingradCacheWarning, match="damaged"):
-        assert cache.read(KEY) is None
+        assert disk_cache.read(KEY) is None
     assert not path.exists()
 
 
@@ -60,7 +60,7 @@ def test_a_damaged_kernel_is_compiled_again(fresh_cache):
     with pytest.warns(TwingradCacheWarning):
         address = compile_kernel(source, "test_damaged")
     assert run_kernel(address, [], []) == 12
-    assert cache.read(make_key(source)) is not None
+    assert disk_cache.read(make_key(source)) is not None
 
 
 def test_there_is_one_warning_per_process(fresh_cache, monkeypatch):
@@ -82,7 +82,7 @@ def test_an_unwritable_directory_is_a_warning(fresh_cache, monkeypatch):
         raise PermissionError("read-only file system")
 
     # Permissions do not stop root, which tests in containers run as.
-    monkeypatch.setattr(cache.Path, "write_bytes", refuse)
+    monkeypatch.setattr(disk_cache.Path, "write_bytes", refuse)
     with pytest.warns(TwingradCacheWarning, match="read-only file system"):
         address = compile_kernel(source_of("test_unwritable", 6), "test_unwritable")
     assert run_kernel(address, [], []) == 6
@@ -94,52 +94,52 @@ def test_a_home_that_cannot_be_found_is_a_warning(fresh_cache, monkeypatch):
         raise RuntimeError("Could not determine home directory")
 
     monkeypatch.delenv("TWINGRAD_CACHE")
-    monkeypatch.setattr(cache, "directory", no_home)
+    monkeypatch.setattr(disk_cache, "directory", no_home)
     with pytest.warns(TwingradCacheWarning):
-        assert cache.read(KEY) is None
+        assert disk_cache.read(KEY) is None
 
 
 def test_directories_of_the_platforms(monkeypatch, tmp_path):
     monkeypatch.delenv("TWINGRAD_CACHE", raising=False)
-    monkeypatch.setattr(cache.sys, "platform", "linux")
+    monkeypatch.setattr(disk_cache.sys, "platform", "linux")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert cache.directory() == tmp_path / "twingrad"
-    monkeypatch.setattr(cache.sys, "platform", "win32")
+    assert disk_cache.directory() == tmp_path / "twingrad"
+    monkeypatch.setattr(disk_cache.sys, "platform", "win32")
     monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "local"))
-    assert cache.directory() == tmp_path / "local" / "twingrad"
-    monkeypatch.setattr(cache.sys, "platform", "darwin")
-    assert cache.directory().parts[-3:] == ("Library", "Caches", "twingrad")
+    assert disk_cache.directory() == tmp_path / "local" / "twingrad"
+    monkeypatch.setattr(disk_cache.sys, "platform", "darwin")
+    assert disk_cache.directory().parts[-3:] == ("Library", "Caches", "twingrad")
 
 
 def test_the_oldest_entries_go_first(fresh_cache):
     now = time.time()
     for index in range(10):
-        cache.write(f"{index:04x}" + "ff" * 30, ENTRY)
+        disk_cache.write(f"{index:04x}" + "ff" * 30, ENTRY)
     for index in range(10):
         path = fresh_cache / (f"{index:04x}" + "ff" * 30 + ".kernel")
         os.utime(path, (now - 1000 + index, now - 1000 + index))
     size = path.stat().st_size
-    cache.prune(fresh_cache, limit=4 * size)
+    disk_cache.prune(fresh_cache, limit=4 * size)
     assert [name[:4] for name in entries(fresh_cache)] == ["0006", "0007", "0008", "0009"]
 
 
 def test_forgotten_temporaries_are_removed(fresh_cache):
-    cache.write(KEY, ENTRY)
+    disk_cache.write(KEY, ENTRY)
     old, new = fresh_cache / "old.tmp", fresh_cache / "new.tmp"
     old.write_text("")
     new.write_text("")
     os.utime(old, (time.time() - 7200,) * 2)
-    cache.prune(fresh_cache)
+    disk_cache.prune(fresh_cache)
     assert entries(fresh_cache) == sorted([KEY + ".kernel", "new.tmp"])
 
 
 def test_use_is_recorded_once_a_day(fresh_cache):
-    cache.write(KEY, ENTRY)
+    disk_cache.write(KEY, ENTRY)
     path = fresh_cache / (KEY + ".kernel")
     recent = time.time() - 3600
     os.utime(path, (recent, recent))
-    cache.read(KEY)
+    disk_cache.read(KEY)
     assert path.stat().st_mtime == pytest.approx(recent, abs=1)
     os.utime(path, (recent - 90_000,) * 2)
-    cache.read(KEY)
+    disk_cache.read(KEY)
     assert path.stat().st_mtime > recent

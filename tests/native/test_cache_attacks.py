@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import static
-from common.errors import TwingradCacheWarning
-from common.native import cache
-from common.native import compile as compile_module
-from common.native.compile import compile_kernel
+from common.compiler import compile as compile_module
+from common.compiler import disk_cache
+from common.compiler.compile import compile_kernel
+from common.core.errors import TwingradCacheWarning
 from tests.native.kernels import run_kernel
 
 
@@ -69,7 +69,7 @@ def test_cut_and_changed_entries_are_not_run(fresh_cache, monkeypatch, seed):
 def test_a_folder_that_others_may_write_to_is_not_used(fresh_cache, monkeypatch, mode, who):
     expected = results(monkeypatch)
     fresh_cache.chmod(mode)
-    monkeypatch.setattr(cache, "unpack", lambda *_: pytest.fail("an entry was read"))
+    monkeypatch.setattr(disk_cache, "unpack", lambda *_: pytest.fail("an entry was read"))
     with pytest.warns(TwingradCacheWarning, match=rf"is not used: {who} may write to it.*chmod go-w") as told:
         assert results(monkeypatch) == expected
     assert len(told) == 1
@@ -88,13 +88,13 @@ def somebody_elses(monkeypatch, name):
         status = found(path, *args, **kwargs)
         return os.stat_result([*status[:4], os.geteuid() + 1, *status[5:]])
 
-    monkeypatch.setattr(cache.os, name, says)
+    monkeypatch.setattr(disk_cache.os, name, says)
 
 
 def test_a_folder_of_another_user_is_not_used(fresh_cache, monkeypatch):
     expected = results(monkeypatch)
     somebody_elses(monkeypatch, "stat")
-    monkeypatch.setattr(cache, "unpack", lambda *_: pytest.fail("an entry was read"))
+    monkeypatch.setattr(disk_cache, "unpack", lambda *_: pytest.fail("an entry was read"))
     with pytest.warns(TwingradCacheWarning, match=r"belongs to user \d+, .* of your own in TWINGRAD_CACHE") as told:
         assert results(monkeypatch) == expected
     assert len(told) == 1
@@ -144,6 +144,6 @@ def test_links_lead_to_what_is_looked_at(fresh_cache, tmp_path, monkeypatch):
     target.chmod(0o700)
     fresh_cache.unlink()
     fresh_cache.symlink_to(tmp_path / "nowhere")
-    monkeypatch.setattr(cache, "_warned", set())
+    monkeypatch.setattr(disk_cache, "_warned", set())
     with pytest.warns(TwingradCacheWarning, match="cannot write to the kernel cache"):
         assert compiled(26) == 26

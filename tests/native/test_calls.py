@@ -8,8 +8,8 @@ import weakref
 import numpy as np
 import pytest
 
-from common.native import abi, calls, fallback, trial
-from common.native.compile import compile_kernel
+from common.compiler.compile import compile_kernel
+from common.runtime import builtins, cpython_abi, python_builtins, trial
 from tests.native.kernels import ADD, ADD_LEFT, ADD_RIGHT, FAIL
 
 F32 = np.dtype(np.float32)
@@ -18,9 +18,9 @@ F32 = np.dtype(np.float32)
 @pytest.fixture(params=["native", "fallback"])
 def make(request):
     if request.param == "fallback":
-        return fallback
-    assert all(map(calls.is_native, trial.TRIALS))
-    return calls
+        return python_builtins
+    assert all(map(builtins.is_native, trial.TRIALS))
+    return builtins
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def vectors(*shape):
 
 
 def test_this_interpreter_is_supported():
-    assert abi.is_supported()
+    assert cpython_abi.is_supported()
 
 
 @pytest.mark.parametrize("shape", [(), (0,), (1,), (7,), (2, 3, 5), (3, 0, 2), (100_003,)])
@@ -149,7 +149,7 @@ def test_fixed(make):
 
 def test_fixed_limits_its_operands():
     with pytest.raises(ValueError, match="1 to 8 operands"):
-        calls.make_fixed(1, [F32] * 9, (), F32)
+        builtins.make_fixed(1, [F32] * 9, (), F32)
 
 
 def test_finder_tells_what_a_recipe_depends_on(make):
@@ -190,7 +190,7 @@ def test_finder_tells_what_a_recipe_depends_on(make):
 
 
 def test_finder_does_without_what_it_cannot_tell():
-    find, store = calls.make_finder()
+    find, store = builtins.make_finder()
     op = object()
     for odd in (np.zeros((1,) * 5, F32), np.float32(1), "x", None, [1.0], np.zeros(1, F32).view(Subclass)):
         store([], op, None, odd)
@@ -202,7 +202,7 @@ def test_finder_does_without_what_it_cannot_tell():
 
 
 def test_finder_owns_what_it_holds_and_forgets_by_itself():
-    find, store = calls.make_finder()
+    find, store = builtins.make_finder()
     op, held = object(), object()
     before = sys.getrefcount(held)
     for n in range(5000):
@@ -234,7 +234,7 @@ def test_elementwise_passes_the_status_on(make):
 @pytest.mark.parametrize("count", [0, 9])
 def test_elementwise_limits_its_operands(count):
     with pytest.raises(ValueError, match="1 to 8 operands"):
-        calls.make_elementwise([F32] * count, F32, 1)
+        builtins.make_elementwise([F32] * count, F32, 1)
 
 
 def test_call_passes_arrays_and_ints_in_order(add_call):
@@ -278,7 +278,7 @@ def test_no_reference_is_lost_or_kept(add, make):
     failing = make.make_elementwise([F32], F32, compile_kernel(FAIL, "test_fail"))
     call = make.make_call(compile_kernel(FAIL, "test_fail"))
     watched = [x, y, F32, None, np.ndarray, 1 << 40]
-    repeats = 100_000 if make is calls else 1_000
+    repeats = 100_000 if make is builtins else 1_000
 
     def work():
         for _ in range(repeats):
@@ -305,7 +305,7 @@ def test_results_are_freed(add):
 def test_a_builtin_owns_what_it_needs_and_nothing_for_longer():
     own = np.dtype(np.float32, copy=True)  # numpy's own is immortal since Python 3.12: nothing counts there
     before = sys.getrefcount(own)
-    many = [calls.make_elementwise([own], own, compile_kernel(FAIL, "test_fail")) for _ in range(1_000)]
+    many = [builtins.make_elementwise([own], own, compile_kernel(FAIL, "test_fail")) for _ in range(1_000)]
     assert sys.getrefcount(own) >= before + 1_000
     assert {f(np.zeros(3, own)) for f in many} == {3}
     del many
@@ -313,14 +313,14 @@ def test_a_builtin_owns_what_it_needs_and_nothing_for_longer():
 
 
 def test_unknown_layouts_take_the_fallback(monkeypatch):
-    monkeypatch.setattr(abi, "_numpy_layout", lambda: False)
-    assert not abi.is_supported()
-    calls.is_native.cache_clear()
+    monkeypatch.setattr(cpython_abi, "_numpy_layout", lambda: False)
+    assert not cpython_abi.is_supported()
+    builtins.is_native.cache_clear()
     try:
-        call = calls.make_call(compile_kernel(FAIL, "test_fail"))
+        call = builtins.make_call(compile_kernel(FAIL, "test_fail"))
         assert not isinstance(call, type(len))
         assert call(11) == 11
     finally:
         monkeypatch.undo()
-        calls.is_native.cache_clear()
-    assert isinstance(calls.make_call(compile_kernel(FAIL, "test_fail")), type(len))
+        builtins.is_native.cache_clear()
+    assert isinstance(builtins.make_call(compile_kernel(FAIL, "test_fail")), type(len))

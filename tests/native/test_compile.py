@@ -9,11 +9,11 @@ import threading
 import numpy as np
 import pytest
 
-from common.errors import CompileError
-from common.native import compile as compile_module
-from common.native import engine
-from common.native import stamp as stamp_module
-from common.native.compile import add_namespace, compile_kernel, define_scalar, make_key
+from common.compiler import compile as compile_module
+from common.compiler import environment_stamp as stamp_module
+from common.compiler import llvm_engine
+from common.compiler.compile import add_namespace, compile_kernel, define_scalar, make_key
+from common.core.errors import CompileError
 from tests.native.kernels import ADD, run_kernel
 
 DTYPES = [
@@ -121,7 +121,7 @@ def test_loops_are_vectorised_without_overlap_checks(front_end, read, written):
     text = ["def vectors(bufs, args):", *lines, "    for i in range(args[0]):", *body, "    return 0"]
     module, complete = front_end("\n".join(text), "vectors", "vectors")
     if not complete:
-        engine.optimise(module)
+        llvm_engine.optimise(module)
     assert len(re.findall(r"store(?:\.v8f64\.p0\()? ?<\d+ x double>", str(module))) >= written
     assert "memcheck" not in str(module)
     assert not re.search(r"\b(fast|contract|reassoc|nnan|nsz|arcp|afn)\b", str(module))
@@ -166,7 +166,7 @@ def test_what_is_not_a_kernel_is_refused(body, message):
 
 def test_a_symbol_that_nothing_provides_is_refused_before_llvm_ends_the_process():
     with pytest.raises(CompileError, match="symbol 'nowhere'"):
-        engine.load(b"", "f", ["nowhere"])
+        llvm_engine.load(b"", "f", ["nowhere"])
 
 
 @pytest.fixture
@@ -188,7 +188,7 @@ def test_the_key_follows_the_text_the_cpu_and_numba(key_of, monkeypatch):
     key = key_of(ADD)
     assert key == key_of(ADD) != key_of(ADD + " ")
     with monkeypatch.context() as patch:
-        patch.setattr(engine, "cpu", lambda: ("generic", ""))
+        patch.setattr(llvm_engine, "cpu", lambda: ("generic", ""))
         assert key_of(ADD) != key
     with monkeypatch.context() as patch:
         patch.setattr(compile_module, "_numba_version", lambda: "0.0")

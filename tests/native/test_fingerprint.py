@@ -7,7 +7,7 @@ import types
 
 import numpy as np
 
-from common.native.fingerprint import fingerprint
+from common.compiler.fingerprint import fingerprint
 
 
 def make(factor, helper=abs):
@@ -34,7 +34,7 @@ def test_equal_functions_have_equal_fingerprints():
 
 
 def test_functions_of_the_package_are_named_by_their_files():
-    from common.kernels.elementary import tanh
+    from common.kernels.math.elementary import tanh
 
     assert fingerprint(make(2.5, tanh)) == fingerprint(make(2.5, tanh))
     assert fingerprint(make(2.5, tanh)) != fingerprint(make(2.5, abs))

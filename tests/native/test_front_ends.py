@@ -1,4 +1,6 @@
-"""Two front ends, one meaning: kernels that `common.native.translate` makes have the bits of those that numba makes."""
+"""Two front ends, one meaning: kernels that `common.compiler.translate` makes have the bits of those that numba
+makes.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +27,10 @@ def digest(x):
 
 def of_loops():
     """Every elementwise op over all bit patterns that a random generator finds, beyond the width of vectors."""
-    from common.dtypes import compute_dtypes, operand_dtypes
-    from common.eager import kernels as eager_kernels
-    from common.errors import DTypeError
-    from common.op import REGISTRY
+    from common.core.dtypes import compute_dtypes, operand_dtypes
+    from common.core.errors import DTypeError
+    from common.core.op import REGISTRY
+    from common.evaluate import kernels as eager_kernels
 
     rng = np.random.default_rng(0)
     found = {}
@@ -64,9 +66,9 @@ def random_bits(rng, dtype, n):
 def of_samples():
     """Every other op on its samples, and the programs of this test suite, compiled."""
     import static
-    from common.eager.recipes import run
-    from common.op import REGISTRY
-    from common.tree import flatten
+    from common.core.op import REGISTRY
+    from common.core.tree import flatten
+    from common.evaluate.specialise import run
     from tests.helpers.cases import PROGRAMS
 
     rng = np.random.default_rng(1)

@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from common.errors import CompileError
-from common.kernels import elementary
-from common.native import cache, engine, image
-from common.native import compile as compile_module
-from common.native.compile import compile_kernel, define_scalar, load_ir
+from common.compiler import compile as compile_module
+from common.compiler import disk_cache, image, llvm_engine
+from common.compiler.compile import compile_kernel, define_scalar, load_ir
+from common.core.errors import CompileError
+from common.kernels.math import elementary
 from tests.native.kernels import run_kernel
 
 image_link = image.link
@@ -54,7 +54,7 @@ def objects(monkeypatch, fresh_cache):
 
 
 def code_of(folder):
-    (entry,) = [cache.unpack(path.stem, path.read_bytes()) for path in folder.glob("*.kernel")]
+    (entry,) = [disk_cache.unpack(path.stem, path.read_bytes()) for path in folder.glob("*.kernel")]
     return entry.code
 
 
@@ -93,7 +93,7 @@ def test_both_loaders_run_the_same_bits(fresh_cache, request):
 
 def test_an_image_calls_what_it_names(fresh_cache):
     double = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(lambda n: 2 * n)
-    engine.define("test_image_answer", lambda: ctypes.cast(double, ctypes.c_void_p).value or 0)
+    llvm_engine.define("test_image_answer", lambda: ctypes.cast(double, ctypes.c_void_p).value or 0)
     x, y = np.arange(5), np.zeros(5, np.int64)
     assert run_kernel(load_ir(COPY, "test_image_calls"), [x, y], [40]) == 80
     assert y.tolist() == x.tolist()
@@ -124,7 +124,7 @@ def test_what_is_not_known_is_left_to_llvm(fresh_cache, objects):
     arm = code[:18] + struct.pack("<H", 183) + code[20:]
     assert image_link(arm, "f") is None
     (path,) = fresh_cache.glob("*.kernel")
-    entry = cache.unpack(path.stem, path.read_bytes())
+    entry = disk_cache.unpack(path.stem, path.read_bytes())
     assert (image_link(relocations_of_type(code, image._ABSOLUTE_64), entry.symbol) is not None) == IMAGES
     assert image_link(relocations_of_type(code, 2), entry.symbol) is None
 

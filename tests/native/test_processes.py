@@ -12,8 +12,8 @@ ROOT = Path(__file__).resolve().parents[2]
 USE = """
 import sys
 import numpy as np
-from common.native.calls import is_native, make_call, make_elementwise
-from common.native.compile import compile_kernel
+from common.runtime.builtins import is_native, make_call, make_elementwise
+from common.compiler.compile import compile_kernel
 from tests.native.kernels import ADD, run_kernel
 
 address = compile_kernel(ADD, "test_add")
@@ -25,7 +25,7 @@ assert is_native('call')
 """
 
 MANY = """
-from common.native.compile import compile_kernel
+from common.compiler.compile import compile_kernel
 from tests.native.kernels import run_kernel
 
 for status in range(12):
@@ -55,7 +55,7 @@ def test_no_start_imports_numba_and_a_warm_one_no_compiler(tmp_path):
 
 
 def test_importing_the_calls_needs_no_compiler(tmp_path):
-    code = "import sys, common.native.calls\nprint({'numba', 'llvmlite'} & set(sys.modules))"
+    code = "import sys, common.runtime.builtins\nprint({'numba', 'llvmlite'} & set(sys.modules))"
     assert finish(start(code, tmp_path)).strip() == "set()"
 
 

@@ -8,10 +8,10 @@ import threading
 import numpy as np
 import pytest
 
-from common.native import calls, fallback
-from common.native.compile import compile_kernel
-from common.native.plan import ProgramPlan, RunFailure, explain_failure
-from common.native.words import Later
+from common.compiler.compile import compile_kernel
+from common.runtime import builtins, python_builtins
+from common.runtime.program_plan import ProgramPlan, RunFailure, explain_failure
+from common.runtime.table_words import Later
 from tests.native.kernels import ADD, FAIL
 
 F32 = np.dtype(np.float32)
@@ -40,7 +40,7 @@ TABLE = """def test_table(bufs, args):
 
 @pytest.fixture(params=["native", "fallback"])
 def make_run(request):
-    return calls.make_run if request.param == "native" else fallback.make_run
+    return builtins.make_run if request.param == "native" else python_builtins.make_run
 
 
 def add_program(make_run, n=8, between=None):
@@ -273,7 +273,7 @@ def test_no_reference_is_lost_or_kept(make_run):
     run = add_program(make_run)
     x, y, z = arrays()
     watched = [x, y, z, F32]
-    repeats = 100_000 if make_run is calls.make_run else 1_000
+    repeats = 100_000 if make_run is builtins.make_run else 1_000
     before = [sys.getrefcount(each) for each in watched]
     for _ in range(repeats):
         run(x, y, z)
@@ -287,7 +287,7 @@ def test_a_program_keeps_its_memory_alive():
     before = sys.getrefcount(memory)
     plan = ProgramPlan()
     plan.add_memory(memory)
-    run = calls.make_run(plan)
+    run = builtins.make_run(plan)
     del plan
     assert sys.getrefcount(memory) == before + 1
     del run

@@ -10,10 +10,10 @@ import weakref
 import numpy as np
 import pytest
 
-from common.native import calls, fallback
-from common.native.binding import GIVEN, HELD, HELD_GRAD, LEFT, LEFT_FRESH, MADE, Binding, Place
-from common.native.compile import compile_kernel
-from common.native.plan import ProgramPlan, RunFailure, explain_failure
+from common.compiler.compile import compile_kernel
+from common.runtime import builtins, python_builtins
+from common.runtime.binding import GIVEN, HELD, HELD_GRAD, LEFT, LEFT_FRESH, MADE, Binding, Place
+from common.runtime.program_plan import ProgramPlan, RunFailure, explain_failure
 from tests.native.kernels import ADD, FAIL
 
 F32 = np.dtype(np.float32)
@@ -38,7 +38,7 @@ TEMPLATE = Holder(None)
 
 @pytest.fixture(params=["native", "fallback"])
 def make_step(request):
-    return calls.make_step if request.param == "native" else fallback.make_step
+    return builtins.make_step if request.param == "native" else python_builtins.make_step
 
 
 def vector(start=0):
@@ -83,7 +83,7 @@ def test_state_of_another_form_is_refused(make_step, payload):
 
 def test_state_that_is_missing_is_refused():
     owner = Holder(vector())
-    step = add(calls.make_step, Place(HELD, owner), Place(HELD_GRAD, owner), Place(MADE, None, 0))
+    step = add(builtins.make_step, Place(HELD, owner), Place(HELD_GRAD, owner), Place(MADE, None, 0))
     del owner.payload
     assert explain_failure(step()) == RunFailure("argument", 0)
     owner.payload = vector()
@@ -106,8 +106,8 @@ def test_results_of_other_calls_are_arguments_like_others():
     x, y = plan.add_array(F32, (N,)), plan.add_array(F32, (N,), writes=True)
     plan.add_call(compile_kernel(ADD, "test_add"), [x, x, y], [N])
     out = vector(9)
-    assert calls.make_run(plan)(vector(), out) == 0
-    step = calls.make_step(plan, Binding([Place(GIVEN), Place(MADE, None, 0)], 1, (), TEMPLATE, True))
+    assert builtins.make_run(plan)(vector(), out) == 0
+    step = builtins.make_step(plan, Binding([Place(GIVEN), Place(MADE, None, 0)], 1, (), TEMPLATE, True))
     assert np.array_equal(step(out), vector() * 4)
 
 
@@ -143,7 +143,7 @@ def test_gradients_are_left_and_cleared(make_step):
     assert other._grad is None
 
 
-def left(make=calls.make_step, source=LEFT):
+def left(make=builtins.make_step, source=LEFT):
     """An owner with a gradient that a call has left, and the call."""
     owner = Holder(None)
     step = add(make, Place(GIVEN), Place(GIVEN), Place(source, owner))
@@ -250,8 +250,8 @@ def test_a_call_that_fails_leaves_nothing(make_step, after):
 def test_no_reference_is_lost_or_kept():
     owner, other, array = Holder(vector()), Holder(None), vector()
     places = Place(HELD, owner), Place(GIVEN), Place(MADE, None, 0), Place(LEFT, owner), Place(LEFT_FRESH, other)
-    good = add(calls.make_step, *places, cleared=[Holder(None)])
-    bad = add(calls.make_step, *places, cleared=[Holder(None)], status=1)
+    good = add(builtins.make_step, *places, cleared=[Holder(None)])
+    bad = add(builtins.make_step, *places, cleared=[Holder(None)], status=1)
     watched = [owner, other, array, owner.payload, TEMPLATE, Holder, F32, None, np.ndarray]
 
     def calls_of_all_kinds():
@@ -267,7 +267,7 @@ def test_no_reference_is_lost_or_kept():
     plan.add_int()
     plan.add_array(F32, (N,), writes=True)
     places = [Place(GIVEN), Place(GIVEN), Place(MADE, None, 0)]
-    number = calls.make_step(plan, Binding(places, 1, [other], TEMPLATE, False))
+    number = builtins.make_step(plan, Binding(places, 1, [other], TEMPLATE, False))
     calls_of_all_kinds()
     gc.collect()
     before = [sys.getrefcount(x) for x in watched]
@@ -282,7 +282,7 @@ def test_no_reference_is_lost_or_kept():
 def test_a_call_inside_a_call_is_exact():
     """The collector runs Python code while objects are made, and that code may call the same program."""
     owner = Holder(None)
-    step = add(calls.make_step, Place(GIVEN), Place(GIVEN), Place(MADE, None, 0), Place(LEFT_FRESH, owner))
+    step = add(builtins.make_step, Place(GIVEN), Place(GIVEN), Place(MADE, None, 0), Place(LEFT_FRESH, owner))
     inner = []
 
     class Cycle:
@@ -307,7 +307,7 @@ def test_a_call_inside_a_call_is_exact():
 
 def test_calls_from_many_threads_are_exact():
     owner = Holder(None)
-    step = add(calls.make_step, Place(GIVEN), Place(GIVEN), Place(MADE, None, 0), Place(LEFT, owner), one=True)
+    step = add(builtins.make_step, Place(GIVEN), Place(GIVEN), Place(MADE, None, 0), Place(LEFT, owner), one=True)
     wrong = []
 
     def run(start):

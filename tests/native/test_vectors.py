@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from common.native.compile import _translated, compile_kernel
+from common.compiler.compile import _translated, compile_kernel
 from static.running.unjitted import python_kernel
 from tests.native.kernels import run_kernel
 

@@ -6,8 +6,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-import common.functional as F
-from common.errors import ArgumentError
+import common.ops.functional as F
+from common.core.errors import ArgumentError
 from common.tensor.base import Tensor
 
 RNG = np.random.default_rng(70)

@@ -8,9 +8,9 @@ import pytest
 
 import dynamic
 import static
-from common.errors import DivisionByZeroError
-from common.kernels import division
-from common.native.primitives import evaluate
+from common.compiler.primitives import evaluate
+from common.core.errors import DivisionByZeroError
+from common.kernels.math import division
 
 FLOATS = [np.float32, np.float64]
 INTEGERS = ["int8", "uint8", "int16", "int32", "int64"]

@@ -25,9 +25,9 @@ from benchmarks.elementary_reference import (
 )
 from benchmarks.references import REFERENCES
 from benchmarks.scalar_loop import compile_loop
-from common.kernels import coefficients, elementary, trigonometric
-from common.native.primitives import evaluate
-from common.op import REGISTRY
+from common.compiler.primitives import evaluate
+from common.core.op import REGISTRY
+from common.kernels.math import coefficients, elementary, trigonometric
 
 DTYPES = [np.float64, np.float32]
 # and their number of operands
@@ -61,7 +61,9 @@ def bit_inputs(name, dtype, count):
 
 
 def test_every_costly_op_is_measured_or_named():
-    """Of the functions of `common.kernels.elementary`, that is: other ops are exact, or sums and products of these."""
+    """Of the functions of `common.kernels.math.elementary`, that is: other ops are exact, or sums and products of
+    these.
+    """
     costly = {name for name in elementary.__all__ if name in REGISTRY and REGISTRY[name].costly}
     assert costly - set(FUNCTIONS) <= NOT_MEASURED
     assert set(FUNCTIONS) == set(BOUNDS)

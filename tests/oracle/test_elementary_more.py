@@ -13,8 +13,8 @@ import pytest
 from benchmarks.bits import difference
 from benchmarks.elementary_reference import special_values, ulp_error
 from benchmarks.scalar_loop import compile_loop
-from common.kernels import elementary, logarithm_bases
-from common.native.primitives import evaluate
+from common.compiler.primitives import evaluate
+from common.kernels.math import elementary, logarithm_bases
 
 DTYPES = [np.float64, np.float32]
 LN2 = lambda: mp.log(2)  # noqa: E731

@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 
-import common.functional as F
+import common.ops.functional as F
 import dynamic
 import static
-from common.errors import TwingradError
-from common.op import REGISTRY
+from common.core.errors import TwingradError
+from common.core.op import REGISTRY
 from common.tensor.base import Tensor
 
 RNG = np.random.default_rng(50)

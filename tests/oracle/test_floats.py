@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 
-import common.functional as F
+import common.ops.functional as F
 import dynamic as tw
 import static
 from benchmarks.bits import difference
-from common.errors import TraceError
+from common.core.errors import TraceError
 from tests.parity.arrays import pairs, special
 
 RNG = np.random.default_rng(50)

@@ -6,7 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 
-import common.functional as F
+import common.ops.functional as F
 from common.tensor.base import Tensor
 
 RNG = np.random.default_rng(40)

@@ -10,10 +10,10 @@ import dynamic as tw
 from benchmarks.bits import difference
 from benchmarks.elementary_reference import ulp_error
 from benchmarks.scalar_loop import compile_loop
-from common.errors import ArgumentError
-from common.kernels import elementary
-from common.kernels.gamma import polygamma_of_order
-from common.native.primitives import evaluate
+from common.compiler.primitives import evaluate
+from common.core.errors import ArgumentError
+from common.kernels.math import elementary
+from common.kernels.math.gamma import polygamma_of_order
 
 EXACT = {"lgamma": lambda x: mpmath.loggamma(x).real, "digamma": lambda x: mpmath.psi(0, x)}
 

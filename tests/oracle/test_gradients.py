@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from common.op import REGISTRY
+from common.core.op import REGISTRY
 from tests.helpers.cases import CASES, PROGRAMS
 from tests.helpers.differences import check_gradient
 

@@ -6,15 +6,15 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-import common.functional as F
+import common.ops.functional as F
 from benchmarks.bits import difference
 from benchmarks.elementary_reference import ulp_error
 from benchmarks.scalar_loop import compile_loop
-from common.kernels import elementary, payne_hanek
-from common.kernels.trigonometric import LIMIT
-from common.native import engine
-from common.native import primitives as p
-from common.native.primitives import evaluate
+from common.compiler import llvm_engine
+from common.compiler import primitives as p
+from common.compiler.primitives import evaluate
+from common.kernels.math import elementary, payne_hanek
+from common.kernels.math.trigonometric import LIMIT
 from tests.parity.engines import Derivatives
 
 DTYPES = [np.float64, np.float32]
@@ -99,9 +99,9 @@ def test_digits_of_two_over_pi():
 def test_the_loop_stays_vectorised(dtype, monkeypatch):
     """Eight lanes (two without wide registers) at once, and no call but the one that is rarely taken."""
     texts = []
-    emit = engine.emit
-    monkeypatch.setattr(engine, "emit", lambda module, *rest: (texts.append(str(module)), emit(module, *rest))[1])
-    monkeypatch.setattr("common.native.cache.read", lambda key: None)
+    emit = llvm_engine.emit
+    monkeypatch.setattr(llvm_engine, "emit", lambda module, *rest: (texts.append(str(module)), emit(module, *rest))[1])
+    monkeypatch.setattr("common.compiler.disk_cache.read", lambda key: None)
     compile_loop(f"sine_{np.dtype(dtype).name}_again", lambda x: elementary.sin(x), dtype)
     (text,) = (t for t in texts if "tw_beyond" in t)
     body = text[text.index("define i32 @twingrad_") :]

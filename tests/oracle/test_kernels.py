@@ -5,12 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from common.dtypes import compute_dtypes
-from common.eager import recipes as eager
-from common.errors import DTypeError
-from common.native.primitives import evaluate
-from common.op import REGISTRY
-from common.spec import Spec
+from common.compiler.primitives import evaluate
+from common.core.dtypes import compute_dtypes
+from common.core.errors import DTypeError
+from common.core.op import REGISTRY
+from common.core.spec import Spec
+from common.evaluate import specialise as eager
 from tests.bits import assert_all_same_bits, assert_same_bits
 from tests.parity.arrays import BIG, SIZES, mixed, pairs
 

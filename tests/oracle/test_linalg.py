@@ -5,10 +5,10 @@ import itertools
 import numpy as np
 import pytest
 
-import common.functional as F
+import common.ops.functional as F
 import dynamic
 import static
-from common.errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
+from common.core.errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
 from common.tensor.base import Tensor
 from tests.helpers.cases_linalg import EQUATIONS
 

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-import common.functional as F
+import common.ops.functional as F
 import dynamic as tw
-from common.errors import ArgumentError, ShapeError
+from common.core.errors import ArgumentError, ShapeError
 from common.tensor.base import Tensor
 
 RNG = np.random.default_rng(50)

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-import common.functional as F
-from common.autograd import derivatives as autograd
+import common.ops.functional as F
+from common.autograd import backward as autograd
 from common.tensor.base import Tensor
-from static.jit import Function
+from static.jit.function import Function
 from tests.bits import assert_same_bits
 from tests.oracle.test_kernels import ordered_sum
 

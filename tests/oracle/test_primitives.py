@@ -5,7 +5,7 @@ import pytest
 
 from benchmarks.bits import difference
 from benchmarks.scalar_loop import compile_loop
-from common.native import primitives as p
+from common.compiler import primitives as p
 
 INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
 FLOATS = ["float32", "float64"]
@@ -102,7 +102,7 @@ def test_division_of_small_integers_is_pythons():
 def test_misuse_is_refused():
     from llvmlite import ir
 
-    from common.native.llvm import emit_scalar
+    from common.compiler.llvm_primitives import emit_scalar
 
     kind = ir.FloatType()
     function = ir.Function(ir.Module(), ir.FunctionType(kind, [kind]), "f")

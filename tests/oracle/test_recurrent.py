@@ -5,7 +5,7 @@ import pytest
 
 import dynamic
 import static
-from common.errors import TwingradError
+from common.core.errors import TwingradError
 from dynamic import Tensor
 from tests.bits import assert_all_same_bits
 from tests.helpers.differences import check_gradient

@@ -5,9 +5,9 @@ from math import inf, isnan, nan
 import numpy as np
 import pytest
 
-import common.functional as F
-from common.errors import ArgumentError, DTypeError, ShapeError
-from common.ops.summed import (
+import common.ops.functional as F
+from common.core.errors import ArgumentError, DTypeError, ShapeError
+from common.ops.reduce.mapped_sums import (
     nansum_,
     sum_of_cubes,
     sum_of_deviations,

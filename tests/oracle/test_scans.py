@@ -7,11 +7,11 @@ import mpmath
 import numpy as np
 import pytest
 
-import common.functional as F
+import common.ops.functional as F
 import dynamic
-from common.autograd import derivatives as autograd
+from common.autograd import backward as autograd
 from common.tensor.base import Tensor
-from static.jit import Function
+from static.jit.function import Function
 from static.running import executable
 from tests.bits import assert_same_bits
 from tests.parity.arrays import SIZES, mixed

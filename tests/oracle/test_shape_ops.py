@@ -7,8 +7,8 @@ import pytest
 
 import dynamic
 import static
-from common import errors
-from static.jit import Function
+from common.core import errors
+from static.jit.function import Function
 from tests.bits import assert_all_same_bits
 
 

@@ -8,8 +8,8 @@ import pytest
 
 import dynamic as tw
 import static
-from common.op import REGISTRY
-from common.subgradients import TABLE
+from common.core.op import REGISTRY
+from common.core.subgradients import TABLE
 
 ENTRIES = [(name, i) for name in sorted(TABLE) for i in range(len(TABLE[name]))]
 #: Points at which ops of one scalar have kinks, jumps or borders, if they have any.

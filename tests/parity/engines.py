@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from common.autograd import derivatives as autograd
+from common.autograd import backward as autograd
 from common.tensor.base import Tensor, TensorBase
-from static.jit import Function
+from static.jit.function import Function
 from static.running import interpreter
 from tests.bits import assert_all_same_bits
 

@@ -7,8 +7,8 @@ import pytest
 
 import dynamic
 import static
+from common.core.tree import flatten
 from common.tensor.leaf import Buffer
-from common.tree import flatten
 from static import passes
 from tests.bits import assert_all_same_bits
 from tests.helpers.control import CASES, recurrence

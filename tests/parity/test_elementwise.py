@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import common.functional
-from common.errors import DTypeError
-from common.op import REGISTRY, Op
+import common.ops.functional
+from common.core.errors import DTypeError
+from common.core.op import REGISTRY, Op
 from common.tensor.base import Tensor
-from static.jit import Function
+from static.jit.function import Function
 from tests.parity.arrays import SIZES, mixed, normal, pairs, special, strided
 from tests.parity.engines import Derivatives
 
-assert common.functional  # defines the ops
+assert common.ops.functional  # defines the ops
 OPS = [op for op in REGISTRY.values() if op.kind == "elementwise" and not op.attrs]
 NAMES = [op.name for op in OPS]
 FLOATING = [op for op in OPS if "f" not in op.refuses]

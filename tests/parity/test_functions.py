@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import common.functional as F
+import common.ops.functional as F
 import dynamic
 import static
-from common import mode
-from common.create import lift
-from common.eager.recipes import run
-from common.errors import TraceError
-from common.op import REGISTRY
-from common.ops import create
-from common.ops.synonyms import SYNONYMS
+from common.core import mode
+from common.core.errors import TraceError
+from common.core.op import REGISTRY
+from common.core.tree import flatten
+from common.evaluate.specialise import run
+from common.ops.create import creation
+from common.ops.math.synonyms import SYNONYMS
 from common.tensor.base import Tensor
-from common.tree import flatten
+from common.tensor.create import lift
 from tests.bits import assert_all_same_bits
 from tests.helpers.cases import CASES, DATA_DEPENDENT, PROGRAMS
 from tests.parity.arrays import strided
@@ -95,7 +95,7 @@ def made(op, attrs):
 
 
 def filled(name, *args, **options):
-    return lift(getattr(create, name)(*args, **options))
+    return lift(getattr(creation, name)(*args, **options))
 
 
 CREATION = {

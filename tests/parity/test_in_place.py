@@ -5,7 +5,7 @@ import pytest
 
 import dynamic
 import static
-from common.errors import ShapeError, TraceError
+from common.core.errors import ShapeError, TraceError
 from tests.helpers import in_place
 
 X = np.random.default_rng(0).standard_normal((4, 6)).astype(np.float32)

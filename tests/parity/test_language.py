@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-import common.functional as F
+import common.ops.functional as F
 import dynamic
 import static
-from common.autograd import derivatives as autograd
-from common.tree import flatten
+from common.autograd import backward as autograd
+from common.core.tree import flatten
 from tests.bits import assert_same_bits
 
 RNG = np.random.default_rng(90)

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-import common.functional as F
+import common.ops.functional as F
 import dynamic
 import static
-from common.dim import Dim
-from common.tree import flatten, unflatten
+from common.core.sizes import Dim
+from common.core.tree import flatten, unflatten
 from tests.bits import assert_all_same_bits
 from tests.helpers.cases import CASES
 

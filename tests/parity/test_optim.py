@@ -7,8 +7,8 @@ import pytest
 
 import dynamic
 import static
-from common.errors import GradientError
-from common.optim.fused import CHUNK, FusedStep
+from common.core.errors import GradientError
+from common.optim.fused_step import CHUNK, FusedStep
 from tests.bits import assert_same_bits
 
 STEPS = 50

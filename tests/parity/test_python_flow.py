@@ -5,7 +5,7 @@ import pytest
 
 import dynamic
 import static
-from common.errors import TraceError
+from common.core.errors import TraceError
 from tests.bits import assert_all_same_bits, assert_same_bits
 from tests.helpers.differences import check_gradient
 from tests.helpers.flow import inputs, program, source

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-import common.functional as F
+import common.ops.functional as F
 from tests.parity.arrays import BIG, SIZES, mixed, normal, special, strided
 from tests.parity.engines import Derivatives
 

@@ -11,8 +11,8 @@ import pytest
 
 import dynamic
 import static
-from common.errors import TwingradError
-from common.tree import flatten
+from common.core.errors import TwingradError
+from common.core.tree import flatten
 from tests.bits import assert_all_same_bits
 
 

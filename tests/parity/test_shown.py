@@ -11,7 +11,7 @@ import pytest
 
 import dynamic
 import static
-from common.errors import TwingradError
+from common.core.errors import TwingradError
 from tests.bits import assert_all_same_bits, assert_same_bits
 from tests.helpers import shown
 

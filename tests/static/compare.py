@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from static.jit import function
+from static.jit.function import function
 from tests.bits import assert_all_same_bits
 
 

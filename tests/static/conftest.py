@@ -1,10 +1,10 @@
 import pytest
 
-from static.running import store
+from static.running import program_store
 
 
 @pytest.fixture
 def disk(fresh_cache):
     """A folder that holds the programs of this test only."""
-    store._package()
+    program_store._package()
     return fresh_cache

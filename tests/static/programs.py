@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from common.ops import cast, compare, index, linalg, normalize, pad, reduce, transcendental, view
-from common.ops.arithmetic import neg, rsqrt, square
-from common.ops.getitem import getitem
+from common.ops.index import gather
+from common.ops.index.getitem import getitem
+from common.ops.linalg import matmul
+from common.ops.math import cast, compare, transcendental
+from common.ops.math.arithmetic import neg, rsqrt, square
+from common.ops.reduce import reductions, softmax
+from common.ops.shape import cat, view
 
 UNARY = [neg, transcendental.tanh, transcendental.exp, square, compare.relu, rsqrt]
 
@@ -84,7 +88,7 @@ def reduction(d):
     if x.ndim == 0:
         return
     dims = tuple(i for i in range(x.ndim) if d.choose(2)) or (d.choose(x.ndim),)
-    how = d.pick([reduce.sum, reduce.sum, reduce.amax, reduce.amin])
+    how = d.pick([reductions.sum, reductions.sum, reductions.amax, reductions.amin])
     keep = bool(d.choose(2))
     d.add(how(x, dims, keep), f"{how.__name__}({dims}, {keep})")
 
@@ -121,30 +125,30 @@ def rows(d):
     if x.ndim:
         how = d.pick(["softmax", "log_softmax", "normalize"])
         if how == "normalize":
-            d.add(normalize.normalize_(x, dim=(x.ndim - 1,), eps=1e-5)[0], how)
+            d.add(softmax.normalize_(x, dim=(x.ndim - 1,), eps=1e-5)[0], how)
         else:
-            d.add(getattr(normalize, how)(x, -1), how)
+            d.add(getattr(softmax, how)(x, -1), how)
 
 
 def indexed(d):
     x = d.operand()
     if x.ndim == 2:
-        where = cast.to(square(floating(reduce.sum(x, -1))) * 0, dtype=np.dtype(np.int64), x_dtype=x.dtype)
-        picked = index.pick(x, where)
+        where = cast.to(square(floating(reductions.sum(x, -1))) * 0, dtype=np.dtype(np.int64), x_dtype=x.dtype)
+        picked = gather.pick(x, where)
         d.add(picked, "pick")
-        d.add(index.spread(picked, where, extent=x.shape[1]), "spread")
+        d.add(gather.spread(picked, where, extent=x.shape[1]), "spread")
 
 
 def product(d):
     x = floating(d.operand())
     if x.ndim == 2:
-        d.add(linalg.mm_(x, x, trans_a=True, trans_b=False), "mm")
+        d.add(matmul.mm_(x, x, trans_a=True, trans_b=False), "mm")
 
 
 def joined(d):
     x = d.operand()
     if x.ndim:
-        d.add(pad.cat([x, x], d.choose(x.ndim)), "cat")
+        d.add(cat.cat([x, x], d.choose(x.ndim)), "cat")
 
 
 STEPS = [unary, unary, binary, binary, binary, number, reduction, reduction, permute, unsqueeze, flatten, part, rows,

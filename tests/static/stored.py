@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import static
-from common.native import cache
+from common.compiler import disk_cache
 from tests.bits import assert_all_same_bits
 
 F32 = np.float32
@@ -13,7 +13,7 @@ F32 = np.float32
 
 def programs(folder):
     """The programs in a folder."""
-    entries = (cache.unpack(file.stem, file.read_bytes()) for file in folder.glob("*.kernel"))
+    entries = (disk_cache.unpack(file.stem, file.read_bytes()) for file in folder.glob("*.kernel"))
     return [entry for entry in entries if entry is not None and entry.symbol == "program"]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import dynamic
 import static
-from common.errors import ArgumentError, CompileError
+from common.core.errors import ArgumentError, CompileError
 from static.running import background, executable, interpreter
 from tests.bits import assert_all_same_bits
 from tests.native.test_processes import finish, start

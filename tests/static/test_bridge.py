@@ -8,7 +8,7 @@ import pytest
 
 import dynamic
 import static
-from common.errors import ArgumentError, GradientError, GraphFreedError
+from common.core.errors import ArgumentError, GradientError, GraphFreedError
 from static.running import interpreter
 from tests.bits import assert_all_same_bits
 

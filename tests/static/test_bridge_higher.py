@@ -5,9 +5,9 @@ import pytest
 
 import dynamic
 import static
-from common.autograd.gradcheck import gradcheck, gradgradcheck
-from common.errors import GradientError
+from common.core.errors import GradientError
 from common.tensor.leaf import Buffer
+from common.transforms.gradcheck import gradcheck, gradgradcheck
 from static.running import interpreter
 from tests.bits import assert_all_same_bits
 

@@ -6,8 +6,8 @@ import pytest
 import dynamic
 import static
 from benchmarks import workload
-from common.native.compile import default_compiler
-from common.tree import flatten
+from common.compiler.compile import default_compiler
+from common.core.tree import flatten
 from tests.bits import assert_same_bits
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import dynamic
 import static
-from static.passes.compute_again import compute_again
+from static.passes.rematerialise_sums import compute_again
 from tests.bits import assert_all_same_bits
 
 LAYERS, WIDTH = 14, 64

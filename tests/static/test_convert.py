@@ -5,7 +5,7 @@ import pytest
 
 import dynamic
 import static
-from common.errors import ArgumentError, EscapedTracerError, ShapeError, TraceError
+from common.core.errors import ArgumentError, EscapedTracerError, ShapeError, TraceError
 from tests.bits import assert_same_bits
 
 X = np.array([1.0, 2.0, 3.0], np.float32)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import static
-from common.dim import Dim, DimScope, _terms
-from common.polynomials import multiply
-from static.tracing.derived import Derived
+from common.core.polynomials import multiply
+from common.core.sizes import Dim, DimScope, _terms
+from static.tracing.spec_cache import Derived
 
 F32 = np.float32
 

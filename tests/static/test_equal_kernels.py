@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import static
-from common.native import compile as compile_module
+from common.compiler import compile as compile_module
 
 F32 = np.float32
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import static
-from common.errors import ArgumentError, CompileError, TraceError
+from common.core.errors import ArgumentError, CompileError, TraceError
 from static.graph import Node, Value, rebuild
 from static.passes import PIPELINE
-from static.tools import costs
-from static.tools.parity import difference
+from static.reports import costs
+from static.running.parity import difference
 
 F32 = np.float32
 

@@ -10,8 +10,8 @@ PREPARE = """
 import faulthandler, gc, os, random, signal, sys, threading, time
 import numpy as np
 import dynamic, static
-from common import collecting, locks
-from common.native.compile import is_asked_for
+from common.core import garbage as collecting, locks
+from common.compiler.compile import is_asked_for
 
 rng = random.Random(SEED)
 signal.alarm(110)  # ends the process, whatever waits
@@ -62,7 +62,7 @@ def forked():
 
 MOMENTS = {
     "in the middle of a kernel": """
-from common.native import engine
+from common.compiler import llvm_engine as engine
 emit, inside = engine.emit, threading.Event()
 def slowly(module, symbol):
     inside.set()

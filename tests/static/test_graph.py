@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 import static
-from common.errors import ArgumentError, CompileError
-from common.op import REGISTRY
-from common.spec import Spec
+from common.core.errors import ArgumentError, CompileError
+from common.core.op import REGISTRY
+from common.core.spec import Spec
 from static import passes
 from static.graph import Effect, Graph, Node, Value, serialize
 from static.graph.verify import verify

@@ -7,9 +7,9 @@ import pytest
 
 import dynamic
 import static
-from common.errors import IndexRangeError, ShapeError, TraceError
+from common.core.errors import IndexRangeError, ShapeError, TraceError
+from common.core.tree import flatten
 from common.tensor.leaf import Buffer
-from common.tree import flatten
 from tests import bits
 
 X = np.array([1.0, 2.0, 3.0], np.float32)

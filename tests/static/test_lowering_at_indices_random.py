@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-import common.functional as F
+import common.ops.functional as F
 import static
 from tests.bits import assert_all_same_bits
 from tests.parity.engines import Derivatives

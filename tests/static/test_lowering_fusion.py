@@ -7,22 +7,16 @@ import time
 import numpy as np
 import pytest
 
-from common.native.calls_ir import MAX_BUFFERS
-from common.numerics import BLOCK
-from common.ops import (
-    arithmetic,
-    cast,
-    classification,
-    compare,
-    index,
-    linalg,
-    normalize,
-    reduce,
-    statistics,
-    transcendental,
-    view,
-)
-from static.jit import function
+from common.core.numerics import BLOCK
+from common.ops.index import gather
+from common.ops.linalg import matmul
+from common.ops.loss import classes
+from common.ops.math import arithmetic, cast, compare, transcendental
+from common.ops.reduce import reductions, statistics
+from common.ops.reduce import softmax as normalize
+from common.ops.shape import view
+from common.runtime.builtins_ir import MAX_BUFFERS
+from static.jit.function import function
 from static.running.executable import compile_graph
 from tests.static.compare import assert_compiles, program_of
 
@@ -49,21 +43,21 @@ def log_softmax(x):
 
 def cross_entropy(x, target):
     y = normalize.log_softmax(x, 1)
-    losses = classification.nll_loss(y, target, reduction="none")
-    seed = view.expand(view.reshape(arithmetic.ones_like(reduce.mean(losses)) / x.shape[0], (1,)), (x.shape[0],))
-    g = index.spread(-seed, target, extent=x.shape[1])
-    return losses, g - transcendental.exp(y) * reduce.sum_(g, dim=(1,), keepdim=True)
+    losses = classes.nll_loss(y, target, reduction="none")
+    seed = view.expand(view.reshape(arithmetic.ones_like(reductions.mean(losses)) / x.shape[0], (1,)), (x.shape[0],))
+    g = gather.spread(-seed, target, extent=x.shape[1])
+    return losses, g - transcendental.exp(y) * reductions.sum_(g, dim=(1,), keepdim=True)
 
 
 def layer_norm(x, weight, bias, g):
     out, _, rstd = normalize.normalize_(x, dim=(1,), eps=1e-5)
     gy = g * weight
-    gx = rstd * (gy - reduce.mean(gy, 1, True) - out * reduce.mean(gy * out, 1, True))
-    return out * weight + bias, gx, reduce.sum(g * out, 0), reduce.sum(g, 0)
+    gx = rstd * (gy - reductions.mean(gy, 1, True) - out * reductions.mean(gy * out, 1, True))
+    return out * weight + bias, gx, reductions.sum(g * out, 0), reductions.sum(g, 0)
 
 
 def norm_of_all(x):
-    return x / (1 + reduce.sum(x * x))
+    return x / (1 + reductions.sum(x * x))
 
 
 @pytest.mark.parametrize("rows", [3, 40, 1030])
@@ -97,14 +91,14 @@ def refusals(compiled):
 
 
 def test_a_reduction_over_other_dimensions_says_why_it_is_apart():
-    compiled = assert_compiles(lambda x: (reduce.sum(transcendental.exp(x), 1), reduce.amax(x)), [floats(5, 6)])
+    compiled = assert_compiles(lambda x: (reductions.sum(transcendental.exp(x), 1), reductions.amax(x)), [floats(5, 6)])
     assert any("reduce different dimensions" in line for line in refusals(compiled))
 
 
 def test_a_matrix_product_in_between_keeps_its_two_sides_apart():
     def program(x, w):
         y = transcendental.tanh(x)
-        return linalg.mm(y, w) * y
+        return matmul.mm(y, w) * y
 
     compiled = assert_compiles(program, [floats(4, 4), floats(4, 4)])
     assert len(program_of(compiled).groups) == 3
@@ -123,7 +117,7 @@ def test_equal_kernels_have_equal_source():
 
 def test_strided_operands_are_read_in_place():
     def program(x):
-        return x.transpose(0, 1) * 2 + 1, x[1:, ::2] * 3, reduce.sum(x, 0), reduce.amax(x.transpose(0, 1), 0)
+        return x.transpose(0, 1) * 2 + 1, x[1:, ::2] * 3, reductions.sum(x, 0), reductions.amax(x.transpose(0, 1), 0)
 
     compiled = assert_compiles(program, [floats(6, 7)])
     assert "" not in {item.function for item in program_of(compiled).work.items}
@@ -132,9 +126,9 @@ def test_strided_operands_are_read_in_place():
 def test_a_thousand_nodes_are_lowered_quickly():
     def program(x, w, b):
         for _ in range(40):
-            h = transcendental.tanh(linalg.linear(x, w, b)) + x * 0.5
+            h = transcendental.tanh(matmul.linear(x, w, b)) + x * 0.5
             n = normalize.layer_norm(h, (16,), b, b)
-            x = n * 2 + reduce.mean(n * n, 1, True)
+            x = n * 2 + reductions.mean(n * n, 1, True)
             x = x + normalize.softmax(x, 1)
         return x
 
@@ -152,13 +146,13 @@ def test_a_thousand_nodes_are_lowered_quickly():
 
 
 def test_losses_of_one_row():
-    assert_compiles(classification.cross_entropy, [floats(1, 5), np.array([3])])
-    assert_compiles(classification.cross_entropy, [floats(4, 1), np.zeros(4, np.int64)])
+    assert_compiles(classes.cross_entropy, [floats(1, 5), np.array([3])])
+    assert_compiles(classes.cross_entropy, [floats(4, 1), np.zeros(4, np.int64)])
 
 
 def test_reshapes_do_not_keep_rows_apart():
     def program(x, weight, bias):
-        y = linalg.linear(x, weight, bias)
+        y = matmul.linear(x, weight, bias)
         return normalize.layer_norm(transcendental.tanh(y) + x, (6,), bias, bias)
 
     compiled = assert_compiles(program, [floats(4, 5, 6), floats(6, 6), floats(6)])
@@ -168,14 +162,14 @@ def test_reshapes_do_not_keep_rows_apart():
 def test_flat_operations_take_any_shape():
     def program(x):
         y = view.flatten(transcendental.tanh(x)) * 2
-        return reduce.sum(view.reshape(y, (x.shape[1], x.shape[0])) + 1, 1)
+        return reductions.sum(view.reshape(y, (x.shape[1], x.shape[0])) + 1, 1)
 
     assert len(program_of(assert_compiles(program, [floats(2, 12)])).groups) == 1
 
 
 def test_a_kernel_never_takes_more_buffers_than_a_call_can_pass():
     def program(x):
-        totals = [reduce.sum(transcendental.exp(x * float(i)), 1, True) for i in range(40)]
+        totals = [reductions.sum(transcendental.exp(x * float(i)), 1, True) for i in range(40)]
         y = x
         for total in totals:
             y = y + transcendental.tanh(x / total)
@@ -188,7 +182,7 @@ def test_a_kernel_never_takes_more_buffers_than_a_call_can_pass():
 
 @pytest.mark.parametrize("rows", [BLOCK * 3 + 5, BLOCK * 18 + 1])
 def test_column_sums_of_many_blocks(rows):
-    compiled = assert_compiles(lambda x: reduce.sum(transcendental.tanh(x) * 1.1, 0), [floats(rows, 3)])
+    compiled = assert_compiles(lambda x: reductions.sum(transcendental.tanh(x) * 1.1, 0), [floats(rows, 3)])
     assert len(program_of(compiled).groups) == 1
 
 
@@ -196,7 +190,7 @@ def test_column_sums_of_many_blocks(rows):
 def test_a_map_is_fused_into_a_reduction_over_dimensions_before_others(dims, shape):
     def program(x, m):
         centred = x - m
-        return reduce.sum(centred * centred, dims), reduce.amax(centred, dims)
+        return reductions.sum(centred * centred, dims), reductions.amax(centred, dims)
 
     compiled = assert_compiles(program, [floats(3, 70, 4, 5), floats(*shape)], [floats(2, 90, 4, 5), floats(*shape)])
     assert len(program_of(compiled).groups) == 1
@@ -224,7 +218,7 @@ UNKNOWN = {
 def test_sums_of_known_functions_store_nothing(name, over):
     x, y = floats(5, 300), floats(5, 300)
     x[2, 7] = y[3, 3] = np.nan
-    compiled = assert_compiles(lambda x, y: reduce.sum((KNOWN | UNKNOWN)[name](x, y), over), [x, y])
+    compiled = assert_compiles(lambda x, y: reductions.sum((KNOWN | UNKNOWN)[name](x, y), over), [x, y])
     assert ("block_sum" not in compiled.lowered.source) == (name in KNOWN)
     assert (f"block_{name}(" in compiled.lowered.source) == (name in KNOWN)
 
@@ -232,14 +226,14 @@ def test_sums_of_known_functions_store_nothing(name, over):
 def test_known_functions_of_what_the_kernel_makes_or_keeps():
     def program(x):
         y, square = x * 0.5, x * x
-        return reduce.sum(y * y, 1), square, reduce.sum(square, 1), x / (1 + reduce.sum(square, 1, True))
+        return reductions.sum(y * y, 1), square, reductions.sum(square, 1), x / (1 + reductions.sum(square, 1, True))
 
     assert_compiles(program, [floats(4, 50)], [floats(3, BLOCK + 9)])
 
 
 def test_row_results_and_sums_over_the_middle_share_a_kernel():
     def program(x, g):
-        return normalize.softmax(x * 2, 2) * g, reduce.sum(x * g, 1), reduce.amin(g, 1)
+        return normalize.softmax(x * 2, 2) * g, reductions.sum(x * g, 1), reductions.amin(g, 1)
 
     compiled = assert_compiles(program, [floats(3, 70, 5), floats(3, 70, 5)], [floats(2, 9, 4), floats(2, 9, 4)])
     assert len(program_of(compiled).groups) == 1
@@ -255,7 +249,7 @@ def test_a_value_read_in_another_order_is_finished_first():
 
 
 def test_a_sum_of_columns_is_finished_before_it_is_used():
-    compiled = assert_compiles(lambda x: x - reduce.sum(x, 0), [floats(40, 7)])
+    compiled = assert_compiles(lambda x: x - reductions.sum(x, 0), [floats(40, 7)])
     assert any("complete only at the end" in line for line in refusals(compiled))
 
 
@@ -267,17 +261,17 @@ def test_sums_of_columns_of_known_functions_are_the_eager_engines_kernels():
     inputs = [(floats(3, n, 30),) for n in (5, 100, 1030)]
     assert "exponentials_cols" in steps_of(assert_compiles(lambda x: normalize.logsumexp(x, 1), *inputs))
     assert "deviations_cols" in steps_of(assert_compiles(lambda x: statistics.var(x, 1), *inputs))
-    assert "squares_cols" in steps_of(assert_compiles(lambda x: reduce.sum(x * x, 1), *inputs))
+    assert "squares_cols" in steps_of(assert_compiles(lambda x: reductions.sum(x * x, 1), *inputs))
 
 
 def test_sums_of_columns_of_what_only_looks_known_are_made():
     x, m = floats(3, 40, 30), floats(40, 1)
     assert "exponentials_cols" not in steps_of(assert_compiles(exponentials_and_their_sum, [x]))
-    compiled = assert_compiles(lambda x, m: reduce.sum(transcendental.exp(x - m), 1), [x, m])  # one m per row
+    compiled = assert_compiles(lambda x, m: reductions.sum(transcendental.exp(x - m), 1), [x, m])  # one m per row
     assert "exponentials_cols" not in steps_of(compiled)
-    assert "squares_cols" not in steps_of(assert_compiles(lambda x: reduce.sum(x * (x + 0), 1), [x]))
+    assert "squares_cols" not in steps_of(assert_compiles(lambda x: reductions.sum(x * (x + 0), 1), [x]))
 
 
 def exponentials_and_their_sum(x):
-    e = transcendental.exp(x - reduce.amax(x, 1, True))
-    return e, reduce.sum(e, 1)
+    e = transcendental.exp(x - reductions.amax(x, 1, True))
+    return e, reductions.sum(e, 1)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import static as tw
-from common.dim import DimScope
-from static.lowering.pieces import cuts
+from common.core.sizes import DimScope
+from static.lowering.memory.pieces import cuts
 from tests.bits import assert_all_same_bits
 from tests.static.compare import as_tuple, assert_compiles, program_of
 

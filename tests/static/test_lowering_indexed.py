@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import static as tw
-from common.errors import IndexRangeError
+from common.core.errors import IndexRangeError
 from tests.bits import assert_all_same_bits
 from tests.static.compare import assert_compiles, program_of
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 import static
-from static.lowering.later import ENDS_NOW, NEEDED_LATER
+from static.lowering.fusion.merge_policy import ENDS_NOW, NEEDED_LATER
 
 
 def explained(function, *operands):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import static
-from common.op import REGISTRY
+from common.core.op import REGISTRY
 from tests.static.compare import assert_compiles
 
 OPS = sorted(name for name in REGISTRY if name != "constant")

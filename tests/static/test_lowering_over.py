@@ -7,7 +7,7 @@ import pytest
 
 import dynamic
 import static
-from common.errors import IndexRangeError
+from common.core.errors import IndexRangeError
 from tests.bits import assert_all_same_bits
 from tests.static.compare import assert_compiles
 

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.dim import DimScope
-from common.kernels.sums import sum_cols_scratch
-from common.numerics import BLOCK
-from static.lowering.arena import ALIGNMENT, Arena, aligned
-from static.lowering.items import Buffer, make_access
-from static.lowering.loopir import Call, Constant, Kernel, Let, Loop, Place, Store, literal
-from static.lowering.memory import ColumnScratch
-from static.lowering.refine import partition
-from static.running.outputs import POOLED_BYTES, make_allocator
+from common.core.numerics import BLOCK
+from common.core.sizes import DimScope
+from common.kernels.arrays.sums import sum_cols_scratch
+from static.lowering.fusion.common_space import partition
+from static.lowering.ir.items import Buffer, make_access
+from static.lowering.ir.kernel_memory import ColumnScratch
+from static.lowering.ir.loop_ir import Call, Constant, Kernel, Let, Loop, Place, Store, literal
+from static.lowering.memory.arena import ALIGNMENT, Arena, aligned
+from static.running.result_memory import POOLED_BYTES, make_allocator
 from static.running.unjitted import python_kernel
 from tests.bits import assert_same_bits
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import common.functional as F
+import common.ops.functional as F
 import dynamic
 import static as tw
-from common.errors import IndexRangeError
+from common.core.errors import IndexRangeError
 from tests.bits import assert_all_same_bits
 from tests.helpers.differences import check_gradient
 from tests.static.compare import as_tuple, assert_compiles, program_of

@@ -6,11 +6,13 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common import mode
-from common.numerics import BLOCK
-from common.ops import arithmetic, compare, product, reduce, view
+from common.core import mode
+from common.core.numerics import BLOCK
+from common.ops.math import arithmetic, compare
+from common.ops.reduce import product, reductions
+from common.ops.shape import view
 from static.graph import Effect, Graph
-from static.jit import function
+from static.jit.function import function
 from static.running.executable import compile_graph
 from static.running.interpreter import interpret
 from static.running.unjitted import run_unjitted
@@ -68,7 +70,7 @@ def test_random_writes_leave_the_interpreters_state(random, length, fuse):
 def test_reductions_of_light_maps_over_any_dimensions_have_the_interpreters_bits(random, dims):
     """Rows are taken several at a time there: none, whole groups, groups and a rest, some blocks."""
     steps = [(random.choice(["add", "mul", "maximum", "where"]), random.randrange(5)) for _ in range(3)]
-    hows = random.sample([reduce.sum, reduce.amax, reduce.amin, product.prod], 2)
+    hows = random.sample([reductions.sum, reductions.amax, reductions.amin, product.prod], 2)
     order = random.choice([(0, 1, 2, 3), (0, 1, 2, 3), (1, 0, 2, 3), (0, 2, 1, 3)])
     dtype = random.choice([np.float32, np.float64])
 

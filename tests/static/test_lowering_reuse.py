@@ -7,8 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.ops import cast, compare, index, linalg, normalize, reduce, transcendental
-from common.ops.getitem import getitem
+from common.ops.index import gather
+from common.ops.index.getitem import getitem
+from common.ops.linalg import matmul
+from common.ops.math import cast, compare, transcendental
+from common.ops.reduce import reductions, softmax
 from static.running.unjitted import run_unjitted
 from tests.bits import assert_all_same_bits
 from tests.static import programs
@@ -16,7 +19,7 @@ from tests.static.compare import as_tuple, assert_compiles, program_of
 from tests.static.test_lowering_state import plan_of
 
 RNG = np.random.default_rng(0)
-mm, relu, tanh = linalg.mm, compare.relu, transcendental.tanh
+mm, relu, tanh = matmul.mm, compare.relu, transcendental.tanh
 
 
 def floats(*shape):
@@ -35,7 +38,7 @@ def arena(compiled, *arrays):
 def test_bias_and_activation_run_over_the_product_in_the_memory_of_the_result():
     arrays = floats(40, 30), floats(20, 30), floats(20)
     compiled = assert_compiles(
-        lambda x, w, b: relu(linalg.linear(x, w, b)), arrays, [floats(7, 5), floats(3, 5), floats(3)]
+        lambda x, w, b: relu(matmul.linear(x, w, b)), arrays, [floats(7, 5), floats(3, 5), floats(3)]
     )
     assert [group.native for group in program_of(compiled).groups] == [True, False]
     assert reused(compiled) == [("relu", "mm")]
@@ -70,7 +73,7 @@ def test_gradients_with_sums_of_columns():
     def program(g, w, y):
         h = mm(g, w)
         passed = h * (1 - y * y)
-        return passed, reduce.sum(passed, 0), mm(passed, w)
+        return passed, reductions.sum(passed, 0), mm(passed, w)
 
     compiled = assert_compiles(program, [floats(1100, 8), floats(8, 8), floats(1100, 8)])
     assert reused(compiled) == [("mul", "mm")]
@@ -87,12 +90,15 @@ def test_gradients_with_sums_of_columns():
         lambda x, w: relu(getitem(mm(x, w), slice(2, None))),  # larger than the result
         lambda x, w: mm(x, w) > 0,  # another dtype
         lambda x, w: cast.to(mm(x, w), dtype=np.dtype(np.float64), x_dtype=np.dtype(np.float32)),
-        lambda x, w: ((h := mm(x, w)) * -3, reduce.amax(h, (1,), False)),  # a function reads the row after the loop
-        lambda x, w: ((h := mm(x, w)) * -3, reduce.sum(h * h, (1,), False)),  # the same
-        lambda x, w: ((h := mm(x, w)) * -3, reduce.amax(h), x * 2),  # the same, of the whole array
-        lambda x, w: (relu(h := mm(x, w)), compare.gt(h, reduce.sum(tanh(h), (1,), True))),  # read by a later loop
-        lambda x, w: (relu(h := mm(x, w)), reduce.sum(tanh(h), (1,), True) + h[:, 1:2]),  # others of its row are read
-        lambda x, w: reduce.sum(mm(x, w), 0),
+        lambda x, w: ((h := mm(x, w)) * -3, reductions.amax(h, (1,), False)),  # a function reads the row after the loop
+        lambda x, w: ((h := mm(x, w)) * -3, reductions.sum(h * h, (1,), False)),  # the same
+        lambda x, w: ((h := mm(x, w)) * -3, reductions.amax(h), x * 2),  # the same, of the whole array
+        lambda x, w: (relu(h := mm(x, w)), compare.gt(h, reductions.sum(tanh(h), (1,), True))),  # read by a later loop
+        lambda x, w: (
+            relu(h := mm(x, w)),
+            reductions.sum(tanh(h), (1,), True) + h[:, 1:2],
+        ),  # others of its row are read
+        lambda x, w: reductions.sum(mm(x, w), 0),
         lambda x, w: getitem(mm(x, w), 0) * 2,
     ],
 )
@@ -102,26 +108,26 @@ def test_where_it_would_be_wrong(program):
 
 def _zeros(x):
     """An index per row."""
-    return cast.to(reduce.sum(x, (1,), False) * 0, dtype=np.dtype(np.int64), x_dtype=x.dtype)
+    return cast.to(reductions.sum(x, (1,), False) * 0, dtype=np.dtype(np.int64), x_dtype=x.dtype)
 
 
 @pytest.mark.parametrize("shape", [(6, 6), (1100, 6), (3, 1100), (40, 2100)])
 @pytest.mark.parametrize(
     ("program", "pairs"),
     [
-        (lambda x, w: normalize.softmax(mm(x, w), 1), [("div", "mm")]),
-        (lambda x, w: (h := mm(x, w)) / reduce.amax(h), [("div", "mm")]),
-        (lambda x, w: normalize.log_softmax(mm(x, w), 1) * 2, [("mul", "mm")]),
+        (lambda x, w: softmax.softmax(mm(x, w), 1), [("div", "mm")]),
+        (lambda x, w: (h := mm(x, w)) / reductions.amax(h), [("div", "mm")]),
+        (lambda x, w: softmax.log_softmax(mm(x, w), 1) * 2, [("mul", "mm")]),
         # the loop that stores reads the old elements for a sum, which comes first
-        (lambda x, w: (x * 2, reduce.sum(tanh(mm(x, w)) * x, (1,), False)), [("mul", "mm")]),
-        (lambda x, w: (x * 2, reduce.sum(tanh(mm(x, w)) * x)), [("mul", "mm")]),
+        (lambda x, w: (x * 2, reductions.sum(tanh(mm(x, w)) * x, (1,), False)), [("mul", "mm")]),
+        (lambda x, w: (x * 2, reductions.sum(tanh(mm(x, w)) * x)), [("mul", "mm")]),
         # what is stored early takes an operand that is read early, and leaves the other one
         (
-            lambda x, w: (relu(h := mm(x, w)), (g := mm(relu(x), w)) * reduce.sum(tanh(g) * h, (1,), True)),
+            lambda x, w: (relu(h := mm(x, w)), (g := mm(relu(x), w)) * reductions.sum(tanh(g) * h, (1,), True)),
             [("relu", "mm"), ("mul", "mm")],
         ),
         # one element of a row is read before its loops
-        (lambda x, w: (relu(h := mm(x, w)), index.pick(h, _zeros(x))), [("relu", "mm")]),
+        (lambda x, w: (relu(h := mm(x, w)), gather.pick(h, _zeros(x))), [("relu", "mm")]),
     ],
 )
 def test_rows_are_overwritten_behind_their_last_read(program, pairs, shape):

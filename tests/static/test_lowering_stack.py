@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import static
-from common.ops import arithmetic, reduce, transcendental
-from static.jit import function
-from static.lowering.stack import WIDTH
+from common.ops.math import arithmetic, transcendental
+from common.ops.reduce import reductions
+from static.jit.function import function
+from static.lowering.fusion.horizontal import WIDTH
 from static.running import executable
 from static.running.unjitted import run_unjitted
 from tests.bits import assert_all_same_bits
@@ -135,7 +136,7 @@ def test_what_begins_with_nothing_costly_stays_apart():
 
 def test_rows_with_sums_stay_apart():
     def program(x, y, s, t):
-        return reduce.sum(decay(x, s), 1), reduce.sum(decay(y, t), 1)
+        return reductions.sum(decay(x, s), 1), reductions.sum(decay(y, t), 1)
 
     compiled = assert_compiles(program, [floats(3, 4), floats(5, 6), number(2), number(3)])
     assert calls(compiled) == [1, 1]
@@ -182,7 +183,7 @@ def test_a_deep_net_has_as_many_different_kernels_as_a_shallow_one():
         @static.function
         def step(x):
             optimizer.zero_grad()
-            loss = reduce.sum(transcendental.tanh(net(x)))
+            loss = reductions.sum(transcendental.tanh(net(x)))
             loss.backward()
             optimizer.step()
             return loss

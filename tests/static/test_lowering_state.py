@@ -5,13 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from common.errors import ArgumentError, CompileError, IndexRangeError, ShapeError
-from common.ops import arithmetic, index, parts, reduce, transcendental, view
+from common.core.errors import ArgumentError, CompileError, IndexRangeError, ShapeError
+from common.ops.index import gather
+from common.ops.math import arithmetic, transcendental
+from common.ops.reduce import reductions
+from common.ops.shape import slices, view
 from common.tensor import leaf
 from common.tensor.base import Tensor
 from common.tensor.leaf import Parameter
 from static.graph import Effect, Graph, Node
-from static.jit import function
+from static.jit.function import function
 from static.running import executable
 from static.tracing.trace import Trace
 from tests.bits import assert_same_bits
@@ -25,7 +28,7 @@ def floats(*shape):
 
 def plan_of(program, arrays, states):
     """A plan of ``program(*values) -> (outputs, new values of the last `states` inputs)`` for the arrays."""
-    from common import mode
+    from common.core import mode
 
     trace = Trace("program")
     with mode.activate_trace(trace):
@@ -80,18 +83,18 @@ def test_state_that_is_read_in_another_order_is_written_at_the_end():
 
 def test_state_normalised_by_its_own_sum():
     p = floats(300)
-    oracle = function(lambda p: p / reduce.sum(p * p), interpret=True)(p)
-    plan_of(lambda p: ([], [p / reduce.sum(p * p)]), [p], 1)(p)
+    oracle = function(lambda p: p / reductions.sum(p * p), interpret=True)(p)
+    plan_of(lambda p: ([], [p / reductions.sum(p * p)]), [p], 1)(p)
     assert_same_bits(p, oracle, "state")
 
 
 def test_state_that_a_later_loop_reads_is_written_at_the_end():
     p = floats(30)
-    expected = function(lambda p: p / reduce.sum(p), interpret=True)(p), p + p * p
+    expected = function(lambda p: p / reductions.sum(p), interpret=True)(p), p + p * p
 
     def program(p):
         new = p + p * p
-        return [p / reduce.sum(p)], [new]
+        return [p / reductions.sum(p)], [new]
 
     (scaled,) = plan_of(program, [p], 1)(p)
     assert_same_bits(scaled, expected[0], "output")
@@ -101,7 +104,7 @@ def test_state_that_a_later_loop_reads_is_written_at_the_end():
 def test_a_kernel_that_may_fail_writes_no_state_in_place():
     x, g, i, p = floats(4, 3), floats(4), np.array([0, 1, 2, 3]), floats(4, 3)
     before = p.copy()
-    plan = plan_of(lambda x, g, i, p: ([index.spread(g, i, extent=x.shape[1]) + x], [p + x]), [x, g, i, p], 1)
+    plan = plan_of(lambda x, g, i, p: ([gather.spread(g, i, extent=x.shape[1]) + x], [p + x]), [x, g, i, p], 1)
     with pytest.raises(IndexRangeError, match="spread"):
         plan(x, g, i, p)
     assert_same_bits(p, before, "state")
@@ -112,7 +115,7 @@ def test_an_index_out_of_range_leaves_state_unchanged_and_names_the_line():
     before = p.copy()
 
     def program(x, i, p):
-        return [index.pick(x, i)], [p + x]
+        return [gather.pick(x, i)], [p + x]
 
     plan = plan_of(program, [x, i, p], 1)
     with pytest.raises(
@@ -131,7 +134,7 @@ def test_outputs_share_no_memory():
 
     def program(x):
         y = transcendental.tanh(x)
-        return [y, y, view.reshape(y, 12), x, view.transpose(x, 0, 1), parts.select(y, 0, 1)], []
+        return [y, y, view.reshape(y, 12), x, view.transpose(x, 0, 1), slices.select(y, 0, 1)], []
 
     outputs = plan_of(program, [x], 0)(x)
     for a, first in enumerate([x, *outputs]):
@@ -186,7 +189,7 @@ def test_what_does_not_fit_the_plan_is_refused():
 
 
 def test_new_sizes_compile_nothing(monkeypatch):
-    compiled = function(lambda x, w: reduce.sum(transcendental.exp(x * w), 1))
+    compiled = function(lambda x, w: reductions.sum(transcendental.exp(x * w), 1))
     compiled(floats(5, 6), floats(6))
     monkeypatch.setattr(executable, "compile_kernel", None)
     for rows, columns in ((7, 9), (0, 3), (2000, 1)):
@@ -212,7 +215,7 @@ def test_gradients_are_not_copied(monkeypatch):
 
     @function
     def step(x):
-        loss = reduce.sum(transcendental.tanh(x @ w))
+        loss = reductions.sum(transcendental.tanh(x @ w))
         loss.backward()
         return loss
 

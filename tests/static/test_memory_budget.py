@@ -5,9 +5,9 @@ import pytest
 
 import dynamic
 import static
-from common.errors import ArgumentError
+from common.core.errors import ArgumentError
 from static.graph.lifetimes import computed_again
-from static.passes import stay_within
+from static.passes import memory_budget
 from tests.bits import assert_all_same_bits
 
 F32 = np.float32
@@ -107,18 +107,18 @@ def test_what_is_computed_again_runs_where_it_is_needed():
 def test_ways_are_judged_as_if_all_nodes_were_there(monkeypatch, program):
     """They are judged without the nodes that follow the last product, such as updates of parameters."""
     graphs = []
-    monkeypatch.setattr(stay_within.StayWithin, "_within", lambda self, graph: graphs.append(graph) or graph)
+    monkeypatch.setattr(memory_budget.StayWithin, "_within", lambda self, graph: graphs.append(graph) or graph)
     call, given, _ = program(static, memory_budget=1)
     call(*given)
-    start = stay_within.Reduced(graphs[0])
+    start = memory_budget.Reduced(graphs[0])
     least = start.within(0)
     assert least.most < 0.5 * start.most
     for found in (start, *start._after.values(), least):
-        assert stay_within._peak(found.graph.nodes, found.graph) == (found.peak, found.most)
+        assert memory_budget._peak(found.graph.nodes, found.graph) == (found.peak, found.most)
     assert len(start._tried) > 20
     for needed, windows in start._tried:
         nodes = computed_again(start._core, start.peak, windows, start._behind)
-        assert stay_within._peak(nodes, start.graph)[1] == needed
+        assert memory_budget._peak(nodes, start.graph)[1] == needed
 
 
 @pytest.mark.parametrize(("program", "share"), [(deep, 0.5), (block, 0.7)])

@@ -13,9 +13,9 @@ from numba.core.runtime import _nrt_python, rtsys
 
 import dynamic
 import static
-from common.errors import ArgumentError, IndexRangeError, ShapeError
+from common.core.errors import ArgumentError, IndexRangeError, ShapeError
 from common.tensor.leaf import Parameter
-from static.running import numba_calls
+from static.jit import numba_calls
 from tests.bits import assert_same_bits
 
 

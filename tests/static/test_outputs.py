@@ -9,9 +9,9 @@ import pytest
 
 import dynamic
 import static
-from common.errors import ArgumentError, DTypeError, GradientError, IndexRangeError, ShapeError
+from common.core.errors import ArgumentError, DTypeError, GradientError, IndexRangeError, ShapeError
+from common.core.tree import flatten, nester, taker, unflatten
 from common.tensor.leaf import Parameter
-from common.tree import flatten, nester, taker, unflatten
 from static.running.plan import Plan
 from tests.bits import assert_same_bits
 

@@ -7,8 +7,8 @@ import pytest
 
 import dynamic
 import static
-from common.errors import CompileError
-from common.native import fallback
+from common.core.errors import CompileError
+from common.runtime import python_builtins
 from static.graph import serialize
 from static.graph.regions import FIRST_ROOM, LoopParts, branches
 from static.graph.verify import verify
@@ -226,8 +226,8 @@ def test_only_what_is_used_is_computed():
 def test_the_builtin_in_python_gives_the_same(name, monkeypatch):
     arrays = CASES[name].arrays(np.random.default_rng(9), F32)
     expected = static.function(CASES[name].run)(*arrays)
-    monkeypatch.setattr(plans, "make_run", fallback.make_run)
-    monkeypatch.setattr(plans, "make_step", fallback.make_step)
+    monkeypatch.setattr(plans, "make_run", python_builtins.make_run)
+    monkeypatch.setattr(plans, "make_step", python_builtins.make_step)
     actual = static.function(CASES[name].run)(*arrays)
     flat = lambda y: list(y) if isinstance(y, (tuple, list)) else [y]  # noqa: E731
     assert_all_same_bits(flat(actual), flat(expected), name)

@@ -100,7 +100,7 @@ def test_a_long_function_is_located_once(monkeypatch):
     scope = {}
     exec(compile(f"def long(x):\n{lines}\n", "<long>", "exec"), scope)
     f = static.function(scope["long"], interpret=True)
-    frames = sys.modules["common.frames"]
+    frames = sys.modules["common.core.source_lines"]
     before = frames._lines.cache_info().misses
     f(np.ones(2, F32))
     found = [node.source[1] for node in f.newest.raw.nodes if node.name == "mul"]

@@ -8,12 +8,12 @@ import pytest
 
 import dynamic
 import static
-from common.dim import resolve
-from static.lowering.layout import lay_out
+from common.core.sizes import resolve
+from static.lowering.memory.layout import lay_out
 from static.running.executable import compile_graph
 
 SIZE = 96
-"""More elements per array than `static.lowering.later` takes for small."""
+"""More elements per array than `static.lowering.fusion.merge_policy` takes for small."""
 SHAPES = [(64, 512), (1030, 130), (2048, 24), (8, 4096), (3, 20000), (5000, 3)]
 
 

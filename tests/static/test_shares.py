@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 
 import dynamic
 import static as tw
-from common.errors import IndexRangeError
-from static.jit import function
-from static.lowering import beside, program, work
-from static.running import shares, store
+from common.core.errors import IndexRangeError
+from static.jit.function import function
+from static.lowering import program
+from static.lowering.threads import sharing, work
+from static.lowering.threads import side_by_side as beside
+from static.running import program_store
 from static.running.unjitted import run_unjitted
 from tests.bits import assert_all_same_bits
 from tests.static.compare import as_tuple
@@ -26,9 +28,9 @@ from tests.static.test_lowering_random import inputs
 def everything_is_cut(monkeypatch):
     """Small loops too, so that tests are quick."""
     monkeypatch.setattr(work, "SMALL_ELEMENTS", 0)
-    monkeypatch.setattr(shares, "PART_NS", 1e-9)
-    monkeypatch.setattr(shares, "SAVED_NS", -(10**9))
-    monkeypatch.setattr(shares, "UNIT", {"c": 3, "c0": 5})
+    monkeypatch.setattr(sharing, "PART_NS", 1e-9)
+    monkeypatch.setattr(sharing, "SAVED_NS", -(10**9))
+    monkeypatch.setattr(sharing, "UNIT", {"c": 3, "c0": 5})
     yield
     tw.set_num_threads(1)
 
@@ -308,7 +310,7 @@ def test_steps_side_by_side_do_not_depend_on_each_other(monkeypatch):
         return reordered
 
     monkeypatch.setattr(program, "side_by_side", side_by_side)
-    monkeypatch.setattr(store, "load", lambda *_: None)
+    monkeypatch.setattr(program_store, "load", lambda *_: None)
     tw.set_num_threads(2)
     block(tw)[0](normal(33, 12), np.arange(33) % 7)
 

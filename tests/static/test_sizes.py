@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import static
-from static.jit import function
-from static.lowering import arena, work
-from static.running import emit, shares
+from static.jit.function import function
+from static.lowering.memory import arena
+from static.lowering.threads import sharing, work
+from static.running import emit
 from tests.bits import assert_all_same_bits
 from tests.static.compare import as_tuple
 
@@ -51,7 +52,7 @@ PROGRAMS = {f.__name__: f for f in (training, until, branches)}
 @pytest.mark.parametrize("threads", [1, 3])
 def test_sizes_in_any_order(name, threads, monkeypatch):
     monkeypatch.setattr(work, "SMALL_ELEMENTS", 0)
-    monkeypatch.setattr(shares, "PART_NS", 20)
+    monkeypatch.setattr(sharing, "PART_NS", 20)
     sizes = [2, 3, 5, 8, 16, 17, 31, 64, 100, 257] * 2
     random.Random(0).shuffle(sizes)
     static.set_num_threads(threads)
@@ -72,7 +73,7 @@ def test_instructions_are_written_down_once(name, monkeypatch):
     compiled = function(PROGRAMS[name])
     compiled(drawn(500))  # with all room that loops need
     monkeypatch.setattr(emit, "Emitter", None)
-    monkeypatch.setattr("static.running.form.Emitter", None)
+    monkeypatch.setattr("static.running.native_form.Emitter", None)
     made = compiled.plans_made
     for rows in range(2, 40):
         compiled(drawn(rows))

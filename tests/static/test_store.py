@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import static
-from common.errors import ArgumentError, DivisionByZeroError, IndexRangeError, TwingradCacheWarning
-from common.native import cache
-from common.native import stamp as stamp_module
+from common.compiler import disk_cache
+from common.compiler import environment_stamp as stamp_module
+from common.core.errors import ArgumentError, DivisionByZeroError, IndexRangeError, TwingradCacheWarning
 from static.lowering import program
-from static.running import store
+from static.running import program_store
 from static.tracing import optimised
 from tests.bits import assert_all_same_bits
 from tests.native.test_processes import finish, start
@@ -160,12 +160,12 @@ def test_sizes_that_one_trace_knows_to_be_equal_may_differ_in_another(disk):
 def test_the_key_follows_the_package(disk, monkeypatch, tmp_path):
     keys = []
     for text in ("x = 1", "x = 2"):
-        store._package.cache_clear()
+        program_store._package.cache_clear()
         (tmp_path / "module.py").write_text(text)
-        monkeypatch.setattr(store, "package_files", lambda: [stamp_module._mark(tmp_path / "module.py")])
-        keys.append(store._package())
-        assert store._package() == keys[-1]
-    store._package.cache_clear()
+        monkeypatch.setattr(program_store, "package_files", lambda: [stamp_module._mark(tmp_path / "module.py")])
+        keys.append(program_store._package())
+        assert program_store._package() == keys[-1]
+    program_store._package.cache_clear()
     assert keys[0] != keys[1]
 
 
@@ -186,7 +186,7 @@ def test_what_is_not_stored(disk, f, options):
 def test_a_damaged_program_is_made_again(disk):
     called(lambda x: x * 3, np.ones(3, F32))
     for path in disk.glob("*.kernel"):
-        if cache.unpack(path.stem, path.read_bytes()).symbol == "program":
+        if disk_cache.unpack(path.stem, path.read_bytes()).symbol == "program":
             path.write_bytes(path.read_bytes()[:-1])
     with pytest.warns(TwingradCacheWarning, match="damaged"):
         compiled, (y,) = called(lambda x: x * 3, np.ones(3, F32))
@@ -196,11 +196,11 @@ def test_a_damaged_program_is_made_again(disk):
 
 
 def test_a_program_without_its_kernels_compiles_them(disk, monkeypatch):
-    from common.native import compile as compile_module
+    from common.compiler import compile as compile_module
 
     called(lambda x: x * 11 - 4, np.ones(3, F32))
     for path in disk.glob("*.kernel"):
-        if cache.unpack(path.stem, path.read_bytes()).symbol != "program":
+        if disk_cache.unpack(path.stem, path.read_bytes()).symbol != "program":
             path.unlink()
     monkeypatch.setattr(compile_module, "_addresses", {})
     compiled, (y,) = called(lambda x: x * 11 - 4, np.ones(3, F32))

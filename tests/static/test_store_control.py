@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import static
-from common.errors import CheckError, TwingradCacheWarning
-from common.native import cache
+from common.compiler import disk_cache
+from common.core.errors import CheckError, TwingradCacheWarning
 from static.lowering import program
-from static.running import store
+from static.running import program_store
 from static.tracing import optimised
 from tests.bits import assert_all_same_bits
 from tests.static.stored import assert_keys_differ, called, programs
@@ -156,7 +156,7 @@ def test_paths_of_python_come_from_the_disk(disk):
 
 def test_a_damaged_loop_is_made_again(disk):
     called(counted, X, Y)
-    (path,) = (p for p in disk.glob("*.kernel") if cache.unpack(p.stem, p.read_bytes()).symbol == "program")
+    (path,) = (p for p in disk.glob("*.kernel") if disk_cache.unpack(p.stem, p.read_bytes()).symbol == "program")
     data = bytearray(path.read_bytes())
     data[-20] ^= 1
     path.write_bytes(bytes(data))
@@ -170,4 +170,4 @@ def test_a_damaged_loop_is_made_again(disk):
 def test_what_marshal_would_write_without_its_dtype_is_no_part_of_a_key(value):
     assert marshal.dumps(value)
     with pytest.raises(ValueError, match="dtype"):
-        store._plain(value, set())
+        program_store._plain(value, set())

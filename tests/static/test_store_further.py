@@ -8,7 +8,7 @@ import pytest
 import dynamic
 import static
 from static.lowering import program
-from static.running import executable, store
+from static.running import executable, program_store
 from static.tracing import optimised
 from tests.bits import assert_all_same_bits
 from tests.static.stored import programs
@@ -81,7 +81,7 @@ def test_facts_of_parameters_are_part_of_the_key(disk, monkeypatch):
 def test_another_package_finds_nothing(disk, monkeypatch):
     expected = second(static.function(times(2.0)), X, W)
     count = len(programs(disk))
-    monkeypatch.setattr(store, "_package", lambda: b"another")
+    monkeypatch.setattr(program_store, "_package", lambda: b"another")
     lowered = made(monkeypatch)
     assert_all_same_bits(second(static.function(times(2.0)), X, W), expected, "another version")
     assert len(lowered) == count

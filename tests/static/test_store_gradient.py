@@ -7,8 +7,8 @@ import pytest
 
 import dynamic
 import static
-from common.errors import IndexRangeError
-from static import halved
+from common.core.errors import IndexRangeError
+from static.jit import joint_graph
 from static.lowering import program
 from static.tracing import optimised
 from tests.bits import assert_all_same_bits
@@ -53,7 +53,7 @@ def gradients(f, x=X, w=W, order=1):
 
 def forbid(monkeypatch):
     """From here on nothing is optimised, cut or lowered."""
-    for module, name in ((optimised, "run_passes"), (halved, "split"), (program, "compile_graph")):
+    for module, name in ((optimised, "run_passes"), (joint_graph, "split"), (program, "compile_graph")):
         monkeypatch.setattr(module, name, None)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import dynamic
 import static
-from common.errors import ArgumentError, TraceError
+from common.core.errors import ArgumentError, TraceError
 from static.graph import Node, rebuild
 from static.tools.peers import evaluator
 from tests.bits import assert_same_bits
@@ -148,7 +148,7 @@ def test_the_engines_run_means_alike_op_by_op():
 
 def broken_tanh(graph):
     """tanh becomes sin."""
-    from common.op import REGISTRY
+    from common.core.op import REGISTRY
 
     nodes = []
     for node in graph.nodes:

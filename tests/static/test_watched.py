@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import static as tw
-from common.errors import GradientError
+from common.core.errors import GradientError
 
 X = np.array([1.0, 0.0, 4.0], np.float32)
 

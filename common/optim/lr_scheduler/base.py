@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from common import mode
-from common.errors import ArgumentError, TraceError
+from common.core import mode
+from common.core.errors import ArgumentError, TraceError
+from common.core.pickling import Holder
 from common.optim.group import Group
 from common.optim.optimizer import Optimizer
-from common.pickling import Holder
 
 
 class LRScheduler(Holder):

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from common.errors import ArgumentError
+from common.core.errors import ArgumentError
 from common.optim.lr_scheduler.base import LRScheduler, per_group
 from common.optim.optimizer import Optimizer
 

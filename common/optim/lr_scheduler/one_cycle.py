@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from common.errors import ArgumentError
+from common.core.errors import ArgumentError
 from common.optim.group import Group
 from common.optim.lr_scheduler.annealing import cosine, linear
 from common.optim.lr_scheduler.base import LRScheduler, group_values

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from common.errors import ArgumentError
+from common.core.errors import ArgumentError
 from common.optim.lr_scheduler.base import group_values, refuse_trace
 from common.optim.optimizer import Optimizer
 

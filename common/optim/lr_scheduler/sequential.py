@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
-from common.errors import ArgumentError
+from common.core.errors import ArgumentError
 from common.optim.lr_scheduler.base import LRScheduler
 from common.optim.optimizer import Optimizer
 

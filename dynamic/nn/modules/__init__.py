@@ -1,5 +1,5 @@
 """PyTorch's place of what concerns all modules."""
 
-from dynamic.nn.modules import module as module
+from dynamic.nn.modules import module
 
 __all__ = ["module"]

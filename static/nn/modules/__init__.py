@@ -1,5 +1,5 @@
 """PyTorch's place of what concerns all modules."""
 
-from static.nn.modules import module as module
+from static.nn.modules import module
 
 __all__ = ["module"]

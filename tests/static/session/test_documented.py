@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import static as tw
-from common.errors import ArgumentError, GraphError, SessionError
+from common.core.errors import ArgumentError, GraphError, SessionError
 
 
 @pytest.fixture

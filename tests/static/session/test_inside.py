@@ -5,8 +5,8 @@ import pytest
 
 import dynamic
 import static as tw
-from common import mode
-from common.errors import GradientError, GraphError
+from common.core import mode
+from common.core.errors import GradientError, GraphError
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 
 import dynamic
 import static as tw
-from common.errors import ArgumentError, GradientError, SessionError
+from common.core.errors import ArgumentError, GradientError, SessionError
 from static.graph import rebuild
 
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import static as tw
-from common.errors import ArgumentError, GraphError, MissingNameError
+from common.core.errors import ArgumentError, GraphError, MissingNameError
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 
 import dynamic
 import static as tw
-from common.errors import ArgumentError, DTypeError, GraphError, SessionError, ShapeError
+from common.core.errors import ArgumentError, DTypeError, GraphError, SessionError, ShapeError
 
 EAGER = dynamic.tensor(0.5)
 Pair = namedtuple("Pair", ["first", "second"])

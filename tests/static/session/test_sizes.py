@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import static as tw
-from common.errors import ArgumentError, DTypeError, ShapeError
+from common.core.errors import ArgumentError, DTypeError, ShapeError
 
 
 @pytest.fixture

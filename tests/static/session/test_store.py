@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import static as tw
-from common.errors import IndexRangeError
+from common.core.errors import IndexRangeError
 from static.lowering import program
 from static.tracing import optimised
 from tests.bits import assert_all_same_bits

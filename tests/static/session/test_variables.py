@@ -6,7 +6,7 @@ import pytest
 
 import dynamic
 import static as tw
-from common.errors import DTypeError, GraphError, SessionError, ShapeError
+from common.core.errors import DTypeError, GraphError, SessionError, ShapeError
 
 
 @pytest.fixture

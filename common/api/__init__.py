@@ -1,0 +1,1 @@
+"""The public names that both engines offer."""

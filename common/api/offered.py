@@ -1,0 +1,44 @@
+"""The public functions as an engine offers them: arrays in, tensors out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from common.api import out
+from common.methods import binding
+from common.tensor.base import Tensor, wrap
+from common.tensor.create import operand, operands
+
+#: Makes the body of a function of operands, sequences of operands, and the call inside it, see
+#: `common.methods.binding.bind`.
+Template = Callable[[list[str], list[str], str], list[str]]
+
+
+def function_body(tensors: list[str], sequences: list[str], call: str) -> list[str]:
+    """Convert what is no tensor, and call."""
+    lines = []
+    for x in tensors:
+        others = tensors[1:] if x is tensors[0] else ["None"]  # None: only the first operand is made of a number
+        lines.append(f"if {x}.__class__ is not Tensor: {x} = operand({', '.join([x, *others])})")
+    lines += [f"{x} = operands({x})" for x in sequences]
+    return [*lines, f"return {call}"]
+
+
+def _creation_body(tensors: list[str], sequences: list[str], call: str) -> list[str]:
+    return [f"y = {call}", "return wrap(y) if y.__class__ is ndarray else y"]
+
+
+def bind_function(name: str, function: Any, template: Template, home: str, **scope: Any) -> Callable[..., Any]:
+    """A function of tensors; `scope` has what its body uses besides."""
+    scope = {"Tensor": Tensor, "operand": operand, "operands": operands, **scope}
+    write_out = out.write if name in out.NAMES else None
+    return binding.bind(name, function, template, home, write_out=write_out, **scope)
+
+
+def bind_creation(names: dict[str, Any]) -> dict[str, Callable[..., Any]]:
+    """Functions that make tensors of sizes or data."""
+    scope: dict[str, Any] = {"wrap": wrap, "ndarray": np.ndarray, "takes_operands": False}
+    return {name: binding.bind(name, f, _creation_body, __file__, **scope) for name, f in names.items()}

@@ -1,0 +1,340 @@
+"""Derivatives of tensors: `backward` into `.grad`, and `grad` as values; the same for both engines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from common.autograd.backward_pass import added, backward_pass
+from common.autograd.recorded_graph import GradientEdge
+from common.autograd.unused_inputs import refuse_unused, require_grad, unused
+from common.core import mode
+from common.core.arguments import shown
+from common.core.errors import ArgumentError, GradientError, ShapeError
+from common.core.locks import make_lock
+from common.core.source_lines import user_frame
+from common.ops.math.arithmetic import ones_like, zeros_like
+from common.ops.math.cast import to
+from common.tensor.base import TensorBase, wrap
+from common.tensor.node import Node
+from common.tensor.saved import saved_tensors
+from common.tensor.write_log import is_shared, log_write, put
+
+
+def backward(
+    tensors: Any,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+) -> None:
+    """Add the gradients of `tensors` to `.grad` of the leaves.
+
+    Parameters
+    ----------
+    tensors : a tensor or a sequence of them, the roots; or `GradientEdge`s, which need a cotangent.
+    grad_tensors : their cotangents, of their shapes; None for scalars means 1.
+    retain_graph : keep saved values for another pass; by default as `create_graph`.
+    create_graph : record the backward pass itself, so that gradients can be differentiated.
+    inputs : accumulate into these tensors only, leaves or not.
+
+    Raises
+    ------
+    GradientError : a root or an input does not require grad, or a root is not a scalar and has no cotangent.
+    ShapeError : a cotangent has another shape than its root.
+    GraphFreedError : the graph was freed by an earlier pass.
+    """
+    roots = _as_tuple(tensors)
+    retain = create_graph if retain_graph is None else retain_graph
+    wanted: dict[Any, Any] | None = None
+    if inputs is not None:
+        targets = _as_tuple(inputs)
+        if not targets:
+            raise GradientError("`inputs` argument to `backward` cannot be empty.")
+        require_grad(targets)
+        wanted = {x.edge: _accumulating(x) for x in targets}
+    seen = {id(x.payload if isinstance(x, TensorBase) else x) for x in _as_tuple(grad_tensors)}
+
+    def deposit(leaf: Any, total: Any) -> bool:
+        if wanted is not None:
+            leaf = wanted.get(leaf)
+        if not isinstance(leaf, TensorBase):
+            return False
+        if type(total) is np.ndarray:
+            total = wrap(_own(total, seen))
+        accumulate(leaf, total if isinstance(total, TensorBase) else wrap(_array(total)), create_graph)
+        return True
+
+    for edge, total in _run(roots, grad_tensors, create_graph, retain, wanted and set(wanted), deposit=deposit).items():
+        deposit(edge, total)
+
+
+def _accumulating(x: Any) -> Any:
+    """The tensor into whose `.grad` an input's gradient goes."""
+    if isinstance(x, TensorBase):
+        return x
+    if not isinstance(x.edge, TensorBase):
+        raise GradientError(
+            f"`inputs` of `backward` holds a GradientEdge to {x.node.name()}, which has no .grad: pass the tensor, or "
+            "call autograd.grad"
+        )
+    return x.edge
+
+
+def _own(total: np.ndarray, seen: set[int]) -> np.ndarray:
+    """A total that no other gradient shares memory with: rules may hand on what they were given."""
+    if total.base is not None or id(total) in seen:
+        total = np.array(total, order="C")
+    seen.add(id(total))
+    return total
+
+
+#: Held while a total is added to `.grad`: threads that share a leaf add one after the other.
+_adding = make_lock()
+
+
+def accumulate(leaf: TensorBase, total: TensorBase, create_graph: bool) -> None:
+    """``.grad = old + total``, with the total alone where there is no old one.
+
+    Unless the pass is recorded, the sum is written to the memory of the old gradient, as PyTorch documents: whoever
+    holds that sees it.
+    """
+    with _adding:
+        old = leaf.grad
+        if old is None:
+            leaf.grad = total
+        elif (
+            not create_graph
+            and type(array := old.payload) is np.ndarray is type(total.payload)
+            and not is_shared(array)
+        ):
+            put(array, added(array, total.payload))
+            log_write(array, *user_frame(4))
+        else:
+            with mode.Switch(create_graph):
+                new = old + total
+            trace = mode.current_trace()
+            if create_graph or trace is None or not trace.add_to_grad(old, new):
+                leaf.grad = new
+
+
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Any, ...]:
+    """Gradients of `outputs` with respect to `inputs`, as new tensors.
+
+    Parameters
+    ----------
+    outputs, grad_outputs : roots and their cotangents, see `backward`.
+    inputs : a tensor or a sequence of them, leaves or results of recorded ops; or a `GradientEdge`.
+    allow_unused : give None for inputs that the outputs do not depend on, instead of raising; by default as
+        `materialize_grads`.
+    is_grads_batched : cotangents have a leading dimension, and so do the gradients: one pass for each.
+    materialize_grads : give zeros for such inputs.
+
+    Raises
+    ------
+    GradientError : an input does not require grad, or is not used in the graph.
+    ArgumentError : `allow_unused` is False although `materialize_grads` is True.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> x = tw.tensor([2.0, 3.0], requires_grad=True)
+    >>> grad((x * x).sum(), x)
+    (tensor([4., 6.]),)
+    """
+    if materialize_grads and allow_unused is False:
+        raise ArgumentError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
+        )
+    allow_unused = materialize_grads if allow_unused is None else allow_unused
+    if is_grads_batched:
+        return _batched(outputs, inputs, grad_outputs, create_graph, allow_unused, materialize_grads)
+    targets = _as_tuple(inputs)
+    require_grad(targets)
+    roots, order = _as_tuple(outputs), None
+    if not (allow_unused or materialize_grads):  # before the pass frees what tells why
+        order = refuse_unused(roots, targets)
+    retain = create_graph if retain_graph is None else retain_graph
+    totals = _run(roots, grad_outputs, create_graph, retain, {x.edge for x in targets}, order)
+    out = []
+    for x in targets:
+        total = totals.get(x.edge)
+        if total is None and materialize_grads:
+            with mode.no_grad():
+                total = zeros_like(_with_shape(x))
+        if total is None and not allow_unused:
+            raise unused(roots, targets, [x for x in targets if totals.get(x.edge) is None], order or [])
+        out.append(total if total is None or isinstance(total, TensorBase) else wrap(_array(total)))
+    return tuple(out)
+
+
+def _batched(outputs: Any, inputs: Any, cotangents: Any, create_graph: bool, *options: bool) -> tuple[Any, ...]:
+    """`grad` for each of the cotangents in a batch."""
+    from common.ops.shape.cat import stack
+
+    batches = _as_tuple(cotangents)
+    counts = {len(batch) for batch in batches if batch is not None}
+    if len(counts) != 1:
+        raise GradientError(f"is_grads_batched: the cotangents have batches of sizes {sorted(counts)}; one is needed")
+    (count,) = counts
+    rows = []
+    for i in range(count):
+        row = tuple(None if batch is None else batch[i] for batch in batches)
+        allow_unused, materialize = options
+        unused = None if materialize else allow_unused
+        rows.append(grad(outputs, inputs, row, True, create_graph, unused, materialize_grads=materialize))
+    return tuple(None if column[0] is None else stack(column) for column in zip(*rows, strict=True))
+
+
+def differentiate(
+    outputs: Sequence[Any],
+    cotangents: Sequence[Any],
+    inputs: Sequence[Any],
+    *,
+    create_graph: bool,
+    retain: bool,
+    order: list[Node],
+    only: bool,
+) -> list[Any]:
+    """Cotangents of `inputs`, zeros where the outputs do not depend on one: the pullback of the transforms.
+
+    Parameters
+    ----------
+    order : the nodes to handle, in descending number.
+    only : whether the outputs depend on more than the inputs; then paths that lead elsewhere are left out.
+    """
+    totals: dict[Any, Any] = {}
+    if outputs:
+        wanted = {x.edge for x in inputs} if only else None
+        totals = _run(tuple(outputs), tuple(cotangents), create_graph, retain, wanted, order)
+    found = []
+    for x in inputs:
+        total = totals.get(x.edge)
+        if total is None:
+            with mode.no_grad():
+                total = zeros_like(x)
+        found.append(total if isinstance(total, TensorBase) else wrap(_array(total)))
+    return found
+
+
+def reached(
+    outputs: Sequence[Any], cotangents: Sequence[Any], inputs: Sequence[Any], order: list[Node] | None
+) -> list[Any]:
+    """Recorded cotangents of `inputs`; None for those that the outputs do not reach.
+
+    Parameters
+    ----------
+    order : the nodes to handle, in descending number; None for all.
+    """
+    totals = _run(tuple(outputs), tuple(cotangents), True, True, {x.edge for x in inputs}, order)
+    return [totals.get(x.edge) for x in inputs]
+
+
+def view_of(x: TensorBase) -> TensorBase:
+    """All of `x` as a view with history: a slot of its own in which gradients are totalled before they reach `x`."""
+    from common.ops.shape.view import reshape_
+
+    view: TensorBase = reshape_(x, new_shape=tuple(x.shape))
+    return view
+
+
+def cotangent_like(root: TensorBase) -> Any:
+    """The cotangent 1 of a scalar."""
+    return _seed(root, None)
+
+
+def _run(
+    roots: tuple[Any, ...],
+    cotangents: Any,
+    create_graph: bool,
+    retain: bool,
+    wanted: Any,
+    order: Any = None,
+    deposit: Any = None,
+) -> dict[Any, Any]:
+    seeds = []
+    given = _as_tuple(cotangents) if cotangents is not None else (None,) * len(roots)
+    if len(given) != len(roots):
+        raise GradientError(f"got {len(roots)} tensors and {len(given)} gradients")
+    trace = mode.current_trace()
+    for position, (root, cotangent) in enumerate(zip(roots, given)):
+        if not isinstance(root, (TensorBase, GradientEdge)) or root.edge is None:
+            raise GradientError(f"element {position} of tensors does not require grad and does not have a grad_fn")
+        seed = _seed(root if isinstance(root, TensorBase) else _with_shape(root, cotangent), cotangent)
+        payload = seed.payload if isinstance(seed, TensorBase) and trace is None else seed
+        if create_graph:
+            payload = seed if isinstance(seed, TensorBase) else wrap(seed)
+        elif trace is not None:
+            payload = trace.payload(seed)
+        seeds.append((root.edge, payload))
+    with mode.Switch(create_graph):
+        return backward_pass(
+            seeds,
+            saved_tensors if create_graph else None,
+            retain=retain,
+            wanted=wanted,
+            consumer=user_frame(3),
+            order=order,
+            deposit=deposit,
+        )
+
+
+def _with_shape(x: Any, cotangent: Any = None) -> Any:
+    """A tensor that has the shape and dtype of what an edge stands for: the leaf, or the cotangent."""
+    if isinstance(x, TensorBase):
+        return x
+    if isinstance(x.edge, TensorBase):
+        return x.edge
+    if cotangent is None:
+        raise GradientError(
+            f"a GradientEdge to {x.node.name()} does not know its tensor's shape: pass a gradient of that shape"
+        )
+    return cotangent if isinstance(cotangent, TensorBase) else wrap(np.asarray(cotangent))
+
+
+def _seed(root: TensorBase, cotangent: Any) -> Any:
+    if cotangent is None:
+        if root.shape and any(n != 1 for n in root.shape):
+            raise GradientError(
+                f"grad can be implicitly created only for scalar outputs; this one has shape {tuple(root.shape)}: pass "
+                "a gradient of that shape, or reduce it first, for example with .sum()"
+            )
+        with mode.no_grad():
+            return ones_like(root)
+    if not isinstance(cotangent, TensorBase):
+        try:
+            cotangent = np.asarray(cotangent, root.dtype)
+        except (TypeError, ValueError) as error:
+            raise ArgumentError(
+                f"gradients can be either Tensors, numbers or None, but got {type(cotangent).__name__} "
+                f"({shown(cotangent)})"
+            ) from error
+    if len(cotangent.shape) != len(root.shape) or any(m != n for m, n in zip(cotangent.shape, root.shape)):
+        raise ShapeError(
+            f"Mismatch in shape: grad_output[0] has a shape of {tuple(cotangent.shape)} and output[0] has a shape of "
+            f"{tuple(root.shape)}."
+        )
+    if cotangent.dtype != root.dtype:
+        cotangent = to(cotangent, dtype=root.dtype, x_dtype=cotangent.dtype)
+    return cotangent
+
+
+def _as_tuple(x: Any) -> tuple[Any, ...]:
+    if type(x) is tuple:
+        return x
+    return tuple(x) if isinstance(x, Sequence) and not isinstance(x, (TensorBase, GradientEdge)) else (x,)
+
+
+def _array(x: Any) -> Any:
+    return np.asarray(x) if isinstance(x, np.generic) else x

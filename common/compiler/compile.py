@@ -1,0 +1,341 @@
+"""From kernel source to an address: memory, then disk, then LLVM.
+
+The ABI of every kernel is numba's own, without wrappers::
+
+    int32 kernel(int64 *status, void **exception, int64 *bufs, int64 *args)
+
+``bufs[j]`` is the address of the j-th buffer, ``args[j]`` a size, stride or scalar.  ``*status`` is what the
+source returns: 0, or a positive error code of the kernel.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import sys
+from collections.abc import Callable
+from functools import cache, partial
+from pathlib import Path
+from threading import get_ident
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from common.compiler import disk_cache as disk
+from common.compiler import image, llvm_engine
+from common.compiler.environment_stamp import hashed_files, stamp, version_file
+from common.compiler.fingerprint import fingerprint
+from common.compiler.machine_functions import PREFIX
+from common.core.garbage import collecting_later
+from common.core.locks import after_fork, make_lock
+
+LLVM, NUMBA = COMPILERS = "llvm", "numba"
+"""Compilers of kernel text: our own translation to LLVM, and numba's front end. The bits are the same."""
+
+
+def checked(compiler: Any, caller: str) -> str | None:
+    """Return the name of a compiler, or None for that of the process.
+
+    Raises
+    ------
+    ArgumentError
+        There is no such compiler; the error names `caller`.
+    """
+    if compiler is not None and compiler not in COMPILERS:
+        from common.core.errors import ArgumentError
+
+        raise ArgumentError(f'{caller}: compiler is "llvm" or "numba", or None for TWINGRAD_COMPILER, not {compiler!r}')
+    return compiler
+
+
+def default_compiler() -> str:
+    """Return the compiler of this process: what TWINGRAD_COMPILER says, "llvm" if it is unset.
+
+    Raises
+    ------
+    ArgumentError
+        It names no compiler.
+    """
+    return checked(os.environ.get("TWINGRAD_COMPILER") or LLVM, "TWINGRAD_COMPILER") or LLVM
+
+
+class Origin(NamedTuple):
+    """Where the machine code of a kernel came from in this process, "compiled" or "disk", and the seconds it took."""
+
+    place: str
+    seconds: float
+
+
+_addresses: dict[tuple[str, str], int] = {}
+_origins: dict[tuple[str, str], Origin] = {}
+_providers: list[Callable[[str], Any]] = []
+_foreign: dict[str, str] = {}
+_lock = make_lock()
+_asking: set[int] = set()
+
+
+def add_namespace(provider: Callable[[str], Any]) -> None:
+    """Let kernel source use the names that `provider` knows.
+
+    Parameters
+    ----------
+    provider : callable
+        ``provider(name)`` returns None for an unknown name, else a scalar expression (a Python function over
+        `common.compiler.primitives`) or a `common.compiler.machine_functions.MachineFunction`.  It is asked only when a
+        kernel is compiled, and only for names that its source uses.  Its definitions must lie in the hashed
+        folders of this package; others are named with `define_scalar`.
+    """
+    _providers.append(provider)
+
+
+def define_scalar(name: str, function: Callable[..., Any]) -> None:
+    """Let kernel source call a scalar expression of a user's own op; its code becomes part of the key."""
+    _foreign[name] = fingerprint(function)
+    _providers.insert(0, {name: function}.get)
+
+
+def compile_kernel(source: str, name: str, compiler: str | None = None) -> int:
+    """Return the address of the kernel `name` that `source` defines, compiled at most once per machine.
+
+    Parameters
+    ----------
+    source : str
+        Text of one function ``def name(bufs, args)``, see `common.compiler.translate`.
+    name : str
+        The function's name.
+    compiler : str, optional
+        "llvm" or "numba"; that of the process by default, see `default_compiler`.
+
+    Raises
+    ------
+    CompileError
+        The source is not a kernel, or uses a name that nothing provides.
+
+    Examples
+    --------
+    >>> address = compile_kernel('''def double_all(bufs, args):
+    ...     x = buffer(bufs, 0, int64)
+    ...     for i in range(args[0]):
+    ...         x[i] = x[i] + x[i]
+    ...     return 0''', "double_all")
+    """
+    of = source, compiler or default_compiler()
+    address = _addresses.get(of)
+    if address is None:
+        _asking.add(get_ident())
+        try:
+            with _lock:
+                address = _addresses.get(of)
+                if address is None:
+                    address = _addresses[of] = _get(source, name, of[1])
+        finally:
+            _asking.discard(get_ident())
+    return address
+
+
+def llvm_text(source: str, name: str, compiler: str | None = None) -> str:
+    """Return the LLVM IR of a kernel as text, before LLVM has optimised it; arguments as those of `compile_kernel`.
+
+    Raises
+    ------
+    CompileError
+        As `compile_kernel` does.
+    """
+    return str(_FRONT_ENDS[compiler or default_compiler()](source, name, name)[0])
+
+
+def _ask_for_fork() -> None:
+    _asking.add(get_ident())
+
+
+if hasattr(os, "register_at_fork"):  # a fork waits for the kernel at hand, and the next one for the fork
+    os.register_at_fork(before=_ask_for_fork, after_in_parent=lambda: _asking.discard(get_ident()))
+after_fork(_asking.clear)
+
+
+def is_asked_for() -> bool:
+    """Whether another thread waits for a kernel, or compiles one: what is not urgent may let it go first."""
+    return bool(_asking - {get_ident()})
+
+
+def origin(source: str, compiler: str | None = None) -> Origin | None:
+    """Return where the machine code of a kernel came from; None if it has not been asked for yet."""
+    return _origins.get((source, compiler or default_compiler()))
+
+
+def load_ir(text: str, symbol: str) -> int:
+    """Return the address of `symbol` in a module of LLVM IR text, from the disk cache where possible."""
+    return _load_module(make_key(text), lambda: text, symbol)
+
+
+def _load_module(key: str, text: Callable[[], str], symbol: str) -> int:
+    with _lock:
+        entry = disk.read(key)
+        if entry is None:
+            with collecting_later():
+                module = llvm_engine.parse(text())
+                llvm_engine.tidy(module)
+                entry = disk.Entry(symbol, _externals(module), llvm_engine.emit(module, symbol))
+            disk.write(key, entry)
+        return llvm_engine.load(entry.code, entry.symbol, entry.externals)
+
+
+@cache
+def _library(symbol: str) -> int:
+    """Return the address of a `common.compiler.machine_functions.MachineFunction` with code of its own."""
+    _, name, dtype = symbol.split(".")
+
+    def text() -> str:
+        return str(meaning(name, symbol).module(np.dtype(dtype)))
+
+    return _load_module(make_key(symbol), text, symbol)
+
+
+llvm_engine.define_family(PREFIX, _library)
+
+
+def make_key(text: str, compiler: str = LLVM) -> str:
+    """Return the key of an entry: everything that the object code follows from."""
+    digest = hashlib.sha256(_environment() + b"numba" * (compiler == NUMBA))
+    digest.update(text.encode())
+    for name, meaning in sorted(_foreign.items()):
+        if re.search(rf"\b{name}\b", text):
+            digest.update(f"{name}={meaning}".encode())
+    return digest.hexdigest()
+
+
+@cache
+def _environment() -> bytes:
+    """Return the hash of the compilers' versions, the CPU and the files that define kernels.
+
+    It is kept in the cache under a stamp of all these, because only llvmlite tells the CPU.
+    """
+    key = stamp(hashed_files())
+    if key is None:
+        return _hash_environment()
+    entry = disk.read(key)
+    if entry is None:
+        entry = disk.Entry("environment", (), _hash_environment())
+        disk.write(key, entry)
+    return entry.code
+
+
+def _hash_environment() -> bytes:
+    import llvmlite
+
+    versions = sys.version, np.__version__, _numba_version(), llvmlite.__version__
+    digest = hashlib.sha256(repr((versions, llvm_engine.cpu(), image.is_supported())).encode())
+    for name, _, _ in hashed_files():
+        path = Path(name)
+        digest.update(f"{path.parent.name}/{path.name}".encode())
+        digest.update(path.read_bytes() if path.exists() else b"")
+    return digest.digest()
+
+
+def _numba_version() -> str:
+    """Return the text that holds numba's version; importing numba would cost 150 ms, its metadata 10 ms."""
+    file = version_file("numba")
+    if file is not None and file.exists():
+        return file.read_text()
+    from importlib.metadata import version
+
+    return version("numba")
+
+
+def _get(source: str, name: str, compiler: str) -> int:
+    start = perf_counter()
+    key = make_key(source, compiler)
+    entry = disk.read(key)
+    place = "compiled" if entry is None else "disk"
+    if entry is None:
+        with collecting_later():
+            entry = _compile(source, name, f"twingrad_{key[:32]}", compiler)
+        disk.write(key, entry)
+    address = llvm_engine.load(entry.code, entry.symbol, entry.externals)
+    _origins[source, compiler] = Origin(place, perf_counter() - start)
+    return address
+
+
+def _compile(source: str, name: str, symbol: str, compiler: str) -> disk.Entry:
+    module, complete = _FRONT_ENDS[compiler](source, name, symbol)
+    if complete:
+        llvm_engine.tidy(module)
+    else:
+        llvm_engine.optimise(module)
+    return disk.Entry(symbol, _externals(module), llvm_engine.emit(module, symbol))
+
+
+def _translated(source: str, name: str, symbol: str) -> tuple[Any, bool]:
+    from common.compiler.translate import translate
+    from common.compiler.values import Refused
+
+    try:
+        text, complete = translate(source, symbol, partial(meaning, kernel=name))
+        return llvm_engine.parse(text), complete
+    except (Refused, SyntaxError) as error:
+        from common.core.errors import CompileError
+
+        raise CompileError(f"kernel {name} cannot be compiled: {error}\n\n{source}") from error
+
+
+def _by_numba(source: str, name: str, symbol: str) -> tuple[Any, bool]:
+    from numba.core.errors import NumbaError
+
+    from common.compiler.numba_frontend import lower_source
+
+    try:
+        return lower_source(source, name, symbol, partial(meaning, kernel=name)), False
+    except NumbaError as error:
+        from common.core.errors import CompileError
+
+        raise CompileError(f"kernel {name} cannot be compiled: {error}\n\n{source}") from error
+
+
+_FRONT_ENDS: dict[str, Callable[[str, str, str], tuple[Any, bool]]] = {LLVM: _translated, NUMBA: _by_numba}
+
+_meanings: dict[str, Any] = {}
+
+
+def meaning(used: str, kernel: str) -> Any:
+    """Return the scalar definition or `common.compiler.machine_functions.MachineFunction` that kernel source names.
+
+    Raises
+    ------
+    CompileError
+        Nothing provides the name.
+    """
+    if used not in _meanings:
+        value = _conversions().get(used)
+        for provider in _providers:
+            value = provider(used) if value is None else value
+        if value is None:
+            from common.core.errors import CompileError
+
+            raise CompileError(f"kernel {kernel} uses the name {used!r}, which nothing provides")
+        _meanings[used] = value
+    return _meanings[used]
+
+
+@cache
+def _conversions() -> dict[str, Callable[[Any], Any]]:
+    from common.compiler.primitives import convert
+    from common.compiler.values import DTYPES
+
+    return {f"to_{dtype}": partial(convert, dtype=dtype) for dtype in DTYPES.values()}
+
+
+def _externals(module: Any) -> tuple[str, ...]:
+    """Return the symbols that a module uses but does not define; mathematical functions are refused.
+
+    libm is not correctly rounded and differs between systems; the project's own definitions are used instead.
+    """
+    names = [function.name for function in module.functions if function.is_declaration]
+    from common.core.errors import CompileError
+
+    for name in names:
+        if re.match(r"llvm\.(exp|log|pow|sin|cos|tan|sinh|cosh|tanh)[.\d]*\.", name):
+            raise CompileError(f"a kernel would call libm for {name}")
+    names += [variable.name for variable in module.global_variables if variable.is_declaration]
+    return tuple(sorted(name for name in names if not name.startswith("llvm.")))

@@ -1,0 +1,222 @@
+"""Control flow of kernel source as basic blocks of LLVM IR text, in static single assignment form.
+
+A variable is a name in `Flow.variables`; where paths meet, names that differ become phi nodes. A loop must know the
+kinds of its variables before its body has been seen: it is written again with wider ones where the body widens them.
+A name that has no one kind on all paths to a place, or no value on some, has no meaning there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
+
+from common.compiler.values import Kind, Value, common_kind, llvm
+
+Variables: TypeAlias = dict[str, Value]
+Kinds: TypeAlias = dict[str, Kind | None]
+
+
+class Block:
+    """A basic block; it is open until its last line is a branch or a return."""
+
+    def __init__(self, label: str) -> None:
+        self.label, self.phis, self.lines = label, list[str](), list[str]()
+
+    def __str__(self) -> str:
+        return "\n  ".join([f"{self.label}:", *self.phis, *self.lines])
+
+
+Edge: TypeAlias = tuple[Block, Variables]
+Mark: TypeAlias = tuple[int, Block, int, Variables]
+
+
+class Flow:
+    """Writes the blocks of one function.
+
+    Attributes
+    ----------
+    here : the open block that is being written; None where nothing can be reached.
+    variables : what names mean here.
+    """
+
+    def __init__(self, variables: Variables) -> None:
+        self._blocks: list[Block] = []
+        self._count = 0
+        self._loops: list[tuple[list[Edge], list[Edge]]] = []
+        self.variables = variables
+        self.here: Block | None = self.block()
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self._blocks))
+
+    # ---------------------------------------------------------------- lines
+    def block(self) -> Block:
+        """A new open block, after all others."""
+        self._count += 1
+        self._blocks.append(Block(f"l{self._count}"))
+        return self._blocks[-1]
+
+    def line(self, text: str) -> None:
+        """Append a line to the current block."""
+        assert self.here is not None
+        self.here.lines.append(text)
+
+    def register(self, text: str) -> str:
+        """Append an instruction with a result; return the result."""
+        self._count += 1
+        self.line(f"%v{self._count} = {text}")
+        return f"%v{self._count}"
+
+    def convert(self, value: Value, kind: Kind) -> Value:
+        """A value as one of a common kind."""
+        if type(value.kind) is type(kind) and value.kind == kind:
+            return value
+        widen = "zext" if value.kind.kind == "u" else "sext"  # type: ignore[union-attr]
+        return Value(self.register(f"{widen} {value.typed} to {llvm(kind, value.lanes)}"), kind, None, value.lanes)
+
+    # ---------------------------------------------------------------- going back
+    def mark(self) -> Mark:
+        """Where the text ends now."""
+        assert self.here is not None
+        return len(self._blocks), self.here, len(self.here.lines), dict(self.variables)
+
+    def back(self, mark: Mark) -> None:
+        """Forget what has been written since."""
+        count, self.here, lines, variables = mark
+        del self._blocks[count:], self.here.lines[lines:]
+        self.variables = dict(variables)
+
+    # ---------------------------------------------------------------- paths
+    def branch(self, condition: str) -> tuple[Edge, Edge]:
+        """Two new blocks: the first follows if the condition holds, else the second."""
+        then, other = self.block(), self.block()
+        self.line(f"br i1 {condition}, label %{then.label}, label %{other.label}")
+        self.here = None
+        return (then, self.variables), (other, dict(self.variables))
+
+    def enter(self, edge: Edge) -> None:
+        """Go on at the end of a path."""
+        self.here, self.variables = edge
+
+    def leave(self) -> list[Edge]:
+        """The path that has been written, if it reaches its end."""
+        return [] if self.here is None else [(self.here, self.variables)]
+
+    def join(self, edges: list[Edge]) -> None:
+        """Go on where paths meet."""
+        if len(edges) < 2:
+            self.here, self.variables = edges[0] if edges else (None, {})
+            return
+        first, *others = (variables for _, variables in edges)
+        joined, differing = Variables(), dict[str, Kind]()
+        for name, value in first.items():
+            if all(name in other for other in others):
+                if all(other[name] is value or other[name].text == value.text for other in others):
+                    joined[name] = value
+                    continue
+                kind = _common(variables[name].kind for _, variables in edges)
+                if kind is not None:
+                    differing[name] = kind
+        target, incoming = self.block(), {name: list[str]() for name in differing}
+        for block, variables in edges:
+            self.here = block
+            for name, kind in differing.items():
+                incoming[name].append(f"[{self.convert(variables[name], kind).text}, %{block.label}]")
+            self.line(f"br label %{target.label}")
+        self.here, self.variables = target, joined
+        for name, kind in differing.items():
+            joined[name] = self._phi(target, kind, first[name].lanes, incoming[name])
+
+    def _phi(self, block: Block, kind: Kind, lanes: int, incoming: list[str]) -> Value:
+        self._count += 1
+        block.phis.append(f"%v{self._count} = phi {llvm(kind, lanes)} {', '.join(incoming)}")
+        return Value(f"%v{self._count}", kind, None, lanes)
+
+    def choose(self, condition: str, then: Callable[[], Value], other: Callable[[], Value]) -> Value | None:
+        """One of two values, of which the other is not computed; None if they have no common kind."""
+        name, ends = "(chosen)", list[Edge]()
+        for edge, compute in zip(self.branch(condition), (then, other), strict=True):
+            self.enter(edge)
+            value = compute()
+            self.variables = self.variables | {name: value}
+            ends += self.leave()
+        self.join(ends)
+        return self.variables.pop(name, None)
+
+    # ---------------------------------------------------------------- loops
+    def loop(
+        self,
+        changing: Iterable[str],
+        test: Callable[[], str],
+        body: Callable[[], None],
+        advance: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Write ``while test: body; advance``.
+
+        Parameters
+        ----------
+        changing : names that body or advance assign.
+        test : writes the condition and returns it.
+        """
+        mark, outer = self.mark(), self.variables
+        kinds: Kinds = {name: outer[name].kind for name in changing if name in outer}
+        while True:
+            needed = self._try(outer, kinds, test, body, advance)
+            if needed == kinds:
+                return
+            self.back(mark)
+            kinds = needed
+
+    def _try(
+        self, outer: Variables, kinds: Kinds, test: Callable[[], str], body: Callable[[], None],
+        advance: Callable[[], None],
+    ) -> Kinds:  # fmt: skip
+        """Write the loop with variables of these kinds; return those that it needs, None for what has no kind."""
+        before = self.here
+        assert before is not None
+        inside = {name: value for name, value in outer.items() if name not in kinds}
+        incoming: dict[str, list[str]] = {}
+        for name, kind in kinds.items():
+            if kind is not None:
+                incoming[name] = [f"[{self.convert(outer[name], kind).text}, %{before.label}]"]
+                self._count += 1
+                inside[name] = Value(f"%v{self._count}", kind, None, outer[name].lanes)
+        head = self.block()
+        self.line(f"br label %{head.label}")
+        self.here, self.variables = head, dict(inside)
+        start, end = self.branch(test())
+        self._loops.append(([], []))
+        self.enter(start)
+        body()
+        left, repeated = self._loops.pop()
+        repeated += self.leave()
+        needed = {
+            name: _common([kind, *(v[name].kind if name in v else None for _, v in repeated)])
+            for name, kind in kinds.items()
+        }
+        if needed != kinds:
+            return needed
+        self.join(repeated)
+        if self.here is not None:
+            advance()
+            for name, texts in incoming.items():
+                value = self.convert(self.variables[name], inside[name].kind)
+                texts.append(f"[{value.text}, %{self.here.label}]")
+            self.line(f"br label %{head.label}")
+        for name, texts in incoming.items():
+            value = inside[name]
+            head.phis.append(f"{value.text} = phi {llvm(value.kind, value.lanes)} {', '.join(texts)}")
+        self.join([end, *left])
+        return kinds
+
+    def end_iteration(self, leaving: bool) -> None:
+        """``break`` or ``continue``."""
+        self._loops[-1][0 if leaving else 1].extend(self.leave())
+        self.here = None
+
+
+def _common(kinds: Iterable[Kind | None]) -> Kind | None:
+    found, *others = kinds
+    for kind in others:
+        found = None if found is None or kind is None else common_kind(found, kind)
+    return found

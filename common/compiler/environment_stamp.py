@@ -1,0 +1,90 @@
+"""A cheap sign that nothing has changed since the environment of kernels was hashed.
+
+Like Python's own bytecode files it trusts size and time of modification, and for the processor what Linux says of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import marshal
+import os
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+
+HASHED = ("compiler", "runtime", "kernels", "ops")
+"""Folders of this package whose files decide what a kernel's text means."""
+
+_REPEATABLE = 2  # the version of marshal whose bytes do not depend on which objects are shared
+_CPU_LINES = (b"vendor_id", b"cpu family", b"model", b"stepping", b"flags", b"CPU ", b"Features")
+
+
+Mark = tuple[str, int, int]
+"""A file, its size, and when it was modified last."""
+
+
+def hashed_files() -> list[Mark]:
+    """The files that decide what a kernel's text means, in a fixed order."""
+    package = Path(__file__).parent.parent
+    found = [mark for name in HASHED for mark in _python_files(package / name)]
+    return [_mark(package / "core" / "numerics.py"), *found]
+
+
+def package_files() -> list[Mark]:
+    """All files of the packages that make programs, in a fixed order, and the one that tells networkx's version."""
+    home = Path(__file__).parent.parent.parent
+    spec = find_spec("networkx")
+    found = [mark for name in ("common", "static") for mark in _python_files(home / name)]
+    return [*found, *([_mark(spec.origin)] if spec and spec.origin else [])]
+
+
+def _python_files(folder: Path | str) -> list[Mark]:
+    """The modules in a folder and in those within it; half of the time that `os.walk` takes."""
+    marks, folders = [], []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.endswith(".py"):
+                status = entry.stat()
+                marks.append((entry.path, status.st_size, status.st_mtime_ns))
+            elif entry.is_dir(follow_symlinks=False) and entry.name != "__pycache__":
+                folders.append(entry.path)
+    return [*sorted(marks), *(mark for path in sorted(folders) for mark in _python_files(path))]
+
+
+def stamp(files: Sequence[Mark]) -> str | None:
+    """Return the key under which a hash of files and environment is kept; None where the processor is not known."""
+    cpu = _cpu()
+    if cpu is None:
+        return None
+    parts = [sys.version, np.__version__, cpu, os.environ.get("NUMBA_CPU_NAME"), os.environ.get("NUMBA_CPU_FEATURES")]
+    versions = [_mark(path) for path in (version_file("numba"), version_file("llvmlite"))]
+    return hashlib.sha256(marshal.dumps((parts, *files, *versions), _REPEATABLE)).hexdigest()
+
+
+def _mark(path: Path | str | None) -> Mark:
+    try:
+        status = os.stat(path) if path is not None else None  # noqa: PTH116  a Path takes three times as long
+    except OSError:
+        status = None
+    return (str(path), -1, -1) if status is None else (str(path), status.st_size, status.st_mtime_ns)
+
+
+def version_file(name: str) -> Path | None:
+    """The file that an installation of another version rewrites."""
+    spec = find_spec(name)
+    if spec is None or spec.origin is None:
+        return None
+    return Path(spec.origin).with_name("_version.py")
+
+
+def _cpu() -> bytes | None:
+    """What Linux says of the first processor, without its present speed."""
+    try:
+        with Path("/proc/cpuinfo").open("rb") as file:
+            text, end, _ = file.read(16384).partition(b"\n\n")
+    except OSError:
+        return None
+    return b"\n".join(line for line in text.splitlines() if line.startswith(_CPU_LINES)) if end else None

@@ -1,0 +1,191 @@
+"""Object code in, addresses out.  Never needs numba, and llvmlite only where `common.compiler.image` cannot do it.
+
+Kernels are compiled once per machine and then come from the disk cache, as images where that is possible, else as
+object files for the one LLVM execution engine of the process.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable, Iterable
+from functools import cache, partial
+from importlib import import_module
+from typing import Any
+
+from common.compiler import image
+from common.core.locks import make_lock
+
+_lock = make_lock()
+
+
+@cache
+def cpu() -> tuple[str, str]:
+    """Return LLVM's name of the host CPU and its features; numba's environment variables override them."""
+    from llvmlite import binding
+
+    name = os.environ.get("NUMBA_CPU_NAME") or binding.get_host_cpu_name()
+    features = os.environ.get("NUMBA_CPU_FEATURES")
+    if features is None:
+        try:
+            features = binding.get_host_cpu_features().flatten()
+        except RuntimeError:  # LLVM cannot tell on some platforms; the name alone is enough
+            features = ""
+    return name, features
+
+
+@cache
+def target_machine() -> Any:
+    """Return the LLVM target machine for the host, with the relocation and code model that MCJIT needs."""
+    from llvmlite import binding
+
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    name, features = cpu()
+    target = binding.Target.from_triple(binding.get_process_triple())
+    return target.create_target_machine(
+        cpu=name,
+        features=features,
+        opt=2,
+        reloc="static" if target.name.startswith("x86") else "default",
+        codemodel="jitdefault",
+        jit=True,
+    )
+
+
+@cache
+def _engine() -> Any:
+    from llvmlite import binding
+
+    machine = target_machine()
+    made = binding.create_mcjit_compiler(binding.parse_assembly(""), machine)
+    image.outlive(made)
+    return made
+
+
+_symbols: dict[str, Callable[[], int]] = {}
+_homes: list[str] = []
+_families: dict[str, Callable[[str], int]] = {}
+# Calls that LLVM makes of loops, and of what the processor has no instruction for; these are exact in every libm
+_EXACT = ("floor", "ceil", "trunc", "rint", "fma")
+_IN_PROCESS = frozenset(("memcpy", "memmove", "memset", *(f"{name}{f}" for name in _EXACT for f in ("", "f"))))
+_defined = set(_IN_PROCESS)
+
+
+def define(symbol: str, address: Callable[[], int]) -> None:
+    """Name an address for object code; ``address()`` is asked when a kernel needs it for the first time."""
+    _symbols[symbol] = address
+
+
+def define_in(module: str) -> None:
+    """Name a module that defines symbols when it is imported; that is done when a kernel needs one that is missing."""
+    _homes.append(module)
+
+
+def define_family(prefix: str, address_of: Callable[[str], int]) -> None:
+    """Name addresses for object code by symbols ``prefix.rest``, of which `address_of` gives the address."""
+    _families[prefix] = address_of
+
+
+def _provider(symbol: str) -> Callable[[], int]:
+    family = _families.get(symbol.partition(".")[0])
+    if family is not None:
+        return partial(family, symbol)
+    if symbol not in _symbols:
+        for module in _homes:
+            import_module(module)
+    if symbol not in _symbols:
+        from common.core.errors import CompileError
+
+        raise CompileError(f"a kernel needs the symbol {symbol!r}, which nothing provides")
+    return _symbols[symbol]
+
+
+def _require(symbol: str) -> None:
+    from llvmlite import binding
+
+    if symbol not in _defined:
+        binding.add_symbol(symbol, _provider(symbol)())
+        _defined.add(symbol)
+
+
+def _address_of(symbol: str) -> int:
+    """The address of a symbol that an image uses."""
+    if symbol in _IN_PROCESS:
+        return int(ctypes.cast(getattr(ctypes.CDLL(None), symbol), ctypes.c_void_p).value or 0)
+    return _provider(symbol)()
+
+
+def load(object_code: bytes, symbol: str, externals: Iterable[str] = ()) -> int:
+    """Load one object file or image and return the address of its function `symbol`.
+
+    Raises
+    ------
+    CompileError
+        One of `externals` has not been named with `define` (LLVM would end the process).
+    """
+    with _lock:
+        if object_code.startswith(image.MAGIC):
+            return image.load(object_code, _address_of)
+        from llvmlite import binding
+
+        for external in externals:
+            _require(external)
+        engine = _engine()
+        engine.add_object_file(binding.ObjectFileRef.from_data(object_code))
+        engine.finalize_object()
+        return int(engine.get_function_address(symbol))
+
+
+def emit(module: Any, symbol: str) -> bytes:
+    """Return the code of an optimised LLVM module with the function `symbol`, as `load` takes it."""
+    with _lock:
+        code = bytes(target_machine().emit_object(module))
+    return image.link(code, symbol) or code
+
+
+def parse(text: str) -> Any:
+    """Return LLVM IR text as a verified module for this machine."""
+    from llvmlite import binding
+
+    machine = target_machine()
+    module = binding.parse_assembly(text)
+    module.triple, module.data_layout = machine.triple, str(machine.target_data)
+    module.verify()
+    return module
+
+
+def optimise(module: Any) -> None:
+    """Run LLVM's pipeline on `module` in place, which makes vectors of loops.
+
+    It keeps bits, because no fast-math flag is ever set.
+    """
+    from llvmlite import binding
+
+    from common.compiler.rare_branches import inline_variants
+
+    options = binding.create_pipeline_tuning_options(speed_level=3)
+    options.loop_vectorization = options.loop_interleaving = options.loop_unrolling = True
+    options.slp_vectorization = False
+    builder = binding.create_pass_builder(target_machine(), options)
+    builder.getModulePassManager().run(module, builder)
+    inline_variants(module, builder)
+
+
+def tidy(module: Any) -> None:
+    """Do in place what code generation does not do, to a module whose loops are vectors already or gain nothing.
+
+    A tenth of the time of `optimise`. Nothing that it leaves out costs calls or kernels a measurable time
+    (`benchmarks/test_call.py`, `benchmarks/test_rows.py`).
+    """
+    from llvmlite import binding
+    from llvmlite.binding import newpassmanagers
+
+    builder = binding.create_pass_builder(target_machine(), binding.create_pipeline_tuning_options(speed_level=1))
+    passes = newpassmanagers.create_new_module_pass_manager()
+    passes.add_always_inliner_pass()
+    passes.add_global_dead_code_eliminate_pass()
+    passes.add_sroa_pass()
+    passes.add_instruction_combine_pass()
+    passes.add_simplify_cfg_pass()
+    passes.run(module, builder)

@@ -1,0 +1,400 @@
+"""The LLVM backend of the primitives: the same scalar definitions, emitted as instructions.
+
+Every instruction is plain IEEE 754 or two's complement: no fast-math flag is ever set, so LLVM may neither
+contract, reassociate nor assume the absence of NaN; vectorising such code keeps every bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+
+from common.compiler.rare_branches import emit_beyond, emit_lookup
+
+__all__ = ["LlvmValue", "OneByOne", "emit_scalar", "llvm_type"]
+
+_BOOL = np.dtype(np.bool_)
+_TYPES: dict[np.dtype[Any], ir.Type] = {
+    np.dtype(np.float32): ir.FloatType(),
+    np.dtype(np.float64): ir.DoubleType(),
+    _BOOL: ir.IntType(1),
+    **{np.dtype(f"{kind}{size}"): ir.IntType(8 * size) for kind in "iu" for size in (1, 2, 4, 8)},
+}
+
+
+def llvm_type(dtype: Any, lanes: int = 1) -> ir.Type:
+    """Return the LLVM type that holds one value of a dtype in a register (bool: i1), or a vector of values."""
+    kind = _TYPES[np.dtype(dtype)]
+    return kind if lanes == 1 else ir.VectorType(kind, lanes)
+
+
+def emit_scalar(
+    builder: ir.IRBuilder,
+    definition: Callable[..., Any],
+    operands: Sequence[tuple[ir.Value, Any]],
+    module: ir.Module | None = None,
+    lanes: int = 1,
+) -> tuple[ir.Value, np.dtype[Any]]:
+    """Emit a scalar definition at the builder's position.
+
+    Parameters
+    ----------
+    builder : IRBuilder
+        Where the instructions go. Definitions are branch-free; `repeat_while` alone makes blocks, and leaves the
+        builder at the end of the last one.
+    definition : callable
+        Written over `common.compiler.primitives`.
+    operands : sequence of (IR value, dtype)
+        A bool may come as i1 or, as in memory, as i8.
+    module : Module, optional
+        Where intrinsics are declared; by default the builder's own module.
+    lanes : int
+        Operands are vectors of so many values, and so is the result.
+
+    Returns
+    -------
+    (IR value, dtype)
+        A bool comes as i1.
+
+    Raises
+    ------
+    TypeError
+        The definition mixes dtypes, branches on a value, or returns something that is not a value.
+
+    Examples
+    --------
+    >>> function = ir.Function(ir.Module(), ir.FunctionType(ir.FloatType(), [ir.FloatType()]), "f")
+    >>> builder = ir.IRBuilder(function.append_basic_block())
+    >>> value, dtype = emit_scalar(builder, lambda x: x * x + 1.0, [(function.args[0], np.float32)])
+    >>> print(dtype, value.type)
+    float32 float
+    """
+    result = definition(*[_operand(builder, module or builder.module, lanes, *pair) for pair in operands])
+    if not isinstance(result, LlvmValue):
+        raise TypeError(f"a scalar definition must return a value computed from its operands, not {result!r}")
+    return result.ir, result.dtype
+
+
+def _operand(builder: ir.IRBuilder, module: ir.Module, lanes: int, value: ir.Value, dtype: Any) -> LlvmValue:
+    dtype = np.dtype(dtype)
+    if dtype == _BOOL and value.type == ir.IntType(8):
+        value = builder.icmp_unsigned("!=", value, ir.Constant(value.type, 0))
+    if value.type != llvm_type(dtype, lanes):
+        raise TypeError(f"operand declared {dtype} has LLVM type {value.type}")
+    return LlvmValue(builder, module, value, dtype, lanes)
+
+
+class _Splat(ir.Constant):  # type: ignore[misc]
+    """A constant in every lane; llvmlite would write each of them."""
+
+    def __init__(self, scalar: ir.Constant, lanes: int) -> None:
+        self.type, self.constant, self.scalar = ir.VectorType(scalar.type, lanes), scalar.constant, scalar
+
+    def _get_reference(self) -> str:
+        return f"splat ({self.scalar})"
+
+
+class OneByOne(Exception):
+    """A definition has no form for vectors."""
+
+
+class LlvmValue:
+    """One scalar, or one per lane of a vector, in a register: a builder, an IR value and its numpy dtype."""
+
+    __slots__ = ("_builder", "_lanes", "_module", "dtype", "ir")
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(
+        self, builder: ir.IRBuilder, module: ir.Module, value: ir.Value, dtype: np.dtype[Any], lanes: int = 1
+    ) -> None:
+        self._builder, self._module, self.ir, self.dtype, self._lanes = builder, module, value, dtype, lanes
+
+    def __repr__(self) -> str:
+        return f"LlvmValue({self.dtype}, {self.ir})"
+
+    def __bool__(self) -> bool:
+        raise TypeError("a scalar definition must not branch on a value: use select(condition, x, y)")
+
+    # ---------------------------------------------------------------- construction
+    def _new(self, value: ir.Value, dtype: np.dtype[Any] | None = None) -> LlvmValue:
+        return LlvmValue(self._builder, self._module, value, self.dtype if dtype is None else dtype, self._lanes)
+
+    def _type(self, dtype: np.dtype[Any]) -> ir.Type:
+        return llvm_type(dtype, self._lanes)
+
+    def _number(self, number: Any) -> ir.Constant:
+        """A number in this value's dtype, in each lane."""
+        scalar = ir.Constant(_TYPES[self.dtype], number)
+        if self._lanes == 1:
+            return scalar
+        return _Splat(scalar, self._lanes)
+
+    def constant(self, number: Any) -> LlvmValue:
+        """Return ``number`` in this value's dtype, rounded once."""
+        if self.dtype.kind == "f":
+            typed: Any = float(self.dtype.type(number))
+        else:
+            typed = int(self.dtype.type(number))  # raises OverflowError when out of range, as numpy does
+        return self._new(self._number(typed))
+
+    def _coerce(self, other: Any) -> LlvmValue:
+        if isinstance(other, LlvmValue):
+            if other.dtype != self.dtype:
+                raise TypeError(f"operands of one operation must have one dtype: {self.dtype} and {other.dtype}")
+            return other
+        if type(other) in (int, float, bool) or (isinstance(other, np.generic) and other.dtype == self.dtype):
+            if type(other) is float and self.dtype.kind != "f":
+                raise TypeError(f"a float constant cannot take the dtype {self.dtype}")
+            return self.constant(other)
+        raise TypeError(f"cannot combine a {self.dtype} value with {other!r}")
+
+    @property
+    def _float(self) -> bool:
+        return self.dtype.kind == "f"
+
+    def _binary(self, other: Any, float_op: str | None, integer_op: str | None, swap: bool = False) -> LlvmValue:
+        op = float_op if self._float else integer_op
+        if op is None or (self.dtype == _BOOL and op not in ("and_", "or_", "xor")):
+            raise TypeError(f"operation {float_op or integer_op} is not defined for {self.dtype}")
+        left, right = self, self._coerce(other)
+        if swap:
+            left, right = right, left
+        return self._new(getattr(self._builder, op)(left.ir, right.ir))
+
+    # ---------------------------------------------------------------- arithmetic
+    def __add__(self, other: Any) -> LlvmValue:
+        return self._binary(other, "fadd", "add")
+
+    def __radd__(self, other: Any) -> LlvmValue:
+        return self._binary(other, "fadd", "add", swap=True)
+
+    def __sub__(self, other: Any) -> LlvmValue:
+        return self._binary(other, "fsub", "sub")
+
+    def __rsub__(self, other: Any) -> LlvmValue:
+        return self._binary(other, "fsub", "sub", swap=True)
+
+    def __mul__(self, other: Any) -> LlvmValue:
+        return self._binary(other, "fmul", "mul")
+
+    def __rmul__(self, other: Any) -> LlvmValue:
+        return self._binary(other, "fmul", "mul", swap=True)
+
+    def __truediv__(self, other: Any) -> LlvmValue:
+        return self._binary(other, "fdiv", None)
+
+    def __rtruediv__(self, other: Any) -> LlvmValue:
+        return self._binary(other, "fdiv", None, swap=True)
+
+    def __neg__(self) -> LlvmValue:
+        if self._float:
+            return self._new(self._builder.fneg(self.ir))
+        return self.constant(0) - self
+
+    # ---------------------------------------------------------------- bits
+    def __and__(self, other: Any) -> LlvmValue:
+        return self._binary(other, None, "and_")
+
+    def __or__(self, other: Any) -> LlvmValue:
+        return self._binary(other, None, "or_")
+
+    def __xor__(self, other: Any) -> LlvmValue:
+        return self._binary(other, None, "xor")
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+
+    def __invert__(self) -> LlvmValue:
+        return self ^ (True if self.dtype == _BOOL else self._ones())
+
+    def _ones(self) -> LlvmValue:
+        return self._new(self._number(-1))
+
+    def __lshift__(self, count: Any) -> LlvmValue:
+        return self._shift(count, "shl", self.constant(0))
+
+    def __rshift__(self, count: Any) -> LlvmValue:
+        if self.dtype.kind == "u":
+            return self._shift(count, "lshr", self.constant(0))
+        return self._shift(count, "ashr", (self < 0).select(self._ones(), self.constant(0)))
+
+    def lshr(self, count: int) -> LlvmValue:
+        """Shift right, filling with zeros."""
+        return self._shift(count, "lshr", self.constant(0))
+
+    def _shift(self, count: Any, op: str, beyond: LlvmValue) -> LlvmValue:
+        """Shift; a count outside [0, width) leaves nothing but fill, as numpy defines and LLVM does not."""
+        width = 8 * self.dtype.itemsize
+        shifted = self._binary(count, None, op)
+        if type(count) is int and 0 <= count < width:
+            return shifted
+        inside = self._builder.icmp_unsigned("<", self._coerce(count).ir, self._number(width))
+        return self._new(inside, _BOOL).select(shifted, beyond)
+
+    def bits(self) -> LlvmValue:
+        """Reinterpret a float as a signed integer."""
+        return self._bitcast({"f4": "i4", "f8": "i8"})
+
+    def from_bits(self) -> LlvmValue:
+        """Reinterpret an int32 or int64 as a float."""
+        return self._bitcast({"i4": "f4", "i8": "f8"})
+
+    def _bitcast(self, table: dict[str, str]) -> LlvmValue:
+        target = np.dtype(table[self.dtype.str[1:]])
+        return self._new(self._builder.bitcast(self.ir, self._type(target)), target)
+
+    # ---------------------------------------------------------------- comparison and choice
+    def _compare(self, op: str, other: Any) -> LlvmValue:
+        right = self._coerce(other).ir
+        if self._float:  # != holds for NaN, every other comparison with NaN is false
+            compare = self._builder.fcmp_unordered if op == "!=" else self._builder.fcmp_ordered
+        else:
+            compare = self._builder.icmp_signed if self.dtype.kind == "i" else self._builder.icmp_unsigned
+        return self._new(compare(op, self.ir, right), _BOOL)
+
+    def __lt__(self, other: Any) -> LlvmValue:
+        return self._compare("<", other)
+
+    def __le__(self, other: Any) -> LlvmValue:
+        return self._compare("<=", other)
+
+    def __gt__(self, other: Any) -> LlvmValue:
+        return self._compare(">", other)
+
+    def __ge__(self, other: Any) -> LlvmValue:
+        return self._compare(">=", other)
+
+    def __eq__(self, other: Any) -> LlvmValue:  # type: ignore[override]
+        return self._compare("==", other)
+
+    def __ne__(self, other: Any) -> LlvmValue:  # type: ignore[override]
+        return self._compare("!=", other)
+
+    def select(self, x: Any, y: Any) -> LlvmValue:
+        """Return ``x`` where this bool holds, else ``y``."""
+        if self.dtype != _BOOL:
+            raise TypeError(f"a condition must be bool, not {self.dtype}")
+        typed = x if isinstance(x, LlvmValue) else y
+        if not isinstance(typed, LlvmValue):
+            raise TypeError("select needs a dtype: at least one of its two choices must be a value")
+        left, right = typed._coerce(x), typed._coerce(y)
+        return typed._new(self._builder.select(self.ir, left.ir, right.ir))
+
+    def repeat_while(
+        self, condition: Callable[[LlvmValue], LlvmValue], step: Callable[[LlvmValue], LlvmValue]
+    ) -> LlvmValue:
+        """Take steps from this value for as long as the condition holds."""
+        self._must_be_one("repeat_while")
+        build, before = self._builder, self._builder.block
+        test, body, after = (build.append_basic_block(f"repeat.{part}") for part in ("test", "body", "after"))
+        build.branch(test)
+        build.position_at_end(test)
+        phi = build.phi(self.ir.type)
+        phi.add_incoming(self.ir, before)
+        current = self._new(phi)
+        build.cbranch(condition(current).ir, body, after)
+        build.position_at_end(body)
+        following = step(current)
+        phi.add_incoming(following.ir, build.block)
+        build.branch(test)
+        build.position_at_end(after)
+        return current
+
+    # ---------------------------------------------------------------- functions
+    def _intrinsic(self, name: str, *others: LlvmValue) -> LlvmValue:
+        if not self._float:
+            raise TypeError(f"{name} is not defined for {self.dtype}")
+        return self._call(f"llvm.{name}", [self.dtype], self.dtype, *others)
+
+    def _call(self, name: str, dtypes: Sequence[np.dtype[Any]], result: np.dtype[Any], *others: LlvmValue) -> LlvmValue:
+        """Call an intrinsic function of this value and others, which is overloaded for dtypes."""
+        full = ".".join([name, *(f"v{self._lanes}" * (self._lanes > 1) + _TYPES[d].intrinsic_name for d in dtypes)])
+        operands = [self.ir, *(other.ir for other in others)]
+        function = self._module.globals.get(full) or ir.Function(
+            self._module, ir.FunctionType(self._type(result), [operand.type for operand in operands]), full
+        )
+        return self._new(self._builder.call(function, operands), result)
+
+    def _must_be_one(self, name: str) -> None:
+        if self._lanes > 1:
+            raise OneByOne(name)
+
+    def absolute(self) -> LlvmValue:
+        """Magnitude; integers wrap."""
+        if self._float:
+            return self._intrinsic("fabs")
+        return self if self.dtype.kind in "ub" else (self < 0).select(-self, self)
+
+    def transfer_sign(self, sign: Any) -> LlvmValue:
+        """Magnitude of this value, sign bit of the other."""
+        return self._intrinsic("copysign", self._coerce(sign))
+
+    def sqrt(self) -> LlvmValue:
+        """Correctly rounded square root."""
+        return self._intrinsic("sqrt")
+
+    def floor(self) -> LlvmValue:
+        """Round down."""
+        return self._intrinsic("floor")
+
+    def ceil(self) -> LlvmValue:
+        """Round up."""
+        return self._intrinsic("ceil")
+
+    def trunc(self) -> LlvmValue:
+        """Round towards zero."""
+        return self._intrinsic("trunc")
+
+    def rint(self) -> LlvmValue:
+        """Round to nearest, ties to even (the rounding mode is never changed)."""
+        return self._intrinsic("rint")
+
+    def beyond(self, x: LlvmValue, bound: float, definition: Callable[..., Any], *operands: LlvmValue) -> LlvmValue:
+        """Return this value, but ``definition(x)`` where |x| > bound; of other operands if there are any."""
+        if any(z.dtype != self.dtype for z in (x, *operands)) or not self._float:
+            raise TypeError(f"beyond needs floats of one dtype, got {self.dtype} and {x.dtype}")
+
+        def emit(builder: ir.IRBuilder, *arguments: ir.Value) -> ir.Value:
+            return emit_scalar(builder, definition, [(z, self.dtype) for z in arguments], self._module)[0]
+
+        others, kind = [z.ir for z in operands], _TYPES[self.dtype]
+        call = emit_beyond(self._module, kind, self._lanes, bound, definition, emit, len(others))
+        return self._new(self._builder.call(call, [x.ir, self.ir, *others]))
+
+    def lookup(self, table: tuple[int, ...]) -> LlvmValue:
+        """Return ``table[self]``."""
+        self._must_be_one("lookup")
+        return self._new(emit_lookup(self._builder, self._module, table, self.ir))
+
+    def trunc_divide(self, other: Any) -> LlvmValue:
+        """Integer division towards zero that never traps: x / 0 = 0 and INT_MIN / -1 = INT_MIN."""
+        divisor = self._coerce(other)
+        zero = divisor == 0
+        if self.dtype.kind == "u":
+            quotient = self._binary(zero.select(1, divisor), None, "udiv")
+            return zero.select(0, quotient)
+        negate = divisor == -1
+        quotient = self._binary((zero | negate).select(1, divisor), None, "sdiv")
+        return negate.select(-self, zero.select(0, quotient))
+
+    def convert(self, dtype: Any) -> LlvmValue:
+        """Convert to another dtype, see `common.compiler.primitives.convert`."""
+        target = np.dtype(dtype)
+        if target == self.dtype:
+            return self
+        if target == _BOOL:
+            return self != 0
+        build, kind, unsigned = self._builder, self._type(target), self.dtype.kind in "ub"
+        if self._float and target.kind == "f":
+            return self._new((build.fpext if target.itemsize == 8 else build.fptrunc)(self.ir, kind), target)
+        if self._float:
+            return self._call(f"llvm.fpto{'s' if target.kind == 'i' else 'u'}i.sat", [target, self.dtype], target)
+        if target.kind == "f":
+            return self._new((build.uitofp if unsigned else build.sitofp)(self.ir, kind), target)
+        if self.dtype == _BOOL or target.itemsize > self.dtype.itemsize:
+            return self._new((build.zext if unsigned else build.sext)(self.ir, kind), target)
+        if target.itemsize < self.dtype.itemsize:
+            return self._new(build.trunc(self.ir, kind), target)
+        return self._new(self.ir, target)

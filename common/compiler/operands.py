@@ -1,0 +1,124 @@
+"""Instructions on values: elements of buffers, vectors of values, calls of scalar definitions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+
+from common.compiler.control_flow import Flow
+from common.compiler.llvm_primitives import OneByOne, emit_scalar, llvm_type
+from common.compiler.values import BOOL, INT64, WORDS, Buffer, Refused, Value, llvm, storage
+
+
+class Operands(Flow):
+    """Writes instructions.
+
+    Parameters
+    ----------
+    module : an ir.Module for the functions that the kernel calls.
+    resolve : ``resolve(name)``: a scalar definition or a `MachineFunction`.
+    scopes : per slot that is written, and None for the others, the metadata of its accesses.
+    """
+
+    def __init__(self, module: ir.Module, resolve: Callable[[str], Any], scopes: dict[int | None, str]) -> None:
+        super().__init__({"bufs": Value("%bufs", WORDS), "args": Value("%args", WORDS)})
+        self.module, self.resolve, self.scopes = module, resolve, scopes
+        self.attributes: set[str] = set()
+        self.invariant = module.add_metadata([]).get_reference()
+        self.calls, self.cost, self.complete = 0, 0, True
+        self._scalars: dict[Any, tuple[str, np.dtype[Any], int]] = {}
+
+    # ---------------------------------------------------------------- elements
+    def element(self, container: Value, index: Value) -> str:
+        """The address of an element."""
+        if index.lanes > 1:
+            raise OneByOne("an index")
+        kind = storage(container.kind.dtype) if isinstance(container.kind, Buffer) else "i64"
+        return self.register(f"getelementptr inbounds {kind}, ptr {container.text}, i64 {index.text}")
+
+    def load(self, container: Value, index: Value) -> Value:
+        """An element."""
+        address, kind = self.element(container, index), container.kind
+        if not isinstance(kind, Buffer):
+            # without this a store to any buffer would make LLVM load the sizes again in every iteration
+            return Value(self.register(f"load i64, ptr {address}, !invariant.load {self.invariant}"), INT64)
+        stored = storage(kind.dtype)
+        loaded = self.register(f"load {stored}, ptr {address}{self._access(kind)}")
+        if kind.dtype == BOOL:
+            loaded = self.register(f"icmp ne i8 {loaded}, 0")
+        return Value(loaded, kind.dtype)
+
+    def store(self, container: Value, index: Value, value: Value) -> None:
+        """Write an element; a value of another dtype is refused, never converted."""
+        kind = container.kind
+        if not isinstance(kind, Buffer):
+            raise Refused("bufs and args are not written")
+        if not isinstance(value.kind, np.dtype) or value.kind != kind.dtype:
+            raise Refused(f"{value.kind} is stored as {kind.dtype}")
+        if value.lanes > 1:
+            raise OneByOne("a store")
+        text = self.register(f"zext i1 {value.text} to i8") if kind.dtype == BOOL else value.text
+        self.line(f"store {storage(kind.dtype)} {text}, ptr {self.element(container, index)}{self._access(kind)}")
+
+    def _access(self, kind: Buffer) -> str:
+        return f", align {kind.dtype.itemsize}{self.scopes.get(kind.slot, self.scopes[None])}"
+
+    # ---------------------------------------------------------------- values
+    def write(self, instruction: str, kind: np.dtype[Any], *operands: Value) -> Value:
+        """An instruction on values of one kind; one that is the same in all lanes is spread over them."""
+        first, *others = self.alike(*operands)
+        texts = [first.typed, *(value.text for value in others)]
+        return Value(self.register(f"{instruction} {', '.join(texts)}"), kind, None, first.lanes)
+
+    def alike(self, *values: Value) -> list[Value]:
+        """Values with equally many lanes."""
+        lanes = max(value.lanes for value in values)
+        return [value if value.lanes == lanes else self.spread(value, lanes) for value in values]
+
+    def spread(self, value: Value, lanes: int) -> Value:
+        """A value in every lane of a vector."""
+        kind = llvm(value.kind, lanes)
+        if not value.text.startswith("%"):
+            return Value(f"splat ({value.typed})", value.kind, value.literal, lanes)
+        one = self.register(f"insertelement {kind} poison, {value.typed}, i64 0")
+        text = self.register(f"shufflevector {kind} {one}, {kind} poison, <{lanes} x i32> zeroinitializer")
+        return Value(text, value.kind, None, lanes)
+
+    def scalar(self, name: str, definition: Callable[..., Any], operands: list[Value]) -> Value:
+        """A scalar definition of operands: a function of the module that LLVM inlines."""
+        if operands:
+            operands = self.alike(*operands)
+        kinds, lanes = [value.kind for value in operands], max((value.lanes for value in operands), default=1)
+        key = definition, lanes, *(str(kind) for kind in kinds)
+        if key not in self._scalars:
+            if not all(isinstance(kind, np.dtype) for kind in kinds):
+                raise Refused(f"{name} of {kinds}")
+            self._scalars[key] = self._define(f"{name}.{len(self._scalars)}", definition, kinds, lanes)
+        symbol, dtype, cost = self._scalars[key]
+        self.cost += cost
+        arguments = ", ".join(value.typed for value in operands)
+        return Value(self.register(f'call {llvm(dtype, lanes)} @"{symbol}"({arguments})'), dtype, None, lanes)
+
+    def _define(
+        self, name: str, definition: Callable[..., Any], dtypes: Any, lanes: int
+    ) -> tuple[str, np.dtype[Any], int]:
+        # the dtype of the result is known when the definition has been emitted
+        signature = ir.FunctionType(ir.VoidType(), [llvm_type(dtype, lanes) for dtype in dtypes])
+        function = ir.Function(self.module, signature, name)
+        function.linkage = "internal"
+        function.attributes.add("alwaysinline")
+        builder = ir.IRBuilder(function.append_basic_block())
+        operands = list(zip(function.args, dtypes, strict=True))
+        try:
+            value, dtype = emit_scalar(builder, definition, operands, lanes=lanes)
+        except TypeError as error:
+            raise Refused(f"{name.partition('.')[0]}: {error}") from error
+        except OneByOne:
+            del self.module.globals[name]
+            raise
+        builder.ret(value)
+        signature.return_type = function.return_value.type = value.type
+        return name, dtype, sum(len(block.instructions) for block in function.blocks)

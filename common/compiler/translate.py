@@ -1,0 +1,251 @@
+"""Kernel source -> LLVM IR: a strict little language with Python's syntax.
+
+Grammar (expressions: `common.compiler.expressions`)::
+
+    kernel     ::= def name(bufs, args): statement*
+    statement  ::= name = expression | buffer[index] = expression | either with += -= *= //= %= &= |= ^= <<= >>=
+                 | name, ... = expression, ... | for name in range(...): statement* | while condition: statement*
+                 | if condition: statement* else: statement* | break | continue | pass | return status | call
+
+What a text means is what Python would compute with 64-bit integers that wrap, and with elements of exactly their
+dtypes. Nothing is checked when it runs: neither indices nor sizes.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from llvmlite import ir
+
+from common.compiler.expressions import buffer_of
+from common.compiler.values import INT64, Refused, Value, constant
+from common.compiler.vectors import Vectors
+
+
+def translate(source: str, symbol: str, resolve: Callable[[str], Any]) -> tuple[str, bool]:
+    """Return the text of an LLVM module that defines a kernel, and whether all of its loops are vectors already.
+
+    Parameters
+    ----------
+    source : one function ``def name(bufs, args)``.
+    symbol : name of the only exported function of the module.
+    resolve : ``resolve(name)``: the scalar definition or `common.compiler.machine_functions.MachineFunction` of that
+        name.
+
+    Raises
+    ------
+    Refused
+        The text is no kernel source; the message begins with its line.
+    """
+    tree = ast.parse(source)
+    match tree.body:
+        case [ast.FunctionDef(args=ast.arguments(args=[ast.arg(arg="bufs"), ast.arg(arg="args")])) as function]:
+            kernel = _Statements(function, symbol, resolve, vectors=True)
+            text = kernel.text(function, symbol)
+            if not kernel.complete:
+                text = _Statements(function, symbol, resolve, vectors=False).text(function, symbol)
+            return text, kernel.complete
+    raise Refused("kernel source is one function of bufs and args")
+
+
+class _Statements(Vectors):
+    def __init__(self, function: ast.FunctionDef, symbol: str, resolve: Callable[[str], Any], vectors: bool) -> None:
+        module = ir.Module(symbol)
+        super().__init__(module, resolve, _scopes(module, sorted(_written(function))))
+        self._loop_number = 0
+        self.vectors = vectors
+
+    def text(self, function: ast.FunctionDef, symbol: str) -> str:
+        """The module."""
+        self.statements(function.body)
+        if self.here is not None:
+            raise Refused("the kernel does not return a status at its end")
+        parameters = "ptr noalias %status, ptr noalias %exception, ptr noalias %bufs, ptr noalias %args"
+        head = f"define i32 @{symbol}({parameters}) {' '.join(sorted({'nounwind', *self.attributes}))} {{"
+        return f"{self.module}\n{head}\n{self}\n}}\n"
+
+    def statements(self, nodes: list[ast.stmt]) -> None:
+        """Write statements; those behind a return are never reached."""
+        for node in nodes:
+            if self.here is None:
+                return
+            try:
+                _STATEMENTS.get(type(node), _Statements._other)(self, node)
+            except Refused as error:
+                if str(error).startswith("line "):
+                    raise
+                raise Refused(f"line {node.lineno}: {error}") from error
+
+    def _other(self, node: ast.stmt) -> None:
+        raise Refused(f"{type(node).__name__} is not part of kernel source")
+
+    def _pass(self, node: ast.Pass) -> None:
+        pass
+
+    def _call(self, node: ast.Expr) -> None:
+        self.call(node.value)
+
+    def _assign(self, node: ast.Assign) -> None:
+        (target,) = node.targets
+        match target, node.value:
+            case ast.Tuple(elts=targets), ast.Tuple(elts=values) if len(targets) == len(values):
+                for one, value in zip(targets, [self.expression(value) for value in values], strict=True):
+                    self._set(one, value)
+            case _:
+                self._set(target, self.expression(node.value))
+
+    def _set(self, target: ast.expr, value: Value) -> None:
+        match target:
+            case ast.Name(id=name) if name not in ("bufs", "args"):
+                self.variables[name] = value
+            case ast.Subscript(value=container, slice=index):
+                self.put(self.container(container), index, value)
+            case _:
+                raise Refused("only names and elements of buffers are assigned")
+
+    def _augment(self, node: ast.AugAssign) -> None:
+        match node.target:
+            case ast.Name(id=name):
+                self.variables[name] = self.operate(node.op, self.expression(node.target), self.expression(node.value))
+            case ast.Subscript(value=buffer, slice=place):
+                container = self.container(buffer)
+                value = self.operate(node.op, self.read(container, place), self.expression(node.value))
+                self.put(container, place, value)
+
+    def _return(self, node: ast.Return) -> None:
+        if node.value is None:
+            raise Refused("a kernel returns a status")
+        self.line(f"store i64 {self.integer(node.value).text}, ptr %status")
+        self.line("ret i32 0")
+        self.here = None
+
+    def _if(self, node: ast.If) -> None:
+        ends = []
+        for edge, statements in zip(self.branch(self.decision(node.test)), (node.body, node.orelse), strict=True):
+            self.enter(edge)
+            self.statements(statements)
+            ends += self.leave()
+        self.join(ends)
+
+    def _while(self, node: ast.While) -> None:
+        _refuse_else(node)
+        self.complete = False
+        self.loop(_assigned(node), lambda: self.decision(node.test), lambda: self.statements(node.body))
+
+    def _for(self, node: ast.For) -> None:
+        _refuse_else(node)
+        match node:
+            case ast.For(target=ast.Name(id=name), iter=ast.Call(func=ast.Name(id="range"), args=arguments)):
+                bounds = [self.integer(argument) for argument in arguments]
+            case _:
+                raise Refused("for goes over range(...)")
+        zero, one = constant(0, INT64), constant(1, INT64)
+        match bounds:
+            case [stop]:
+                start, step = zero, one
+            case [start, stop]:
+                step = one
+            case [start, stop, step]:
+                pass
+            case _:
+                raise Refused("range takes one to three integers")
+        if self.vectors and step.literal == 1 and self.vector_loop(node, name, start, stop):
+            return
+        self._loop_number += 1
+        counter = f"(counter {self._loop_number})"
+        self.variables[counter] = start
+
+        def body() -> None:
+            self.variables[name] = self.variables[counter]
+            before = self.calls
+            self.statements(node.body)
+            inner = any(isinstance(part, (ast.For, ast.While)) for part in ast.walk(node) if part is not node)
+            self.complete &= inner or self.calls > before
+
+        def advance() -> None:
+            # a count by one stays below stop, so it does not wrap
+            exact = " nsw" if step.literal in (1, -1) else ""
+            now = self.variables[counter].text
+            self.variables[counter] = Value(self.register(f"add{exact} i64 {now}, {step.text}"), INT64)
+
+        self.loop([counter, *_assigned(node)], lambda: self._goes_on(counter, stop, step), body, advance)
+        for gone in (counter, name):  # after the loop it would depend on whether there was an iteration
+            self.variables.pop(gone, None)
+
+    def _goes_on(self, counter: str, stop: Value, step: Value) -> str:
+        now = self.variables[counter].text
+        if step.literal is not None:
+            if step.literal == 0:
+                raise Refused("the step of a range is 0")
+            return self.register(f"icmp {'slt' if step.literal > 0 else 'sgt'} i64 {now}, {stop.text}")
+        below, above = (self.register(f"icmp {order} i64 {now}, {stop.text}") for order in ("slt", "sgt"))
+        up, down = (self.register(f"icmp {order} i64 {step.text}, 0") for order in ("sgt", "slt"))
+        rising, falling = self.register(f"and i1 {up}, {below}"), self.register(f"and i1 {down}, {above}")
+        return self.register(f"or i1 {rising}, {falling}")
+
+    def _break(self, node: ast.Break) -> None:
+        self.end_iteration(leaving=True)
+
+    def _continue(self, node: ast.Continue) -> None:
+        self.end_iteration(leaving=False)
+
+
+_STATEMENTS: dict[type[ast.stmt], Callable[[_Statements, Any], None]] = {
+    ast.Pass: _Statements._pass,
+    ast.Expr: _Statements._call,
+    ast.Assign: _Statements._assign,
+    ast.AugAssign: _Statements._augment,
+    ast.Return: _Statements._return,
+    ast.If: _Statements._if,
+    ast.While: _Statements._while,
+    ast.For: _Statements._for,
+    ast.Break: _Statements._break,
+    ast.Continue: _Statements._continue,
+}
+
+
+def _refuse_else(node: ast.For | ast.While) -> None:
+    if node.orelse:
+        raise Refused("a loop has no else")
+
+
+def _assigned(node: ast.stmt) -> list[str]:
+    """The names that are assigned inside a statement, in the order of the text."""
+    names = (part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store))
+    return list(dict.fromkeys(names))
+
+
+def _written(function: ast.FunctionDef) -> Iterator[int]:
+    """The slots of buffers to whose elements something is assigned."""
+    slots: dict[str, set[int]] = {}
+    for node in ast.walk(function):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Name(id="buffer"), args=nodes)):
+                slots.setdefault(name, set()).add(buffer_of(nodes)[0])
+    found = set[int]()
+    for node in ast.walk(function):
+        match node:
+            case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store()):
+                found |= slots.get(name, set())
+    return iter(found)
+
+
+def _scopes(module: ir.Module, written: list[int]) -> dict[int | None, str]:
+    """Metadata that tells LLVM that an access cannot overlap one to another slot that is written somewhere.
+
+    All slots that are only read share one scope: nothing has to be known between two loads, and the metadata
+    grows with (slots written) instead of (slots)**2.
+    """
+    domain = module.add_metadata([ir.MetaDataString(module, module.name)])
+    scope_of = {
+        slot: module.add_metadata([ir.MetaDataString(module, f"{module.name}:{slot}"), domain])
+        for slot in [None, *written]
+    }
+    found: dict[int | None, str] = {}
+    for slot, scope in scope_of.items():
+        own = module.add_metadata([scope])
+        others = module.add_metadata([other for key, other in scope_of.items() if key != slot])
+        found[slot] = f", !alias.scope {own.get_reference()}, !noalias {others.get_reference()}"
+    return found

@@ -1,0 +1,388 @@
+"""Loops of kernel source as loops over vectors.
+
+An innermost ``for i in range(a, b)`` is written with vectors if its iterations are independent for all that the text
+says: its body only assigns new names and elements at ``something + i``, all elements of one slot at the same place; a
+name that is given once, such as ``c = k + i``, may stand for a place. Slots that are only read may be read at places
+that are data, ``x[k[i]]``. Each operation does in every lane what it does for one element, so no bit depends on it.
+What is left at the end goes by vectors of half as many lanes, with a mask: nothing outside is read or written. What
+computes much per element goes by masked vectors from the beginning. A number of iterations that the text says, and that
+fills vectors, needs no loop.
+
+Such a loop may also add to accumulators, ``x[i & 15] = add(x[i & 15], ...)``, if it begins at 0: the lanes of a sum
+(`common.core.numerics`). They are one register from the beginning of the loop to its end, and all of them exist: a
+slot that is addressed like this has `LANES` elements there, however few the loop reaches.
+
+Whatever else a loop does is left to LLVM.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from llvmlite import ir
+
+from common.compiler.control_flow import Block
+from common.compiler.expressions import Expressions
+from common.compiler.llvm_primitives import OneByOne, llvm_type
+from common.compiler.values import BOOL, INT64, Buffer, Refused, Value, constant, llvm, storage
+from common.core.numerics import LANES
+
+BYTES = 64
+"""Of a vector of the widest floats of a loop: a register of AVX-512; LLVM splits it where registers are shorter."""
+
+MOST = 32
+"""Lanes of a vector of small elements."""
+
+COSTLY = 140
+"""Instructions of a loop's scalar definitions from which on its mask costs less than to compile them twice."""
+
+
+class _Lanes(NamedTuple):
+    """Where the lanes of a vector are: elements `now`, ... of the loop over `name`, as far as `mask` says.
+
+    Attributes
+    ----------
+    places, stored : per slot the texts of its places, and which slots are written.
+    assigned, given : the names that the body assigns, and what those mean that it assigns once.
+    """
+
+    name: str
+    now: Value
+    width: int
+    mask: str
+    places: dict[int, set[str]]
+    stored: set[int]
+    assigned: set[str]
+    given: dict[str, ast.expr]
+
+
+class _Outside(NamedTuple):
+    """What is before a loop: its last block, the number of the last register, and what has been spread there."""
+
+    block: Block
+    last: int
+    known: dict[tuple[str, int], Value]
+
+
+class Vectors(Expressions):
+    """Writes loops with vectors; `_lanes` is set while their bodies are written."""
+
+    _lanes: _Lanes | None = None
+    _outside: _Outside | None = None
+
+    def vector_loop(self, node: ast.For, name: str, start: Value, stop: Value) -> bool:
+        """Write ``for name in range(start, stop)`` with vectors; False, and nothing else, if that is not possible."""
+        names = [part for part in ast.walk(node) if isinstance(part, ast.Name)]
+        assigned = {part.id for part in names if isinstance(part.ctx, ast.Store)}
+        if not all(map(_is_simple, node.body)) or not assigned.isdisjoint(self.variables):
+            return False
+        mark = self.mark()
+        try:
+            self._vector_loop(node, name, start, stop, assigned)
+        except (OneByOne, Refused):
+            self.back(mark)
+            return False
+        finally:
+            self._lanes = self._outside = None
+        return True
+
+    def _vector_loop(self, node: ast.For, name: str, start: Value, stop: Value, assigned: set[str]) -> None:
+        counter, lanes, given = f"(lane of {name})", self._count_lanes(node), _given_once(node)
+        held = self._hold(node, name)
+        if held:
+            if start.literal != 0:
+                raise OneByOne("accumulators of a loop that does not begin at 0")
+            lanes = LANES
+        self.variables[counter] = start
+
+        def now() -> Value:
+            return self.variables[counter]
+
+        def body(width: int, masked: bool) -> None:
+            mask = self._mask(now(), stop, width) if masked else ""
+            self._lanes = _Lanes(name, now(), width, mask, {}, set(), assigned, given)
+            steps = Value(f"<{', '.join(f'i64 {i}' for i in range(width))}>", INT64, None, width)
+            self.variables[name] = self.write("add", INT64, now(), steps)
+            self.statements(node.body)
+            if any(len(self._lanes.places[slot]) > 1 for slot in self._lanes.stored):
+                raise OneByOne("two places of one slot")
+            self._lanes = None
+            self.variables = {key: value for key, value in self.variables.items() if key not in assigned}
+
+        def walk(width: int, end: Value, masked: bool) -> None:
+            def inside() -> None:
+                self._outside = outside._replace(known={})  # a loop may be written again
+                body(width, masked)
+                self._outside = None
+
+            def advance() -> None:
+                self.variables[counter] = self.write("add", INT64, now(), constant(width, INT64))
+
+            def test() -> str:
+                return self.write("icmp slt", BOOL, now(), end).text
+
+            assert self.here is not None
+            outside = _Outside(self.here, self._count, {})
+            self.loop([counter, *held], test, inside, advance)
+
+        few = range(start.literal or 0, stop.literal or 0, lanes)
+        if start.literal is not None and stop.literal == few.start + lanes * len(few) and len(few) in (1, 2):
+            for first in few:
+                self.variables[counter] = constant(first, INT64)
+                body(lanes, masked=False)
+        else:
+            mark, before = self.mark(), self.cost
+            walk(lanes, self.write("sub", INT64, stop, constant(lanes - 1, INT64)), masked=False)
+            if self.cost - before >= COSTLY and not held:
+                self.back(mark)
+                walk(lanes, stop, masked=True)
+            elif not held:  # a shorter vector, so that few elements cost less than many
+                walk(lanes // 2, stop, masked=True)
+            else:  # lanes of a sum are what they are
+                some, none = self.branch(self.write("icmp slt", BOOL, now(), stop).text)
+                self.enter(some)
+                body(lanes, masked=True)
+                self.join([*self.leave(), none])
+        for key, (address, access) in held.items():
+            self.line(f"store {self.variables.pop(key).typed}, ptr {address}{access}")
+        del self.variables[counter]
+
+    def statements(self, nodes: list[ast.stmt]) -> None:
+        """Write statements."""
+        raise NotImplementedError
+
+    def _hold(self, node: ast.For, counter: str) -> dict[str, tuple[str, str]]:
+        """Load the accumulators that a loop adds to into variables; by their names where they are stored again."""
+        held: dict[str, tuple[str, str]] = {}
+        for part in ast.walk(node):
+            match part:
+                case ast.Subscript(value=ast.Name(id=name), slice=index) if _lane(index, counter) is not None:
+                    buffer = self.variables.get(name)
+                    if buffer is None or not isinstance(buffer.kind, Buffer) or buffer.kind.dtype == BOOL:
+                        raise OneByOne("accumulators")
+                    kind, key = buffer.kind, _accumulators(buffer.kind, index, counter)
+                    if key not in held:
+                        address = self.element(buffer, constant(_lane(index, counter), INT64))
+                        loaded = self.register(f"load {llvm(kind.dtype, LANES)}, ptr {address}{self._access(kind)}")
+                        self.variables[key] = Value(loaded, kind.dtype, None, LANES)
+                        held[key] = address, self._access(kind)
+        return held
+
+    def _count_lanes(self, node: ast.For) -> int:
+        names = {p.value.id for p in ast.walk(node) if isinstance(p, ast.Subscript) and isinstance(p.value, ast.Name)}
+        kinds = [self.variables[name].kind for name in names if name in self.variables]
+        dtypes = [kind.dtype for kind in kinds if isinstance(kind, Buffer)]
+        sizes = [d.itemsize for d in dtypes if d.kind == "f"] or [d.itemsize for d in dtypes] or [8]
+        return min(BYTES // max(sizes), MOST)
+
+    def _mask(self, now: Value, stop: Value, lanes: int) -> str:
+        rest = self.write("sub", INT64, stop, now)
+        few = self.write("icmp slt", BOOL, rest, constant(lanes, INT64))
+        count = self.register(f"select {few.typed}, {rest.typed}, i64 {lanes}")
+        some = self.spread(Value(self.register(f"trunc i64 {count} to i32"), np.dtype(np.int32)), lanes)
+        steps = ", ".join(f"i32 {i}" for i in range(lanes))
+        return self.register(f"icmp slt {some.type} <{steps}>, {some.text}")
+
+    # ---------------------------------------------------------------- elements
+    def read(self, container: Value, index: ast.expr) -> Value:
+        """An element, or those of all lanes."""
+        kind = container.kind
+        if self._lanes is None or not isinstance(kind, Buffer):
+            return super().read(container, index)
+        if _lane(index, self._lanes.name) is not None:
+            self._lanes.places.setdefault(kind.slot, set()).add(_WRAPPED)
+            return self.variables[_accumulators(kind, index, self._lanes.name)]
+        self._lanes.places.setdefault(kind.slot, set()).add(ast.dump(index))
+        try:
+            base, moves = self._place(index)
+        except OneByOne:
+            if not _is_data(index, self._lanes.given):
+                raise
+            return self._gather_lanes(container, kind, self.integer(index))
+        return self._load_lanes(container, kind, base) if moves else self.load(container, base)
+
+    def put(self, container: Value, index: ast.expr, value: Value) -> None:
+        """Write an element, or those of all lanes."""
+        kind = container.kind
+        if self._lanes is None or not isinstance(kind, Buffer):
+            super().put(container, index, value)
+            return
+        if _lane(index, self._lanes.name) is not None:
+            self._add_up(kind, index, value)
+            return
+        base, moves = self._place(index)
+        if not moves:
+            raise OneByOne("a place that does not move")
+        self._lanes.places.setdefault(kind.slot, set()).add(ast.dump(index))
+        self._lanes.stored.add(kind.slot)
+        if not isinstance(value.kind, np.dtype) or value.kind != kind.dtype:
+            raise Refused(f"{value.kind} is stored as {kind.dtype}")
+        self._store_lanes(container, kind, base, value)
+
+    def _add_up(self, kind: Buffer, index: ast.expr, value: Value) -> None:
+        """Give accumulators a new value, where the loop has elements for them."""
+        lanes = self._lanes
+        assert lanes is not None
+        lanes.places.setdefault(kind.slot, set()).add(_WRAPPED)
+        lanes.stored.add(kind.slot)
+        key = _accumulators(kind, index, lanes.name)
+        old = self.variables[key]
+        if value.kind != kind.dtype:
+            raise Refused(f"{value.kind} is stored as {kind.dtype}")
+        if value.lanes == 1:
+            value = self.spread(value, lanes.width)
+        if lanes.mask:
+            text = self.register(f"select <{lanes.width} x i1> {lanes.mask}, {value.typed}, {old.typed}")
+            value = Value(text, kind.dtype, None, lanes.width)
+        self.variables[key] = value
+
+    def _place(self, node: ast.expr) -> tuple[Value, bool]:
+        """The place of the first lane, and whether the others are those behind it, or the same."""
+        lanes = self._lanes
+        assert lanes is not None
+        names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+        if not names & lanes.assigned:
+            return self.integer(node), False
+        match node:
+            case ast.Name(id=name) if name == lanes.name:
+                return lanes.now, True
+            case ast.Name(id=name) if name in lanes.given:
+                return self._place(lanes.given[name])
+            case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as op, right=right):
+                (x, first), (y, second) = self._place(left), self._place(right)
+                if not (first and second) and not (second and isinstance(op, ast.Sub)):
+                    return self.operate(op, x, y), True
+        raise OneByOne("a place")
+
+    def _load_lanes(self, container: Value, kind: Buffer, base: Value) -> Value:
+        lanes = self._lanes
+        assert lanes is not None
+        one, address = storage(kind.dtype), self.element(container, base)
+        vector, access = f"<{lanes.width} x {one}>", self._access(kind)
+        if lanes.mask:
+            name = self._masked("load", kind, lanes.width)
+            align, _, scopes = access.removeprefix(", align ").partition(",")
+            arguments = f"ptr {address}, i32 {align}, <{lanes.width} x i1> {lanes.mask}, {vector} zeroinitializer"
+            text = self.register(f"call {vector} @{name}({arguments}),{scopes}")
+        else:
+            text = self.register(f"load {vector}, ptr {address}{access}")
+        if kind.dtype == BOOL:
+            text = self.register(f"icmp ne {vector} {text}, zeroinitializer")
+        return Value(text, kind.dtype, None, lanes.width)
+
+    def _gather_lanes(self, container: Value, kind: Buffer, places: Value) -> Value:
+        """The elements at places that are data."""
+        lanes = self._lanes
+        assert lanes is not None
+        if places.lanes == 1 or kind.dtype.itemsize < 4:
+            raise OneByOne("a place")
+        vector = f"<{lanes.width} x {storage(kind.dtype)}>"
+        address = self.register(f"getelementptr {storage(kind.dtype)}, ptr {container.text}, {places.typed}")
+        align, _, scopes = self._access(kind).removeprefix(", align ").partition(",")
+        mask = lanes.mask or "splat (i1 true)"
+        arguments = (
+            f"<{lanes.width} x ptr> {address}, i32 {align}, <{lanes.width} x i1> {mask}, {vector} zeroinitializer"
+        )
+        text = self.register(f"call {vector} @{self._masked('gather', kind, lanes.width)}({arguments}),{scopes}")
+        return Value(text, kind.dtype, None, lanes.width)
+
+    def _store_lanes(self, container: Value, kind: Buffer, base: Value, value: Value) -> None:
+        lanes = self._lanes
+        assert lanes is not None
+        if value.lanes == 1:
+            value = self.spread(value, lanes.width)
+        address, text, access = self.element(container, base), value.typed, self._access(kind)
+        if kind.dtype == BOOL:
+            vector = f"<{lanes.width} x i8>"
+            text = f"{vector} {self.register(f'zext {text} to {vector}')}"
+        if lanes.mask:
+            name = self._masked("store", kind, lanes.width)
+            align, _, scopes = access.removeprefix(", align ").partition(",")
+            self.line(
+                f"call void @{name}({text}, ptr {address}, i32 {align}, <{lanes.width} x i1> {lanes.mask}),{scopes}"
+            )
+        else:
+            self.line(f"store {text}, ptr {address}{access}")
+
+    def spread(self, value: Value, lanes: int) -> Value:
+        """A value in every lane of a vector: before a loop over vectors, if it is known there."""
+        outside = self._outside
+        if outside is None or not value.text.startswith("%v") or int(value.text[2:]) > outside.last:
+            return super().spread(value, lanes)
+        if (value.text, lanes) not in outside.known:
+            here, self.here = self.here, outside.block
+            into = self.here.lines.pop()
+            outside.known[value.text, lanes] = super().spread(value, lanes)
+            self.line(into)
+            self.here = here
+        return outside.known[value.text, lanes]
+
+    def _masked(self, what: str, kind: Buffer, lanes: int) -> str:
+        """The name of LLVM's masked load, store or gather, declared."""
+        element = llvm_type(np.int8 if kind.dtype == BOOL else kind.dtype)
+        vector, mask = ir.VectorType(element, lanes), ir.VectorType(ir.IntType(1), lanes)
+        many = f"v{lanes}" if what == "gather" else ""
+        name = f"llvm.masked.{what}.v{lanes}{element.intrinsic_name}.{many}p0"
+        if name not in self.module.globals:
+            pointer, align = ir.PointerType(), ir.IntType(32)
+            address = ir.VectorType(pointer, lanes) if many else pointer
+            operands = [vector, address, align, mask] if what == "store" else [address, align, mask, vector]
+            ir.Function(self.module, ir.FunctionType(ir.VoidType() if what == "store" else vector, operands), name)
+        return name
+
+    def choose(self, condition: str, then: Callable[[], Value], other: Callable[[], Value]) -> Value | None:
+        """One of two values, of which the other is not computed: not in a loop over vectors, whose lanes may differ."""
+        if self._lanes is not None:
+            raise OneByOne("a branch")
+        return super().choose(condition, then, other)
+
+    def machine(self, *arguments: object) -> Value | None:
+        """Call machine code: once, not once per lane, so not in a loop over vectors."""
+        if self._lanes is not None:
+            raise OneByOne("a call")
+        return super().machine(*arguments)  # type: ignore[arg-type]
+
+
+def _given_once(node: ast.For) -> dict[str, ast.expr]:
+    """What the names mean that the body of a loop assigns once."""
+    stores = Counter(p.id for p in ast.walk(node) if isinstance(p, ast.Name) and isinstance(p.ctx, ast.Store))
+    lets = [part for part in node.body if isinstance(part, ast.Assign)]
+    return {t.id: let.value for let in lets for t in let.targets if isinstance(t, ast.Name) and stores[t.id] == 1}
+
+
+def _is_data(index: ast.expr, given: dict[str, ast.expr]) -> bool:
+    """Whether a place depends on elements; LLVM has other ways to read every other element, or rows from the end."""
+    parts = list(ast.walk(index))
+    names = [part.id for part in parts if isinstance(part, ast.Name)]
+    elements = any(isinstance(part, ast.Subscript) for part in parts)
+    return elements or any(_is_data(given[name], given) for name in names if name in given)
+
+
+_WRAPPED = "accumulators"
+"""The place of all accumulators of a slot: those at different multiples of `LANES` do not overlap."""
+
+
+def _lane(index: ast.expr, counter: str) -> int | None:
+    """Where the accumulators of ``x[counter & 15]`` or ``x[32 + (counter & 15)]`` begin; None for other places."""
+    match index:
+        case ast.BinOp(left=ast.Name(id=name), op=ast.BitAnd(), right=ast.Constant(value=mask)):
+            return 0 if name == counter and mask == LANES - 1 else None
+        case ast.BinOp(left=ast.Constant(value=int() as start), op=ast.Add(), right=right) if start % LANES == 0:
+            return None if _lane(right, counter) is None or start < 0 else start
+    return None
+
+
+def _accumulators(kind: Buffer, index: ast.expr, counter: str) -> str:
+    """The name of the variable that holds accumulators during a loop."""
+    return f"(accumulators {kind.slot} {_lane(index, counter)})"
+
+
+def _is_simple(node: ast.stmt) -> bool:
+    """Whether a statement only assigns names and elements."""
+    if isinstance(node, ast.Assign):
+        return len(node.targets) == 1 and isinstance(node.targets[0], (ast.Name, ast.Subscript))
+    return isinstance(node, (ast.AugAssign, ast.Pass))

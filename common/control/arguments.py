@@ -1,0 +1,100 @@
+"""What control flow is given, and how its functions are called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from common.control.body import leaf, tensor_of
+from common.control.shape_trace import Abstract, AbstractTrace
+from common.control.structures import Form, Said, is_like, place_of, require_equal, tensors
+from common.core import mode
+from common.core.arguments import shown
+from common.core.dtypes import int64, promote
+from common.core.errors import ArgumentError, DTypeError, ShapeError
+from common.core.op import REGISTRY
+from common.core.tree import flatten, unflatten
+from common.ops.create.creation import full_, made
+from common.random.draw_counts import uncounted
+from common.tensor.base import TensorBase, spec_of
+
+Function = Callable[..., Any]
+
+_ONE = flatten((0,))[1]
+
+
+def require_functions(name: str, **functions: Any) -> None:
+    """Refuse what cannot be called.
+
+    Raises
+    ------
+    ArgumentError : names the parameter.
+    """
+    for role, function in functions.items():
+        if not callable(function):
+            raise ArgumentError(f"{name}: {role} must be a function, not {function!r} ({type(function).__name__})")
+
+
+def call(name: str, function: Function, *args: Any) -> Any:
+    """Call a function on what its region is given."""
+    try:
+        return function(*args)
+    except ValueError as error:
+        if "read-only" not in str(error):
+            raise
+        raise ArgumentError(
+            f"{name}: {place_of(function)} writes to its argument in place; write to a clone() and return that"
+        ) from error
+
+
+def initial(init: Any, what: str, run: Function) -> tuple[list[TensorBase], Any]:
+    """What a loop begins with; numbers in the dtype that the function makes of them.
+
+    Parameters
+    ----------
+    run : one iteration, of the tree; it is traced for its shapes if there are numbers.
+    """
+    given, structure = tensors(init, what)
+    raw, _ = flatten(init)
+    numbers = [i for i, x in enumerate(raw) if type(x) in (bool, int, float)]
+    if numbers:
+        with mode.no_grad(), mode.activate_trace(AbstractTrace(what)), uncounted():
+            result, returned = flatten(run(unflatten(structure, [leaf(Abstract(spec_of(x)), False) for x in given])))
+        for i in numbers if returned == structure else ():
+            if isinstance(result[i], TensorBase) and promote(given[i].dtype, result[i].dtype) != given[i].dtype:
+                given[i] = tensor_of(made(full_, shape=(), value=raw[i], dtype=result[i].dtype))
+    return given, structure
+
+
+def carried_on(name: str, function: Function, result: Any, form: Form) -> list[TensorBase]:
+    """The leaves of what a loop's function returns to be carried on; they must be like those of `form`."""
+    leaves, structure = tensors(result, Said(f"{name}: what {{}} carries on", function), form)
+    if structure != form.structure or not all(map(is_like, leaves, form.specs)):
+        require_equal(name, "init", form, Said("what {} carries on", function), Form(structure, leaves))
+    return leaves
+
+
+def scalar(x: Any, what: str | Said) -> TensorBase:
+    """A 0-d tensor.
+
+    Raises
+    ------
+    ArgumentError : `x` is None, a tuple, a list or anything else that is no single number, array or tensor.
+    ShapeError : it has dimensions.
+    """
+    leaves, structure = flatten((x,))
+    if len(leaves) != 1 or structure != _ONE:
+        kind = "None" if x is None else f"{type(x).__name__} ({shown(x)})"
+        raise ArgumentError(f"{what} must be a scalar: a bool, a number or a 0-d tensor, not {kind}")
+    (answer,), _ = tensors((x,), what)
+    if len(answer.shape):
+        raise ShapeError(f"{what} must be 0-d, not of shape {tuple(answer.shape)}")
+    return answer
+
+
+def index_of(x: Any, what: str) -> TensorBase:
+    """A 0-d int64 tensor."""
+    answer = scalar(x, f"fori_loop: {what}")
+    if answer.dtype.kind not in "iu":
+        raise DTypeError(f"fori_loop: {what} must be an integer, not {answer.dtype}")
+    return answer if answer.dtype == int64 else REGISTRY["to"](answer, dtype=int64, x_dtype=answer.dtype)

@@ -1,0 +1,170 @@
+"""Running a function for its shapes only: what the eager engine does with a branch that is not taken.
+
+Both branches of a `cond` are traced, in both engines, and one of them runs. So errors in the other are found, and
+what it captures is known: the gradient of that is zero, not missing, as in a compiled program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from common.core import mode
+from common.core.dtypes import number_spec
+from common.core.errors import TraceError
+from common.core.op import REGISTRY, Op, out_specs
+from common.core.operators import install
+from common.core.source_lines import locate, user_frame
+from common.core.spec import Spec, Specified
+from common.tensor.base import NUMBERS, TensorBase, spec_of
+
+
+class Abstract(Specified):
+    """A value of which only the spec is known."""
+
+    __slots__ = ("spec",)
+
+    def __init__(self, spec: Spec) -> None:
+        self.spec = spec
+
+    @staticmethod
+    def __apply_op__(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        return _record(op, operands, attrs)
+
+
+class AbstractTensor(TensorBase):
+    """A tensor inside such a run."""
+
+    __slots__ = ()
+    __op_priority__ = 3
+
+    def __init__(self, data: Abstract) -> None:
+        self.payload = data
+        self._requires_grad = False
+        self.grad_fn = None
+        self.output_nr = 0
+        self._grad = None
+
+
+class AbstractTrace:
+    """What takes the place of a trace.
+
+    Parameters
+    ----------
+    name : of the function, for messages.
+    """
+
+    inlines = True
+    decide = None
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.families: dict[int, Any] = {}
+        self.origin: Any = None
+        self.hooks = 0
+        self.scope: list[str] = []
+        self._grads: dict[int, tuple[TensorBase, Any]] = {}
+
+    def wrap(self, payload: Any) -> AbstractTensor:
+        """A tensor without history."""
+        return AbstractTensor(self.payload(payload))
+
+    def payload(self, x: Any) -> Any:
+        """The value that stands for an operand; numbers as they are."""
+        if type(x) is Abstract or (isinstance(x, NUMBERS) and not isinstance(x, np.generic)):
+            return x
+        return x.payload if isinstance(x, AbstractTensor) else Abstract(spec_of(x))
+
+    def constant(self, value: Any) -> Abstract:
+        """A number."""
+        return Abstract(number_spec(value))
+
+    def record(self, op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        """The specs of an op's results."""
+        if op.forward is not None:
+            return op.forward(*operands, **attrs)
+        specs = op.spec(*(spec_of(self.payload(x)) for x in operands), **attrs)
+        values = tuple(map(Abstract, out_specs(specs)))
+        return values[0] if op.nout == 1 else values
+
+    def repeated(self, name: Any, given: Any, make: Callable[[], Any]) -> Any:
+        """What ``make()`` returns: nothing is recorded."""
+        return make()
+
+    def note_views(self, *how: Any) -> None:
+        """Nothing: there is no memory."""
+
+    def act(self, kind: str, operands: Sequence[Any], attrs: Any) -> None:
+        """Nothing: the function does not run."""
+
+    def callback(self, call: Any, operands: Sequence[Any], specs: Sequence[Spec]) -> list[Abstract]:
+        """What it would return."""
+        return [Abstract(spec) for spec in specs]
+
+    def note_module(self, module: Any) -> None:
+        """Nothing: no program relies on it."""
+
+    def note_alias(self, *tensors: Any) -> None:
+        """Nothing, for the same reason."""
+
+    def set_elements(self, x: TensorBase, new: Any) -> None:
+        """Nothing: state is written when the function runs."""
+
+    def get_grad(self, x: TensorBase) -> Any:
+        """`.grad` as the function sees it."""
+        return self._grads[id(x)][1] if id(x) in self._grads else x._grad
+
+    def set_grad(self, x: TensorBase, grad: Any) -> None:
+        """`.grad = ...`, forgotten afterwards."""
+        self._grads[id(x)] = x, grad
+
+    def add_to_grad(self, old: Any, new: Any) -> bool:
+        """Nothing is written to memory here, see `static.tracing.trace`."""
+        return False
+
+    def refuse_value(self, x: TensorBase) -> None:
+        """Explain that there are no elements.
+
+        Raises
+        ------
+        TraceError : always.
+        """
+        file, line, place = locate(*user_frame(2))
+        raise TraceError(
+            f"{file}:{line} in {place}: the elements of a tensor are needed in {self.name}, which is traced for its "
+            "shapes but does not run: use where, or cond inside it"
+        )
+
+    def refuse_size(self, function: str, instead: str) -> None:
+        """Explain that the size of a result would depend on the elements.
+
+        Raises
+        ------
+        TraceError : always.
+        """
+        file, line, place = locate(*user_frame(2))
+        raise TraceError(
+            f"{file}:{line} in {place}: {function}(): the size of the result depends on the data, but {self.name} is "
+            f"traced for its shapes only: {instead}"
+        )
+
+    def refuse_data(self, x: TensorBase) -> None:
+        """Explain how state is written.
+
+        Raises
+        ------
+        TraceError : always.
+        """
+        raise TraceError(f"{self.name} replaces `.data` of a tensor; write to the tensor instead: `p.copy_(value)`")
+
+
+def _record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    trace = mode.current_trace()
+    if trace is None:
+        raise TraceError(f"{op.name} meets a value of a branch that did not run")
+    return trace.record(op, operands, attrs)
+
+
+install(Abstract, REGISTRY, comparisons=False)

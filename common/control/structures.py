@@ -1,0 +1,164 @@
+"""Structures of tensors that go into regions and come out, and what is said when two differ."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from common.core.dtypes import DEFAULT_FLOAT, bool_, int64
+from common.core.errors import ArgumentError, DTypeError, ShapeError
+from common.core.sizes import Dim, same_shape
+from common.core.source_lines import locate
+from common.core.spec import Spec
+from common.core.tree import MAPS, flatten, maker, unflatten
+from common.ops.create.creation import full_, made
+from common.tensor.base import TensorBase, wrap
+from common.tensor.create import operand
+
+_NUMBERS = {bool: bool_, int: int64, float: DEFAULT_FLOAT}
+
+
+class Form:
+    """Structure, shapes and dtypes of a tree of tensors."""
+
+    def __init__(self, structure: Any, leaves: Sequence[TensorBase]) -> None:
+        self.structure = structure
+        self.specs = [Spec(tuple(x.shape), x.dtype) for x in leaves]
+
+    def __str__(self) -> str:
+        return str(unflatten(self.structure, [_Shown(str(spec)) for spec in self.specs]))
+
+
+class _Shown(str):
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def tensors(
+    tree: Any, what: str | Said, like: Form | None = None, numbers: dict[int, Any] | None = None
+) -> tuple[list[TensorBase], Any]:
+    """The leaves of a tree as tensors, and its structure; dictionaries in the order of `like`.
+
+    Numbers become tensors as `tensor` makes them, or of the dtype that `like` has in their place.
+
+    Parameters
+    ----------
+    numbers : is given the leaves that are Python numbers, by position; then `like` tells the order only.
+
+    Raises
+    ------
+    ArgumentError : a leaf is neither a number nor an array nor a tensor.
+    """
+    leaves, structure = flatten(tree)
+    if like is not None and structure != like.structure:
+        leaves, structure = flatten(_ordered(tree, like.structure))
+    fits = like is not None and structure == like.structure
+    if numbers is not None:
+        numbers.update((i, x) for i, x in enumerate(leaves) if is_number(x))
+        fits = False
+    return [_tensor(x, what, like.specs[i] if fits and like else None) for i, x in enumerate(leaves)], structure
+
+
+def _tensor(x: Any, what: str | Said, like: Spec | None) -> TensorBase:
+    if isinstance(x, TensorBase) and type(x.payload) is np.ndarray:
+        return x
+    if is_number(x):
+        return number(x, number_dtype(x) if like is None else with_numbers(like.dtype, [x]))
+    elif isinstance(x, (Dim, TensorBase, np.ndarray, np.generic)):
+        x = operand(x)
+        x = operand(wrap(x)) if not isinstance(x, (TensorBase, np.ndarray)) else x
+    else:
+        raise ArgumentError(f"{what} has a leaf of type {type(x).__name__}; leaves are tensors, arrays and numbers")
+    return x if isinstance(x, TensorBase) else wrap(x)
+
+
+def is_number(x: Any) -> bool:
+    """Whether a leaf is a Python number, which takes the dtype of what it stands beside."""
+    return isinstance(x, (bool, int, float)) and not isinstance(x, np.generic)
+
+
+def number_dtype(x: Any) -> np.dtype[Any]:
+    """The dtype of a Python number that stands beside nothing."""
+    return _NUMBERS[bool if isinstance(x, bool) else int if isinstance(x, int) else float]
+
+
+def number(x: Any, dtype: np.dtype[Any]) -> TensorBase:
+    """A 0-d tensor of a Python number."""
+    kind = bool if isinstance(x, bool) else int if isinstance(x, int) else float
+    x = made(full_, shape=(), value=kind(x), dtype=dtype)
+    return x if isinstance(x, TensorBase) else wrap(x)
+
+
+def with_numbers(dtype: np.dtype[Any], numbers: Sequence[Any]) -> np.dtype[Any]:
+    """A dtype, if Python numbers are of its kind or a lower one; else that of the highest of them."""
+    highest = max((number_dtype(x) for x in numbers), key=lambda d: "bif".index(d.kind))
+    return dtype if "bif".index(dtype.kind.replace("u", "i")) >= "bif".index(highest.kind) else highest
+
+
+def _ordered(tree: Any, structure: Any) -> Any:
+    """`tree` with the keys of its dictionaries in the order of a structure."""
+    if not isinstance(structure, tuple) or structure[0] is not type(tree):
+        return tree
+    parts = structure[-1]
+    if type(tree) in MAPS:
+        if set(tree) != set(structure[1]):
+            return tree
+        return maker(structure)((key, _ordered(tree[key], part)) for key, part in zip(structure[1], parts))
+    if len(tree) != len(parts):
+        return tree
+    items = [_ordered(x, part) for x, part in zip(tree, parts)]
+    return type(tree)(*items) if hasattr(tree, "_fields") else type(tree)(items)
+
+
+def place_of(function: Callable[..., Any]) -> str:
+    """A function's name, file and line."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    if code is None:
+        return getattr(function, "__name__", repr(function))
+    file, line, name = locate(code, -1)
+    return f"{name} at {file}:{line}"
+
+
+class Said(NamedTuple):
+    """A text about a function, which is made when it is needed: each iteration of an eager loop is checked.
+
+    Attributes
+    ----------
+    text : "{}" stands for the function's name, file and line.
+    """
+
+    text: str
+    function: Callable[..., Any]
+
+    def __str__(self) -> str:
+        return self.text.format(place_of(self.function))
+
+
+def is_like(x: TensorBase, spec: Spec) -> bool:
+    """Whether a tensor has a shape and dtype."""
+    return same_shape(x.shape, spec.shape) and x.dtype == spec.dtype
+
+
+def require_equal(name: str, first: str | Said, form: Form, second: str | Said, other: Form) -> None:
+    """Refuse two trees that differ in structure, shapes or dtypes.
+
+    Raises
+    ------
+    ArgumentError, ShapeError, DTypeError : which names both.
+    """
+
+    def text(they: str) -> str:
+        return f"{name}: {first} is\n  {form}\nbut {second} is\n  {other}\nthey must have the same {they}"
+
+    if form.structure != other.structure:
+        raise ArgumentError(text("structure"))
+    for a, b in zip(form.specs, other.specs, strict=True):
+        if not same_shape(a.shape, b.shape) and a.shape != b.shape:
+            raise ShapeError(text("shapes"))
+        if a.dtype != b.dtype:
+            raise DTypeError(text("dtypes: convert one of them with .to(dtype)"))

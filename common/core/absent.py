@@ -1,0 +1,316 @@
+"""Names of PyTorch that are not here: why, and what to use instead. One table for functions, tensors and modules.
+
+A name that a package of an engine does not have is looked up here before Python says that it does not exist. What
+stands in `HERE` has another name in this project; what matches a line of `REASONS` has a reason; the first that
+matches counts. Nothing else is claimed: a name that PyTorch does not have either gets Python's own answer.
+
+>>> import dynamic as tw
+>>> tw.qint8
+Traceback (most recent call last):
+...
+common.core.errors.MissingAttributeError: module 'dynamic' has no 'qint8': there is no quantisation; compute in float32
+"""
+
+from __future__ import annotations
+
+import dis
+import sys
+from collections.abc import Callable
+from fnmatch import fnmatchcase
+from functools import cache
+from types import ModuleType
+from typing import Any, NoReturn
+
+from common.core.errors import MissingAttributeError
+
+_LINALG = "numpy.linalg and scipy.linalg have it, for x.numpy(), without derivatives; in a trace by pure_callback"
+_SPECIAL = "scipy.special has it, for x.numpy(), without derivatives; in a trace by pure_callback"
+_FUTURE = "not here yet"
+
+#: Names for which this project has another, in all spaces: `{tw}` is the engine.
+HERE = {
+    "is_tensor": "isinstance(x, {tw}.Tensor)", "is_floating_point": "x.dtype.kind == 'f'",
+    "is_complex": "always False here", "is_signed": "x.dtype.kind in 'if'", "is_nonzero": "bool(x)",
+    "numel": "x.numel()", "nelement": "x.numel()", "ndimension": "x.ndim", "t": "x.T", "t_": "x.T",
+    "element_size": "x.dtype.itemsize", "itemsize": "x.dtype.itemsize", "nbytes": "x.numel() * x.dtype.itemsize",
+    "finfo": "numpy.finfo", "iinfo": "numpy.iinfo", "inf": "float('inf')", "nan": "float('nan')", "pi": "math.pi",
+    "e": "math.e", "newaxis": "None", "dtype": "numpy.dtype", "Size": "tuple", "int": "{tw}.int32, or x.to({tw}.int32)",
+    "short": "{tw}.int16, or x.to({tw}.int16)", "char": "x.to({tw}.int8)", "byte": "x.to({tw}.uint8)",
+    "type": "x.to(dtype)", "device": "leave it out: everything is on the CPU",
+    "cpu": "leave it out: everything is on the CPU",
+    "promote_types": "numpy.promote_types for tensors that both have dimensions",
+    "result_type": "(a + b).dtype", "can_cast": "numpy.can_cast(a, b, 'same_kind')",
+    "save": "{tw}.save_file(tensors, path)", "load": "{tw}.load_file(path)", "asarray": "{tw}.as_tensor",
+    "compile": "static.compile(module) or static.function(f)", "scalar_tensor": "{tw}.tensor(number)",
+    "frombuffer": "{tw}.from_numpy(numpy.frombuffer(buffer, dtype))",
+    "from_file": "{tw}.from_numpy(numpy.memmap(path, dtype))",
+    "to_dlpack": "the tensor itself: it has __dlpack__", "broadcast_shapes": "numpy.broadcast_shapes",
+    "unravel_index": "numpy.unravel_index", "range": "{tw}.arange, whose end is not included",
+    "trapz": "{tw}.trapezoid", "inverse": "numpy.linalg.inv, without derivatives", "typename": "type(x).__name__",
+    "new_tensor": "{tw}.tensor(data, dtype=x.dtype)", "new_zeros": "{tw}.zeros(*size, dtype=x.dtype)",
+    "new_ones": "{tw}.ones(*size, dtype=x.dtype)", "new_empty": "{tw}.empty(*size, dtype=x.dtype)",
+    "new_full": "{tw}.full(size, value, dtype=x.dtype)", "new": "{tw}.empty(*size, dtype=x.dtype)",
+    "is_contiguous": "x.numpy().flags.c_contiguous", "stride": "x.numpy().strides, in bytes",
+    "data_ptr": "x.numpy().ctypes.data", "get_device": "leave it out: everything is on the CPU",
+    "isreal": "always True here", "real": "x itself", "conj": "x itself", "adjoint": "x.mT", "mH": "x.mT", "H": "x.T",
+    "resolve_conj": "x itself", "resolve_neg": "x itself", "positive": "x itself", "sgn": "x.sign()",
+    "angle": "where(x < 0, pi, 0)", "is_conj": "always False here", "is_neg": "always False here",
+    "is_inference": "x.is_inference()", "is_same_size": "a.shape == b.shape", "dist": "(a - b).norm(p)",
+    "isposinf": "x == float('inf')", "isneginf": "x == -float('inf')", "fill": "full_like(x, value)",
+    "rsub": "b - a", "renorm": "x * (limit / norm).clamp(max=1)", "pdist": "cdist(x, x)",
+    "split_with_sizes": "x.split(sizes, dim)", "hsplit": "tensor_split(x, n, 1)", "vsplit": "tensor_split(x, n, 0)",
+    "dsplit": "tensor_split(x, n, 2)", "unsafe_chunk": "x.chunk(n)", "unsafe_split": "x.split(n)",
+    "unsafe_split_with_sizes": "x.split(sizes)", "sum_to_size": "x.sum(dim, keepdim=True)",
+    "block_diag": "cat of rows padded with zeros", "diagflat": "diag(x.flatten())",
+    "cartesian_prod": "stack(meshgrid(...), -1).reshape(-1, n)", "vander": "x[:, None] ** arange(n)",
+    "cov": "(d @ d.T) / (n - 1) with d = x - x.mean(1, keepdim=True)", "corrcoef": "the covariance, divided",
+    "gcd": "numpy.gcd, without a trace", "lcm": "numpy.lcm, without a trace",
+    "histogram": "x.histc(), or numpy.histogram",
+    "Variable": "the tensor itself; tensor(data, requires_grad=True)", "variable": "the tensor itself",
+    "DataParallel": "leave it out: {tw}.set_num_threads(n) uses the cores", "parallel": "{tw}.set_num_threads(n)",
+    "Softmax2d": "Softmax(-3)", "NLLLoss2d": "NLLLoss()", "ZeroPad1d": "functional.pad", "Unflatten": "x.unflatten",
+    "ParameterDict": "setattr per parameter", "ModuleDict": "setattr per module", "Container": "Module",
+    "clip_grad_norm": "clip_grad_norm_", "expit": "{tw}.sigmoid", "gammaln": "{tw}.lgamma", "psi": "{tw}.digamma",
+    "matrix_norm": "{tw}.norm", "vector_norm": "{tw}.norm", "matrix_power": "repeated @", "vecdot": "(a * b).sum(dim)",
+    "dlpack": "{tw}.from_dlpack", "collect_env": "python3 -m benchmarks --list", "bottleneck": "{tw}.profiler",
+    "save_on_cpu": "leave it out: everything is on the CPU", "LinAlgError": "numpy.linalg.LinAlgError",
+    "nuclear_norm": "numpy.linalg.norm(x.numpy(), 'nuc')", "frobenius_norm": "x.norm()",
+    "squeeze_": "x = x.squeeze()", "unsqueeze_": "x = x.unsqueeze(dim)", "transpose_": "x = x.transpose(a, b)",
+    "swapaxes_": "x = x.swapaxes(a, b)", "swapdims_": "x = x.swapdims(a, b)", "apply_": "x.copy_(f(x.numpy()))",
+    "map_": "x.copy_(f(x.numpy(), y.numpy()))", "map2_": "x.copy_(f(x.numpy(), ...))", "name": "a Python variable",
+    "constant_pad_nd": "functional.pad", "instance_norm": "functional.group_norm with one channel per group",
+    "upsample": _FUTURE, "native_batch_norm": "batch_norm", "native_layer_norm": "layer_norm",
+    "native_group_norm": "group_norm", "native_dropout": "dropout", "native_norm": "norm",
+    "MultiplicativeLR": "LambdaLR", "ChainedScheduler": "SequentialLR", "register_backward_hook":
+    "register_full_backward_hook", "optimizer": "{tw}.optim", "set_default_dtype": "dtype=; floats are float32",
+    "get_default_dtype": "float32", "set_default_tensor_type": "dtype=; floats are float32",
+}  # fmt: skip
+
+#: Reasons, and patterns of the names that have them.
+REASONS: tuple[tuple[str, str], ...] = (
+    ("there are no complex numbers; keep real and imaginary parts as two tensors",
+     "complex* cfloat cdouble chalf imag view_as_complex* view_as_real* polar *Complex* conj_physical* *fft* "
+     "stft istft fftfreq rfftfreq fftshift ifftshift eig eigvals has_spectral"),
+    ("there is no half precision; compute in float32",
+     "half bfloat16 float16 *Half* BFloat16* *autocast* amp GradScaler float8_* float4_* fp16* *_fp16_* "
+     "set_float32_matmul_precision get_float32_matmul_precision tf32_notes grad_dtype"),
+    ("there are no unsigned integers but uint8; use a larger signed one",
+     "uint16 uint32 uint64 uint[1-7] int[1-7] bits* bit"),
+    ("there is no GPU and no device but the CPU; leave it out",
+     "cuda* cudnn* miopen_* mps mtia xpu ipu hip is_cuda is_cpu is_mps is_xpu is_xla is_ipu is_mtia is_maia is_meta "
+     "is_vulkan* is_pinned pin_memory accelerator Stream Event get_device_module set_default_device get_default_device "
+     "record_stream backends AcceleratorError OutOfMemoryError DeviceObjType StreamObjType DeviceType to_empty "
+     "*vulkan* "
+     "swizzle* is_mkldnn to_mkldnn mkldnn_* kineto_available *cudagraph*"),
+    ("there is no quantisation; compute in float32",
+     "quantiz* quantis* quantized* *quantize* q_* qint* quint* qscheme QInt* QUInt* per_channel* per_tensor* int_repr "
+     "is_quantized fake_quant* fused_moving_avg_obs* choose_qparams* fbgemm_* ao qat intrinsic quantizable"),
+    ("there are no sparse tensors; tensors are dense",
+     "sparse* *sparse* to_dense coalesce is_coalesced dense_dim indices *_indices *indices_copy values values_copy "
+     "row_indices hspmm dsmm hsmm saddmm smm spmm sspaddmm SparseAdam jagged *nested* to_padded_tensor"),
+    ("there are no distributed programs; one process uses the cores of one machine",
+     "distributed futures fork wait is_distributed SyncBatchNorm share_memory* is_shared multiprocessing Future* RRef* "
+     "DistributedDataParallel Await*"),
+    ("there is no TorchScript and no FX; {tw}.function traces, static.compile compiles a module",
+     "jit fx export compiler package CompilationUnit Script* *Type FunctionSchema Graph* ExecutionPlan ErrorReport "
+     "parse_* import_ir_* merge_type* unify_type* Lite* AliasDb AnyType Argument* Code CallStack Concrete* FileCheck "
+     "IODescriptor Block Use Value Node Gradient TracingState JITException StaticModule ThroughputBenchmark Benchmark* "
+     "Deserialization* Serialization* PyTorchFile* DeepCopyMemo* freeze library ops cpp classes functionalize "
+     "debug_unwrap OperatorInfo Capsule Logger* *Logger Tag Dispatch* DisableTorchFunction* Exclude* "
+     "CompleteArgument* Broadcasting* boolean_dispatch assert_int* common_types FatalError classproperty"),
+    ("sizes in a trace are numbers of their own kind; use them as they are", "sym_* Sym*"),
+    ("there are no storages; tensors are views of numpy arrays, x.numpy() shows the memory",
+     "*storage* *Storage set_ resize_ resize_as_* resize resize_as storage_offset as_strided* const_data_ptr is_set_to "
+     "layout strided memory_format *_format channels_last* dim_order preserve_format empty_strided empty_permuted "
+     "new_empty_strided untyped_storage"),
+    ("it copies what other functions give as a view; call clone() on that", "*_copy"),
+    ("there are no typed tensor classes; tensor(data, dtype=...)", "*Tensor"),
+    ("convolutions, pooling and what belongs to images are not here yet; products and unfold do for small ones",
+     "*[Cc]onv* *[Pp]ool* *[Uu]npool* *[Uu]psampl* interpolate grid_sample* *affine_grid* pixel_* Pixel* "
+     ""
+     "*hannel_shuffle *hannelShuffle *nstanceNorm* Fold Unfold fold unfold "
+     "local_response_norm LocalResponseNorm CrossMapLRN2d GRID_SAMPLE* "
+     "native_channel_shuffle"),
+    ("padding layers are not here; functional.pad does the same", "*Pad1d *Pad2d *Pad3d"),
+    ("attention layers are not here yet; functional.scaled_dot_product_attention is",
+     "MultiheadAttention Transformer* multi_head_attention_forward attention"),
+    ("not here yet; Dropout and dropout are",
+     "*lphaDropout *lpha_dropout* Dropout[123]d dropout[123]d *feature_dropout*"),
+    ("not here yet; numpy and plain Python make batches, such as `for i in range(0, n, size): x[i : i + size]`",
+     "data"),
+    ("distributions are not here yet; normal, bernoulli, multinomial, rand and randn are",
+     "distributions poisson binomial quasirandom gumbel_softmax"),
+    ("not here yet; under no_grad, normal_, uniform_, zero_ and copy_ fill parameters",
+     "init *kaiming* *xavier* "
+     "trunc_normal_ orthogonal* dirac* calculate_gain eye constant skip_init"),
+    ("not here yet; SGD, Adam, AdamW, RMSprop and Adagrad are",
+     "LBFGS Adadelta Adafactor Adamax ASGD Muon NAdam RAdam Rprop swa_utils swap_in_optimizer*"),
+    ("not here yet; LambdaLR does the same", "CyclicLR"),
+    ("not here yet; forward-mode derivatives are func.jvp", "forward_ad"),
+    ("not here yet; compute the weight in forward() from your own parameters",
+     "parametriz* weight_norm spectral_norm remove_*_norm norm_except_dim prune stateless fusion fuse_*"),
+    ("lazy modules are not here; give the sizes", "Lazy* Uninitialized* call_super_init"),
+    ("not here yet; pad by hand and mask", "rnn embedding_bag EmbeddingBag"),
+    ("it is a layer that other names offer: RNN, LSTM, GRU and their cells",
+     "rnn_* gru gru_cell lstm lstm_cell RNNBase RNNCellBase rrelu* RReLU"),
+    ("this loss is not here yet",
+     "*CTC* ctc_loss *[Mm]ulti*argin* *[Tt]riplet*istance* *AdaptiveLogSoftmax* *CrossEntropy* "
+     "linear_cross_entropy"),
+    (f"not here yet; {_LINALG}",
+     "linalg cholesky* det logdet slogdet *eigh* eigvalsh inv inv_ex lstsq lu* ldl_* matrix_exp matrix_rank pinv* "
+     "pinverse qr solve* solve_triangular triangular_solve *svd* symeig householder_product geqrf orgqr ormqr lobpcg "
+     "pca_lowrank tensorinv tensorsolve cond diagonal_scatter slice_inverse"),
+    (f"not here yet; {_SPECIAL}",
+     "special airy_ai bessel_* *_polynomial_* entr erfcx gammainc* i0* i1* igamma* log_ndtr ndtr ndtri *bessel_* "
+     "multigammaln mvlgamma* polygamma* xlog1py zeta"),
+    ("not here yet; scipy.signal.windows has it", "*_window signal"),
+    ("it changes how PyTorch is run, which has no meaning here; leave it out",
+     "use_deterministic* are_deterministic* is_deterministic* *deterministic_debug_mode set_warn* is_warn* "
+     "*anomaly_enabled is_anomaly_check* set_flush_denormal *num_interop_threads init_num_threads has_* "
+     "compiled_with* USE_* PRIVATE_OPS *privateuse* backend_registration cpp_backtrace *_cpp_backtrace hub "
+     "set_multithreading_enabled is_multithreading_enabled is_view_replay_enabled enforce_grad_layout_policy "
+     "thread_safe_generator autocast* prepare_multiprocessing* cmake_prefix_path backcompat generate_methods* "
+     "throughput_benchmark set_module dump_patches overrides *torch_function* get_file_path *override_stale* "
+     "set_warn_on* region_activation* *_notes factory_kwargs is_storage torch_version version profiler_* overrides "
+     "reproducibility_notes weak"),
+    ("not here yet",
+     "addbmm* addmv_ combinations hash_tensor nonzero_static histogramdd segment_reduce gradient *Bilinear* masked "
+     "monitor hooks swap_tensors set_submodule module_load as_subclass grouped_mm scaled_*mm batch_norm_* "
+     "embedding_renorm_ fractional* rearrange replace_all_batch* allow_mutation* disable_saved* increment_version "
+     "NestedIOFunction SavedTensor grad_mode anomaly_mode narrow_copy select_copy reinforce volatile T_destination "
+     "profiler functional testing BufferDict AVG SUM parameter deterministic torch "
+     "types serialization return_types cross diagonal multi_dot norm "
+     "ExecutionTraceObserver itt supported_activities tensorboard_trace_handler register_optimizer_step_post_hook "
+     "RecordScope KinetoStepTracker Profiler* profiler_legacy profiler_util vmap utils"),
+)  # fmt: skip
+
+#: Public attributes of `torch.Tensor` that tensors do not have.
+TENSOR = """
+H addbmm addbmm_ adjoint angle apply_ as_strided as_strided_ as_strided_scatter as_subclass bfloat16 byte
+ccol_indices cdouble cfloat chalf char cholesky cholesky_inverse cholesky_solve coalesce col_indices conj
+conj_physical conj_physical_ const_data_ptr corrcoef cov cpu crow_indices cuda data_ptr dense_dim dequantize det
+device diagflat diagonal_scatter dim_order dist dsplit eig element_size gcd gcd_ geqrf get_device grad_dtype
+half hash_tensor histogram hsplit i0 i0_ igamma igamma_ igammac igammac_ imag index indices int int_repr inverse
+ipu is_coalesced is_complex is_conj is_contiguous is_cpu is_cuda is_distributed is_floating_point is_ipu is_maia
+is_meta is_mkldnn is_mps is_mtia is_neg is_nested is_nonzero is_pinned is_quantized is_same_size is_set_to
+is_shared is_signed is_sparse is_sparse_csr is_vulkan is_xla is_xpu isneginf isposinf isreal istft itemsize
+layout lcm lcm_ logdet lstsq lu lu_solve mH map2_ map_ matrix_exp module_load mtia mvlgamma mvlgamma_ name
+narrow_copy nbytes ndimension nelement new new_empty new_empty_strided new_full new_ones new_tensor new_zeros
+nonzero_static orgqr ormqr pin_memory pinverse polygamma_ positive q_per_channel_axis q_per_channel_scales
+q_per_channel_zero_points q_scale q_zero_point qr qscheme real record_stream reinforce renorm renorm_ resize
+resize_ resize_as resize_as_ resize_as_sparse_ resolve_conj resolve_neg row_indices set_ sgn sgn_ share_memory_
+short slice_inverse slogdet smm solve sparse_dim sparse_mask sparse_resize_ sparse_resize_and_clear_
+split_with_sizes squeeze_ sspaddmm stft storage storage_offset storage_type stride sum_to_size svd swapaxes_
+swapdims_ symeig t_ to_dense to_mkldnn to_padded_tensor to_sparse to_sparse_bsc to_sparse_bsr to_sparse_coo
+to_sparse_csc to_sparse_csr transpose_ triangular_solve type unsafe_chunk unsafe_split unsafe_split_with_sizes
+unsqueeze_ untyped_storage values volatile vsplit xpu
+"""
+#: Methods of `torch.nn.Module` that modules do not have; users' own attributes may have any other name.
+MODULE = (
+    "bfloat16", "compile", "cpu", "cuda", "half", "ipu", "mtia", "register_backward_hook", "set_submodule",
+    "share_memory", "to_empty", "type", "xpu",
+)  # fmt: skip
+#: Packages of PyTorch of which nothing is here but some names at the top level.
+NAMESPACES = ("linalg", "special", "fft")
+_IMPORT_FROM = dis.opmap["IMPORT_FROM"]
+
+
+@cache
+def why(name: str) -> str | None:
+    """The reason why a name of PyTorch is not here, or what to use instead; None for what is no name of PyTorch."""
+    if name in HERE:
+        plain = HERE[name].startswith(("always", "leave", "not here"))
+        return HERE[name] if plain else f"use {HERE[name]}"
+    for reason, patterns in REASONS:
+        if any(fnmatchcase(name, pattern) for pattern in patterns.split()):
+            return reason
+    return None
+
+
+def answer(space: str, name: str) -> str | None:
+    """What a package of an engine says of a name that it does not have; None if there is nothing to say."""
+    root = space.partition(".")[0]
+    engine = sys.modules.get(root)
+    if name.startswith("_") or engine is None:
+        return None
+    for other in ("", "nn.functional", "nn", "optim", "autograd", "func", "utils"):
+        module = sys.modules.get(f"{root}.{other}".rstrip("."))
+        if f"{root}.{other}".rstrip(".") != space and name in getattr(module, "__all__", ()):
+            return f"here it is {f'{root}.{other}'.rstrip('.')}.{name}"
+    reason = why(name)
+    method = engine.Tensor.__dict__.get(name) or getattr(engine.Tensor, name, None)
+    if method is not None and not isinstance(method, Absent) and (reason is None or callable(method)):
+        return f"it is {'a method' if callable(method) else 'an attribute'} of tensors: x.{name}"
+    if reason is None and name.endswith("_"):
+        pure = name[:-1]
+        own = pure in getattr(sys.modules.get(space), "__all__", ())
+        told = f"use {space}.{pure}" if own else answer(space, pure)
+        return None if told is None else f"functions do not write to their arguments; {told}"
+    return None if reason is None else reason.format(tw=root)
+
+
+def refuse(space: str, name: str) -> NoReturn:
+    """Raise the error for a name that a module does not have; to be called by its ``__getattr__``.
+
+    Raises
+    ------
+    AttributeError, ImportError : always; the second where it is imported by ``from``.
+    """
+    told = answer(space, name)
+    if told is None:
+        raise MissingAttributeError(f"module {space!r} has no attribute {name!r}")
+    text = f"module {space!r} has no {name!r}: {told}"
+    caller = sys._getframe(2)
+    if caller.f_lasti >= 0 and caller.f_code.co_code[caller.f_lasti] == _IMPORT_FROM:
+        raise ImportError(text, name=space)
+    raise MissingAttributeError(text, name=name, obj=None)  # with no object, Python does not guess what was meant
+
+
+def getter(space: str) -> Callable[[str], Any]:
+    """The ``__getattr__`` of a module."""
+
+    def module_getattr(name: str) -> NoReturn:
+        refuse(space, name)
+
+    return module_getattr
+
+
+@cache
+def namespace(root: str, name: str) -> ModuleType:
+    """A package of which nothing is here: it answers for its names."""
+    module = ModuleType(f"{root}.{name}", f"Nothing of torch.{name} is here; each name says what to use instead.")
+    module.__getattr__ = getter(module.__name__)  # type: ignore[method-assign]
+    return module
+
+
+class Absent:
+    """An attribute that tensors, or modules, do not have: reading it raises AttributeError with the reason."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, owner: Any, kind: type) -> Any:
+        if owner is None:
+            return self
+        raise MissingAttributeError(missing(kind.__name__, self.name), name=self.name, obj=None)
+
+
+def missing(kind: str, name: str) -> str:
+    """The text of an error about an attribute."""
+    return f"{kind!r} object has no attribute {name!r}: {(why(name) or _FUTURE).format(tw='tw')}"
+
+
+def install(cls: type) -> None:
+    """Let tensors say why they do not have attributes of PyTorch's; `dir` does not show these."""
+    for name in TENSOR.split():
+        if not hasattr(cls, name):
+            setattr(cls, name, Absent(name))
+
+    cls.__dir__ = _dir  # type: ignore[method-assign, assignment]
+
+
+def _dir(self: Any) -> list[str]:
+    kind = type(self)
+    return [name for name in object.__dir__(self) if type(getattr(kind, name, None)) is not Absent]

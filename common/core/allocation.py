@@ -1,0 +1,37 @@
+"""Results that do not fit into memory: how such errors are recognised and what is said of them."""
+
+from __future__ import annotations
+
+from math import prod
+
+from common.core.errors import AllocationError
+
+
+def too_large(error: BaseException) -> bool:
+    """Whether an error says that an array would not fit into memory, or into the numbers that describe it."""
+    words = ("array is too big", "aximum allowed dimension", "aximum supported dimension", "too large to convert")
+    return isinstance(error, MemoryError) or any(word in str(error) for word in words)
+
+
+def allocation_error(name: str, error: BaseException) -> AllocationError:
+    """The error for a result that does not fit into memory."""
+    told = "it has more bytes than 64 bits can count" if isinstance(error, OverflowError) else error
+    refusal = AllocationError(f"{name}(): the result does not fit into memory: {told}")
+    refusal.__cause__ = error
+    return refusal
+
+
+#: Elements of an operand, of which only expanded ones have so many: an op would take minutes and cannot be interrupted.
+MOST_ELEMENTS = 1 << 36
+
+
+def refuse_endless(name: str, shape: tuple[int, ...]) -> None:
+    """Refuse to go through an operand of more elements than any memory holds.
+
+    Raises
+    ------
+    AllocationError : it has more than `MOST_ELEMENTS`.
+    """
+    if (count := prod(shape)) > MOST_ELEMENTS:
+        raise AllocationError(f"{name}(): an operand of shape {shape} has {count} elements, more than the "
+                              f"{MOST_ELEMENTS} that an op goes through; reduce it before it is expanded")  # fmt: skip

@@ -1,0 +1,151 @@
+"""Arguments that are ints: dimensions, sizes, offsets. What else is given is refused by name and value."""
+
+from __future__ import annotations
+
+from operator import index
+from reprlib import Repr
+from typing import Any
+
+import numpy as np
+
+from common.core.errors import ArgumentError, IndexRangeError, ShapeError, TwingradError
+from common.core.sizes import Dim
+
+
+def integer(value: Any, op: str, name: str) -> Any:
+    """`value` as an int, or as the symbolic size that it is.
+
+    Parameters
+    ----------
+    value : int, numpy integer, Dim, or an integer tensor of one element.
+    op, name : function and argument, for the message.
+
+    Raises
+    ------
+    ArgumentError : something else, a bool included.
+    """
+    if type(value) is int or isinstance(value, Dim):
+        return value
+    if not isinstance(value, (bool, np.bool_)) and hasattr(value, "__index__"):
+        try:
+            return index(value)
+        except TwingradError:
+            raise
+        except TypeError:
+            pass
+    raise ArgumentError(f"{op}(): argument '{name}' must be int, not {type(value).__name__} ({shown(value)})")
+
+
+def is_whole_number(value: Any) -> bool:
+    """Whether a traced value is an int that the compiled function was given, or follows from such: no tensor."""
+    spec = getattr(getattr(value, "payload", None), "spec", None)
+    return spec is not None and bool(spec.weak) and spec.dtype.kind == "i"
+
+
+def number(value: Any) -> Any:
+    """An argument that Python decides on as a Python number; a traced one is decided now, and the trace relies on it.
+
+    Parameters
+    ----------
+    value : anything; what is no traced number is returned as it is.
+
+    Raises
+    ------
+    TraceError : a traced number that depends on arrays.
+    """
+    spec = getattr(getattr(value, "payload", None), "spec", None)
+    if spec is None or not spec.weak:
+        return value
+    return index(value) if spec.dtype.kind == "i" else float(value)
+
+
+def integers(values: Any, op: str, name: str) -> tuple[Any, ...]:
+    """One int, or a sequence of them, as a tuple.
+
+    Raises
+    ------
+    ArgumentError : something else.
+    """
+    if isinstance(values, (tuple, list)):
+        return tuple([value if type(value) is int else integer(value, op, name) for value in values])
+    return (integer(values, op, name),)
+
+
+def gathered(given: tuple[Any, ...], named: Any, op: str, name: str) -> tuple[Any, ...]:
+    """Sizes or dimensions that came under their name, as if given one by one.
+
+    Raises
+    ------
+    ArgumentError : both ways at once.
+    """
+    if given:
+        raise ArgumentError(f"{op}() got multiple values for argument '{name}'")
+    return tuple(named) if isinstance(named, (tuple, list)) else (named,)
+
+
+def shown(value: Any) -> str:
+    """The text of a value for a message, shortened; also of one that cannot be shown."""
+    try:
+        text = _short.repr(value) if type(value) in (list, tuple, dict, set, str, bytes, int) else repr(value)
+    except Exception:
+        text = f"<{type(value).__name__}>"
+    return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+_short = Repr()
+_short.maxlist = _short.maxtuple = _short.maxdict = _short.maxset = 12
+_short.maxstring = _short.maxlong = _short.maxother = 60
+
+
+def is_nested(value: Any, limit: int = 200) -> bool:
+    """Whether a list, tuple or dict contains itself, or others to a depth that no call can follow."""
+    level = [value]
+    for _ in range(limit):
+        inside = [x for y in level for x in (y.values() if isinstance(y, dict) else y) if isinstance(x, _NESTS)] \
+            if isinstance(level[0], _NESTS) else []  # fmt: skip
+        if not inside:
+            return False
+        level = inside[:100]
+    return True
+
+
+_NESTS = (list, tuple, dict)
+
+
+def normalize_dims(dim: int | tuple[int, ...] | list[int] | None, ndim: int, op: str) -> tuple[int, ...]:
+    """Sorted non-negative dimensions; None means all. A 0-d tensor has none, though 0 and -1 name one, as in PyTorch.
+
+    Raises
+    ------
+    IndexRangeError : a dimension that does not exist.
+    ShapeError : one named twice.
+    """
+    if dim is None:
+        return tuple(range(ndim))
+    if type(dim) is int and 0 <= dim < ndim:
+        return (dim,)
+    dims = integers(dim, op, "dim")
+    if not dims:
+        return tuple(range(ndim))
+    out = sorted(normalize_dim(d, ndim, op) for d in dims)
+    if len(set(out)) != len(out):
+        raise ShapeError(f"{op}(): dim {dim} names a dimension twice")
+    return tuple(out) if ndim else ()
+
+
+def normalize_dim(dim: int, ndim: int, op: str) -> int:
+    """One non-negative dimension; 0 and -1 are allowed on a 0-d tensor, as in PyTorch.
+
+    Raises
+    ------
+    IndexRangeError : the dimension does not exist.
+    ArgumentError : it is no int.
+    """
+    if type(dim) is not int:
+        dim = integer(dim, op, "dim")
+    limit = max(ndim, 1)
+    if not -limit <= dim < limit:
+        raise IndexRangeError(
+            f"{op}(): Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {dim})"
+        )
+    return dim % limit

@@ -1,0 +1,113 @@
+"""The dtypes, and PyTorch's promotion between them.
+
+An operand belongs to one of three tiers: tensors with dimensions, 0-d tensors, weak numbers (Python
+numbers). Inside a tier dtypes promote as usual; a lower tier changes the result only when its category
+(bool < int < float) is higher. Source of the rule: PyTorch, "Tensor attributes: torch.dtype".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from common.core.errors import DTypeError
+from common.core.spec import Spec
+
+if TYPE_CHECKING:
+    from common.core.op import Op
+
+float32 = np.dtype(np.float32)
+float64 = np.dtype(np.float64)
+int8 = np.dtype(np.int8)
+int16 = np.dtype(np.int16)
+int32 = np.dtype(np.int32)
+int64 = np.dtype(np.int64)
+uint8 = np.dtype(np.uint8)
+bool_ = np.dtype(np.bool_)
+
+SUPPORTED = (bool_, uint8, int8, int16, int32, int64, float32, float64)
+DEFAULT_FLOAT = float32
+_CATEGORY = {"b": 0, "i": 1, "u": 1, "f": 2}
+
+
+def promote(a: np.dtype, b: np.dtype) -> np.dtype:
+    """The dtype of one tier that holds both; int64 with float32 is float32, as in PyTorch."""
+    if a is b:
+        return a
+    if a.kind == "f" and b.kind != "f":
+        return a
+    if b.kind == "f" and a.kind != "f":
+        return b
+    return np.promote_types(a, b)
+
+
+def result_dtype(specs: Iterable[Spec]) -> tuple[np.dtype, bool]:
+    """The dtype in which an elementwise op computes, and whether its result is weak.
+
+    Parameters
+    ----------
+    specs : the operands' specs; Python numbers come as 0-d weak specs.
+    """
+    tiers: list[np.dtype | None] = [None, None, None]
+    for spec in specs:
+        tier = 2 if spec.weak else (0 if spec.shape else 1)
+        known = tiers[tier]
+        tiers[tier] = spec.dtype if known is None else promote(known, spec.dtype)
+    dims, zero, weak = tiers
+    if dims is None and zero is None:
+        assert weak is not None
+        return weak, True
+    if weak is not None:
+        weak = DEFAULT_FLOAT if weak.kind == "f" else weak
+    result = None
+    for tier_dtype in (dims, zero, weak):
+        if tier_dtype is None:
+            continue
+        if result is None:
+            result = tier_dtype
+        elif _CATEGORY[tier_dtype.kind] > _CATEGORY[result.kind]:
+            result = promote(result, tier_dtype)
+    assert result is not None
+    return result, False
+
+
+def compute_dtypes(op: Op, specs: Sequence[Spec]) -> tuple[np.dtype, np.dtype, bool]:
+    """Dtype in which an elementwise op computes, dtype of its result, and whether that is weak.
+
+    Raises
+    ------
+    DTypeError : the op is not defined for the dtype.
+    """
+    return _compute_dtypes(op, tuple([(spec.dtype, bool(spec.shape), spec.weak) for spec in specs]))
+
+
+@lru_cache(maxsize=8192)
+def _compute_dtypes(op: Op, kinds: tuple[tuple[np.dtype, bool, bool], ...]) -> tuple[np.dtype, np.dtype, bool]:
+    """The same, of what it depends on: per operand dtype, whether it has dimensions, and weakness."""
+    specs = [Spec((2,) * dimensions, dtype, weak) for dtype, dimensions, weak in kinds]
+    dtype, weak = result_dtype(spec for name, spec in zip(op.inputs, specs) if name != "condition")
+    if dtype.kind in op.refuses:
+        raise DTypeError(f"{op.name}(): not implemented for {dtype.name}")
+    if op.domain == "float" and dtype.kind != "f":
+        dtype = float64 if weak else DEFAULT_FLOAT
+    elif op.domain == "bool":
+        dtype = bool_
+    elif op.domain == "number" and dtype == bool_:
+        dtype = int64
+    return dtype, (bool_ if op.result == "bool" else dtype), weak
+
+
+def operand_dtypes(op: Op, specs: Sequence[Spec]) -> tuple[np.dtype, ...]:
+    """The dtype to which each operand of an elementwise op is brought."""
+    dtype = compute_dtypes(op, specs)[0]
+    return tuple(bool_ if name == "condition" else dtype for name in op.inputs)
+
+
+def number_spec(value: bool | int | float) -> Spec:
+    """The weak 0-d spec of a Python number."""
+    if isinstance(value, bool):
+        return Spec((), bool_, True)
+    return Spec((), float64 if isinstance(value, float) else int64, True)

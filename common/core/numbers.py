@@ -1,0 +1,87 @@
+"""Python numbers as arguments of a `function`: their arithmetic is the registry's, as in a compiled program."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from common.core.arguments import shown
+from common.core.dtypes import SUPPORTED
+from common.core.errors import ArgumentError, DTypeError
+
+
+class Number(float):
+    """A float argument: a weak float64 whose ``+ - *`` are IEEE 754's and whose ``/`` and ``**`` are ops.
+
+    Python's own ``**`` calls the C library, whose bits differ between systems, and ``1.0 / 0.0`` raises; ops do
+    neither. Everything else is as for floats.
+
+    Examples
+    --------
+    >>> Number(1.0) / 0
+    inf
+    """
+
+    __slots__ = ()
+
+
+def _exact(name: str) -> Callable[[Number, Any], Any]:
+    method = getattr(float, name)
+
+    def operator(self: Number, other: Any) -> Any:
+        y = method(self, other)
+        return Number(y) if type(y) is float else y
+
+    return operator
+
+
+def _op(name: str, *, swapped: bool = False) -> Callable[[Number, Any], Any]:
+    def operator(self: Number, other: Any) -> Any:
+        if not isinstance(other, (int, float)):
+            return NotImplemented
+        from common.core.op import REGISTRY
+
+        x, y = (np.asarray(float(v)) for v in ((other, self) if swapped else (self, other)))
+        return Number(REGISTRY[name](x, y))
+
+    return operator
+
+
+for _name in ("add", "sub", "mul"):
+    for _prefix in ("__", "__r"):
+        setattr(Number, f"{_prefix}{_name}__", _exact(f"{_prefix}{_name}__"))
+for _name, _target in (("truediv", "div"), ("pow", "pow")):
+    setattr(Number, f"__{_name}__", _op(_target))
+    setattr(Number, f"__r{_name}__", _op(_target, swapped=True))
+Number.__neg__ = lambda self: Number(-float(self))  # type: ignore[method-assign]
+Number.__abs__ = lambda self: Number(math.fabs(self))  # type: ignore[method-assign]
+
+
+def check_range(value: int) -> None:
+    """Refuse an int that is no int64, in which programs hold their ints.
+
+    Raises
+    ------
+    ArgumentError : it is out of range.
+    """
+    if not -(2**63) <= value < 2**63:
+        raise ArgumentError(f"the number {value} does not fit into int64, in which ints are held; a float may do")
+
+
+def as_array(x: Any) -> np.ndarray:
+    """A numpy scalar, a list of numbers or an array as an array in native byte order.
+
+    Raises
+    ------
+    ArgumentError : it is neither.
+    DTypeError : a dtype without ops.
+    """
+    array: np.ndarray = np.asarray(x)
+    if array.dtype.kind not in "biuf":
+        raise ArgumentError(f"expected a Tensor or a number, not {type(x).__name__} ({shown(x)})")
+    if array.dtype.newbyteorder("=") not in SUPPORTED:
+        raise DTypeError(f"dtype {array.dtype} is not supported; supported are {[d.name for d in SUPPORTED]}")
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))

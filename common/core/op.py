@@ -1,0 +1,235 @@
+"""The op record: everything that both engines, the tests and the docs know of an operation, in one place.
+
+Kinds
+-----
+elementwise  a scalar expression over exact primitives; broadcasting and un-broadcasting are automatic
+reduction    sum, prod, amax, amin, any, all over dimensions, in the order that docs/numerics.md defines
+view         an index map on (offset, shape, strides)
+kernel       one compiled function which both engines call, e.g. gemm, gather
+composite    written with ops; a rule of its own only where that is measurably better
+
+A gradient rule is a small function of the cotangent `g`, the output `y`, inputs by their names, and attributes by
+theirs; ``x_shape`` is the shape of input x without its value, and `rest` the outputs with None for the first one. What
+a node saves for backward is what its rules name.
+The same rule runs on arrays (eager engine), on recorded tensors (higher order) and on traced values (compiler).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from common.core.dispatch import apply
+from common.core.spec import Spec
+
+if TYPE_CHECKING:
+    from common.core.subgradients import Subgradient
+
+REGISTRY: dict[str, Op] = {}
+
+#: Called with an op whose rules are replaced: what was made of them is dropped.
+rules_changed: list[Callable[[Op], None]] = []
+
+Rule = Callable[..., Any]
+
+
+class Refusal(str):
+    """The message of a status that stands for a value which an argument may not have: an ArgumentError."""
+
+    __slots__ = ()
+
+
+class NativeCall(NamedTuple):
+    """One run of a compiled kernel; a kernel op is a sequence of them.
+
+    Attributes
+    ----------
+    source, name : text and function name of the kernel (see `common.compiler.compile`).
+    ints : int arguments; may hold Dims inside a trace.
+    buffers : which of the op's operands and results (counted through) the kernel gets; None means all.
+    scratch : bytes of scratch memory, passed as the last buffer when not 0.
+    errors : status -> message, for statuses that stand for a user's mistake.
+    """
+
+    source: str
+    name: str
+    ints: tuple[Any, ...]
+    buffers: tuple[int, ...] | None = None
+    scratch: Any = 0
+    errors: Mapping[int, str] = {}
+
+
+#: What rules call outputs: all of them, all but the first, the first alone; and what a node saves of outputs `y`. What
+#: no rule reads may be overwritten before the backward pass.
+OUTPUTS = {"y": "y", "rest": "(None, *y[1:])", "first": "(y[0], *(None for _ in y[1:]))"}
+
+
+class Op:
+    """One operation; made by `common.ops._define`, found in `REGISTRY` by name.
+
+    Attributes
+    ----------
+    name : PyTorch's name of the op.
+    kind : see the module's docstring.
+    inputs : names of the array operands.
+    spec : ``spec(*operand_specs, **attrs) -> Spec`` or a tuple of Specs.
+    rules : per input a gradient rule or None.
+    node_name : what ``grad_fn.name()`` shows, as in PyTorch.
+    saves : names that the rules need, in the order in which a node holds them.
+    backward : ``backward(saved, attrs, g, needs) -> tuple`` of contributions, generated from the rules.
+    save : ``save(payloads, y) -> tuple`` of what a node keeps, in the order of `saves`.
+    frees : whether a node of it saves arrays, which a backward pass frees; shapes may stay.
+    differentiable : whether any input has a gradient rule.
+    oracle : the op on plain arrays, without a compiler, for the tests; kernel ops only.
+    array : a view op on a numpy array.
+    samples : ``samples(rng, dtype) -> list of (operands, attrs)`` for the generated tests.
+    subgradients : what it gives where it has no derivative, see `common.core.subgradients`.
+    """
+
+    __slots__ = (
+        "name", "kind", "inputs", "spec", "rules", "node_name", "saves", "backward", "doc", "samples", "scalar",
+        "result", "reduce", "strided", "native", "forward", "nout", "domain", "attrs", "saved_inputs", "saved_shapes",
+        "subgradients", "saves_output", "frees", "oracle", "array", "costly", "differentiable", "save", "refuses",
+    )  # fmt: skip
+
+    rules: tuple[Rule | None, ...]
+    saves: tuple[str, ...]
+    saved_inputs: tuple[int, ...]
+    saved_shapes: tuple[int, ...]
+    saves_output: bool
+    frees: bool
+    backward: Callable[..., tuple[Any, ...]]
+    save: Callable[[Sequence[Any], Any], tuple[Any, ...]]
+    differentiable: bool
+    samples: Callable[..., Any]
+    scalar: Callable[..., Any]
+    result: str
+    domain: str
+    costly: bool
+    refuses: str
+    reduce: Any
+    strided: Callable[..., Any]
+    native: Callable[..., Sequence[NativeCall]]
+    forward: Callable[..., Any] | None
+    oracle: Callable[..., Any]
+    array: Callable[..., Any]
+    subgradients: Sequence[Subgradient]
+
+    def __init__(
+        self,
+        name: str,
+        kind: str,
+        inputs: tuple[str, ...],
+        spec: Callable[..., Any],
+        rules: Sequence[Callable[..., Any] | None],
+        doc: str,
+        *,
+        node_name: str | None = None,
+        nout: int = 1,
+        attrs: tuple[str, ...] = (),
+        **fields: Any,
+    ) -> None:
+        self.name, self.kind, self.inputs, self.spec, self.doc = name, kind, inputs, spec, doc
+        self.rules = tuple(rules) + (None,) * (len(inputs) - len(rules))
+        self.node_name = (node_name or "".join(w.capitalize() for w in name.split("_"))) + "Backward0"
+        self.nout, self.attrs = nout, attrs
+        self.costly, self.refuses = fields.pop("costly", False), fields.pop("refuses", "")
+        for field in ("samples", "scalar", "result", "reduce", "strided", "native", "forward", "domain", "oracle",
+                      "array"):  # fmt: skip
+            setattr(self, field, fields.pop(field, None))
+        assert not fields, f"unknown fields {sorted(fields)} of op {name}"
+        self.set_rules(self.rules)
+        assert name not in REGISTRY, f"op {name} is registered twice"
+        REGISTRY[name] = self
+
+    def set_rules(self, rules: Sequence[Callable[..., Any] | None]) -> None:
+        """Install gradient rules; also what the mutation tests use to break one."""
+        self.rules = tuple(rules)
+        named = [rule_parameters(rule) if rule else () for rule in self.rules]
+        wanted = {n for names in named for n in names}
+        shapes = tuple(f"{n}_shape" for n in self.inputs)
+        unknown = wanted - {"g", *OUTPUTS, *self.inputs, *shapes, *self.attrs}
+        assert not unknown, f"a rule of {self.name} names {sorted(unknown)}"
+        self.saved_inputs = tuple(i for i, n in enumerate(self.inputs) if n in wanted)
+        self.saved_shapes = tuple(i for i, n in enumerate(shapes) if n in wanted)
+        outputs = tuple(n for n in OUTPUTS if n in wanted)
+        assert len(outputs) < 2, f"rules of {self.name} name {outputs}: one of them is saved"
+        self.saves_output = bool(outputs)
+        self.frees = bool(self.saved_inputs) or self.saves_output
+        self.saves = (
+            *(self.inputs[i] for i in self.saved_inputs),
+            *(shapes[i] for i in self.saved_shapes),
+            *outputs,
+        )
+        for made_of_rules in ("backward", "save"):
+            with suppress(AttributeError):
+                delattr(self, made_of_rules)
+        self.differentiable = any(rule is not None for rule in self.rules)
+        for notify in rules_changed:
+            notify(self)
+
+    def __getattr__(self, name: str) -> Any:
+        """Make what follows from the rules when it is first asked for: most programs use few ops."""
+        if name not in _MAKERS:
+            raise AttributeError(f"an op has no attribute {name!r}")
+        made = _MAKERS[name](self)
+        setattr(self, name, made)
+        return made
+
+    def __call__(self, *operands: Any, **attrs: Any) -> Any:
+        """Run the op by the engine of its operands."""
+        return apply(self, operands, attrs)
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}>"
+
+
+def rule_parameters(function: Callable[..., Any]) -> tuple[str, ...]:
+    """What a rule names: its parameters. A code object tells them 20 times faster than `inspect.signature`."""
+    code = getattr(function, "__code__", None)
+    several = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+    if code is None or code.co_flags & several or hasattr(function, "__wrapped__"):
+        return tuple(inspect.signature(function).parameters)
+    return tuple(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+
+
+def _generate_backward(op: Op) -> Callable[..., tuple[Any, ...]]:
+    """Compose the rules into one function, so that no name is looked up when backward runs."""
+    where = {name: f"saved[{i}]" for i, name in enumerate(op.saves)}
+    where["g"] = "g"
+    parts = []
+    for i, names in enumerate(rule_parameters(rule) if rule else () for rule in op.rules):
+        arguments = ", ".join(where.get(n) or f"attrs[{n!r}]" for n in names)
+        parts.append(f"rule{i}({arguments}) if needs[{i}] is not None else None" if op.rules[i] else "None")
+    source = f"def backward(saved, attrs, g, needs):\n    return ({''.join(part + ', ' for part in parts)})\n"
+    scope: dict[str, Any] = {f"rule{i}": rule for i, rule in enumerate(op.rules)}
+    exec(compile(source, f"{__file__}: backward of {op.name}", "exec"), scope)
+    return scope["backward"]
+
+
+def _generate_save(op: Op) -> Callable[[Sequence[Any], Any], tuple[Any, ...]]:
+    parts = [
+        *(f"p[{i}], " for i in op.saved_inputs),
+        *(f"p[{i}].shape, " for i in op.saved_shapes),
+        *(f"{source}, " for name, source in OUTPUTS.items() if name in op.saves),
+    ]
+    save: Callable[[Sequence[Any], Any], tuple[Any, ...]] = eval(f"lambda p, y: ({''.join(parts)})")
+    return save
+
+
+def _subgradients(op: Op) -> Sequence[Subgradient]:
+    from common.core.subgradients import TABLE
+
+    return TABLE.get(op.name, ())
+
+
+_MAKERS: dict[str, Callable[[Op], Any]] = {
+    "backward": _generate_backward, "save": _generate_save, "subgradients": _subgradients,
+}  # fmt: skip
+
+
+def out_specs(result: Spec | tuple[Spec, ...]) -> tuple[Spec, ...]:
+    """Specs of all outputs as a tuple."""
+    return (result,) if isinstance(result, Spec) else result

@@ -1,1 +1,0 @@
-"""Running ops on arrays at once: recipes, kernels made on first use, and what is fused."""

@@ -1,0 +1,173 @@
+"""Elementwise ops of a rule or composite as one kernel: what lies between them is not stored (benchmarks/backward.py).
+
+Every op of the kernel is the scalar expression of its record, rounded as if it were stored: the bits are those of the
+ops one by one. Fused are ops of one float dtype with results of one shape; an op whose result something else has
+needed before is read from memory.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from common.core.numbers import check_range
+from common.core.op import Op
+from common.evaluate import kernels as eager_kernels
+from common.evaluate import specialise as eager
+from common.kernels.arrays import mapped_sums
+from common.runtime.builtins import make_elementwise
+from common.runtime.builtins_ir import MAX_INPUTS
+
+NUMBERS = (int, float)
+
+#: Ops and their operands: ("t", position of an op), ("x", position of an input), ("n", number).
+Program = Sequence[tuple[Op, Sequence[tuple[str, Any]]]]
+
+
+class Made(NamedTuple):
+    """An elementwise op on terms and numbers, and how it runs alone: the builtin, and what takes any layout."""
+
+    op: Op
+    operands: tuple[Any, ...]
+    builtin: Any
+    otherwise: Any
+    dtype: Any
+
+    def is_fusible(self, spec: Any) -> bool:
+        """Whether it may be part of a kernel: operands and result have one float dtype, numbers are finite."""
+        return self.dtype.kind == "f" and spec.dtype == self.dtype and all(map(self._fits, self.operands))
+
+    def _fits(self, x: Any) -> bool:
+        if type(x) in NUMBERS:
+            return math.isfinite(_rounded(x, self.dtype))
+        return hasattr(x, "spec") and not isinstance(x.spec, type) and bool(x.spec.dtype == self.dtype)
+
+
+class Fused(NamedTuple):
+    """A kernel: its builtin, which declines what is not contiguous, what takes any layout, and the terms they read."""
+
+    builtin: Any
+    otherwise: Callable[..., Any]
+    inputs: list[Any]
+
+
+def _rounded(x: float, dtype: np.dtype) -> float:
+    if type(x) is int:
+        check_range(x)
+    with np.errstate(all="ignore"):
+        return float(np.array(x).astype(dtype))
+
+
+def fused(root: Any) -> Fused | None:
+    """A delayed term as one kernel with all that it alone is made of; None if nothing can be fused with it."""
+    program, inputs, _ = collected(root)
+    if len(program) < 2 or len(inputs) > MAX_INPUTS:
+        return None
+    shape, dtype = root.spec.shape, root.spec.dtype
+    dtypes = (dtype,) * len(inputs)
+    if shape is None:
+        kernel = eager_kernels.address(_source(program, dtype, "f" * len(inputs)), "fused")
+        return Fused(make_elementwise(dtypes, dtype, kernel), _one_by_one(program), inputs)
+    classes, rows, columns = eager_kernels.arrange([x.spec.shape for x in inputs], shape)
+    if None in classes:
+        return None
+    kernel = eager_kernels.address(_source(program, dtype, "".join(map(str, classes))), "fused")
+    builtin = eager_kernels.fixed(kernel, dtypes, shape, dtype, (rows, columns))
+    return Fused(builtin, _one_by_one(program), inputs)
+
+
+def fused_sum(root: Any, dims: tuple[int, ...], spec: Any) -> Fused | None:
+    """The sum of a delayed term over its first or last dimensions, without storing the term; None where that is not
+    possible.
+
+    Not where it costs more than memory: an expensive function is computed once, for all who need it.
+
+    Parameters
+    ----------
+    spec : of the result.
+    """
+    if root.written or type(root.made) is not Made or not dims or root.spec.shape is None:
+        return None
+    if root.spec.dtype != spec.dtype:
+        return None
+    shape, dtype = root.spec.shape, spec.dtype
+    by_rows, by_columns = dims == tuple(range(dims[0], len(shape))), dims == tuple(range(len(dims)))
+    if not (by_rows or by_columns) or 0 in shape:
+        return None
+    program, inputs, _ = collected(root)
+    classes = [eager_kernels.class_of(x.spec.shape, shape, dims[0] if by_rows else len(dims)) for x in inputs]
+    if len(inputs) > MAX_INPUTS or None in classes or is_costly(root):
+        return None
+    body, letters = _body(program, dtype), "".join(map(str, classes))
+    ints: tuple[int, ...]
+    summed = math.prod(shape[d] for d in dims)
+    others = math.prod(shape) // summed
+    if by_rows:
+        source, name, ints = mapped_sums.expression_source(body, dtype, letters), "expression_rows", (others, summed)
+    else:
+        source, name = mapped_sums.expression_columns_source(body, dtype, letters), "expression_cols"
+        ints = (1, summed, others)
+    held = dtype.itemsize * mapped_sums.scratch("expression", summed, 0 if by_rows else others)
+    builtin, run = eager_kernels.with_scratch(source, name, (dtype,) * len(inputs), spec.shape, dtype, ints, held)
+    return Fused(builtin or run, run, inputs)
+
+
+def is_costly(x: Any) -> bool:
+    """Whether a term is delayed and made with an expensive function."""
+    return not x.written and type(x.made) is Made and any(op.costly for op, _ in collected(x)[0])
+
+
+def collected(*roots: Any) -> tuple[Program, list[Any], list[tuple[str, Any]]]:
+    """The ops that delayed terms of one shape are made of, up to what is written or has another shape; what they read;
+    and where the terms are.
+    """
+    program: list[tuple[Op, list[tuple[str, Any]]]] = []
+    places: dict[int, tuple[str, Any]] = {}
+    inputs: list[Any] = []
+
+    def place(x: Any) -> tuple[str, Any]:
+        if type(x) in NUMBERS:
+            return "n", x
+        if id(x) not in places:
+            if x.written or type(x.made) is not Made or x.spec.shape != roots[0].spec.shape:
+                places[id(x)] = "x", len(inputs)
+                inputs.append(x)
+            else:
+                operands = [place(z) for z in x.made.operands]
+                places[id(x)] = "t", len(program)
+                program.append((x.made.op, operands))
+        return places[id(x)]
+
+    return program, inputs, list(map(place, roots))
+
+
+def _source(program: Program, dtype: np.dtype, classes: str) -> str:
+    """Kernel source of the ops over rows x columns; classes of operands as in `eager_kernels.elementwise_source`."""
+    return eager_kernels.loop_source("fused", _body(program, dtype), (dtype,) * len(classes), dtype, classes)
+
+
+def _body(program: Program, dtype: np.dtype) -> list[str]:
+    """Assignments to ``t0``, ``t1``, ... of elements ``x0``, ``x1``, ..."""
+    arguments = (", ".join(argument(*x, dtype) for x in operands) for _, operands in program)
+    return [f"t{i} = {op.name}({text})" for i, ((op, _), text) in enumerate(zip(program, arguments, strict=True))]
+
+
+def argument(kind: str, value: Any, dtype: np.dtype) -> str:
+    """An operand in a kernel's text."""
+    return f"{dtype.name}({_rounded(value, dtype)!r})" if kind == "n" else f"{kind}{value}"
+
+
+def _one_by_one(program: Program) -> Callable[..., Any]:
+    """The ops one after the other, for operands of any layout."""
+
+    def run(*inputs: Any) -> Any:
+        done: list[Any] = []
+        for op, operands in program:
+            values = [done[v] if kind == "t" else inputs[v] if kind == "x" else v for kind, v in operands]
+            done.append(eager.run(op, values, {}))
+        return done[-1]
+
+    return run

@@ -1,0 +1,287 @@
+"""Sums and maxima of rows and what is made of them as one kernel: a row is read once from memory, again from the cache.
+
+Softmax, layer normalisation and their gradients are of this kind: ``y * (g - S(g * y))``. A kernel goes through the
+rows; in each it computes the sums, what follows from them, and then the elements (benchmarks/backward.py). A costly
+function that a sum and the elements need is computed once, and waits in the result's row. Ops and the order of sums are
+those of the records, so the bits are those of the ops one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from common.core.numerics import BLOCK, LANES
+from common.evaluate import kernels as eager_kernels
+from common.evaluate.fused_columns import Columns, buffers, columns_beside, in_blocks
+from common.evaluate.fused_lines import NUMBERS, Fused, Made, argument, is_costly
+from common.runtime.builtins_ir import MAX_INPUTS
+
+_SHIFT = BLOCK.bit_length() - 1
+_LARGE = 1 << 19
+"""Bytes of an operand that leave nothing else in a second-level cache."""
+
+
+class Reduced(NamedTuple):
+    """A delayed sum or maximum over the last dimensions, which stay with size 1; and how it runs alone."""
+
+    kind: str
+    operand: Any
+    dim: tuple[int, ...]
+    builtin: Any
+    otherwise: Any
+
+    def may_wait(self, spec: Any) -> bool:
+        """Whether it may become part of another kernel.
+
+        Maxima only of what lies in memory. Where functions are costly, and the operand fits into the cache, one loop
+        over all rows is as fast as a loop per row, whose last vector is not full.
+        """
+        shape, dim = self.operand.spec.shape, self.dim
+        if not dim or dim != tuple(range(dim[0], len(shape))) or len(spec.shape) != len(shape):
+            return False
+        if self.operand.dtype.kind != "f" or self.operand.dtype != spec.dtype or spec.shape == shape:
+            return False
+        if self.kind == "sum" and not is_costly(self.operand):
+            return True
+        lies = bool(self.operand.written) or self.operand.made is None
+        return (self.kind == "sum" or lies) and prod(shape) * self.operand.dtype.itemsize >= _LARGE
+
+    def is_of_columns(self) -> bool:
+        """Whether it is a sum over the first dimensions, of which several may be one kernel."""
+        shape, dim = self.operand.spec.shape, self.dim
+        of_floats = self.kind == "sum" and self.operand.dtype.kind == "f" and 0 not in shape
+        return of_floats and bool(dim) and dim == tuple(range(len(dim))) and len(dim) < len(shape)
+
+
+class _Item(NamedTuple):
+    """One step of a kernel: of a row, or of an element.
+
+    Attributes
+    ----------
+    op : an elementwise op, or "sum" or "max" of the operand's row.
+    operands : ("t", position of an item), ("x", position of an input), ("n", number).
+    level : how many sums and maxima, one needing the other, come before.
+    """
+
+    op: Any
+    operands: Sequence[tuple[str, Any]]
+    of_row: bool
+    level: int
+
+
+def fused_rows(root: Any, also: Sequence[Any] = (), sums: Sequence[Any] = ()) -> Fused | None:
+    """A delayed term as one kernel with the sums over rows that it is made of; None if there are none.
+
+    Parameters
+    ----------
+    also : delayed terms with one element per row that the kernel writes, too: to operands that follow the inputs. They
+        must be among what `root` is made of, else the answer is None.
+    sums : delayed sums over columns, of terms of the shape of `root`, that the kernel writes, too: per sum, an operand
+        for it and one for `common.evaluate.fused_columns.scratch` elements follow the inputs.
+    """
+    found = _Collected(root)
+    if found.split is None or len(found.inputs) + len(also) > MAX_INPUTS or 0 in root.spec.shape:
+        return None
+    places = [found.place(x) for x in also]
+    if any(kind != "t" or not found.items[i].of_row for kind, i in places):
+        return None
+    kept = _shared(found.items)
+    if len(kept) > 1:  # the row of the result has place for one
+        return None
+    shape, dtype, split = root.spec.shape, root.spec.dtype, found.split
+    beside = columns_beside(sums, found.inputs, split) if sums else None
+    if sums and (beside is None or prod(shape[split:]) > BLOCK):
+        return None
+    classes = [eager_kernels.class_of(x.spec.shape, shape, split) for x in found.inputs]
+    if None in classes:
+        return None
+    rows, columns = prod(shape[:split]), prod(shape[split:])
+    source = _source(found.items, dtype, "".join(map(str, classes)), [i for _, i in places], kept, beside)
+    count = sum(item.op == "sum" for item in found.items)
+    held = dtype.itemsize * count * (LANES + -(-columns // BLOCK))
+    dtypes = (dtype,) * (len(classes) + len(also) + 2 * len(sums))
+    builtin, run = eager_kernels.with_scratch(source, "fused_rows", dtypes, shape, dtype, (rows, columns), held)
+    return Fused(builtin or run, run, found.inputs)
+
+
+class _Collected:
+    """What a term is made of.
+
+    Attributes
+    ----------
+    items : in an order in which they can be computed; the last one is the term.
+    inputs : the terms that they read.
+    split : where the dimensions of a row begin; None if nothing is summed over rows.
+    """
+
+    def __init__(self, root: Any) -> None:
+        self.items: list[_Item] = []
+        self.inputs: list[Any] = []
+        self.split: int | None = None
+        self._places: dict[int, tuple[str, Any]] = {}
+        self._shape = root.spec.shape
+        self._place(root)
+
+    def place(self, x: Any) -> tuple[str, Any]:
+        """Where a term is among what has been collected; ("", 0) if it is not."""
+        return self._places.get(id(x), ("", 0))
+
+    def _place(self, x: Any) -> tuple[str, Any]:
+        if type(x) in NUMBERS:
+            return "n", x
+        if id(x) not in self._places:
+            self._places[id(x)] = self._add(x)
+        return self._places[id(x)]
+
+    def _add(self, x: Any) -> tuple[str, Any]:
+        of_row = x.spec.shape != self._shape
+        if not x.written and type(x.made) is Reduced and self._is_over_rows(x):
+            split = x.made.dim[0]
+            if self.split in (None, split):
+                self.split = split
+                operands = [self._place(x.made.operand)]
+                return self._step(_Item(x.made.kind, operands, True, 1 + self._level(operands)))
+        elif not x.written and type(x.made) is Made and (not of_row or self._is_of_rows(x)):
+            operands = [self._place(z) for z in x.made.operands]
+            return self._step(_Item(x.made.op, operands, of_row, self._level(operands)))
+        self.inputs.append(x)
+        return "x", len(self.inputs) - 1
+
+    def _step(self, item: _Item) -> tuple[str, Any]:
+        self.items.append(item)
+        return "t", len(self.items) - 1
+
+    def _level(self, operands: Sequence[tuple[str, Any]]) -> int:
+        return max((self.items[v].level for kind, v in operands if kind == "t"), default=0)
+
+    def _is_of_rows(self, x: Any) -> bool:
+        """Whether a term has one element per row, and a sum over rows in it."""
+        if x.written or x.made is None:
+            return False
+        if type(x.made) is Reduced:
+            return self._is_over_rows(x)
+        terms = [z for z in x.made.operands if type(z) not in NUMBERS]
+        return all(z.spec.shape == x.spec.shape for z in terms) and any(map(self._is_of_rows, terms))
+
+    def _is_over_rows(self, x: Any) -> bool:
+        return bool(x.made.operand.spec.shape == self._shape and not x.made.is_of_columns())
+
+
+def _elements(
+    items: Sequence[_Item], lasts: Sequence[tuple[str, Any]], done: Sequence[int]
+) -> tuple[list[int], list[int]]:
+    """Of elements that one loop computes: the steps up to what is done already, in order, and the inputs they read."""
+    steps, reads, pending = set[int](), set[int](), [*lasts]
+    while pending:
+        kind, v = pending.pop()
+        if kind == "x":
+            reads.add(v)
+        elif kind == "t" and not items[v].of_row and v not in steps:
+            steps.add(v)
+            pending += () if v in done else items[v].operands
+    return sorted(steps), sorted(reads)
+
+
+def _loops(items: Sequence[_Item]) -> list[list[tuple[str, Any]]]:
+    """What each loop over a row computes: operands of the sums of one level, and last the result."""
+    sums = [[x.operands[0] for x in items if x.op == "sum" and x.level == level] for level in _levels(items)]
+    return [*filter(None, sums), [("t", len(items) - 1)]]
+
+
+def _levels(items: Sequence[_Item]) -> range:
+    return range(1 + max(item.level for item in items))
+
+
+def _shared(items: Sequence[_Item]) -> list[int]:
+    """Costly elements that more than one loop over a row needs."""
+    needed = [i for lasts in _loops(items) for i in _elements(items, lasts, ())[0]]
+    return [i for i in dict.fromkeys(needed) if items[i].op.costly and needed.count(i) > 1]
+
+
+def _source(
+    items: Sequence[_Item],
+    dtype: np.dtype,
+    classes: str,
+    also: Sequence[int],
+    kept: Sequence[int],
+    beside: Columns | None,
+) -> str:
+    """Kernel source; classes of operands as in `common.evaluate.kernels.elementwise_source`.
+
+    Scratch: the lanes of the sums of a level, then per sum those of its blocks.
+
+    Parameters
+    ----------
+    also : items that are written beside the last one.
+    kept : elements that wait in the result's row until that is written.
+    beside : what is summed over columns.
+    """
+    done: list[int] = []
+    place = {"f": "p + c", "c": "c"}
+    sums = [i for i, item in enumerate(items) if item.op == "sum"]
+    parts = {i: f"{LANES * len(sums)} + {n} * blocks" for n, i in enumerate(sums)}
+
+    def text(kind: str, value: Any) -> str:
+        return argument(kind, value, dtype)
+
+    def assignment(i: int) -> str:
+        return f"t{i} = {items[i].op.name}({', '.join(text(*x) for x in items[i].operands)})"
+
+    def elements(lasts: Sequence[tuple[str, Any]], start: str) -> list[str]:
+        """Lines of an inner loop that compute elements: what they need of their place, in order."""
+        steps, reads = _elements(items, lasts, done)
+        lines = [f"x{i} = x{i}_[{start}{place[classes[i]]}]" for i in reads if classes[i] in place]
+        lines += [f"t{i} = y[{start}p + c]" if i in done else assignment(i) for i in steps]
+        new = [i for i in kept if i in steps and i not in done]
+        done.extend(new)
+        return [*lines, *(f"y[{start}p + c] = t{i}" for i in new)]
+
+    def totals(now: Sequence[int]) -> list[str]:
+        """Lines that compute sums of one level, in one loop over the row but for those of what lies in memory."""
+        of = {i: items[i].operands[0] for i in now}
+        lie = [i for i, (kind, v) in of.items() if kind == "x" and classes[v] == "f"]
+        lines = [f"acc[{parts[i]} + (k >> {_SHIFT})] = block_sum(x{of[i][1]}_, p + k, n)" for i in lie]
+        lanes = {i: LANES * n for n, i in enumerate(i for i in now if i not in lie)}
+        if lanes:
+            body = elements([of[i] for i in lanes], "k + ")
+            for i, lane in lanes.items():
+                own = f"acc[{lane} + (c & {LANES - 1})]"
+                body.append(f"{own} = add({own}, {text(*of[i])})")
+            lines += [f"for c in range({LANES * len(lanes)}):", f"    acc[c] = {dtype}(0)"]
+            lines += ["for c in range(n):", *(f"    {line}" for line in body)]
+        lines += [f"acc[{parts[i]} + (k >> {_SHIFT})] = block_sum(acc, {lane}, {LANES})" for i, lane in lanes.items()]
+        lines = [
+            f"for k in range(0, columns, {BLOCK}):",
+            f"    n = min({BLOCK}, columns - k)",
+            *(f"    {x}" for x in lines),
+        ]
+        for i in now:
+            lines += [f"t{i} = acc[{parts[i]}]", "if blocks > 1:", f"    t{i} = block_sum(acc, {parts[i]}, blocks)"]
+        return lines
+
+    lines: list[str] = []
+    for level in _levels(items):
+        here = [(i, item) for i, item in enumerate(items) if item.of_row and item.level == level]
+        lines += [f"t{i} = row_max(x{item.operands[0][1]}_, p, columns)" for i, item in here if item.op == "max"]
+        now = [i for i, item in here if item.op == "sum"]
+        lines += totals(now) if now else ()
+        lines += [assignment(i) for i, item in here if type(item.op) is not str]
+    last = "t", len(items) - 1
+    lines += ["for c in range(columns):", *(f"    {x}" for x in [*elements([last], ""), f"y[p + c] = {text(*last)}"])]
+    lines += [f"also{i}_[r] = t{i}" for i in also]
+    names = [*(f"x{i}_" for i in range(len(classes))), *(f"also{i}_" for i in also)]
+    names += [*(buffers(beside) if beside else ()), "y", "acc"]
+    head = [f"{name} = buffer(bufs, {i}, {dtype})" for i, name in enumerate(names)]
+    head += ["columns = args[1]", f"blocks = (columns + {BLOCK - 1}) >> {_SHIFT}", "wide()"]
+    head += [f"x{i} = x{i}_[0]" for i, k in enumerate(classes) if k == "s"]
+    row = ["p = r * columns", *(f"x{i} = x{i}_[r]" for i, k in enumerate(classes) if k == "r"), *lines]
+    if beside:
+        rows = in_blocks(row, beside, dtype, classes)
+    else:
+        rows = ["for r in range(args[0]):", *(f"    {line}" for line in row)]
+    body = [*head, *rows, "return 0"]
+    return "\n".join(["def fused_rows(bufs, args):", *(f"    {line}" for line in body), ""])

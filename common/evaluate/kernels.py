@@ -1,0 +1,318 @@
+"""Compiled loops for ops on arrays, made when an op first meets a combination of dtypes and layouts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from common.compiler.compile import add_namespace, compile_kernel
+from common.core.dtypes import number_spec
+from common.core.op import REGISTRY
+from common.core.spec import Spec
+from common.kernels.arrays import mapped_sums, sums
+from common.kernels.arrays.copying import buffer_dtype
+from common.runtime.builtins import make_call, make_elementwise, make_fixed
+from common.runtime.builtins_ir import MAX_INPUTS
+
+Call = Callable[..., Any]
+_dense = np.ascontiguousarray
+_empty = np.empty
+
+
+def scalar_expression(name: str) -> Any:
+    """The scalar expression behind a name in kernel source, None for unknown names."""
+    op = REGISTRY.get(name)
+    return op.scalar if op is not None and op.kind == "elementwise" and not op.attrs else None
+
+
+add_namespace(scalar_expression)
+
+
+def form_spec(form: Any) -> Spec:
+    """The spec of an operand given as (shape, dtype), or as the type of a number."""
+    return number_spec(form(0)) if isinstance(form, type) else Spec(*form)
+
+
+@cache
+def compiled(source: str, name: str) -> Call:
+    """A kernel as a Python callable: arrays in, then ints; returns its status."""
+    return make_call(compile_kernel(source, name))
+
+
+def address(source: str, name: str) -> int:
+    """The machine code of a kernel."""
+    return compile_kernel(source, name)
+
+
+_OWNED = 1 << 14
+"""Bytes of scratch up to which a kernel for operands of known forms gets a builtin with scratch of its own."""
+
+
+def fixed(
+    kernel: int, dtypes: Sequence[np.dtype], shape: Any, dtype: np.dtype, ints: Sequence[int], scratch: int = 0
+) -> Call | None:
+    """The builtin of a kernel for operands of known forms; it declines other layouts with None. Or None."""
+    if scratch > _OWNED or not 1 <= len(dtypes) <= MAX_INPUTS:
+        return None
+    return make_fixed(kernel, dtypes, shape, dtype, ints, scratch)
+
+
+_HELD = 64 << 20
+"""Bytes of scratch that stay allocated: touching fresh pages costs as much as many a kernel."""
+_scratch = _empty(0, np.uint8)
+
+
+def scratch(size: int) -> np.ndarray:
+    """Scratch memory for one native call; all share it, as the builtin holds the GIL while a kernel runs."""
+    global _scratch
+    if size > _HELD:
+        return _empty(size, np.uint8)
+    if _scratch.size < size:
+        _scratch = _empty(size, np.uint8)
+    return _scratch
+
+
+@cache
+def fast(name: str, dtypes: tuple[np.dtype, ...], out_dtype: np.dtype) -> Call:
+    """The builtin for operands of one shape, or of which one is 0-d; None as result means: take the general path."""
+    full = _address(name, dtypes, out_dtype, "f" * len(dtypes))
+    if len(dtypes) != 2:
+        return make_elementwise(dtypes, out_dtype, full)
+    left = _address(name, dtypes, out_dtype, "sf")
+    right = _address(name, dtypes, out_dtype, "fs")
+    return make_elementwise(dtypes, out_dtype, full, left, right)
+
+
+@cache
+def same_shape(name: str, dtypes: tuple[np.dtype, ...], out_dtype: np.dtype) -> Call:
+    """The builtin for operands of one shape only, so that its result needs no un-broadcasting."""
+    return make_elementwise(dtypes, out_dtype, _address(name, dtypes, out_dtype, "f" * len(dtypes)))
+
+
+@cache
+def general(name: str, dtypes: tuple[np.dtype, ...], out_dtype: np.dtype, classes: str) -> Call:
+    """The loop for operands of the given classes, called with operands, result, rows and columns."""
+    return make_call(_address(name, dtypes, out_dtype, classes))
+
+
+def spread_out(
+    name: str, dtypes: tuple[np.dtype, ...], out_dtype: np.dtype, classes: str, shape: Any, rows: int, columns: int
+) -> Call | None:
+    """The builtin for operands of which some are repeated to `shape`."""
+    return fixed(_address(name, dtypes, out_dtype, classes), dtypes, shape, out_dtype, (rows, columns))
+
+
+def _address(name: str, dtypes: tuple[np.dtype, ...], out_dtype: np.dtype, classes: str) -> int:
+    return compile_kernel(elementwise_source(name, dtypes, out_dtype, classes), f"loop_{name}")
+
+
+_INDEX = {"f": "r * columns + c", "r": "r", "c": "c", "t": "c * rows + r"}
+_TILE = 64
+"""Rows and columns handled together where an operand lies by columns, so that each of its cache lines is read once."""
+
+_TURNED = 4096
+"""Elements from which on a transposed operand is worth a loop of its own: a smaller one stays in the cache."""
+
+
+def elementwise_source(name: str, dtypes: Sequence[np.dtype], out_dtype: np.dtype, classes: str) -> str:
+    """Kernel source of one elementwise op over rows x columns.
+
+    Parameters
+    ----------
+    classes : per operand "f" (all elements), "t" (all, column by column: a transposed matrix), "r" (one per row),
+        "c" (one per column) or "s" (one).
+    """
+    lines = [f"def loop_{name}(bufs, args):"]
+    lines += [f"    x{i} = buffer(bufs, {i}, {buffer_dtype(d)})" for i, d in enumerate(dtypes)]
+    lines += [f"    y = buffer(bufs, {len(dtypes)}, {buffer_dtype(out_dtype)})"]
+    flat = not set(classes) & set("rct")
+    lines += [f"    s{i} = x{i}[0]" for i, k in enumerate(classes) if k == "s"]
+    if not flat:
+        lines += ["    rows = args[0]", "    columns = args[1]"]
+    index = {"f": "c"} if flat else _INDEX
+    operands = ", ".join(f"s{i}" if k == "s" else f"x{i}[{index[k]}]" for i, k in enumerate(classes))
+    loop = [
+        f"for c in range({'args[0]' if flat else 'columns'}):",
+        f"    y[{index['f']}] = {name}({operands})",
+    ]
+    if "t" in classes:
+        loop = [
+            f"for c0 in range(0, columns, {_TILE}):",  # the transposed operand is walked through as it lies
+            f"    for r0 in range(0, rows, {_TILE}):",
+            f"        for r in range(r0, min(r0 + {_TILE}, rows)):",
+            f"            for c in range(c0, min(c0 + {_TILE}, columns)):",
+            "        " + " " * 4 + loop[1],
+        ]
+    elif not flat:
+        loop = ["for r in range(rows):"] + ["    " + line for line in loop]
+    # an empty result must not read the scalar operands of a call that has nothing to compute
+    guard = ["    if args[0] == 0:", "        return 0"] if "s" in classes else []
+    lines[1 + len(dtypes) + 1 : 1 + len(dtypes) + 1] = guard
+    return "\n".join([*lines, "    wide()", *("    " + line for line in loop), "    return 0", ""])
+
+
+def loop_source(name: str, body: Sequence[str], dtypes: Sequence[np.dtype], out_dtype: np.dtype, classes: str) -> str:
+    """Kernel source of a loop over rows x columns whose body computes ``t0``, ... of elements ``x0``, ...; the last
+    one is the result.
+
+    Parameters
+    ----------
+    classes : per operand "f", "r", "c" or "s", see `elementwise_source`.
+    """
+    lines = [f"x{i}_ = buffer(bufs, {i}, {buffer_dtype(d)})" for i, d in enumerate(dtypes)]
+    lines.append(f"y = buffer(bufs, {len(dtypes)}, {buffer_dtype(out_dtype)})")
+    if "s" in classes:  # an empty result must not read them
+        lines += ["if args[0] == 0:", "    return 0"]
+    lines += [f"x{i} = x{i}_[0]" for i, k in enumerate(classes) if k == "s"]
+    flat = not set(classes) & set("rc")
+    place = "c" if flat else _INDEX["f"]
+    index = {"f": place, "r": "r", "c": "c"}
+    reads = [f"x{i} = x{i}_[{index[k]}]" for i, k in enumerate(classes) if k != "s"]
+    loop = [f"for c in range({'args[0]' if flat else 'columns'}):"]
+    loop += [f"    {line}" for line in (*reads, *body, f"y[{place}] = t{len(body) - 1}")]
+    if not flat:
+        lines += ["rows = args[0]", "columns = args[1]"]
+        loop = ["for r in range(rows):", *(f"    {line}" for line in loop)]
+    return "\n".join(
+        [f"def {name}(bufs, args):", *(f"    {line}" for line in (*lines, "wide()", *loop, "return 0")), ""]
+    )
+
+
+def may_turn(name: str, classes: Sequence[str | None], rows: int, shape: tuple[int, ...]) -> bool:
+    """Whether a loop over a large matrix reads transposed operands where they lie, instead of copying them first."""
+    op = REGISTRY.get(name)
+    if (op is not None and op.costly) or len(shape) != 2 or prod(shape) < _TURNED:
+        return False
+    return None not in classes and rows in (shape[0], prod(shape))
+
+
+def is_turned(x: np.ndarray) -> bool:
+    """Whether an array is a contiguous matrix, transposed."""
+    flags = x.flags
+    return x.ndim == 2 and flags.f_contiguous and flags.aligned and not flags.c_contiguous
+
+
+def arrange(shapes: Sequence[Any], shape: tuple[int, ...]) -> tuple[list[str | None], int, int]:
+    """Access classes of operands over the best split of `shape` into rows x columns, and those two sizes.
+
+    An operand that no class fits has None: it is copied to the full shape.
+    """
+    misses = [sum(class_of(have, shape, s) is None for have in shapes) for s in range(len(shape) + 1)]
+    split = misses.index(min(misses))
+    rows, columns = prod(shape[:split]), prod(shape[split:])
+    classes = [class_of(have, shape, split) for have in shapes]
+    return classes, (rows if {"r", "c"} & set(classes) else rows * columns), columns
+
+
+def class_of(have: tuple[int, ...], shape: tuple[int, ...], split: int) -> str | None:
+    """The access class of an operand under a split, None if no class fits."""
+    padded = (1,) * (len(shape) - len(have)) + have
+    varies = [m == n for m, n in zip(padded, shape, strict=True)]
+    head = [v for v, n in zip(varies[:split], shape[:split], strict=True) if n != 1]
+    tail = [v for v, n in zip(varies[split:], shape[split:], strict=True) if n != 1]
+    if all(head) and all(tail):
+        return "f"
+    if not any(head) and not any(tail):
+        return "s"
+    if all(head) and not any(tail):
+        return "r"
+    if not any(head) and all(tail):
+        return "c"
+    return None
+
+
+#: Reductions by lanes, which need scratch for columns.
+LANED = frozenset(("sum", "prod"))
+
+
+def reduced_dtype(kind: str, dtype: np.dtype) -> np.dtype:
+    """The dtype in which a reduction with a result of `dtype` computes."""
+    return dtype if kind in LANED else sums.extreme_dtype(dtype)
+
+
+def reduction(
+    kind: str, shape: Any, dtype: np.dtype, dims: tuple[int, ...], out_shape: Any
+) -> tuple[Call | None, Call]:
+    """A reduction over `dims` of arrays of one shape and dtype; several dims are flattened in C order.
+
+    Returns
+    -------
+    The builtin, which declines what is not contiguous, or None; and a function of any layout.
+    """
+    if not dims or 0 in out_shape:
+        return None, lambda x: _unreduced(kind, x, out_shape, dtype)
+    first, last = dims[0], dims[-1]
+    order = None
+    if last - first + 1 != len(dims):
+        kept = tuple(i for i in range(len(shape)) if i not in dims)
+        order = kept + dims
+        shape, first, last = tuple(shape[i] for i in order), len(kept), len(shape) - 1
+    batch, rows, columns = prod(shape[:first]), prod(shape[first : last + 1]), prod(shape[last + 1 :])
+    by_rows = columns == 1 or rows == 0
+    name = f"{kind}_rows" if by_rows else f"{kind}_cols"
+    source = getattr(sums, f"{name}_source")(dtype)
+    kernel = compiled(source, name)
+    ints = (batch * columns, rows) if by_rows else (batch, rows, columns)
+    lanes = 0
+    if kind in LANED and not by_rows:
+        lanes = dtype.itemsize * sums.sum_cols_scratch(rows, columns)
+
+    def run(x: np.ndarray) -> np.ndarray:
+        if order is not None:
+            x = x.transpose(order)
+        out = _empty(out_shape, dtype)
+        held = (scratch(lanes),) if lanes else ()
+        kernel(_dense(x), out, *held, *ints)
+        return out
+
+    if order is not None:
+        return None, run
+    return fixed(address(source, name), (dtype,), out_shape, dtype, ints, lanes), run
+
+
+def mapped_sum(
+    element: str, shape: Any, dtype: np.dtype, out_dtype: np.dtype, dims: tuple[int, ...], out_shape: Any
+) -> tuple[Call | None, Call] | None:
+    """S of a function of the elements, by name in `common.kernels.arrays.mapped_sums`, as `reduction`; None where it
+    needs a copy in order.
+    """
+    if not dims or 0 in out_shape or dims[-1] - dims[0] + 1 != len(dims):
+        return None
+    batch, rows = prod(shape[: dims[0]]), prod(shape[dims[0] : dims[-1] + 1])
+    columns = prod(shape[dims[-1] + 1 :])
+    by_rows = columns == 1 or rows == 0
+    make, end = (mapped_sums.rows_source, "rows") if by_rows else (mapped_sums.cols_source, "cols")
+    source, name = make(element, dtype, out_dtype), f"{element}_{end}"
+    ints = (batch * columns, rows) if by_rows else (batch, rows, columns)
+    held = out_dtype.itemsize * mapped_sums.scratch(element, rows, 0 if by_rows else columns)
+    inputs = 2 if element in mapped_sums.OF_TWO else 1
+    return with_scratch(source, name, (dtype,) * inputs, out_shape, out_dtype, ints, held)
+
+
+def with_scratch(
+    source: str, name: str, dtypes: Sequence[np.dtype], shape: Any, dtype: np.dtype, ints: Sequence[int], held: int
+) -> tuple[Call | None, Call]:
+    """A kernel that uses `held` bytes of scratch, as `reduction` returns it."""
+    kernel = compiled(source, name)
+
+    def run(*operands: np.ndarray) -> np.ndarray:
+        out = _empty(shape, dtype)
+        kernel(*map(_dense, operands), out, scratch(held), *ints)
+        return out
+
+    return fixed(address(source, name), dtypes, shape, dtype, ints, held), run
+
+
+def _unreduced(kind: str, x: np.ndarray, out_shape: Any, dtype: np.dtype) -> np.ndarray:
+    """A reduction over no dimensions, or with an empty result; a sum of one element starts from +0."""
+    return np.array((x + dtype.type(0) if kind == "sum" else x), dtype).reshape(out_shape)
+
+
+__all__ = [
+    "LANED", "arrange", "compiled", "fast", "form_spec", "general", "mapped_sum", "reduced_dtype", "reduction",
+    "same_shape", "scratch",
+]  # fmt: skip

@@ -1,0 +1,192 @@
+"""How the eager engine runs an op of each kind on operands of known forms: native builtins, and what takes over.
+
+Each function fills in `run`, `builtin` and `spec` of a `Recipe` (`common.evaluate.specialise`). A builtin takes
+contiguous operands and gives None for others; `run` takes any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+
+from common.core.dtypes import compute_dtypes, operand_dtypes
+from common.core.numbers import check_range
+from common.core.op import out_specs
+from common.core.shapes import broadcast_shapes
+from common.core.spec import Spec
+from common.evaluate import kernels
+from common.evaluate.native_results import in_a_row, in_python, view_of
+from common.evaluate.specialise import Recipe, prepares
+
+Run = Callable[..., Any]
+_empty = np.empty
+_dense = np.ascontiguousarray
+_LIMIT = 8192
+
+
+@prepares("elementwise")
+def _elementwise(self: Recipe) -> None:
+    op, forms = self.op, self.forms
+    specs = [kernels.form_spec(form) for form in forms]
+    self.spec = op.spec(*specs, **self.attrs)
+    if "dtype" in self.attrs:
+        shape, dtype = forms[0]
+        self.builtin, self.run = _convert(shape, dtype, np.dtype(self.attrs["dtype"]))
+        self.dtype = dtype
+        return
+    self.dtype, out_dtype, _ = compute_dtypes(op, specs)
+    wanted = operand_dtypes(op, specs)
+    shapes = tuple(s.shape for s in specs)
+    builtin, loop = _loop(op.name, wanted, out_dtype, shapes, broadcast_shapes(*shapes, op=op.name))
+    changes = [
+        (i, partial(_number_to, d) if isinstance(form, type) else _convert(form[0], form[1], d)[1])
+        for i, (form, d) in enumerate(zip(forms, wanted, strict=True))
+        if isinstance(form, type) or form[1] != d
+    ]
+    self.casts = any(not isinstance(forms[i], type) for i, _ in changes)
+    self.builtin = None if self.casts else builtin
+    self.run = _changed(changes, loop) if changes else loop
+
+
+def _changed(changes: list[tuple[int, Run]], loop: Run) -> Run:
+    """A loop whose operands are converted first."""
+
+    def run(*operands: Any) -> np.ndarray:
+        arrays = list(operands)
+        for i, change in changes:
+            arrays[i] = change(arrays[i])
+        return loop(*arrays)
+
+    return run
+
+
+def _number_to(dtype: np.dtype, value: Any) -> np.ndarray:
+    return number(value, dtype)
+
+
+def _convert(shape: tuple[int, ...], dtype: np.dtype, target: np.dtype) -> tuple[Run | None, Run]:
+    return _loop(f"to_{target.name}", (dtype,), target, (shape,), shape)
+
+
+@lru_cache(maxsize=_LIMIT)
+def _loop(
+    name: str, dtypes: tuple[np.dtype, ...], out_dtype: np.dtype, shapes: tuple[Any, ...], shape: tuple[int, ...]
+) -> tuple[Run | None, Run]:
+    """A loop over `shape`: the builtin, which may decline, or None; and one that takes any layout."""
+    builtin = None
+    classes, rows, columns = kernels.arrange(shapes, shape)
+    if all(s == shape for s in shapes):
+        builtin = kernels.same_shape(name, dtypes, out_dtype)
+    elif len(shapes) == 2 and () in shapes:
+        builtin = kernels.fast(name, dtypes, out_dtype)
+    elif None not in classes:
+        builtin = kernels.spread_out(name, dtypes, out_dtype, "".join(map(str, classes)), shape, rows, columns)
+    loop: list[Run] = []
+    turns = kernels.may_turn(name, classes, rows, shape)
+
+    def general(*arrays: np.ndarray) -> np.ndarray:
+        if turns and any(kernels.is_turned(x) for x in arrays):
+            letters = ["t" if kernels.is_turned(x) else k for x, k in zip(arrays, classes, strict=True)]
+            call = kernels.general(name, dtypes, out_dtype, "".join(map(str, letters)))
+            out = _empty(shape, out_dtype)
+            call(*[x if k == "t" else _dense(x) for x, k in zip(arrays, letters, strict=True)], out, *shape)
+            return out
+        if not loop:
+            loop.append(kernels.general(name, dtypes, out_dtype, "".join(k or "f" for k in classes)))
+        dense = [_dense(x if k else np.broadcast_to(x, shape)) for x, k in zip(arrays, classes, strict=True)]
+        out = _empty(shape, out_dtype)
+        loop[0](*dense, out, rows, columns)
+        return out
+
+    return builtin, general if builtin is None else _first(builtin, general)
+
+
+def _first(builtin: Run, otherwise: Run) -> Run:
+    """The builtin, and what takes over where it declines."""
+
+    def run(*operands: Any) -> Any:
+        y = builtin(*operands)
+        return otherwise(*operands) if y is None else y
+
+    return run
+
+
+def spread(shape: tuple[int, ...], dtype: np.dtype, target: tuple[int, ...]) -> tuple[Run | None, Run]:
+    """A copy of arrays with sizes of 1 repeated to `target`: the builtin or None, and what takes any layout."""
+    return _loop("clone", (dtype,), dtype, (shape,), target)
+
+
+@lru_cache(maxsize=4096)
+def _cached_number(value: Any, dtype: np.dtype) -> np.ndarray:
+    return _make_number(value, dtype)
+
+
+@lru_cache(maxsize=64)
+def _cached_zero(text: str, dtype: np.dtype) -> np.ndarray:
+    """A zero by its text: equality does not tell 0.0 and -0.0 apart."""
+    return _make_number(-0.0 if text[0] == "-" else 0, dtype)
+
+
+def _make_number(value: Any, dtype: np.dtype) -> np.ndarray:
+    if type(value) is int:
+        check_range(value)
+    with np.errstate(all="ignore"):
+        array = np.array(value).astype(dtype)
+    array.flags.writeable = False
+    return array
+
+
+def number(value: bool | int | float, dtype: np.dtype) -> np.ndarray:
+    """A Python number as a 0-d array, rounded once to `dtype`."""
+    return _cached_number(value, dtype) if value else _cached_zero(str(value), dtype)
+
+
+@prepares("reduction")
+def _reduction(self: Recipe) -> None:
+    shape, dtype = self.forms[0]
+    self.spec = spec = self.op.spec(Spec(shape, dtype), **self.attrs)
+    inner = kernels.reduced_dtype(self.op.reduce, spec.dtype)
+    if self.op.reduce == "sum" and dtype != inner:
+        found = kernels.mapped_sum("wholes", shape, dtype, inner, self.attrs["dim"], spec.shape)
+        if found is not None:
+            self.builtin, self.run = found
+            return
+    builtin, reduce = kernels.reduction(self.op.reduce, shape, inner, self.attrs["dim"], spec.shape)
+    if dtype == inner:
+        self.builtin, self.run = builtin, reduce
+        return
+    before = _convert(shape, dtype, inner)[1]
+    after = None if spec.dtype == inner else _convert(spec.shape, inner, spec.dtype)[1]
+    self.run = lambda x: reduce(before(x)) if after is None else after(reduce(before(x)))
+
+
+@prepares("view")
+def _view(self: Recipe) -> None:
+    shape, dtype = self.forms[0]
+    self.spec = self.op.spec(Spec(shape, dtype), **self.attrs)
+    self.run = partial(self.op.array, **self.attrs)
+    self.builtin = view_of(self.op, self.attrs, shape, dtype)
+    if self.builtin is not None:
+        self.run = _first(self.builtin, self.run)
+
+
+@prepares("kernel")
+def _kernel(self: Recipe) -> None:
+    op, attrs = self.op, self.attrs
+    specs = [kernels.form_spec(form) for form in self.forms]
+    self.spec = op.spec(*specs, **attrs)
+    outs = out_specs(self.spec)
+    calls = op.native(specs, outs, attrs)
+    self.run = in_python(op, calls, len(specs), outs)
+    if len(calls) == len(outs) == 1 and calls[0].buffers in (None, tuple(range(len(specs) + 1))):
+        (call,), (out,) = calls, outs
+        address = kernels.address(call.source, call.name)
+        dtypes = [x.dtype for x in specs]
+        self.builtin = kernels.fixed(address, dtypes, out.shape, out.dtype, call.ints, call.scratch)
+    else:
+        self.builtin = in_a_row(calls, self.forms, outs)
+    if self.builtin is not None:
+        self.run = _first(self.builtin, self.run)

@@ -1,0 +1,102 @@
+"""Results of views and of kernel ops by one native call each: what recipes use where an operand is as expected."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+from typing import Any, NoReturn
+
+import numpy as np
+
+from common.compiler.compile import compile_kernel
+from common.core.errors import ArgumentError, DivisionByZeroError, IndexRangeError
+from common.core.op import NativeCall, Op, Refusal
+from common.core.shapes import contiguous_strides
+from common.core.spec import Spec
+from common.evaluate import kernels
+from common.runtime.builtins import make_steps, make_view
+from common.runtime.builtins_ir import MAX_BUFFERS
+
+Call = Callable[..., Any]
+
+
+def view_of(op: Op, attrs: Mapping[str, Any], shape: Sequence[int], dtype: np.dtype, strides: Any = None) -> Any:
+    """A builtin that makes the view of arrays of one form, and declines others with None; None if it would be a copy.
+
+    Parameters
+    ----------
+    strides : of the operand, in bytes; contiguous by default.
+    """
+    size = dtype.itemsize
+    if strides is None:
+        steps: tuple[int, ...] = contiguous_strides(tuple(shape))
+    elif any(s % size for s in strides):
+        return None
+    else:
+        steps = tuple(s // size for s in strides)
+    if 0 in shape:  # numpy has strides of its own for what is empty
+        return None
+    placed = op.strided(0, tuple(shape), steps, **attrs)
+    if placed is None:
+        return None
+    offset, out_shape, out_steps = placed
+    if prod(out_shape) == 0:
+        offset = 0
+    return make_view(dtype, shape, [s * size for s in steps], offset * size, out_shape, [s * size for s in out_steps])
+
+
+def in_a_row(calls: Sequence[NativeCall], forms: Sequence[Any], outs: Sequence[Spec]) -> Call | None:
+    """A builtin that runs a row of kernels with one result and no scratch; None for others.
+
+    It gives None for operands of another form, and where a kernel's status is not 0.
+    """
+    if len(outs) != 1 or len(forms) >= MAX_BUFFERS or any(call.scratch for call in calls):
+        return None
+    if any(isinstance(form, type) for form in forms):
+        return None
+    every = tuple(range(len(forms) + 1))
+    steps = [
+        (compile_kernel(call.source, call.name), every if call.buffers is None else call.buffers, call.ints)
+        for call in calls
+    ]
+    return make_steps(forms, (outs[0].shape, outs[0].dtype), steps)
+
+
+def in_python(op: Op, calls: Sequence[NativeCall], inputs: int, outs: Sequence[Spec]) -> Call:
+    """The kernels one after the other, operands made contiguous first."""
+    every = tuple(range(inputs + len(outs)))
+    steps: list[Any] = []
+
+    def run(*operands: Any) -> Any:
+        if not steps:
+            steps.extend((kernels.compiled(call.source, call.name), call) for call in calls)
+        results = [np.empty(spec.shape, spec.dtype) for spec in outs]
+        buffers = [*map(np.ascontiguousarray, operands), *results]
+        for kernel, call in steps:
+            held = (kernels.scratch(call.scratch),) if call.scratch else ()
+            status = kernel(*[buffers[i] for i in (every if call.buffers is None else call.buffers)], *held, *call.ints)
+            if status:
+                raise_status(op, call.errors, status)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    return run
+
+
+def raise_status(op: Op, errors: Mapping[int, str], status: int) -> NoReturn:
+    """Raise what a kernel's status stands for.
+
+    Raises
+    ------
+    ArgumentError, IndexRangeError, DivisionByZeroError : always one of them.
+    """
+    text = errors.get(status, f"kernel status {status}")
+    if isinstance(text, Refusal):
+        raise ArgumentError(text)
+    if "division" in text:  # it names the op that the user called
+        raise DivisionByZeroError(text)
+    name = op.name.rstrip("0123456789")
+    raise IndexRangeError(f"{_PUBLIC.get(name, name)}(): {text}")
+
+
+#: What users call those ops that they do not call by name.
+_PUBLIC = {"index_get": "index", "index_set": "index_put", "pick": "nll_loss", "put_zeros": "index_add"}

@@ -1,0 +1,75 @@
+"""Rules and composites: at first as they are written, with forms that come again as straight lines of calls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from common.core.spec import Spec
+from common.core.unbroadcast import fit
+from common.evaluate import kernels, kinds
+from common.evaluate.specialise import Recipe, prepares, run_rules
+
+assert kinds  # completes recipes of ops of all other kinds
+
+
+@prepares("rules")
+def _rules(self: Recipe) -> None:
+    """The gradient of an op for operands of one form: its rules, and from the second call on as straight lines.
+
+    Writing lines is worth it only for forms that come again.
+    """
+    op, forms = self.op, self.forms
+    dtypes = {form[1] for form in forms if type(form) is tuple}
+    calls = int(op.kind == "composite" and len(dtypes) > 1)  # what numpy makes of two dtypes may be another one
+
+    def backward(saved: Any, attrs: Any, g: Any, needs: Any) -> tuple[Any, ...]:
+        nonlocal calls
+        calls += 1
+        if calls == 2:
+            from common.evaluate.straight_line import straight_backward
+
+            self.backward = straight_backward(self, general) or general
+        lines = self.backward  # this function itself, as long as another thread is writing the lines
+        return (general if calls == 1 or lines is backward else lines)(saved, attrs, g, needs)
+
+    def general(saved: Any, attrs: Any, g: Any, needs: Any) -> tuple[Any, ...]:
+        contributions = run_rules(op, saved, attrs, g, needs)
+        return tuple([c if c is None else fit(c, *form) for c, form in zip(contributions, forms, strict=True)])
+
+    self.backward = backward
+
+
+@prepares("composite")
+def _composite(self: Recipe) -> None:
+    op, attrs = self.op, self.attrs
+    if op.reduce is not None and _mapped_sum(self):
+        return
+
+    def first(*operands: Any) -> Any:
+        from common.evaluate.straight_line import straight_forward
+
+        self.run = straight_forward(self) or general
+        return self.run(*operands)
+
+    def general(*operands: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return op.forward(*operands, **attrs)  # type: ignore[misc]
+
+    self.run = first
+
+
+def _mapped_sum(self: Recipe) -> bool:
+    """Let a composite that sums a function of its elements run as one kernel; whether there is one."""
+    shape, dtype = self.forms[0]
+    dims = self.attrs["dim"]
+    if dtype.kind != "f" or any(form[1] != dtype for form in self.forms):
+        return False
+    kept = self.attrs["keepdim"]
+    out_shape = tuple(1 if i in dims else n for i, n in enumerate(shape) if kept or i not in dims)
+    found = kernels.mapped_sum(self.op.reduce, shape, dtype, dtype, dims, out_shape)
+    if found is None:
+        return False
+    (self.builtin, self.run), self.spec = found, Spec(out_shape, dtype)
+    return True

@@ -1,0 +1,190 @@
+"""Running ops on arrays at once: what the eager engine and the interpreter do.
+
+What follows from an op, its attributes and the shapes and dtypes of its operands (kernel, integer arguments, layout,
+conversions, rules of the gradient) is worked out once and kept as a `Recipe`. Elementwise ops run compiled loops
+(`common.evaluate.kernels`). No numpy ufunc does arithmetic, so numpy's warnings and error state play no part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from common.core import op as ops
+from common.core.allocation import refuse_endless
+from common.core.dispatch import NO_ATTRS, Attrs, interprets
+from common.core.locks import make_lock
+from common.core.numbers import as_array
+from common.core.op import Op, out_specs
+from common.runtime.builtins import make_finder
+
+if TYPE_CHECKING:
+    pass
+
+Run = Callable[..., Any]
+NUMBERS = (bool, int, float)
+_ndarray = np.ndarray
+_LIMIT = 8192
+
+
+class Recipe:
+    """How an op runs, and is differentiated, for operands of given forms.
+
+    Attributes
+    ----------
+    forms : per operand (shape, dtype), or the type of a Python number.
+    run : the op on operands of these forms.
+    spec : of the result, or of each; None for a composite that has not run yet.
+    dtype : in which an elementwise op computes.
+    builtin : native code for operands of that dtype and of contiguous layout; gives None for others. Or None.
+    casts : whether operands are converted first.
+    recorded : whether the result may have a gradient.
+    keeps : what a node of it saves: 0 nothing, 2 two operands as they are, -1 something else.
+    backward : ``backward(saved, attrs, g, needs)``: contributions in the operands' shapes and dtypes.
+    """
+
+    __slots__ = ("op", "forms", "attrs", "run", "spec", "dtype", "builtin", "casts", "recorded", "keeps", "backward")
+
+    run: Run
+    spec: Any
+    dtype: Any
+    builtin: Run | None
+    backward: Callable[..., tuple[Any, ...]]
+
+    def __init__(self, op: Op, forms: tuple[Any, ...], attrs: Mapping[str, Any]) -> None:
+        # attributes that are known by identity stay alive with what was found by it
+        self.op, self.forms, self.attrs = op, forms, attrs if type(attrs) is Attrs else dict(attrs)
+        self.builtin = self.dtype = self.spec = None
+        self.casts = False
+        _PREPARE["rules"](self)
+        _PREPARE[op.kind](self)
+        specs = () if self.spec is None else out_specs(self.spec)
+        self.keeps = 0 if not op.saves else 2 if op.saves == op.inputs and len(op.saves) == 2 else -1
+        self.recorded = op.differentiable and all(spec.dtype.kind == "f" for spec in specs[:1])
+
+
+#: Who completes a recipe: by the kind of its op how it runs, and for "rules" how it is differentiated.
+_PREPARE: dict[str, Callable[[Recipe], None]] = {}
+
+
+def prepares(kind: str) -> Callable[[Callable[[Recipe], None]], Callable[[Recipe], None]]:
+    """Decorator: the function completes recipes of ops of a kind, or, for "rules", of all."""
+
+    def register(complete: Callable[[Recipe], None]) -> Callable[[Recipe], None]:
+        _PREPARE[kind] = complete
+        return complete
+
+    return register
+
+
+recipes: dict[Any, Recipe] = {}
+_lock = make_lock()
+_ops, _FEW = count(), 32
+
+
+def _first_find(*applied: Any) -> Any:
+    """Finds nothing, and makes the table after a few ops: a program that only draws parameters does not need it."""
+    global find, _store
+    with _lock:
+        if next(_ops) >= _FEW and find is _first_find:
+            find, _store = make_finder()
+    return None
+
+
+#: ``find(op, attrs, *operands)``: the recipe for arrays and numbers, by a native table in front of `recipes`, or None.
+#: Attributes count by identity, so these are `Attrs`. To be called as ``eager.find``.
+find: Callable[..., Any] = _first_find
+_store: Callable[..., None] = _first_find
+
+
+def prepare(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Recipe:
+    """The recipe for arrays and Python numbers that `find` does not know; it will know them from now on."""
+    key: list[Any] = [op]
+    for x in operands:
+        if isinstance(x, _ndarray):
+            key += x.shape, x.dtype
+        else:
+            key.append(type(x))
+    if attrs:
+        key.append(attrs if type(attrs) is Attrs else tuple(attrs.items()))
+    try:
+        found = recipes.get(tuple(key)) if operands else None
+    except TypeError:  # an attribute that is a list
+        found = None
+    if found is None:
+        found = recipe(op, tuple([(x.shape, x.dtype) if isinstance(x, _ndarray) else type(x) for x in operands]), attrs)
+    if type(attrs) is Attrs and find is not _first_find:
+        _store(found, op, attrs, *operands)
+    return found
+
+
+def forget() -> None:
+    """Drop all recipes."""
+    with _lock:
+        recipes.clear()
+        if find is not _first_find:
+            _store()
+
+
+def recipe(op: Op, forms: tuple[Any, ...], attrs: Mapping[str, Any]) -> Recipe:
+    """The recipe of an op for operands of these forms; its key is op, forms one after the other, and attributes."""
+    key: list[Any] = [op]
+    for form in forms:
+        key += form if type(form) is tuple else (form,)
+    if attrs:
+        # equality does not tell 0.0, -0.0 and False apart; without operands, attributes are such values
+        key.append(repr(attrs) if not forms else attrs if type(attrs) is Attrs else tuple(attrs.items()))
+    try:
+        found = recipes.get(tuple(key))
+    except TypeError:  # an attribute that is a list
+        return Recipe(op, forms, attrs)
+    if found is None:
+        for form in forms if op.kind != "view" else ():
+            if type(form) is tuple:
+                refuse_endless(op.name, form[0])
+        found = Recipe(op, forms, attrs)
+        with _lock:
+            if len(recipes) >= _LIMIT:
+                del recipes[next(iter(recipes))]
+            recipes[tuple(key)] = found
+    return found
+
+
+def run_rules(op: Op, saved: Any, attrs: Any, g: Any, needs: Any) -> tuple[Any, ...]:
+    """The rules of an op on arrays; operators on arrays are numpy's, which would warn."""
+    with np.errstate(all="ignore"):
+        return op.backward(saved, attrs, g, needs)
+
+
+def _forget(op: Op) -> None:
+    with _lock:
+        for key in [key for key in recipes if key[0] is op]:
+            del recipes[key]
+        if find is not _first_find:
+            _store()
+
+
+ops.rules_changed.append(_forget)
+
+
+@interprets(np.ndarray)
+def run(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    """Run an op on arrays and Python numbers."""
+    arrays = [
+        as_array(x) if type(x) is not _ndarray and (not isinstance(x, NUMBERS) or isinstance(x, np.generic)) else x
+        for x in operands
+    ]
+    attrs = attrs or NO_ATTRS
+    found = find(op, attrs, *arrays) or prepare(op, arrays, attrs)
+    return found.run(*arrays)
+
+
+def refuse_large(op: Op, error: Exception) -> None:
+    """Say which op has a result that does not fit into memory, if an error means that."""
+    from common.core.allocation import allocation_error, too_large
+
+    if too_large(error):
+        raise allocation_error(op.name, error) from error

@@ -1,0 +1,367 @@
+"""Rules and composites as straight lines of calls, for the eager engine.
+
+A rule such as ``lambda g, y: g * (1 - y * y)`` is run once on terms that know shape and dtype and write down what is
+computed. The result is a function that calls the native builtins and recipes of `common.evaluate.specialise` one after
+the other: the same ops in the same order, hence the same bits, without dispatch, shape arithmetic and numpy's ufuncs
+(benchmarks/test_chain.py). Un-broadcasting and casts of contributions are part of it. Elementwise ops that follow each
+other are one kernel (`common.evaluate.fused_lines`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, lru_cache, partial
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from common.core.dtypes import compute_dtypes, operand_dtypes
+from common.core.op import REGISTRY, Op, rule_parameters
+from common.core.operators import install
+from common.core.spec import Spec
+from common.core.unbroadcast import fit
+from common.evaluate.fused_columns import scratch
+from common.evaluate.fused_lines import Made, fused, fused_sum, is_costly
+from common.evaluate.fused_rows import Reduced, fused_rows
+from common.evaluate.kernels import fast, form_spec
+from common.evaluate.kinds import number, spread
+from common.evaluate.specialise import NUMBERS, Recipe, recipe, run, run_rules
+
+Backward = Callable[..., tuple[Any, ...]]
+
+#: Terms are never seen by users, so expansions of up to this many elements are written out: views cost more.
+SMALL = 1 << 14
+
+
+class _NotStraightError(Exception):
+    """What a rule does depends on more than the forms of its operands."""
+
+
+class _Term:
+    """An expression over the names that a rule was given; `spec` has no shape on the short path.
+
+    An elementwise one is written down when its text is first asked for: until then it may become part of another.
+    """
+
+    __op_priority__ = 1
+
+    def __init__(self, text: str, spec: Any, trail: _Trail, made: Made | Reduced | None = None) -> None:
+        self.written, self.spec, self.trail, self.made = text, spec, trail, made
+
+    @property
+    def text(self) -> str:
+        if not self.written:
+            self.written = self.trail.write(self)
+        return self.written
+
+    @property
+    def shape(self) -> Any:
+        if self.spec.shape is None:
+            raise _NotStraightError
+        return self.spec.shape
+
+    dtype = property(lambda self: self.spec.dtype)
+    ndim = property(lambda self: len(self.shape))
+
+    def __bool__(self) -> bool:
+        raise _NotStraightError
+
+    @staticmethod
+    def __apply_op__(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        trail = next(x.trail for x in operands if isinstance(x, _Term))
+        return trail.call(op, operands, attrs)
+
+
+@cache
+def _give_operators() -> None:
+    """Let terms have operators, when the first is made: by then the registry has ops."""
+    install(_Term, REGISTRY, comparisons=False)
+
+
+class _Trail:
+    """The lines written so far, and the functions and constants that they name.
+
+    Parameters
+    ----------
+    by_rows : whether sums over rows wait for what is made of them, see `common.evaluate.fused_rows`.
+    """
+
+    def __init__(self, by_rows: bool = False) -> None:
+        _give_operators()
+        self.by_rows = by_rows
+        self.scope: dict[str, Any] = {}
+        self.lines: list[str] = []
+
+    def name(self, value: Any) -> str:
+        """A global name for a value."""
+        name = f"k{len(self.scope)}"
+        self.scope[name] = value
+        return name
+
+    def let(self, text: str, spec: Any) -> Any:
+        """A variable for a call's result."""
+        name = f"v{len(self.lines)}"
+        self.lines.append(f"{name} = {text}")
+        if isinstance(spec, tuple) and not isinstance(spec, Spec):
+            return tuple(_Term(f"{name}[{i}]", each, self) for i, each in enumerate(spec))
+        return _Term(name, spec, self)
+
+    def call(self, op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        """Write down the application of an op."""
+        if not all(isinstance(x, (_Term, *NUMBERS)) for x in operands):
+            raise _NotStraightError
+        if all(not isinstance(x, _Term) or isinstance(x.spec, type) for x in operands):
+            raise _NotStraightError  # arithmetic of numbers
+        if op.kind == "composite" and op.reduce is None:
+            return op.forward(*operands, **attrs)  # type: ignore[misc]
+        if any(isinstance(x, _Term) and isinstance(x.spec, Spec) and x.spec.shape is None for x in operands):
+            return self._shapeless(op, operands, attrs)
+        if op.name == "reshape" and (alone := _without_ones(operands[0], attrs["new_shape"])) is not None:
+            return self.call(REGISTRY["sum"], (alone.operand,), {"dim": alone.dim, "keepdim": False})
+        forms: Any = tuple(
+            (x.spec if isinstance(x.spec, type) else x.spec[:2]) if isinstance(x, _Term) else type(x) for x in operands
+        )
+        found: Any = recipe(op, forms, attrs)
+        if found.spec is None:
+            return op.forward(*operands, **attrs)  # type: ignore[misc]
+        if op.name == "expand" and prod(found.spec.shape) <= SMALL:
+            (shape, dtype), target = forms[0], found.spec
+            builtin, otherwise = spread(shape, dtype, target.shape)
+            if builtin is not None:
+                return self._builtin(builtin, otherwise, dtype, operands, target)
+            return self.let(f"{self.name(otherwise)}({operands[0].text})", target)
+        if op.kind == "reduction" and op.reduce in ("sum", "max"):
+            made = Reduced(op.reduce, operands[0], attrs["dim"], found.builtin or found.run, found.run)
+            if self.by_rows and (made.may_wait(found.spec) or made.is_of_columns()):
+                return _Term("", found.spec, self, made)
+            return self._reduced(made, found.spec)
+        if found.builtin is None:
+            texts = [x.text if isinstance(x, _Term) else self.name(x) for x in operands]
+            return self.let(f"{self.name(found.run)}({', '.join(texts)})", found.spec)
+        if op.kind == "elementwise" and not attrs:
+            return self._elementwise(Made(op, tuple(operands), found.builtin, found.run, found.dtype), found.spec)
+        return self._builtin(found.builtin, found.run, found.dtype, operands, found.spec)
+
+    def _elementwise(self, made: Made, spec: Any) -> _Term:
+        """An elementwise op; of one float dtype it is written down later."""
+        if made.is_fusible(spec):
+            return _Term("", spec, self, made)
+        return self._builtin(made.builtin, made.otherwise, made.dtype, made.operands, spec)
+
+    def _reduced(self, made: Reduced, spec: Any) -> _Term:
+        total = fused_sum(made.operand, made.dim, spec) if made.kind == "sum" else None
+        if total is None:
+            return self._builtin(made.builtin, made.otherwise, spec.dtype, (made.operand,), spec)
+        return self._builtin(total.builtin, total.otherwise, spec.dtype, total.inputs, spec)
+
+    def results(self, terms: Sequence[_Term]) -> list[str]:
+        """The names of what a composite returns; what it returns beside a first result of rows is one kernel's."""
+        first, *others = terms
+        waiting = [x for x in others if not x.written]
+        found = None
+        if self.by_rows and waiting and not first.written and type(first.made) is Made:
+            found = fused_rows(first, waiting)
+        if found is not None:
+            for x in waiting:
+                x.written = self.let(f"{self.name(np.empty)}({x.spec.shape}, {self.name(x.spec.dtype)})", x.spec).text
+            builtin, otherwise, inputs = found
+            first.written = self._builtin(builtin, otherwise, first.spec.dtype, [*inputs, *waiting], first.spec).text
+        for x in reversed(terms):  # the first is often made of the others
+            x.text  # noqa: B018
+        return [x.text for x in terms]
+
+    def join(self, terms: Sequence[Any]) -> None:
+        """Write down a delayed term of rows, and sums over columns of what has its shape, as one kernel."""
+        root, *others = terms
+        sums = [x for x in others if not x.written and type(x.made) is Reduced and x.made.is_of_columns()]
+        sums = [x for x in sums if x.made.operand.spec[:2] == root.spec[:2] == (root.spec.shape, x.spec.dtype)]
+        found = fused_rows(root, (), sums) if sums and not root.written and type(root.made) is Made else None
+        if found is None:
+            return
+        held, dtype = scratch(prod(root.spec.shape[: len(sums[0].made.dim)]), prod(sums[0].spec.shape)), root.spec.dtype
+        more = []
+        for x in sums:
+            arrays = [self.let(f"{self.name(np.empty)}({n}, {self.name(dtype)})", x.spec) for n in (x.spec.shape, held)]
+            x.written = arrays[0].text
+            more += arrays
+        root.written = self._builtin(found.builtin, found.otherwise, dtype, [*found.inputs, *more], root.spec).text
+
+    def write(self, term: _Term) -> str:
+        """Write down a delayed op, in one kernel with those that only it needs; the name of its result."""
+        made = term.made
+        if type(made) is Reduced:
+            return self._reduced(made, term.spec).text
+        assert type(made) is Made
+        found = fused_rows(term) if self.by_rows else None
+        if found is None:
+            _write_sums(term)
+            found = fused(term)
+        if found is None:
+            return self._builtin(made.builtin, made.otherwise, made.dtype, made.operands, term.spec).text
+        builtin, otherwise, inputs = found
+        return self._builtin(builtin, otherwise, made.dtype, inputs, term.spec).text
+
+    def _shapeless(self, op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        """An elementwise op on operands of one shape, which is not known; and numbers."""
+        if op.kind != "elementwise" or attrs:
+            raise _NotStraightError
+        specs = [Spec((2,), x.dtype) if isinstance(x, _Term) else form_spec(type(x)) for x in operands]
+        dtype, out_dtype, _ = compute_dtypes(op, specs)
+        wanted = operand_dtypes(op, specs)
+        if any(isinstance(x, _Term) and x.dtype != d for x, d in zip(operands, wanted, strict=True)):
+            raise _NotStraightError
+        builtin = fast(op.name, tuple(wanted), out_dtype)
+        made = Made(op, tuple(operands), builtin, lambda *xs: run(op, xs, {}), dtype)
+        return self._elementwise(made, Spec(None, out_dtype))  # type: ignore[arg-type]
+
+    def _builtin(self, builtin: Any, otherwise: Any, dtype: np.dtype, operands: Sequence[Any], spec: Any) -> _Term:
+        texts, plain = [], []
+        for x in operands:
+            if not isinstance(x, _Term):
+                texts.append(self.name(number(x, dtype)))
+                plain.append(self.name(x))
+            else:
+                is_number = isinstance(x.spec, type)
+                texts.append(f"{self.name(number)}({x.text}, {self.name(dtype)})" if is_number else x.text)
+                plain.append(x.text)
+        term: _Term = self.let(f"{self.name(builtin)}({', '.join(texts)})", spec)
+        # a builtin declines what is not contiguous
+        self.lines.append(f"if {term.text} is None: {term.text} = {self.name(otherwise)}({', '.join(plain)})")
+        return term
+
+    def function(self, head: str, lines: Sequence[str]) -> Any:
+        """The function of a head and lines."""
+        exec(_compile("".join([f"def {head}:\n", *(f"    {line}\n" for line in lines)])), self.scope)
+        return self.scope[head.partition("(")[0]]
+
+
+def _without_ones(x: Any, shape: Any) -> Reduced | None:
+    """A delayed sum over the first dimensions of which only the others are asked for."""
+    if not isinstance(x, _Term) or x.written or type(x.made) is not Reduced or not x.made.is_of_columns():
+        return None
+    return x.made if tuple(shape) == x.made.operand.spec.shape[len(x.made.dim) :] else None
+
+
+def _write_sums(term: _Term) -> None:
+    """Write down the sums of costly functions that a delayed op needs: before it, so that it reads what they read."""
+    for x in term.made.operands if type(term.made) is Made else ():
+        if isinstance(x, _Term) and not x.written:
+            _write_sums(x)
+            if type(x.made) is Reduced and is_costly(x.made.operand):
+                x.made.operand.text, x.text  # noqa: B018
+
+
+@lru_cache(maxsize=1024)
+def _compile(source: str) -> Any:
+    return compile(source, f"{__file__}: straight lines", "exec")
+
+
+def straight_forward(self: Recipe) -> Callable[..., Any] | None:
+    """A composite as straight lines, None if its ops follow from more than forms; also sets the result's spec."""
+    trail = _Trail(by_rows=True)
+    names = [f"x{i}" for i in range(len(self.forms))]
+    try:
+        terms = [_Term(n, _spec(form), trail) for n, form in zip(names, self.forms, strict=True)]
+        out = self.op.forward(*terms, **self.attrs)  # type: ignore[misc]
+        texts = ", ".join(trail.results(out)) if isinstance(out, tuple) else out.text
+        self.spec = tuple(term.spec for term in out) if isinstance(out, tuple) else out.spec
+    except Exception:  # what is not special to terms comes again from the arrays
+        return None
+    return trail.function(f"forward({', '.join(names)})", [*trail.lines, f"return {texts}"])
+
+
+def _spec(form: Any) -> Any:
+    return form if isinstance(form, type) else Spec(*form)
+
+
+def straight_backward(self: Recipe, otherwise: Backward) -> Backward | None:
+    """The rules of an op as straight lines for operands of these forms; None if they follow from more than forms."""
+    if self.spec is None:
+        return None
+    if self.op.nout == 1:
+        return _straight(self, ())
+    known: dict[tuple[bool, ...], Backward] = {}
+
+    def backward(saved: Any, attrs: Any, g: Any, needs: Any) -> tuple[Any, ...]:
+        """Lines for each choice of results that have a cotangent, and of operands that need one."""
+        choice = tuple([x is not None for x in (*g, *needs)])
+        if choice not in known:
+            known[choice] = _straight(self, choice) or otherwise
+        return known[choice](saved, attrs, g, needs)
+
+    return backward
+
+
+def _straight(self: Recipe, choice: tuple[bool, ...]) -> Backward | None:
+    """The lines; where there are several results, for one choice of them and of operands."""
+    op, forms = self.op, self.forms
+    trail = _Trail(by_rows=True)
+    known: dict[str, Any] = dict(self.attrs)
+    for place, i in enumerate(op.saved_inputs):
+        known[op.inputs[i]] = _Term(f"s{place}", _spec(forms[i]), trail)
+    for i in op.saved_shapes:
+        known[f"{op.inputs[i]}_shape"] = forms[i][0]
+    if op.nout == 1:
+        known["g"], known["y"] = _Term("g", self.spec, trail), _Term("y", self.spec, trail)
+    else:
+        terms = (_Term(f"g{i}", spec, trail) for i, spec in enumerate(self.spec))
+        known["g"] = tuple(term if there else None for term, there in zip(terms, choice[: op.nout], strict=True))
+        known["y"] = tuple(_Term(f"y[{i}]", spec, trail) for i, spec in enumerate(self.spec))
+        known["rest"] = (None, *known["y"][1:])
+        known["first"] = (known["y"][0], *(None for _ in known["y"][1:]))
+    lines = _unpack(op)
+    body = _rules(op, known, trail, forms, choice[op.nout :])
+    if body is None:
+        return None
+    if op.nout > 1:
+        lines.append(f"{''.join(f'g{i}, ' for i in range(op.nout))}= g")
+    return trail.function("backward(saved, attrs, g, needs)", [*lines, *body])
+
+
+def straight_rules(op: Op, dtype: np.dtype) -> Backward:
+    """``backward(saved, attrs, g, needs)`` of an elementwise op for operands of one shape, whichever, and dtype."""
+    trail = _Trail()
+    spec: Any = Spec(None, dtype)  # type: ignore[arg-type]
+    known = {name: _Term(name, spec, trail) for name in ("g", "y")}
+    known |= {op.inputs[i]: _Term(f"s{place}", spec, trail) for place, i in enumerate(op.saved_inputs)}
+    body = None if op.saved_shapes else _rules(op, known, trail, None)
+    if body is None:
+        return partial(run_rules, op)
+    return trail.function("backward(saved, attrs, g, needs)", [*_unpack(op), *body])
+
+
+def _unpack(op: Op) -> list[str]:
+    names = [f"s{i}" for i in range(len(op.saves))]
+    if op.saves_output:
+        names[-1] = "y"
+    return [f"{''.join(f'{n}, ' for n in names)}= saved"] if names else []
+
+
+def _rules(
+    op: Op, known: Mapping[str, Any], trail: _Trail, forms: Any, needed: Sequence[bool] = ()
+) -> list[str] | None:
+    """The lines of all rules: of those that are needed, or, if that is not known, each behind a test whether it is."""
+    body: list[str] = []
+    results: dict[int, Any] = {}
+    for i, rule in enumerate(op.rules):
+        body.append(f"c{i} = None")
+        if rule is None or (forms is not None and isinstance(forms[i], type)) or (needed and not needed[i]):
+            continue
+        start = len(trail.lines)
+        try:
+            result = rule(*(known[name] for name in rule_parameters(rule)))
+            if result is None:
+                continue
+            results[i] = fit(result, *forms[i]) if forms is not None else result
+            if not needed:
+                last = f"c{i} = {results[i].text}"  # asking for the text writes lines
+                body += [f"if needs[{i}] is not None:", *(f"    {line}" for line in [*trail.lines[start:], last])]
+        except Exception:  # what is not special to terms comes again from the arrays
+            return None
+    if needed:
+        if len(results) > 1:
+            trail.join(list(results.values()))
+        texts = [f"c{i} = {result.text}" for i, result in results.items()]
+        body += [*trail.lines, *texts]
+    return [*body, f"return ({''.join(f'c{i}, ' for i in range(len(op.rules)))})"]

@@ -1,1 +1,0 @@
-"""Programs for other eyes: pictures of graphs as text, DOT and SVG, and event files for TensorBoard."""

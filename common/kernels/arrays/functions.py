@@ -1,0 +1,115 @@
+"""What kernel source may call beyond scalar operations: sums, extremes and sums of columns.
+
+Needs llvmlite; loaded when a kernel names one of these. Buffers are of float32, float64 or int64, those of extremes
+also of bool and the smaller signed ints; offsets and sizes int64. `common.kernels.arrays.sums` states the meaning of
+each. ``R`` rows, ``C`` columns.
+
+========================================  ==========================================================
+call                                      meaning
+========================================  ==========================================================
+``block_sum(buf, offset, n)``             S of ``buf[offset : offset + n]``, any n >= 0
+``row_max(buf, offset, n)``               maximum of n >= 1 elements (n >= 0 bools); NaN if any is
+``row_min(buf, offset, n)``               minimum, likewise
+``max_of_rows(to, t, x, o, C, R)``         to[t + i] = max(to[t + i], x[o + i], x[o + C + i], ...); two buffers
+``min_of_rows(to, t, x, o, C, R)``         minimum, likewise
+``start_columns(acc, a, C, R)``           zero the accumulators for R rows
+``carry_columns(acc, a, C, block)``       close block number ``block`` when a row follows it
+``finish_columns(acc, a, C, R, out, o)``  write the C sums to ``out[o:]``
+``whole_columns(x, a, R, C, out, o)``     the C sums of R rows to ``out[o:]``; R <= BLOCK, C >= a vector's
+``block_squares(buf, offset, n)``, ...    S of a function of floats: squares, magnitudes, cubes, numbers
+``fold_lanes(acc, a)``                    S of LANES accumulators
+``block_product(buf, offset, n)``         the product, in the order of S
+``start_products``, ``carry_products``,   as for sums
+``finish_products``, ``whole_products``
+``whole_squares``, ...                    as ``whole_columns``
+``fold_rows(acc, a, C)``                  fold LANES rows of C accumulators into the first row
+``uniform_float32(seed, index)``, ...     see `common.kernels.arrays.philox`
+``float_of_bits(word)``                    the float64 whose bit pattern is an int64 arg
+``sort_key(x)``                            see `common.kernels.arrays.sorting`
+``rising_key(x)``, ``falling_key(x)``      see `common.kernels.arrays.arg_extremes`
+``multiply(a, i, b, j, c, l, ...)``       a product of matrices, see `common.kernels.arrays.gemm_code`
+``multiply_vector(a, i, b, j, ...)``      one of a matrix and a vector
+``there_are_threads(a)``                   whether `share_tiles` may be called; 0 or 1
+``share_tiles(bufs, args, a, n, tasks)``  all tiles of a product of a's dtype, by threads; n args
+========================================  ==========================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from common.compiler.machine_functions import MachineFunction
+from common.compiler.primitives import from_bits
+from common.core.numerics import LANES
+from common.kernels.arrays import (
+    arg_extremes,
+    extremes,
+    fold_columns,
+    fold_rows,
+    gemm_code,
+    gemm_threads,
+    gemv_code,
+    philox,
+)
+from common.kernels.arrays.sorting import sort_key
+
+_SUMMED = tuple(map(np.dtype, ("float32", "float64", "int64")))
+_ORDERED = (*_SUMMED, *map(np.dtype, ("int32", "int16", "int8", "bool")))
+
+
+def _of_products(make: Callable[..., Any]) -> Callable[..., Any]:
+    return partial(make, how=fold_rows.PRODUCT)
+
+
+def _define(
+    name: str,
+    pattern: str,
+    make: Callable[..., Any],
+    result: bool = False,
+    ordered: bool = False,
+    apart: bool = True,
+    **more: Any,
+) -> MachineFunction:
+    """A function of buffers that perhaps returns an element; an `ordered` one takes more dtypes."""
+    returned, dtypes = "element" if result else "", _ORDERED if ordered else _SUMMED
+    return MachineFunction(name, pattern, make, returned, dtypes=dtypes, apart=apart, **more)
+
+
+NAMESPACE: dict[str, Any] = {
+    function.name: function
+    for function in (
+        _define("block_sum", "bii", fold_rows.fold_all, result=True),
+        *(
+            _define(f"block_{name}", "bii", partial(fold_rows.fold_all, how=how), result=True)
+            for name, how in fold_rows.OF_FLOATS.items()
+        ),
+        _define("row_max", "bii", extremes.maximum_all, result=True, ordered=True),
+        _define("row_min", "bii", extremes.minimum_all, result=True, ordered=True),
+        _define("max_of_rows", "bibiii", extremes.maximum_of_rows, ordered=True),
+        _define("min_of_rows", "bibiii", extremes.minimum_of_rows, ordered=True),
+        _define("start_columns", "biii", fold_rows.start_columns),
+        _define("carry_columns", "biii", fold_rows.carry_columns),
+        _define("finish_columns", "biiibi", fold_rows.finish_columns),
+        _define("whole_columns", "biiibi", fold_columns.fold_columns),
+        _define("whole_products", "biiibi", _of_products(fold_columns.fold_columns)),
+        *(
+            _define(f"whole_{name}", "biiibi", partial(fold_columns.fold_columns, how=how))
+            for name, how in fold_rows.OF_FLOATS.items()
+        ),
+        _define("fold_lanes", "bi", fold_rows.fold_lanes, result=True, apart=False),
+        _define("fold_rows", "bii", fold_rows.fold_rows, extra=(LANES,)),
+        _define("block_product", "bii", _of_products(fold_rows.fold_all), result=True),
+        _define("start_products", "biii", _of_products(fold_rows.start_columns)),
+        _define("carry_products", "biii", _of_products(fold_rows.carry_columns)),
+        _define("finish_products", "biiibi", _of_products(fold_rows.finish_columns)),
+        _define("multiply", "bibibiiiiiiiii", gemm_code.multiply),
+        _define("multiply_vector", "bibibiiiii", gemv_code.multiply_vector),
+        _define("there_are_threads", "t", gemm_threads.there_are_threads, apart=False)._replace(result="word"),
+        _define("share_tiles", "wwtii", gemm_threads.share_tiles, apart=False),
+    )
+}
+NAMESPACE |= {"float_of_bits": from_bits, "sort_key": sort_key, **philox.SCALARS, **arg_extremes.SCALARS}

@@ -1,0 +1,345 @@
+"""Matrix products: every product of both engines, for every shape, is one of the kernels in this file.
+
+``out[s] = op(a[s]) @ op(b[s])``, row-major, for each slice s of a batch; op is the transpose where a flag
+says so, never where strides would suggest it.
+
+An element is a sum of k products. Of floats they are added up in this order, whatever the processor, the transposes,
+and the element's place:
+
+- in blocks of `DEEP` products, of which each is a chain of fused multiply-adds, ``sum = fma(x, y, sum)``, from +0.0;
+  they round x * y + sum once. What the blocks give is added, the first two first;
+- if m or n is 1, in `LANES` chains over all of k, as S has lanes (`common.core.numerics`): lane j takes the products j,
+  j + LANES, ...; missing ones are 0 * 0; then the lanes are folded by halves. A chain waits for its last addition, and
+  a vector has few elements whose chains could fill the time.
+
+Integers are summed in a loop and wrap. `oracle` is the same in numpy, without a compiler.
+
+Kernel ``gemm`` (`gemm_source`):
+
+- buffers: ``a`` (slices of m x k, or k x m if trans_a), ``b`` (k x n, or n x k if trans_b), ``out`` (batch,
+  m, n); out does not overlap the operands;
+- args: ``batch, m, n, k, trans_a, trans_b, stride_a, stride_b``; the strides are the elements from one slice
+  to the next, 0 to use one slice for all;
+- no scratch but 60 KB of stack; status 0;
+- k = 0 gives zeros; with m, n or batch 0 there is nothing to do.
+
+*Why not BLAS.* Its bits depend on its version, the processor and the number of its threads, and follow from blocks that
+it chooses, so that nothing can be computed in another way than by the very same call. The order above is one that
+processors like (`common.kernels.arrays.gemm_code`), and leaves the rest open: an operand may be transposed before,
+rows may be added or taken away, sums may stay in registers for what comes next. Times on one core of a loaded AMD EPYC
+(Zen 4) relative to numpy's OpenBLAS 0.3.31, which knows AVX-512 (`python -m benchmarks.products`):
+
+========================  =======  =======    ========================  =======  =======
+rows x columns x inner    float32  float64    rows x columns x inner    float32  float64
+========================  =======  =======    ========================  =======  =======
+8 x 8 x 8                 0.22     0.21       256 x 256 x 256           0.90     0.94
+64 x 64 x 64              0.92     0.97       1024 x 1024 x 1024        1.01     1.04
+32 x 512T x 160           0.59     0.83       2048 x 2048T x 512        0.98     1.06
+512T x 160 x 32           0.85     0.86       64 x 10000 x 800          1.01     1.16
+64 x 256T x 784           0.70     0.87       1 x 1000 x 1000           1.42     1.19
+64 x 10T x 128            0.92     1.17       1 x 1000T x 1000          0.91     1.01
+96T x 128 x 1024          0.89     0.86       1 x 1 x 1000              0.31     0.45
+========================  =======  =======    ========================  =======  =======
+
+With registers of 32 bytes, as AVX2 has them, a product of 1024 x 1024 x 1024 takes 1.1 of OpenBLAS' time, one of
+32 x 512T x 160 takes 0.6.
+
+Threads share tiles of large products (`tiles`, `common.runtime.thread_pool`); each is computed whole by one of them.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+from common.compiler.compile import compile_kernel
+from common.core.numerics import DEEP, LANES
+from common.core.op import NativeCall
+from common.runtime import thread_pool
+
+__all__ = ["call", "gemm_source", "of_matrices", "oracle", "tasks", "tile_source",
+    "tile_symbol", "tiles",
+]  # fmt: skip
+
+_TILES, _WORK = 16, 2**21
+"""Most tiles of a product, and about the least multiplications of one: 20 to 60 us."""
+
+_ROWS, _COLUMNS = 16, 48
+"""Tiles are a multiple of so many rows or columns: whole panels, see `common.kernels.arrays.gemm_code`."""
+
+_SHARED = 2**22
+"""Multiplications of a product or a batch from which threads share its tiles."""
+
+_ARGS = 8
+
+
+def tiles(m: int, n: int, k: int) -> tuple[int, int]:
+    """Return the rows and columns of a tile; the last tiles of a product may be smaller.
+
+    Only threads need tiles. The longer side is divided; a tile of rows copies the right operand into panels again.
+
+    Examples
+    --------
+    >>> tiles(64, 64, 64), tiles(512, 128, 512), tiles(1024, 1024, 1024), tiles(64, 10000, 800)
+    ((64, 64), (32, 128), (64, 1024), (64, 672))
+    """
+    count = max(min(_TILES, m * n * k // _WORK), 1)
+    if m >= n:
+        return (-(-m // count) + _ROWS - 1) // _ROWS * _ROWS, n
+    return m, (-(-n // count) + _COLUMNS - 1) // _COLUMNS * _COLUMNS
+
+
+def tasks(batch: int, m: int, n: int, k: int) -> int:
+    """Return how many tasks threads make of products of floats; 1 if one thread computes them."""
+    if min(batch, m, n, k) == 0 or batch * m * n * k < _SHARED:
+        return 1
+    rows, columns = tiles(m, n, k)
+    return batch * -(-m // rows) * -(-n // columns)
+
+
+def gemm_source(dtype: Any, vectors: bool = True) -> str:
+    """Return the kernel ``out[s] = op(a[s]) @ op(b[s])`` for a float or integer dtype.
+
+    Parameters
+    ----------
+    vectors : whether m or n may be 1.
+    """
+    kind = np.dtype(dtype)
+    body = _float(vectors) if kind.kind == "f" else _INTEGER
+    return ("def gemm(bufs, args):\n" + _HEAD + body).format(kind=kind)
+
+
+def of_matrices(source: str) -> str:
+    """Return a kernel of products for sizes m and n that are not 1, of which less is compiled; others as they are."""
+    return _of_matrices().get(source, source)
+
+
+@cache
+def _of_matrices() -> dict[str, str]:
+    return {gemm_source(dtype): gemm_source(dtype, vectors=False) for dtype in ("float32", "float64")}
+
+
+def tile_source(dtype: Any) -> str:
+    """Return the kernel of one tile: arguments of ``gemm``, then the tile's number; columns, rows, slices in turn."""
+    return ("def gemm_tile(bufs, args):\n" + _HEAD + _GRID + _LEADING + _ONE_TILE).format(kind=np.dtype(dtype))
+
+
+_HEAD = """    a = buffer(bufs, 0, {kind})
+    b = buffer(bufs, 1, {kind})
+    out = buffer(bufs, 2, {kind})
+    batch = args[0]
+    m = args[1]
+    n = args[2]
+    k = args[3]
+    trans_a = args[4]
+    trans_b = args[5]
+    stride_a = args[6]
+    stride_b = args[7]
+    if batch == 0 or m == 0 or n == 0:
+        return 0
+"""
+
+_GRID = f"""    rows = m
+    columns = n
+    count = max(min({_TILES}, m * n * k // {_WORK}), 1)
+    if m >= n:
+        rows = ((m + count - 1) // count + {_ROWS - 1}) // {_ROWS} * {_ROWS}
+    else:
+        columns = ((n + count - 1) // count + {_COLUMNS - 1}) // {_COLUMNS} * {_COLUMNS}
+"""
+
+
+_LEADING = """    lda = m if trans_a else k
+    ldb = k if trans_b else n
+"""
+
+_PLACES = """first = s * stride_a + (i if trans_a else i * k)
+second = s * stride_b + (j * k if trans_b else j)
+third = (s * m + i) * n + j
+height = min(rows, m - i)
+width = min(columns, n - j)
+"""
+
+_VECTORS = """if n == 1:
+    multiply_vector(a, first, b, second, out, third, height, k, lda, trans_a if m > 1 else 0)
+elif m == 1:
+    multiply_vector(b, second, a, first, out, third, width, k, ldb, 1 - trans_b)
+else:
+"""
+
+_MULTIPLY = "multiply(a, first, b, second, out, third, height, width, k, lda, ldb, n, trans_a, trans_b)\n"
+
+
+def _tile(vectors: bool) -> str:
+    """The product of a tile."""
+    return _PLACES + (_VECTORS + textwrap.indent(_MULTIPLY, "    ") if vectors else _MULTIPLY)
+
+
+_ONE_TILE = f"""    wide = (n + columns - 1) // columns
+    tall = (m + rows - 1) // rows
+    task = args[{_ARGS}]
+    j = task % wide * columns
+    i = task // wide % tall * rows
+    s = task // (wide * tall)
+{textwrap.indent(_tile(vectors=True), "    ")}    return 0
+"""
+
+
+def _float(vectors: bool) -> str:
+    """The body of a kernel of floats: products of tiles, zeros where there is nothing to add."""
+    return f"""    if k == 0:
+        for q in range(batch * m * n):
+            out[q] = {{kind}}(0)
+        return 0
+    if batch * m * n * k >= {_SHARED} and there_are_threads(a) != 0:
+{textwrap.indent(_GRID, "    ")}        tasks = batch * ((m + rows - 1) // rows) * ((n + columns - 1) // columns)
+        if tasks > 1:
+            share_tiles(bufs, args, a, {_ARGS}, tasks)
+            return 0
+{_LEADING}    rows = m
+    columns = n
+    i = 0
+    j = 0
+    for s in range(batch):
+{textwrap.indent(_tile(vectors), " " * 8)}    return 0
+"""
+
+
+_INTEGER = """    down_a = 1 if trans_a else k
+    across_a = m if trans_a else 1
+    down_b = 1 if trans_b else n
+    across_b = k if trans_b else 1
+    for s in range(batch):
+        for i in range(m):
+            o = (s * m + i) * n
+            for j in range(n):
+                out[o + j] = {kind}(0)
+            for p in range(k):
+                x = a[s * stride_a + i * down_a + p * across_a]
+                q = s * stride_b + p * down_b
+                for j in range(n):
+                    out[o + j] = to_{kind}(out[o + j] + x * b[q + j * across_b])
+    return 0
+"""
+
+
+def call(
+    dtype: Any,
+    batch: Any,
+    m: Any,
+    n: Any,
+    k: Any,
+    trans_a: bool,
+    trans_b: bool,
+    shared_a: bool = False,
+    shared_b: bool = False,
+) -> NativeCall:
+    """Return the call of ``gemm`` for contiguous operands; a shared one is a single matrix for all slices."""
+    strides = (0 if shared_a else m * k, 0 if shared_b else k * n)
+    ints = (batch, m, n, k, int(trans_a), int(trans_b), *strides)
+    source = gemm_source(dtype)
+    known = type(m) is int and type(n) is int  # of other sizes a plan says which kernel does
+    return NativeCall(of_matrices(source) if known and m != 1 != n else source, "gemm", ints)
+
+
+def oracle(a: np.ndarray, b: np.ndarray, trans_a: bool = False, trans_b: bool = False) -> np.ndarray:
+    """Return ``op(a) @ op(b)`` of one or a batch of matrices without a compiled kernel, with the same bits.
+
+    Of float64, as far as nothing overflows and no product is subnormal.
+    """
+    if a.ndim == 3:
+        slices = [oracle(x, y, trans_a, trans_b) for x, y in zip(a, b, strict=True)]
+        return np.stack(slices) if slices else np.zeros((0, *_shape(a, b, trans_a, trans_b)[:2]), a.dtype)
+    m, n, k = _shape(a, b, trans_a, trans_b)
+    left, right = a.T if trans_a else a, b.T if trans_b else b
+    out = np.zeros((m, n), a.dtype)
+    if a.dtype.kind != "f":
+        for p in range(k):
+            out += left[:, p, None] * right[p]
+        return out
+    with np.errstate(all="ignore"):
+        if 1 in (m, n):
+            lanes = [_chain(left[:, j::LANES], right[j::LANES]) + out for j in range(LANES)]
+            while len(lanes) > 1:
+                lanes = [x + y for x, y in zip(lanes[: len(lanes) // 2], lanes[len(lanes) // 2 :], strict=True)]
+            return lanes[0]
+        for p in range(0, k, DEEP):
+            block = _chain(left[:, p : p + DEEP], right[p : p + DEEP])
+            out = out + block if p else block
+    return out
+
+
+def _chain(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """The sums of products, each added by one fused multiply-add."""
+    total = np.zeros((left.shape[0], right.shape[1]), left.dtype)
+    for p in range(left.shape[1]):
+        total = _fma(left[:, p, None], right[p], total)
+    return total
+
+
+def _fma(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
+    """``x * y + z``, rounded once.
+
+    A sum of exact parts is rounded to odd, which keeps what a second rounding needs to know (Boldo and Melquiond,
+    Emulation of a FMA and correctly rounded sums, IEEE Transactions on Computers 57, 2008). Products of float32 are
+    exact in float64; those of float64 are two parts (Dekker, A floating-point technique for extending the available
+    precision, Numerische Mathematik 18, 1971).
+    """
+    if z.dtype == np.float32:
+        return _odd_sum(x.astype(np.float64) * y, z.astype(np.float64)).astype(np.float32)
+    high, low = _two_product(x, y)
+    first, second = _two_sum(z, low)
+    most, rest = _two_sum(high, first)
+    total: np.ndarray = most + _odd_sum(second, rest)
+    return np.where(np.isfinite(total), total, x * y + z)
+
+
+def _odd_sum(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """x + y in float64, rounded to odd: to the neighbour with an odd last bit, where it is none of both."""
+    total, error = _two_sum(x, y)
+    inexact = (error != 0) & np.isfinite(total) & np.isfinite(error)
+    even = total.view(np.int64) & 1 == 0
+    towards = np.where(error > 0, np.inf, -np.inf)
+    return np.where(inexact & even, np.nextafter(total, towards), total)
+
+
+def _two_sum(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """x + y as a rounded sum and its error (Knuth, The Art of Computer Programming, volume 2)."""
+    total = x + y
+    part = total - x
+    return total, (x - (total - part)) + (y - part)
+
+
+def _two_product(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """x * y as a rounded product and its error."""
+    high = x * y
+    (a, b), (c, d) = _halves(x), _halves(y)
+    return high, ((a * c - high) + a * d + b * c) + b * d
+
+
+def _halves(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A float64 as the sum of two with 26 bits each."""
+    scaled = x * 134217729.0
+    high = scaled - (scaled - x)
+    return high, x - high
+
+
+def _shape(a: np.ndarray, b: np.ndarray, trans_a: bool, trans_b: bool) -> tuple[int, int, int]:
+    m, k = a.shape[-2:][::-1] if trans_a else a.shape[-2:]
+    return m, b.shape[-2] if trans_b else b.shape[-1], k
+
+
+def tile_symbol(element: str) -> str:
+    """Return the symbol of the kernel of one tile for elements of LLVM type ``float`` or ``double``."""
+    return f"twingrad_{'s' if element == 'float' else 'd'}gemm_tile"
+
+
+def _tile_address(dtype: str) -> int:
+    return compile_kernel(tile_source(dtype), "gemm_tile")
+
+
+thread_pool.define_for_threads(tile_symbol("float"), partial(_tile_address, "float32"))
+thread_pool.define_for_threads(tile_symbol("double"), partial(_tile_address, "float64"))

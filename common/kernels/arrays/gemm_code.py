@@ -1,0 +1,280 @@
+"""Machine code of matrix products, in the order that `common.kernels.arrays.gemm` defines. Needs llvmlite.
+
+A product is computed panel by panel. A panel is `DEEP` rows of the right operand, a few vectors wide; it is copied,
+transposed if need be, to where its rows lie side by side. Then it is multiplied with a few rows of the left operand at
+a time: their sums stay in registers, a chain of fused multiply-adds per element. Rows beyond the last are the last one
+again, columns beyond the last are zeros, or the last again, that nothing stores; so every element is computed by the
+same instructions, wherever it lies in a matrix, a batch or a tile.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from llvmlite import ir
+
+from common.compiler import llvm_engine
+from common.core.numerics import DEEP
+from common.kernels.arrays.code_blocks import (
+    WORD,
+    Parts,
+    While,
+    add,
+    align,
+    apart,
+    cases,
+    first_lanes,
+    fused,
+    internal,
+    least,
+    load_lanes,
+    load_some,
+    picks,
+    spread,
+    store_lanes,
+    store_some,
+    word,
+    zero,
+)
+
+_KEPT = 2**19
+"""Bytes of the left operand that meet one panel after the other, so that they come from the second-level cache."""
+
+_VOID = ir.VoidType()
+
+
+class Tile(NamedTuple):
+    """The sums that are held in registers: of `rows` rows, and `vectors` vectors of `width` columns."""
+
+    width: int
+    rows: int
+    vectors: int
+
+    @property
+    def columns(self) -> int:
+        """Columns of a panel."""
+        return self.width * self.vectors
+
+
+def tile(kind: ir.Type) -> Tile:
+    """What fits into the processor's registers: 32 of 64 bytes, 16 of 32, or those of 16. No bit depends on it."""
+    _, features = llvm_engine.cpu()
+    if "+avx512f" in features:
+        return Tile(64 // align(kind), 8, 3)
+    if "+avx2" in features:
+        return Tile(32 // align(kind), 4, 3)
+    return Tile(16 // align(kind), 4, 2)
+
+
+def multiply(module: ir.Module, kind: ir.Type) -> ir.Function:
+    """``void (a, b, c, m, n, k, lda, ldb, ldc, trans_a, trans_b)``: c = op(a) @ op(b), row-major.
+
+    Sizes are at least 1.
+    """
+    pointer = kind.as_pointer()
+
+    def define(function: ir.Function, b: ir.IRBuilder) -> None:
+        left, right, out, m, n, k, lda, ldb, ldc, trans_a, trans_b = function.args
+        shape = tile(kind)
+        panel = b.alloca(kind, (DEEP + shape.width) * shape.columns)
+        panel.align = 64
+        plain_a, plain_b = (b.icmp_signed("==", trans, word(0)) for trans in (trans_a, trans_b))
+        down, along = b.select(plain_a, lda, word(1)), b.select(plain_a, word(1), lda)
+        deeper, wider = b.select(plain_b, ldb, word(1)), b.select(plain_b, word(1), ldb)
+        tall = _KEPT // (DEEP * align(kind))
+        with Parts(b, m, tall) as (i, height), Parts(b, k, DEEP) as (p, depth), Parts(b, n, shape.columns) as part:
+            j, columns = part
+            source = b.gep(right, [b.add(b.mul(p, deeper), b.mul(j, wider))])
+            with b.if_else(plain_b) as (copied, transposed):
+                with copied:
+                    b.call(_copy(module, kind), [source, ldb, depth, columns, panel])
+                with transposed:
+                    b.call(_transpose(module, kind), [source, ldb, depth, columns, panel])
+            rows = b.gep(left, [b.add(b.mul(i, down), b.mul(p, along))])
+            into = b.gep(out, [b.add(b.mul(i, ldc), j)])
+            b.call(_all_rows(module, kind), [rows, down, along, height, panel, depth, columns, into, ldc, p])
+        b.ret_void()
+
+    return internal(module, f"multiply.{kind}", _VOID, [pointer] * 3 + [WORD] * 8, define)
+
+
+# -------------------------------------------------------------------- panels
+def _copy(module: ir.Module, kind: ir.Type) -> ir.Function:
+    """``void (source, ld, depth, columns, panel)``: rows of the right operand side by side, filled up with zeros."""
+    shape = tile(kind)
+    missing = zero(ir.VectorType(kind, shape.width))
+
+    def define(function: ir.Function, b: ir.IRBuilder) -> None:
+        apart(function)
+        source, ld, depth, columns, panel = function.args
+        with Parts(b, depth, 1) as (p, _):
+            row, to = b.gep(source, [b.mul(p, ld)]), b.gep(panel, [b.mul(p, word(shape.columns))])
+            for first in range(0, shape.columns, shape.width):
+                taken = load_some(b, b.gep(row, [word(first)]), b.sub(columns, word(first)), missing)
+                store_lanes(b, taken, b.gep(to, [word(first)]))
+        b.ret_void()
+
+    pointer = kind.as_pointer()
+    return internal(module, f"copy_panel.{kind}", _VOID, [pointer, WORD, WORD, WORD, pointer], define)
+
+
+def _transpose(module: ir.Module, kind: ir.Type) -> ir.Function:
+    """The same of an operand that is transposed: what fills up is its last column; a panel has room for more rows.
+
+    By squares of half a register of AVX-512 at most: they take as long, and a third of the time to compile.
+    """
+    shape = tile(kind)
+    side = min(shape.width, 32 // align(kind))
+    missing = zero(ir.VectorType(kind, side))
+
+    def define(function: ir.Function, b: ir.IRBuilder) -> None:
+        apart(function)
+        source, ld, depth, columns, panel = function.args
+        stop = b.and_(b.add(columns, word(shape.width - 1)), word(-shape.width))
+        with Parts(b, stop, side) as (j, _):
+            last = b.sub(b.sub(columns, word(1)), j)
+            first = b.gep(source, [b.mul(ld, j)])
+            lines = [b.gep(first, [b.mul(ld, least(b, word(lane), last))]) for lane in range(side)]
+            with Parts(b, depth, side) as (p, count):
+                some = first_lanes(b, side, count)
+                square = _transposed(b, [load_some(b, b.gep(line, [p]), some, missing) for line in lines])
+                to = b.gep(panel, [b.add(j, b.mul(p, word(shape.columns)))])
+                for lane, row in enumerate(square):
+                    store_lanes(b, row, b.gep(to, [word(lane * shape.columns)]))
+        b.ret_void()
+
+    pointer = kind.as_pointer()
+    return internal(module, f"transpose_panel.{kind}", _VOID, [pointer, WORD, WORD, WORD, pointer], define)
+
+
+def _transposed(b: ir.IRBuilder, rows: list[ir.Value]) -> list[ir.Value]:
+    """As many vectors as each has lanes, transposed: first within their parts of 16 bytes, then these change places."""
+    some = 16 // align(rows[0].type.element)
+    parts = [_turned(b, rows[i : i + some], 1, some) for i in range(0, len(rows), some)]
+    columns = [_sorted(b, [part[k] for part in parts], some) for k in range(some)]
+    return [column[i] for i in range(len(parts)) for column in columns]
+
+
+def _turned(b: ir.IRBuilder, rows: list[ir.Value], step: int, some: int) -> list[ir.Value]:
+    """Parts of so many lanes transposed: first halves of two rows, `step` lanes in turns, then second ones."""
+    if len(rows) == 1:
+        return rows
+    width, halves = rows[0].type.count, list[list[ir.Value]]()
+    for half in (0, some // 2):
+        lanes = [
+            part + half + i + j + row
+            for part in range(0, width, some) for i in range(0, some // 2, step) for row in (0, width)
+            for j in range(step)
+        ]  # fmt: skip
+        halves.append([b.shuffle_vector(x, y, picks(*lanes)) for x, y in zip(rows[::2], rows[1::2], strict=True)])
+    return [row for half in halves for row in _turned(b, half, 2 * step, some)]
+
+
+def _sorted(b: ir.IRBuilder, rows: list[ir.Value], some: int) -> list[ir.Value]:
+    """As many vectors as each has parts of `some` lanes, with parts transposed: those with even numbers, then odd."""
+    if len(rows) == 1:
+        return rows
+    width, halves = rows[0].type.count, list[list[ir.Value]]()
+    for first in (0, some):
+        lanes = [row + part + i for row in (0, width) for part in range(first, width, 2 * some) for i in range(some)]
+        pairs = [b.shuffle_vector(x, y, picks(*lanes)) for x, y in zip(rows[::2], rows[1::2], strict=True)]
+        halves.append(_sorted(b, pairs, some))
+    return [row for pair in zip(*halves, strict=True) for row in pair]
+
+
+# -------------------------------------------------------------------- sums
+def _all_rows(module: ir.Module, kind: ir.Type) -> ir.Function:
+    """``void (a, down, along, height, panel, depth, columns, out, ldc, p)``: all rows with one panel.
+
+    The element of row r and depth d is a[r * down + d * along]. If p is not 0, what `out` holds comes first.
+    """
+    shape = tile(kind)
+
+    def define(function: ir.Function, b: ir.IRBuilder) -> None:
+        apart(function)
+        a, down, along, height, panel, depth, columns, out, ldc, p = function.args
+        few = shape.rows // 4  # of narrow panels they would take as long: a chain waits for its last addition
+
+        with Parts(b, height, shape.rows) as (r, there):
+            source, into = b.gep(a, [b.mul(r, down)]), b.gep(out, [b.mul(r, ldc)])
+
+            def some(rows: int, vectors: int) -> None:
+                into_registers = _few_rows(module, kind, rows, vectors)
+                b.call(into_registers, [source, down, along, there, panel, depth, columns, into, ldc, p])
+
+            def wide(vectors: int) -> None:
+                kinds = [(few, shape.rows), (0, few)] if vectors == shape.vectors else [(0, shape.rows)]
+                cases(b, there, kinds, lambda rows: some(rows, vectors))
+
+            cases(b, columns, [(shape.width * (v - 1), v) for v in range(shape.vectors, 0, -1)], wide)
+        b.ret_void()
+
+    return internal(module, f"all_rows.{kind}", _VOID, _of_rows(kind), define)
+
+
+def _of_rows(kind: ir.Type) -> list[ir.Type]:
+    """Types of the arguments of `_all_rows`, and of `_few_rows`."""
+    pointer = kind.as_pointer()
+    return [pointer, WORD, WORD, WORD, pointer, WORD, WORD, pointer, WORD, WORD]
+
+
+def _few_rows(module: ir.Module, kind: ir.Type, rows: int, vectors: int) -> ir.Function:
+    """The same for `rows` rows at most, of which there are `height`, and a panel of so many vectors."""
+    shape = tile(kind)
+    nothing = zero(ir.VectorType(kind, shape.width))
+
+    def define(function: ir.Function, b: ir.IRBuilder) -> None:
+        apart(function)
+        a, down, along, height, panel, depth, columns, out, ldc, p = function.args
+        held = b.alloca(kind, rows * vectors * shape.width)
+        held.align = 64
+        last = b.sub(height, word(1))
+        numbers = [least(b, word(r), last) for r in range(rows)]
+        lines = [b.gep(a, [b.mul(r, down)]) for r in numbers]
+        there = b.sub(columns, word(shape.width * (vectors - 1)))
+        end = b.mul(depth, word(shape.columns))
+        start = [word(0), word(0), *[nothing] * (rows * vectors)]
+        with While(b, lambda q, *_: b.icmp_signed("<", q, end), *start) as walk:
+            q, d, *sums = walk.carried
+            row = b.gep(panel, [q])
+            right = [load_lanes(b, b.gep(row, [word(v * shape.width)]), shape.width) for v in range(vectors)]
+            added = []
+            for r, line in enumerate(lines):
+                element = spread(b, b.load(b.gep(line, [d])), shape.width)
+                added += [fused(b, element, right[v], sums[r * vectors + v]) for v in range(vectors)]
+            walk.next = [b.add(q, word(shape.columns)), b.add(d, along), *added]
+        beside = b.icmp_signed("==", p, word(0))
+        some = first_lanes(b, shape.width, there)
+        into, stride = b.select(beside, out, held), b.select(beside, ldc, word(shape.width * vectors))
+        for r, number in enumerate(numbers):
+            row = b.gep(into, [b.mul(number, stride)])
+            *whole, rest = walk.carried[2 + r * vectors :][:vectors]
+            for v, total in enumerate(whole):
+                store_lanes(b, total, b.gep(row, [word(v * shape.width)]))
+            store_some(b, rest, b.gep(row, [word((vectors - 1) * shape.width)]), some)
+        with b.if_then(b.not_(beside)):
+            b.call(_join(module, kind), [held, stride, height, columns, out, ldc])
+        b.ret_void()
+
+    return internal(module, f"rows_{rows}x{vectors}.{kind}", _VOID, _of_rows(kind), define)
+
+
+def _join(module: ir.Module, kind: ir.Type) -> ir.Function:
+    """``void (sums, stride, height, columns, out, ldc)``: sums added to what `out` holds.
+
+    Not in `_few_rows` itself, where it would be unrolled: more to compile than all products.
+    """
+    width = tile(kind).width
+    nothing = zero(ir.VectorType(kind, width))
+
+    def define(function: ir.Function, b: ir.IRBuilder) -> None:
+        apart(function)
+        sums, stride, height, columns, out, ldc = function.args
+        with Parts(b, height, 1) as (r, _), Parts(b, columns, width) as (c, some):
+            total = load_lanes(b, b.gep(sums, [b.add(b.mul(r, stride), c)]), width)
+            into = b.gep(out, [b.add(b.mul(r, ldc), c)])
+            store_some(b, add(b, load_some(b, into, some, nothing), total), into, some)
+        b.ret_void()
+
+    pointer = kind.as_pointer()
+    return internal(module, f"join.{kind}", _VOID, [pointer, WORD, WORD, WORD, pointer, WORD], define)

@@ -1,0 +1,123 @@
+"""Machine code of products of matrices and vectors, in the order of `common.kernels.arrays.gemm`. Needs llvmlite."""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from common.core.numerics import LANES
+from common.kernels.arrays.code_blocks import (
+    WORD,
+    Parts,
+    While,
+    add,
+    apart,
+    fold_vector,
+    fused,
+    internal,
+    least,
+    load_lanes,
+    load_some,
+    spread,
+    store_lanes,
+    store_some,
+    word,
+    zero,
+)
+from common.kernels.arrays.gemm_code import tile
+
+_VOID = ir.VoidType()
+
+
+def multiply_vector(module: ir.Module, kind: ir.Type) -> ir.Function:
+    """``void (matrix, vector, out, count, k, ld, columns)``: a matrix' rows, or columns, times a vector.
+
+    Each is the sum of `LANES` chains, which a row has in the lanes of a register; of columns they are in memory.
+    """
+
+    def define(function: ir.Function, b: ir.IRBuilder) -> None:
+        matrix, vector, out, count, k, ld, columns = function.args
+        with b.if_else(b.icmp_signed("!=", columns, word(0))) as (by_columns, by_rows):
+            with by_columns:
+                b.call(_columns(module, kind), [matrix, vector, out, count, k, ld])
+            with by_rows:
+                b.call(_rows(module, kind), [matrix, vector, out, count, k, ld])
+        b.ret_void()
+
+    pointer = kind.as_pointer()
+    return internal(module, f"multiply_vector.{kind}", _VOID, [pointer] * 3 + [WORD] * 4, define)
+
+
+def _rows(module: ir.Module, kind: ir.Type) -> ir.Function:
+    """``void (matrix, vector, out, count, k, ld)``: a few rows at a time, so that they do not wait for each other."""
+    lanes, together = ir.VectorType(kind, LANES), 4
+
+    def define(function: ir.Function, b: ir.IRBuilder) -> None:
+        apart(function)
+        matrix, vector, out, count, k, ld = function.args
+        whole = b.and_(k, word(-LANES))
+        with Parts(b, count, together) as (first, there):
+            last = b.sub(there, word(1))
+            numbers = [b.add(first, least(b, word(r), last)) for r in range(together)]
+            lines = [b.gep(matrix, [b.mul(r, ld)]) for r in numbers]
+            with While(b, lambda p, *_: b.icmp_signed("<", p, whole), word(0), *[zero(lanes)] * together) as walk:
+                p, *sums = walk.carried
+                x = load_lanes(b, b.gep(vector, [p]), LANES)
+                sums = [fused(b, load_lanes(b, b.gep(y, [p]), LANES), x, z) for y, z in zip(lines, sums, strict=True)]
+                walk.next = [b.add(p, word(LANES)), *sums]
+            p, *sums = walk.carried
+            rest = b.sub(k, p)
+            x = load_some(b, b.gep(vector, [p]), rest, zero(lanes))
+            for line, total, number in zip(lines, sums, numbers, strict=True):
+                total = fused(b, load_some(b, b.gep(line, [p]), rest, zero(lanes)), x, total)
+                b.store(fold_vector(b, total), b.gep(out, [number]))
+        b.ret_void()
+
+    pointer = kind.as_pointer()
+    return internal(module, f"rows_by_vector.{kind}", _VOID, [pointer] * 3 + [WORD] * 3, define)
+
+
+def _columns(module: ir.Module, kind: ir.Type) -> ir.Function:
+    """The same of columns: rows as they lie in memory are added to the chains of their lanes.
+
+    A few rows of one lane at a time, so that its chains are loaded and stored once for all of them.
+    """
+    width, most, together = tile(kind).width, 256, 4
+    lanes = ir.VectorType(kind, width)
+
+    def define(function: ir.Function, b: ir.IRBuilder) -> None:
+        apart(function)
+        matrix, vector, out, count, k, ld = function.args
+        sums = b.alloca(kind, LANES * most)
+        sums.align = 64
+
+        def place(lane: ir.Value, c: ir.Value) -> ir.Value:
+            return b.gep(sums, [b.add(b.mul(lane, word(most)), c)])
+
+        def take(rows: list[ir.Value], lane: ir.Value, first: ir.Value, there: ir.Value) -> None:
+            """Add rows, one after the other, to the chains of a lane."""
+            elements = [spread(b, b.load(b.gep(vector, [p])), width) for p in rows]
+            lines = [b.gep(matrix, [b.add(b.mul(p, ld), first)]) for p in rows]
+            with Parts(b, there, width) as (c, some):
+                total = load_lanes(b, place(lane, c), width)
+                for x, line in zip(elements, lines, strict=True):
+                    total = fused(b, x, load_some(b, b.gep(line, [c]), some, zero(lanes)), total)
+                store_lanes(b, total, place(lane, c))
+
+        with Parts(b, count, most) as (first, there):
+            with Parts(b, word(LANES * most), width) as (c, _):
+                store_lanes(b, zero(lanes), b.gep(sums, [c]))
+            whole = b.and_(k, word(-LANES * together))
+            with Parts(b, whole, LANES * together) as (p, _), Parts(b, word(LANES), 1) as (lane, _):
+                take([b.add(p, b.add(lane, word(LANES * i))) for i in range(together)], lane, first, there)
+            with Parts(b, b.sub(k, whole), 1) as (p, _):
+                take([b.add(whole, p)], b.and_(p, word(LANES - 1)), first, there)
+            with Parts(b, there, width) as (c, some):
+                totals = [load_lanes(b, place(word(lane), c), width) for lane in range(LANES)]
+                while len(totals) > 1:
+                    half = len(totals) // 2
+                    totals = [add(b, x, y) for x, y in zip(totals[:half], totals[half:], strict=True)]
+                store_some(b, totals[0], b.gep(out, [b.add(first, c)]), some)
+        b.ret_void()
+
+    pointer = kind.as_pointer()
+    return internal(module, f"columns_by_vector.{kind}", _VOID, [pointer] * 3 + [WORD] * 3, define)

@@ -1,0 +1,157 @@
+"""Kernels that read and add at indices: gather, scatter, slices along a dimension, one element per row.
+
+Indices are int64 or int32, ``0 <= index < extent``; negative ones are refused: the status tells the first that is
+wrong, see `common.kernels.arrays.coordinates.WrongIndex`, and the result is of no use. ``gather`` and
+``scatter_zeros``, whose index is as large as the result or larger, look at each index once, where they use it; the
+others check all of them first. Additions to one element happen one at a time in ascending C order of the index array,
+starting from +0.0, so the bits are defined although indices repeat.
+
+An array is seen as (outer, extent, inner), `extent` being the dimension that is indexed. ``scatter_zeros``,
+``put_zeros`` and ``spread`` first fill out with zeros.
+
+=================  =============  ===========================  =======================================
+kernel             buffers        args                         result
+=================  =============  ===========================  =======================================
+``gather``         x, index, out  outer, extent, inner, count  out[o, i, c] = x[o, index[o, i, c], c]
+``scatter_zeros``  g, index, out  outer, extent, inner, count  out[o, index[o, i, c], c] += g[o, i, c]
+``take``           x, index, out  outer, extent, inner, count  out[o, i, c] = x[o, index[i], c]
+``put_zeros``      g, index, out  outer, extent, inner, count  out[o, index[i], c] += g[o, i, c]
+``pick``           x, index, out  rows, columns                out[r] = x[r, index[r]]
+``spread``         g, index, out  rows, columns                out[r, index[r]] = g[r]
+``one_hot``        index, out     count, classes               out[i, c] = 1 if index[i] == c else 0
+=================  =============  ===========================  =======================================
+
+``take`` and ``put_zeros`` with ``outer = 1`` are an embedding and its gradient. No kernel needs scratch. The
+ones that only move elements are compiled per element size and keep NaN payloads.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from common.kernels.arrays.coordinates import telling
+from common.kernels.arrays.copying import bits_of, value_bits
+
+__all__ = [
+    "gather_source", "one_hot_source", "pick_source", "put_zeros_source",
+    "scatter_zeros_source", "spread_source", "take_source",
+]  # fmt: skip
+
+def gather_source(dtype: Any, index_dtype: Any) -> str:
+    """Return the kernel of torch.gather, for sizes that agree in the other dimensions."""
+    return _moving("gather", bits_of(dtype), index_dtype, everywhere=True, statement="out[i] = x[at]")
+
+
+def scatter_zeros_source(dtype: Any, index_dtype: Any) -> str:
+    """Return the kernel of torch.scatter_add into zeros."""
+    return _adding("scatter_zeros", dtype, index_dtype, everywhere=True)
+
+
+def take_source(dtype: Any, index_dtype: Any) -> str:
+    """Return the kernel of torch.index_select."""
+    return _moving("take", bits_of(dtype), index_dtype, everywhere=False, statement="out[i] = x[at]")
+
+
+def put_zeros_source(dtype: Any, index_dtype: Any) -> str:
+    """Return the kernel of torch.index_add into zeros."""
+    return _adding("put_zeros", dtype, index_dtype, everywhere=False)
+
+
+def _adding(name: str, dtype: Any, index_dtype: Any, everywhere: bool) -> str:
+    kind = np.dtype(dtype)
+    total = "out[at] + x[i]" if kind.kind == "f" else f"to_{kind}(out[at] + x[i])"
+    zeros = _zeros(str(kind), "args[0] * extent * inner")
+    return _moving(name, str(kind), index_dtype, everywhere, f"out[at] = {total}", zeros)
+
+
+def _moving(name: str, kind: str, index_dtype: Any, everywhere: bool, statement: str, first: str = "") -> str:
+    """Loops in which element i of (outer, count, inner) meets element ``at`` of (outer, extent, inner)."""
+    if everywhere:
+        place = "(a if good else 0)"
+        look = ["a = to_int64(index[i])", "good = a >= 0 and a < extent", "wrong |= 0 if good else 1"]
+        check = f"""    if extent == 0 and args[0] * count * inner > 0:
+{telling("1", "extent", "        ")}"""
+    else:
+        place, look, check = "index[j]", [], _check("count", "extent")
+
+    def body(i: str, at: str, indent: str) -> str:
+        return "".join(f"{indent}{line}\n" for line in (f"i = {i}", *look, f"at = {at}", statement))
+
+    row = body("o * count + j", f"o * extent + {place}", " " * 16)
+    slices = body("(o * count + j) * inner + c", f"(o * extent + {place}) * inner + c", " " * 20)
+    return f"""def {name}(bufs, args):
+    x = buffer(bufs, 0, {kind})
+    index = buffer(bufs, 1, {np.dtype(index_dtype)})
+    out = buffer(bufs, 2, {kind})
+    extent = args[1]
+    inner = args[2]
+    count = args[3]
+{check}{first}    wrong = 0
+    for o in range(args[0]):
+        if inner == 1:
+            for j in range(count):
+{row}        else:
+            for j in range(count):
+                for c in range(inner):
+{slices}    if wrong != 0:
+{telling("args[0] * count * inner", "extent", "        ")}    return 0
+"""
+
+
+def _check(count: str, extent: str) -> str:
+    # No early exit, and no comparison: the signs of all distances to both ends, in a third of the time.
+    return f"""    signs = 0
+    for i in range({count}):
+        a = to_int64(index[i])
+        signs |= a | ({extent} - 1 - a)
+    if signs < 0:
+{telling(count, extent, "        ")}"""
+
+
+def _zeros(kind: str, count: str) -> str:
+    return f"""    for i in range({count}):
+        out[i] = {kind}(0)
+"""
+
+
+def pick_source(dtype: Any, index_dtype: Any) -> str:
+    """Return the kernel that reads one element per row, as the negative log-likelihood does."""
+    kind = bits_of(dtype)
+    return f"""def pick(bufs, args):
+    x = buffer(bufs, 0, {kind})
+    index = buffer(bufs, 1, {np.dtype(index_dtype)})
+    out = buffer(bufs, 2, {kind})
+    columns = args[1]
+{_check("args[0]", "columns")}    for r in range(args[0]):
+        out[r] = x[r * columns + index[r]]
+    return 0
+"""
+
+
+def spread_source(dtype: Any, index_dtype: Any) -> str:
+    """Return the kernel that writes one element per row into zeros: the transpose of ``pick``."""
+    kind = bits_of(dtype)
+    return f"""def spread(bufs, args):
+    g = buffer(bufs, 0, {kind})
+    index = buffer(bufs, 1, {np.dtype(index_dtype)})
+    out = buffer(bufs, 2, {kind})
+    columns = args[1]
+{_check("args[0]", "columns")}{_zeros(kind, "args[0] * columns")}    for r in range(args[0]):
+        out[r * columns + index[r]] = g[r]
+    return 0
+"""
+
+
+def one_hot_source(dtype: Any, index_dtype: Any) -> str:
+    """Return the kernel that marks one class per index, with the one of `dtype`."""
+    kind = bits_of(dtype)
+    return f"""def one_hot(bufs, args):
+    index = buffer(bufs, 0, {np.dtype(index_dtype)})
+    out = buffer(bufs, 1, {kind})
+    columns = args[1]
+{_check("args[0]", "columns")}{_zeros(kind, "args[0] * columns")}    for r in range(args[0]):
+        out[r * columns + index[r]] = {kind}({value_bits(1, dtype)})
+    return 0
+"""

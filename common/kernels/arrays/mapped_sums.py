@@ -1,0 +1,265 @@
+"""Kernels that sum a function of every element without storing it: what the eager engine runs for compositions.
+
+==============  ======================  =======  ===============================================
+kernel          buffers                 args     result
+==============  ======================  =======  ===============================================
+``x_rows``      x, (m,) out, scratch    R, C     out[r] = S(f(x[r, :], m[r]))
+``x_cols``      x, (m,) out, scratch    B, R, C  out[b, c] = S(f(x[b, :, c], m[b, c]))
+==============  ======================  =======  ===============================================
+
+f is a name in `ELEMENTS`, S that of `common.kernels.arrays.sums`. f is applied element by element, as the ops that it
+is made of would do, and S keeps its order, so the bits are those of the composition; what is saved is the memory
+between its ops (benchmarks/reductions.py). Scratch: `scratch` elements of the dtype of the result. Status: always 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from textwrap import indent
+from typing import Any
+
+import numpy as np
+
+from common.core.numerics import BLOCK, LANES
+from common.kernels.arrays.copying import buffer_dtype
+from common.kernels.arrays.sums import TILE, sum_cols_scratch, whole_columns
+
+__all__ = [
+    "ELEMENTS", "OF_TWO", "PATTERNS", "REDUCTION", "TOGETHER", "add_rows", "cols_source", "expression_columns_source",
+    "expression_source", "rows_source", "scratch",
+]  # fmt: skip
+
+#: What is summed, of an element v, or of v and the value m of its row or column.
+ELEMENTS = {
+    "squares": "v * v",
+    "magnitudes": "abs(v)",
+    "cubes": "abs(v) * abs(v) * abs(v)",
+    "numbers": "where(isnan(v), {dtype}(0), v)",
+    "deviations": "(v - m) * (v - m)",
+    "exponentials": "exp(v - m)",
+    "wholes": "to_int64(v)",
+}
+
+REDUCTION = "sum"
+"""The reduction that joins the functions' values."""
+
+OF_TWO = frozenset(("deviations", "exponentials"))
+"""Functions of an element and of the value of its row or column."""
+
+IN_LANES: dict[str, Any] = {
+    "squares": ("mul", "v", "v"),
+    "magnitudes": ("abs", "v"),
+    "cubes": ("mul", ("mul", ("abs", "v"), ("abs", "v")), ("abs", "v")),
+    "numbers": ("where", ("isnan", "v"), 0, "v"),
+}
+"""Functions of which `common.kernels.arrays.fold_rows` has sums, and the ops that make them."""
+
+PATTERNS: dict[str, Any] = {
+    **IN_LANES,
+    "deviations": ("mul", ("sub", "v", "m"), ("sub", "v", "m")),
+    "exponentials": ("exp", ("sub", "v", "m")),
+}
+"""The ops that make functions of an element v, and of the value m of its row or column."""
+
+_SHIFT = BLOCK.bit_length() - 1
+TOGETHER = 4
+
+
+def scratch(element: str, rows: Any, columns: Any) -> Any:
+    """Elements of scratch of ``x_cols``, and with no columns of ``x_rows``, of rows of that many elements."""
+    if isinstance(columns, int) and columns == 0:
+        return LANES + -(-rows // BLOCK)
+    return sum_cols_scratch(rows, columns) + (LANES * min(columns, TILE) if element in OF_TWO else 0)
+
+
+def _head(name: str, element: str, dtype: np.dtype[Any], out: np.dtype[Any]) -> tuple[str, str]:
+    """The first lines, and the expression of f."""
+    operands = [f"x = buffer(bufs, 0, {buffer_dtype(dtype)})"]
+    if element in OF_TWO:
+        operands.append(f"means = buffer(bufs, 1, {dtype})")
+    operands += [f"{b} = buffer(bufs, {len(operands) + i}, {out})" for i, b in enumerate(("out", "acc"))]
+    return "\n    ".join([f"def {name}(bufs, args):", *operands]), ELEMENTS[element].format(dtype=dtype)
+
+
+def rows_source(element: str, dtype: Any, out: Any) -> str:
+    """Return the kernel ``out[r] = S(f(x[r, :]))``.
+
+    Elements go into the lanes at once, where machine code for f exists by that.
+    """
+    head, f = _head(f"{element}_rows", element, np.dtype(dtype), np.dtype(out))
+    mean = "m = means[r]" if element in OF_TWO else "pass"
+    if element in IN_LANES:
+        return f"""{head}
+    for r in range(args[0]):
+        out[r] = block_{element}(x, r * args[1], args[1])
+    return 0
+"""
+    return f"{head}\n{_rows(['v = x[p + c]'], f, f'{np.dtype(out)}(0)', mean)}"
+
+
+def _rows(element: Sequence[str], f: str, zero: str, before: str = "pass") -> str:
+    """The rest of a kernel of rows.
+
+    Parameters
+    ----------
+    element : lines that read what f names in column k + c of row r, at p + c.
+    zero : in the dtype of the sums.
+    before : a line ahead of a row.
+    """
+    own = f"acc[c & {LANES - 1}]"
+    return f"""    columns = args[1]
+    blocks = (columns + {BLOCK - 1}) >> {_SHIFT}
+    wide()
+    for r in range(args[0]):
+        {before}
+        for k in range(0, columns, {BLOCK}):
+            p = r * columns + k
+            for c in range({LANES}):
+                acc[c] = {zero}
+            for c in range(min({BLOCK}, columns - k)):
+{indent(chr(10).join(element), " " * 16)}
+                {own} = {own} + {f}
+            acc[{LANES} + (k >> {_SHIFT})] = block_sum(acc, 0, {LANES})
+        total = acc[{LANES}]
+        if blocks != 1:
+            total = block_sum(acc, {LANES}, blocks)
+        out[r] = total
+    return 0
+"""
+
+
+def expression_source(body: Sequence[str], dtype: Any, classes: str) -> str:
+    """Return the kernel ``out[r] = S(f(x0[r, :], x1[r, :], ...))`` of an expression.
+
+    Parameters
+    ----------
+    body : assignments to ``t0``, ``t1``, ... of elements ``x0``, ...; the last one is summed.
+    classes : per operand "f" (all elements), "r" (one per row), "c" (one per column) or "s" (one).
+    """
+    kind = np.dtype(dtype)
+    buffers = [f"x{i}_ = buffer(bufs, {i}, {kind})" for i in range(len(classes))]
+    buffers += [f"{name} = buffer(bufs, {len(classes) + i}, {kind})" for i, name in enumerate(("out", "acc"))]
+    place = {"f": "p + c", "r": "r", "c": "k + c", "s": "0"}
+    reads = [f"x{i} = x{i}_[{place[k]}]" for i, k in enumerate(classes)]
+    return f"""def expression_rows(bufs, args):
+{indent(chr(10).join(buffers), " " * 4)}
+{_rows([*reads, *body], f"t{len(body) - 1}", f"{kind}(0)")}"""
+
+
+def cols_source(element: str, dtype: Any, out: Any) -> str:
+    """Return the kernel ``out[b, c] = S(f(x[b, :, c]))``.
+
+    Few rows of functions of which machine code exists are summed without accumulators in memory, see
+    `common.kernels.arrays.fold_columns`.
+    """
+    head, f = _head(f"{element}_cols", element, np.dtype(dtype), np.dtype(out))
+    if element in IN_LANES:
+        head += whole_columns(np.dtype(dtype), element)
+    of_two = element in OF_TWO
+    reads = lambda k: [f"v = x[p{k} + c]", *["m = acc[c]"] * of_two]  # noqa: E731
+    return _columns(head, lambda _: [], reads, f, means=of_two, together=element != "exponentials")
+
+
+def expression_columns_source(body: Sequence[str], dtype: Any, classes: str) -> str:
+    """Return the kernel ``out[c] = S(f(x0[:, c], x1[:, c], ...))`` of an expression, see `expression_source`.
+
+    Parameters
+    ----------
+    classes : per operand "f", "r", "c" or "s".
+    """
+    kind = np.dtype(dtype)
+    buffers = [f"x{i}_ = buffer(bufs, {i}, {kind})" for i in range(len(classes))]
+    buffers += [f"{name} = buffer(bufs, {len(classes) + i}, {kind})" for i, name in enumerate(("out", "acc"))]
+    head = "\n    ".join(["def expression_cols(bufs, args):", *buffers])
+    operands = list(enumerate(classes))
+
+    def before(k: int) -> list[str]:
+        once = [f"x{i} = x{i}_[0]" for i, letter in operands if letter == "s" and k == 0]
+        return [*once, *(f"x{i}r{k} = x{i}_[r{k}]" for i, letter in operands if letter == "r")]
+
+    def element(k: int) -> list[str]:
+        places = {"f": f"_[p{k} + c]", "r": f"r{k}", "c": "_[c0 + c]"}
+        return [*(f"x{i} = x{i}{places[letter]}" for i, letter in operands if letter != "s"), *body]
+
+    whole = not set(classes) & {"r", "c"}
+    return _columns(head, before, element, f"t{len(body) - 1}", whole=whole)
+
+
+def _columns(
+    head: str,
+    before: Callable[[int], list[str]],
+    element: Callable[[int], list[str]],
+    f: str,
+    means: bool = False,
+    together: bool = True,
+    whole: bool = True,
+) -> str:
+    """The rest of a kernel of columns.
+
+    Where a tile is whole rows, the LANES rows of a group lie side by side in x and in the accumulators, and one loop
+    runs over all of them: a vector that is not full costs as much as a full one, and exponentials are dear.
+
+    Parameters
+    ----------
+    before : ``before(k)``: lines ahead of a loop, for row ``r{k}`` of those that it reads.
+    element : ``element(k)``: lines that read what f names in the row at ``p{k}``.
+    means : whether the means of a tile are wanted side by side once for every row of a group; at the start of acc.
+    together : whether rows of equal lane are added several at a time; f may cost more than the accumulators do.
+    whole : whether one loop may run over several rows; not if f needs to know in which row or column it is.
+    """
+    count = TOGETHER if together else 1
+    spread = """
+            for k in range(min(group, rows)):
+                for c in range(width):
+                    acc[k * width + c] = means[o + c]"""
+    return f"""{head}
+    rows = args[1]
+    columns = args[2]
+    group = {f"{LANES} if columns <= {TILE} else 1" if whole else 1}
+    at = {f"{LANES} * min(columns, {TILE})" if means else "0"}
+    wide()
+    for b in range(args[0]):
+        for c0 in range(0, columns, {TILE}):
+            width = min({TILE}, columns - c0)
+            o = b * columns + c0{spread if means else ""}
+            start_columns(acc, at, width, rows)
+            for first in range(0, rows, {BLOCK}):
+                if first > 0:
+                    carry_columns(acc, at, width, (first >> {_SHIFT}) - 1)
+                end = min(rows, first + {BLOCK})
+                bulk = end - (end - first) % {LANES * count}
+                for part in range(first, bulk, {LANES * count}):
+                    for lane in range(0, {LANES}, group):
+{indent(add_rows([("acc", f)], before, element, "part + lane", "group", count), " " * 24)}
+                r = bulk
+                while r < end:
+                    lane = r & {LANES - 1}
+                    taken = min(group, end - r)
+{indent(add_rows([("acc", f)], before, element, "r", "taken", 1), " " * 20)}
+                    r += taken
+            finish_columns(acc, at, width, rows, out, o)
+    return 0
+"""
+
+
+def add_rows(
+    sums: Sequence[tuple[str, str]],
+    before: Callable[[int], list[str]],
+    element: Callable[[int], list[str]],
+    row: str,
+    rows: str,
+    count: int,
+) -> str:
+    """Add what is summed of some rows, and of the next ones of the same lanes, to the accumulators of their lanes.
+
+    Parameters
+    ----------
+    sums : names of accumulators and of what is added to them.
+    before, element : see `_columns`.
+    """
+    lines, body = ["a = at + lane * width"], [f"s{j} = {acc}[a + c]" for j, (acc, _) in enumerate(sums)]
+    for k in range(count):
+        lines += [f"r{k} = b * rows + {row} + {LANES * k}", f"p{k} = r{k} * columns + c0", *before(k)]
+        body += [*element(k), *(f"s{j} = s{j} + {f}" for j, (_, f) in enumerate(sums))]
+    body += [f"{acc}[a + c] = s{j}" for j, (acc, _) in enumerate(sums)]
+    return "\n".join([*lines, f"for c in range({rows} * width):", *(f"    {line}" for line in body)])

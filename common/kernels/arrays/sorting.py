@@ -1,0 +1,257 @@
+"""Kernels that put rows in order: positions of a stable sort, of the k first elements, and places in a sorted row.
+
+All compare *keys*: integers whose order is that of the elements, with NaN above everything and both zeros equal
+(`sort_key`). Descending order is that of the inverted keys, so equal elements keep their order either way, and a
+stable order is unique: which algorithm finds it changes nothing.
+
+=================  ==========================  =======================  ============================================
+kernel             buffers                     args                     result
+=================  ==========================  =======================  ============================================
+``argsort``        x, out, scratch             rows, n, flip            out[r] = positions of row r in order
+``top``            x, out, scratch             rows, n, flip, k         ascending positions of the k first in order
+``searchsorted``   x, v, out                   rows, n, m, from_row     out[r, j] = elements of row r before v[r, j]
+=================  ==========================  =======================  ============================================
+
+`flip` is 0, or -1 for descending order. `from_row` is 0 where all rows of v are searched in one row of x, otherwise 1.
+out is int64, scratch as large as `argsort_scratch` and `top_scratch` say.
+
+Short rows are sorted by insertion, others digit by digit from the lowest (least significant digit radix sort, Knuth,
+The Art of Computer Programming 3, 5.2.5), 8 bits at a time; digits that all elements share are passed over. A few first
+elements are held in order while the row goes by; many are found from the highest digit down: counting finds the digit
+of the k-th, and only its bearers are looked at again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from common.compiler.primitives import Value, bits, constant, convert, dtype_of, is_float, lshr, select
+from common.kernels.arrays.copying import buffer_dtype
+
+__all__ = ["argsort_scratch", "argsort_source", "searchsorted_source", "sort_key", "top_scratch", "top_source"]
+
+SHORT = 64
+"""Rows below this size are sorted by insertion: counting digits costs as much as about 64 elements."""
+
+
+FEW = 16
+"""Up to this many first elements are kept in order while the row goes by."""
+
+
+def sort_key(x: Value) -> Value:
+    """An int32, or int64 for elements of 8 bytes, in the order of x: NaN above all, -0 equal to +0."""
+    if not is_float(x):
+        return convert(x, np.dtype(np.int64 if dtype_of(x).itemsize == 8 else np.int32))
+    pattern = bits(x + 0.0)  # -0 + 0 is +0
+    key = pattern ^ lshr(pattern >> (8 * dtype_of(x).itemsize - 1), 1)  # negative: magnitudes in reverse
+    return select(x == x, key, constant(np.iinfo(dtype_of(key)).max, key))
+
+
+def _key_dtype(dtype: Any) -> np.dtype[Any]:
+    return np.dtype(np.int64 if np.dtype(dtype).itemsize == 8 else np.int32)
+
+
+def argsort_scratch(dtype: Any, n: Any) -> Any:
+    """Bytes of scratch for rows of n: keys twice, positions, and 256 counts per digit."""
+    size = _key_dtype(dtype).itemsize
+    return 8 * n + 8 * 256 * size + 2 * size * n
+
+
+def argsort_source(dtype: Any) -> str:
+    """Return the kernel of a stable sort's positions."""
+    key = _key_dtype(dtype)
+    digits = range(key.itemsize)
+    count = "\n".join(f"            counts[{256 * d} + ((k >> {8 * d}) & 255)] += 1" for d in digits)
+    passes = "\n".join(_distribute(d, 128 if d == digits[-1] else 0) for d in digits)
+    return f"""def argsort(bufs, args):
+    x = buffer(bufs, 0, {buffer_dtype(dtype)})
+    out = buffer(bufs, 1, int64)
+    counts = buffer(bufs, 2, int64)
+    keys = buffer(bufs, 2, {key})
+    n = args[1]
+    flip = to_{key}(args[2])
+    other = {256 * key.itemsize}
+    first = (other + n) * {8 // key.itemsize}
+    second = first + n
+    for r in range(args[0]):
+        base = r * n
+        if n < {SHORT}:
+            for i in range(n):
+                k = sort_key(x[base + i]) ^ flip
+                j = i
+                while j > 0 and keys[first + j - 1] > k:
+                    keys[first + j] = keys[first + j - 1]
+                    out[base + j] = out[base + j - 1]
+                    j -= 1
+                keys[first + j] = to_{key}(k)
+                out[base + j] = i
+            continue
+        for i in range(other):
+            counts[i] = 0
+        for i in range(n):
+            k = to_{key}(sort_key(x[base + i]) ^ flip)
+            keys[first + i] = k
+            out[base + i] = i
+{count}
+        moved = 0
+{passes}
+        if moved == 1:
+            for i in range(n):
+                out[base + i] = counts[other + i]
+    return 0
+"""
+
+
+def _distribute(digit: int, flip: int) -> str:
+    """One pass over a row: elements to their places by one digit; the sign bit counts the other way round."""
+    shift = 8 * digit
+
+    def move(source: str, target: str, read: str, write: str) -> str:
+        return f"""                for i in range(n):
+                    k = keys[{source} + i]
+                    at = {256 * digit} + ((k >> {shift}) & 255)
+                    to = counts[at]
+                    counts[at] = to + 1
+                    keys[{target} + to] = k
+                    {write} = {read}
+"""
+
+    return f"""        if counts[{256 * digit} + ((keys[first + moved * n] >> {shift}) & 255)] != n:
+            total = 0
+            for d in range(256):
+                at = {256 * digit} + (d ^ {flip})
+                held = counts[at]
+                counts[at] = total
+                total += held
+            if moved == 0:
+{move("first", "second", "out[base + i]", "counts[other + to]")}                moved = 1
+            else:
+{move("second", "first", "counts[other + i]", "out[base + to]")}                moved = 0"""
+
+
+def top_scratch(dtype: Any, n: Any) -> Any:
+    """Bytes of scratch for rows of n: keys twice and 256 counts."""
+    return 8 * 256 + 2 * _key_dtype(dtype).itemsize * n
+
+
+def top_source(dtype: Any) -> str:
+    """Return the kernel that finds the k first of each row; they stay in the order of the row."""
+    key = _key_dtype(dtype)
+    narrow = "\n".join(_narrow(d, key.itemsize) for d in reversed(range(key.itemsize)))
+    return f"""def top(bufs, args):
+    x = buffer(bufs, 0, {buffer_dtype(dtype)})
+    out = buffer(bufs, 1, int64)
+    counts = buffer(bufs, 2, int64)
+    keys = buffer(bufs, 2, {key})
+    n = args[1]
+    flip = to_{key}(args[2])
+    first = {256 * 8 // key.itemsize}
+    second = first + n
+    rows = args[0]
+    if args[3] < 1 or args[3] > n:
+        rows = 0
+    for r in range(rows):
+        base = r * n
+        for i in range(n):
+            keys[first + i] = to_{key}(sort_key(x[base + i]) ^ flip)
+        left = args[3]
+        if left <= {FEW}:
+            held = 0
+            for i in range(n):
+                k = keys[first + i]
+                if held < left or k < keys[second + held - 1]:
+                    j = held
+                    if held == left:
+                        j -= 1
+                    else:
+                        held += 1
+                    while j > 0 and keys[second + j - 1] > k:
+                        keys[second + j] = keys[second + j - 1]
+                        counts[j] = counts[j - 1]
+                        j -= 1
+                    keys[second + j] = k
+                    counts[j] = i
+            for i in range(left):
+                place = counts[i]
+                j = r * left + i
+                while j > r * left and out[j - 1] > place:
+                    out[j] = out[j - 1]
+                    j -= 1
+                out[j] = place
+            continue
+        size = n
+        source = first
+{narrow}
+        last = keys[second]
+        to = r * args[3]
+        for i in range(n):
+            k = keys[first + i]
+            if k < last:
+                out[to] = i
+                to += 1
+            elif k == last and left > 0:
+                out[to] = i
+                to += 1
+                left -= 1
+    return 0
+"""
+
+
+def _narrow(digit: int, size: int) -> str:
+    """Keep the elements that share one more digit with the k-th."""
+    bits_of_digit = f"((keys[source + i] >> {8 * digit}) & 255) ^ {128 if digit == size - 1 else 0}"
+    return f"""        for d in range(256):
+            counts[d] = 0
+        for i in range(size):
+            counts[{bits_of_digit}] += 1
+        d = 0
+        while counts[d] < left:
+            left -= counts[d]
+            d += 1
+        kept = 0
+        for i in range(size):
+            if {bits_of_digit} == d:
+                keys[second + kept] = keys[source + i]
+                kept += 1
+        size = kept
+        source = second"""
+
+
+def searchsorted_source(dtype: Any) -> str:
+    """Return the kernel of binary search; rows that are not sorted give some place within them.
+
+    The search has no branch: which half is next cannot be foretold, and a wrong guess costs more than the step.
+    """
+    if np.dtype(dtype).kind == "f":
+        below = "(x[low + half - 1] < wanted) | (unordered & (x[low + half - 1] == x[low + half - 1]))"
+        not_above = "(x[low + half - 1] <= wanted) | unordered"
+    else:
+        below, not_above = "x[low + half - 1] < wanted", "x[low + half - 1] <= wanted"
+
+    def search(before: str) -> str:
+        return f"""                while size > 0:
+                    half = (size + 1) >> 1
+                    low = where({before}, low + half, low)
+                    size -= half
+"""
+
+    return f"""def searchsorted(bufs, args):
+    x = buffer(bufs, 0, {buffer_dtype(dtype)})
+    v = buffer(bufs, 1, {buffer_dtype(dtype)})
+    out = buffer(bufs, 2, int64)
+    n = args[1]
+    m = args[2]
+    for r in range(args[0]):
+        base = r * args[3] * n
+        for j in range(m):
+            wanted = v[r * m + j]
+            unordered = wanted != wanted
+            low = base
+            size = n
+            if args[4] == 0:
+{search(below)}            else:
+{search(not_above)}            out[r * m + j] = low - base
+    return 0
+"""

@@ -1,0 +1,1 @@
+"""PyTorch's tensor methods, made of the public functions: reading, writing in place, `x[key] = value`."""

@@ -1,0 +1,131 @@
+"""How an engine, or a class of tensors, makes its own version of a public function."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from common.core.aliases import OPERANDS, RENAMED, RENAMED_IN, SEQUENCES
+from common.core.op import Op
+from common.tensor import create
+from common.tensor.diagnose import Place, stumbled
+
+#: Functions that take ``requires_grad=``, as `tensor` does.
+LEAVES = frozenset(
+    ["arange", "empty", "empty_like", "eye", "full", "full_like", "linspace", "logspace", "normal", "ones",
+     "ones_like", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like",
+     "randperm", "zeros", "zeros_like"]
+)  # fmt: skip
+
+
+def signature_of(function: Any) -> inspect.Signature:
+    """The signature of a public function; that of an op is its operands."""
+    if isinstance(function, Op):
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        return inspect.Signature([inspect.Parameter(name, kind) for name in function.inputs])
+    return inspect.signature(function)
+
+
+def bind(
+    name: str,
+    function: Any,
+    template: Callable[..., list[str]],
+    home: str,
+    takes_operands: bool = True,
+    write_out: Callable[..., Any] | None = None,
+    **scope: Any,
+) -> Callable[..., Any]:
+    """An engine's version of a public function, with the same signature.
+
+    Parameters
+    ----------
+    template : ``template(operands, sequences, call) -> lines`` of the body; `call` is the call of `function`.
+    takes_operands : whether parameters with the names of operands are operands.
+    write_out : what writes its result to the argument `out`, which it gets then; see `common.api.out.write`.
+    home : file of the engine's package; frames of the result count as the package's own.
+    scope : names that the body uses.
+
+    The function is generated as text, because a generic wrapper with ``*args, **kwargs`` would cost more than the
+    fastest ops themselves (benchmarks/test_chain.py).
+    """
+    signature = signature_of(function)
+    leaf = name in LEAVES and "requires_grad" not in signature.parameters
+    renamed = {**RENAMED, **RENAMED_IN.get(name, {})}
+    public = {p: renamed.get(p, p) for p in signature.parameters}
+    defaults: dict[str, Any] = {}
+    heads: list[str] = []
+    passed: list[str] = []
+    again: list[str] = []
+    starred = False
+    several = ""
+    for p in signature.parameters.values():
+        shown = public[p.name]
+        if p.kind is p.VAR_POSITIONAL:
+            starred = True
+            several = shown if p.name in SEQUENCES else ""
+            heads.append(f"*{shown}")
+            passed.append(f"*{shown}")
+            again.append(f"*{shown}")
+            continue
+        keyword = p.kind is p.KEYWORD_ONLY
+        if keyword and not starred:
+            starred = True
+            heads.append("*")
+        passed.append(f"{p.name}={shown}" if keyword else shown)
+        again.append(f"{shown}={shown}" if keyword else shown)
+        if p.default is not p.empty:
+            defaults[f"_{shown}"] = p.default
+        heads.append(shown if p.default is p.empty else f"{shown}=_{shown}")
+    call = f"_function({', '.join(passed)})"
+    if leaf:
+        heads += ["requires_grad=False"] if starred else ["*", "requires_grad=False"]
+        call = f"(_leaf({call}) if requires_grad else {call})"
+    if write_out is not None:
+        heads += ["out=None"] if starred else ["*", "out=None"]
+    if several:  # operands one by one, or as one list
+        call = f"({call.replace(f'*{several}', several, 1)} if listed else {call})"
+    body = template(
+        [public[n] for n in public if n in OPERANDS], [public[n] for n in public if n in SEQUENCES], call
+    )  # fmt: skip
+    if several:
+        body[:0] = [
+            f"listed = len({several}) == 1 and isinstance({several}[0], (list, tuple))",
+            f"if listed: {several} = {several}[0]",
+        ]
+    if write_out is not None:
+        body[:0] = [f"if out is not None: return _write_out({name!r}, out, {name}({', '.join(again)}))"]
+    given = ", ".join(f"{shown!r}: {shown}" for shown in public.values())
+    lines = ["try:", *(f"    {line}" for line in body)]
+    lines += ["except _stumbles as error:", f"    raise _stumbled(_place, {{{given}}}, error)"]
+    source = f"def {name}({', '.join(heads)}):\n" + "".join(f"    {line}\n" for line in lines)
+    place = Place(
+        name,
+        tuple(public[n] for n in public if takes_operands and n in OPERANDS),
+        tuple(public[n] for n in public if takes_operands and n in SEQUENCES),
+        tuple(public[n] for n, p in signature.parameters.items() if p.default is not p.empty),
+        tuple(public[n] for n, p in signature.parameters.items() if type(p.default) in (int, float)),
+        signature,
+    )
+    diagnosis = {
+        "_stumbles": Exception,
+        "_stumbled": stumbled,
+        "_place": place,
+        "_leaf": _leaf,
+        "_write_out": write_out,
+    }
+    space: dict[str, Any] = {**diagnosis, **scope, **defaults, "_function": function}
+    exec(compile(source, str(Path(home).parent / f"<{name}>"), "exec"), space)
+    bound: Callable[..., Any] = space[name]
+    bound.__doc__ = function.doc if isinstance(function, Op) else function.__doc__
+    parameters = [p.replace(name=public[p.name]) for p in signature.parameters.values()]
+    for added, default in (("requires_grad", False),) * leaf + (("out", None),) * (write_out is not None):
+        parameters.append(inspect.Parameter(added, inspect.Parameter.KEYWORD_ONLY, default=default))
+    bound.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return bound
+
+
+def _leaf(x: Any) -> Any:
+    """What a function has made, recording operations on it."""
+    return create.lift(x).requires_grad_()

@@ -1,0 +1,57 @@
+"""In-place forms of functions whose result has the tensor's shape: ``x.clamp_(0, 1)`` writes it to x's memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from common.core import mode
+from common.methods.assign import assign
+from common.tensor import boundary
+from common.tensor.base import TensorBase
+from common.tensor.saved import with_edge
+
+#: The functions of which PyTorch's tensors have an in-place form, besides those of the operators.
+NAMES = frozenset(
+    [
+     "abs", "absolute", "acos", "acosh", "addcdiv", "addcmul", "addmm", "addmv", "addr", "arccos", "arccosh",
+     "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "asin", "asinh", "atan", "atan2", "atanh", "baddbmm",
+     "bitwise_not", "ceil", "clamp", "clamp_max", "clamp_min", "clip", "copysign", "cos", "cosh", "cumprod",
+     "cumsum", "deg2rad", "digamma", "divide", "eq", "erf", "erfc", "erfinv", "exp", "exp2", "expm1", "fix",
+     "float_power", "floor", "fmod", "frac", "ge", "greater", "greater_equal", "gt", "heaviside", "hypot",
+     "index_reduce", "ldexp", "le", "lerp", "less", "less_equal", "lgamma", "log", "log10", "log1p", "log2",
+     "logical_and", "logical_not", "logical_or", "logical_xor", "logit", "lt", "masked_scatter", "multiply",
+     "nan_to_num", "ne", "neg", "negative", "nextafter", "not_equal", "pow", "put", "rad2deg", "reciprocal", "relu",
+     "round", "rsqrt", "scatter_add", "scatter_reduce", "sigmoid", "sign", "sin", "sinc", "sinh", "sqrt", "square",
+     "subtract", "tan", "tanh", "tril", "triu", "true_divide", "trunc", "xlogy",
+    ]
+)  # fmt: skip
+
+
+class InPlace:
+    """The in-place form of a method, made when it is first asked for.
+
+    Parameters
+    ----------
+    home : the class that gets the method.
+    """
+
+    def __init__(self, name: str, home: type) -> None:
+        self.name, self.home = name, home
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        name, function = self.name, getattr(self.home, self.name)
+
+        def method(self: TensorBase, *args: Any, **options: Any) -> TensorBase:
+            source = self
+            if self.requires_grad and not self.is_leaf and mode.is_grad_enabled() and type(self.payload) is np.ndarray:
+                # the rules of what the function is made of need the operand as it was before this write
+                source = with_edge(self.payload.copy(), self.edge)
+            return assign(self, function(source, *args, **options), name)
+
+        method.__name__, method.__qualname__ = f"{name}_", f"{self.home.__name__}.{name}_"
+        method.__doc__ = f"Write what `{name}` gives to this tensor's memory, and return the tensor."
+        method = boundary.guarded(method, f"{name}_")
+        setattr(self.home, f"{name}_", method)
+        return method if instance is None else method.__get__(instance, owner)

@@ -1,0 +1,260 @@
+"""PyTorch's tensor methods, made of the public functions; one list for both engines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from common.autograd import backward as autograd
+from common.autograd import hooks, versions
+from common.core import dtypes, mode
+from common.core.errors import ArgumentError, DTypeError, GradientError
+from common.core.op import REGISTRY
+from common.core.operators import accepts, as_operand, install
+from common.core.spec import numel
+from common.methods import in_place_functions, in_place_index, named
+from common.methods.assign import assign, copy_, fill_, zero_
+from common.ops import functional
+from common.ops.shape import memory_order
+from common.ops.shape.view import transposed
+from common.ops.shape.windows import unfold
+from common.tensor import boundary, leaf_status, printing
+from common.tensor.arrays import concrete, known_dtype, lent
+from common.tensor.base import TensorBase
+from common.tensor.create import lift
+from common.tensor.to_python import index, item, number_of, tolist, truth, whole
+from common.tensor.write_log import apart
+
+#: Public functions that are no methods, as in PyTorch.
+NOT_METHODS = frozenset(
+    [
+     "atleast_1d", "atleast_2d", "atleast_3d", "batch_norm", "bilinear", "binary_cross_entropy",
+     "binary_cross_entropy_with_logits", "broadcast_tensors", "broadcast_to", "bucketize", "cat", "cdist", "celu",
+     "chain_matmul", "clone", "column_stack", "concat", "concatenate", "cosine_embedding_loss", "cosine_similarity",
+     "cross_entropy", "cumulative_trapezoid", "dstack", "einsum", "elu", "embedding", "empty_like", "full_like",
+     "gaussian_nll_loss", "gelu", "getitem", "glu", "group_norm", "hardsigmoid", "hardswish", "hardtanh",
+     "hinge_embedding_loss", "hstack", "huber_loss", "isin", "kl_div", "l1_loss", "layer_norm", "leaky_relu",
+     "linear", "logsigmoid", "margin_ranking_loss", "meshgrid", "mish", "mse_loss", "multi_dot",
+     "multilabel_soft_margin_loss", "nll_loss", "normalize", "one_hot", "ones_like", "pad", "pairwise_distance",
+     "poisson_nll_loss", "relu6", "rms_norm", "row_stack", "scaled_dot_product_attention", "searchsorted", "selu",
+     "silu", "smooth_l1_loss", "soft_margin_loss", "softmin", "softplus", "softshrink", "softsign", "stack",
+     "tanhshrink", "tensordot", "threshold", "trapezoid", "triplet_margin_loss", "view", "vstack", "zeros_like",
+    ]
+)  # fmt: skip
+
+
+def install_methods(cls: type[TensorBase], more: Mapping[str, Any]) -> None:
+    """Give `cls` operators, functions as methods, conversions, in-place forms, and more methods by name."""
+    install(cls, REGISTRY)
+    for name in functional.__all__:
+        if name in NOT_METHODS:
+            continue
+        setattr(cls, name, named.Named(name, getattr(functional, name), cls))
+    for name, method in {
+        **_METHODS,
+        **memory_order.METHODS,
+        **versions.METHODS,
+        **leaf_status.METHODS,
+        **in_place_index.METHODS,
+        **more,
+    }.items():
+        setattr(cls, name, method)
+    for name in in_place_functions.NAMES:
+        setattr(cls, f"{name}_", in_place_functions.InPlace(name, cls))
+    for dunder, name in _IN_PLACE.items():
+        in_place = _in_place(getattr(functional, name), name, f"__{dunder}__")
+        setattr(cls, f"{name}_", in_place)
+        setattr(cls, f"__i{dunder}__", in_place)
+    for dunder, name in _DIVIDING.items():
+        setattr(cls, f"__{dunder}__", _dividing(name))
+        setattr(cls, f"__r{dunder}__", _dividing(name, swapped=True))
+    boundary.guard_operators(cls)
+    boundary.guard_class(cls, anew=True)
+
+
+#: Operators with an in-place form, and the function of each.
+_IN_PLACE = {
+    "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floor_divide", "mod": "remainder",
+    "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "lshift": "bitwise_left_shift",
+    "rshift": "bitwise_right_shift",
+}  # fmt: skip
+#: Operators that look for zeros among integer divisors.
+_DIVIDING = {"floordiv": "floor_divide", "mod": "remainder"}
+
+
+def _dividing(name: str, *, swapped: bool = False) -> Any:
+    def operator(self: TensorBase, other: Any) -> Any:
+        if not accepts(other):
+            return NotImplemented
+        operands = (self, as_operand(other))
+        return getattr(functional, name)(*(operands[::-1] if swapped else operands))
+
+    return operator
+
+
+def _divmod(a: Any, b: Any) -> Any:
+    return functional.floor_divide(a, b), functional.remainder(a, b)
+
+
+def _in_place(function: Any, name: str, operator: str) -> Any:
+    def method(self: TensorBase, other: Any, **options: Any) -> TensorBase:
+        short = not options and isinstance(other, TensorBase)  # the eager engine's operators are its short path
+        value = getattr(self, operator)(other) if short else function(self, as_operand(other), **options)
+        node = value.grad_fn
+        if node is not None and node.saved and isinstance(self.payload, np.ndarray):
+            # the op's own rules need the operand as it was before this write
+            if type(node.saved) is tuple:
+                node.saved = tuple([apart(x, self.payload) for x in node.saved])
+            else:
+                node.saved.keep_apart(self.payload)
+        return assign(self, value, name)
+
+    return method
+
+
+def _positive(self: TensorBase) -> TensorBase:
+    """The tensor itself."""
+    if self.dtype == dtypes.bool_:
+        raise DTypeError("The `+` operator, on a bool tensor is not supported.")
+    return self
+
+
+def clone(self: TensorBase) -> TensorBase:
+    """A copy with history."""
+    return REGISTRY["clone"](self)
+
+
+def backward(
+    self: TensorBase,
+    gradient: Any = None,
+    retain_graph: Any = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+) -> None:
+    """Add the gradients of this tensor to `.grad` of the leaves; see `common.autograd.backward.backward`."""
+    given = None if gradient is None else (gradient,)
+    autograd.backward((self,), given, retain_graph, create_graph, inputs)
+
+
+def numpy(self: TensorBase, *, force: bool = False) -> np.ndarray:
+    """The array of elements; shares memory.
+
+    Parameters
+    ----------
+    force : give the array of a tensor that requires grad as well.
+
+    Raises
+    ------
+    GradientError : the tensor requires grad, and ops are recorded: use ``.detach().numpy()``.
+    """
+    if self.requires_grad and not force and mode.is_grad_enabled():
+        raise GradientError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+    return lent(self, "numpy()")
+
+
+def to(self: TensorBase, dtype: Any) -> TensorBase:
+    """The tensor in another dtype; itself where it has it already."""
+    target = known_dtype(dtype)
+    if target not in dtypes.SUPPORTED:
+        raise DTypeError(f"to(): dtype {target} is not supported; supported are {[d.name for d in dtypes.SUPPORTED]}")
+    return self if self.dtype == target else REGISTRY["to"](self, dtype=target, x_dtype=self.dtype)
+
+
+def _len(self: TensorBase) -> Any:
+    if self.ndim == 0:
+        raise ArgumentError("len() of a 0-d tensor")
+    extent = self.shape[0]
+    return extent if isinstance(extent, int) else extent.__index__()
+
+
+def _iter(self: TensorBase) -> Any:
+    if self.ndim == 0:
+        raise ArgumentError("iteration over a 0-d tensor")
+    return (self[i] for i in range(_len(self)))
+
+
+def _contains(self: TensorBase, element: Any) -> bool:
+    """Whether an element equals `element`."""
+    if not accepts(element):
+        raise ArgumentError(
+            f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element).__name__}"
+        )
+    return truth(functional.any(functional.eq(self, as_operand(element))))
+
+
+def _array(self: TensorBase, dtype: Any = None, copy: Any = None) -> np.ndarray:
+    array = numpy(self)
+    return array if dtype is None and not copy else np.array(array, dtype)
+
+
+def _repr(self: TensorBase) -> str:
+    if not isinstance(self.payload, np.ndarray):
+        return f"Tracer({self.payload.spec})"
+    extra = []
+    if self.grad_fn is not None:
+        extra.append(f"grad_fn=<{self.grad_fn.name()}>")
+    elif self.requires_grad:
+        extra.append("requires_grad=True")
+    return printing.text(self.payload, extra)
+
+
+def _dlpack(self: TensorBase, **options: Any) -> Any:
+    """A DLPack capsule of the array, which shares its memory; numpy makes it, options are those of its method."""
+    if self.requires_grad:
+        raise GradientError("Can't export tensors that require gradient, use tensor.detach()")
+    return lent(self, "DLPack").__dlpack__(**options)
+
+
+def _buffer(self: TensorBase, flags: int) -> memoryview:
+    """The memory of the array for the buffer protocol, which asks Python classes from Python 3.12 on."""
+    return memoryview(numpy(self))
+
+
+def _dlpack_device(self: TensorBase) -> tuple[int, int]:
+    """Where the array is: the CPU."""
+    return concrete(self).__dlpack_device__()
+
+
+_METHODS = {
+    "copy_": copy_, "zero_": zero_, "fill_": fill_, "clone": clone, "backward": backward,
+    "numpy": numpy, "to": to, "item": item, "__bool__": truth, "__len__": _len,
+    "__contains__": _contains, "__iter__": _iter, "__array__": _array,
+    "__dlpack__": _dlpack, "__dlpack_device__": _dlpack_device, "__buffer__": _buffer,
+    "__pos__": _positive, "__repr__": _repr, "__index__": index,
+    "register_hook": hooks.register_hook, "retain_grad": hooks.retain_grad,
+    "retains_grad": property(hooks.retains_grad),
+    "register_post_accumulate_grad_hook": hooks.register_post_accumulate_grad_hook,
+    "tolist": tolist,
+    "__float__": lambda self: float(number_of(self)),
+    "__int__": whole,
+    "__getitem__": lambda self, key: functional.getitem(self, key),
+    "size": lambda self, dim=None: self.shape if dim is None else self.shape[dim],
+    "dim": lambda self: self.ndim,
+    "numel": lambda self: numel(self.shape),
+    "float": lambda self: to(self, dtypes.float32),
+    "double": lambda self: to(self, dtypes.float64),
+    "long": lambda self: to(self, dtypes.int64),
+    "bool": lambda self: to(self, dtypes.bool_),
+    "where": lambda self, condition, other: functional.where(condition, self, other),
+    "unfold": unfold,
+    "split": lambda self, split_size, dim=0, **axis: functional.split(self, split_size, **(axis or {"dim": dim})),
+    "polygamma": lambda self, n: functional.polygamma(n, self),
+    "view": lambda self, *shape, size=None: functional.view(self, *shape, size=size),
+    "t": transposed,
+    "type_as": lambda self, other: to(self, other.dtype),
+    "broadcast_to": lambda self, *shape, size=None: functional.expand(self, *shape, size=size),
+    "__divmod__": lambda self, other: _divmod(self, as_operand(other)) if accepts(other) else NotImplemented,
+    "__rdivmod__": lambda self, other: _divmod(as_operand(other), self) if accepts(other) else NotImplemented,
+    "__matmul__": lambda self, other: _matmul(self, other),
+    "__rmatmul__": lambda self, other: _matmul(other, self),
+    "T": property(lambda self: REGISTRY["permute"](self, dims=tuple(range(len(self.shape)))[::-1])),
+    "mT": property(lambda self: functional.transpose(self, -1, -2)),
+}  # fmt: skip
+
+
+def _matmul(a: Any, b: Any) -> Any:
+    if not isinstance(a, (TensorBase, np.ndarray)) or not isinstance(b, (TensorBase, np.ndarray)):
+        return NotImplemented
+    return functional.matmul(lift(a), lift(b))

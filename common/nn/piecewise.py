@@ -1,0 +1,157 @@
+"""Activations made of straight pieces, and gates, as modules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from common.core.dtypes import DEFAULT_FLOAT
+from common.nn.module import Module
+from common.ops import functional as F
+from common.tensor.leaf import Parameter
+
+
+class Hardsigmoid(Module):
+    """A sigmoid of three straight pieces."""
+
+    def forward(self, input: Any) -> Any:
+        """hardsigmoid(input), input (...)."""
+        return F.hardsigmoid(input)
+
+
+class Hardswish(Module):
+    """x times its hard sigmoid."""
+
+    def forward(self, input: Any) -> Any:
+        """hardswish(input), input (...)."""
+        return F.hardswish(input)
+
+
+class Tanhshrink(Module):
+    """x - tanh(x)."""
+
+    def forward(self, input: Any) -> Any:
+        """tanhshrink(input), input (...)."""
+        return F.tanhshrink(input)
+
+
+class _Shrink(Module):
+    def __init__(self, lambd: float = 0.5) -> None:
+        super().__init__()
+        self.lambd = lambd
+
+    def extra_repr(self) -> str:
+        """The argument."""
+        return f"{self.lambd}"
+
+
+class Hardshrink(_Shrink):
+    """0 where |x| <= lambd, else x.
+
+    Parameters
+    ----------
+    lambd : number.
+    """
+
+    def forward(self, input: Any) -> Any:
+        """hardshrink(input), input (...)."""
+        return F.hardshrink(input, self.lambd)
+
+
+class Softshrink(_Shrink):
+    """x moved towards 0 by lambd, as far as 0.
+
+    Parameters
+    ----------
+    lambd : number, not negative.
+    """
+
+    def forward(self, input: Any) -> Any:
+        """softshrink(input), input (...)."""
+        return F.softshrink(input, self.lambd)
+
+
+class Threshold(Module):
+    """x where it is above `threshold`, else `value`.
+
+    Parameters
+    ----------
+    threshold, value : numbers.
+    """
+
+    def __init__(self, threshold: float, value: float) -> None:
+        super().__init__()
+        self.threshold, self.value = threshold, value
+
+    def forward(self, input: Any) -> Any:
+        """threshold(input), input (...)."""
+        return F.threshold(input, self.threshold, self.value)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return f"threshold={self.threshold}, value={self.value}"
+
+
+class PReLU(Module):
+    """x where x > 0, else x times a learned slope.
+
+    Parameters
+    ----------
+    num_parameters : 1, or the number of channels.
+    init : the slope at first.
+    dtype : of the slope, float32 by default.
+
+    Attributes
+    ----------
+    weight : (num_parameters,)
+    """
+
+    def __init__(self, num_parameters: int = 1, init: float = 0.25, *, dtype: Any = None) -> None:
+        super().__init__()
+        self.num_parameters, self.init = num_parameters, init
+        self.weight = Parameter(np.full(num_parameters, init, dtype or DEFAULT_FLOAT))
+
+    def forward(self, input: Any) -> Any:
+        """prelu(input), input (batch, channels, ...)."""
+        return F.prelu(input, self.weight)
+
+    def extra_repr(self) -> str:
+        """The argument."""
+        return f"num_parameters={self.num_parameters}"
+
+
+class _Over(Module):
+    def __init__(self, dim: int = -1) -> None:
+        super().__init__()
+        self.dim = dim
+
+    def extra_repr(self) -> str:
+        """The argument."""
+        return f"dim={self.dim}"
+
+
+class GLU(_Over):
+    """The first half times the sigmoid of the second half.
+
+    Parameters
+    ----------
+    dim : the dimension that is halved.
+    """
+
+    def forward(self, input: Any) -> Any:
+        """glu(input), input (..., 2 n, ...)."""
+        return F.glu(input, self.dim)
+
+
+class Softmin(_Over):
+    """The softmax of -x.
+
+    Parameters
+    ----------
+    dim : the dimension.
+    """
+
+    def forward(self, input: Any) -> Any:
+        """softmin(input), input (...)."""
+        return F.softmin(input, self.dim)

@@ -1,0 +1,1 @@
+"""Tensors from nothing but sizes and numbers."""

@@ -1,0 +1,255 @@
+"""Tensors from nothing but sizes: arrays outside a trace, traced values inside."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from common.core import mode
+from common.core.arguments import gathered, integer, number
+from common.core.dtypes import DEFAULT_FLOAT, bool_, int64
+from common.core.errors import ArgumentError, ShapeError
+from common.core.op import NativeCall, Op
+from common.core.sizes import Dim, meant
+from common.core.spec import Spec, numel
+from common.ops._define import kernel
+from common.ops._samples import fixed, join, nothing
+from common.tensor.arrays import dtype_or
+
+
+def _full_native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str, Any]) -> list[NativeCall]:
+    from common.kernels.arrays import copying
+
+    bits = copying.value_bits(attrs["value"], outs[0].dtype)
+    return [NativeCall(copying.fill_source(outs[0].dtype), "fill", (numel(outs[0].shape), bits))]
+
+
+def _arange_native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str, Any]) -> list[NativeCall]:
+    from common.kernels.arrays import copying
+
+    return [NativeCall(copying.arange_source(int64), "arange", (attrs["count"], attrs["start"], attrs["step"]))]
+
+
+def _eye_native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str, Any]) -> list[NativeCall]:
+    from common.kernels.arrays import copying
+
+    return [NativeCall(copying.eye_source(outs[0].dtype), "eye", (attrs["rows"], attrs["columns"]))]
+
+
+full_ = kernel(
+    "full", (), lambda *, shape, value, dtype: Spec(tuple(shape), np.dtype(dtype)), _full_native,
+    lambda shape, value, dtype: np.full(shape, value, dtype),
+    samples=join(nothing(shape=(3, 4), value=1.5), nothing(shape=(), value=-0.0)),
+    doc="A number everywhere.",
+    attrs=("shape", "value", "dtype"),
+)  # fmt: skip
+
+arange_ = kernel(
+    "arange", (), lambda *, start, step, count: Spec((count,), int64), _arange_native,
+    lambda start, step, count: start + np.arange(count, dtype=np.int64) * step,
+    samples=fixed({"start": 2, "step": 3, "count": 7}, {"start": 5, "step": -2, "count": 0}),
+    doc="start + i step in int64, for i below count.", attrs=("start", "step", "count"),
+)  # fmt: skip
+
+eye_ = kernel(
+    "eye", (), lambda *, rows, columns, dtype: Spec((rows, columns), np.dtype(dtype)), _eye_native,
+    lambda rows, columns, dtype: np.eye(rows, columns, dtype=dtype), samples=nothing(rows=3, columns=5),
+    doc="The identity matrix.",
+    attrs=("rows", "columns", "dtype"),
+)  # fmt: skip
+
+
+def made(op: Op, **attrs: Any) -> Any:
+    """The result of an op without operands: an array outside a trace, a traced tensor inside."""
+    trace = mode.current_trace()
+    return op.oracle(**attrs) if trace is None else trace.wrap(trace.record(op, (), attrs))
+
+
+def known_sizes(size: tuple[Any, ...], named: Any = None) -> tuple[Any, ...]:
+    """Sizes given one by one, as one tuple or by name; refuses negative ones.
+
+    Raises
+    ------
+    ShapeError : a negative size.
+    ArgumentError : something that is not a size.
+    """
+    if named is not None:
+        size = gathered(size, named, "creation", "size")
+    if len(size) == 1 and isinstance(size[0], (tuple, list)):
+        size = tuple(size[0])
+    found = tuple([n if type(n) is int else meant(integer(n, "size", "size")) for n in size])
+    for n in found:
+        if isinstance(n, int) and n < 0:
+            raise ShapeError(f"Trying to create tensor with negative dimension {n}: {list(size)}")
+    return found
+
+
+def zeros(*sizes: Any, size: Any = None, dtype: Any = None) -> Any:
+    """Zeros of one tuple of sizes or several ints, dtype float32 by default.
+
+    Parameters
+    ----------
+    sizes, size : sizes, or one tuple of them.
+    dtype : float32 by default.
+
+    Raises
+    ------
+    ShapeError, ArgumentError : a negative size, or something that is not a size.
+    DTypeError : a dtype without ops.
+    """
+    return made(full_, shape=known_sizes(sizes, size), value=0, dtype=dtype_or(dtype, DEFAULT_FLOAT))
+
+
+def ones(*sizes: Any, size: Any = None, dtype: Any = None) -> Any:
+    """Ones of one tuple of sizes or several ints, dtype float32 by default.
+
+    Parameters
+    ----------
+    sizes, size : sizes, or one tuple of them.
+    dtype : float32 by default.
+
+    Raises
+    ------
+    ShapeError, ArgumentError : a negative size, or something that is not a size.
+    DTypeError : a dtype without ops.
+    """
+    return made(full_, shape=known_sizes(sizes, size), value=1, dtype=dtype_or(dtype, DEFAULT_FLOAT))
+
+
+def full(size: Any, fill_value: Any, dtype: Any = None) -> Any:
+    """A number everywhere; the dtype follows the number: bool, int64 or float32.
+
+    Parameters
+    ----------
+    size : a tuple of sizes, or one.
+    fill_value : bool, int or float, or a tensor of one element without dimensions.
+    dtype : by default as the number.
+
+    Raises
+    ------
+    ArgumentError : `fill_value` is not a number, or not one that the dtype can hold.
+    """
+    if isinstance(fill_value, np.generic):
+        fill_value = fill_value.item()
+    if isinstance(fill_value, Dim):
+        fill_value = fill_value.scope.number(fill_value)
+    if getattr(fill_value, "ndim", None) == 0:
+        return _filled(fill_value, size, dtype)
+    if not isinstance(fill_value, (bool, int, float)):
+        raise ArgumentError(f"full(): fill_value must be a number, got {type(fill_value).__name__}")
+    by_value = bool_ if isinstance(fill_value, bool) else int64 if isinstance(fill_value, int) else DEFAULT_FLOAT
+    shape = known_sizes(tuple(size) if isinstance(size, (tuple, list)) else (size,))
+    wanted = dtype_or(dtype, by_value)
+    return made(full_, shape=shape, value=_held(fill_value, wanted), dtype=wanted)
+
+
+def _held(value: bool | int | float, dtype: np.dtype) -> Any:
+    """A number as elements of a dtype hold it: floats are cut, negative ints wrap in unsigned ones.
+
+    Raises
+    ------
+    ArgumentError : the dtype cannot hold it.
+    """
+    if dtype.kind == "b":
+        return bool(value)
+    if dtype.kind == "f":
+        fits = (isinstance(value, float) and not math.isfinite(value)) or abs(value) <= float(np.finfo(dtype).max)
+        held: Any = float(value) if isinstance(value, float) else value
+    else:
+        info = np.iinfo(dtype)
+        fits = math.isfinite(value) and (-info.max if dtype.kind == "u" else info.min) <= int(value) <= info.max
+        held = int(value) % (info.max + 1) if fits and dtype.kind == "u" else int(value) if fits else 0
+    if not fits:
+        raise ArgumentError(f"full(): value cannot be converted to type {dtype} without overflow: {value}")
+    return held
+
+
+def _filled(value: Any, size: Any, dtype: Any) -> Any:
+    """`full` of what a program computes: a 0-d tensor, or a number of a traced call."""
+    from common.ops.math.cast import clone
+    from common.ops.shape.view import expand_
+    from common.tensor.create import _as_tensor, lift
+
+    number = _as_tensor(lift(value), None if dtype is None else dtype_or(dtype, None))
+    shape = known_sizes(tuple(size) if isinstance(size, (tuple, list)) else (size,))
+    return clone(expand_(number, new_shape=shape))
+
+
+def empty(*sizes: Any, size: Any = None, dtype: Any = None) -> Any:
+    """A tensor to be written to. Its elements are zeros: what was in memory before is no result of a program.
+
+    Parameters
+    ----------
+    sizes, size : sizes, or one tuple of them.
+    dtype : float32 by default.
+
+    Raises
+    ------
+    ShapeError, ArgumentError : a negative size, or something that is not a size.
+    DTypeError : a dtype without ops.
+    """
+    return zeros(*sizes, size=size, dtype=dtype)
+
+
+def arange(start: Any, end: Any = None, step: Any = 1, dtype: Any = None) -> Any:
+    """start, start + step, ... below `end`; ``arange(end)`` starts at 0.
+
+    Floats are computed in float64 as start + i step and rounded once. The dtype is int64, or float32 if any
+    argument is a float.
+
+    Parameters
+    ----------
+    start, end, step : ints or floats.
+    dtype : int64 or float32 by default; for one of integers the arguments are rounded towards zero first.
+
+    Raises
+    ------
+    ArgumentError : `step` is 0, or its sign leads away from `end`.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.arange(0, 1, 0.25)
+    tensor([0.0000, 0.2500, 0.5000, 0.7500])
+    """
+    from common.ops.math.cast import to
+
+    if end is None:
+        start, end = 0, start
+    numbers = [x.item() if isinstance(x, (np.generic, np.ndarray)) and x.ndim == 0 else x for x in (start, end, step)]
+    start, end, step = map(number, numbers)
+    for name, x in (("start", start), ("end", end), ("step", step)):
+        if isinstance(x, float) and not math.isfinite(x):
+            raise ArgumentError(f"arange(): argument '{name}' must be finite, got {x}")
+    wanted = None if dtype is None else dtype_or(dtype, None)
+    if wanted is not None and wanted.kind in "iu":  # as in PyTorch: the arguments are cut, not the elements
+        start, end, step = (int(x) if isinstance(x, float) else x for x in (start, end, step))
+    fractional = any(isinstance(x, float) for x in (start, end, step))
+    if step == 0 or (end < start if step > 0 else end > start):
+        raise ArgumentError(f"arange(): step {step} must be nonzero and lead from {start} to {end}")
+    wanted = wanted or dtype_or(None, DEFAULT_FLOAT if fractional else int64)
+    if fractional:
+        counted = made(arange_, start=0, step=1, count=math.ceil((float(end) - float(start)) / float(step)))
+        counted = to(counted, dtype=np.dtype(np.float64), x_dtype=int64) * float(step) + float(start)
+    else:
+        counted = made(arange_, start=start, step=step, count=-((start - end) // step))
+    return counted if counted.dtype == wanted else to(counted, dtype=wanted, x_dtype=counted.dtype)
+
+
+def eye(n: Any, m: Any = None, dtype: Any = None) -> Any:
+    """The identity matrix, (n, n) or (n, m), float32 by default.
+
+    Parameters
+    ----------
+    n, m : rows and columns; as many by default.
+    dtype : float32 by default.
+
+    Raises
+    ------
+    ShapeError, ArgumentError : a negative size, or something that is not a size.
+    """
+    rows, columns = known_sizes((n, n if m is None else m))
+    return made(eye_, rows=rows, columns=columns, dtype=dtype_or(dtype, DEFAULT_FLOAT))

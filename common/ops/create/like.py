@@ -1,0 +1,87 @@
+"""Constants in the shape of a tensor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from common.core.op import Op
+from common.ops.create.creation import full
+from common.ops.math.arithmetic import ones_like as ones_like_
+from common.ops.math.arithmetic import zeros_like as zeros_like_
+from common.ops.math.cast import to
+from common.tensor.arrays import dtype_or
+
+
+def full_like(x: Any, fill_value: Any, dtype: Any = None) -> Any:
+    """A number everywhere, in the shape of a tensor.
+
+    Parameters
+    ----------
+    x : (...), whose shape is taken.
+    fill_value : bool, int or float.
+    dtype : by default that of `x`.
+
+    Raises
+    ------
+    ArgumentError : `fill_value` is not a number.
+    DTypeError : a dtype without ops.
+    """
+    from common.tensor.create import lift
+
+    return lift(full(tuple(x.shape), fill_value, dtype_or(dtype, x.dtype)))
+
+
+def zeros_like(x: Any, dtype: Any = None) -> Any:
+    """Zeros in the shape of a tensor.
+
+    Parameters
+    ----------
+    x : (...), whose shape is taken.
+    dtype : by default that of `x`.
+
+    Raises
+    ------
+    DTypeError : a dtype without ops.
+    """
+    return _like(zeros_like_, x, dtype)
+
+
+def ones_like(x: Any, dtype: Any = None) -> Any:
+    """Ones in the shape of a tensor.
+
+    Parameters
+    ----------
+    x : (...), whose shape is taken.
+    dtype : by default that of `x`.
+
+    Raises
+    ------
+    DTypeError : a dtype without ops.
+    """
+    return _like(ones_like_, x, dtype)
+
+
+def empty_like(x: Any, dtype: Any = None) -> Any:
+    """A tensor to be written to, in the shape of another; zeros, see `empty`.
+
+    Parameters
+    ----------
+    x : (...), whose shape is taken.
+    dtype : by default that of `x`.
+
+    Raises
+    ------
+    DTypeError : a dtype without ops.
+    """
+    return zeros_like(x, dtype)
+
+
+def _like(op: Op, x: Any, dtype: Any) -> Any:
+    from common.tensor.base import TensorBase
+
+    y = op(x.detach() if isinstance(x, TensorBase) else x)  # a constant has no gradient
+    wanted = dtype_or(dtype, y.dtype)
+    return y if wanted == y.dtype else to(y, dtype=wanted, x_dtype=y.dtype)
+
+
+__all__ = ["empty_like", "full_like", "ones_like", "zeros_like"]

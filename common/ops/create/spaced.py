@@ -1,0 +1,148 @@
+"""Numbers at equal distances, and the indices of triangles."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from common.core.arguments import integer
+from common.core.dtypes import DEFAULT_FLOAT, float64, int64
+from common.core.errors import ArgumentError, ShapeError
+from common.core.sizes import Dim
+from common.ops.create.creation import arange_, known_sizes, made
+from common.ops.math.arithmetic import pow
+from common.ops.math.cast import to
+from common.ops.math.compare import where
+from common.ops.math.rounding import trunc
+from common.tensor.arrays import dtype_or
+
+
+def _number(x: Any, op: str, name: str) -> Any:
+    """A number in float64: of Python, or what stands for one in a trace."""
+    from common.tensor.base import TensorBase
+    from common.tensor.create import _as_tensor
+
+    if isinstance(x, Dim):
+        x = x.scope.number(x)
+    if isinstance(x, TensorBase) and x.ndim == 0:
+        return _as_tensor(x, float64)
+    if isinstance(x, bool) or not isinstance(x, (int, float, np.integer, np.floating)):
+        raise ArgumentError(f"{op}(): argument '{name}' must be a number, not {type(x).__name__}")
+    return float(x)
+
+
+def _spaced(start: Any, end: Any, steps: Any, op: str, dtype: np.dtype) -> Any:
+    """`steps` numbers from `start` to `end` in float64, each half counted from its own end; ints between whole ends."""
+    from common.tensor.create import lift
+
+    count = integer(steps, op, "steps")
+    if count < 0:
+        raise ShapeError(f"{op}(): number of steps must be non-negative, got {count}")
+    first, last = _number(start, op, "start"), _number(end, op, "end")
+    if dtype.kind in "iu":
+        first, last = (float(math.trunc(x)) if isinstance(x, float) and math.isfinite(x) else x if isinstance(x, float)
+                       else trunc(x) for x in (first, last))  # fmt: skip
+    i = lift(made(arange_, start=0, step=1, count=count))
+    place = to(i, dtype=float64, x_dtype=int64)
+    if count < 2:
+        return place + first
+    most = _number(count - 1, op, "steps")
+    step = (last - first) / most
+    return where(i < count // 2, place * step + first, last - (most - place) * step)
+
+
+def linspace(start: Any, end: Any, steps: int, dtype: Any = None) -> Any:
+    """`steps` numbers from `start` to `end`, both included, at equal distances.
+
+    Computed in float64 and rounded once: ``start + i d`` in the first half, ``end - (steps - 1 - i) d`` in the second,
+    where ``d = (end - start) / (steps - 1)``.
+
+    Parameters
+    ----------
+    start, end : numbers.
+    steps : how many.
+    dtype : float32 by default; for one of integers `start` and `end` are rounded towards zero first.
+
+    Raises
+    ------
+    ShapeError : a negative number of steps.
+    ArgumentError : something that is no number.
+    DTypeError : a dtype without ops.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.linspace(0, 1, 5)
+    tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
+    """
+    wanted = dtype_or(dtype, DEFAULT_FLOAT)
+    return to(_spaced(start, end, steps, "linspace", wanted), dtype=wanted, x_dtype=float64)
+
+
+def logspace(start: Any, end: Any, steps: int, base: Any = 10.0, dtype: Any = None) -> Any:
+    """Powers of `base` whose exponents are those of `linspace`.
+
+    Computed in float64 and rounded once.
+
+    Parameters
+    ----------
+    start, end : the first and the last exponent.
+    steps : how many.
+    base : a number.
+    dtype : float32 by default; for one of integers `start` and `end` are rounded towards zero first.
+
+    Raises
+    ------
+    ShapeError : a negative number of steps.
+    ArgumentError : something that is no number.
+    DTypeError : a dtype without ops.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.logspace(0, 3, 4, base=2)
+    tensor([1., 2., 4., 8.])
+    """
+    wanted = dtype_or(dtype, DEFAULT_FLOAT)
+    return to(pow(base, _spaced(start, end, steps, "logspace", wanted)), dtype=wanted, x_dtype=float64)
+
+
+def tril_indices(row: int, col: int, offset: int = 0, dtype: Any = None) -> Any:
+    """Rows and columns of the elements that `tril` keeps of a (row, col) matrix; (2, n) int64.
+
+    Parameters
+    ----------
+    row, col : sizes of the matrix.
+    offset : the last diagonal that is kept.
+    dtype : int64 by default.
+
+    Raises
+    ------
+    ShapeError, ArgumentError : a negative size, or something that is no int.
+    """
+    return _indices(np.tril_indices, row, col, offset, "tril_indices", dtype)
+
+
+def triu_indices(row: int, col: int, offset: int = 0, dtype: Any = None) -> Any:
+    """Rows and columns of the elements that `triu` keeps of a (row, col) matrix; (2, n) int64.
+
+    Parameters
+    ----------
+    row, col : sizes of the matrix.
+    offset : the first diagonal that is kept.
+    dtype : int64 by default.
+
+    Raises
+    ------
+    ShapeError, ArgumentError : a negative size, or something that is no int.
+    """
+    return _indices(np.triu_indices, row, col, offset, "triu_indices", dtype)
+
+
+def _indices(positions: Any, row: Any, col: Any, offset: Any, op: str, dtype: Any) -> Any:
+    from common.tensor.create import lift
+
+    rows, columns = (int(n) for n in known_sizes((row, col)))
+    return lift(np.array(positions(rows, int(integer(offset, op, "offset")), columns), dtype_or(dtype, int64)))

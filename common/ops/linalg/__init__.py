@@ -1,0 +1,1 @@
+"""Products of vectors and matrices, and what is made of them."""

@@ -1,0 +1,89 @@
+"""Distances of vectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from common.core.errors import ArgumentError, DTypeError, ShapeError
+from common.core.sizes import same
+from common.ops.reduce.norms import norm
+from common.ops.shape.view import unsqueeze
+
+
+def cdist(x1: Any, x2: Any, p: Any = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Any:
+    """The distances of all pairs of rows: ``|x1[..., i, :] - x2[..., j, :]|_p``.
+
+    Parameters
+    ----------
+    x1 : (..., m, k), floating point.
+    x2 : (..., n, k), of the same dtype; leading sizes broadcast.
+    p : of the norm, see `norm`; >= 0.
+    compute_mode : accepted; distances are sums of powers of differences, never a product of matrices.
+
+    Returns
+    -------
+    tensor : (..., m, n). The gradient of a distance 0 is 0.
+
+    Raises
+    ------
+    ShapeError : fewer than two dimensions, or rows of different lengths.
+    DTypeError : not floating point, or two dtypes.
+    ArgumentError : a negative p.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.cdist(tw.tensor([[0.0, 0.0]]), tw.tensor([[3.0, 4.0], [0.0, 1.0]]))
+    tensor([[5., 1.]])
+    """
+    if isinstance(p, str) or p < 0:
+        raise ArgumentError(f"cdist only supports non-negative p values, got {p!r}")
+    for x, name in ((x1, "X1"), (x2, "X2")):
+        if x.ndim < 2:
+            raise ShapeError(f"cdist only supports at least 2D tensors, {name} got: {x.ndim}D")
+        if x.dtype.kind != "f" or x.dtype != x1.dtype:
+            raise DTypeError(f"cdist only supports floating-point dtypes, {name} got: {x.dtype}")
+    if not same(x1.shape[-1], x2.shape[-1]) and x1.shape[-1] != x2.shape[-1]:
+        raise ShapeError(
+            f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}"
+        )
+    return norm(unsqueeze(x1, -2) - unsqueeze(x2, -3), p, -1)
+
+
+def pairwise_distance(x1: Any, x2: Any, p: Any = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
+    """The distances of corresponding rows: ``|x1 - x2 + eps|_p`` over the last dimension.
+
+    Parameters
+    ----------
+    x1, x2 : (..., k), floating point, broadcast.
+    p : of the norm, see `norm`.
+    eps : added to every difference, so that no gradient is that of a norm at 0.
+    keepdim : leave the last dimension with size 1.
+
+    Raises
+    ------
+    ShapeError : the shapes do not broadcast.
+    ArgumentError : p is not a number.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.nn.functional.pairwise_distance(tw.tensor([[0.0, 0.0]]), tw.tensor([[3.0, 4.0]]), eps=0)
+    tensor([5.])
+    """
+    require_number(p, "pairwise_distance")
+    return norm(x1 - x2 + eps, p, -1, keepdim)
+
+
+def require_number(p: Any, function: str) -> None:
+    """Refuse the names of norms, which `norm` knows, where a number is meant.
+
+    Raises
+    ------
+    ArgumentError : `p` is a string.
+    """
+    if isinstance(p, str):
+        raise ArgumentError(f"{function}(): argument 'p' must be float, not str ({p!r})")
+
+
+__all__ = ["cdist", "pairwise_distance"]

@@ -1,0 +1,1 @@
+"""Losses and how they are reduced."""

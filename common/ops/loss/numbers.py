@@ -1,0 +1,373 @@
+"""Losses of numbers against numbers: elementwise, then reduced."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from common.core.dispatch import apply, called
+from common.core.dtypes import promote
+from common.core.errors import ArgumentError, DTypeError, ShapeError
+from common.core.shapes import broadcast_shapes
+from common.ops._define import composite
+from common.ops.index.written_values import of_dtype
+from common.ops.loss.reduction import check_reduction, reduced
+from common.ops.loss.squared_error import known_reduction, squared_
+from common.ops.math.activations import logsigmoid
+from common.ops.math.arithmetic import abs, sqrt
+from common.ops.math.compare import clamp_min, eq, gt, le, lt, ne, where
+from common.ops.math.transcendental import exp, log, log1p
+from common.ops.reduce.reductions import sum
+from common.ops.shape.join import broadcast_tensors
+
+
+def _weighted(losses: Any, weight: Any, input: Any) -> Any:
+    """Losses, each with a factor.
+
+    Raises
+    ------
+    ShapeError : the weights do not have the shape of the input.
+    """
+    if weight is None:
+        return losses
+    if weight.ndim != input.ndim or any(m != n for m, n in zip(weight.shape, input.shape, strict=True)):
+        raise ShapeError(
+            f"Weights and input must have the same size, got {tuple(weight.shape)} and {tuple(input.shape)}"
+        )
+    return losses * weight
+
+
+def _averaged(losses: Any, weight: Any, input: Any, reduction: str) -> Any:
+    """Weighted losses reduced; their mean is that of the weights."""
+    losses = _weighted(losses, weight, input)
+    if weight is not None and reduction == "mean":
+        return sum(losses) / sum(weight)
+    return reduced(losses, reduction)
+
+
+def _within(name: str, input: Any, *others: Any) -> None:
+    """Refuse operands that would make the result larger than the input.
+
+    Raises
+    ------
+    ShapeError : they would.
+    """
+    shape = broadcast_shapes(input.shape, *(x.shape for x in others if x is not None), op=name)
+    if len(shape) != input.ndim or any(m != n for m, n in zip(shape, input.shape, strict=True)):
+        raise ShapeError(
+            f"{name}(): output with shape {list(input.shape)} doesn't match the broadcast shape {list(shape)}"
+        )
+
+
+def mse_loss(input: Any, target: Any, reduction: str = "mean", weight: Any = None) -> Any:
+    """The squared difference, elementwise over broadcast operands, then reduced.
+
+    Parameters
+    ----------
+    input, target : (...)
+    reduction : "mean", "sum" or "none".
+    weight : of the shape of `input`, factor of each loss, or None; "mean" then divides by the sum of the weights.
+
+    Raises
+    ------
+    ShapeError : the shapes do not broadcast.
+    ArgumentError : another value of `reduction`.
+    """
+    if weight is None:
+        check_reduction(reduction)
+        broadcast_shapes(input.shape, target.shape, op="mse_loss")
+        return apply(squared_, (input, target), known_reduction(reduction))
+    difference = input - target
+    return _averaged(difference * difference, weight, input, reduction)
+
+
+def l1_loss(input: Any, target: Any, reduction: str = "mean", weight: Any = None) -> Any:
+    """The absolute difference, elementwise over broadcast operands, then reduced.
+
+    Parameters
+    ----------
+    input, target : (...)
+    reduction : "mean", "sum" or "none".
+    weight : of the shape of `input`, factor of each loss, or None; "mean" then divides by the sum of the weights.
+
+    Raises
+    ------
+    ShapeError : the shapes do not broadcast.
+    ArgumentError : another value of `reduction`.
+    """
+    return _averaged(abs(input - target), weight, input, reduction)
+
+
+def smooth_l1_loss(input: Any, target: Any, reduction: str = "mean", beta: float = 1.0) -> Any:
+    """d^2 / (2 beta) where |d| < beta, else |d| - beta / 2, of the difference d; then reduced.
+
+    Parameters
+    ----------
+    input, target : (...)
+    reduction : "mean", "sum" or "none".
+    beta : where the parabola ends; 0 gives `l1_loss`.
+
+    Raises
+    ------
+    ShapeError : the shapes do not broadcast.
+    ArgumentError : another value of `reduction`, or beta < 0.
+
+    References
+    ----------
+    Girshick, Fast R-CNN, 2015.
+    """
+    if beta < 0:
+        raise ArgumentError("smooth_l1_loss does not support negative values for beta.")
+    if beta == 0:
+        return l1_loss(input, target, reduction)
+    d = input - target
+    losses = where(lt(abs(d), beta), 0.5 * (d * d) / beta, abs(d) - 0.5 * beta)
+    return called(reduced(losses, reduction), "SmoothL1LossBackward0")
+
+
+def huber_loss(
+    input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Any = None
+) -> Any:
+    """d^2 / 2 where |d| <= delta, else delta (|d| - delta / 2), of the difference d; then reduced.
+
+    Parameters
+    ----------
+    input, target : (...)
+    reduction : "mean", "sum" or "none".
+    delta : where the parabola ends.
+    weight : of the shape of `input`, factor of each loss, or None.
+
+    Raises
+    ------
+    ShapeError : the shapes do not broadcast.
+    ArgumentError : another value of `reduction`, or delta <= 0.
+
+    References
+    ----------
+    Huber, Robust estimation of a location parameter, 1964.
+    """
+    if delta <= 0:
+        raise ArgumentError("huber_loss does not support non-positive values for delta.")
+    d = input - target
+    losses = where(le(abs(d), delta), 0.5 * (d * d), delta * (abs(d) - 0.5 * delta))
+    y = reduced(_weighted(losses, weight, input), reduction)
+    return called(y, "HuberLossBackward0") if weight is None else y
+
+
+def _samples(rng: Any, dtype: Any) -> list[Any]:
+    return [((rng.uniform(0.1, 0.9, (5, 3)).astype(dtype), rng.uniform(0.1, 0.9, (5, 3)).astype(dtype)), {})]
+
+
+def _binary(x: Any, target: Any) -> Any:
+    return (target - 1) * clamp_min(log1p(-x), -100) - target * clamp_min(log(x), -100)
+
+
+binary_ = composite(
+    "binary_cross_entropy", _binary,
+    (lambda g, x, target: g * ((x - target) / clamp_min((1 - x) * x, 1e-12)),
+     lambda g, x: g * (clamp_min(log1p(-x), -100) - clamp_min(log(x), -100))),
+    inputs=("x", "target"), samples=_samples,
+    doc="-t log(x) - (1 - t) log(1 - x), logarithms at least -100. d/dx = (x - t) / max((1 - x) x, 1e-12).",
+)  # fmt: skip
+
+
+def _same_shape(name: str, input: Any, target: Any) -> None:
+    if input.ndim != target.ndim or any(m != n for m, n in zip(input.shape, target.shape, strict=True)):
+        raise ShapeError(
+            f"{name}(): target size ({tuple(target.shape)}) must be the same as input size ({tuple(input.shape)})"
+        )
+
+
+def binary_cross_entropy(input: Any, target: Any, weight: Any = None, *, reduction: str = "mean") -> Any:
+    """-t log(x) - (1 - t) log(1 - x), logarithms not below -100; then reduced.
+
+    Parameters
+    ----------
+    input : (...) probabilities x.
+    target : (...) probabilities t.
+    weight : factor of each loss, broadcast; or None.
+    reduction : "mean", "sum" or "none".
+
+    Raises
+    ------
+    ShapeError : input and target differ in shape.
+    ArgumentError : another value of `reduction`.
+    """
+    _same_shape("binary_cross_entropy", input, target)
+    if input.dtype.kind == "f" and target.dtype.kind != "f":  # the rules compute with operands of float dtypes
+        target = of_dtype(target, input.dtype)
+    losses = binary_(input, target)
+    return reduced(losses if weight is None else losses * weight, reduction)
+
+
+def binary_cross_entropy_with_logits(
+    input: Any, target: Any, weight: Any = None, *, reduction: str = "mean", pos_weight: Any = None
+) -> Any:
+    """`binary_cross_entropy` of sigmoid(input) without its overflow; then reduced.
+
+    (1 - t) x + (1 + (pos_weight - 1) t) log(1 + e^-x).
+
+    Parameters
+    ----------
+    input : (...) logits x.
+    target : (...) probabilities t.
+    weight : factor of each loss, broadcast; or None.
+    reduction : "mean", "sum" or "none".
+    pos_weight : factor of the term with t, broadcast; or None.
+
+    Raises
+    ------
+    ShapeError : input and target differ in shape.
+    ArgumentError : another value of `reduction`.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.binary_cross_entropy_with_logits(tw.tensor([0.0, 200.0]), tw.tensor([1.0, 0.0]), reduction="none")
+    tensor([  0.6931, 200.0000])
+    """
+    _same_shape("binary_cross_entropy_with_logits", input, target)
+    _within("binary_cross_entropy_with_logits", input, weight, pos_weight)
+    rest = -logsigmoid(input)
+    if pos_weight is not None:
+        rest = (1 + (pos_weight - 1) * target) * rest
+    losses = (1 - target) * input + rest
+    return reduced(losses if weight is None else losses * weight, reduction)
+
+
+def kl_div(input: Any, target: Any, reduction: str = "mean", log_target: bool = False) -> Any:
+    """Kullback-Leibler divergence t (log t - x), 0 where t = 0; then reduced.
+
+    Parameters
+    ----------
+    input : (...) log-probabilities x.
+    target : (...) probabilities t; their logarithms with `log_target`.
+    reduction : "mean" (over all elements), "batchmean" (the divergence, over the first dimension), "sum" or "none".
+    log_target : what target is.
+
+    Raises
+    ------
+    ShapeError : the shapes do not broadcast.
+    ArgumentError : another value of `reduction`.
+    """
+    if log_target:
+        losses = exp(target) * (target - input)
+    else:
+        none = eq(target, 0)
+        losses = where(none, 0, target * log(where(none, 1, target))) - target * input
+    if reduction == "batchmean":
+        return sum(losses) / input.shape[0] if input.ndim else sum(losses)
+    return reduced(losses, reduction)
+
+
+def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, reduction: str = "mean") -> Any:
+    """x where y = 1, max(0, margin - x) where y = -1; then reduced.
+
+    Parameters
+    ----------
+    input : (...) distances x.
+    target : (...) y, 1 or -1.
+    margin, reduction : see above; "mean", "sum" or "none".
+
+    Raises
+    ------
+    ShapeError : the shapes do not broadcast.
+    ArgumentError : another value of `reduction`.
+    """
+    apart = where(ne(target, 1), clamp_min(margin - input, 0), 0)
+    return reduced(apart + where(ne(target, -1), input, 0), reduction)
+
+
+def margin_ranking_loss(
+    input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: str = "mean"
+) -> Any:
+    """max(0, -y (x1 - x2) + margin); then reduced.
+
+    Parameters
+    ----------
+    input1, input2 : (...) ranks x1 and x2.
+    target : (...) y, 1 where x1 ranks higher, else -1.
+    margin, reduction : see above; "mean", "sum" or "none".
+
+    Raises
+    ------
+    ShapeError : the shapes do not broadcast, or differ in the number of dimensions.
+    ArgumentError : another value of `reduction`.
+    """
+    if not input1.ndim == input2.ndim == target.ndim:
+        raise ShapeError(
+            "margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: "
+            f"{tuple(input1.shape)}, input2: {tuple(input2.shape)}, target: {tuple(target.shape)}"
+        )
+    if isinstance(margin, int):
+        margin = float(margin)  # ints become floats by it, as in PyTorch
+    return reduced(clamp_min(-target * (input1 - input2) + margin, 0), reduction)
+
+
+def soft_margin_loss(input: Any, target: Any, reduction: str = "mean") -> Any:
+    """log(1 + e^(-y x)), without overflow; then reduced.
+
+    Parameters
+    ----------
+    input : (...) x.
+    target : (...) y, 1 or -1.
+    reduction : "mean", "sum" or "none".
+
+    Raises
+    ------
+    ShapeError : `target` does not broadcast to the shape of `input`.
+    ArgumentError : another value of `reduction`.
+    """
+    _within("soft_margin_loss", input, target)
+    return reduced(-logsigmoid(target * input), reduction)
+
+
+def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
+    """S(x1 / max(|x1|, eps) x2 / max(|x2|, eps)), sum and norms along `dim`.
+
+    Parameters
+    ----------
+    x1, x2 : (...) broadcast.
+    dim : the dimension that is summed over.
+    eps : least value of a norm; below it the gradient does not see the norm.
+
+    Raises
+    ------
+    ShapeError : the shapes do not broadcast.
+    IndexRangeError : a dimension that does not exist.
+    DTypeError : neither is floating point.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.cosine_similarity(tw.tensor([[3.0, 4.0]]), tw.tensor([[4.0, 3.0]]))
+    tensor([0.9600])
+    """
+    x1, x2 = broadcast_tensors(x1, x2)
+    common = promote(x1.dtype, x2.dtype)
+    if common.kind != "f":
+        raise DTypeError(
+            f"cosine_similarity(): expected common dtype to be floating point, yet common dtype is {common}"
+        )
+    x1, x2 = of_dtype(x1, common), of_dtype(x2, common)
+    return sum(x1 / _norm(x1, dim, eps) * (x2 / _norm(x2, dim, eps)), dim)
+
+
+def _norm(x: Any, dim: int, eps: float) -> Any:
+    squares = sum(x * x, dim, keepdim=True)
+    large = gt(squares, eps * eps)
+    return where(large, sqrt(where(large, squares, 1)), eps)
+
+
+__all__ = [
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+    "cosine_similarity",
+    "hinge_embedding_loss",
+    "huber_loss",
+    "kl_div",
+    "l1_loss",
+    "margin_ranking_loss",
+    "mse_loss",
+    "smooth_l1_loss",
+    "soft_margin_loss",
+]

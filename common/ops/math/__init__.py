@@ -1,0 +1,1 @@
+"""Elementwise functions: arithmetic, elementary and special functions, comparisons, dtypes."""

@@ -1,0 +1,114 @@
+"""Arithmetic: exact by IEEE 754, integers wrap."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from common.compiler.primitives import absolute, constant, dtype_of, select
+from common.core.op import Op
+from common.kernels.math import elementary as e
+from common.ops._define import elementwise
+from common.ops._samples import positive
+
+
+def _is_bool(x: Any) -> bool:
+    return dtype_of(x).kind == "b"
+
+
+add = elementwise(
+    "add", lambda a, b: a | b if _is_bool(a) else a + b,
+    (lambda g: g,
+     lambda g: g),
+    doc="a + b; bools add as logical or. d/da = 1, d/db = 1.",
+)  # fmt: skip
+
+sub = elementwise(
+    "sub", lambda a, b: a - b,
+    (lambda g: g,
+     lambda g: -g),
+    doc="a - b. d/da = 1, d/db = -1.", domain="number",
+)  # fmt: skip
+
+mul = elementwise(
+    "mul", lambda a, b: a & b if _is_bool(a) else a * b,
+    (lambda g, b: g * b,
+     lambda g, a: g * a),
+    doc="a * b; bools multiply as logical and. d/da = b, d/db = a.",
+)  # fmt: skip
+
+div = elementwise(
+    "div", lambda a, b: a / b,
+    (lambda g, b: g / b,
+     lambda g, y, b: -g * (y / b)),
+    costly=True, doc="a / b, true division; ints become float32. d/da = 1 / b, d/db = -(a / b) / b.", domain="float",
+)  # fmt: skip
+
+neg = elementwise("neg", lambda x: -x, (lambda g: -g,), doc="-x. d/dx = -1.", domain="number")
+
+abs = elementwise(
+    "abs", absolute, (lambda g, x: g * sign(x),), doc="Magnitude of x. d/dx = sign(x), so 0 at 0.", domain="number"
+)
+
+sign: Op = elementwise(
+    "sign", e.sign, (lambda g: zeros_like(g),), doc="-1, 0 or 1; sign(-0) = -0, sign(nan) = nan. d/dx = 0.",
+    domain="number",
+)  # fmt: skip
+
+zeros_like: Op = elementwise(
+    "zeros_like", lambda x: select(x == x, constant(0, x), constant(0, x)), (lambda g: zeros_like(g),),
+    doc="+0 in the shape and dtype of x. d/dx = 0.",
+)  # fmt: skip
+
+ones_like = elementwise(
+    "ones_like", lambda x: select(x == x, constant(1, x), constant(1, x)), (lambda g: zeros_like(g),),
+    doc="1 in the shape and dtype of x. d/dx = 0.",
+)  # fmt: skip
+
+square = elementwise("square", lambda x: x * x, (lambda g, x: g * (2 * x),), doc="x * x. d/dx = 2 x.",
+                     domain="number", node_name="Pow")  # fmt: skip
+
+sqrt = elementwise(
+    "sqrt", e.sqrt, (lambda g, y: g / (2 * y),),
+    draw=positive,
+    costly=True, doc="Square root, correctly rounded; nan below 0. d/dx = 1 / (2 y), so inf at 0.", domain="float",
+)  # fmt: skip
+
+rsqrt = elementwise(
+    "rsqrt", e.rsqrt, (lambda g, y: g * (-0.5 * (y * y * y)),),
+    draw=positive,
+    costly=True, doc="1 / sqrt(x): two roundings. d/dx = -y^3 / 2.", domain="float",
+)  # fmt: skip
+
+reciprocal = elementwise(
+    "reciprocal", e.reciprocal, (lambda g, y: -g * (y * y),), costly=True, doc="1 / x. d/dx = -y^2.", domain="float"
+)
+
+
+def _pow_base(g: Any, a: Any, b: Any) -> Any:
+    from common.ops.math.compare import eq, where
+
+    if isinstance(b, (int, float)):
+        return zeros_like(g) if b == 0 else g * (b * pow(a, b - 1))
+    return where(eq(b, 0), 0, g * (b * pow(a, b - 1)))
+
+
+def _pow_exponent(g: Any, y: Any, a: Any, b: Any) -> Any:
+    from common.ops.math.compare import eq, ge, logical_and, where
+    from common.ops.math.transcendental import log
+
+    # the logarithm of a number is a number too: rounded once, to the dtype of y
+    factor = log(a).item() if isinstance(a, (int, float)) else log(a)
+    return where(logical_and(eq(a, 0), ge(b, 0)), 0, g * (y * factor))
+
+
+pow = elementwise(
+    "pow", lambda a, b: e.pow(a, b), (_pow_base, _pow_exponent),
+    draw=positive,
+    costly=True, doc="a ** b. Exponents 2, 3, 0.5, 1, 0, -1 are x*x, x*x*x, sqrt(x), x, 1, 1/x, decided by value. "
+        "d/da = b a^(b-1), 0 where b = 0; d/db = y log(a), 0 where a = 0 and b >= 0.", domain="number",
+)  # fmt: skip
+
+
+__all__ = [
+    "abs", "mul", "neg", "pow", "reciprocal", "rsqrt", "sign", "sqrt", "square",
+]  # fmt: skip

@@ -1,0 +1,1 @@
+"""Draws as pure functions of a seed and an offset."""

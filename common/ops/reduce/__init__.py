@@ -1,0 +1,1 @@
+"""Dimensions folded or scanned: sums, extremes, norms, statistics, softmax, normalisations."""

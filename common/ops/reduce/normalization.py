@@ -1,0 +1,182 @@
+"""Normalisations: to length 1, by the root mean square, over groups of channels, over the batch; and attention."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from common.core.aliases import accept_numpy_names
+from common.core.arguments import integer, integers
+from common.core.errors import ArgumentError, ShapeError
+from common.ops.math.arithmetic import rsqrt
+from common.ops.math.compare import clamp_min
+from common.ops.reduce.norms import norm
+from common.ops.reduce.reductions import mean_
+from common.ops.reduce.softmax import normalize_
+from common.ops.reduce.statistics import var
+from common.ops.shape.view import reshape
+
+
+@accept_numpy_names
+def normalize(x: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> Any:
+    """`x` divided by its p-norm along `dim`, or by `eps` where that is larger.
+
+    Parameters
+    ----------
+    x : (...), floating point.
+    p : see `norm`.
+    dim : the dimension, or several.
+    eps : least divisor.
+
+    Raises
+    ------
+    DTypeError : `x` is not floating point.
+    IndexRangeError : a dimension that does not exist.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.nn.functional.normalize(tw.tensor([[3.0, 4.0]]))
+    tensor([[0.6000, 0.8000]])
+    """
+    return x / clamp_min(norm(x, p, dim, keepdim=True), eps)
+
+
+def rms_norm(x: Any, normalized_shape: Any, weight: Any = None, eps: Any = None) -> Any:
+    """``x * rsqrt(mean(x^2) + eps)`` over the last dimensions, then scaled.
+
+    Parameters
+    ----------
+    x : (..., *normalized_shape), floating point.
+    normalized_shape : sizes of the last dimensions, or one.
+    weight : (*normalized_shape), or None.
+    eps : added to the mean; by default the distance from 1 to the next number of the dtype.
+
+    Raises
+    ------
+    ShapeError : `x` does not end in `normalized_shape`, or `weight` has another shape.
+
+    References
+    ----------
+    Zhang, Sennrich, Root mean square layer normalization, 2019.
+    """
+    sizes = integers(normalized_shape, "rms_norm", "normalized_shape")
+    if not sizes or len(sizes) > x.ndim or any(m != n for m, n in zip(x.shape[-len(sizes) :], sizes)):
+        raise ShapeError(f"rms_norm(): normalized_shape {sizes} does not end the input's shape {tuple(x.shape)}")
+    if weight is not None and (weight.ndim != len(sizes) or any(m != n for m, n in zip(weight.shape, sizes))):
+        raise ShapeError(f"rms_norm(): Expected weight of shape {list(sizes)}, but got {list(weight.shape)}")
+    least = float(np.finfo(x.dtype).eps) if eps is None else eps
+    y = x * rsqrt(mean_(x * x, dim=tuple(range(x.ndim - len(sizes), x.ndim)), keepdim=True) + least)
+    return y if weight is None else y * weight
+
+
+def _per_channel(name: str, x: Any, **given: Any) -> list[Any]:
+    """Numbers per channel, in a shape that broadcasts to `x` (batch, channels, ...); None stays.
+
+    Raises
+    ------
+    ShapeError : not one per channel.
+    """
+    found = []
+    for what, t in given.items():
+        if t is not None and (t.ndim != 1 or t.shape[0] != x.shape[1]):
+            raise ShapeError(
+                f"{name}(): Expected {what} to be a vector of size equal to the number of channels in input, but got "
+                f"{what} of shape {list(t.shape)} and input of shape {list(x.shape)}"
+            )
+        found.append(t if t is None else reshape(t, (x.shape[1], *(1,) * (x.ndim - 2))))
+    return found
+
+
+def _affine(y: Any, weight: Any, bias: Any) -> Any:
+    y = y if weight is None else y * weight
+    return y if bias is None else y + bias
+
+
+def group_norm(x: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+    """`x` normalised to mean 0 and variance 1 over groups of channels, then scaled and shifted.
+
+    Parameters
+    ----------
+    x : (batch, channels, ...), floating point.
+    num_groups : in how many groups the channels fall.
+    weight, bias : (channels,), or None.
+    eps : added to the variance.
+
+    Raises
+    ------
+    ShapeError : the groups do not divide the channels, or `weight` or `bias` has another shape.
+
+    References
+    ----------
+    Wu, He, Group normalization, 2018.
+    """
+    if x.ndim < 2:
+        raise ShapeError(f"group_norm(): Expected at least 2 dimensions for input tensor but received {x.ndim}")
+    groups = integer(num_groups, "group_norm", "num_groups")
+    channels = x.shape[1]
+    if groups <= 0:
+        raise ArgumentError(f"group_norm(): Expected num groups to be greater than 0, got {groups}")
+    if channels % groups != 0:
+        raise ShapeError(
+            "Expected number of channels in input to be divisible by num_groups, but got input of shape "
+            f"{list(x.shape)} and num_groups={groups}"
+        )
+    weight, bias = _per_channel("group_norm", x, weight=weight, bias=bias)
+    apart = reshape(x, (x.shape[0], groups, channels // groups, *x.shape[2:]))
+    y = normalize_(apart, dim=tuple(range(2, apart.ndim)), eps=eps)[0]
+    return _affine(reshape(y, x.shape), weight, bias)
+
+
+def batch_norm(
+    x: Any,
+    running_mean: Any,
+    running_var: Any,
+    weight: Any = None,
+    bias: Any = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Any:
+    """`x` normalised per channel: over the batch in training, else by running statistics; then scaled and shifted.
+
+    Parameters
+    ----------
+    x : (batch, channels, ...), floating point.
+    running_mean, running_var : (channels,), or None in training, where they move towards the batch's mean and unbiased
+        variance.
+    weight, bias : (channels,), or None.
+    training : which statistics are used.
+    momentum : the batch's share in the new running statistics.
+    eps : added to the variance.
+
+    Raises
+    ------
+    ShapeError : a vector without one number per channel, or one value per channel in training.
+    ArgumentError : no running statistics outside training.
+
+    References
+    ----------
+    Ioffe, Szegedy, Batch normalization, 2015.
+    """
+    if x.ndim < 2:
+        raise ShapeError(f"batch_norm(): expected (batch, channels, ...), got {x.ndim} dimensions")
+    mean, variance, weight, bias = _per_channel(
+        "batch_norm", x, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias
+    )
+    if not training:
+        if mean is None or variance is None:
+            raise ArgumentError("batch_norm(): Expected running_mean and running_var to be defined when training=False")
+        return _affine((x - mean) * rsqrt(variance + eps), weight, bias)
+    dims = (0, *range(2, x.ndim))
+    if all(isinstance(x.shape[d], int) and x.shape[d] == 1 for d in dims):
+        raise ShapeError(f"Expected more than 1 value per channel when training, got input size {list(x.shape)}")
+    if mean is not None and not any(n == 0 for n in x.shape):  # of no elements there are no statistics
+        plain = x.detach() if hasattr(x, "detach") else x
+        running_mean.copy_(running_mean * (1 - momentum) + mean_(plain, dim=dims, keepdim=False) * momentum)
+        running_var.copy_(running_var * (1 - momentum) + var(plain, dims) * momentum)
+    return _affine(normalize_(x, dim=dims, eps=eps)[0], weight, bias)
+
+
+__all__ = ["batch_norm", "group_norm", "normalize", "rms_norm"]

@@ -1,0 +1,1 @@
+"""Views, joins, and elements in another order or place."""

@@ -1,0 +1,1 @@
+"""Order: sorts, quantiles, distinct elements."""

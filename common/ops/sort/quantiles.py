@@ -1,0 +1,268 @@
+"""Medians, quantiles and modes: elements of sorted rows, whose gradients go to where they stood."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from common.core.aliases import accept_numpy_names
+from common.core.arguments import normalize_dim
+from common.core.errors import ArgumentError, DTypeError, ShapeError
+from common.core.spec import numel
+from common.core.unbroadcast import reshaped
+from common.ops.index.advanced_keys import along
+from common.ops.index.gather import gather_, index_select
+from common.ops.index.taken import taken
+from common.ops.index.written_values import of_dtype
+from common.ops.math.compare import clamp_min, eq, isnan, logical_not, ne, where
+from common.ops.math.rounding import ceil, floor, round
+from common.ops.reduce.extremes import argmax
+from common.ops.reduce.reductions import sum_
+from common.ops.reduce.scans import cummax
+from common.ops.shape.cat import cat
+from common.ops.shape.slices import narrow
+from common.ops.shape.view import expand, permute, reshape, transpose, unsqueeze
+from common.ops.sort.sorting import sort
+from common.tensor.create import lift
+
+
+class Chosen(NamedTuple):
+    """What `median`, `nanmedian` and `mode` over a dimension return.
+
+    Attributes
+    ----------
+    values, indices : the elements, and where they stood.
+    """
+
+    values: Any
+    indices: Any
+
+
+def _last_of(rows: Any) -> Any:
+    return narrow(rows, rows.ndim - 1, rows.shape[-1] - 1, 1)
+
+
+def _rows(x: Any, dim: Any, name: str) -> tuple[Any, int]:
+    """The dimension as the last one, all elements without one; nothing to choose from is refused."""
+    if dim is None:
+        x, dim = reshape(x, (numel(x.shape),)), 0
+    elif x.ndim == 0:
+        normalize_dim(dim, 0, name)
+        x, dim = reshape(x, (1,)), 0
+    axis = normalize_dim(dim, x.ndim, name)
+    if x.shape[axis] == 0:
+        raise ShapeError(f"{name}(): Expected reduction dim {axis} to have non-zero size.")
+    return transpose(x, axis, x.ndim - 1), axis
+
+
+@accept_numpy_names
+def median(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """The median: of an even number of elements the lower one; nan if there is one.
+
+    Parameters
+    ----------
+    x : (...)
+    dim : the dimension; all elements by default.
+    keepdim : leave the dimension with size 1.
+
+    Returns
+    -------
+    tensor, or values and indices over a dimension; gradients go to the elements they came from.
+
+    Raises
+    ------
+    ShapeError : no elements.
+    IndexRangeError : a dimension that does not exist.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.median(tw.tensor([3.0, 1.0, 4.0, 2.0]))
+    tensor(2.)
+    """
+    rows, axis = _rows(x, dim, "median")
+    ordered, order = sort(rows, -1)
+    index = narrow(order, rows.ndim - 1, (rows.shape[-1] - 1) // 2, 1)
+    if x.dtype.kind == "f":
+        index = where(isnan(_last_of(ordered)), argmax(rows, -1, keepdim=True), index)
+    return _chosen("Median", x, rows, index, axis, dim, keepdim)
+
+
+@accept_numpy_names
+def nanmedian(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """The `median` of the elements that are not nan, with its results and errors; nan where there are none.
+
+    Parameters
+    ----------
+    x, dim, keepdim : as those of `median`.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.nanmedian(tw.tensor([3.0, float("nan"), 1.0]))
+    tensor(1.)
+    """
+    rows, axis = _rows(x, dim, "nanmedian")
+    order = sort(rows, -1)[1]
+    middle = clamp_min(_numbers(rows) - 1, 0) // 2
+    return _chosen("Nanmedian", x, rows, gather_(order, middle, dim=rows.ndim - 1), axis, dim, keepdim)
+
+
+@accept_numpy_names
+def mode(x: Any, dim: int = -1, keepdim: bool = False) -> Any:
+    """The most frequent element along `dim`, of several the smallest, and the last position where it stands.
+
+    Parameters
+    ----------
+    x : (...)
+    dim : the dimension.
+    keepdim : leave the dimension with size 1.
+
+    Returns
+    -------
+    values, indices : gradients of the values go to the elements at the indices. Each nan is an element of its own.
+
+    Raises
+    ------
+    ShapeError : no elements.
+    IndexRangeError : a dimension that does not exist.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.mode(tw.tensor([2, 1, 1, 2, 3]))
+    Chosen(values=tensor(1), indices=tensor(2))
+    """
+    rows, axis = _rows(x, dim, "mode")
+    last, n = rows.ndim - 1, rows.shape[-1]
+    ordered, order = sort(rows, -1)
+    places = along(n, 0)
+    begins = ne(narrow(ordered, last, 1, n - 1), narrow(ordered, last, 0, n - 1))
+    starts = where(begins, narrow(places, 0, 1, n - 1), 0)
+    starts = cat([narrow(expand(reshape(places, (1,) * last + (n,)), rows.shape), last, 0, 1), starts], last)
+    lengths = places - cummax(starts, last)[0]
+    return _chosen("Mode", x, rows, gather_(order, argmax(lengths, last, keepdim=True), dim=last), axis, dim, keepdim)
+
+
+def _numbers(rows: Any) -> Any:
+    """How many elements of each row are not nan, (..., 1) int64."""
+    return sum_(logical_not(isnan(rows)), dim=(rows.ndim - 1,), keepdim=True)
+
+
+def _chosen(name: str, x: Any, rows: Any, index: Any, axis: int, dim: Any, keepdim: bool) -> Any:
+    """The elements of rows at an index (..., 1), in the shape in which `x` is reduced over `dim`."""
+    if dim is None:
+        return taken(rows, index, 0, False, f"{name}Backward0")
+    node_name = f"{name}Backward{int(name != 'Mode')}"  # of `median` and `nanmedian` this is the second form
+    if x.ndim == 0:
+        return Chosen(reshaped(x, (), node_name), reshape(index, ()))
+    index = transpose(index, axis, rows.ndim - 1)
+    values = taken(x, index, axis, bool(keepdim), node_name)
+    return Chosen(values, index if keepdim else reshape(index, (*x.shape[:axis], *x.shape[axis + 1 :])))
+
+
+_INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
+
+
+@accept_numpy_names
+def quantile(x: Any, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear") -> Any:
+    """Quantiles: element q (n - 1) of the sorted ones, between two of them by interpolation; nan if there is one.
+
+    Parameters
+    ----------
+    x : (...), floating point.
+    q : a number from 0 to 1; or (m,) of the dtype of `x`, which becomes the first dimension of the result.
+    dim : the dimension; all elements by default.
+    keepdim : leave the dimension with size 1.
+    interpolation : "linear", "lower", "higher", "midpoint" or "nearest".
+
+    Raises
+    ------
+    DTypeError : `x` is not floating point, or `q` has another dtype.
+    ArgumentError : q outside [0, 1], or another interpolation.
+    ShapeError : no elements, or `q` has more than one dimension.
+    IndexRangeError : a dimension that does not exist.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.quantile(tw.tensor([0.0, 1.0, 2.0, 3.0]), 0.4)
+    tensor(1.2000)
+    """
+    return _quantile("quantile", x, q, dim, keepdim, interpolation)
+
+
+@accept_numpy_names
+def nanquantile(x: Any, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear") -> Any:
+    """`quantile` of the elements that are not nan; nan where there are none.
+
+    Parameters
+    ----------
+    x : (...), floating point.
+    q, dim, keepdim, interpolation : as for `quantile`.
+
+    Raises
+    ------
+    DTypeError, ArgumentError, ShapeError, IndexRangeError : as for `quantile`.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.nanquantile(tw.tensor([0.0, float("nan"), 2.0]), 0.5)
+    tensor(1.)
+    """
+    return _quantile("nanquantile", x, q, dim, keepdim, interpolation)
+
+
+def _quantile(name: str, x: Any, q: Any, dim: Any, keepdim: bool, interpolation: str) -> Any:
+    if x.dtype.kind != "f":
+        raise DTypeError(f"{name}() input tensor must be either float or double dtype, got {x.dtype}")
+    if interpolation not in _INTERPOLATIONS:
+        raise ArgumentError(f"{name}() interpolation must be one of {_INTERPOLATIONS}, but got {interpolation!r}")
+    if isinstance(q, (int, float)):
+        if not 0 <= q <= 1:
+            raise ArgumentError(f"{name}() q must be in the range [0, 1] but got {q}")
+        q = lift(np.asarray(q, x.dtype))
+    if q.ndim == 0:
+        q = of_dtype(q, x.dtype)
+    if q.ndim > 1:
+        raise ShapeError(f"{name}() q must be a scalar or 1D tensor, got {q.ndim} dimensions")
+    if q.dtype != x.dtype:
+        raise DTypeError(f"{name}() q tensor must be same dtype as the input tensor, got {q.dtype} and {x.dtype}")
+    if numel(x.shape) == 0:
+        raise ShapeError(f"{name}() input tensor must be non-empty")
+    rows, axis = _rows(x, dim, name)
+    found = _between(sort(rows, -1)[0], reshape(q, (-1,)), interpolation, skip=name == "nanquantile")
+    # (..., m) with the reduced dimension's place taken by m, which then leads
+    found = transpose(unsqueeze(found, rows.ndim - 1), axis, rows.ndim - 1)
+    found = permute(found, (rows.ndim, *range(rows.ndim)))
+    if dim is None or x.ndim == 0:
+        shape: tuple[Any, ...] = (1,) * x.ndim if keepdim else ()
+    else:
+        shape = (*x.shape[:axis], *((1,) if keepdim else ()), *x.shape[axis + 1 :])
+    return reshape(found, shape if q.ndim == 0 else (found.shape[0], *shape))
+
+
+def _between(ordered: Any, q: Any, interpolation: str, skip: bool) -> Any:
+    """(..., m): the quantiles q (m,) of sorted rows; of what is not nan, which stands in front, if `skip`."""
+    last = ordered.ndim - 1
+    if skip:
+        places = q * of_dtype(clamp_min(_numbers(ordered) - 1, 0), q.dtype)
+    else:
+        places = q * (ordered.shape[-1] - 1)
+    lower, upper = (of_dtype(f(places), "int64") for f in (floor, ceil))
+    if interpolation == "nearest":
+        lower = upper = of_dtype(round(places), "int64")
+    elif interpolation in ("lower", "higher"):
+        lower = upper = lower if interpolation == "lower" else upper
+    share = 0.5 if interpolation == "midpoint" else places - floor(places)
+    if skip:
+        low, high = (gather_(ordered, i, dim=last) for i in (lower, upper))
+    else:
+        low, high = (index_select(ordered, last, i) for i in (lower, upper))
+    found = low if lower is upper else where(eq(lower, upper), low, low + (high - low) * share)
+    return found if skip else where(isnan(_last_of(ordered)), _last_of(ordered), found)
+
+
+__all__ = ["median", "mode", "nanmedian", "nanquantile", "quantile"]

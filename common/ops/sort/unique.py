@@ -1,0 +1,126 @@
+"""Distinct elements: results whose size depends on the data, so outside traces only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from common.core.arguments import normalize_dim
+from common.core.dispatch import called
+from common.core.errors import IndexRangeError, ShapeError
+from common.core.spec import numel
+from common.evaluate.specialise import run
+from common.ops.index.gather import take_
+from common.ops.shape.view import reshape
+from common.ops.sort.data_dependent import elements
+from common.ops.sort.sorting import argsort_
+from common.tensor.base import TensorBase, wrap
+
+
+def unique(
+    x: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
+    """The distinct elements in ascending order, or the distinct slices along `dim`.
+
+    Parameters
+    ----------
+    x : (...)
+    sorted : accepted; the result is always in order.
+    return_inverse : return int64 positions in the result as well: for every element, or for every slice.
+    return_counts : return int64 counts as well.
+    dim : compare slices along this dimension instead of elements.
+
+    Returns
+    -------
+    values, inverse, counts : a tensor, or a tuple with what was asked for. Gradients of values go to the first of equal
+        elements.
+
+    Raises
+    ------
+    TraceError : in a trace, which cannot know the size of the result.
+    IndexRangeError : the dimension does not exist.
+    ShapeError : slices along `dim` have no elements.
+
+    Notes
+    -----
+    Each nan is distinct, as it equals nothing; -0 and +0 are equal, and the first of them stays.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.unique(tw.tensor([2, 1, 2]), return_counts=True)
+    (tensor([1, 2]), tensor([1, 2]))
+    """
+    axis = None if dim is None else normalize_dim(dim, x.ndim, "unique")
+    rows = _rows(x, axis, "unique")
+    if rows.shape[1] == 1:
+        order = run(argsort_, (np.ascontiguousarray(rows[:, 0]),), {"descending": False})
+    else:
+        order = np.lexsort(rows.T[::-1]) if rows.size else np.arange(len(rows))
+    return _distinct(x, axis, rows, order, return_inverse, return_counts, "Unique2" if axis is None else "UniqueDim")
+
+
+def unique_consecutive(
+    x: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
+    """The first element of each run of equal neighbours, or the first slice along `dim`.
+
+    Parameters
+    ----------
+    x : (...)
+    return_inverse : return int64 numbers of the runs as well: for every element, or for every slice.
+    return_counts : return int64 lengths of the runs as well.
+    dim : compare slices along this dimension instead of elements.
+
+    Raises
+    ------
+    TraceError : in a trace, which cannot know the size of the result.
+    IndexRangeError : the dimension does not exist.
+    ShapeError : slices along `dim` have no elements.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.unique_consecutive(tw.tensor([1, 1, 2, 1]))
+    tensor([1, 2, 1])
+    """
+    axis = None if dim is None else normalize_dim(dim, x.ndim, "unique_consecutive")
+    rows = _rows(x, axis, "unique_consecutive")
+    return _distinct(x, axis, rows, np.arange(len(rows)), return_inverse, return_counts, "UniqueConsecutive")
+
+
+def _rows(x: Any, axis: int | None, name: str) -> np.ndarray:
+    """What is compared, one per row."""
+    array = elements(x, name, "call it outside and pass the result in, or count with one_hot(index, classes).sum(0)")
+    if axis is None:
+        return array.reshape(-1, 1)
+    if x.ndim == 0:
+        raise IndexRangeError(f"{name}(): Dimension specified as {axis} but tensor has no dimensions")
+    rest = numel((*array.shape[:axis], *array.shape[axis + 1 :]))
+    if rest == 0:
+        raise ShapeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
+    return np.moveaxis(array, axis, 0).reshape(array.shape[axis], rest)
+
+
+def _distinct(
+    x: Any, axis: int | None, rows: np.ndarray, order: np.ndarray, inverse: bool, counts: bool, name: str
+) -> Any:
+    ordered = rows[order]
+    starts = np.ones(len(rows), np.bool_)
+    starts[1:] = (ordered[1:] != ordered[:-1]).any(1)
+    first = np.flatnonzero(starts)
+    values = take_(reshape(x, -1) if axis is None else x, order[first], dim=axis or 0)
+    results = [called(values, f"{name}Backward0")]
+    if inverse:
+        number = np.empty(len(rows), np.int64)
+        number[order] = np.cumsum(starts) - 1
+        results.append(number.reshape(x.shape) if axis is None else number)
+    if counts:
+        results.append(np.diff(first, append=len(rows)))
+    if isinstance(x, TensorBase):
+        results = [r if isinstance(r, TensorBase) else wrap(r) for r in results]
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+__all__ = ["unique", "unique_consecutive"]

@@ -1,1 +1,0 @@
-"""What ran, how long, and when it is asked for."""

@@ -1,0 +1,41 @@
+"""How many numbers are drawn from the default generator while something runs."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from functools import partial
+from typing import Any
+
+from common.core.switching import Change, Switching
+
+
+class counted(Switching):
+    """Context manager that counts what this thread draws from the default generator; a Dim in a trace.
+
+    Attributes
+    ----------
+    count : how many numbers so far.
+    """
+
+    def __init__(self) -> None:
+        self.count: Any = 0
+
+    def _change(self) -> Change:
+        before = _counters.get()
+        return Change((partial(_counters.set, (*before, self)),), (partial(_counters.set, before),), self)
+
+
+class uncounted(Switching):
+    """Context manager inside which nothing is counted, because it runs another number of times than once."""
+
+    def _change(self) -> Change:
+        return Change((partial(_counters.set, ()),), (partial(_counters.set, _counters.get()),))
+
+
+def note_drawn(count: Any) -> None:
+    """Count numbers that have been drawn from the default generator: an int, a Dim, or a traced value."""
+    for counter in _counters.get():
+        counter.count = counter.count + count
+
+
+_counters: ContextVar[tuple[counted, ...]] = ContextVar("counted", default=())

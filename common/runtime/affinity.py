@@ -1,0 +1,104 @@
+"""Keeping the threads of the pool off the processor of the thread that they help.
+
+Linux starts a thread that wakes up where the one that wakes it runs, or where it ran itself, if it finds no idle
+processor in the time it allows itself for a search; where few processors share a cache, and one of them is busy, that
+is no time at all. Then a caller and its helper take turns on one processor while others idle, for as long as both have
+work: on a virtual machine with two processors, two threads took as long as one. So the helpers of a caller may run on
+all processors but the one on which the caller was seen last. It is noted per thread, and costs a system call when the
+caller has moved. Where the C library has no such functions, nothing is done.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from functools import cache, partial
+
+import numpy as np
+
+from common.compiler import image, llvm_engine
+
+_WORDS = 16
+_allowed = np.zeros(_WORDS, np.int64)
+image.outlive(_allowed)
+_FUNCTIONS = ("sched_getcpu", "sched_setaffinity")
+
+_NOTHING = """
+define internal i64 @processor() alwaysinline {
+  ret i64 -1
+}
+
+define internal void @forbid(i64 %thread, i64 %processor) alwaysinline {
+  ret void
+}
+"""
+
+_MOVES = f"""
+@twingrad_allowed = external global i64
+declare i32 @twingrad_sched_getcpu()
+declare i32 @twingrad_sched_setaffinity(i32, i64, ptr)
+
+define internal i64 @processor() {{
+  %number = call i32 @twingrad_sched_getcpu()
+  %wide = sext i32 %number to i64
+  ret i64 %wide
+}}
+
+; keep a thread, by the system's number, off a processor
+define internal void @forbid(i64 %thread, i64 %processor) {{
+entry:
+  %others = alloca [{_WORDS} x i64]
+  %index = lshr i64 %processor, 6
+  %shift = and i64 %processor, 63
+  %bit = shl i64 1, %shift
+  br label %copy
+copy:
+  %i = phi i64 [0, %entry], [%next, %copy]
+  %from = getelementptr i64, ptr @twingrad_allowed, i64 %i
+  %word = load i64, ptr %from
+  %here = icmp eq i64 %i, %index
+  %off = select i1 %here, i64 %bit, i64 0
+  %keep = xor i64 %off, -1
+  %kept = and i64 %word, %keep
+  %to = getelementptr i64, ptr %others, i64 %i
+  store i64 %kept, ptr %to
+  %next = add i64 %i, 1
+  %all = icmp eq i64 %next, {_WORDS}
+  br i1 %all, label %set, label %copy
+set:
+  ; no processor at all is refused, and leaves all of them
+  %number = trunc i64 %thread to i32
+  %ignored = call i32 @twingrad_sched_setaffinity(i32 %number, i64 {8 * _WORDS}, ptr %others)
+  ret void
+}}
+"""
+
+
+@cache
+def _address(name: str) -> int:
+    """The address of a function of the C library; 0 if there is none."""
+    try:
+        return ctypes.cast(getattr(ctypes.CDLL(None), name), ctypes.c_void_p).value or 0
+    except (AttributeError, OSError, TypeError):
+        return 0
+
+
+def text() -> str:
+    """LLVM IR of ``i64 @processor()``, -1 if it is not known, and ``void @forbid(thread, processor)``."""
+    return _MOVES if sys.platform == "linux" and all(map(_address, _FUNCTIONS)) else _NOTHING
+
+
+def processors() -> int:
+    """How many processors this process may use; threads may run on these from now on."""
+    if not hasattr(os, "sched_getaffinity"):
+        return os.cpu_count() or 1
+    found = os.sched_getaffinity(0)
+    mask = sum(1 << i for i in found if i < 64 * _WORDS)
+    _allowed[:] = np.frombuffer(mask.to_bytes(8 * _WORDS, "little"), np.int64)
+    return len(found)
+
+
+llvm_engine.define("twingrad_allowed", lambda: _allowed.ctypes.data)
+for _name in _FUNCTIONS:
+    llvm_engine.define(f"twingrad_{_name}", partial(_address, _name))

@@ -1,0 +1,276 @@
+"""Kernels as Python callables that cost about 100 ns: native METH_FASTCALL builtins around compiled code.
+
+A builtin reads the C structures of its arguments itself (`common.runtime.builtins_ir`).  That is allowed only
+where `common.runtime.cpython_abi` finds the layout it knows and a trial run gives the right answers; elsewhere the
+same functions are made of Python and ctypes (`common.runtime.python_builtins`), about fifty times slower per call.
+
+All of them hold the GIL from the first check to the last kernel, so tables, frames and workspaces need no
+lock.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from common.compiler.compile import load_ir
+from common.compiler.image import outlive
+from common.core.shapes import overlapping
+from common.runtime import cpython_abi, python_builtins
+from common.runtime.binding import Binding
+from common.runtime.builtins_ir import MAX_BUFFERS, MAX_INPUTS, module_text
+from common.runtime.dispatch_ir import CELL_WORDS, CELLS
+from common.runtime.program_plan import ProgramPlan
+from common.runtime.trial import is_right
+
+METH_FASTCALL = 0x80
+
+
+def make_call(address: int) -> Callable[..., int]:
+    """Return ``f(*args)`` that runs the kernel at `address`.
+
+    Arrays become ``bufs`` and ints ``args``, each in order.  The caller guarantees dtypes, contiguity and
+    sizes.
+
+    Returns
+    -------
+    callable
+        Returns the kernel's status; -1, without running it, for an argument that is neither an exact ndarray
+        nor an exact int, and for more than 64 arguments.  Raises OverflowError for an int beyond int64.
+    """
+    if not is_native("call"):
+        return python_builtins.make_call(address)
+    return _builtin("call", np.array([address], dtype=np.int64))
+
+
+def make_elementwise(
+    in_dtypes: Sequence[Any],
+    out_dtype: Any,
+    full: int,
+    scalar_left: int = 0,
+    scalar_right: int = 0,
+) -> Callable[..., Any]:
+    """Return ``f(*arrays)`` that allocates the result and runs an elementwise kernel.
+
+    Parameters
+    ----------
+    in_dtypes : sequence of dtype
+        One per operand, at most 8.
+    out_dtype : dtype
+    full : int
+        Kernel for operands of one shape: bufs = operands..., result; args = [number of elements].
+    scalar_left, scalar_right : int
+        Kernels for two operands of which the left (right) one is 0-d; 0: no such kernel.
+
+    Returns
+    -------
+    callable
+        Returns the new array; an int, the kernel's status, if that is not 0; None if an operand is not an
+        exact, C-contiguous, aligned ndarray of its dtype or the shapes differ (the caller then takes its
+        general path). A float or int counts as a 0-d operand, rounded once to a dtype that is floating point.
+    """
+    if not 1 <= len(in_dtypes) <= MAX_INPUTS:
+        raise ValueError(f"an elementwise call has 1 to {MAX_INPUTS} operands, not {len(in_dtypes)}")
+    if not is_native("elementwise"):
+        return python_builtins.make_elementwise(in_dtypes, out_dtype, full, scalar_left, scalar_right)
+    descr = np.dtype(out_dtype)
+    words = [len(in_dtypes), full, scalar_left, scalar_right, id(descr), *map(cpython_abi.descr_word, in_dtypes)]
+    return _builtin("elementwise", np.array(words, dtype=np.int64), descr)
+
+
+def make_fixed(
+    kernel: int,
+    in_dtypes: Sequence[Any],
+    out_shape: Sequence[int],
+    out_dtype: Any,
+    ints: Sequence[int] = (),
+    scratch: int = 0,
+) -> Callable[..., Any]:
+    """Return ``f(*arrays)`` that allocates the result and runs a kernel on operands of known shapes.
+
+    Parameters
+    ----------
+    kernel : int
+        bufs = operands..., result, and scratch if there is any; args = `ints`.
+    in_dtypes : sequence of dtype
+        One per operand, at most 8.
+    out_shape, out_dtype : of the result.
+    scratch : int
+        Bytes of memory that the kernel uses; the builtin keeps them.
+
+    Returns
+    -------
+    callable
+        Returns the new array; None if an operand is not an exact, C-contiguous, aligned ndarray of its dtype, or if
+        the kernel's status is not 0. The caller guarantees the shapes.
+    """
+    if not 1 <= len(in_dtypes) <= MAX_INPUTS:
+        raise ValueError(f"a call has 1 to {MAX_INPUTS} operands, not {len(in_dtypes)}")
+    if not is_native("fixed"):
+        return python_builtins.make_fixed(kernel, in_dtypes, out_shape, out_dtype, ints, scratch)
+    descr, held = np.dtype(out_dtype), np.empty(scratch, np.uint8)
+    words = [len(in_dtypes), kernel, id(descr), len(out_shape), held.ctypes.data if scratch else 0]
+    words += [6 + len(in_dtypes) + len(out_shape), *map(cpython_abi.descr_word, in_dtypes), *out_shape, *ints]
+    return _builtin("fixed", np.array(words, dtype=np.int64), descr, held)
+
+
+def make_finder() -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Return ``find(op, attrs, *operands)`` and ``store(found, op, attrs, *operands)``, which share a table.
+
+    What is found depends on the identities of `op` and `attrs`, on dtype and shape of arrays, and on the type of
+    numbers. The table is small and may forget; `find` then returns None, as it does for operands of other kinds.
+    ``store()`` forgets everything. Stored objects must keep `op` and `attrs` alive.
+    """
+    if not is_native("find"):
+        return python_builtins.make_finder()
+    cells = np.zeros(CELLS * CELL_WORDS, np.int64)
+    find, store = (_builtin("find", np.array([cells.ctypes.data, way], dtype=np.int64), cells) for way in (0, 1))
+    return find, store
+
+
+def make_view(
+    dtype: Any,
+    shape: Sequence[int],
+    strides: Sequence[int],
+    offset: int,
+    out_shape: Sequence[int],
+    out_strides: Sequence[int],
+) -> Callable[..., Any]:
+    """Return ``f(x)`` that makes a view of arrays of one dtype, shape and strides.
+
+    Parameters
+    ----------
+    shape, strides : what an operand must have; strides and `offset` in bytes.
+    offset, out_shape, out_strides : where the view lies.
+
+    Returns
+    -------
+    callable
+        Returns the view, an exact ndarray, read-only where elements share a place; None for another operand.
+    """
+    if not is_native("view"):
+        return python_builtins.make_view(dtype, shape, strides, offset, out_shape, out_strides)
+    repeats = any(n > 1 and s == 0 for n, s in zip(out_shape, out_strides, strict=True))
+    repeats = repeats or overlapping(out_shape, out_strides)
+    words = [cpython_abi.descr_word(dtype), len(shape), *shape, *strides, offset, len(out_shape)]
+    words += [0 if repeats else cpython_abi.WRITEABLE, *out_shape, *out_strides]
+    return _builtin("view", np.array(words, dtype=np.int64))
+
+
+def make_steps(
+    forms: Sequence[tuple[Sequence[int], Any]],
+    out_form: tuple[Sequence[int], Any],
+    steps: Sequence[tuple[int, Sequence[int], Sequence[int]]],
+) -> Callable[..., Any]:
+    """Return ``f(*arrays)`` that allocates the result and runs some kernels, one after the other.
+
+    Parameters
+    ----------
+    forms : shape and dtype per operand, at most 63.
+    out_form : those of the result.
+    steps : per kernel its address, which of the operands and the result (counted through) it gets, and its ints.
+
+    Returns
+    -------
+    callable
+        Returns the new array; None if an operand is not an exact, C-contiguous, aligned ndarray of its form, or if a
+        kernel's status is not 0, which ends the row.
+    """
+    if len(forms) >= MAX_BUFFERS:
+        raise ValueError(f"a row of kernels has at most {MAX_BUFFERS - 1} operands, not {len(forms)}")
+    if not is_native("steps"):
+        return python_builtins.make_steps(forms, out_form, steps)
+    descr = np.dtype(out_form[1])
+    words = [len(forms), len(steps), id(descr), len(out_form[0]), *out_form[0]]
+    for shape, dtype in forms:
+        words += [cpython_abi.descr_word(dtype), len(shape), *shape]
+    for address, slots, ints in steps:
+        words += [address, len(slots), *slots, len(ints), *ints]
+    return _builtin("steps", np.array(words, dtype=np.int64), descr)
+
+
+def make_extent(dtypes: Sequence[Any]) -> Callable[..., Any]:
+    """Return ``f(array)``: the addresses (low, high) between which an array of one of the dtypes lies.
+
+    Returns
+    -------
+    callable
+        Returns None for other dtypes, subclasses of ndarray, and what is none. An empty array has ``low == high``.
+    """
+    if not is_native("extent"):
+        return python_builtins.make_extent(dtypes)
+    words = [len(dtypes)]
+    for dtype in dtypes:
+        words += [cpython_abi.descr_word(dtype), np.dtype(dtype).itemsize]
+    return _builtin("extent", np.array(words, dtype=np.int64))
+
+
+def make_run(plan: ProgramPlan) -> Callable[..., int]:
+    """Return ``f(*arguments)`` that checks the arguments and runs a program.
+
+    Returns
+    -------
+    callable
+        Returns 0, or a code for `common.runtime.program_plan.explain_failure`.  Arrays come in as they are declared:
+        nothing is converted, and nothing has run if an argument is refused.
+    """
+    if not is_native("run"):
+        return python_builtins.make_run(plan)
+    return _run(plan, None)
+
+
+def make_step(plan: ProgramPlan, binding: Binding) -> Callable[..., Any]:
+    """Return ``f(*given)`` that runs a program bound to Python objects.
+
+    Returns
+    -------
+    callable
+        Returns the results, an array or a tuple of arrays, and has then left gradients in their tensors; or an int, as
+        `make_run` does, and has then changed nothing but the contents of what is given as an output.
+    """
+    if not is_native("run"):
+        return python_builtins.make_step(plan, binding)
+    return _run(plan, binding)
+
+
+def _run(plan: ProgramPlan, binding: Binding | None) -> Callable[..., Any]:
+    frame, last = plan.start(), plan.apart(binding)
+    bufs = np.zeros(plan.most_buffers + 1, dtype=np.int64)
+    words = plan.pack([x.__array_interface__["data"][0] for x in (frame, last, bufs)], binding)
+    return _builtin("run", words, frame, last, bufs, plan.keep, binding)
+
+
+@cache
+def is_native(symbol: str) -> bool:
+    """Whether a native builtin is used: the object layout is known and its trial run is right."""
+    return cpython_abi.is_supported() and is_right(symbol, _builtin)
+
+
+class _MethodDef(ctypes.Structure):
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
+
+
+@cache
+def _method(symbol: str) -> tuple[Any, _MethodDef]:
+    """Return the constructor of builtins and the method definition, which outlives every builtin."""
+    cpython_abi.define_symbols()
+    address = load_ir(module_text(symbol), f"twingrad_builtin_{symbol}")
+    definition = _MethodDef(symbol.encode(), address, METH_FASTCALL, None)
+    outlive(definition)
+    prototype = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
+    return prototype(("PyCFunction_NewEx", ctypes.pythonapi)), definition
+
+
+def _builtin(symbol: str, table: np.ndarray, *keep: Any) -> Callable[..., Any]:
+    make, definition = _method(symbol)
+    # The builtin owns `self`, and with it everything that the table points to.
+    return make(ctypes.addressof(definition), (table.tobytes(), *keep), None)

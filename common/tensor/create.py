@@ -1,0 +1,157 @@
+"""Tensors from data: arrays as what the running engine computes with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from common.core import mode
+from common.core.arguments import shown
+from common.core.dtypes import DEFAULT_FLOAT, int64
+from common.core.errors import ArgumentError, TwingradError
+from common.core.op import REGISTRY
+from common.core.operators import as_operand
+from common.core.sizes import Dim
+from common.tensor.arrays import to_array
+from common.tensor.base import NUMBERS, TensorBase, wrap
+from common.tensor.external_writes import borrow
+
+CONVERTED = (np.ndarray, np.generic, list, tuple)
+
+
+def lift(x: Any) -> Any:
+    """An array as a tensor of the running engine, captured by reference in a trace; anything else as it is."""
+    if not isinstance(x, (np.ndarray, np.generic)):
+        return x
+    trace = mode.current_trace()
+    return wrap(to_array(x, copy=False) if trace is None else trace.payload(x))
+
+
+def operand(x: Any, *others: Any) -> Any:
+    """An argument as an operand: arrays and lists become tensors, and a number does if all of `others` are numbers."""
+    if isinstance(x, TensorBase):
+        return _as_tensor(x) if _is_number(x) and all(map(_is_number, others)) else x
+    if x is None:
+        return x
+    if isinstance(x, CONVERTED):
+        return _shared(x, "the operand")
+    if isinstance(x, Dim):
+        return as_operand(x)
+    if not isinstance(x, NUMBERS):
+        if hasattr(type(x), "__op_priority__"):  # a value of a graph, in a rule that a user has written
+            return x
+        raise TypeError  # the public function names the argument, see `common.tensor.diagnose`
+    return lift(to_array(x)) if all(map(_is_number, others)) else x
+
+
+def _shared(data: Any, how: str, dtype: Any = None) -> Any:
+    """A tensor of data whose memory the outside may write, if it is an array."""
+    array = to_array(data, dtype, copy=False)
+    if array is data and mode.current_trace() is None:
+        borrow(array, how)
+    return lift(array)
+
+
+def _is_number(x: Any) -> bool:
+    """Whether `x` is a number, or in a trace stands for a number of the call that is not differentiated."""
+    if isinstance(x, TensorBase):
+        return getattr(getattr(x.payload, "spec", None), "weak", False) and not x.requires_grad
+    return isinstance(x, NUMBERS)
+
+
+def _as_tensor(x: Any, dtype: Any = None) -> Any:
+    """A traced number in the dtype that `to_array` gives the number, no longer weak."""
+    target = {"f": DEFAULT_FLOAT, "i": int64}.get(x.dtype.kind, x.dtype) if dtype is None else np.dtype(dtype)
+    x = x if x.dtype == target else REGISTRY["to"](x, dtype=target, x_dtype=x.dtype)
+    return REGISTRY["reshape"](x, new_shape=())
+
+
+def operands(tensors: Any) -> list[Any]:
+    """A sequence of operands."""
+    if not isinstance(tensors, (tuple, list)):
+        raise ArgumentError(f"expected a tuple or list of tensors, got {type(tensors).__name__} ({shown(tensors)})")
+    return [operand(x) for x in tensors]
+
+
+def tensor(data: Any, dtype: Any = None, requires_grad: bool = False) -> Any:
+    """A new tensor that copies `data`.
+
+    Parameters
+    ----------
+    data : numbers, nested lists, an array or a tensor.
+    dtype : by default that of an array, float32 for Python floats, int64 for Python ints.
+    requires_grad : record operations on it.
+
+    Raises
+    ------
+    DTypeError : a dtype without ops, or `requires_grad` for one that is not floating point.
+    """
+    t = _as_tensor(data, dtype) if isinstance(data, TensorBase) and _is_number(data) else lift(to_array(data, dtype))
+    return t.requires_grad_() if requires_grad else t
+
+
+def as_tensor(data: Any, dtype: Any = None) -> Any:
+    """`data` as a tensor; shares memory with an array or tensor that has the dtype already.
+
+    Parameters
+    ----------
+    data : numbers, nested lists, an array or a tensor.
+    dtype : by default as for `tensor`.
+
+    Raises
+    ------
+    DTypeError : a dtype without ops.
+    """
+    if isinstance(data, TensorBase):
+        return data if dtype is None else data.to(dtype)
+    return _shared(data, "as_tensor()", dtype)
+
+
+def from_numpy(array: np.ndarray) -> Any:
+    """A tensor that shares an array's memory.
+
+    Parameters
+    ----------
+    array : (...) ndarray in native byte order.
+
+    Raises
+    ------
+    ArgumentError : not an array, or one of the other byte order.
+    DTypeError : a dtype without ops.
+    """
+    if not isinstance(array, np.ndarray):
+        raise ArgumentError(f"expected np.ndarray (got {type(array).__name__})")
+    if not array.dtype.isnative:
+        raise ArgumentError(
+            "given numpy array has byte order different from the native byte order, so its memory cannot be shared; "
+            "convert it first, for example with tensor(array)"
+        )
+    return _shared(array, "from_numpy()")
+
+
+def from_dlpack(ext_tensor: Any) -> Any:
+    """A tensor that shares the memory of another library's, through the DLPack protocol.
+
+    Parameters
+    ----------
+    ext_tensor : (...) an object with ``__dlpack__``, such as a torch.Tensor or a jax.Array, on the CPU.
+
+    Raises
+    ------
+    ArgumentError : it has no ``__dlpack__``, is on another device, or its library refuses.
+    DTypeError : a dtype without ops.
+    GradientError : a tensor that requires grad.
+    TraceError : a traced tensor, which has no memory yet.
+    """
+    if isinstance(ext_tensor, np.ndarray):
+        return from_numpy(ext_tensor)
+    if not hasattr(ext_tensor, "__dlpack__"):
+        raise ArgumentError(f"expected an object with __dlpack__, got {type(ext_tensor).__name__}")
+    try:
+        array = np.from_dlpack(ext_tensor)
+    except TwingradError:
+        raise  # of a tensor of ours, which says what it needs
+    except (BufferError, RuntimeError, TypeError) as error:
+        raise ArgumentError(f"from_dlpack(): a {type(ext_tensor).__name__} cannot be shared: {error}") from error
+    return _shared(array, "from_dlpack()")

@@ -1,0 +1,202 @@
+"""Memory that the outside can write: what is saved of it for a backward pass is compared when the pass begins.
+
+A tensor's own methods log their writes (`mutation`). Nobody logs a write through an array that `numpy()`, `__array__`
+or DLPack handed out, or of which `from_numpy`, `as_tensor` or `from_dlpack` made a tensor. Such memory is *exposed*,
+from then on until nobody outside can reach it. What a node saves of exposed memory is given a checksum
+(`common.kernels.arrays.checksum`). What nodes may have saved before is copied when the memory is handed out, if
+anything but the tensor refers to it; the copy goes when the array that was handed out does. Tensors that never met the
+outside cost nothing. Values that compiled functions keep are not looked at.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import cache
+from types import CodeType
+from typing import Any
+from weakref import ref
+
+import numpy as np
+
+from common.core.source_lines import locate, user_frame
+from common.kernels.arrays.checksum import checksum_source
+from common.tensor.node import Node, next_number
+from common.tensor.write_log import Saved, needed, overwritten, owner_of
+
+
+class Exposure:
+    """Memory that the outside can write.
+
+    Attributes
+    ----------
+    owner : weak reference to the array that owns the memory.
+    number : position in program order at which the outside first got hold of it.
+    how, code, lasti : by which call, and the user's frame.
+    before : a copy of the memory at that point, None if no node can have saved it.
+    lent : weak references to arrays that were handed out, by identity; None where the memory is the outside's own.
+    """
+
+    __slots__ = ("before", "code", "how", "lasti", "lent", "number", "owner")
+
+    def __init__(self, owner: np.ndarray, how: str, lent: bool) -> None:
+        key = id(owner)
+        self.owner = ref(owner, lambda _: _drop(key))
+        self.number = next_number()
+        self.how = how
+        self.code: CodeType | None
+        self.code, self.lasti = user_frame(3)
+        self.before: np.ndarray | None = None
+        self.lent: dict[int, Any] | None = {} if lent else None
+        exposed[key] = self
+
+    def told(self) -> str:
+        """How the outside got hold of it."""
+        file, line, _ = locate(self.code, self.lasti)
+        return f"from outside, through memory that {self.how} shares since {file}:{line}"
+
+
+#: What is exposed, by the identity of the array that owns the memory.
+exposed: dict[int, Exposure] = {}
+
+#: Checksums of saved values by number of node, and copies of exposed memory by the identity of its owner.
+seals: dict[int, Any] = {}
+copies: dict[int, np.ndarray] = {}
+
+
+def _drop(key: int) -> None:
+    exposed.pop(key, None)
+    copies.pop(key, None)
+
+
+def lend(array: np.ndarray, how: str) -> np.ndarray:
+    """An array for the outside that shares the memory. To be called as ``lend(tensor.payload, how)``."""
+    owner = owner_of(array)
+    key = id(owner)
+    exposure = exposed.get(key)
+    if exposure is None:
+        exposure = Exposure(owner, how, lent=True)
+        if owner is not array or sys.getrefcount(array) > _alone():
+            before = np.array(owner, order="K", copy=True)
+            if before.strides == owner.strides:
+                exposure.before = copies[key] = before
+    # derived views keep what was handed out alive, because a memoryview ends numpy's search for the owner
+    whole: Any = array
+    lent: np.ndarray = np.asarray(memoryview(whole))
+    if exposure.lent is not None:
+        held = ref(lent, lambda gone: _returned(key, exposure, gone))
+        exposure.lent[id(held)] = held
+    return lent
+
+
+@cache
+def _alone() -> int:
+    """References to an array that only a tensor's slot and a call of `lend` hold."""
+
+    class Holder:
+        __slots__ = ("payload",)
+
+    holder = Holder()
+    holder.payload = np.zeros(1)  # type: ignore[attr-defined]
+    return _references(holder.payload)  # type: ignore[attr-defined]
+
+
+def _references(array: np.ndarray) -> int:
+    owner = array
+    return sys.getrefcount(owner)
+
+
+def _returned(key: int, exposure: Exposure, gone: Any) -> None:
+    """An array that was handed out is gone, and with the last one the outside's way to the memory."""
+    lent, owner = exposure.lent, exposure.owner()
+    if lent is None:
+        return
+    lent.pop(id(gone), None)
+    if lent or owner is None or exposed.get(key) is not exposure:
+        return
+    if exposure.before is None or _same(exposure.before, owner):
+        _drop(key)
+
+
+def borrow(array: Any, how: str) -> None:
+    """Note that memory which a tensor is about to use belongs to the outside."""
+    if type(array) is not np.ndarray:
+        return
+    owner = owner_of(array)
+    exposure = exposed.get(id(owner))
+    if exposure is None:
+        Exposure(owner, how, lent=False)
+
+
+# ------------------------------------------------------------------ what is saved
+
+
+def seal(node: Node) -> None:
+    """Keep checksums of what a node has saved of exposed memory. To be called where `exposed` is not empty."""
+    saved = node.saved
+    if type(saved) is not tuple:
+        return
+    found = []
+    for position, x in needed(node) if node.op.kind == "region" else enumerate(saved):
+        array = x if type(x) is np.ndarray else getattr(x, "payload", None)
+        if type(array) is np.ndarray:
+            exposure = exposed.get(id(owner_of(array)))
+            if exposure is not None:
+                found.append((position, _checksum(array), exposure))
+    if found:
+        number = node.number
+        seals[number] = (ref(node, lambda _: _forget(number)), found)
+
+
+def _forget(number: int) -> None:
+    seals.pop(number, None)
+
+
+def _checksum(array: np.ndarray) -> int:
+    from common.evaluate.kernels import compiled
+
+    total = np.empty(1, np.int64)
+    compiled(checksum_source(array.dtype), "checksum")(np.ascontiguousarray(array), total, array.size)
+    return int(total[0])
+
+
+def check(nodes: list[Node], reads: Callable[[Node], Saved] = needed) -> None:
+    """Refuse to differentiate through what the outside has changed.
+
+    Parameters
+    ----------
+    nodes : in descending number.
+    reads : what will be read of what a node saves.
+
+    Raises
+    ------
+    GradientError : names the op, where its value was saved, and where the outside got hold of the memory.
+    """
+    for node in nodes:
+        found = seals.get(node.number)
+        if found is not None and found[0]() is node:
+            read = dict(reads(node))
+            for position, total, exposure in found[1]:
+                array = read.get(position)
+                if array is not None and _checksum(array) != total:
+                    raise overwritten(node, array, exposure.told())
+        if copies:
+            for _, array in reads(node):
+                exposure = exposed.get(id(owner_of(array)))
+                if exposure is not None and exposure.number > node.number and not _unchanged(exposure, array):
+                    raise overwritten(node, array, exposure.told())
+
+
+def _unchanged(exposure: Exposure, array: np.ndarray) -> bool:
+    """Whether a part of the memory is as it was when it was handed out."""
+    owner, before = exposure.owner(), exposure.before
+    if owner is None or before is None:
+        return True
+    offset = array.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
+    memory: Any = before.reshape(-1, order="A").view(np.uint8)
+    return _same(np.ndarray(array.shape, array.dtype, memory, offset, array.strides), array)
+
+
+def _same(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two arrays of one form hold the same bits."""
+    return a.tobytes() == b.tobytes()

@@ -1,0 +1,89 @@
+"""Inference tensors: what is made under `inference_mode`, and outside is neither saved for backward nor overwritten.
+
+The mark is the tensor's class, so it costs other tensors nothing. Nobody comes here before the mode is entered first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from common.core import mode
+from common.core.errors import GradientError
+from common.core.op import Op
+from common.tensor.base import InferenceTensor, Tensor, TensorBase
+from common.tensor.write_log import positions_read
+
+
+def is_inference(x: TensorBase) -> bool:
+    """Whether a tensor was made under `inference_mode`, or is a view of one that was."""
+    return type(x) is InferenceTensor
+
+
+def mark(x: TensorBase, on: bool = True) -> None:
+    """Make an eager tensor an inference tensor, or a normal one."""
+    if type(x) is Tensor or type(x) is InferenceTensor:
+        x.__class__ = InferenceTensor if on else Tensor
+
+
+def mark_result(op: Op, operands: Sequence[Any], results: Sequence[TensorBase]) -> None:
+    """Mark the results of an op that has run outside a trace: a view is what its operand is."""
+    if hasattr(results[0], "_family"):  # a view
+        on = type(operands[0]) is InferenceTensor
+    else:
+        on = mode.is_inference_mode_enabled()
+    for x in results:
+        mark(x, on)
+
+
+def refuse_saving(op: Op, operands: Sequence[Any], edges: Sequence[Any]) -> None:
+    """Refuse to record an op whose rules will read an inference tensor.
+
+    Raises
+    ------
+    GradientError : there is one.
+    """
+    if not any(type(x) is InferenceTensor for x in operands):
+        return
+    read = positions_read(op, op.rules, tuple([edge is not None for edge in edges]))
+    if any(is_inference(operands[index]) for i, index in enumerate(op.saved_inputs) if i in read):
+        raise saving(op.name)
+
+
+def saving(name: str) -> GradientError:
+    """The error for an inference tensor that backward would need."""
+    return GradientError(
+        "Inference tensors cannot be saved for backward. Please do not save Tensors marked inference in forward. To "
+        f"work around you can make a clone to get a normal tensor and use it in autograd. The op is {name}."
+    )
+
+
+def refuse_write(x: TensorBase, name: str) -> None:
+    """Refuse to overwrite an inference tensor outside the mode.
+
+    Raises
+    ------
+    GradientError : it is one.
+    """
+    if is_inference(x) and not mode.is_inference_mode_enabled():
+        raise GradientError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a "
+            f"normal tensor before doing inplace update. The op is {name}_."
+        )
+
+
+def look_at_operands(classes: Sequence[type[TensorBase]], names: Sequence[str]) -> None:
+    """Let the short paths of classes, by method name, take the general one where an operand is InferenceTensor."""
+    for cls in classes:
+        for name in names:
+            setattr(cls, name, _looking(cls.__dict__[name], getattr(TensorBase, name)))
+
+
+def _looking(short: Callable[..., Any], general: Callable[..., Any]) -> Callable[..., Any]:
+    def method(a: Any, *others: Any, **options: Any) -> Any:
+        if type(a) is InferenceTensor or any(type(b) is InferenceTensor for b in (*others, *options.values())):
+            return general(a, *others, **options)
+        return short(a, *others, **options)
+
+    method.__name__, method.__doc__ = general.__name__, general.__doc__
+    return method

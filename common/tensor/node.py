@@ -1,0 +1,97 @@
+"""Nodes of the tape: what an engine records of one op.
+
+Both engines record the same `Node` objects, one with arrays, one with values of a graph.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+from common.core.op import Op
+from common.core.source_lines import locate
+from common.tensor.accumulate_grad import accumulate_grad, register
+from common.tensor.node_names import node_name, shown_edges
+
+_counter = itertools.count()
+next_number: Callable[[], int] = _counter.__next__
+
+#: An edge leads to a Node (its output 0), to ``(Node, output)``, to a leaf tensor, or is None.
+Edge = Any
+
+
+class Node:
+    """One recorded application of an op.
+
+    Attributes
+    ----------
+    op, attrs : what was applied.
+    backward : the op's rules, composed; on the eager engine's short path their straight-line form.
+    number : position in program order, over the whole process.
+    edges : per operand, where its gradient goes.
+    saved : what the op's rules need, as bare payloads (arrays or values), so that no tensor is kept alive and no
+        cycle arises; None once freed.
+    fit : per operand shape and dtype, to which contributions are brought; None where they have them already.
+    code, lasti : the user's frame, from which file and line follow.
+    """
+
+    __slots__ = ("op", "attrs", "backward", "number", "edges", "saved", "fit", "code", "lasti", "freed_by",
+                 "_hooks", "_metadata", "__weakref__")  # fmt: skip
+
+    def __init__(
+        self, op: Op, attrs: Any, edges: tuple[Edge, ...], saved: Any, fit: Any, code: Any, lasti: int
+    ) -> None:
+        self.number = next_number()
+        self.op, self.attrs, self.edges, self.saved = op, attrs, edges, saved
+        self.backward = op.backward
+        self.fit, self.code, self.lasti = fit, code, lasti
+        self.freed_by: tuple[Any, int] | None = None
+
+    def name(self) -> str:
+        """PyTorch's name of the node, e.g. ``MulBackward0``."""
+        return node_name(self)
+
+    @property
+    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+        """Pairs of node and output index per operand that has a derivative; ``(None, 0)`` where no gradient goes."""
+        out: list[tuple[Any, int]] = []
+        for edge in shown_edges(self):
+            if edge is None:
+                out.append((None, 0))
+            elif isinstance(edge, Node):
+                out.append((edge, 0))
+            elif isinstance(edge, tuple):
+                out.append(edge)
+            else:
+                out.append((accumulate_grad(edge), 0))
+        return tuple(out)
+
+    def _sequence_nr(self) -> int:
+        """PyTorch's name of `number`."""
+        return self.number
+
+    @property
+    def source(self) -> tuple[str, int, str]:
+        """The user's file, line and function."""
+        return locate(self.code, self.lasti)
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """A dictionary for the user's own purposes."""
+        try:
+            return self._metadata
+        except AttributeError:
+            self._metadata: dict[str, Any] = {}
+            return self._metadata
+
+    def register_hook(self, hook: Callable[..., Any]) -> Any:
+        """Call ``hook(grad_inputs, grad_outputs)`` after the node's rules; it returns None or new `grad_inputs`."""
+        return register(self, "after", hook)
+
+    def register_prehook(self, hook: Callable[..., Any]) -> Any:
+        """Call ``hook(grad_outputs)`` before the node's rules; it returns None or new `grad_outputs`."""
+        return register(self, "before", hook)
+
+    def __repr__(self) -> str:
+        return f"<{self.name()} object at {id(self):#x}>"

@@ -1,0 +1,278 @@
+"""Writes into memory that a recorded op has saved: noticed at backward, free for programs without such writes.
+
+Every in-place write takes a number from the tape's counter and is logged with its range of bytes and line. A
+node's saved array is intact unless a write with a later number overlaps it, so writes to disjoint slices are no
+error, and a backward pass compares one number when nothing was written since its oldest node was made.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from types import CodeType
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.lib.array_utils import byte_bounds
+
+from common.core.errors import EscapedTracerError, GradientError, ShapeError
+from common.core.op import Op, rule_parameters
+from common.core.shapes import overlapping
+from common.core.source_lines import locate
+from common.tensor.node import Node, next_number
+
+#: One in-place write: its number, its range of bytes, code and instruction of the user's frame.
+Write = tuple[int, int, int, CodeType | None, int]
+
+Saved = Iterator[tuple[int, np.ndarray]]
+"""Saved arrays with their positions."""
+
+#: Number of the newest in-place write.
+last_write = -1
+
+_EVERYTHING = (0, 1 << 64)
+
+
+class _Writes(dict[tuple[int, int], Write]):
+    """The latest write to each range of one memory.
+
+    Attributes
+    ----------
+    count : of all writes.
+    """
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
+_log: dict[int, _Writes] = {}
+
+
+def _extent(array: np.ndarray) -> Any:
+    """The addresses between which an array lies; compiles at first use, then takes itself out of the way."""
+    global _extent
+    from common.core.dtypes import SUPPORTED
+    from common.runtime.builtins import make_extent
+
+    _extent = make_extent(SUPPORTED)
+    return _extent(array)
+
+
+def number_write() -> int:
+    """A number for a write that happens now: that of a log entry, or of the run of a program that writes state."""
+    global last_write
+    last_write = number = next_number()
+    return number
+
+
+def log_write(array: np.ndarray, code: CodeType | None, lasti: int) -> None:
+    """Note that `array`'s memory is being overwritten."""
+    base = array
+    while type(above := base.base) is np.ndarray:
+        base = above
+    if above is not None:
+        base = owner_of(base)
+    key = id(base)
+    writes = _log.get(key)
+    if writes is None:
+        writes = _log[key] = _Writes()
+        weakref.finalize(base, _log.pop, key, None).atexit = False
+    number = number_write()
+    bounds = _EVERYTHING if array is base else _extent(array) or byte_bounds(array)
+    writes[bounds] = (number, *bounds, code, lasti)
+    writes.count += 1
+
+
+def postpone(array: np.ndarray, number: int) -> None:
+    """Let the writes to an array since `number` count as later than what has been recorded until now."""
+    for bounds, (written, start, end, code, lasti) in list(_overlapping(array)):
+        if written > number:
+            now = number_write()
+            _log[id(owner_of(array))][bounds] = (now, start, end, code, lasti)
+
+
+def written_since(array: np.ndarray, number: int) -> bool:
+    """Whether an array has been overwritten by a write later than that of a number."""
+    return any(write[0] > number for _, write in _overlapping(array))
+
+
+def writes_to(array: np.ndarray) -> int:
+    """How many writes there have been to the memory of an array."""
+    writes = _log.get(id(owner_of(array)))
+    return 0 if writes is None else writes.count
+
+
+def _overlapping(array: np.ndarray) -> Iterator[tuple[tuple[int, int], Write]]:
+    """The logged writes to memory of an array, with their keys in the log."""
+    writes = _log.get(id(owner_of(array)))
+    if writes:
+        low, high = byte_bounds(array)
+        yield from ((key, write) for key, write in writes.items() if write[1] < high and low < write[2])
+
+
+def put(target: np.ndarray, source: Any, one_value: bool = False) -> None:
+    """Write to the memory of a tensor.
+
+    Parameters
+    ----------
+    one_value : elements of `source` that go to one element of memory are equal; a number always is one value.
+
+    Raises
+    ------
+    ShapeError : several elements of the tensor are one element of memory.
+    ValueError : the memory is that of a read-only array.
+    """
+    try:
+        target[...] = source
+    except TypeError:
+        raise EscapedTracerError(
+            "what is written exists only when its program runs: write inside the traced function, or inside a block of "
+            "the graph (`with graph.as_default():`)"
+        ) from None
+    except ValueError:
+        if target.flags.writeable:
+            raise
+        repeats = repeated(target.shape, target.strides)
+        windows = overlapping(target.shape, target.strides)
+        if repeats and not windows and (one_value or np.ndim(source) == 0):
+            at = (*(slice(0, 1) if d in repeats else slice(None) for d in range(target.ndim)),)
+            once = target[at]
+            once.flags.writeable = True
+            once[...] = source[at] if np.ndim(source) else source
+            return
+        if not target.size:  # what has no elements repeats none
+            return
+        if repeats or windows:
+            raise ShapeError(
+                "unsupported operation: more than one element of the written-to tensor refers to a single memory "
+                "location. Please clone() the tensor before performing the operation"
+            ) from None
+        raise
+
+
+def repeated(shape: Sequence[Any], strides: Sequence[Any]) -> tuple[int, ...]:
+    """Dimensions along which all elements are one element of memory; none if there are no elements."""
+    if any(isinstance(n, int) and n == 0 for n in shape):
+        return ()
+    pairs = enumerate(zip(shape, strides, strict=True))  # a product of sizes is 0 only where there are none
+    return tuple([d for d, (n, s) in pairs if isinstance(s, int) and s == 0 and n != 1])
+
+
+def is_shared(array: np.ndarray) -> bool:
+    """Whether several elements of an array are one element of memory."""
+    return bool(repeated(array.shape, array.strides)) or overlapping(array.shape, array.strides)
+
+
+def apart(x: Any, memory: np.ndarray) -> Any:
+    """A copy of an array that shares memory with the one given; anything else as it is."""
+    return np.array(x) if isinstance(x, np.ndarray) and np.may_share_memory(x, memory) else x
+
+
+class WritingProgram(Protocol):
+    """A compiled program that writes to state when it runs."""
+
+    name: str
+    written_at: int
+    """Number of its last run, from the counter of the tape."""
+
+    def written_arrays(self) -> list[np.ndarray]:
+        """The memory that it writes."""
+        ...
+
+
+#: Every program that writes to state; they note their runs themselves, which costs less than a log entry.
+programs: weakref.WeakSet[WritingProgram] = weakref.WeakSet()
+
+
+def owner_of(array: np.ndarray) -> np.ndarray:
+    """The array that owns the memory; an array that was handed out (`common.tensor.external_writes`) has a
+    memoryview.
+    """
+    base: Any = array.base
+    while base is not None:
+        if isinstance(base, memoryview):
+            base = base.obj
+        if not isinstance(base, np.ndarray):
+            break
+        array = base
+        base = array.base
+    return array
+
+
+def check(nodes: list[Node], read: Callable[[Node], Saved] | None = None) -> None:
+    """Refuse to differentiate through saved arrays that were overwritten.
+
+    Parameters
+    ----------
+    nodes : in descending number.
+    read : what will be read of what a node saves; by default what its rule needs.
+
+    Raises
+    ------
+    GradientError : names the op and both lines: where the value was saved and where it was overwritten.
+    """
+    for node in nodes:
+        if node.number < last_write:
+            for _, saved in (read or needed)(node):
+                _check_array(node, saved)
+
+
+def needed(node: Node) -> Saved:
+    """The saved arrays that a rule will read, with their positions: one whose operand gets no gradient does not run."""
+    op, saved = node.op, node.saved
+    if type(saved) is not tuple:
+        return
+    if op.kind == "region":
+        yield from enumerate(op.arrays(saved))
+        return
+    if op.kind == "function":
+        yield from ((i, x.payload) for i, x in enumerate(saved) if x is not None and isinstance(x.payload, np.ndarray))
+        return
+    if op.kind == "compiled":
+        yield from op.reads(saved)
+        return
+    for position in positions_read(op, op.rules, tuple([edge is not None for edge in node.edges])):
+        x = saved[position]
+        if isinstance(x, np.ndarray):
+            yield position, x
+        elif isinstance(x, tuple):  # the outputs of an op with several; shapes hold no arrays
+            yield from ((position, y) for y in x if isinstance(y, np.ndarray))
+
+
+@cache
+def positions_read(op: Op, rules: tuple[Any, ...], wanted: tuple[bool, ...]) -> tuple[int, ...]:
+    """Positions among the saved values that the rules of the wanted operands name.
+
+    Parameters
+    ----------
+    rules : the op's present rules: part of the key, so that a changed rule is seen.
+    """
+    named: set[str] = set()
+    for want, rule in zip(wanted, rules, strict=True):
+        if want and rule is not None:
+            named.update(rule_parameters(rule))
+    return tuple(i for i, name in enumerate(op.saves) if name in named)
+
+
+def _check_array(node: Node, saved: np.ndarray) -> None:
+    for _, (number, _, _, code, lasti) in _overlapping(saved):
+        if number > node.number:
+            file, line, _ = locate(code, lasti)
+            raise overwritten(node, saved, f"at {file}:{line}")
+    for program in programs:
+        if program.written_at > node.number:
+            if any(np.may_share_memory(saved, array) for array in program.written_arrays()):
+                raise overwritten(node, saved, f"by the compiled {program.name}")
+
+
+def overwritten(node: Node, saved: np.ndarray, how: str) -> GradientError:
+    """The error for a saved array that was overwritten; `how` says where or by whom."""
+    file, line, _ = node.source
+    return GradientError(
+        "one of the variables needed for gradient computation has been modified by an inplace operation: "
+        f"a value of shape {saved.shape} saved by {node.name()} at {file}:{line} was overwritten {how}. Write to a "
+        "copy (.clone()) instead, or call backward before the write."
+    )

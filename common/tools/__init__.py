@@ -1,0 +1,1 @@
+"""For the user's eyes and disk: pictures of graphs, profiles, files."""

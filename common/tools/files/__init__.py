@@ -1,0 +1,1 @@
+"""Arrays and event files on disk."""

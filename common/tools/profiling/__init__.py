@@ -1,0 +1,1 @@
+"""A profiler in the shape of `torch.profiler`."""

@@ -1,0 +1,231 @@
+"""Transforms of functions with the signatures of `torch.func`: derivatives that are functions again."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from common.core.errors import ArgumentError, GradientError, ShapeError
+from common.core.spec import numel
+from common.core.tree import flatten, unflatten
+from common.ops.create.creation import eye
+from common.ops.math.arithmetic import zeros_like
+from common.ops.shape.cat import stack
+from common.ops.shape.view import reshape
+from common.tensor.base import TensorBase
+from common.tensor.create import lift
+from common.transforms.grad import Linearised, grad, value_and_grad, vjp
+from common.transforms.vmap import vmap
+
+Function = Callable[..., Any]
+
+
+def grad_and_value(func: Function, argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Function:
+    """A function that returns ``(gradient, value)``: `value_and_grad` in PyTorch's order.
+
+    Parameters
+    ----------
+    func, argnums, has_aux : see `grad`.
+    """
+    both = value_and_grad(func, argnums, has_aux)
+
+    @functools.wraps(func)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        value, gradient = both(*args, **kwargs)
+        return gradient, value
+
+    return call
+
+
+def jvp(
+    func: Function, primals: tuple[Any, ...], tangents: tuple[Any, ...], *, strict: bool = False, has_aux: bool = False
+) -> Any:
+    """Results of a function at `primals`, and its derivative along `tangents`.
+
+    Parameters
+    ----------
+    func : of tensors; returns tensors in any structure, or ``(outputs, aux)`` with `has_aux`.
+    primals, tangents : tuples of tensors of equal shapes, in equal structures.
+    strict : refuse results that do not depend on the primals, instead of giving zeros.
+    has_aux : the function returns a pair, whose second part is handed through.
+
+    Returns
+    -------
+    outputs, tangents, aux : the last only with `has_aux`.
+
+    Raises
+    ------
+    ArgumentError : they are no tuples, or differ in structure or shapes.
+    GradientError : with `strict`, a result does not depend on the primals.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.func.jvp(lambda x: x * x, (tw.tensor([3.0]),), (tw.tensor([1.0]),))
+    (tensor([9.]), tensor([6.]))
+    """
+    if not isinstance(primals, tuple) or not isinstance(tangents, tuple):
+        raise ArgumentError("jvp(f, primals, tangents): expected primals and tangents to be tuples")
+    if not primals:
+        raise ArgumentError("jvp(f, primals, tangents): Expected primals to be non-empty")
+    shapes = [([tuple(x.shape) for x in flatten(part)[0]], flatten(part)[1]) for part in (primals, tangents)]
+    if shapes[0] != shapes[1]:
+        raise ArgumentError(
+            "jvp(f, primals, tangents): Expected primals and tangents to have the same structure and shapes, got "
+            f"{shapes[0][0]} and {shapes[1][0]}"
+        )
+    pair = Linearised(func, primals, has_aux)
+    if strict and any(getattr(x, "edge", None) is None for x in pair.flat):
+        raise GradientError("jvp(f, primals, tangents): a result of f does not depend on the primals (strict=True)")
+
+    product = _push(pair, tangents)
+    return (pair.result, product, pair.aux) if has_aux else (pair.result, product)
+
+
+def _push(pair: Linearised, tangents: tuple[Any, ...]) -> Any:
+    """The Jacobian times tangents: the pullback is linear in its cotangent, so its own pullback does it."""
+    leaves, structure = flatten(pair.result)
+    zeros = [zeros_like(x.detach()) for x in leaves]
+    floating = [i for i, x in enumerate(leaves) if x.dtype.kind == "f"]  # others do not move
+
+    def placed(parts: Sequence[Any]) -> Any:
+        moved = dict(zip(floating, parts, strict=True))
+        return unflatten(structure, [moved.get(i, zero) for i, zero in enumerate(zeros)])
+
+    def pull(cotangents: Any) -> Any:
+        return pair.pull(placed(cotangents), retain=True)
+
+    if floating:
+        _, push = vjp(pull, [zeros[i] for i in floating])
+        product = placed(push(tangents)[0])
+    else:
+        product = unflatten(structure, zeros)
+    if not any(isinstance(x, TensorBase) and x.requires_grad for x in flatten((pair.result, tangents))[0]):
+        found, structure = flatten(product)
+        product = unflatten(structure, [x.detach() for x in found])  # nothing outside is being differentiated
+    return product
+
+
+def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
+    """Results of a function at `primals`, and the function that applies its Jacobian there to tangents.
+
+    Parameters
+    ----------
+    func : of tensors; returns tensors in any structure.
+    primals : tensors, in any structure.
+
+    Returns
+    -------
+    outputs : what the function returned.
+    jvp_fn : takes tangents, one argument per primal, in its structure; can be called again. The function does not run
+        again.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> y, push = tw.func.linearize(lambda x: x * x, tw.tensor([1.0, 2.0]))
+    >>> push(tw.tensor([1.0, 10.0]))
+    tensor([ 2., 40.])
+    """
+    pair = Linearised(func, primals, False)
+
+    def jvp_fn(*tangents: Any) -> Any:
+        return _push(pair, tangents)
+
+    return pair.result, jvp_fn
+
+
+def jacrev(
+    func: Function, argnums: int | Sequence[int] = 0, *, has_aux: bool = False, chunk_size: int | None = None
+) -> Function:
+    """A function that returns the Jacobian, computed row by row.
+
+    Parameters
+    ----------
+    func : of tensors; returns tensors in any structure, or ``(outputs, aux)`` with `has_aux`.
+    argnums : which argument to differentiate with respect to, or several.
+    has_aux : return ``(jacobian, aux)``.
+    chunk_size : how many rows PyTorch computes at once; here it is always one.
+
+    Returns
+    -------
+    callable : of the same arguments. Per result, and per leaf of the argument, (*result.shape, *leaf.shape).
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.func.jacrev(lambda x: x * x)(tw.tensor([1.0, 2.0]))
+    tensor([[2., 0.],
+            [0., 4.]])
+    """
+
+    @functools.wraps(func)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        single = isinstance(argnums, int)
+        chosen = [argnums] if isinstance(argnums, int) else list(argnums)
+        if not all(-len(args) <= i < len(args) for i in chosen):
+            raise ArgumentError(f"argnums {argnums} does not name one of the {len(args)} positional arguments")
+
+        def inner(*xs: Any) -> Any:
+            full = list(args)
+            for i, x in zip(chosen, xs, strict=True):
+                full[i] = x
+            return func(*full, **kwargs)
+
+        y, pull, *aux = vjp(inner, *(args[i] for i in chosen), has_aux=has_aux)
+        leaves, structure = flatten(y)
+        parts = []
+        for position, leaf in enumerate(leaves):
+            rows = [pull(unflatten(structure, basis)) for basis in _basis(leaves, position)]
+            parts.append(_stacked(rows, leaf.shape)[0] if single else _stacked(rows, leaf.shape))
+        jacobian = unflatten(structure, parts)
+        return (jacobian, *aux) if has_aux else jacobian
+
+    return call
+
+
+def _basis(leaves: Sequence[Any], position: int) -> Iterator[list[Any]]:
+    """Cotangents that are 1 at one element of one result, for each of its elements."""
+    zeros = [zeros_like(x.detach()) for x in leaves]
+    here = leaves[position]
+    ones = lift(eye(numel(here.shape), dtype=here.dtype))
+    for i in range(numel(here.shape)):
+        yield [*zeros[:position], reshape(ones[i], here.shape), *zeros[position + 1 :]]
+
+
+def _stacked(rows: Sequence[Any], shape: tuple[Any, ...]) -> Any:
+    """Rows of equal structure, leaf by leaf stacked to `shape` and their own shapes."""
+    flat = [flatten(row) for row in rows]
+    if not flat:
+        raise ShapeError("jacrev(): the result has no elements")
+    columns = zip(*(leaves for leaves, _ in flat), strict=True)
+    return unflatten(flat[0][1], [reshape(stack(column), (*shape, *column[0].shape)) for column in columns])
+
+
+def jacfwd(
+    func: Function, argnums: int | Sequence[int] = 0, has_aux: bool = False, *, randomness: str = "error"
+) -> Function:
+    """A function that returns the Jacobian; the same as `jacrev`, since this engine has no forward mode of its own.
+
+    Parameters
+    ----------
+    func, argnums, has_aux : see `jacrev`.
+    randomness : how PyTorch's columns draw; here the function runs once, so that all rows see the same numbers.
+    """
+    return jacrev(func, argnums, has_aux=has_aux)
+
+
+def hessian(func: Function, argnums: int | Sequence[int] = 0) -> Function:
+    """A function that returns all second derivatives of a scalar function.
+
+    Parameters
+    ----------
+    func, argnums : see `jacrev`.
+    """
+    return jacrev(jacrev(func, argnums), argnums)
+
+
+__all__ = [
+    "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "vjp", "vmap",
+]  # fmt: skip

@@ -1,0 +1,1 @@
+"""The eager engine's fast paths: the tensor class, and one native call per commonest op."""

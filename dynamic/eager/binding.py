@@ -1,0 +1,41 @@
+"""The public functions as this engine offers them: those with a short path of their own take it at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import dynamic.eager.writes  # noqa: F401  gives tensors their way of writing
+from common.api.offered import Template, bind_function, function_body
+from common.api.offered import bind_creation as bind_creation
+from dynamic.eager import joins, views
+from dynamic.eager.reductions import SHORT
+
+
+def bind(names: dict[str, Any]) -> dict[str, Callable[..., Any]]:
+    """Functions of tensors."""
+    bound = {}
+    short: Callable[..., Any] | None
+    template: Template
+    for name, function in names.items():
+        if name in joins.SHORT:
+            template, short = _joining_body, joins.SHORT[name]
+        else:
+            short = views.METHODS.get(name) or SHORT.get(name)
+            template = function_body if short is None else _short_body
+        bound[name] = bind_function(name, function, template, __file__, short=short)
+    return bound
+
+
+def _short_body(tensors: list[str], sequences: list[str], call: str) -> list[str]:
+    passed = call.removeprefix("_function(").removesuffix(")").split(", ")
+    # keywords are not passed: what the short path has not is left at its default
+    left = [x.partition("=")[0] for x in passed if "=" in x]
+    taken = ", ".join(x for x in passed if "=" not in x)
+    exact = " and ".join([*(f"{x}.__class__ is Tensor" for x in tensors), *(f"{x} is _{x}" for x in left)])
+    return [f"if {exact}: return short({taken})", *function_body(tensors, sequences, call)]
+
+
+def _joining_body(tensors: list[str], sequences: list[str], call: str) -> list[str]:
+    lines = function_body(tensors, sequences, call)
+    return [f"if axis is _axis and (y := short({sequences[0]}, dim)) is not None: return y", *lines]

@@ -1,0 +1,323 @@
+"""The short path of views: what a call asks for is worked out once, later calls are one native builtin.
+
+A method keeps, per arguments, the builtin and the recipe of the last form that it met. The builtin looks at dtype,
+sizes and strides itself and declines another form; then the form is looked up. Everything that is no view of an array,
+named arguments, and all calls while something watches, take the general way with the same result.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+from weakref import ref
+
+import numpy as np
+
+from common.core import mode
+from common.core.op import Op, rules_changed
+from common.core.source_lines import user_files, user_frame
+from common.evaluate.native_results import view_of
+from common.evaluate.specialise import Recipe, recipe
+from common.ops import functional
+from common.tensor.base import InferenceTensor, Tensor, TensorBase
+from common.tensor.leaf import Leaf
+from common.tensor.node import Node, next_number
+from common.tensor.view_families import Family, show_unrecorded, unrecorded
+from dynamic.eager.forms import Form
+
+_new = object.__new__
+_getframe = sys._getframe
+_grad_enabled = mode.grad_mode.get
+_LIMIT = 4096
+
+#: A builtin that makes a view, and the recipe of the op that it stands for.
+Way = tuple[Callable[[Any], Any], Recipe]
+
+
+class _Ways:
+    """The ways of one method.
+
+    Attributes
+    ----------
+    recent : per arguments the way of the form that they last met.
+    """
+
+    __slots__ = ("ask", "recent", "_known")
+
+    def __init__(self, ask: Callable[..., Any]) -> None:
+        self.ask = ask
+        self.recent: dict[Any, Way] = {}
+        self._known: dict[Any, Way | None] = {}
+        rules_changed.append(self._forget)
+
+    def _forget(self, op: Op) -> None:
+        self.recent.clear()
+        self._known.clear()
+
+    def view(self, a: Any, key: Any, arguments: tuple[Any, ...]) -> Any:
+        """The view of a tensor whose form is another than the last one's; None if the general way is to be taken."""
+        y = self.part(a.payload, key, *arguments)
+        if y is None:
+            return None
+        show: Any = _shown_parts if type(y) is list else _shown
+        return show(a, y, self.recent[key][1], 3)
+
+    def part(self, x: Any, key: Any, *arguments: Any) -> Any:
+        """`view` of an array: an array, or a list of them."""
+        if type(x) is not np.ndarray:
+            return None
+        form = (x.shape, x.dtype, x.strides, key)
+        if form not in self._known:
+            if len(self._known) >= _LIMIT:
+                self._known.clear()
+                self.recent.clear()
+            self._known[form] = self._made(x, arguments)
+        way = self._known[form]
+        try:
+            if way is None or (y := way[0](x)) is None:
+                return None
+        except ValueError:  # such as too many elements; who takes all arguments says what is wrong
+            return None
+        self.recent[key] = way
+        return y
+
+    def _made(self, x: np.ndarray, arguments: tuple[Any, ...]) -> Way | None:
+        asked = self.ask(Form(x), *arguments)
+        if type(asked) is not tuple or len(asked) != 2 or not isinstance(asked[0], Op):
+            return None
+        op, attrs = asked
+        found = recipe(op, ((x.shape, x.dtype),), attrs)
+        if op.kind == "view":
+            builtin = found.builtin if x.flags.c_contiguous else view_of(op, attrs, x.shape, x.dtype, x.strides)
+            return None if builtin is None else (builtin, found)
+        if found.spec is None:
+            found.run(x)
+        asked = op.forward(Form(x), **attrs)
+        parts = [view_of(part, its, x.shape, x.dtype, x.strides) for part, its in asked]
+        return None if any(part is None for part in parts) else (_all(parts), found)
+
+
+def _all(parts: list[Callable[[Any], Any]]) -> Callable[[Any], Any]:
+    """One call for several views; the first builtin looks at the operand for all of them."""
+    first, rest = parts[0], parts[1:]
+
+    def views(x: Any) -> Any:
+        y = first(x)
+        return None if y is None else [y, *[view(x) for view in rest]]
+
+    return views
+
+
+def _shown_parts(a: Any, parts: list[np.ndarray], found: Recipe, depth: int = 2) -> tuple[Tensor, ...]:
+    """The views of an op with several, see `_shown`; they share a node."""
+    node: Node | None = None
+    if a._requires_grad and _grad_enabled():
+        node = Node(found.op, found.attrs, (a.edge,), (found.forms[0][0],), found.forms, *user_frame(depth))
+        node.backward = found.backward
+    place: Any = None if _grad_enabled() else unrecorded(a)
+    family, base, above = _place_of(a) if place is None else (None, None, place)
+    made = []
+    for position, y in enumerate(parts):
+        t = _new(Tensor)
+        t.payload = y
+        t.output_nr = 0 if node is None else position
+        t._grad = None
+        t.grad_fn = node
+        t._requires_grad = node is not None
+        if family is None:
+            show_unrecorded(t, above)
+        else:
+            t._family = (family, base, above, found.op, found.attrs, position)
+            family.views.append(ref(t))
+        made.append(t)
+    if family is not None and len(family.views) > family.limit:
+        family.drop_dead()
+    return tuple(made)
+
+
+def _place_of(a: Any) -> tuple[Family | None, Any, Any]:
+    """What a view of `a` gets to know: the family, its base, and the place of `a` if it is a view itself."""
+    place = getattr(a, "_family", None)
+    if type(place) is tuple:
+        return place[0], place[1], place
+    if place is None:
+        place = a._family = Family()
+    return place, a, None
+
+
+def _shown(a: Any, y: np.ndarray, found: Recipe, depth: int = 2) -> Tensor:
+    """A view as a tensor: in the family of `a`, and on the tape. `depth` frames up stands the caller of the method."""
+    t = _new(Tensor)
+    t.payload = y
+    t.output_nr = 0
+    t._grad = None
+    place: Any = getattr(a, "_family", None)
+    if not _grad_enabled():  # see `unrecorded`; under `inference_mode` nobody comes here
+        base = a if type(place) is not tuple else place[1]
+        t._family = place if type(place) is tuple and place[0] is None else (None, base, None, None, None, "no_grad")
+        t.grad_fn = None
+        t._requires_grad = False
+        return t
+    if type(place) is tuple:
+        family, base = place[0], place[1]
+    else:
+        family, base, place = place, a, None
+        if family is None:
+            family = a._family = Family()
+    if family is None:
+        show_unrecorded(t, place)
+    else:
+        t._family = (family, base, place, found.op, found.attrs, None)
+        views = family.views
+        views.append(ref(t))
+        if len(views) > family.limit:
+            family.drop_dead()
+    if a._requires_grad:
+        node = _new(Node)
+        node.number = next_number()
+        node.op = found.op
+        node.attrs = found.attrs
+        node.backward = found.backward
+        node.fit = found.forms
+        edge = a.grad_fn
+        node.edges = (a if edge is None else (edge, a.output_nr) if a.output_nr else edge,)
+        node.saved = (found.forms[0][0],) if found.op.saved_shapes else ()
+        node.freed_by = None
+        frame = _getframe(depth)
+        if frame.f_code.co_filename in user_files:
+            node.code, node.lasti = frame.f_code, frame.f_lasti
+        else:
+            node.code, node.lasti = user_frame(depth + 1)
+        t.grad_fn = node
+        t._requires_grad = True
+    else:
+        t.grad_fn = None
+        t._requires_grad = False
+    return t
+
+
+def _sized(name: str) -> Callable[..., Any]:
+    """A method whose arguments are ints, or one tuple or list of them."""
+    function = getattr(functional, name, None) or getattr(TensorBase, name)
+    ways = _Ways(function)
+    recent = ways.recent
+
+    def general(self: Any, *arguments: Any, **named: Any) -> Any:
+        return getattr(TensorBase, name)(self, *arguments, **named)  # made when it is first asked for
+
+    def method(self: Any, *arguments: Any, **named: Any) -> Any:
+        if mode.tracing or named:
+            return general(self, *arguments, **named)
+        key, sizes = arguments, arguments
+        if len(arguments) == 1 and type(arguments[0]) in (tuple, list):
+            sizes = tuple(arguments[0])
+            key = (sizes,)
+        for n in sizes:
+            if type(n) is not int:
+                return general(self, *arguments)
+        way = recent.get(key)
+        if way is not None and (y := way[0](self.payload)) is not None:
+            return _shown(self, y, way[1])
+        y = ways.view(self, key, arguments)
+        return general(self, *arguments) if y is None else y
+
+    method.__name__, method.__doc__ = name, function.__doc__
+    return method
+
+
+def _cutting(name: str) -> Callable[..., Any]:
+    """A method with several views as its result; of its arguments the short path takes ints."""
+    function = getattr(functional, name)
+    ways = _Ways(function)
+    recent = ways.recent
+
+    def general(self: Any, *arguments: Any, **named: Any) -> Any:
+        return getattr(TensorBase, name)(self, *arguments, **named)  # it may have names of its own
+
+    def method(self: Any, *arguments: Any, **named: Any) -> Any:
+        if mode.tracing or named:
+            return general(self, *arguments, **named)
+        for n in arguments:
+            if type(n) is not int:
+                return general(self, *arguments)
+        way = recent.get(arguments)
+        if way is not None and (parts := way[0](self.payload)) is not None:
+            return _shown_parts(self, parts, way[1])
+        y = ways.view(self, arguments, arguments)
+        return general(self, *arguments) if y is None else y
+
+    method.__name__, method.__doc__ = name, function.__doc__
+    return method
+
+
+def _transposed(name: str) -> property:
+    general = getattr(TensorBase, name).fget
+    ways = _Ways(general)
+    recent = ways.recent
+
+    def turned(self: Any) -> Any:
+        if mode.tracing:
+            return general(self)
+        way = recent.get(name)
+        if way is not None and (y := way[0](self.payload)) is not None:
+            return _shown(self, y, way[1])
+        y = ways.view(self, name, ())
+        return general(self) if y is None else y
+
+    return property(turned)
+
+
+_general_getitem = TensorBase.__getitem__
+parts = _Ways(functional.getitem)
+recent_parts = parts.recent
+
+
+def known_key(key: Any) -> Any:
+    """A key of Python's own ints and slices, None and Ellipsis as something with a hash; None for another one."""
+    kind = type(key)
+    if kind is slice:
+        return ((key.start, key.stop, key.step),)
+    if kind is not tuple:
+        return None
+    entries = []
+    for k in key:
+        kind = type(k)
+        if kind is slice:
+            entries.append((k.start, k.stop, k.step))
+        elif kind is int or k is None or k is Ellipsis:
+            entries.append(k)
+        else:
+            return None
+    return tuple(entries)
+
+
+def _getitem(self: Any, key: Any) -> Any:
+    """`x[key]`; the short path takes Python's own ints and slices, None and Ellipsis, alone or several."""
+    if mode.tracing:
+        return _general_getitem(self, key)
+    known = key if type(key) is int else known_key(key)
+    if known is None:
+        return _general_getitem(self, key)
+    try:
+        way = recent_parts.get(known)
+    except TypeError:  # a slice by what has no hash
+        return _general_getitem(self, key)
+    if way is not None and (y := way[0](self.payload)) is not None:
+        return _shown(self, y, way[1])
+    y = parts.view(self, known, (key,))
+    return _general_getitem(self, key) if y is None else y
+
+
+#: Methods of eager tensors, and of parameters outside a trace.
+METHODS: dict[str, Any] = {
+    name: _sized(name)
+    for name in ("expand", "flatten", "narrow", "permute", "reshape", "select", "squeeze", "t", "transpose",
+                 "unsqueeze", "view")
+}  # fmt: skip
+METHODS |= {name: _cutting(name) for name in ("chunk", "split", "unbind")}
+METHODS |= {"T": _transposed("T"), "mT": _transposed("mT"), "__getitem__": _getitem}
+for _name, _method in METHODS.items():
+    setattr(Tensor, _name, _method)
+    setattr(Leaf, _name, _method)
+    setattr(InferenceTensor, _name, getattr(functional, _name, None) or getattr(TensorBase, _name))

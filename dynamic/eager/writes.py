@@ -1,0 +1,111 @@
+"""The short path of `x[key] = value`, with history and without: the view that a key stands for is known by its key."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from common.autograd.view_histories import write_recipe
+from common.core import mode
+from common.core.op import rules_changed
+from common.core.source_lines import user_files, user_frame
+from common.evaluate.kinds import number
+from common.evaluate.specialise import Recipe
+from common.methods.setitem import setitem as general
+from common.tensor.base import InferenceTensor, Tensor, TensorBase
+from common.tensor.leaf import Leaf
+from common.tensor.node import Node, next_number
+from common.tensor.view_families import Family, is_recorded
+from common.tensor.write_log import log_write
+from dynamic.eager.views import known_key, parts, recent_parts
+
+_new = object.__new__
+_getframe = sys._getframe
+_grad_enabled = mode.grad_mode.get
+_LIMIT = 4096
+
+#: Per recipe of a view that by which writes to such a view are recorded.
+_writes: dict[Recipe, Recipe] = {}
+rules_changed.append(lambda op: _writes.clear())
+
+
+def _write_of(found: Recipe, part: np.ndarray) -> Recipe:
+    """The recipe for a recorded write to what a view shows."""
+    if len(_writes) >= _LIMIT:
+        _writes.clear()
+    made = _writes[found] = write_recipe(found, part)
+    return made
+
+
+def _is_alone(x: Any) -> bool:
+    """Whether a write to a tensor concerns its own place on the tape only: no leaf, no views, and nobody listens."""
+    node, family = x.grad_fn, getattr(x, "_family", None)
+    if type(x) is not Tensor or (x._requires_grad if node is None else hasattr(node, "_hooks")):
+        return False
+    if type(family) is not Family:
+        return family is None
+    return not family.opaque and not any(view() is not None for view in family.views)
+
+
+def _record_write(x: Any, edge: Any, found: Recipe, part: np.ndarray, frame: Any) -> None:
+    """Give a tensor the place of a copy in which a part is what has been written."""
+    write = _writes.get(found) or _write_of(found, part)
+    node = _new(Node)
+    node.number = next_number()
+    node.op = write.op
+    node.attrs = write.attrs
+    node.backward = write.backward
+    node.fit = write.forms
+    node.edges = (x.edge, edge)
+    node.saved = ()
+    node.freed_by = None
+    if frame.f_code.co_filename in user_files:
+        node.code, node.lasti = frame.f_code, frame.f_lasti
+    else:
+        node.code, node.lasti = user_frame(3)
+    x.grad_fn, x.output_nr, x._requires_grad = node, 0, True
+
+
+def _setitem(self: Any, key: Any, value: Any) -> None:
+    """`x[key] = value`; the short path is a write of a number, or a tensor of the same dtype."""
+    x = self.payload
+    known = key if type(key) is int else known_key(key)
+    if mode.tracing or known is None or type(x) is not np.ndarray:
+        return general(self, key, value)
+    recorded, edge = is_recorded(self), None
+    if isinstance(value, TensorBase):
+        v = value.payload
+        if type(v) is not np.ndarray or v.dtype != x.dtype:
+            return general(self, key, value)
+        if value._requires_grad:
+            recorded, edge = True, value.edge
+    elif (type(value) is float or type(value) is int) and x.dtype.kind == "f":
+        v = number(value, x.dtype)
+    else:
+        return general(self, key, value)
+    if recorded and (recorded := _grad_enabled()) and not _is_alone(self):
+        return general(self, key, value)
+    try:
+        way = recent_parts.get(known)
+    except TypeError:  # a slice by what has no hash
+        return general(self, key, value)
+    part = None if way is None else way[0](x)
+    if part is None and (part := parts.part(x, known, key)) is None:
+        return general(self, key, value)
+    if recorded and edge is not None and v.shape != part.shape:
+        return general(self, key, value)
+    try:
+        part[...] = v
+    except ValueError:  # a shape that does not fit, or that numpy does not take
+        return general(self, key, value)
+    frame = _getframe(1)
+    log_write(part, frame.f_code, frame.f_lasti)
+    if recorded:
+        _record_write(self, edge, recent_parts[known][1], part, frame)
+    return None
+
+
+for _class, _method in ((Tensor, _setitem), (Leaf, _setitem), (InferenceTensor, general)):
+    setattr(_class, "__setitem__", _method)  # noqa: B010  a type checker takes the assignment for an element's

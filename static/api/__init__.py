@@ -1,0 +1,1 @@
+"""The public functions as this engine offers them."""

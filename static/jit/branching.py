@@ -1,0 +1,76 @@
+"""Which trace, and which plan of it, serves a call that is not on the path that was tried first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from static.graph.regions import NeedsRoom
+from static.graph.side_effects import Mismatch
+from static.reports.paths import same_until, told
+from static.running.plan import Plan
+from static.tracing.signature import kind
+
+if TYPE_CHECKING:
+    from static.jit.traced import Traced
+
+KEPT_PLANS = 128
+"""Plans per function that are kept; each owns the memory of its temporaries."""
+
+
+class Branching:
+    """The part of a function that finds the way when Python's decisions come out otherwise than before."""
+
+    _by_signature: dict[Any, list[Traced]]
+    _by_call: dict[Any, tuple[Traced, Any]]
+    _last: tuple[Traced, Any] | None
+    _after: dict[Any, tuple[Traced, Any]]
+    _fixed: list[int]
+
+    if TYPE_CHECKING:
+
+        def _trace(self, signature: Any, leaves: list[Any], call: tuple[Any, Any], reason: str) -> Traced: ...
+
+        def _plan(self, traced: Traced, env: Mapping[Any, int]) -> Any: ...
+
+    def _keep(self, key: Any, hit: tuple[Traced, Any]) -> None:
+        while len(self._by_call) >= KEPT_PLANS and key not in self._by_call:
+            self._by_call.pop(next(iter(self._by_call)), None)
+        self._by_call[key] = hit
+
+    def _other_path(
+        self, tried: tuple[Traced, Any], miss: Mismatch, key: Any, leaves: list[Any], call: tuple[Any, Any]
+    ) -> tuple[Traced, Any]:
+        """A trace, and its plan, for a call in which a decision comes out otherwise than in the one that was tried."""
+        traced = tried[0]
+        self._keep((key, traced), tried)
+        signature = (*call, *map(kind, leaves))
+        known = self._by_signature[signature]
+        branch = [x for x in known if same_until(x, traced, miss) and x.objection(leaves, x.env(leaves)) is None]
+        # in a chain of paths, of a loop that runs once, twice, ..., the longest is at most one step from the right one
+        path = max(branch, key=lambda x: len(x.decisions), default=None)
+        if path is None:
+            path = self._trace(signature, leaves, call, told(traced, miss))
+            if any(i not in self._fixed for i in path.trace.fixed):  # the key does not say enough
+                return path, self._plan(path, path.env(leaves))
+        hit = self._by_call.get((key, path))
+        if hit is None or hit[1].outdated:
+            hit = path, self._plan(path, path.env(leaves))
+            self._keep((key, path), hit)
+        self._by_call[key] = hit
+        if type(hit[1]) is Plan:  # not what interprets while kernels compile
+            if len(self._after) >= KEPT_PLANS:
+                self._after.clear()
+            self._after[traced, miss.decision, miss.bits] = hit
+        return hit
+
+    def _with_more_room(self, traced: Traced, need: NeedsRoom, key: Any, leaves: list[Any]) -> tuple[Traced, Any]:
+        """A plan in which a loop may run more often; plans with less room are forgotten."""
+        traced.make_room(need)
+        self._after.clear()
+        self._by_call = {k: hit for k, hit in self._by_call.items() if hit[0] is not traced}
+        plan = traced.plan(traced.env(leaves))
+        self._by_call[key] = traced, plan
+        if self._last is not None and self._last[0] is traced:
+            self._last = traced, plan
+        return traced, plan

@@ -1,0 +1,1 @@
+"""A group of items as the loops of one kernel."""

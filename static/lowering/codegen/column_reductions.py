@@ -1,0 +1,158 @@
+"""Reductions of columns inside a fused kernel: accumulators for all columns, one row added after the other.
+
+Sums and products keep LANES rows of accumulators per level of blocks, see `common.kernels.arrays.sums`, whose functions
+start, carry and finish them; so the summed elements themselves are never stored.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from common.core.numerics import BLOCK, LANES
+from static.lowering.codegen.loop_nest import Nest
+from static.lowering.ir.items import Item, is_literal
+from static.lowering.ir.kernel_memory import ColumnScratch
+from static.lowering.ir.loop_ir import Call, Constant, If, Let, Loop, Place, Run, Store
+
+COLUMN_TILE = 1024
+"""Columns reduced together where nothing else needs whole rows: their accumulators stay in the cache."""
+
+TOGETHER = 4
+"""Rows of equal lane that are taken in at once where that is all a kernel does (benchmarks/reductions.py)."""
+
+_SHIFT = BLOCK.bit_length() - 1
+LANED = {"sum": "columns", "prod": "products"}
+"""Reductions whose accumulators are lanes, and the ends of the names of their functions."""
+
+
+class Columns:
+    """The column reductions of one kernel.
+
+    Parameters
+    ----------
+    tiled : whether the kernel goes through tiles ``c0 <= c < c1`` of columns, else through whole rows.
+    """
+
+    def __init__(self, nest: Nest, items: list[Item], tiled: bool) -> None:
+        self.nest, self.items, self.tiled = nest, items, tiled
+        self.row_name = f"r{len(nest.rows) - 1}"
+        self.accumulators = {item.id: nest.slot(self.scratch(item)) for item in items}
+
+    def scratch(self, item: Item) -> Any:
+        """Memory for the accumulators of an item."""
+        rows, inner = self.nest.rows[-1], self.nest.inner
+        if item.function in LANED:
+            tile = COLUMN_TILE if self.tiled else None
+            return self.nest.scratch(item.dtype, ColumnScratch(rows, inner, item.dtype.itemsize, tile))
+        return self.nest.scratch(item.dtype, COLUMN_TILE if self.tiled else inner)
+
+    @property
+    def width(self) -> str:
+        """The number of columns reduced together."""
+        return "(c1 - c0)" if self.tiled else self.nest.size(self.nest.inner)
+
+    @property
+    def first(self) -> str:
+        """Where the accumulators of an extreme begin."""
+        return "first" if self.tiled else ""
+
+    def start(self) -> list[Any]:
+        """Statements before the first row."""
+        rows = self.nest.size(self.nest.rows[-1])
+        out: list[Any] = []
+        for item in self.items:
+            acc = self.accumulators[item.id]
+            if item.function in LANED:
+                out.append(Run(Call(f"start_{LANED[item.function]}", (acc, "0", self.width, rows))))
+            else:
+                value = Constant(first_value(item.function, item.dtype), item.dtype)
+                out.append(Loop("i", self.width, [Store(Place(acc, "", "i"), value)]))
+        return out
+
+    def loop(self, body: list[Any]) -> list[Any]:
+        """The loop over all rows."""
+        row = self.row_name
+        carry = self._carry(f"{row} & {BLOCK - 1} == 0 and {row} > 0", row)
+        return [Loop(row, self.nest.size(self.nest.rows[-1]), [*carry, *self._lane(), *body])]
+
+    def loop_together(self, several: list[Any], single: list[Any]) -> list[Any]:
+        """The loop over all rows, `TOGETHER` of equal lane at a time, then one by one, block by block."""
+        lane = self._lane()
+        group = TOGETHER * LANES
+        body = [
+            *self._carry("k0 > 0", "k0"),
+            Let("k1", f"min(k0 + {BLOCK}, {self.nest.size(self.nest.rows[-1])})"),
+            Let("k2", f"k1 - (k1 - k0) % {group}"),
+            Loop("k", "k2", [Loop(self.row_name, f"k + {LANES}", [*lane, *several], start="k")], "k0", str(group)),
+            Loop(self.row_name, "k1", [*lane, *single], start="k2"),
+        ]
+        return [Loop("k0", self.nest.size(self.nest.rows[-1]), body, step=str(BLOCK))]
+
+    def _carry(self, condition: str, row: str) -> list[Any]:
+        """Statements before a row that ends a block."""
+        block = f"({row} >> {_SHIFT}) - 1"
+        carry = [
+            Run(Call(f"carry_{LANED[item.function]}", (self.accumulators[item.id], "0", self.width, block)))
+            for item in self.items
+            if item.function in LANED
+        ]
+        return [If(condition, carry)] if carry else []
+
+    def _lane(self) -> list[Any]:
+        """Statements at the start of a row: where its accumulators begin."""
+        lane = Let("lane", f"({self.row_name} & {LANES - 1}) * {self.width}{' - c0' if self.tiled else ''}")
+        return [lane, *[Let("first", "0 - c0")] * self.tiled]
+
+    def add(self, item: Item, *values: Any) -> Store:
+        """The statement that takes in the elements of one column and lane."""
+        acc = self.accumulators[item.id]
+        if item.function in LANED:
+            place, function = Place(acc, "lane", "c"), {"sum": "add", "prod": "mul"}[item.function]
+        else:
+            place, function = Place(acc, self.first, "c"), f"{item.function}imum"
+        total: Any = place
+        for value in values:
+            total = Call(function, (total, value))
+        return Store(place, total)
+
+    def finish(self) -> list[Any]:
+        """Statements after the last row."""
+        rows, start = self.nest.size(self.nest.rows[-1]), self._start()
+        body: list[Any] = []
+        for item in self.items:
+            out, acc = self.nest.slot(item.out), self.accumulators[item.id]
+            if item.function in LANED:
+                body.append(Run(Call(f"finish_{LANED[item.function]}", (acc, "0", self.width, rows, out, start))))
+                continue
+            value: Any = Place(acc, "", "i")
+            if item.dtype != item.out.dtype:
+                value = Call(f"to_{item.out.dtype.name}", (value,))
+            place = Place(out, start.removeprefix("0"), "i")
+            body.append(Loop("i", self.width, [Store(place, value)]))
+        return body
+
+    def _start(self) -> str:
+        """Where the results of these columns begin."""
+        steps = self.nest.batch_strides(self.items[0].lead)
+        terms = [f"r{i}" if is_literal(step, 1) else f"r{i} * {self.nest.size(step)}" for i, step in enumerate(steps)]
+        return " + ".join([*terms, *["c0"] * self.tiled]) or "0"
+
+    def tiles(self, body: list[Any]) -> list[Any]:
+        """The kernel's loops for one tile after the other."""
+        size = self.nest.size(self.nest.inner)
+        head = Let("c1", f"min(c0 + {COLUMN_TILE}, {size})")
+        return [Loop("c0", size, [head, *body], step=str(COLUMN_TILE))]
+
+
+def first_value(function: str, dtype: np.dtype[Any]) -> Any:
+    """What a reduction starts from: a maximum or minimum from what every element replaces."""
+    if function in LANED:
+        return {"sum": 0, "prod": 1}[function]
+    if dtype.kind == "f":
+        return float("-inf") if function == "max" else float("inf")
+    if dtype == np.bool_:
+        return function == "min"
+    info = np.iinfo(dtype)
+    return info.min if function == "max" else info.max

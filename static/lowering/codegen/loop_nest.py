@@ -1,0 +1,140 @@
+"""The loops of a group: its space as runs of dimensions, and the names of sizes, buffers and places in them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from common.core.shapes import contiguous_strides
+from common.core.spec import numel
+from static.lowering.groups import Group
+from static.lowering.ir.items import Access, Buffer, Item, Sizes, is_literal, size_key
+from static.lowering.ir.kernel_memory import ColumnScratch, Scratch
+from static.lowering.ir.loop_ir import Let, Place
+
+
+class Nest:
+    """Names for one kernel.
+
+    Attributes
+    ----------
+    rows, inner : sizes of the outer loops, and of the innermost loop (None for a 0-d space).
+    row_names : names of the outer loops' indices.
+    bound : what each slot of the kernel is: a buffer or scratch.
+    ints : what each int argument of the kernel is: an int or a Dim.
+    """
+
+    def __init__(self, group: Group) -> None:
+        self.group, self.dims = group, group.dims
+        self.runs = self._cut(group)
+        sizes = [numel(self.dims[a : b + 1]) for a, b in self.runs]
+        flat = group.split == len(self.dims)
+        self.inner = None if flat or not sizes else sizes.pop()
+        self.inner_run = self.runs.pop() if self.inner is not None else None
+        self.rows = sizes
+        self.row_names = [f"r{i}" for i in range(len(sizes))]
+        self.bound: list[Buffer | Scratch] = []
+        self.ints: list[Any] = []
+        self.dtypes: list[np.dtype[Any]] = []
+        self._slots: dict[int, int] = {}
+        self._names: dict[Any, str] = {}
+        self._bases: dict[str, str] = {}
+        self._count = 0
+
+    def _cut(self, group: Group) -> list[tuple[int, int]]:
+        runs, first = [], 0
+        for i in range(len(self.dims)):
+            last = i == len(self.dims) - 1
+            if last or group.breaks >> i & 1 or i + 1 in (group.split, group.lead):
+                runs.append((first, i))
+                first = i + 1
+        return runs
+
+    # ---------------------------------------------------------------- names
+    def size(self, value: Any) -> str:
+        """The name of the int argument that holds a size, stride or offset; equal values share one."""
+        name = size_key(value)
+        if name not in self._names:
+            self._names[name] = f"n{len(self.ints)}"
+            self.ints.append(value)
+        return self._names[name]
+
+    def slot(self, thing: Buffer | Scratch) -> str:
+        """The name of a buffer's slot; a state and what is written into it directly share one, parts do not overlap."""
+        part = isinstance(thing, Buffer) and thing.maker is not None and thing.maker.window is not None
+        if part and isinstance(thing, Buffer) and thing.storage not in [buffer.storage for buffer in self.group.reads]:
+            own: Buffer | Scratch = thing
+        else:
+            own = thing.storage if isinstance(thing, Buffer) else thing
+        if id(own) not in self._slots:
+            self._slots[id(own)] = len(self.bound)
+            self.bound.append(own)
+            self.dtypes.append(thing.dtype)
+        return f"b{self._slots[id(own)]}"
+
+    def scratch(self, dtype: np.dtype[Any], elements: Any) -> Scratch:
+        """New scratch memory; `elements` is a size or a `ColumnScratch`."""
+        nbytes = elements if isinstance(elements, ColumnScratch) else elements * dtype.itemsize
+        return Scratch(dtype, nbytes)
+
+    # ---------------------------------------------------------------- places
+    def strides(self, strides: Sizes) -> tuple[list[Any], Any]:
+        """Strides of the row loops and of the inner loop, of an access over leading dimensions of the space."""
+        last = [strides[b] if b < len(strides) else 0 for _, b in self.runs]
+        if self.inner_run is None:
+            return last, 0
+        b = self.inner_run[1]
+        return last, strides[b] if b < len(strides) else 0
+
+    def batch_strides(self, lead: int) -> list[Any]:
+        """Strides of the row loops over the first `lead` dimensions, of an array of these and of the columns."""
+        assert self.inner is not None
+        strides = contiguous_strides((*self.dims[:lead], self.inner))
+        return [strides[b] for _, b in self.runs if b < lead]
+
+    def row_varying(self, access: Access) -> bool:
+        """Whether it moves with a row loop."""
+        return any(not is_literal(s, 0) for s in self.strides(access.strides)[0])
+
+    def column_varying(self, access: Access) -> bool:
+        """Whether it moves with the inner loop."""
+        return not is_literal(self.strides(access.strides)[1], 0)
+
+    def place(self, access: Access, rows: list[Any], column: str, part: Buffer | None = None) -> Place:
+        """The element at which an access is, of a part under its own name; adds the base of its row to `rows`."""
+        outer, inner = self.strides(access.strides)
+        base = self.base(access.offset, outer, rows)
+        name = self.slot(access.buffer if part is None else part)
+        if is_literal(inner, 0):
+            return Place(name, base)
+        return Place(name, base, column, "" if is_literal(inner, 1) else self.size(inner))
+
+    def own_place(self, item: Item, rows: list[Any], column: str) -> Place:
+        """The element of an item's result: of a window, or of a contiguous buffer over its dimensions."""
+        if item.window is not None:
+            return self.place(item.window, rows, column, item.out)
+        outer, inner = self.strides(contiguous_strides(self.dims[: item.level]))
+        base = self.base(0, outer, rows)
+        return Place(self.slot(item.out), base, "" if is_literal(inner, 0) else column)
+
+    def forget_bases(self) -> None:
+        """Begin a row loop of its own, which does not see what another one has named."""
+        self._bases.clear()
+
+    def base(self, offset: Any, outer: list[Any], rows: list[Any]) -> str:
+        """The name of ``offset + r0 * s0 + ...``; empty if that is 0."""
+        terms = [] if is_literal(offset, 0) else [self.size(offset)]
+        for i, stride in enumerate(outer):
+            if is_literal(stride, 1):
+                terms.append(self.row_names[i])
+            elif not is_literal(stride, 0):
+                terms.append(f"{self.row_names[i]} * {self.size(stride)}")
+        if len(terms) < 2 and "*" not in "".join(terms):
+            return "".join(terms)
+        text = " + ".join(terms)
+        if text not in self._bases:
+            self._bases[text] = f"q{self._count}"
+            self._count += 1
+            rows.append(Let(self._bases[text], text))
+        return self._bases[text]

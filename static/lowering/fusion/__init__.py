@@ -1,0 +1,1 @@
+"""Which items share a kernel, and in which order kernels run."""

@@ -1,0 +1,1 @@
+"""Reads and writes at indices that are data, inside fused loops."""

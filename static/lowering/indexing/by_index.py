@@ -1,0 +1,160 @@
+"""Reading and writing at indices that are data, as part of the loops that use what is read or make what is written.
+
+Indices are checked before (`static.lowering.indexing.index_checks`). What is written to begins as a copy, or as zeros;
+the loop that makes rows adds them, or stores them, at their places one after the other, in the order in which the op
+is defined.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from common.core.shapes import contiguous_strides
+from common.core.sizes import Dim, hint
+from common.core.spec import numel
+from common.kernels.arrays import copying
+from static.graph import Node
+from static.lowering.indexing.index_checks import Checked, PerRow, native_calls
+from static.lowering.ir.items import Access, AtIndex, Buffer, Const, Layout, Operand, Sizes, is_literal, strip_ones
+from static.lowering.memory.update_in_place import begins_as_copy
+
+SHORTEST_ROW = 16
+"""Elements of the shortest innermost loop in which a kernel reads a row at an index, or elements at one each. Shorter
+rows are gathered first: loops over rows of 8 elements take as long as a loop over all of them and the gather, of 4
+elements 1.4 times as long."""
+
+SHORT = f"rows of a table that have less than {SHORTEST_ROW} elements, or are not contiguous, are gathered first"
+
+_READS = ("index_select", "index_get1", "gather")
+_WRITES = {"index_add1": "add", "index_mul1": "mul", "index_max1": "maximum", "index_min1": "minimum",
+           "index_set1": "", "put_zeros": "add", "index_put_zeros1": "add", "scatter_zeros": "add"}  # fmt: skip
+"""The scalar function that joins an element of the result with what is written there; "" replaces it."""
+
+
+def why_gathered(node: Node) -> str:
+    """Why an op that reads at indices is a kernel of its own."""
+    return SHORT if node.name in _READS else ""
+
+
+class ByIndex(Checked):
+    """The nodes that read and write at indices."""
+
+    def by_index(self, node: Node) -> bool:
+        """Add a node that reads or writes at indices; False if it is none, or has to be a kernel of its own."""
+        name = node.name
+        if name in ("pick", "spread"):
+            return not is_literal(_row(node)[-1], 1) and self.one_per_row(node)
+        return self.take(node) if name in _READS else name in _WRITES and self.put(node)
+
+    def one_per_row(self, node: Node) -> bool:
+        """`pick` and `spread`: one element per row, which lies at an index that is data."""
+        (value,), dims = node.outputs, strip_ones(_row(node))
+        x, index = (self.layout(operand) for operand in node.operands)
+        picks = node.name == "pick"
+        rows = _row(node)[:-1]
+        first = self.operand(x, _row(node)) if picks else self.rows_of(x, rows)
+        self.item(
+            node,
+            "pick" if picks else "map",
+            dims,
+            function=node.name,
+            dtype=value.spec.dtype,
+            operands=[Operand(first, value.spec.dtype), Operand(self.rows_of(index, rows), np.dtype(np.int64))],
+            results=[self.result(value)],
+            split=len(dims) - 1,
+            calls=list(native_calls(node)),
+        )
+        return True
+
+    def take(self, node: Node) -> bool:
+        """Rows or elements of a table, one per index, as a map that reads them; False if loops over them were short."""
+        (value,), dim, wrap = node.outputs, node.attrs["dim"], node.attrs.get("wrap", False)
+        table, shape = self.layout(node.operands[0]), value.shape
+        before, behind = table.strides[:dim], table.strides[dim + 1 :]
+        count = len(shape) - len(before) - len(behind)
+        rows, inner = self.per_row(node, shape), strip_ones(shape[dim + count :])
+        run = inner or shape[dim : dim + count]
+        found = rows or PerRow(self.layout(node.operands[1]), 0, 1)
+        if isinstance(table.root, Const) or not strip_ones(found.layout.shape):
+            return False
+        row = self.operand(Layout(table.root, table.offset, shape, (*before, *(0,) * count, *behind), False), shape)
+        assert isinstance(row, Access)
+        uneven = inner and rows is not None and not is_literal(row.strides[-1], 1)
+        if uneven or hint(numel(run)) < SHORTEST_ROW:
+            return False
+        index, after = self.indices(node, found, shape, table.shape[dim])
+        self.item(
+            node,
+            "map",
+            strip_ones(shape),
+            function="take",
+            dtype=value.dtype,
+            operands=[Operand(row, value.dtype), index],
+            results=[self.result(value)],
+            after=after,
+            at=AtIndex(table.shape[dim], table.strides[dim], wrap),
+        )
+        return True
+
+    def put(self, node: Node) -> bool:
+        """Rows that are written, or added, at an index each, by the loop that makes them; False if none does."""
+        (value,), dim, wrap = node.outputs, node.attrs["dim"], node.attrs.get("wrap", False)
+        *x, v, _ = node.operands
+        source, shape, strides = self.layout(v), v.shape, contiguous_strides(value.shape)
+        count = v.ndim - value.ndim + 1
+        per_row = self.per_row(node, shape) if shape else None
+        if per_row is None or _is_ready(source) or value.dtype.kind == "b":
+            return False
+        if hint(numel(shape[dim + count :])) < SHORTEST_ROW:
+            return False
+        out = self.result(value)
+        index, after = self.indices(node, per_row, shape, value.shape[dim])
+        steps = (*strides[:dim], *(0,) * count, *strides[dim + 1 :])
+        window = self.operand(Layout(out, 0, shape, steps, False), shape)
+        assert isinstance(window, Access)
+        self.item(
+            node,
+            "map",
+            strip_ones(shape),
+            function="put",
+            dtype=out.dtype,
+            operands=[Operand(self.operand(source, shape), out.dtype), index],
+            results=[out],
+            after=[self.begin(node, out, [self.layout(operand) for operand in x], after), *after],
+            window=window,
+            at=AtIndex(value.shape[dim], strides[dim], wrap, _WRITES[node.name]),
+        )
+        return True
+
+    def begin(self, node: Node, out: Buffer, x: list[Layout], after: list[Buffer]) -> Buffer:
+        """The memory of a result, filled with zeros, or with a copy of another value."""
+        begun = self.buffer(out.dtype, out.shape)
+        begun.into = out
+        number = x[0].root.value if x and isinstance(x[0].root, Const) else 0
+        inputs: list[Buffer] = []
+        if x and (not isinstance(x[0].root, Const) or isinstance(number, Dim)):
+            inputs = [self.beginning(node, x[0])]
+            call = copying.copy(out.dtype, copying.copy_args(out.shape), (0, 1))
+        else:
+            call = copying.fill(out.dtype, numel(out.shape), number, (0,))
+        item = self.item(node, "native", (), function="begin", dtype=out.dtype, operands=[], results=[begun],
+                         inputs=inputs, calls=[call], after=after)  # fmt: skip
+        if inputs:
+            begins_as_copy(item, [0], inputs)
+        return begun
+
+    def rows_of(self, layout: Layout, rows: Sizes) -> Access | Const:
+        """How an item over rows and columns reads a value that has one element per row."""
+        shape, strides = (*layout.shape, 1), (*layout.strides, 0)
+        return self.operand(Layout(layout.root, layout.offset, shape, strides, False), (*rows, 0))
+
+
+def _is_ready(source: Layout) -> bool:
+    """Whether a value lies in memory as it is, made by no loop of the program."""
+    root = source.root
+    return isinstance(root, Buffer) and source.dense and (root.maker is None or root.maker.kind == "native")
+
+
+def _row(node: Node) -> Sizes:
+    """The larger shape of `pick` and `spread`, which has a whole row per index."""
+    return node.operands[0].shape if node.name == "pick" else node.outputs[0].shape

@@ -1,0 +1,85 @@
+"""Indices that are data, checked by a kernel before the loops that use them.
+
+So nothing is read or written outside, and these loops cannot fail. Equal checks are one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from common.core.op import NativeCall
+from common.core.shapes import contiguous_strides
+from common.core.spec import Spec, numel
+from common.kernels.arrays import coordinates
+from static.graph import Graph, Node
+from static.lowering.ir.items import Buffer, Layout, Operand, Sizes, is_literal, sizes_key
+from static.lowering.ir.values import is_dense
+from static.lowering.memory.concatenations import InParts
+
+
+class PerRow(NamedTuple):
+    """Indices of rows.
+
+    Attributes
+    ----------
+    layout : where they lie.
+    lead : how many dimensions come before theirs.
+    used : the number of elements of a row, where none is looked at if that is 0, else 1.
+    """
+
+    layout: Layout
+    lead: int
+    used: Any
+
+
+class Checked(InParts):
+    """Values, and indices of rows.
+
+    Attributes
+    ----------
+    checks : what is there once indices are checked, by what is checked.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        super().__init__(graph)
+        self.checks: dict[Any, Buffer] = {}
+
+    def indices(self, node: Node, per_row: PerRow, shape: Sizes, extent: Any) -> tuple[Operand, list[Buffer]]:
+        """The operand of an item over a shape that has an index per row, and what is there once all are checked."""
+        buffer = self.contiguous(node, per_row.layout)
+        (*_, own) = native_calls(node)
+        wrap = node.attrs.get("wrap", False)
+        call = coordinates.check(buffer.dtype, numel(buffer.shape), extent, wrap, per_row.used, own.errors)
+        name = buffer.id, *sizes_key(call.ints)
+        if name not in self.checks:
+            token = self.buffer(np.dtype(np.int64), ())
+            self.item(node, "native", (), function="check", dtype=token.dtype, operands=[], results=[token],
+                      inputs=[buffer], calls=[call])  # fmt: skip
+            self.checks[name] = token
+        own_shape = per_row.layout.shape
+        behind = len(shape) - per_row.lead - len(own_shape)
+        strides = (*(0,) * per_row.lead, *contiguous_strides(own_shape), *(0,) * behind)
+        which = self.operand(Layout(buffer, 0, shape, strides, False), shape)
+        return Operand(which, np.dtype(np.int64)), [self.checks[name]]
+
+    def per_row(self, node: Node, shape: Sizes) -> PerRow | None:
+        """The indices of the rows of a shape; None if they vary within a row."""
+        dim, index = node.attrs["dim"], self.layout(node.operands[-1])
+        if node.name not in ("gather", "scatter_zeros"):
+            return PerRow(index, dim, 1)
+        end = dim + 1
+        if not all(is_literal(s, 0) for s in index.strides[end:]):
+            return None
+        own, strides = shape[:end], index.strides[:end]
+        dense = isinstance(index.root, Buffer) and is_dense(index.root, index.offset, own, strides)
+        return PerRow(Layout(index.root, index.offset, own, strides, dense), 0, numel(shape[end:]))
+
+
+def native_calls(node: Node) -> Sequence[NativeCall]:
+    """The calls of a node that is a kernel of its own."""
+    assert node.op is not None
+    specs = [Spec(v.spec.shape, v.spec.dtype) for v in node.values]
+    return node.op.native(specs, [v.spec for v in node.outputs], node.attrs)

@@ -1,0 +1,1 @@
+"""Where the arrays of a program lie: lifetimes, reuse, updates in place, the arena."""

@@ -1,0 +1,1 @@
+"""Which loops are cut into parts for threads, and which kernels run side by side."""

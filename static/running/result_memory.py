@@ -1,0 +1,95 @@
+"""Arrays for results: always fresh, large ones from memory that nothing refers to any more."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from static.lowering.memory.arena import ALIGNMENT
+from static.running.python_calls import Exclusive
+
+POOLED_BYTES = 1 << 16
+"""From this size on memory is used again: a fresh 8 MB array costs more in page faults than most kernels."""
+POOLED_ARRAYS = 3
+KEPT_ALLOCATORS = 512
+_UNUSED = 2  # references: the variable, getrefcount's argument
+
+
+def make_allocator(shape: tuple[int, ...], dtype: np.dtype) -> Callable[[], np.ndarray]:
+    """A function that returns an uninitialised array which shares memory with nothing that is still referred to.
+
+    Parameters
+    ----------
+    shape : sizes
+    dtype : dtype
+    """
+    nbytes = math.prod(shape) * dtype.itemsize
+    if nbytes < POOLED_BYTES:
+        return partial(np.empty, shape, dtype)
+    pool: list[np.ndarray] = []
+
+    def allocate() -> np.ndarray:
+        for _ in range(len(pool)):
+            try:
+                memory = pool.pop(0)  # out of the pool while it is looked at: other threads allocate too
+            except IndexError:
+                break
+            # Every view of an array, however it was made, holds a reference to the array that owns the memory.
+            unused = sys.getrefcount(memory) == _UNUSED
+            array = _array(memory) if unused else None
+            pool.append(memory)
+            if array is not None:
+                return array
+        try:
+            memory = np.empty(nbytes + ALIGNMENT, np.uint8)
+        except (MemoryError, ValueError):
+            return np.empty(shape, dtype)  # so that the error tells of these
+        if len(pool) < POOLED_ARRAYS:
+            pool.append(memory)
+        return _array(memory)
+
+    def _array(memory: np.ndarray) -> np.ndarray:
+        start = -memory.__array_interface__["data"][0] % ALIGNMENT
+        return np.ndarray(shape, dtype, memory, start)
+
+    return allocate
+
+
+class Memory:
+    """What the plans of one program share: a call holds the interpreter's lock, so no two of them run at once."""
+
+    def __init__(self) -> None:
+        self.lock = Exclusive()
+        self._arena = np.empty(0, np.uint8)
+        self._allocators: dict[Any, Callable[[], np.ndarray]] = {}
+
+    def arena(self, nbytes: int) -> np.ndarray:
+        """Memory for the temporaries of a plan; (n,) bytes, n at least `nbytes`.
+
+        It is that of the plan before, if that is large enough. What is larger is larger by half, so that plans for
+        ever longer inputs keep no more than 4.5 times what the last one needs.
+
+        Raises
+        ------
+        MemoryError : there is not as much.
+        """
+        if len(self._arena) < nbytes:
+            try:
+                self._arena = np.empty(max(nbytes, len(self._arena) * 3 // 2), np.uint8)
+            except (MemoryError, ValueError) as error:
+                raise MemoryError(f"temporaries take {nbytes / 2**30:.4g} GiB") from error
+        return self._arena
+
+    def allocator(self, position: int, shape: tuple[int, ...], dtype: np.dtype) -> Callable[[], np.ndarray]:
+        """What `make_allocator` returns, one per output and shape."""
+        key = position, shape, dtype
+        if key not in self._allocators:
+            while len(self._allocators) >= KEPT_ALLOCATORS:
+                self._allocators.pop(next(iter(self._allocators)), None)
+            self._allocators[key] = make_allocator(shape, dtype)
+        return self._allocators[key]

@@ -1,0 +1,80 @@
+"""What Python objects said while a program was traced, and whether they still say so.
+
+A trace follows one path through Python code. Which one depends on attributes of modules (`training`, sizes, which
+object is a parameter) and on `requires_grad`. Every change of these is counted (`common.core.mode.changes`), so a call
+compares one number, and looks at the facts only after something has changed somewhere.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from common.tensor.leaf import Leaf
+
+if TYPE_CHECKING:
+    from common.nn.module import Module
+    from common.tensor.base import TensorBase
+
+_PLAIN = (bool, int, float, str, tuple, type(None))
+
+
+class Facts:
+    """The facts on which one trace relies."""
+
+    def __init__(self) -> None:
+        self._modules: dict[int, tuple[Module, dict[str, Any]]] = {}
+        self._tensors: list[tuple[TensorBase, bool]] = []
+        self.uncounted: list[tuple[TensorBase, bool]] = []
+
+    def note_module(self, module: Module) -> None:
+        """The program has called a module."""
+        self._modules[id(module)] = module, {}
+
+    def note_tensor(self, x: TensorBase) -> None:
+        """The program has captured a tensor."""
+        (self._tensors if isinstance(x, Leaf) else self.uncounted).append((x, x.requires_grad))
+
+    @property
+    def has_modules(self) -> bool:
+        """Whether the program has called modules."""
+        return bool(self._modules)
+
+    @property
+    def has_gradients(self) -> bool:
+        """Whether the program has captured a tensor that requires grad."""
+        return any(needed for _, needed in (*self._tensors, *self.uncounted))
+
+    def finish(self) -> None:
+        """Read the modules' attributes. What the traced program itself has changed is as it will find it again."""
+        for module, attributes in self._modules.values():
+            attributes.update(_attributes(module))
+
+    def objection(self) -> str | None:
+        """What is different now, in words; None if nothing is."""
+        for module, known in self._modules.values():
+            now = _attributes(module)
+            for name in known.keys() | now.keys():
+                before, after = known.get(name), now.get(name)
+                if not _same(before, after):
+                    return f"{type(module).__name__}.{name} is {_text(after)} now, it was {_text(before)}"
+        for x, needed in (*self._tensors, *self.uncounted):
+            if x.requires_grad is not needed:
+                name = getattr(x, "name", "") or f"a tensor of shape {tuple(x.shape)}"
+                return f"requires_grad of {name} is {x.requires_grad} now, it was {needed}"
+        return None
+
+
+def _attributes(module: Module) -> dict[str, Any]:
+    """The attributes that are objects of their own; parameters, buffers and sub-modules included."""
+    out = {name: x for name, x in module.__dict__.items() if not name.startswith("_")}
+    for table in (module._parameters, module._buffers, module._modules):
+        out.update(table)
+    return out
+
+
+def _same(a: Any, b: Any) -> bool:
+    return a is b or (type(a) is type(b) and isinstance(a, _PLAIN) and bool(a == b))
+
+
+def _text(x: Any) -> str:
+    return repr(x) if isinstance(x, _PLAIN) else f"another {type(x).__name__}"
