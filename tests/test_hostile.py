@@ -1,6 +1,9 @@
 """Hostile calls of everything public: each works, or raises an error of the library, or what the user's code raises."""
 
+import os
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -8,7 +11,27 @@ import pytest
 import dynamic
 import static
 from common.core.errors import AllocationError, ArgumentError, DTypeError, ShapeError, TwingradError
+from tests.conftest import ROOT
 from tests.helpers import hostile
+
+
+def test_a_sample_of_hostile_calls(tmp_path):
+    trace = tmp_path / "running"
+    command = [
+        sys.executable,
+        "-m",
+        "tests.helpers.hostile",
+        "--calls",
+        "700",
+        "--seed",
+        "5",
+        "--trace-file",
+        str(trace),
+    ]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, check=False, cwd=ROOT, env=environment, capture_output=True, text=True)
+    running = "" if done.returncode in (0, 1) else f"the process died in: {trace.read_text(encoding='utf-8')}"
+    assert done.returncode == 0, f"{running}\n{done.stdout}\n{done.stderr[-3000:]}"
 
 
 def test_calls_are_the_same_on_every_run():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from operator import index
 from reprlib import Repr
 from typing import Any
@@ -149,3 +150,15 @@ def normalize_dim(dim: int, ndim: int, op: str) -> int:
             f"{op}(): Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {dim})"
         )
     return dim % limit
+
+
+def mapping(value: Any, op: str, name: str) -> Any:
+    """A dictionary, or what has its methods.
+
+    Raises
+    ------
+    ArgumentError : something else; a tensor would be gone through element by element.
+    """
+    if not isinstance(value, Mapping):
+        raise ArgumentError(f"{op}(): argument '{name}' must be dict, not {type(value).__name__} ({shown(value)})")
+    return value

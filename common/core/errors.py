@@ -6,6 +6,7 @@
     |-- ShapeError            RuntimeError, ValueError   operands do not fit together
     |-- DTypeError            TypeError, RuntimeError    an op is not defined for a dtype
     |-- ArgumentError         TypeError, ValueError, RuntimeError  an argument of the wrong kind
+    |   `-- MissingKeyError   KeyError                   one that a mapping does not have
     |-- AllocationError       MemoryError, RuntimeError  a result that does not fit into memory
     |-- IndexRangeError       IndexError, RuntimeError   an index outside its dimension
     |-- DivisionByZeroError   ZeroDivisionError, RuntimeError  integer division by zero
@@ -49,6 +50,12 @@ class DTypeError(TwingradError, TypeError, RuntimeError):
 
 class ArgumentError(TwingradError, TypeError, ValueError, RuntimeError):
     """An argument of the wrong kind or value."""
+
+
+class MissingKeyError(ArgumentError, KeyError):
+    """An argument that a mapping does not have, or that means nothing to a function."""
+
+    __str__ = Exception.__str__
 
 
 class AllocationError(TwingradError, MemoryError, RuntimeError):

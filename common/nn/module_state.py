@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from common.core.arguments import mapping
 from common.core.errors import ArgumentError, NotDefinedError, ShapeError, StateError
 from common.core.source_lines import user_frame
 from common.tensor.base import TensorBase
@@ -104,6 +105,7 @@ class Stateful:
         StateError : names are missing or unexpected, or a value does not fit a dtype; nothing is changed.
         ShapeError : an array has another shape than the state of its name; nothing is changed.
         """
+        mapping(state_dict, "load_state_dict", "state_dict")
         state = dict(state_dict)
         own: dict[str, tuple[Stateful, str]] = {}
         for prefix, module in self._below(""):

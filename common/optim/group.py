@@ -9,6 +9,7 @@ import numpy as np
 
 from common.core import mode
 from common.core.errors import ArgumentError
+from common.tensor import boundary
 from common.tensor.base import TensorBase
 from common.tensor.leaf import Buffer
 
@@ -102,6 +103,9 @@ class Group(MutableMapping[str, Any]):
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}: {value}" for name, value in self.items() if name != "params")
         return f"{len(self.params)} parameters, {shown}"
+
+
+boundary.guard_class(Group)
 
 
 def _plain(value: Any) -> Any:

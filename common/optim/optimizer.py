@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from common.core import mode, scopes
+from common.core.arguments import mapping
 from common.core.errors import ArgumentError, StateError
 from common.ops.math.arithmetic import zeros_like
 from common.optim.fused_step import Active, FusedStep
@@ -179,6 +180,7 @@ class Optimizer(Minimizing):
         ArgumentError : it belongs to an optimiser of another structure.
         StateError : state of another name or shape.
         """
+        mapping(state_dict, "load_state_dict", "state_dict")
         saved = state_dict["param_groups"]
         if len(saved) != len(self.param_groups):
             raise ArgumentError("loaded state dict has a different number of parameter groups")

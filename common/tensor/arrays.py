@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from common.core import mode
+from common.core.allocation import allocation_error
 from common.core.dtypes import DEFAULT_FLOAT, SUPPORTED, int64
 from common.core.errors import ArgumentError, DTypeError
 from common.core.op import REGISTRY
@@ -44,6 +45,8 @@ def to_array(data: Any, dtype: Any = None, *, copy: bool = True) -> np.ndarray:
         array: np.ndarray = np.array(data) if copy or not isinstance(data, np.ndarray) else data
     except ValueError as error:
         raise ArgumentError(f"expected numbers in equally long sequences: {error}") from None
+    except MemoryError as error:
+        raise allocation_error("tensor", error) from error
     if dtype is not None:
         wanted = known_dtype(dtype)
     elif array.dtype.kind not in "fi" or _has_dtype(data):

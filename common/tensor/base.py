@@ -176,7 +176,11 @@ class Tensor(TensorBase, metaclass=_TensorType):
         self.grad_fn = None
         self.output_nr = 0
         self._grad = None
-        if requires_grad:
+        if requires_grad is not False:
+            if not isinstance(requires_grad, bool):
+                raise ArgumentError(
+                    f"Tensor(): argument 'requires_grad' must be bool, not {type(requires_grad).__name__}"
+                )
             self.requires_grad_()
 
 

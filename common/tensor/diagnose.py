@@ -25,6 +25,7 @@ from common.core.errors import (
     ArgumentError,
     DivisionByZeroError,
     IndexRangeError,
+    MissingKeyError,
     NotDefinedError,
     TwingradError,
     file_error,
@@ -81,7 +82,10 @@ def translated(error: Exception, called: Callable[..., tuple[Place, dict[str, An
             return error
         error = inner
     place, arguments = called(*details)
-    ours = _ours(place, arguments, error)
+    try:
+        ours = _ours(place, arguments, error)
+    except Exception as odd:  # arguments that cannot even be looked at
+        ours = ArgumentError(f"{place.name}(): {_told(error)}; an argument cannot be looked at: {type(odd).__name__}")
     if ours is not error:
         ours.__cause__ = error
         ours.at_boundary = True  # type: ignore[attr-defined]
@@ -125,8 +129,9 @@ def _ours(place: Place, arguments: dict[str, Any], error: Exception) -> Exceptio
     if isinstance(error, TypeError) and _is_binding(error):
         return ArgumentError(f"{place.name}(){str(error).partition('()')[2] or str(error)}{line}")
     found = next(_wrong(place, arguments, error), None) or next(_against_types(place, arguments), None)
+    kind = MissingKeyError if isinstance(error, KeyError) else ArgumentError  # what a mapping's callers wait for
     if found is not None:
-        return ArgumentError(f"{place.name}(): {found}{line}")
+        return kind(f"{place.name}(): {found}{line}")
     blamed = _blamed(arguments, error)
     if isinstance(error, IndexError):
         return IndexRangeError(f"{place.name}(): {error}{blamed}{line}")
@@ -134,7 +139,7 @@ def _ours(place: Place, arguments: dict[str, Any], error: Exception) -> Exceptio
         return DivisionByZeroError(f"{place.name}(): {error}{line}")
     if isinstance(error, NotImplementedError):
         return NotDefinedError(f"{error}" if str(error) else f"{place.name}() is not implemented{line}")
-    return ArgumentError(f"{place.name}(): {_told(error)}{blamed}{line}")
+    return kind(f"{place.name}(): {_told(error)}{blamed}{line}")
 
 
 def _told(error: Exception) -> str:
@@ -253,7 +258,7 @@ def _ints(x: Any) -> bool:
         return True
     if isinstance(x, (TensorBase, np.ndarray)):
         return x.dtype.kind in "iu" and x.ndim == 0
-    return hasattr(x, "__index__") and not isinstance(x, (bool, np.bool_)) and -(2**63) <= x.__index__() < 2**63
+    return hasattr(x, "__index__") and not isinstance(x, (bool, np.bool_, type)) and -(2**63) <= x.__index__() < 2**63
 
 
 #: What annotations say of values.

@@ -97,7 +97,7 @@ def _edges(array: np.ndarray) -> np.ndarray:
     for axis, n in enumerate(array.shape):
         if n > 2 * options.edgeitems:
             ends = np.r_[: options.edgeitems, n - options.edgeitems : n]
-            array = array.take(ends, axis)
+            array = array[(slice(None),) * axis + (ends,)]  # `take` would first copy what is expanded
     return array
 
 

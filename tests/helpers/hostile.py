@@ -111,6 +111,7 @@ def complaint(call: Call) -> str | None:
     except BaseException as raised:
         error = raised
     finally:
+        signal.signal(signal.SIGPROF, signal.SIG_IGN)
         signal.setitimer(signal.ITIMER_PROF, 0)
         _tidy()
     if time.process_time() - start > SECONDS:

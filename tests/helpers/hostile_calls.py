@@ -237,8 +237,9 @@ def _table() -> dict[str, Make]:
             calls[f"nn.{name}.{method}"] = _drawn(getattr(holder, method), method)
         for item in ("getitem", "setitem", "delitem", "contains"):
             rest = ["a" if "Dict" in name else 0, *[made[0]] * (item == "setitem")]
-            add(f"nn.{name}.{item}", lambda n=name, i=item, a=made, r=rest: (
-                getattr(operator, i), [getattr(tw.nn, n)(*a), *r]))  # fmt: skip
+            if hasattr(kind, f"__{item}__"):
+                add(f"nn.{name}.{item}", lambda n=name, i=item, a=made, r=rest: (
+                    getattr(getattr(tw.nn, n)(*a), f"__{i}__"), [*r]))  # fmt: skip
     methods: dict[str, list[Any]] = {
         "add_module": ["a", _linear()], "apply": [one], "get_buffer": ["b"], "get_parameter": ["weight"],
         "get_submodule": [""], "load_state_dict": [_linear().state_dict(), True], "named_modules": [None, "", True],

@@ -72,6 +72,10 @@ _polygamma = kernel(
 )  # fmt: skip
 
 
+#: Of `polygamma`: from 171 on n! is more than a float64 can be.
+MOST_DERIVATIVES = 1000
+
+
 def polygamma(n: int, x: Any) -> Any:
     """Derivative number `n` of `digamma`; for n = 0 `digamma` itself.
 
@@ -82,13 +86,15 @@ def polygamma(n: int, x: Any) -> Any:
 
     Raises
     ------
-    ArgumentError : n is no int, or negative.
+    ArgumentError : n is no int, negative, or more than 1000.
     """
     n = number(n)
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)):
         raise ArgumentError(f"polygamma(): argument 'n' must be int, not {type(n).__name__}")
     if n < 0:
         raise ArgumentError(f"polygamma(n, x) does not support negative n, got {n}")
+    if n > MOST_DERIVATIVES:
+        raise ArgumentError(f"polygamma(): argument 'n' must be at most {MOST_DERIVATIVES}, got {n}: n! is infinite")
     return called(digamma(x), "PolygammaBackward0") if n == 0 else _polygamma(_floats(x), n=int(n))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from common.core import mode
+from common.core.arguments import mapping
 from common.core.errors import ArgumentError, TraceError
 from common.core.pickling import Holder
 from common.optim.group import Group
@@ -82,6 +83,7 @@ class LRScheduler(Holder):
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Continue from what `state_dict` returned; the optimiser has a state of its own."""
+        mapping(state_dict, "load_state_dict", "state_dict")
         self.__dict__.update(state_dict)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from common.core.arguments import mapping
 from common.core.errors import ArgumentError
 from common.optim.lr_scheduler.base import group_values, refuse_trace
 from common.optim.optimizer import Optimizer
@@ -95,4 +96,5 @@ class ReduceLROnPlateau:
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Continue from what `state_dict` returned; the optimiser has a state of its own."""
+        mapping(state_dict, "load_state_dict", "state_dict")
         self.__dict__.update(state_dict)

@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
+from common.core.arguments import mapping
 from common.core.errors import ArgumentError
 from common.optim.lr_scheduler.base import LRScheduler
 from common.optim.optimizer import Optimizer
@@ -56,6 +57,7 @@ class SequentialLR(LRScheduler):
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Continue from what `state_dict` returned."""
+        mapping(state_dict, "load_state_dict", "state_dict")
         super().load_state_dict({k: v for k, v in state_dict.items() if k != "schedulers"})
         for scheduler, state in zip(self.schedulers, state_dict["schedulers"], strict=True):
             scheduler.load_state_dict(state)
