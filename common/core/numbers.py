@@ -85,3 +85,24 @@ def as_array(x: Any) -> np.ndarray:
     if array.dtype.newbyteorder("=") not in SUPPORTED:
         raise DTypeError(f"dtype {array.dtype} is not supported; supported are {[d.name for d in SUPPORTED]}")
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
+def is_foreign(x: Any) -> bool:
+    """Whether something is another library's array, which hands its memory over by DLPack."""
+    return hasattr(type(x), "__dlpack__") and not (isinstance(x, np.ndarray) or hasattr(type(x), "__op_priority__"))
+
+
+def taken(x: Any, how: str = "DLPack") -> np.ndarray:
+    """An array of numpy's or of another library as a numpy array that shares its memory.
+
+    Raises
+    ------
+    ArgumentError : it is on another device, requires grad, or its library refuses for another reason.
+    """
+    if isinstance(x, (np.generic, np.ndarray)):
+        return np.asarray(x)
+    try:
+        array: np.ndarray = np.from_dlpack(x)
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise ArgumentError(f"{how}: a {type(x).__name__} cannot be shared: {error}") from error
+    return array

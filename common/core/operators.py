@@ -9,6 +9,7 @@ import numpy as np
 
 from common.core.dispatch import apply
 from common.core.dtypes import bool_
+from common.core.numbers import is_foreign, taken
 from common.core.op import Op
 from common.core.sizes import Dim
 
@@ -24,7 +25,11 @@ _UNARY = {"neg": "neg", "abs": "abs"}
 
 def accepts(x: Any) -> bool:
     """Whether an operand of an operator is of a kind that ops take."""
-    return isinstance(x, (bool, int, float, np.ndarray, np.generic, Dim)) or hasattr(type(x), "__op_priority__")
+    return (
+        isinstance(x, (bool, int, float, np.ndarray, np.generic, Dim))
+        or hasattr(type(x), "__op_priority__")
+        or is_foreign(x)
+    )
 
 
 def _forward(op: Op) -> Callable[[Any, Any], Any]:
@@ -65,7 +70,12 @@ def as_operand(x: Any) -> Any:
     """A numpy scalar as a 0-d array; a symbolic size as the number it stands for; anything else as it is."""
     if isinstance(x, np.generic):
         return np.asarray(x)
-    return x.scope.constant(x) if isinstance(x, Dim) else x
+    if isinstance(x, Dim):
+        return x.scope.constant(x)
+    return taken(x) if not isinstance(x, _USUAL) and is_foreign(x) else x
+
+
+_USUAL = (bool, int, float, np.ndarray)
 
 
 def install(cls: type, registry: dict[str, Op], *, comparisons: bool = True) -> None:

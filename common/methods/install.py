@@ -11,6 +11,7 @@ from common.autograd import backward as autograd
 from common.autograd import hooks, versions
 from common.core import dtypes, mode
 from common.core.errors import ArgumentError, DTypeError, GradientError
+from common.core.numbers import is_foreign
 from common.core.op import REGISTRY
 from common.core.operators import accepts, as_operand, install
 from common.core.spec import numel
@@ -255,6 +256,7 @@ _METHODS = {
 
 
 def _matmul(a: Any, b: Any) -> Any:
-    if not isinstance(a, (TensorBase, np.ndarray)) or not isinstance(b, (TensorBase, np.ndarray)):
-        return NotImplemented
+    for x in (a, b):
+        if not isinstance(x, (TensorBase, np.ndarray)) and not is_foreign(x):
+            return NotImplemented
     return functional.matmul(lift(a), lift(b))

@@ -9,6 +9,7 @@ from common.core import mode
 from common.core.errors import ArgumentError
 from common.nn.module import Module
 from common.nn.module_hooks import of_all
+from common.nn.where import name_module
 from common.tensor.base import TensorBase
 from common.tensor.leaf import Parameter
 
@@ -43,9 +44,14 @@ class Sequential(Module):
 
     def forward(self, input: Any) -> Any:
         """Run all modules in order."""
-        for module in self._modules.values():
-            plain = module._hooks is None and type(module).__call__ is call and isinstance(input, TensorBase)
-            input = module.forward(input) if plain and not mode.tracing and not of_all.used else module(input)
+        module: Any = self
+        try:
+            for module in self._modules.values():
+                plain = module._hooks is None and type(module).__call__ is call and isinstance(input, TensorBase)
+                input = module.forward(input) if plain and not mode.tracing and not of_all.used else module(input)
+        except Exception as error:
+            name_module(error, module)
+            raise
         return input
 
     def append(self, module: Module) -> Sequential:

@@ -13,6 +13,7 @@ from common.core.op import REGISTRY
 from common.core.pickling import Holder
 from common.nn.module_hooks import Hookable, call_with_hooks, of_all
 from common.nn.module_state import Stateful, converted
+from common.nn.where import name_module
 from common.tensor.arrays import to_array
 from common.tensor.base import TensorBase
 from common.tensor.boundary import guards_itself, refuse
@@ -74,6 +75,7 @@ class Module(Stateful, Hookable, Holder):
             (x,) = args
             return self.forward(x if isinstance(x, TensorBase) else lift(x))
         except Exception as error:
+            name_module(error, self)
             refuse(error, self.forward, type(self).__name__, *args, **kwargs)
             raise
 

@@ -10,6 +10,7 @@ from common.core import mode
 from common.core.allocation import allocation_error
 from common.core.dtypes import DEFAULT_FLOAT, SUPPORTED, int64
 from common.core.errors import ArgumentError, DTypeError
+from common.core.numbers import is_foreign, taken
 from common.core.op import REGISTRY
 from common.core.unbroadcast import is_tensor
 from common.evaluate.specialise import run
@@ -41,6 +42,8 @@ def to_array(data: Any, dtype: Any = None, *, copy: bool = True) -> np.ndarray:
     """
     if is_tensor(data):
         data = concrete(data)
+    elif not isinstance(data, (np.ndarray, list, tuple, bool, int, float)) and is_foreign(data):
+        data = taken(data)
     try:
         array: np.ndarray = np.array(data) if copy or not isinstance(data, np.ndarray) else data
     except ValueError as error:

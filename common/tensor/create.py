@@ -10,6 +10,7 @@ from common.core import mode
 from common.core.arguments import shown
 from common.core.dtypes import DEFAULT_FLOAT, int64
 from common.core.errors import ArgumentError, TwingradError
+from common.core.numbers import is_foreign, taken
 from common.core.op import REGISTRY
 from common.core.operators import as_operand
 from common.core.sizes import Dim
@@ -21,9 +22,11 @@ CONVERTED = (np.ndarray, np.generic, list, tuple)
 
 
 def lift(x: Any) -> Any:
-    """An array as a tensor of the running engine, captured by reference in a trace; anything else as it is."""
+    """An array, of any library, as a tensor of the running engine, captured by reference in a trace; else as it is."""
     if not isinstance(x, (np.ndarray, np.generic)):
-        return x
+        if isinstance(x, (TensorBase, *NUMBERS)) or not is_foreign(x):
+            return x
+        x = taken(x)
     trace = mode.current_trace()
     return wrap(to_array(x, copy=False) if trace is None else trace.payload(x))
 
@@ -41,6 +44,8 @@ def operand(x: Any, *others: Any) -> Any:
     if not isinstance(x, NUMBERS):
         if hasattr(type(x), "__op_priority__"):  # a value of a graph, in a rule that a user has written
             return x
+        if is_foreign(x):
+            return _shared(taken(x), "the operand")
         raise TypeError  # the public function names the argument, see `common.tensor.diagnose`
     return lift(to_array(x)) if all(map(_is_number, others)) else x
 

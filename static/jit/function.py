@@ -20,7 +20,7 @@ from common.compiler.compile import checked
 from common.convert.runtime import convert
 from common.core import mode
 from common.core.errors import ArgumentError, TraceError
-from common.core.numbers import check_range
+from common.core.numbers import check_range, is_foreign, taken
 from common.core.pickling import Made
 from common.core.tree import flatten
 from common.runtime.builtins_ir import BAD_ARGUMENT
@@ -185,8 +185,8 @@ class Function(Made, Shown, Branching):
                 leaves[i] = x.payload
                 if type(x) is not Tensor or x._requires_grad:
                     is_plain, keeps = False, True
-            elif isinstance(x, (np.generic, np.ndarray)):
-                leaves[i] = native_array(np.asarray(x), i)
+            elif isinstance(x, (np.generic, np.ndarray)) or is_foreign(x):
+                leaves[i] = native_array(taken(x), i)
                 if leaves[i] is not x:
                     copied.append(i)
             elif type(x) is int:

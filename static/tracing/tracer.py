@@ -7,13 +7,33 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from common.api import surface
 from common.core import mode
-from common.core.errors import EscapedTracerError
+from common.core.errors import EscapedTracerError, TraceError
 from common.core.op import REGISTRY
 from common.core.operators import install
 from common.core.sizes import Dim
 from common.tensor.base import NUMBERS, TensorBase
 from static.graph import Value
+
+#: Operators of numpy's arrays, and the methods that have them the other way round.
+_OPERATORS = {
+    "add": "__radd__", "subtract": "__rsub__", "multiply": "__rmul__", "matmul": "__rmatmul__",
+    "divide": "__rtruediv__", "true_divide": "__rtruediv__", "floor_divide": "__rfloordiv__",
+    "remainder": "__rmod__", "power": "__rpow__", "divmod": "__rdivmod__", "bitwise_and": "__rand__",
+    "bitwise_or": "__ror__", "bitwise_xor": "__rxor__", "left_shift": "__rlshift__", "right_shift": "__rrshift__",
+    "less": "__gt__", "less_equal": "__ge__", "greater": "__lt__", "greater_equal": "__le__", "equal": "__eq__",
+    "not_equal": "__ne__",
+}  # fmt: skip
+#: What numpy calls differently.
+_NAMES = {
+    "arctan2": "atan2", "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsinh": "asinh", "arccosh": "acosh",
+    "arctanh": "atanh", "power": "pow", "negative": "neg", "absolute": "abs", "conjugate": "clone", "rint": "round",
+    "add.reduce": "sum", "multiply.reduce": "prod", "maximum.reduce": "amax", "minimum.reduce": "amin", "max": "amax",
+    "min": "amin", "concatenate": "cat", "invert": "bitwise_not", "left_shift": "bitwise_left_shift",
+    "right_shift": "bitwise_right_shift", "fabs": "abs", "modf": "frac", "array": "clone", "linalg.norm": "norm",
+    "expand_dims": "unsqueeze", "transpose": "permute", "copy": "clone", "add.accumulate": "cumsum",
+}  # fmt: skip
 
 
 class Tracer(TensorBase):
@@ -26,6 +46,34 @@ class Tracer(TensorBase):
 
     __slots__ = ("trace",)
     __op_priority__ = 3
+
+    def __array_ufunc__(  # type: ignore[override]  other tensors have None
+        self, ufunc: Any, method: str, *inputs: Any, **options: Any
+    ) -> Any:
+        """What numpy's operators ask an operand: an array's with a tracer are the tracer's own; others are refused."""
+        own = _OPERATORS.get(ufunc.__name__)
+        if own is not None and method == "__call__" and len(inputs) == 2 and not isinstance(inputs[0], Tracer):
+            return getattr(self, own)(inputs[0])
+        raise self.refuse_numpy(ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}")
+
+    def __array_function__(self, function: Any, kinds: Any, args: Any, options: Any) -> Any:
+        """Refuse numpy's functions, which need elements."""
+        raise self.refuse_numpy(
+            f"{function.__module__.removeprefix('numpy').lstrip('.')}.{function.__name__}".lstrip(".")
+        )
+
+    def refuse_numpy(self, name: str) -> TraceError:
+        """The error for a function of numpy: with what to call instead."""
+        bare = _NAMES.get(name, name.rpartition(".")[2])
+        if bare in surface.FUNCTIONS:
+            instead = f"use static.{bare}"
+            instead += f" or x.{bare}()" if callable(getattr(TensorBase, bare, None)) else ""
+        else:
+            instead = "call it through static.pure_callback, or on the result of the traced function"
+        return TraceError(
+            f"np.{name} needs the elements of a traced value ({self.payload.spec} in {self.trace.name}), which exist "
+            f"only when the compiled program runs: {instead}"
+        )
 
     def __init__(self, data: Value, trace: Any) -> None:
         self.payload, self.trace = data, trace

@@ -14,7 +14,8 @@ from common.core.op import NativeCall
 from common.core.spec import Spec, numel
 from common.ops._define import kernel
 from common.ops._samples import indices
-from common.ops.index.gather import out_of_range, require_index
+from common.ops.index.gather import require_index
+from common.ops.shape._targets import out_of_range
 from common.ops.sort.data_dependent import elements
 
 

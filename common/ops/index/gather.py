@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from common.core.sizes import same
 from common.core.spec import Spec, around, numel
 from common.ops._define import kernel
 from common.ops._samples import indexed, join
+from common.ops.shape._targets import out_of_range, refuse_unless_equal
 
 
 def row(x: Any) -> Any:
@@ -50,49 +51,29 @@ def whole_index(op: str, index: Any) -> Any:
     return index
 
 
-def out_of_range(extent: Any, dim: int) -> Mapping[int, str]:
-    """What the statuses of kernels with indices into one dimension mean."""
-    from common.kernels.arrays.coordinates import WrongIndex
-
-    return WrongIndex((extent,), dim, wrap=False)
-
-
-def _refuse_unless_equal(op: str, a: Sequence[Any], b: Sequence[Any], but: int = -1) -> None:
-    """Refuse two shapes that differ, except in dimension `but`: a kernel would read or write beyond one of them.
-
-    Raises
-    ------
-    ShapeError : they differ.
-    """
-    if len(a) != len(b) or any(
-        d != but and not same(m, n) and m != n for d, (m, n) in enumerate(zip(a, b, strict=True))
-    ):
-        raise ShapeError(f"{op}(): an index of shape {list(b)} does not belong to elements of shape {list(a)}")
-
-
 def _gather_spec(x: Spec, index: Spec, *, dim: int) -> Spec:
-    _refuse_unless_equal("gather", x.shape, index.shape, dim)
+    refuse_unless_equal("gather", x.shape, index.shape, dim)
     return Spec(index.shape, x.dtype)
 
 
 def _scatter_spec(g: Spec, index: Spec, *, extent: Any, dim: int) -> Spec:
-    _refuse_unless_equal("scatter_add", g.shape, index.shape)
+    refuse_unless_equal("scatter_add", g.shape, index.shape)
     return Spec((*g.shape[:dim], extent, *g.shape[dim + 1 :]), g.dtype)
 
 
 def _put_spec(g: Spec, index: Spec, *, extent: Any, dim: int) -> Spec:
     rank = len(index.shape)
-    _refuse_unless_equal("index_add", g.shape[dim : dim + rank], index.shape)
+    refuse_unless_equal("index_add", g.shape[dim : dim + rank], index.shape)
     return Spec((*g.shape[:dim], extent, *g.shape[dim + rank :]), g.dtype)
 
 
 def _pick_spec(x: Spec, index: Spec) -> Spec:
-    _refuse_unless_equal("pick", x.shape[:-1], index.shape)
+    refuse_unless_equal("pick", x.shape[:-1], index.shape)
     return Spec(index.shape, x.dtype)
 
 
 def _spread_spec(g: Spec, index: Spec, *, extent: Any) -> Spec:
-    _refuse_unless_equal("spread", g.shape, index.shape)
+    refuse_unless_equal("spread", g.shape, index.shape)
     return Spec((*g.shape, extent), g.dtype)
 
 

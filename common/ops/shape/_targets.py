@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -55,3 +56,23 @@ def expansion(old: tuple[Any, ...], shape: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 known_expansion = lru_cache(maxsize=1024)(expansion)
+
+
+def out_of_range(extent: Any, dim: int) -> Mapping[int, str]:
+    """What the statuses of kernels with indices into one dimension mean."""
+    from common.kernels.arrays.coordinates import WrongIndex
+
+    return WrongIndex((extent,), dim, wrap=False)
+
+
+def refuse_unless_equal(op: str, a: Sequence[Any], b: Sequence[Any], but: int = -1) -> None:
+    """Refuse two shapes that differ, except in dimension `but`: a kernel would read or write beyond one of them.
+
+    Raises
+    ------
+    ShapeError : they differ.
+    """
+    if len(a) != len(b) or any(
+        d != but and not same(m, n) and m != n for d, (m, n) in enumerate(zip(a, b, strict=True))
+    ):
+        raise ShapeError(f"{op}(): an index of shape {list(b)} does not belong to elements of shape {list(a)}")
