@@ -12,7 +12,7 @@ import static
 from common.core.errors import ArgumentError, DTypeError
 from common.core.tree import flatten
 from tests.bits import assert_all_same_bits
-from tests.helpers.control_constants import BESIDE, FORMS, PROGRAMS
+from tests.helpers.control_constants import BESIDE, FORMS, PROGRAMS, random_program
 
 XS = {"0-d": np.array(1.25), "1-d": np.array([1.25, -0.5, 2.0])}
 
@@ -163,3 +163,29 @@ def test_lengths_are_ints(run):
             run(lambda tw, x, n=length: tw.scan(lambda c, v: (c, c), x, None, n), np.ones(2))
     for length in (2, np.int32(2), np.array(2)):
         assert run(lambda tw, x, n=length: tw.scan(lambda c, v: (c, c), x, None, n), np.array(1.5)) == (1.5, [1.5, 1.5])
+
+
+def derivatives(program):
+    """A program and its derivatives, as functions of an engine."""
+
+    def value(tw):
+        return lambda v: program(tw, v, v * 0.5)
+
+    def gradient(tw):
+        return tw.grad(lambda v: value(tw)(v).sum())
+
+    def second(tw):
+        return tw.grad(lambda v: (gradient(tw)(v) * 0.75).sin().sum())
+
+    return value, gradient, second
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_programs_with_constants(seed):
+    """Interpreted, as compiled programs are; every fourth compiled, too."""
+    x = list(XS.values())[seed % 2]
+    for order, f in enumerate(derivatives(random_program(np.random.default_rng(seed)))):
+        expected = arrays(f(dynamic)(dynamic.tensor(x)))
+        assert_all_same_bits(arrays(static.function(f(static), interpret=True)(x)), expected, f"order {order}")
+        if seed % 4 == 0 and order != 1:
+            assert_all_same_bits(arrays(static.function(f(static))(x)), expected, f"order {order}, compiled")

@@ -78,3 +78,54 @@ BESIDE: dict[str, tuple[Callable[..., Any], str]] = {
         lambda tw, p, x: tw.cond(p, lambda x: {"b": x, "a": 0}, lambda x: {"a": x * 2, "b": 1.5}, x)["a"], "float64"
     ),
 }  # fmt: skip
+
+
+def random_program(rng: np.random.Generator, depth: int = 3) -> Callable[..., Any]:
+    """A program of x, of constructs in each other, in which what decides, bounds and begins is often constant.
+
+    Returns
+    -------
+    ``program(tw, x, y)``, where y is what it computes on, of the shape of x, and x is captured.
+    """
+    if not depth:
+        a, b, which = float(rng.normal()), float(rng.normal()), int(rng.integers(4))
+        return lambda tw, x, y: (y * a + b, y * x, tw.sin(y) + x * b, tw.tanh(y * y) - a)[which]
+    parts = [random_program(rng, depth - 1) for _ in range(3)]
+    form = FORMS[list(FORMS)[int(rng.integers(4))]]
+    n, low, flag, kind = int(rng.integers(-1, 4)), int(rng.integers(0, 2)), bool(rng.integers(2)), int(rng.integers(8))
+    start = float(rng.normal())
+    p, q, r = parts
+
+    def chosen(tw, x, y):
+        decided = form(tw, flag) if kind % 2 else y.sum() > start
+        return tw.cond(decided, lambda y: p(tw, x, y), lambda y: q(tw, x, y), y)
+
+    def switched(tw, x, y):
+        return tw.switch(form(tw, n), [lambda y, f=f: f(tw, x, y) for f in parts], y)
+
+    def number_beside(tw, x, y):
+        return y * tw.cond(y.sum() > start, lambda: start, lambda: p(tw, x, y).sum())
+
+    def counted(tw, x, y):
+        return tw.fori_loop(form(tw, low), form(tw, n), lambda i, y: tw.tanh(p(tw, x, y)) * (i + 1), y)
+
+    def carried(tw, x, y):
+        total = tw.fori_loop(0, 2, lambda i, s: tw.tanh(s * 0.5 + p(tw, x, y).sum()), form(tw, start))
+        return q(tw, x, y) * total
+
+    def until(tw, x, y):
+        stop = form(tw, n)
+        return tw.while_loop(lambda s: s[0] < stop, lambda s: (s[0] + 1, tw.tanh(p(tw, x, s[1]))), (form(tw, 0), y))[1]
+
+    def scanned(tw, x, y):
+        step = lambda c, v: (tw.tanh(p(tw, x, c) * v), c.sum())  # noqa: E731
+        last, sums = tw.scan(step, y, np.linspace(-1.0, 1.5, max(n, 0)), reverse=flag)
+        return last + sums.sum()
+
+    def mapped(tw, x, y):
+        return q(tw, x, y) + tw.map(lambda v: p(tw, x, y) * v, np.array([0.5, start])).sum(0)
+
+    construct = (chosen, chosen, switched, counted, carried, until, scanned, mapped, number_beside)[
+        int(rng.integers(9))
+    ]
+    return lambda tw, x, y: r(tw, x, construct(tw, x, y))
