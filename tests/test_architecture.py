@@ -4,6 +4,7 @@ import ast
 import statistics
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,32 @@ def names(paths: list[Path]) -> list[str]:
 def test_imports_follow_the_layers():
     # "not even lazily": import-linter reads imports inside functions too
     tool("-c", "import sys, importlinter.cli as cli; sys.exit(cli.lint_imports(no_cache=True, no_logo=True))")
+
+
+def test_no_module_reaches_itself():
+    """Circles of imports, those inside functions and for types only included."""
+    import grimp
+    import networkx as nx
+
+    imports = grimp.build_graph("common", "dynamic", "static", "benchmarks", cache_dir=None)
+    arrows = [(m, to) for m in imports.modules for to in imports.find_modules_directly_imported_by(m)]
+    packages = {m for m in imports.modules if imports.find_children(m)}  # `from package import module` names both
+    graph = nx.DiGraph((m, to) for m, to in arrows if m not in packages and to not in packages)
+    assert [sorted(circle) for circle in nx.strongly_connected_components(graph) if len(circle) > 1] == []
+
+
+def test_the_page_shows_the_rooms_in_their_order():
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = {
+        c["containers"][0]: c["layers"] for c in project["tool"]["importlinter"]["contracts"] if "containers" in c
+    }
+    assert contracts.keys() == {"common", "static"}
+    for package, layers in contracts.items():
+        rooms = ", ".join(layer.replace(" | ", " and ") for layer in reversed(layers))
+        assert f"| `{package}` | {rooms} |" in page
+        folders = {path.parent.name for path in (ROOT / package).glob("*/__init__.py")}
+        assert {room for layer in layers for room in layer.split(" | ")} <= folders
 
 
 def test_lint():
