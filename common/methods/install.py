@@ -210,7 +210,8 @@ def _dlpack(self: TensorBase, **options: Any) -> Any:
 
 def _buffer(self: TensorBase, flags: int) -> memoryview:
     """The memory of the array for the buffer protocol, which asks Python classes from Python 3.12 on."""
-    return memoryview(numpy(self))
+    array: Any = numpy(self)  # a buffer, as every array is; Python 3.11 has no type for that
+    return memoryview(array)
 
 
 def _dlpack_device(self: TensorBase) -> tuple[int, int]:

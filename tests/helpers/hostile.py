@@ -72,7 +72,7 @@ class Call:
             style, places = rng.random(), [*range(len(self.args)), *self.kwargs]
             if style < 0.9 and places:
                 place = places[int(rng.integers(len(places)))]
-                (self.args if isinstance(place, int) else self.kwargs)[place] = value  # type: ignore[index]
+                (self.args if isinstance(place, int) else self.kwargs)[place] = value
             elif style < 0.95:
                 self.args.append(value)
             elif self.args:

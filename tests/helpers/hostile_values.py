@@ -112,9 +112,9 @@ VALUES: list[Callable[[], Any]] = [
     lambda: NotImplemented, lambda: (2**31, 2**31), lambda: (2**62, 4), lambda: (1,) * 100, lambda: [2**63],
     lambda: (True, False), lambda: object(), lambda: object, lambda: int, lambda: type, lambda: np, lambda: len,
     lambda: (lambda: 0), lambda: (lambda *a: None), lambda: (lambda x: x), lambda: _user, _generator, lambda: iter([1]),
-    lambda: iter([]), lambda: map(len, [1]), lambda: collections.OrderedDict(a=1), lambda: collections.deque([1]),
+    lambda: iter([]), lambda: map(str, [1]), lambda: collections.OrderedDict(a=1), lambda: collections.deque([1]),
     _endless, _endless_dict, _deep,
-    *[lambda method=method: Raising(method)  # type: ignore[misc]
+    *[lambda method=method: Raising(method)
       for method in ("array", "index", "float", "bool", "eq", "hash", "len", "iter", "repr", "call", "none")],
     # numpy's
     lambda: np.float32(0.5), lambda: np.float64(math.nan), lambda: np.float16(1), lambda: np.int64(-1),

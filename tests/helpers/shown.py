@@ -279,7 +279,7 @@ def _outcome(f: Any, x: Any, y: Any, c: Any) -> Outcome:
     made = [t for t in leaves if isinstance(t, dynamic.Tensor)]
     first: dict[int, int] = {}
     facts = [structure, [first.setdefault(id(t), i) for i, t in enumerate(made)], [t.requires_grad for t in made]]
-    arrays = {f"result {i}": np.array(t.payload) for i, t in enumerate(made)}
+    arrays: dict[str, Any] = {f"result {i}": np.array(t.payload) for i, t in enumerate(made)}
     arrays |= {"x": np.array(x.payload), "y": np.array(y.payload), "c": np.array(c.payload)}
     roots = [t for t in made if t.requires_grad]
     if roots:
