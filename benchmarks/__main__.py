@@ -1,7 +1,5 @@
 """``python3 -m benchmarks``: the same programs in both engines; their bits first, then what each costs."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

@@ -69,6 +69,23 @@ def test_ci_runs_the_tests():
     assert os.access(script, os.X_OK)
     assert "python3 -m tests" in script.read_text(encoding="utf-8")
     assert "set -euo pipefail" in script.read_text(encoding="utf-8")
+    assert "python3 -m tests.helpers.pythons" in script.read_text(encoding="utf-8")
+
+
+def test_the_smoke_test_of_ci_finds_this_python_and_passes_over_what_cannot_be_tried(monkeypatch, capsys, tmp_path):
+    from tests.helpers import pythons
+
+    here = f"3.{sys.version_info.minor}"
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path))
+    assert list(pythons.pythons()) == []
+    (tmp_path / f"python{here}").symlink_to(sys.executable)
+    assert [version.rpartition(".")[0] for version, _ in pythons.pythons()] == [here]
+    monkeypatch.setattr(
+        pythons.subprocess, "run", lambda *args, **options: subprocess.CompletedProcess(args, 1, "", "")
+    )
+    assert pythons.passes("3.99.0", "python3.99")
+    assert "3.99.0 not tried: python3.99 -m venv" in capsys.readouterr().out
 
 
 def test_digits_are_the_published_ones():

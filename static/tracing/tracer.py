@@ -47,9 +47,7 @@ class Tracer(TensorBase):
     __slots__ = ("trace",)
     __op_priority__ = 3
 
-    def __array_ufunc__(  # type: ignore[override]
-        self, ufunc: Any, method: str, *inputs: Any, **options: Any
-    ) -> Any:
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         """What numpy's operators ask an operand: an array's with a tracer are the tracer's own; others are refused."""
         own = _OPERATORS.get(ufunc.__name__)
         if own is not None and method == "__call__" and len(inputs) == 2 and not isinstance(inputs[0], Tracer):
