@@ -126,7 +126,8 @@ REASONS: tuple[tuple[str, str], ...] = (
     ("it copies what other functions give as a view; call clone() on that", "*_copy"),
     ("there are no typed tensor classes; tensor(data, dtype=...)", "*Tensor"),
     ("convolutions, pooling and what belongs to images are not here yet; products and unfold do for small ones",
-     "*[Cc]onv* *[Pp]ool* *[Uu]npool* *[Uu]psampl* interpolate grid_sample* *affine_grid* pixel_* Pixel* "
+     "*mkldnn*conv* conv_tbc convolution *[Pp]ool* "
+     "*[Uu]npool* *[Uu]psampl* interpolate grid_sample* *affine_grid* pixel_* Pixel* "
      ""
      "*hannel_shuffle *hannelShuffle *nstanceNorm* Fold Unfold fold unfold "
      "local_response_norm LocalResponseNorm CrossMapLRN2d GRID_SAMPLE* "

@@ -33,7 +33,9 @@ NOT_METHODS = frozenset(
     [
      "atleast_1d", "atleast_2d", "atleast_3d", "batch_norm", "bilinear", "binary_cross_entropy",
      "binary_cross_entropy_with_logits", "broadcast_tensors", "broadcast_to", "bucketize", "cat", "cdist", "celu",
-     "chain_matmul", "clone", "column_stack", "concat", "concatenate", "cosine_embedding_loss", "cosine_similarity",
+     "chain_matmul", "clone", "column_stack", "concat", "concatenate",
+     "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
+     "cosine_embedding_loss", "cosine_similarity",
      "cross_entropy", "cumulative_trapezoid", "dstack", "einsum", "elu", "embedding", "empty_like", "full_like",
      "gaussian_nll_loss", "gelu", "getitem", "glu", "group_norm", "hardsigmoid", "hardswish", "hardtanh",
      "hinge_embedding_loss", "hstack", "huber_loss", "isin", "kl_div", "l1_loss", "layer_norm", "leaky_relu",

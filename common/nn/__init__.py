@@ -21,6 +21,7 @@ from common.nn.activations import (
 )
 from common.nn.cells import GRUCell, LSTMCell, RNNCell
 from common.nn.containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
+from common.nn.convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from common.nn.distribution_losses import (
     CosineEmbeddingLoss,
     GaussianNLLLoss,
@@ -69,6 +70,12 @@ __all__ = [
     "BCEWithLogitsLoss",
     "Buffer",
     "CELU",
+    "Conv1d",
+    "Conv2d",
+    "Conv3d",
+    "ConvTranspose1d",
+    "ConvTranspose2d",
+    "ConvTranspose3d",
     "CosineEmbeddingLoss",
     "CosineSimilarity",
     "CrossEntropyLoss",
