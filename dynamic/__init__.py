@@ -26,6 +26,7 @@ from common.tensor.base import Tensor as Tensor
 from common.version import __version__ as __version__
 from dynamic import autograd, func, nn, optim, profiler, random, utils
 from dynamic.eager.binding import bind, bind_creation
+from dynamic.eager.compile_module import compile as compile
 from dynamic.eager.function import function as function
 from dynamic.eager.heap import keep_freed_memory
 from dynamic.eager.transforms import TRANSFORMS
@@ -42,6 +43,7 @@ globals().update(
         **surface.HOST,
         **surface.THREADS,
         **surface.DTYPES,
+        **surface.PLAIN,
         **surface.RANDOM,
     }
 )

@@ -45,13 +45,12 @@ globals().update(
         **surface.ACTS,
         **surface.THREADS,
         **surface.DTYPES,
+        **surface.PLAIN,
         **surface.RANDOM,
     }
 )
 
-__all__ = list(
-    surface.NAMES + surface.ENGINE_NAMES + ("compare", "compile", "debug", "nan_watch", "njit") + tuple(SESSION)
-)
+__all__ = list(surface.NAMES + surface.ENGINE_NAMES + ("compare", "debug", "nan_watch", "njit") + tuple(SESSION))
 
 if TYPE_CHECKING:  # the functions are bound from one list, which type checkers cannot follow
 

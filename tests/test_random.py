@@ -8,7 +8,7 @@ from scipy import stats
 
 import dynamic
 import static
-from common.core.errors import ArgumentError, DTypeError, GradientError, ShapeError
+from common.core.errors import ArgumentError, DeviceError, DTypeError, GradientError, ShapeError
 
 ENGINES = (dynamic, static)
 WEIGHTS = np.array([[0.5, 0.0, 3.0, 1.25], [1.0, 1.0, 1.0, 1.0], [0.0, 1e-3, 7.0, 2.0]], np.float32)
@@ -220,7 +220,7 @@ def test_seeds():
     assert dynamic.seed() != dynamic.seed()
     assert dynamic.Generator().seed() != dynamic.Generator().seed()
     dynamic.manual_seed(0)
-    with pytest.raises(ArgumentError, match="device"):
+    with pytest.raises(DeviceError, match="device"):
         dynamic.Generator(0, device="cuda")
 
 

@@ -6,12 +6,14 @@ tensors of arrays and record what runs; `dynamic` has short paths for it, `stati
 
 from __future__ import annotations
 
+import importlib
+import math
 from collections.abc import Callable
 from typing import Any
 
-from common.api import tensors
+from common.api import tensors, typed
 from common.control import callback, choose, iterate, side_effects
-from common.core import absent, dtypes, mode
+from common.core import absent, devices, dtypes, mode
 from common.ops import functional
 from common.ops.create import creation as fills
 from common.ops.create import spaced
@@ -39,7 +41,8 @@ CREATION: dict[str, Any] = {
     **{name: getattr(spaced, name) for name in ("linspace", "logspace", "tril_indices", "triu_indices")},
     **{name: getattr(random, name) for name in ("rand", "randn", "randint", "randperm")},
     "normal": distributions.normal,
-    "tensor": create.tensor, "as_tensor": create.as_tensor,
+    "tensor": create.tensor, "as_tensor": create.as_tensor, "asarray": create.as_tensor,
+    "scalar_tensor": typed.scalar_tensor,
     "from_numpy": create.from_numpy, "from_dlpack": create.from_dlpack,
 }  # fmt: skip
 NN_FUNCTIONS = (
@@ -83,8 +86,17 @@ THREADS: dict[str, Any] = {
 DTYPES: dict[str, Any] = {
     "float32": dtypes.float32, "float64": dtypes.float64, "int8": dtypes.int8, "int16": dtypes.int16,
     "int32": dtypes.int32, "int64": dtypes.int64, "uint8": dtypes.uint8, "bool": dtypes.bool_,
-    "float": dtypes.float32, "double": dtypes.float64, "long": dtypes.int64,
+    "float": dtypes.float32, "double": dtypes.float64, "long": dtypes.int64, "int": dtypes.int32,
+    "short": dtypes.int16,
 }  # fmt: skip
+#: What names types, sizes, limits and devices.
+PLAIN: dict[str, Any] = {
+    **typed.TYPED, **typed.PLAIN, "device": devices.device, "set_default_device": devices.set_default_device,
+    "get_default_device": devices.get_default_device,
+    "e": math.e, "inf": math.inf, "nan": math.nan, "newaxis": None, "pi": math.pi,
+}  # fmt: skip
+#: Modules of an engine that are loaded when they are first asked for.
+LATE = ("accelerator", "amp", "backends", "cpu", "cuda", "jit", "mps", "xpu")
 RANDOM: dict[str, Any] = {
     "Generator": random.Generator, "manual_seed": random.manual_seed, "get_rng_state": random.get_rng_state,
     "set_rng_state": random.set_rng_state, "seed": random.seed, "initial_seed": random.initial_seed,
@@ -94,9 +106,11 @@ RANDOM: dict[str, Any] = {
 #: Everything at the top level of an engine that this module provides; the engines add `function`, `Tensor`, and
 #: the modules `nn`, `optim`, `autograd`, `profiler` and `random`.
 NAMES = (
-    *FUNCTIONS, *CREATION, *CONTROL, *TRANSFORMS, *MODES, *OUTSIDE, *ACTS, *HOST, *THREADS, *DTYPES, *RANDOM,
+    *FUNCTIONS, *CREATION, *CONTROL, *TRANSFORMS, *MODES, *OUTSIDE, *ACTS, *HOST, *THREADS, *DTYPES, *PLAIN, *RANDOM,
 )  # fmt: skip
-ENGINE_NAMES = ("Tensor", "autograd", "func", "function", "nn", "optim", "profiler", "random", "utils")
+ENGINE_NAMES = (
+    "Tensor", "autograd", "compile", "func", "function", "nn", "optim", "profiler", "random", "utils", *LATE,
+)  # fmt: skip
 
 
 def on_demand(space: dict[str, Any], *tables: tuple[Callable[..., Any], dict[str, Any]]) -> tuple[Any, Any]:
@@ -116,6 +130,8 @@ def on_demand(space: dict[str, Any], *tables: tuple[Callable[..., Any], dict[str
                 space[name] = bind({name: functions[name]})[name]
                 return space[name]
         own = space["__name__"]
+        if name in LATE and "." not in own:
+            return importlib.import_module(f"{own}.{name}")
         if name in absent.NAMESPACES and "." not in own:
             return absent.namespace(own, name)
         return absent.refuse(own, name)

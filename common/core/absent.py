@@ -29,24 +29,18 @@ _FUTURE = "not here yet"
 
 #: Names for which this project has another, in all spaces: `{tw}` is the engine.
 HERE = {
-    "is_tensor": "isinstance(x, {tw}.Tensor)", "is_floating_point": "x.dtype.kind == 'f'",
-    "is_complex": "always False here", "is_signed": "x.dtype.kind in 'if'", "is_nonzero": "bool(x)",
-    "numel": "x.numel()", "nelement": "x.numel()", "ndimension": "x.ndim", "t": "x.T", "t_": "x.T",
+    "nelement": "x.numel()", "ndimension": "x.ndim", "t": "x.T", "t_": "x.T",
     "element_size": "x.dtype.itemsize", "itemsize": "x.dtype.itemsize", "nbytes": "x.numel() * x.dtype.itemsize",
-    "finfo": "numpy.finfo", "iinfo": "numpy.iinfo", "inf": "float('inf')", "nan": "float('nan')", "pi": "math.pi",
-    "e": "math.e", "newaxis": "None", "dtype": "numpy.dtype", "Size": "tuple", "int": "{tw}.int32, or x.to({tw}.int32)",
-    "short": "{tw}.int16, or x.to({tw}.int16)", "char": "x.to({tw}.int8)", "byte": "x.to({tw}.uint8)",
-    "type": "x.to(dtype)", "device": "leave it out: everything is on the CPU",
+    "dtype": "numpy.dtype",
+    "char": "x.to({tw}.int8)", "byte": "x.to({tw}.uint8)",
+    "type": "x.to(dtype)",
     "cpu": "leave it out: everything is on the CPU",
-    "promote_types": "numpy.promote_types for tensors that both have dimensions",
-    "result_type": "(a + b).dtype", "can_cast": "numpy.can_cast(a, b, 'same_kind')",
-    "save": "{tw}.save_file(tensors, path)", "load": "{tw}.load_file(path)", "asarray": "{tw}.as_tensor",
-    "compile": "static.compile(module) or static.function(f)", "scalar_tensor": "{tw}.tensor(number)",
+    "save": "{tw}.save_file(tensors, path)", "load": "{tw}.load_file(path)",
     "frombuffer": "{tw}.from_numpy(numpy.frombuffer(buffer, dtype))",
     "from_file": "{tw}.from_numpy(numpy.memmap(path, dtype))",
     "to_dlpack": "the tensor itself: it has __dlpack__", "broadcast_shapes": "numpy.broadcast_shapes",
     "unravel_index": "numpy.unravel_index", "range": "{tw}.arange, whose end is not included",
-    "trapz": "{tw}.trapezoid", "inverse": "numpy.linalg.inv, without derivatives", "typename": "type(x).__name__",
+    "trapz": "{tw}.trapezoid", "inverse": "numpy.linalg.inv, without derivatives",
     "new_tensor": "{tw}.tensor(data, dtype=x.dtype)", "new_zeros": "{tw}.zeros(*size, dtype=x.dtype)",
     "new_ones": "{tw}.ones(*size, dtype=x.dtype)", "new_empty": "{tw}.empty(*size, dtype=x.dtype)",
     "new_full": "{tw}.full(size, value, dtype=x.dtype)", "new": "{tw}.empty(*size, dtype=x.dtype)",
@@ -66,7 +60,7 @@ HERE = {
     "cov": "(d @ d.T) / (n - 1) with d = x - x.mean(1, keepdim=True)", "corrcoef": "the covariance, divided",
     "gcd": "numpy.gcd, without a trace", "lcm": "numpy.lcm, without a trace",
     "histogram": "x.histc(), or numpy.histogram",
-    "Variable": "the tensor itself; tensor(data, requires_grad=True)", "variable": "the tensor itself",
+    "variable": "the tensor itself",
     "DataParallel": "leave it out: {tw}.set_num_threads(n) uses the cores", "parallel": "{tw}.set_num_threads(n)",
     "Softmax2d": "Softmax(-3)", "NLLLoss2d": "NLLLoss()", "ZeroPad1d": "functional.pad", "Unflatten": "x.unflatten",
     "ParameterDict": "setattr per parameter", "ModuleDict": "setattr per module", "Container": "Module",
@@ -82,8 +76,7 @@ HERE = {
     "upsample": _FUTURE, "native_batch_norm": "batch_norm", "native_layer_norm": "layer_norm",
     "native_group_norm": "group_norm", "native_dropout": "dropout", "native_norm": "norm",
     "MultiplicativeLR": "LambdaLR", "ChainedScheduler": "SequentialLR", "register_backward_hook":
-    "register_full_backward_hook", "optimizer": "{tw}.optim", "set_default_dtype": "dtype=; floats are float32",
-    "get_default_dtype": "float32", "set_default_tensor_type": "dtype=; floats are float32",
+    "register_full_backward_hook", "optimizer": "{tw}.optim",
 }  # fmt: skip
 
 #: Reasons, and patterns of the names that have them.
@@ -187,24 +180,19 @@ REASONS: tuple[tuple[str, str], ...] = (
 
 #: Public attributes of `torch.Tensor` that tensors do not have.
 TENSOR = """
-H addbmm addbmm_ adjoint angle apply_ as_strided as_strided_ as_strided_scatter as_subclass bfloat16 byte
-ccol_indices cdouble cfloat chalf char cholesky cholesky_inverse cholesky_solve coalesce col_indices conj
-conj_physical conj_physical_ const_data_ptr corrcoef cov cpu crow_indices cuda data_ptr dense_dim dequantize det
-device diagflat diagonal_scatter dim_order dist dsplit eig element_size gcd gcd_ geqrf get_device grad_dtype
-half hash_tensor histogram hsplit i0 i0_ igamma igamma_ igammac igammac_ imag index indices int int_repr inverse
-ipu is_coalesced is_complex is_conj is_contiguous is_cpu is_cuda is_distributed is_floating_point is_ipu is_maia
-is_meta is_mkldnn is_mps is_mtia is_neg is_nested is_nonzero is_pinned is_quantized is_same_size is_set_to
-is_shared is_signed is_sparse is_sparse_csr is_vulkan is_xla is_xpu isneginf isposinf isreal istft itemsize
-layout lcm lcm_ logdet lstsq lu lu_solve mH map2_ map_ matrix_exp module_load mtia mvlgamma mvlgamma_ name
-narrow_copy nbytes ndimension nelement new new_empty new_empty_strided new_full new_ones new_tensor new_zeros
-nonzero_static orgqr ormqr pin_memory pinverse polygamma_ positive q_per_channel_axis q_per_channel_scales
-q_per_channel_zero_points q_scale q_zero_point qr qscheme real record_stream reinforce renorm renorm_ resize
-resize_ resize_as resize_as_ resize_as_sparse_ resolve_conj resolve_neg row_indices set_ sgn sgn_ share_memory_
-short slice_inverse slogdet smm solve sparse_dim sparse_mask sparse_resize_ sparse_resize_and_clear_
-split_with_sizes squeeze_ sspaddmm stft storage storage_offset storage_type stride sum_to_size svd swapaxes_
-swapdims_ symeig t_ to_dense to_mkldnn to_padded_tensor to_sparse to_sparse_bsc to_sparse_bsr to_sparse_coo
-to_sparse_csc to_sparse_csr transpose_ triangular_solve type unsafe_chunk unsafe_split unsafe_split_with_sizes
-unsqueeze_ untyped_storage values volatile vsplit xpu
+H addbmm addbmm_ adjoint angle apply_ as_strided as_strided_ as_strided_scatter as_subclass bfloat16
+ccol_indices cdouble cfloat chalf cholesky cholesky_inverse cholesky_solve coalesce col_indices conj
+conj_physical conj_physical_ const_data_ptr corrcoef cov crow_indices dense_dim dequantize det diagflat
+diagonal_scatter dim_order dist dsplit eig gcd gcd_ geqrf grad_dtype half hash_tensor histogram hsplit i0 i0_
+igamma igamma_ igammac igammac_ imag index indices int_repr inverse is_coalesced is_conj is_distributed is_neg
+isneginf isposinf isreal istft layout lcm lcm_ logdet lstsq lu lu_solve mH map2_ map_ matrix_exp module_load
+mvlgamma mvlgamma_ name narrow_copy new_empty_strided nonzero_static orgqr ormqr pinverse polygamma_ positive
+q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qr qscheme real
+record_stream reinforce renorm renorm_ resize resize_as resize_as_sparse_ resolve_conj resolve_neg row_indices
+set_ sgn sgn_ share_memory_ slice_inverse slogdet smm solve sparse_dim sparse_mask sparse_resize_
+sparse_resize_and_clear_ split_with_sizes sspaddmm stft storage storage_type sum_to_size svd symeig to_dense
+to_mkldnn to_padded_tensor to_sparse to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr
+triangular_solve unsafe_chunk unsafe_split unsafe_split_with_sizes untyped_storage values volatile vsplit
 """
 #: Methods of `torch.nn.Module` that modules do not have; users' own attributes may have any other name.
 MODULE = (

@@ -14,6 +14,7 @@
     |-- GradientError         RuntimeError               differentiation cannot go on
     |   |-- GraphFreedError                              backward through a freed graph
     |   `-- GradcheckError                               derivatives that finite differences contradict
+    |-- DeviceError           RuntimeError, AssertionError  a device other than the CPU is asked for
     |-- StateError            RuntimeError               parameters that do not fit, or have no engine
     |-- GraphError            ValueError, RuntimeError   a `static.Graph` cannot be built, or joined, like this
     |   `-- MissingNameError  KeyError                   a name that nothing in it has
@@ -84,6 +85,10 @@ class GraphFreedError(GradientError):
 
 class GradcheckError(GradientError):
     """A gradient differs from finite differences."""
+
+
+class DeviceError(TwingradError, RuntimeError, AssertionError):
+    """A device that this machine's tensors cannot be on: there is only the CPU."""
 
 
 class StateError(TwingradError, RuntimeError):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from common.core.aliases import OPERANDS, RENAMED, RENAMED_IN, SEQUENCES
+from common.core.devices import on_cpu
 from common.core.op import Op
 from common.tensor import create
 from common.tensor.diagnose import Place, stumbled
@@ -18,6 +19,18 @@ LEAVES = frozenset(
      "ones_like", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like",
      "randperm", "zeros", "zeros_like"]
 )  # fmt: skip
+
+
+#: Functions that take ``device=``, and what else PyTorch's take about memory, which here changes nothing.
+PLACED = (LEAVES - {"normal"}) | {"as_tensor", "asarray", "scalar_tensor", "tensor", "tril_indices", "triu_indices"}
+_ABOUT_MEMORY = {"device": None, "layout": None, "pin_memory": False}
+
+
+def _about_memory(name: str) -> dict[str, Any]:
+    """The arguments about memory that a function takes, with their defaults."""
+    if name not in PLACED:
+        return {}
+    return {**_ABOUT_MEMORY, **({"memory_format": None} if name.startswith("empty") or name.endswith("_like") else {})}
 
 
 def signature_of(function: Any) -> inspect.Signature:
@@ -82,6 +95,11 @@ def bind(
     if leaf:
         heads += ["requires_grad=False"] if starred else ["*", "requires_grad=False"]
         call = f"(_leaf({call}) if requires_grad else {call})"
+    starred = starred or leaf
+    placed = {p: default for p, default in _about_memory(name).items() if p not in signature.parameters}
+    if placed:
+        heads += [*([] if starred else ["*"]), *(f"{p}={default}" for p, default in placed.items())]
+        starred = True
     if write_out is not None:
         heads += ["out=None"] if starred else ["*", "out=None"]
     if several:  # operands one by one, or as one list
@@ -96,6 +114,8 @@ def bind(
         ]
     if write_out is not None:
         body[:0] = [f"if out is not None: return _write_out({name!r}, out, {name}({', '.join(again)}))"]
+    if placed:
+        body[:0] = [f"if device is not None: _on_cpu(device, {name!r})"]
     given = ", ".join(f"{shown!r}: {shown}" for shown in public.values())
     lines = ["try:", *(f"    {line}" for line in body)]
     lines += ["except _stumbles as error:", f"    raise _stumbled(_place, {{{given}}}, error)"]
@@ -114,13 +134,15 @@ def bind(
         "_place": place,
         "_leaf": _leaf,
         "_write_out": write_out,
+        "_on_cpu": on_cpu,
     }
     space: dict[str, Any] = {**diagnosis, **scope, **defaults, "_function": function}
     exec(compile(source, str(Path(home).parent / f"<{name}>"), "exec"), space)
     bound: Callable[..., Any] = space[name]
     bound.__doc__ = function.doc if isinstance(function, Op) else function.__doc__
     parameters = [p.replace(name=public[p.name]) for p in signature.parameters.values()]
-    for added, default in (("requires_grad", False),) * leaf + (("out", None),) * (write_out is not None):
+    out = (("out", None),) * (write_out is not None)
+    for added, default in (("requires_grad", False),) * leaf + tuple(placed.items()) + out:
         parameters.append(inspect.Parameter(added, inspect.Parameter.KEYWORD_ONLY, default=default))
     bound.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     return bound

@@ -15,14 +15,14 @@ from common.core.numbers import is_foreign
 from common.core.op import REGISTRY
 from common.core.operators import accepts, as_operand, install
 from common.core.spec import numel
-from common.methods import in_place_functions, in_place_index, named
+from common.methods import conversions, in_place_functions, in_place_index, memory, named
 from common.methods.assign import assign, copy_, fill_, zero_
 from common.ops import functional
 from common.ops.shape import memory_order
 from common.ops.shape.view import transposed
 from common.ops.shape.windows import unfold
 from common.tensor import boundary, leaf_status, printing
-from common.tensor.arrays import concrete, known_dtype, lent
+from common.tensor.arrays import concrete, lent
 from common.tensor.base import TensorBase
 from common.tensor.create import lift
 from common.tensor.to_python import index, item, number_of, tolist, truth, whole
@@ -57,6 +57,8 @@ def install_methods(cls: type[TensorBase], more: Mapping[str, Any]) -> None:
         setattr(cls, name, named.Named(name, getattr(functional, name), cls))
     for name, method in {
         **_METHODS,
+        **conversions.METHODS,
+        **memory.METHODS,
         **memory_order.METHODS,
         **versions.METHODS,
         **leaf_status.METHODS,
@@ -157,14 +159,6 @@ def numpy(self: TensorBase, *, force: bool = False) -> np.ndarray:
     return lent(self, "numpy()")
 
 
-def to(self: TensorBase, dtype: Any) -> TensorBase:
-    """The tensor in another dtype; itself where it has it already."""
-    target = known_dtype(dtype)
-    if target not in dtypes.SUPPORTED:
-        raise DTypeError(f"to(): dtype {target} is not supported; supported are {[d.name for d in dtypes.SUPPORTED]}")
-    return self if self.dtype == target else REGISTRY["to"](self, dtype=target, x_dtype=self.dtype)
-
-
 def _len(self: TensorBase) -> Any:
     if self.ndim == 0:
         raise ArgumentError("len() of a 0-d tensor")
@@ -203,6 +197,13 @@ def _repr(self: TensorBase) -> str:
     return printing.text(self.payload, extra)
 
 
+def _format(self: TensorBase, spec: str) -> str:
+    """A number as Python writes one by a format such as ".4f"; other tensors know no format but the empty one."""
+    if self.ndim == 0 and (spec or isinstance(self.payload, np.ndarray)):
+        return format(item(self), spec)
+    return object.__format__(self, spec)
+
+
 def _dlpack(self: TensorBase, **options: Any) -> Any:
     """A DLPack capsule of the array, which shares its memory; numpy makes it, options are those of its method."""
     if self.requires_grad:
@@ -223,10 +224,10 @@ def _dlpack_device(self: TensorBase) -> tuple[int, int]:
 
 _METHODS = {
     "copy_": copy_, "zero_": zero_, "fill_": fill_, "clone": clone, "backward": backward,
-    "numpy": numpy, "to": to, "item": item, "__bool__": truth, "__len__": _len,
+    "numpy": numpy, "item": item, "__bool__": truth, "__len__": _len,
     "__contains__": _contains, "__iter__": _iter, "__array__": _array,
     "__dlpack__": _dlpack, "__dlpack_device__": _dlpack_device, "__buffer__": _buffer,
-    "__pos__": _positive, "__repr__": _repr, "__index__": index,
+    "__pos__": _positive, "__repr__": _repr, "__format__": _format, "__index__": index,
     "register_hook": hooks.register_hook, "retain_grad": hooks.retain_grad,
     "retains_grad": property(hooks.retains_grad),
     "register_post_accumulate_grad_hook": hooks.register_post_accumulate_grad_hook,
@@ -237,17 +238,12 @@ _METHODS = {
     "size": lambda self, dim=None: self.shape if dim is None else self.shape[dim],
     "dim": lambda self: self.ndim,
     "numel": lambda self: numel(self.shape),
-    "float": lambda self: to(self, dtypes.float32),
-    "double": lambda self: to(self, dtypes.float64),
-    "long": lambda self: to(self, dtypes.int64),
-    "bool": lambda self: to(self, dtypes.bool_),
     "where": lambda self, condition, other: functional.where(condition, self, other),
     "unfold": unfold,
     "split": lambda self, split_size, dim=0, **axis: functional.split(self, split_size, **(axis or {"dim": dim})),
     "polygamma": lambda self, n: functional.polygamma(n, self),
     "view": lambda self, *shape, size=None: functional.view(self, *shape, size=size),
     "t": transposed,
-    "type_as": lambda self, other: to(self, other.dtype),
     "broadcast_to": lambda self, *shape, size=None: functional.expand(self, *shape, size=size),
     "__divmod__": lambda self, other: _divmod(self, as_operand(other)) if accepts(other) else NotImplemented,
     "__rdivmod__": lambda self, other: _divmod(as_operand(other), self) if accepts(other) else NotImplemented,

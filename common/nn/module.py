@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-import numpy as np
-
 from common.core import absent, mode, scopes
-from common.core.errors import ArgumentError, DTypeError, MissingAttributeError, NotDefinedError, RegistrationError
+from common.core.errors import (
+    ArgumentError,
+    MissingAttributeError,
+    NotDefinedError,
+    RegistrationError,
+)
 from common.core.op import REGISTRY
 from common.core.pickling import Holder
+from common.nn.module_conversions import Convertible
 from common.nn.module_hooks import Hookable, call_with_hooks, of_all
 from common.nn.module_state import Stateful, converted
 from common.nn.where import name_module
-from common.tensor.arrays import to_array
 from common.tensor.base import TensorBase
 from common.tensor.boundary import guards_itself, refuse
 from common.tensor.create import lift
@@ -24,7 +27,7 @@ M = TypeVar("M", bound="Module")
 _TABLES = ("_parameters", "_buffers", "_modules")
 
 
-class Module(Stateful, Hookable, Holder):
+class Module(Convertible, Stateful, Hookable, Holder):
     """Base class of everything that has parameters.
 
     A subclass calls ``super().__init__()``, assigns parameters, buffers and modules to attributes, and defines
@@ -348,29 +351,6 @@ class Module(Stateful, Hookable, Holder):
         for p in self.parameters():
             p._requires_grad = bool(requires_grad)
         return self
-
-    def to(self: M, dtype: Any) -> M:
-        """Convert all floating-point parameters and buffers, in place; gradients are forgotten.
-
-        Raises
-        ------
-        DTypeError : `dtype` is not float32 or float64.
-        """
-        wanted = np.dtype(dtype)
-        if wanted.kind != "f":
-            raise DTypeError(f"Module.to only accepts floating point dtypes, but got {wanted}")
-        for _, leaf in self._leaves(""):
-            if isinstance(leaf, Leaf) and leaf.dtype.kind == "f" and leaf.dtype != wanted:
-                leaf.payload, leaf.grad = to_array(leaf.payload, wanted), None
-        return self
-
-    def double(self: M) -> M:
-        """``to(float64)``."""
-        return self.to(np.float64)
-
-    def float(self: M) -> M:
-        """``to(float32)``."""
-        return self.to(np.float32)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients of all parameters; or set them to 0."""

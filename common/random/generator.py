@@ -14,6 +14,7 @@ import numpy as np
 
 from common.core import mode
 from common.core.arguments import integer
+from common.core.devices import is_device, on_cpu
 from common.core.dispatch import called
 from common.core.dtypes import DEFAULT_FLOAT, float64, int64
 from common.core.errors import ArgumentError, DTypeError
@@ -33,8 +34,7 @@ class Generator:
 
     Parameters
     ----------
-    seed : any int; equal seeds give equal streams.
-    device : "cpu"; there is no other.
+    seed, device : any int, equal seeds give equal streams; the CPU. As in PyTorch, the device may come first.
 
     Attributes
     ----------
@@ -50,9 +50,9 @@ class Generator:
     array([7, 2])
     """
 
-    def __init__(self, seed: int = 0, device: str = "cpu") -> None:
-        if str(device) != "cpu":
-            raise ArgumentError(f"Generator(): expected device 'cpu', got {device!r}")
+    def __init__(self, seed: Any = 0, device: Any = "cpu") -> None:
+        seed, device = (0, seed) if is_device(seed) else (seed, device)
+        on_cpu(device, "Generator")
         self.key, self.offset, self._lock = Buffer(np.int64(0)), Buffer(np.int64(0)), make_lock()
         self.key.name, self.offset.name = "generator.key", "generator.offset"
         self.manual_seed(seed)

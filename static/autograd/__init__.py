@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from common.autograd.backward import backward, grad
 from common.autograd.function import Function
+from common.autograd.variable import Variable
 from common.core import absent
 from common.core.mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from common.tensor.observers import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
@@ -13,6 +14,7 @@ from static.autograd import function, functional, graph
 __all__ = [
     "Function",
     "GradcheckError",
+    "Variable",
     "backward",
     "detect_anomaly",
     "enable_grad",

@@ -1,1 +1,22 @@
-"""`static.function`: which trace and which plan serve a call, compiled gradients on the caller's tape, modules."""
+"""`static.function`: which trace and which plan serve a call, compiled gradients on the caller's tape, modules.
+
+As `jit` of PyTorch it also has `trace` and `script`, which call `function`.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from common.core import absent
+
+__all__ = ["export", "freeze", "ignore", "is_scripting", "is_tracing", "script", "script_method", "trace", "unused"]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name not in __all__:
+            return absent.refuse(__name__, name)
+        from common.api.machine.scripting import make
+        from common.tensor.boundary import published
+        from static.jit.compile_module import compile
+
+        globals().update({made: published(function) for made, function in make(compile).items()})
+        return globals()[name]

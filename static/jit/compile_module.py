@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
+from common.api.machine.scripting import without
 from common.core.pickling import refuse_local
 from common.nn.module import Module
 from static.jit.function import Function, function
@@ -49,7 +50,7 @@ def compile(target: Any = None, **options: Any) -> Any:
     Parameters
     ----------
     target : a module, or a function; omitted when used as a decorator with options.
-    options : of `function`.
+    options : of `function`; PyTorch's `mode`, `fullgraph`, `dynamic`, `backend`, `options`, `disable` change nothing.
 
     Examples
     --------
@@ -59,6 +60,7 @@ def compile(target: Any = None, **options: Any) -> Any:
     >>> fast.weight is layer.weight, isinstance(fast, static.nn.Linear)
     (True, True)
     """
+    options = without(options)
     if not isinstance(target, Module):
         return function(target, **options)
     kind = type(target)

@@ -1,0 +1,116 @@
+"""Devices that are not there: `cuda`, `mps`, `xpu`, `accelerator`. Questions are answered, requests are refused."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
+
+from common.core.devices import CPU, device
+from common.core.errors import DeviceError
+
+_NONE = "there is no GPU and no device but the CPU"
+
+
+def _answer(name: str, value: Any, says: str) -> Callable[..., Any]:
+    def answer(*args: Any, **options: Any) -> Any:
+        return value
+
+    answer.__name__ = answer.__qualname__ = name
+    answer.__doc__ = says
+    return answer
+
+
+def _refusal(space: str, name: str) -> Callable[..., NoReturn]:
+    def refuse(*args: Any, **options: Any) -> NoReturn:
+        raise DeviceError(f"{space}.{name}(): {_NONE}; ask {space}.is_available() first")
+
+    refuse.__name__ = refuse.__qualname__ = name
+    refuse.__doc__ = f"Refused: {_NONE}.\n\nRaises\n------\nDeviceError : always.\n"
+    return refuse
+
+
+def _questions(*names: str) -> dict[str, Any]:
+    return {name: _answer(name, False, f"False: {_NONE}.") for name in names}
+
+
+def _zeros(*names: str) -> dict[str, Any]:
+    return {name: _answer(name, 0, f"0: {_NONE}.") for name in names}
+
+
+def _nothing(*names: str) -> dict[str, Any]:
+    return {name: _answer(name, None, f"Nothing: {_NONE}.") for name in names}
+
+
+def _refusals(space: str, *names: str) -> dict[str, Any]:
+    return {name: _refusal(space, name) for name in names}
+
+
+_RANDOM = ("manual_seed", "manual_seed_all", "seed", "seed_all")
+CUDA: dict[str, Any] = {
+    **_questions("is_available", "is_bf16_supported", "is_initialized", "is_current_stream_capturing"),
+    **_zeros("device_count", "max_memory_allocated", "max_memory_reserved", "memory_allocated", "memory_reserved",
+             "max_memory_cached", "memory_cached"),
+    **_nothing(*_RANDOM, "empty_cache", "ipc_collect", "init", "reset_peak_memory_stats",
+               "reset_max_memory_allocated", "set_per_process_memory_fraction"),
+    **_refusals(
+        "cuda", "current_device", "current_stream", "default_stream", "device", "get_device_capability",
+        "get_device_name", "get_device_properties", "get_rng_state", "get_rng_state_all", "mem_get_info",
+        "memory_stats", "memory_summary", "set_device", "set_rng_state", "set_rng_state_all", "stream", "synchronize",
+        "Event", "Stream", "CUDAGraph", "graph", "make_graphed_callables", "utilization",
+        "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "IntTensor", "LongTensor",
+        "ShortTensor", "HalfTensor", "BFloat16Tensor",
+    ),
+}  # fmt: skip
+MPS: dict[str, Any] = {
+    **_questions("is_available"),
+    **_zeros("device_count", "current_allocated_memory", "driver_allocated_memory", "recommended_max_memory"),
+    **_nothing("manual_seed", "seed", "empty_cache", "set_per_process_memory_fraction"),
+    **_refusals("mps", "get_rng_state", "set_rng_state", "synchronize"),
+}
+XPU: dict[str, Any] = {
+    **_questions("is_available", "is_initialized"),
+    **_zeros("device_count", "max_memory_allocated", "memory_allocated"),
+    **_nothing(*_RANDOM, "empty_cache"),
+    **_refusals("xpu", "current_device", "device", "get_device_name", "set_device", "synchronize"),
+}
+
+
+def current_accelerator(check_available: bool = False) -> device | None:
+    """None: there is no accelerator."""
+    return None
+
+
+@contextlib.contextmanager
+def device_index(device: int | None) -> Iterator[None]:
+    """A block on one of the accelerators; None, the only number there can be, changes nothing."""
+    if device is not None:
+        raise DeviceError(f"accelerator.device_index(): {_NONE}; ask accelerator.is_available() first")
+    yield
+
+
+ACCELERATOR: dict[str, Any] = {
+    **_questions("is_available"),
+    **_zeros("device_count", "max_memory_allocated", "max_memory_reserved", "memory_allocated", "memory_reserved"),
+    **_nothing("empty_cache", "reset_peak_memory_stats"),
+    **_refusals(
+        "accelerator", "current_device_idx", "current_device_index", "current_stream", "get_device_capability",
+        "set_device_idx", "set_device_index", "set_stream", "synchronize",
+    ),
+    "current_accelerator": current_accelerator,
+    "device_index": device_index,
+}  # fmt: skip
+
+
+def _seconds(*args: Any, **options: Any) -> None:
+    """Nothing: what is computed on the CPU is done when a call returns."""
+
+
+#: `cpu`, as the one device that is there.
+CPU_SPACE: dict[str, Any] = {
+    "is_available": _answer("is_available", True, "True."),
+    "is_initialized": _answer("is_initialized", True, "True."),
+    "device_count": _answer("device_count", 1, "1."),
+    "current_device": _answer("current_device", str(CPU), "'cpu'."),
+    "synchronize": _seconds,
+}

@@ -1,0 +1,240 @@
+"""What a tensor's memory is like, tensors made like it, and changes of its shape in place."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from common.core import mode
+from common.core.devices import on_cpu
+from common.core.errors import ArgumentError, GradientError, ShapeError
+from common.core.spec import numel
+from common.ops import functional
+from common.ops.create import creation
+from common.ops.shape.memory_order import _in_order
+from common.ops.shape.view import transposed
+from common.tensor.arrays import concrete, to_array
+from common.tensor.base import TensorBase
+from common.tensor.create import lift, tensor
+from common.tensor.saved import with_edge
+from common.tensor.view_families import is_recorded, leave_family
+
+
+def stride(self: TensorBase, dim: Any = None) -> Any:
+    """Steps in elements from one index to the next, of all dimensions or of one.
+
+    Of a traced tensor those of its elements in C order.
+    """
+    array = self.payload
+    if isinstance(array, np.ndarray):
+        steps = tuple(step // array.itemsize for step in array.strides)
+        if array.flags.c_contiguous or not array.size:
+            steps = _in_c_order(array.shape)
+    else:
+        steps = _in_c_order(self.shape)
+    return steps if dim is None else steps[dim]
+
+
+def _in_c_order(shape: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(prod(n or 1 if isinstance(n, int) else n for n in shape[i + 1 :]) for i in range(len(shape)))
+
+
+def is_contiguous(self: TensorBase, memory_format: Any = None) -> bool:
+    """Whether the elements lie one after the other in C order."""
+    return _in_order(self)
+
+
+def data_ptr(self: TensorBase) -> int:
+    """The address of the first element."""
+    array = concrete(self)
+    return array.ctypes.data if array.size else 0
+
+
+def storage_offset(self: TensorBase) -> int:
+    """How many elements of the memory lie before the first, counted from the array that owns it."""
+    array = concrete(self)
+    owner = array
+    while isinstance(owner.base, np.ndarray):
+        owner = owner.base
+    return (array.ctypes.data - owner.ctypes.data) // array.itemsize
+
+
+def is_set_to(self: TensorBase, tensor: TensorBase) -> bool:
+    """Whether both show the same elements of the same memory."""
+    a, b = concrete(self), concrete(tensor)
+    return a.ctypes.data == b.ctypes.data and a.shape == b.shape and a.strides == b.strides and a.dtype == b.dtype
+
+
+def _placed(made: Any, requires_grad: bool) -> Any:
+    made = lift(made)
+    return made.requires_grad_() if requires_grad else made
+
+
+def _new(create: Any, name: str) -> Any:
+    def method(
+        self: TensorBase,
+        *size: Any,
+        dtype: Any = None,
+        device: Any = None,
+        requires_grad: bool = False,
+        layout: Any = None,
+        pin_memory: bool = False,
+        **named: Any,
+    ) -> Any:
+        on_cpu(device, name)
+        sizes = named.pop("size", None)
+        if named:
+            raise ArgumentError(f"{name}() got an unexpected keyword argument {next(iter(named))!r}")
+        return _placed(create(*size, size=sizes, dtype=dtype or self.dtype), requires_grad)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"`{create.__name__}` of sizes, in the dtype of this tensor."
+    return method
+
+
+def new_full(
+    self: TensorBase,
+    size: Any,
+    fill_value: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+) -> Any:
+    """A number everywhere, in the dtype of this tensor."""
+    on_cpu(device, "new_full")
+    return _placed(creation.full(size, fill_value, dtype=dtype or self.dtype), requires_grad)
+
+
+def new_tensor(
+    self: TensorBase,
+    data: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+) -> Any:
+    """A copy of data in the dtype of this tensor."""
+    on_cpu(device, "new_tensor")
+    return tensor(data, dtype=dtype or self.dtype, requires_grad=requires_grad)
+
+
+def new(self: TensorBase, *args: Any, device: Any = None) -> Any:
+    """A tensor of this dtype: of sizes, of zeros to be written to; or of data, a copy."""
+    on_cpu(device, "new")
+    return constructed(args, self.dtype)
+
+
+def constructed(args: tuple[Any, ...], dtype: Any) -> Any:
+    """What a typed class makes of its arguments: sizes, which give zeros to be written to, or data, which are copied.
+
+    Parameters
+    ----------
+    args : sizes one by one, a `Size`, or nested lists, an array or a tensor; nothing is no elements.
+    """
+    if not args:
+        return lift(creation.zeros(0, dtype=dtype))
+    if len(args) > 1 or isinstance(args[0], (int, np.integer)) or type(args[0]).__name__ == "Size":
+        return lift(creation.zeros(*args, dtype=dtype))
+    (data,) = args
+    if isinstance(data, TensorBase):
+        return data.detach().to(dtype)
+    return lift(to_array(data, dtype))
+
+
+def resize_(self: TensorBase, *sizes: Any, memory_format: Any = None) -> TensorBase:
+    """Other sizes, in place: the first elements stay, in the same memory where it has room for all.
+
+    Raises
+    ------
+    GradientError : the tensor requires grad.
+    ShapeError : its elements do not lie in C order.
+    """
+    if is_recorded(self):
+        raise GradientError("cannot resize variables that require grad")
+    array, shape = concrete(self), creation.known_sizes(sizes)
+    if not array.flags.c_contiguous:
+        raise ShapeError("resize_(): the elements do not lie in C order; call contiguous() first")
+    count = numel(shape)
+    if count > array.size:
+        longer = np.zeros(count, array.dtype)
+        longer[: array.size] = array.reshape(-1)
+        leave_family(self)
+        self.payload = longer.reshape(shape)
+    else:
+        self.payload = array.reshape(-1)[:count].reshape(shape)
+    return self
+
+
+def resize_as_(self: TensorBase, other: TensorBase, memory_format: Any = None) -> TensorBase:
+    """`resize_` to the sizes of another tensor."""
+    return resize_(self, *other.shape)
+
+
+def _viewed(function: Any, name: str) -> Any:
+    """A method that shows the memory of a tensor in another shape, in place."""
+
+    def method(self: TensorBase, *args: Any, **options: Any) -> TensorBase:
+        if self.requires_grad and self.is_leaf and mode.is_grad_enabled():
+            raise GradientError(f"a leaf Variable that requires grad is being used in an in-place operation ({name}).")
+        known = getattr(self, "_family", None)
+        if known is not None and (is_recorded(self) or mode.current_trace() is not None):
+            raise GradientError(
+                f"{name}(): other tensors show this memory, and writes to it are recorded; use x = x.{name[:-1]}(...)"
+            )
+        source = with_edge(self.payload, self.edge) if not self.is_leaf else self.detach()
+        view = function(source, *args, **options)
+        self.payload = view.payload
+        if not self.is_leaf:
+            self.grad_fn, self.output_nr = view.grad_fn, view.output_nr
+        return self
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"`{name[:-1]}` in place: the tensor gets the other shape; the memory is the same."
+    return method
+
+
+METHODS: dict[str, Any] = {
+    "stride": stride,
+    "is_contiguous": is_contiguous,
+    "data_ptr": data_ptr,
+    "storage_offset": storage_offset,
+    "is_set_to": is_set_to,
+    "element_size": lambda self: self.dtype.itemsize,
+    "itemsize": property(lambda self: self.dtype.itemsize, doc="Bytes of an element."),
+    "nbytes": property(lambda self: numel(self.shape) * self.dtype.itemsize, doc="Bytes of all elements."),
+    "nelement": lambda self: numel(self.shape),
+    "ndimension": lambda self: self.ndim,
+    "is_floating_point": lambda self: self.dtype.kind == "f",
+    "is_complex": lambda self: False,
+    "is_signed": lambda self: self.dtype.kind in "if",
+    "is_nonzero": lambda self: bool(self),
+    "is_same_size": lambda self, other: tuple(self.shape) == tuple(other.shape),
+    "new_zeros": _new(creation.zeros, "new_zeros"),
+    "new_ones": _new(creation.ones, "new_ones"),
+    "new_empty": _new(creation.empty, "new_empty"),
+    "new_full": new_full,
+    "new_tensor": new_tensor,
+    "new": new,
+    "resize_": resize_,
+    "resize_as_": resize_as_,
+    "t_": _viewed(transposed, "t_"),
+    "squeeze_": _viewed(functional.squeeze, "squeeze_"),
+    "unsqueeze_": _viewed(functional.unsqueeze, "unsqueeze_"),
+    "transpose_": _viewed(functional.transpose, "transpose_"),
+    "swapaxes_": _viewed(functional.transpose, "swapaxes_"),
+    "swapdims_": _viewed(functional.transpose, "swapdims_"),
+}
+for _name, _says in {
+    "element_size": "Bytes of an element.", "nelement": "The number of elements.",
+    "ndimension": "The number of dimensions.", "is_floating_point": "Whether the dtype is float32 or float64.",
+    "is_complex": "False: there are no complex numbers.", "is_signed": "Whether the dtype has negative numbers.",
+    "is_nonzero": "Whether the only element is not 0.", "is_same_size": "Whether both have the same sizes.",
+}.items():  # fmt: skip
+    METHODS[_name].__doc__ = _says

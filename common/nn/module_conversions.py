@@ -1,0 +1,80 @@
+"""The part of `Module` that converts everything: dtypes, and devices, of which there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from common.core.errors import DeviceError, DTypeError
+from common.methods.conversions import target_of
+from common.tensor.arrays import to_array
+from common.tensor.leaf import Leaf
+
+C = TypeVar("C", bound="Convertible")
+
+
+class Convertible:
+    """The conversions of a module's parameters and buffers."""
+
+    if TYPE_CHECKING:
+
+        def _leaves(self, prefix: str) -> Iterator[tuple[str, Any]]: ...
+
+    def to(
+        self: C,
+        *args: Any,
+        dtype: Any = None,
+        device: Any = None,
+        non_blocking: bool = False,
+        memory_format: Any = None,
+    ) -> C:
+        """Convert all floating-point parameters and buffers, in place; gradients are forgotten.
+
+        Parameters
+        ----------
+        args : a dtype; or a device, which is the CPU, and perhaps a dtype; or a tensor, whose dtype is meant.
+        dtype, device : the same by name.
+        non_blocking, memory_format : accepted; they change nothing.
+
+        Raises
+        ------
+        DTypeError : `dtype` is not float32 or float64.
+        DeviceError : another device than the CPU.
+        """
+        wanted = target_of("Module.to", args, dtype, device)
+        if wanted is None:
+            return self
+        if wanted.kind != "f":
+            raise DTypeError(f"Module.to only accepts floating point dtypes, but got {wanted}")
+        for _, leaf in self._leaves(""):
+            if isinstance(leaf, Leaf) and leaf.dtype.kind == "f" and leaf.dtype != wanted:
+                leaf.payload, leaf.grad = to_array(leaf.payload, wanted), None
+        return self
+
+    def cpu(self: C) -> C:
+        """The module itself, which is on the CPU."""
+        return self
+
+    def cuda(self: C, device: Any = None) -> C:
+        """Refused: there is no GPU.
+
+        Raises
+        ------
+        DeviceError : always.
+        """
+        raise DeviceError("Module.cuda(): there is no GPU and no device but the CPU; leave it out, or ask "
+                          "cuda.is_available() first")  # fmt: skip
+
+    def type(self: C, dst_type: Any) -> C:
+        """``to(dtype)``; PyTorch's names of types are taken, too."""
+        return self.to(dst_type)
+
+    def double(self: C) -> C:
+        """``to(float64)``."""
+        return self.to(np.float64)
+
+    def float(self: C) -> C:
+        """``to(float32)``."""
+        return self.to(np.float32)

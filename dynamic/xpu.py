@@ -1,0 +1,15 @@
+"""GPUs of Intel's: there is none; questions are answered, requests are refused."""
+
+from typing import TYPE_CHECKING
+
+from common.api.machine.accelerators import XPU
+from common.core import absent
+from common.tensor import boundary
+
+globals().update(XPU)
+__all__ = list(XPU)
+
+if not TYPE_CHECKING:
+    __getattr__ = absent.getter(__name__)
+
+boundary.close(__name__)

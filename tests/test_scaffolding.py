@@ -1,0 +1,186 @@
+"""What a training script says around its computation: devices, types, precision, tracing; the same in both engines."""
+
+import importlib
+import warnings
+
+import numpy as np
+import pytest
+
+import dynamic
+import static
+from common.core.errors import ArgumentError, DeviceError, DTypeError, GradientError
+
+ENGINES = [dynamic, static]
+engines = pytest.mark.parametrize("tw", ENGINES, ids=lambda e: e.__name__)
+CREATED = [
+    ("zeros", (2, 3)), ("ones", (2, 3)), ("empty", (2, 3)), ("rand", (2,)), ("randn", (2,)), ("full", ((2,), 1.5)),
+    ("arange", (3,)), ("eye", (2,)), ("linspace", (0, 1, 3)), ("randperm", (4,)), ("randint", (3, (2,))),
+    ("tensor", ([1.0, 2.0],)), ("as_tensor", ([1, 2],)), ("asarray", ([1, 2],)), ("scalar_tensor", (2,)),
+    ("zeros_like", (np.ones(2),)), ("ones_like", (np.ones(2),)), ("rand_like", (np.ones(2),)),
+    ("randn_like", (np.ones(2),)), ("full_like", (np.ones(2), 3)), ("empty_like", (np.ones(2),)),
+    ("tril_indices", (2, 2)),
+]  # fmt: skip
+
+
+@engines
+@pytest.mark.parametrize(("name", "args"), CREATED)
+def test_whatever_makes_tensors_takes_a_device(tw, name, args):
+    make = getattr(tw, name)
+    for device in ("cpu", tw.device("cpu"), None, tw.device("cpu:0")):
+        assert make(*args, device=device, pin_memory=False).device == tw.device("cpu")
+    for device in ("cuda", "cuda:1", tw.device("mps"), 0):
+        with pytest.raises(DeviceError, match=rf"^{name}\(\): device '\w+(:\d)?' is not available: there is no GPU"):
+            make(*args, device=device)
+    with pytest.raises(ArgumentError, match="Expected one of cpu, cuda"):
+        make(*args, device="gpu")
+
+
+@engines
+def test_devices(tw):
+    assert repr(tw.device("cuda", 1)) == "device(type='cuda', index=1)"
+    assert str(tw.device("cuda:1")) == "cuda:1"
+    assert len({tw.device("cpu"), tw.device(tw.device("cpu")), tw.device("cpu", 0)}) == 2
+    for wrong in ("gpu", "cpu:x", None, 1.5):
+        with pytest.raises(ArgumentError):
+            tw.device(wrong)
+    with tw.device("cpu"):
+        assert not tw.ones(1).is_cuda
+    with pytest.raises(DeviceError), tw.device("cuda"):
+        pass
+    tw.set_default_device("cpu")
+    assert tw.get_default_device() == tw.device("cpu") == tw.Generator("cpu").key.device
+
+
+@engines
+def test_the_ways_of_to(tw):
+    x = tw.ones(2, 3)
+    device = tw.device("cuda" if tw.cuda.is_available() else "cpu")
+    assert x.to(device) is x.to("cpu", non_blocking=True) is x.cpu() is x.to(tw.float32) is x.to(device=device) is x
+    assert x.to(x.double()).dtype == x.to(device, tw.float64).dtype == x.to("cpu", dtype=tw.float64).dtype == np.float64
+    assert x.to(tw.float32, copy=True) is not x
+    for call in (lambda: x.to("cuda"), lambda: x.to(0), lambda: x.cuda(), lambda: x.type("torch.cuda.FloatTensor")):
+        with pytest.raises(DeviceError, match="no GPU and no device but the CPU"):
+            call()
+    with pytest.raises(ArgumentError):
+        x.to(1.5, 2.5, 3.5)
+    layer = tw.nn.Linear(2, 2)
+    assert layer.to(device).cpu().to("cpu", tw.float64) is layer
+    assert layer.weight.dtype == np.float64
+    assert layer.type("torch.FloatTensor").weight.dtype == np.float32
+    assert layer.weight.device.type == "cpu"
+    with pytest.raises(DeviceError):
+        layer.cuda()
+
+
+@engines
+def test_types_and_memory(tw):
+    x = tw.ones(2, 3)
+    for name, dtype in {"int": "int32", "short": "int16", "char": "int8", "byte": "uint8", "long": "int64"}.items():
+        assert getattr(x, name)().dtype == dtype
+    assert x.type() == "torch.FloatTensor"
+    assert x.type(tw.LongTensor).type() == "torch.LongTensor"
+    assert isinstance(x, tw.FloatTensor)
+    assert not isinstance(x, tw.DoubleTensor)
+    assert tw.FloatTensor([[1, 2]]).tolist() == [[1.0, 2.0]]
+    assert tw.LongTensor(np.array([1.7])).tolist() == [1]
+    assert tw.LongTensor(2, 3).shape == tw.FloatTensor(tw.Size([2, 3])).shape == (2, 3)
+    assert (x.stride(), x.t().stride(), x.stride(0)) == ((3, 1), (1, 3), 3)
+    assert (x.is_contiguous(), x.t().is_contiguous(), x.element_size(), x.nelement()) == (True, False, 4, 6)
+    assert x[1:].storage_offset() == 3
+    assert x[1:].data_ptr() - x.data_ptr() == 12
+    assert [y.dtype.name for y in (x.new_zeros(2), x.new_ones((2,)), x.new_full((2,), 3), x.long().new_tensor([1.5]),
+                                   x.double().new_empty(1), x.new([1]))] == [
+        "float32", "float32", "float32", "int64", "float64", "float32"]  # fmt: skip
+    assert (tw.finfo(tw.float32).max, tw.iinfo(tw.int8).min) == (float(np.finfo(np.float32).max), -128)
+    assert tw.promote_types(tw.int64, tw.float32) == tw.result_type(x, 2.5) == np.float32
+    assert tw.is_tensor(x)
+    assert tw.is_floating_point(x)
+    assert f"{x.sum():.2f} {x.sum()}" == "6.00 6.0"
+    tw.set_default_dtype(tw.float32)
+    with pytest.raises(DTypeError, match="always float32"):
+        tw.set_default_dtype(tw.float64)
+
+
+@engines
+def test_shapes_change_in_place(tw):
+    x = tw.arange(6.0).reshape(2, 3).clone()
+    y = x.detach()
+    assert y.t_() is y
+    y.add_(1)
+    assert x.tolist() == [[1, 2, 3], [4, 5, 6]]
+    assert y.unsqueeze_(0).transpose_(0, 1).squeeze_().shape == (3, 2)
+    w = tw.ones(3, requires_grad=True)
+    z = (w * w).unsqueeze_(0)
+    z.sum().backward()
+    assert (z.shape, w.grad.tolist()) == ((1, 3), [2.0] * 3)
+    with pytest.raises(GradientError, match="leaf Variable"):
+        w.unsqueeze_(0)
+    assert tw.arange(4).resize_(2, 3).tolist() == [[0, 1, 2], [3, 0, 0]]
+    assert tw.arange(4).resize_(2).tolist() == [0, 1]
+    with pytest.raises(GradientError):
+        w.resize_(2)
+
+
+@engines
+def test_types_in_a_trace(tw):
+    def f(x):
+        y = x.new_zeros(x.shape[0], device=x.device).to(x.device, x.dtype) + x.int().to(tw.float32)
+        return y.unsqueeze(0).contiguous(), y.stride()[0], y.nelement() * x.element_size()
+
+    x = np.arange(3, dtype=np.float32)
+    assert [np.asarray(v).tolist() for v in tw.function(f)(x)] == [[[0, 1, 2]], 1, 12]
+
+
+@engines
+def test_machines_answer(tw):
+    for space in (tw.cuda, tw.mps, tw.xpu, tw.accelerator):
+        assert space.is_available() is False
+        assert space.device_count() == 0
+        with pytest.raises(DeviceError, match="is_available"):
+            space.synchronize()
+    tw.cuda.manual_seed_all(3)
+    assert tw.accelerator.current_accelerator() is None
+    cudnn = importlib.import_module(f"{tw.__name__}.backends.cudnn")
+    cudnn.benchmark = True
+    assert tw.backends.cudnn is cudnn
+    assert not tw.backends.mps.is_available()
+    with pytest.raises(AttributeError):
+        tw.cuda.nothing_of_that_name  # noqa: B018
+
+
+@engines
+def test_half_precision_is_told_and_left_out(tw):
+    with pytest.warns(UserWarning, match="no half precision"), tw.amp.autocast("cuda"):
+        assert tw.ones(2).dtype == np.float32
+    scaler = tw.cuda.amp.GradScaler()
+    w = tw.nn.Parameter(np.ones(2, np.float32))
+    optimizer = tw.optim.SGD([w], lr=0.5)
+    with warnings.catch_warnings(), tw.amp.autocast(device_type="cpu", enabled=False):
+        warnings.simplefilter("error")
+        scaler.scale((w * w).sum()).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    assert w.tolist() == [0.0, 0.0]
+
+
+def branching(x):
+    if x.sum() > 0:
+        return x * 2
+    return x - 1
+
+
+@engines
+def test_scripts_and_traces_are_functions(tw):
+    x = tw.ones(2)
+    assert tw.jit.script(branching)(x).tolist() == [2, 2]
+    assert tw.jit.script(branching)(-x).tolist() == [-2, -2]
+    assert tw.jit.trace(lambda x: x + 1, (x,))(x * 2).tolist() == [3, 3]
+    layer = tw.nn.Linear(2, 1)
+    fast = tw.compile(layer, mode="reduce-overhead")
+    assert isinstance(fast, tw.nn.Linear)
+    assert fast(x).tolist() == layer(x).tolist()
+    assert tw.compile(mode="default")(lambda x: x + 1)(x).tolist() == [2, 2]
+    v = tw.autograd.Variable(x, requires_grad=True)
+    assert v.requires_grad
+    assert not x.requires_grad
+    assert isinstance(x, tw.autograd.Variable)
