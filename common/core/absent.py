@@ -126,8 +126,7 @@ REASONS: tuple[tuple[str, str], ...] = (
      "local_response_norm LocalResponseNorm CrossMapLRN2d GRID_SAMPLE* "
      "native_channel_shuffle"),
     ("padding layers are not here; functional.pad does the same", "*Pad1d *Pad2d *Pad3d"),
-    ("attention layers are not here yet; functional.scaled_dot_product_attention is",
-     "MultiheadAttention Transformer* multi_head_attention_forward attention"),
+    ("not here; nn.functional.scaled_dot_product_attention and nn.MultiheadAttention are", "attention"),
     ("not here yet; Dropout and dropout are",
      "*lphaDropout *lpha_dropout* Dropout[123]d dropout[123]d *feature_dropout*"),
     ("not here yet; numpy and plain Python make batches, such as `for i in range(0, n, size): x[i : i + size]`",

@@ -71,6 +71,8 @@ def _resolve(function: str, name: str, given: Any, default: Any, alias: Any) -> 
 #: Parameters that are operands in every function that has them, and those that are sequences of operands.
 OPERANDS = frozenset(
     ["a", "anchor", "append", "attn_mask", "b", "batch1", "batch2", "bias", "boundaries", "condition", "high",
+     "bias_k", "bias_v", "in_proj_bias", "in_proj_weight", "k_proj_weight", "key_padding_mask", "out_proj_bias",
+     "out_proj_weight", "q_proj_weight", "static_k", "static_v", "v_proj_weight",
      "index", "input", "input1", "input2", "key", "low", "mask", "mat", "mat1", "mat2", "negative", "pos_weight",
      "positive", "prepend", "q", "query", "running_mean", "running_var", "sorted_sequence", "sorter", "src",
      "target", "tensor1", "tensor2", "values", "var", "vec", "vec1", "vec2", "weight", "weights", "x", "x1", "x2"]
@@ -86,6 +88,7 @@ RENAMED_IN = {
     "put": {"src": "source"}, "index_reduce": {"src": "source"},
     "mv": {"b": "vec"}, "dot": {"b": "tensor"}, "outer": {"b": "vec2"}, "ger": {"b": "vec2"},
     "tensordot": {"a": "a", "b": "b"}, "heaviside": {"b": "values"}, "lerp": {"b": "end"},
+    "multi_head_attention_forward": {"src": "value"},
     "scaled_dot_product_attention": {"src": "value"}, "isin": {"x": "elements", "b": "test_elements"},
     "trapezoid": {"src": "y", "x": "x"}, "cumulative_trapezoid": {"src": "y", "x": "x"},
     "float_power": {"b": "exponent"}, "clamp_min": {"low": "min"}, "clamp_max": {"high": "max"},

@@ -40,6 +40,7 @@ NOT_METHODS = frozenset(
      "gaussian_nll_loss", "gelu", "getitem", "glu", "group_norm", "hardsigmoid", "hardswish", "hardtanh",
      "hinge_embedding_loss", "hstack", "huber_loss", "isin", "kl_div", "l1_loss", "layer_norm", "leaky_relu",
      "linear", "logsigmoid", "margin_ranking_loss", "meshgrid", "mish", "mse_loss", "multi_dot",
+     "multi_head_attention_forward",
      "multilabel_soft_margin_loss", "nll_loss", "normalize", "one_hot", "ones_like", "pad", "pairwise_distance",
      "poisson_nll_loss", "relu6", "rms_norm", "row_stack", "scaled_dot_product_attention", "searchsorted", "selu",
      "silu", "smooth_l1_loss", "soft_margin_loss", "softmin", "softplus", "softshrink", "softsign", "stack",

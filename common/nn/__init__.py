@@ -19,6 +19,7 @@ from common.nn.activations import (
     Softsign,
     Tanh,
 )
+from common.nn.attention import MultiheadAttention
 from common.nn.cells import GRUCell, LSTMCell, RNNCell
 from common.nn.containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from common.nn.convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
@@ -60,6 +61,13 @@ from common.nn.piecewise import (
     Threshold,
 )
 from common.nn.recurrent import GRU, LSTM, RNN
+from common.nn.transformer import (
+    Transformer,
+    TransformerDecoder,
+    TransformerDecoderLayer,
+    TransformerEncoder,
+    TransformerEncoderLayer,
+)
 from common.tensor.leaf import Buffer, Parameter
 
 __all__ = [
@@ -111,6 +119,7 @@ __all__ = [
     "ModuleDict",
     "ModuleList",
     "MSELoss",
+    "MultiheadAttention",
     "MultiLabelSoftMarginLoss",
     "NLLLoss",
     "PairwiseDistance",
@@ -138,5 +147,10 @@ __all__ = [
     "Tanh",
     "Tanhshrink",
     "Threshold",
+    "Transformer",
+    "TransformerDecoder",
+    "TransformerDecoderLayer",
+    "TransformerEncoder",
+    "TransformerEncoderLayer",
     "TripletMarginLoss",
 ]

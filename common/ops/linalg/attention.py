@@ -8,8 +8,10 @@ from typing import Any
 from common.core.errors import ArgumentError, ShapeError
 from common.ops.index.advanced_keys import along
 from common.ops.linalg.matmul import matmul
-from common.ops.math.compare import le, where
+from common.ops.math.compare import eq, le, logical_not, logical_or, where
 from common.ops.reduce.softmax import softmax
+from common.ops.reduce.truth import all, any
+from common.ops.shape.repeat import repeat_interleave
 from common.ops.shape.view import transpose
 
 
@@ -22,8 +24,9 @@ def scaled_dot_product_attention(
     is_causal: bool = False,
     *,
     scale: Any = None,
+    enable_gqa: bool = False,
 ) -> Any:
-    """softmax(query key^T scale + mask) value.
+    """softmax(query key^T scale + mask) value; 0 for a query that may look at no key.
 
     Parameters
     ----------
@@ -34,6 +37,8 @@ def scaled_dot_product_attention(
     dropout_p : part of the weights that is set to 0, the others being scaled.
     is_causal : row i sees the keys 0 ... i only.
     scale : 1 / sqrt(width) by default.
+    enable_gqa : whether (..., heads, m, width) of key and value may have fewer heads than query, each for the same
+        number of the query's.
 
     Returns
     -------
@@ -46,7 +51,7 @@ def scaled_dot_product_attention(
 
     References
     ----------
-    Vaswani and others, Attention is all you need, 2017.
+    Vaswani and others, Attention is all you need, 2017; Ainslie and others, Grouped-query attention, 2023.
     """
     if min(query.ndim, key.ndim, src.ndim) < 2:
         raise ShapeError(
@@ -55,19 +60,51 @@ def scaled_dot_product_attention(
         )
     if is_causal and attn_mask is not None:
         raise ArgumentError("scaled_dot_product_attention(): Explicit attn_mask should not be set when is_causal=True")
+    if enable_gqa:
+        key, src = _for_every_head(query, key, "key"), _for_every_head(query, src, "value")
     width = query.shape[-1]
     factor = scale if scale is not None else 1 / math.sqrt(int(width)) if int(width) else 1.0
     scores = matmul(query * factor, transpose(key, -2, -1))
+    blind = None  # rows without any key
     if is_causal:
-        attn_mask = le(along(scores.shape[-1], 0), along(scores.shape[-2], 1))
-    if attn_mask is not None:
-        scores = where(attn_mask, scores, -math.inf) if attn_mask.dtype.kind == "b" else scores + attn_mask
+        scores = where(le(along(scores.shape[-1], 0), along(scores.shape[-2], 1)), scores, -math.inf)
+    elif attn_mask is not None and attn_mask.dtype.kind == "b":
+        blind = logical_not(any(attn_mask, -1, True))
+        scores = where(logical_or(attn_mask, blind), scores, -math.inf)  # no row of -inf only: its softmax is nan
+    elif attn_mask is not None:
+        blind = all(eq(attn_mask, -math.inf), -1, True)
+        scores = where(blind, 0.0, scores + attn_mask)
     weights = softmax(scores, -1)
+    if blind is not None:
+        weights = where(blind, 0.0, weights)
     if dropout_p:
         from common.random.generator import dropout
 
         weights = dropout(weights, dropout_p)
     return matmul(weights, src)
+
+
+def _for_every_head(query: Any, x: Any, name: str) -> Any:
+    """Heads of key or value, as often as the query has heads for one of them.
+
+    Raises
+    ------
+    ShapeError : no dimension of heads, or numbers of which one does not divide the other.
+    """
+    if query.ndim < 3 or x.ndim < 3:
+        raise ShapeError(
+            f"scaled_dot_product_attention(): enable_gqa needs query and {name} of at least 3 dimensions, (..., heads, "
+            f"length, width), but got {query.ndim} and {x.ndim}"
+        )
+    heads, few = int(query.shape[-3]), int(x.shape[-3])
+    if few == heads:
+        return x
+    if few == 0 or heads % few:
+        raise ShapeError(
+            f"scaled_dot_product_attention(): Number of heads in key and value must divide the number of heads in "
+            f"query, but {name} has {few} and query {heads}"
+        )
+    return repeat_interleave(x, heads // few, -3)
 
 
 __all__ = ["scaled_dot_product_attention"]
