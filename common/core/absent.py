@@ -143,7 +143,7 @@ REASONS: tuple[tuple[str, str], ...] = (
     ("not here yet; compute the weight in forward() from your own parameters",
      "parametriz* weight_norm spectral_norm remove_*_norm norm_except_dim prune stateless fusion fuse_*"),
     ("lazy modules are not here; give the sizes", "Lazy* Uninitialized* call_super_init"),
-    ("not here yet; pad by hand and mask", "rnn embedding_bag EmbeddingBag"),
+    ("not here yet; embedding and sum do the same", "embedding_bag EmbeddingBag"),
     ("it is a layer that other names offer: RNN, LSTM, GRU and their cells",
      "rnn_* gru gru_cell lstm lstm_cell RNNBase RNNCellBase rrelu* RReLU"),
     ("this loss is not here yet",

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from common.core.devices import on_cpu
 from common.core.dtypes import DEFAULT_FLOAT
 from common.core.errors import ArgumentError
 from common.nn import init
 from common.nn.layers import Linear
 from common.nn.module import Module
-from common.nn.placed import require_cpu
 from common.ops import functional as F
 from common.tensor.leaf import Parameter
 
@@ -77,7 +77,7 @@ class MultiheadAttention(Module):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        require_cpu(device)
+        on_cpu(device, type(self).__name__)
         if embed_dim <= 0 or num_heads <= 0:
             raise ArgumentError(f"embed_dim and num_heads must be greater than 0, got embed_dim={embed_dim} and "
                                 f"num_heads={num_heads} instead")  # fmt: skip

@@ -15,6 +15,7 @@ from common.core.sizes import same
 from common.nn import init
 from common.nn.cells import activation, gru_step, lstm_step
 from common.nn.module import Module
+from common.nn.sequences import PackedSequence, numbers, packed, padded
 from common.ops import functional as F
 from common.random.generator import dropout
 from common.tensor.create import lift
@@ -77,7 +78,8 @@ class _Recurrent(Module):
 
         Parameters
         ----------
-        input : (time, batch, input_size), (batch, time, input_size) if `batch_first`, or (time, input_size).
+        input : (time, batch, input_size), (batch, time, input_size) if `batch_first`, or (time, input_size); or a
+            `PackedSequence`, each sequence of which ends where it ends.
         hx : (directions * num_layers, batch, hidden_size), the first states, zeros by default; without a batch if
             `input` has none. Of an LSTM a pair of them, (h, c).
 
@@ -90,25 +92,54 @@ class _Recurrent(Module):
         ------
         ShapeError : sizes that do not fit.
         """
+        if isinstance(input, PackedSequence):
+            return self._packed(input, hx)
         x, batched = input, input.ndim == 3
         if x.ndim not in (2, 3) or x.shape[-1] != self.input_size:
             wanted = f"2 or 3 dimensions, the last of size {self.input_size}"
             raise ShapeError(f"{type(self).__name__}: Expected input of {wanted}, got shape {tuple(x.shape)}")
         x = x.unsqueeze(1) if not batched else x.transpose(0, 1) if self.batch_first else x
-        starts = self._starts(x, hx, batched)
+        x, finals = self._layers(x, self._starts(x, hx, batched), None)
+        last = tuple(F.stack(h) if batched else F.stack(h).squeeze(1) for h in zip(*finals))
+        output = x.squeeze(1) if not batched else x.transpose(0, 1) if self.batch_first else x
+        return output, last if self.states > 1 else last[0]
+
+    def _packed(self, given: PackedSequence, hx: Any) -> Any:
+        """What `forward` returns of a packed sequence: the states of the others stay while one step is taken."""
+        data, sizes = lift(given.data), numbers(given.batch_sizes, "batch_sizes")
+        if data.ndim != 2 or data.shape[-1] != self.input_size:
+            wanted = f"2 dimensions, the last of size {self.input_size}"
+            raise ShapeError(f"{type(self).__name__}: Expected packed data of {wanted}, got shape {tuple(data.shape)}")
+        x, valid = padded(data, sizes)
+        if hx is not None and given.sorted_indices is not None:
+            hx = tuple(F.index_select(lift(h), 1, given.sorted_indices) for h in (hx if self.states > 1 else (hx,)))
+            hx = hx if self.states > 1 else hx[0]
+        x, finals = self._layers(x, self._starts(x, hx, True), lift(valid[..., None]))
+        last = tuple(F.stack(h) for h in zip(*finals))
+        if given.unsorted_indices is not None:
+            last = tuple(F.index_select(h, 1, given.unsorted_indices) for h in last)
+        return given._replace(data=packed(x, sizes)), last if self.states > 1 else last[0]
+
+    def _layers(self, x: Any, starts: list[list[Any]], valid: Any) -> tuple[Any, list[Any]]:
+        """The last layer's h of each step, and the last states of each layer and direction.
+
+        Parameters
+        ----------
+        x : (time, batch, input_size)
+        starts : see `_starts`.
+        valid : (time, batch, 1), whether a sequence has a step, or None.
+        """
         finals: list[Any] = []
         for layer in range(self.num_layers):
             if layer and self.dropout:
                 x = dropout(x, self.dropout, self.training)
             outputs = []
             for reverse, suffix in enumerate(self._suffixes(layer)):
-                final, output = self._scan(x, tuple(starts[len(finals)]), suffix, bool(reverse))
+                final, output = self._scan(x, tuple(starts[len(finals)]), suffix, bool(reverse), valid)
                 finals.append(final)
                 outputs.append(output)
             x = F.cat(outputs, -1) if self.bidirectional else outputs[0]
-        last = tuple(F.stack(h) if batched else F.stack(h).squeeze(1) for h in zip(*finals))
-        output = x.squeeze(1) if not batched else x.transpose(0, 1) if self.batch_first else x
-        return output, last if self.states > 1 else last[0]
+        return x, finals
 
     def _starts(self, x: Any, hx: Any, batched: bool) -> list[list[Any]]:
         """The first states (batch, hidden_size), per layer and direction; x is (time, batch, input_size)."""
@@ -129,7 +160,7 @@ class _Recurrent(Module):
         """Sizes of the states: h, which may be projected, and the others."""
         return [self.proj_size or self.hidden_size, *[self.hidden_size] * (self.states - 1)]
 
-    def _scan(self, x: Any, start: tuple[Any, ...], suffix: str, reverse: bool) -> Any:
+    def _scan(self, x: Any, start: tuple[Any, ...], suffix: str, reverse: bool, valid: Any) -> Any:
         """One layer in one direction: its final states, and the first kind of state at all steps."""
         w, u, b, d = (getattr(self, f"{part}{suffix}", None) for part in _PARTS)
 
@@ -141,7 +172,16 @@ class _Recurrent(Module):
                 states = (F.linear(states[0], projection), *states[1:])
             return states, states[0]
 
-        return scan(step, start, F.linear(x, w, b), reverse=reverse)
+        def step_of_some(states: Any, row: Any) -> Any:
+            product, here = row
+            new, _ = step(states, product)
+            new = tuple(F.where(here, x, old) for x, old in zip(new, states, strict=True))
+            return new, new[0]
+
+        products = F.linear(x, w, b)
+        if valid is None:
+            return scan(step, start, products, reverse=reverse)
+        return scan(step_of_some, start, (products, valid), reverse=reverse)
 
     def extra_repr(self) -> str:
         """The arguments that differ from the defaults."""

@@ -6,13 +6,13 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
+from common.core.devices import on_cpu
 from common.core.errors import ArgumentError, ShapeError
 from common.core.sizes import same
 from common.nn.attention import MultiheadAttention, glorot
 from common.nn.containers import ModuleList
 from common.nn.layers import Dropout, LayerNorm, Linear
 from common.nn.module import Module
-from common.nn.placed import require_cpu
 from common.ops import functional as F
 from common.ops.linalg.multi_head import causal_mask
 
@@ -52,7 +52,7 @@ class _Layer(Module):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        require_cpu(device)
+        on_cpu(device, type(self).__name__)
         norms = self.attentions + 1
         for name in ("self_attn", "multihead_attn")[: self.attentions]:
             attention = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, dtype=dtype)
@@ -345,7 +345,7 @@ class Transformer(Module):
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Any:
         """(sz, sz) numbers to add to scores: 0 up to the diagonal, -inf behind it, so that no row sees later ones."""
-        require_cpu(device)
+        on_cpu(device, "generate_square_subsequent_mask")
         return causal_mask(sz, dtype)
 
 

@@ -5,7 +5,7 @@ import pytest
 
 import dynamic
 import static
-from common.core.errors import ArgumentError, DTypeError, ShapeError
+from common.core.errors import ArgumentError, DeviceError, DTypeError, ShapeError
 from tests.bits import assert_all_same_bits
 
 RNG = np.random.default_rng(8)
@@ -101,7 +101,7 @@ def test_the_hint_that_a_mask_is_causal_changes_nothing_else():
         (lambda m, x: m(x, x, x, dynamic.ones(2, 4, dtype=dynamic.int64)), DTypeError, "only bool and floating types"),
         (lambda m, x: type(m)(6, 4), ArgumentError, "divisible by num_heads"),
         (lambda m, x: dynamic.nn.TransformerEncoderLayer(6, 2, activation="sin"), ArgumentError, "relu/gelu"),
-        (lambda m, x: dynamic.nn.Transformer(6, 2, device="cuda"), ArgumentError, "no device 'cuda'"),
+        (lambda m, x: dynamic.nn.Transformer(6, 2, device="cuda"), DeviceError, "device 'cuda' is not available"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_named(call, error, said):

@@ -4,7 +4,10 @@ from typing import TYPE_CHECKING
 
 from common.core import absent
 from common.nn.utils import *  # noqa: F403
-from common.nn.utils import __all__ as __all__
+from common.nn.utils import __all__ as _names
+from dynamic.nn.utils import rnn
+
+__all__ = list(_names)
 
 if not TYPE_CHECKING:
     __getattr__ = absent.getter(__name__)
