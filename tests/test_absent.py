@@ -75,7 +75,6 @@ def test_modules_have_the_same_reasons():
         ("linalg", "matmul", r"here it is (dynamic|static).matmul"),
         ("linalg", "svd", "numpy.linalg"),
         ("optim", "LBFGS", "not here yet; SGD, Adam"),
-        ("utils", "data", "not here yet"),
     ],
 )
 @pytest.mark.parametrize("engine", ENGINES, ids=lambda e: e.__name__)

@@ -21,7 +21,7 @@ from common.random import distributions
 from common.random import generator as random
 from common.runtime import thread_pool
 from common.tensor import create, printing
-from common.tools.files import safetensors
+from common.tools.files import safetensors, saved
 from common.transforms import grad, vmap
 
 assert tensors  # gives tensors their methods
@@ -74,6 +74,8 @@ OUTSIDE: dict[str, Any] = {
     "get_printoptions": printing.get_printoptions,
     "save_file": safetensors.save_file,
     "load_file": safetensors.load_file,
+    "save": saved.save,
+    "load": saved.load,
 }
 ACTS: dict[str, Any] = {
     "print": side_effects.print, "assert_": side_effects.assert_, "ShapeDtypeStruct": callback.ShapeDtypeStruct,

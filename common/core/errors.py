@@ -23,6 +23,7 @@
     |-- PickleError           PicklingError, TypeError   an object that can be neither copied nor pickled
     |-- TraceError            TypeError                  a traced program asks for what only a run knows
     |   `-- EscapedTracerError                           a tracer outlived its trace
+    |-- WorkerError           RuntimeError               a process that loads data has ended, or is late
     |-- CompileError          RuntimeError               a kernel could not be made
     |-- NotDefinedError       NotImplementedError        a method that a subclass has to define
     |-- MissingAttributeError AttributeError             a name that an object does not have
@@ -125,6 +126,10 @@ class TraceError(TwingradError, TypeError):
 
 class EscapedTracerError(TraceError):
     """A tracer is used after its trace has ended."""
+
+
+class WorkerError(TwingradError, RuntimeError):
+    """A worker process of a loader has ended unexpectedly, or a batch did not come in time."""
 
 
 class CompileError(TwingradError, RuntimeError):

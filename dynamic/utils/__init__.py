@@ -1,11 +1,16 @@
-"""Utilities around differentiation."""
+"""Utilities around differentiation and training: checkpointing, data, TensorBoard."""
 
-from typing import TYPE_CHECKING
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from common.core import absent
 from dynamic.utils import checkpoint
 
-__all__ = ["checkpoint"]
+__all__ = ["checkpoint", "data"]
 
 if not TYPE_CHECKING:
-    __getattr__ = absent.getter(__name__)
+
+    def __getattr__(name: str) -> Any:
+        if name == "data":  # loaded when it is first asked for
+            return importlib.import_module("dynamic.utils.data")
+        return absent.refuse(__name__, name)

@@ -1,0 +1,206 @@
+"""Samplers: in which order a loader takes the samples of a dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence, Sized
+from typing import Any, Generic, TypeVar
+
+from common.core.errors import ArgumentError, NotDefinedError
+from common.random import distributions
+from common.random import generator as random
+from common.tensor.create import as_tensor
+
+T = TypeVar("T", covariant=True)
+
+
+class Sampler(Generic[T]):
+    """An order of indices, or of lists of them: a subclass defines ``__iter__``."""
+
+    def __init__(self, data_source: Any = None) -> None:
+        pass
+
+    def __iter__(self) -> Iterator[T]:
+        """The indices; defined by each subclass."""
+        raise NotDefinedError("Subclasses of Sampler should implement __iter__.")
+
+
+class SequentialSampler(Sampler[int]):
+    """Indices from 0 on.
+
+    Parameters
+    ----------
+    data_source : dataset.
+    """
+
+    def __init__(self, data_source: Sized) -> None:
+        self.data_source = data_source
+
+    def __iter__(self) -> Iterator[int]:
+        """The indices."""
+        return iter(range(len(self.data_source)))
+
+    def __len__(self) -> int:
+        return len(self.data_source)
+
+
+def seeded(generator: random.Generator | None) -> random.Generator:
+    """The generator of a sampler: the given one, or a new one, whose seed is one draw of the default generator."""
+    if generator is not None:
+        return generator
+    return random.Generator(int(random.randint(0, 2**53, (1,))[0]))
+
+
+class RandomSampler(Sampler[int]):
+    """Indices in random order, a new one each time.
+
+    Parameters
+    ----------
+    data_source : dataset.
+    replacement : whether an index may be drawn again.
+    num_samples : how many; by default as many as there are.
+    generator : where the order is drawn from; by default one that the default generator seeds each time.
+
+    Raises
+    ------
+    ArgumentError : a number that is not positive, or flags that are no flags.
+
+    Examples
+    --------
+    >>> sorted(RandomSampler(range(5)))
+    [0, 1, 2, 3, 4]
+    """
+
+    def __init__(
+        self,
+        data_source: Sized,
+        replacement: bool = False,
+        num_samples: int | None = None,
+        generator: random.Generator | None = None,
+    ) -> None:
+        if not isinstance(replacement, bool):
+            raise ArgumentError(f"replacement should be a boolean value, but got replacement={replacement!r}")
+        if num_samples is not None and (not isinstance(num_samples, int) or num_samples < 0):
+            raise ArgumentError(f"num_samples should be a non-negative integer value, but got {num_samples!r}")
+        self.data_source, self.replacement, self._num_samples = data_source, replacement, num_samples
+        self.generator = generator
+
+    @property
+    def num_samples(self) -> int:
+        """How many indices an order has."""
+        return len(self.data_source) if self._num_samples is None else self._num_samples
+
+    def __iter__(self) -> Iterator[int]:
+        """An order."""
+        n, generator, left = len(self.data_source), seeded(self.generator), self.num_samples
+        if self.replacement:
+            yield from random.randint(0, n, (left,), generator=generator).tolist() if left else ()
+            return
+        while left > 0 and n:
+            yield from random.randperm(n, generator=generator).tolist()[:left]
+            left -= n
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+
+class SubsetRandomSampler(Sampler[int]):
+    """Given indices in random order.
+
+    Parameters
+    ----------
+    indices : the indices.
+    generator : where the order is drawn from; the default generator if None.
+    """
+
+    def __init__(self, indices: Sequence[int], generator: random.Generator | None = None) -> None:
+        self.indices, self.generator = indices, generator
+
+    def __iter__(self) -> Iterator[int]:
+        """An order."""
+        for i in random.randperm(len(self.indices), generator=self.generator).tolist():
+            yield self.indices[i]
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+
+class WeightedRandomSampler(Sampler[int]):
+    """Indices drawn with given probabilities.
+
+    Parameters
+    ----------
+    weights : (n,) numbers, not negative; their sum need not be 1.
+    num_samples : how many.
+    replacement : whether an index may be drawn again.
+    generator : where from; the default generator if None.
+
+    Raises
+    ------
+    ArgumentError : a number that is not positive, or weights of another shape.
+    """
+
+    def __init__(
+        self,
+        weights: Any,
+        num_samples: int,
+        replacement: bool = True,
+        generator: random.Generator | None = None,
+    ) -> None:
+        if not isinstance(num_samples, int) or isinstance(num_samples, bool) or num_samples <= 0:
+            raise ArgumentError(f"num_samples should be a positive integer value, but got num_samples={num_samples}")
+        if not isinstance(replacement, bool):
+            raise ArgumentError(f"replacement should be a boolean value, but got replacement={replacement!r}")
+        self.weights = as_tensor(list(weights) if isinstance(weights, map) else weights).double()
+        if self.weights.ndim != 1:
+            raise ArgumentError(f"weights should be a 1d sequence but given weights have shape {self.weights.shape}")
+        self.num_samples, self.replacement, self.generator = num_samples, replacement, generator
+
+    def __iter__(self) -> Iterator[int]:
+        """The indices."""
+        drawn = distributions.multinomial(self.weights, self.num_samples, self.replacement, generator=self.generator)
+        return iter(drawn.tolist())
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+
+class BatchSampler(Sampler[list[int]]):
+    """Indices of another sampler in lists.
+
+    Parameters
+    ----------
+    sampler : indices.
+    batch_size : of a list.
+    drop_last : leave out a last list that is shorter.
+
+    Raises
+    ------
+    ArgumentError : a size that is not positive, or a flag that is none.
+
+    Examples
+    --------
+    >>> list(BatchSampler(range(5), 2, drop_last=False))
+    [[0, 1], [2, 3], [4]]
+    """
+
+    def __init__(self, sampler: Iterable[int], batch_size: int, drop_last: bool) -> None:
+        if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size <= 0:
+            raise ArgumentError(f"batch_size should be a positive integer value, but got batch_size={batch_size!r}")
+        if not isinstance(drop_last, bool):
+            raise ArgumentError(f"drop_last should be a boolean value, but got drop_last={drop_last!r}")
+        self.sampler, self.batch_size, self.drop_last = sampler, batch_size, drop_last
+
+    def __iter__(self) -> Iterator[list[int]]:
+        """The lists."""
+        batch: list[int] = []
+        for index in self.sampler:
+            batch.append(index)
+            if len(batch) == self.batch_size:
+                yield batch
+                batch = []
+        if batch and not self.drop_last:
+            yield batch
+
+    def __len__(self) -> int:
+        n = len(self.sampler)  # type: ignore[arg-type]
+        return n // self.batch_size if self.drop_last else -(-n // self.batch_size)
