@@ -17,7 +17,7 @@ from common.core import absent, devices, dtypes, mode
 from common.ops import functional
 from common.ops.create import creation as fills
 from common.ops.create import spaced
-from common.random import distributions
+from common.random import distributions, feature_dropout
 from common.random import generator as random
 from common.runtime import thread_pool
 from common.tensor import create, printing
@@ -30,6 +30,7 @@ assert tensors  # gives tensors their methods
 FUNCTIONS: dict[str, Any] = {
     **{name: getattr(functional, name) for name in functional.__all__ if name != "getitem"},
     "dropout": random.dropout,
+    **{name: getattr(feature_dropout, name) for name in feature_dropout.__all__},
     "rand_like": random.rand_like,
     "randint_like": random.randint_like,
     "randn_like": random.randn_like,
@@ -46,16 +47,20 @@ CREATION: dict[str, Any] = {
     "from_numpy": create.from_numpy, "from_dlpack": create.from_dlpack,
 }  # fmt: skip
 NN_FUNCTIONS = (
-    "batch_norm", "bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu",
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
+    "adaptive_max_pool2d", "adaptive_max_pool3d", "alpha_dropout", "avg_pool1d", "avg_pool2d", "avg_pool3d",
+    "batch_norm", "bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "channel_shuffle",
     "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
-    "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "dropout", "elu", "embedding",
-    "gaussian_nll_loss", "gelu", "glu", "group_norm", "hardshrink", "hardsigmoid", "hardswish", "hardtanh",
-    "hinge_embedding_loss", "huber_loss", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "linear", "log_softmax",
-    "logsigmoid", "margin_ranking_loss", "mish", "mse_loss",
-    "multi_head_attention_forward", "multilabel_soft_margin_loss", "nll_loss", "normalize",
-    "one_hot", "pad", "pairwise_distance", "poisson_nll_loss", "prelu", "relu", "relu6", "rms_norm",
-    "scaled_dot_product_attention", "selu", "sigmoid", "silu", "smooth_l1_loss", "soft_margin_loss", "softmax",
-    "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "triplet_margin_loss",
+    "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "dropout", "dropout1d", "dropout2d", "dropout3d",
+    "elu", "embedding", "feature_alpha_dropout", "fold", "gaussian_nll_loss", "gelu", "glu", "group_norm",
+    "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "hinge_embedding_loss", "huber_loss", "instance_norm",
+    "kl_div", "l1_loss", "layer_norm", "leaky_relu", "linear", "local_response_norm", "log_softmax", "logsigmoid",
+    "lp_pool1d", "lp_pool2d", "lp_pool3d", "margin_ranking_loss", "max_pool1d", "max_pool2d", "max_pool3d",
+    "max_unpool1d", "max_unpool2d", "max_unpool3d", "mish", "mse_loss", "multi_head_attention_forward",
+    "multilabel_soft_margin_loss", "nll_loss", "normalize", "one_hot", "pad", "pairwise_distance", "pixel_shuffle",
+    "pixel_unshuffle", "poisson_nll_loss", "prelu", "relu", "relu6", "rms_norm", "scaled_dot_product_attention",
+    "selu", "sigmoid", "silu", "smooth_l1_loss", "soft_margin_loss", "softmax", "softmin", "softplus", "softshrink",
+    "softsign", "tanh", "tanhshrink", "threshold", "triplet_margin_loss", "unfold",
 )  # fmt: skip
 TRANSFORMS: dict[str, Any] = {
     "grad": grad.grad, "value_and_grad": grad.value_and_grad, "vjp": grad.vjp, "vmap": vmap.vmap,

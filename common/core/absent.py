@@ -61,7 +61,7 @@ HERE = {
     "histogram": "x.histc(), or numpy.histogram",
     "variable": "the tensor itself",
     "DataParallel": "leave it out: {tw}.set_num_threads(n) uses the cores", "parallel": "{tw}.set_num_threads(n)",
-    "Softmax2d": "Softmax(-3)", "NLLLoss2d": "NLLLoss()", "ZeroPad1d": "functional.pad", "Unflatten": "x.unflatten",
+    "NLLLoss2d": "NLLLoss()",
     "ParameterDict": "setattr per parameter", "ModuleDict": "setattr per module", "Container": "Module",
     "clip_grad_norm": "clip_grad_norm_", "expit": "{tw}.sigmoid", "gammaln": "{tw}.lgamma", "psi": "{tw}.digamma",
     "matrix_norm": "{tw}.norm", "vector_norm": "{tw}.norm", "matrix_power": "repeated @", "vecdot": "(a * b).sum(dim)",
@@ -71,7 +71,7 @@ HERE = {
     "squeeze_": "x = x.squeeze()", "unsqueeze_": "x = x.unsqueeze(dim)", "transpose_": "x = x.transpose(a, b)",
     "swapaxes_": "x = x.swapaxes(a, b)", "swapdims_": "x = x.swapdims(a, b)", "apply_": "x.copy_(f(x.numpy()))",
     "map_": "x.copy_(f(x.numpy(), y.numpy()))", "map2_": "x.copy_(f(x.numpy(), ...))", "name": "a Python variable",
-    "constant_pad_nd": "functional.pad", "instance_norm": "functional.group_norm with one channel per group",
+    "constant_pad_nd": "functional.pad",
     "upsample": _FUTURE, "native_batch_norm": "batch_norm", "native_layer_norm": "layer_norm",
     "native_group_norm": "group_norm", "native_dropout": "dropout", "native_norm": "norm",
     "MultiplicativeLR": "LambdaLR", "ChainedScheduler": "SequentialLR", "register_backward_hook":
@@ -117,17 +117,12 @@ REASONS: tuple[tuple[str, str], ...] = (
      "new_empty_strided untyped_storage"),
     ("it copies what other functions give as a view; call clone() on that", "*_copy"),
     ("there are no typed tensor classes; tensor(data, dtype=...)", "*Tensor"),
-    ("convolutions, pooling and what belongs to images are not here yet; products and unfold do for small ones",
-     "*mkldnn*conv* conv_tbc convolution *[Pp]ool* "
-     "*[Uu]npool* *[Uu]psampl* interpolate grid_sample* *affine_grid* pixel_* Pixel* "
-     ""
-     "*hannel_shuffle *hannelShuffle *nstanceNorm* Fold Unfold fold unfold "
-     "local_response_norm LocalResponseNorm CrossMapLRN2d GRID_SAMPLE* "
-     "native_channel_shuffle"),
-    ("padding layers are not here; functional.pad does the same", "*Pad1d *Pad2d *Pad3d"),
+    ("not here yet; products and unfold do for small ones",
+     "*mkldnn*conv* conv_tbc convolution *[Pp]ool* *[Uu]psampl* interpolate grid_sample* *affine_grid* "
+     "CrossMapLRN2d GRID_SAMPLE* native_channel_shuffle"),
     ("not here; nn.functional.scaled_dot_product_attention and nn.MultiheadAttention are", "attention"),
     ("not here yet; Dropout and dropout are",
-     "*lphaDropout *lpha_dropout* Dropout[123]d dropout[123]d *feature_dropout*"),
+     "*lpha_dropout_ *feature_dropout*"),
     ("distributions are not here yet; normal, bernoulli, multinomial, rand and randn are",
      "distributions poisson binomial quasirandom gumbel_softmax"),
     ("not here yet; under no_grad, normal_, uniform_, zero_ and copy_ fill parameters",

@@ -83,7 +83,8 @@ RENAMED = {"x": "input", "a": "input", "b": "other"}
 RENAMED_IN = {
     "pow": {"b": "exponent"}, "mm": {"b": "mat2"}, "bmm": {"b": "mat2"}, "embedding": {"index": "input"},
     "take_along_dim": {"index": "indices"}, "select": {"position": "index"}, "select_scatter": {"position": "index"},
-    "one_hot": {"index": "input"}, "split": {"x": "tensor"},
+    "one_hot": {"index": "input"},
+    **{f"max_unpool{n}d": {"index": "indices"} for n in (1, 2, 3)}, "split": {"x": "tensor"},
     "index_add": {"src": "source"}, "index_copy": {"src": "source"}, "masked_scatter": {"src": "source"},
     "put": {"src": "source"}, "index_reduce": {"src": "source"},
     "mv": {"b": "vec"}, "dot": {"b": "tensor"}, "outer": {"b": "vec2"}, "ger": {"b": "vec2"},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import common.ops.functional as F
-from tests.helpers.cases import X, case
+from tests.helpers.cases import P, Tied, X, case
 
 case("conv1d", lambda x, w, b: F.conv1d(x, w, b, padding=1), X("n", 2, 5), X(3, 2, 3), X(3))
 case("conv1d", lambda x, w: F.conv1d(x, w, padding="same", dilation=3, groups=2), X("n", 2, 4), X(4, 1, 2))
@@ -16,3 +16,30 @@ case("conv_transpose1d", lambda x, w, b: F.conv_transpose1d(x, w, b, 2, 1, 1), X
 case("conv_transpose2d", lambda x, w: F.conv_transpose2d(x, w, None, (2, 1), (0, 1), groups=2, dilation=(1, 2)),
      X(2, 2, "n", 3), X(2, 1, 2, 2), empty=False)  # fmt: skip
 case("conv_transpose3d", lambda x, w: F.conv_transpose3d(x, w), X("n", 1, 2, 1, 2), X(1, 2, 1, 2, 2))
+
+for _n, _shape in ((1, ("n", 2, 5)), (2, ("n", 2, 4, 5)), (3, ("n", 1, 3, 2, 4))):
+    for _kind in ("max", "avg"):
+        _pool, _adaptive = getattr(F, f"{_kind}_pool{_n}d"), getattr(F, f"adaptive_{_kind}_pool{_n}d")
+        case(f"{_kind}_pool{_n}d", lambda x, f=_pool: f(x, 2, 1, 1), X(*_shape))
+        case(f"{_kind}_pool{_n}d", lambda x, f=_pool: f(x, 2, ceil_mode=True), X(*_shape))
+        case(f"adaptive_{_kind}_pool{_n}d", lambda x, f=_adaptive: f(x, 2), X(*_shape))
+    _lp, _unpool, _max = getattr(F, f"lp_pool{_n}d"), getattr(F, f"max_unpool{_n}d"), getattr(F, f"max_pool{_n}d")
+    case(f"lp_pool{_n}d", lambda x, f=_lp: f(x, 3, 2, 1), P(*_shape))
+    case(f"max_unpool{_n}d", lambda x, f=_unpool, g=_max: f(*g(x, 2, return_indices=True), 2), X(2, *_shape[1:-1], 4))
+case("max_pool2d", lambda x: F.max_pool2d(x, (2, 1), (1, 2), 0, (2, 3), return_indices=True), X(2, 3, 5, "n"),
+     empty=False)  # fmt: skip
+case("max_pool2d", lambda x: F.max_pool2d(x, 2), Tied(2, 1, 4, 4), differentiable=False)
+case("avg_pool2d", lambda x: F.avg_pool2d(x, 3, 2, 1, True, False), X(2, 4, "n"), empty=False)
+case("avg_pool3d", lambda x: F.avg_pool3d(x, 2, divisor_override=3), X(1, 2, 2, 3, 2))
+case("adaptive_avg_pool2d", lambda x: F.adaptive_avg_pool2d(x, (3, None)), X(2, 5, "n"), empty=False)
+case("adaptive_avg_pool2d", lambda x: F.adaptive_avg_pool2d(x, 1), X("n", 2, 3, 3))
+case("adaptive_max_pool2d", lambda x: F.adaptive_max_pool2d(x, (3, 2), True), X(2, "n", 4), empty=False)
+case("unfold", lambda x: F.unfold(x, (2, 3), 1, 1, (2, 1)), X("n", 2, 3, 4))
+case("fold", lambda x: F.fold(x, (3, 4), 2, 1, 0, 1), X("n", 8, 6))
+case("pixel_shuffle", lambda x: F.pixel_shuffle(x, 2), X("n", 4, 2, 3))
+case("pixel_unshuffle", lambda x: F.pixel_unshuffle(x, 2), X(3, "n", 4, 2))
+case("channel_shuffle", lambda x: F.channel_shuffle(x, 3), X("n", 6, 2))
+case("instance_norm", lambda x, w, b: F.instance_norm(x, None, None, w, b), X("n", 3, 4), X(3), X(3))
+case("instance_norm", lambda x, m, v: F.instance_norm(x, m, v, use_input_stats=False), X("n", 3, 2, 2), X(3), P(3))
+case("local_response_norm", lambda x: F.local_response_norm(x, 2, 0.5, 0.7, 2.0), X("n", 3, 4))
+case("local_response_norm", lambda x: F.local_response_norm(x, 3), X(2, "n", 2, 2))

@@ -36,7 +36,7 @@ from common.kernels.arrays.copying import bits_of, value_bits
 
 __all__ = [
     "gather_source", "one_hot_source", "pick_source", "put_zeros_source",
-    "scatter_zeros_source", "spread_source", "take_source",
+    "scatter_zeros_source", "spread_source", "take_source", "unpool_source",
 ]  # fmt: skip
 
 def gather_source(dtype: Any, index_dtype: Any) -> str:
@@ -47,6 +47,13 @@ def gather_source(dtype: Any, index_dtype: Any) -> str:
 def scatter_zeros_source(dtype: Any, index_dtype: Any) -> str:
     """Return the kernel of torch.scatter_add into zeros."""
     return _adding("scatter_zeros", dtype, index_dtype, everywhere=True)
+
+
+def unpool_source(dtype: Any, index_dtype: Any) -> str:
+    """Return the kernel that puts elements among zeros; of several for one place the last one stays."""
+    kind = np.dtype(dtype)
+    zeros = _zeros(str(kind), "args[0] * extent * inner")
+    return _moving("unpool", str(kind), index_dtype, everywhere=True, statement="out[at] = x[i]", first=zeros)
 
 
 def take_source(dtype: Any, index_dtype: Any) -> str:

@@ -1,0 +1,79 @@
+"""Dropout of whole channels, and dropout that keeps mean and variance, as modules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from common.core.errors import ArgumentError
+from common.nn.module import Module
+from common.random import feature_dropout as f
+
+
+class _Dropout(Module):
+    """What is dropped, while training, with probability `p`.
+
+    Parameters
+    ----------
+    p : probability, 0 <= p <= 1.
+
+    Raises
+    ------
+    ArgumentError : another `p`.
+    """
+
+    function: Callable[..., Any]
+
+    def __init__(self, p: float = 0.5) -> None:
+        super().__init__()
+        if not 0 <= p <= 1:
+            raise ArgumentError(f"dropout probability has to be between 0 and 1, but got {p}")
+        self.p = p
+
+    def forward(self, input: Any) -> Any:
+        """Drop of input (batch, channels, ...) if `training`."""
+        return type(self).function(input, self.p, self.training)
+
+    def extra_repr(self) -> str:
+        """The argument."""
+        return f"p={self.p}"
+
+
+def _arguments(base: type) -> str:
+    """The docstring of a class without its first line."""
+    return (base.__doc__ or "").partition("\n")[2]
+
+
+class Dropout1d(_Dropout):
+    """Dropout of channels of (batch, channels, length); see `dropout1d`."""
+
+    __doc__ = f"{__doc__}\n{_arguments(_Dropout)}"
+    function = f.dropout1d
+
+
+class Dropout2d(_Dropout):
+    """Dropout of channels of (batch, channels, height, width); see `dropout2d`."""
+
+    __doc__ = f"{__doc__}\n{_arguments(_Dropout)}"
+    function = f.dropout2d
+
+
+class Dropout3d(_Dropout):
+    """Dropout of channels of (batch, channels, depth, height, width); see `dropout3d`."""
+
+    __doc__ = f"{__doc__}\n{_arguments(_Dropout)}"
+    function = f.dropout3d
+
+
+class AlphaDropout(_Dropout):
+    """Dropout of elements that keeps mean and variance, for SELU; see `alpha_dropout`."""
+
+    __doc__ = f"{__doc__}\n{_arguments(_Dropout)}"
+    function = f.alpha_dropout
+
+
+class FeatureAlphaDropout(_Dropout):
+    """Dropout of channels that keeps mean and variance, for SELU; see `feature_alpha_dropout`."""
+
+    __doc__ = f"{__doc__}\n{_arguments(_Dropout)}"
+    function = f.feature_alpha_dropout

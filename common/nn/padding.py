@@ -1,0 +1,197 @@
+"""Borders around images as modules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from common.nn.module import Module
+from common.ops import functional as F
+from common.ops.image.geometry import per_dimension
+
+
+class _Pad(Module):
+    """Elements added before and after the last dimensions, or taken away where a number is negative.
+
+    Parameters
+    ----------
+    padding : how many, an int for everywhere; or a number before and one after, for the last dimension first.
+    """
+
+    rank = 0
+    mode = "constant"
+    value: Any = None
+
+    def __init__(self, padding: Any) -> None:
+        super().__init__()
+        self.padding = per_dimension(padding, 2 * self.rank, type(self).__name__, "padding")
+
+    def forward(self, input: Any) -> Any:
+        """Pad input (batch, channels, ...), or (channels, ...).
+
+        Raises
+        ------
+        ShapeError : more taken away than there is, or more to be reflected or wrapped around than there is.
+        """
+        return F.pad(input, self.padding, self.mode, self.value)
+
+    def extra_repr(self) -> str:
+        """The argument."""
+        return f"{self.padding}"
+
+
+class _ConstantPad(_Pad):
+    """A number added before and after the last dimensions.
+
+    Parameters
+    ----------
+    padding : how many, an int for everywhere; or a number before and one after, for the last dimension first.
+    value : the number.
+    """
+
+    def __init__(self, padding: Any, value: Any) -> None:
+        super().__init__(padding)
+        self.value = value
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return f"padding={self.padding}, value={self.value}"
+
+
+def _arguments(base: type) -> str:
+    """The docstring of a class without its first line."""
+    return (base.__doc__ or "").partition("\n")[2]
+
+
+class ConstantPad1d(_ConstantPad):
+    """A number around images of 1 dimension, see `pad`."""
+
+    __doc__ = f"{__doc__}\n{_arguments(_ConstantPad)}"
+    rank = 1
+
+
+class ConstantPad2d(_ConstantPad):
+    """A number around images of 2 dimensions, see `pad`."""
+
+    __doc__ = f"{__doc__}\n{_arguments(_ConstantPad)}"
+    rank = 2
+
+
+class ConstantPad3d(_ConstantPad):
+    """A number around images of 3 dimensions, see `pad`."""
+
+    __doc__ = f"{__doc__}\n{_arguments(_ConstantPad)}"
+    rank = 3
+
+
+class ZeroPad1d(_ConstantPad):
+    """Zeros around images of 1 dimension, see `pad`."""
+
+    __doc__ = f"{__doc__}\n{_arguments(_Pad)}"
+    rank = 1
+
+    def __init__(self, padding: Any) -> None:
+        super().__init__(padding, 0.0)
+
+    def extra_repr(self) -> str:
+        """The argument."""
+        return f"{self.padding}"
+
+
+class ZeroPad2d(_ConstantPad):
+    """Zeros around images of 2 dimensions, see `pad`."""
+
+    __doc__ = f"{__doc__}\n{_arguments(_Pad)}"
+    rank = 2
+
+    def __init__(self, padding: Any) -> None:
+        super().__init__(padding, 0.0)
+
+    def extra_repr(self) -> str:
+        """The argument."""
+        return f"{self.padding}"
+
+
+class ZeroPad3d(_ConstantPad):
+    """Zeros around images of 3 dimensions, see `pad`."""
+
+    __doc__ = f"{__doc__}\n{_arguments(_Pad)}"
+    rank = 3
+
+    def __init__(self, padding: Any) -> None:
+        super().__init__(padding, 0.0)
+
+    def extra_repr(self) -> str:
+        """The argument."""
+        return f"{self.padding}"
+
+
+class ReflectionPad1d(_Pad):
+    """Reflections around images of 1 dimension, see `pad`."""
+
+    __doc__ = f"{__doc__}\n{_arguments(_Pad)}"
+    rank = 1
+    mode = "reflect"
+
+
+class ReflectionPad2d(_Pad):
+    """Reflections around images of 2 dimensions, see `pad`."""
+
+    __doc__ = f"{__doc__}\n{_arguments(_Pad)}"
+    rank = 2
+    mode = "reflect"
+
+
+class ReflectionPad3d(_Pad):
+    """Reflections around images of 3 dimensions, see `pad`."""
+
+    __doc__ = f"{__doc__}\n{_arguments(_Pad)}"
+    rank = 3
+    mode = "reflect"
+
+
+class ReplicationPad1d(_Pad):
+    """The edge around images of 1 dimension, see `pad`."""
+
+    __doc__ = f"{__doc__}\n{_arguments(_Pad)}"
+    rank = 1
+    mode = "replicate"
+
+
+class ReplicationPad2d(_Pad):
+    """The edge around images of 2 dimensions, see `pad`."""
+
+    __doc__ = f"{__doc__}\n{_arguments(_Pad)}"
+    rank = 2
+    mode = "replicate"
+
+
+class ReplicationPad3d(_Pad):
+    """The edge around images of 3 dimensions, see `pad`."""
+
+    __doc__ = f"{__doc__}\n{_arguments(_Pad)}"
+    rank = 3
+    mode = "replicate"
+
+
+class CircularPad1d(_Pad):
+    """The other side around images of 1 dimension, see `pad`."""
+
+    __doc__ = f"{__doc__}\n{_arguments(_Pad)}"
+    rank = 1
+    mode = "circular"
+
+
+class CircularPad2d(_Pad):
+    """The other side around images of 2 dimensions, see `pad`."""
+
+    __doc__ = f"{__doc__}\n{_arguments(_Pad)}"
+    rank = 2
+    mode = "circular"
+
+
+class CircularPad3d(_Pad):
+    """The other side around images of 3 dimensions, see `pad`."""
+
+    __doc__ = f"{__doc__}\n{_arguments(_Pad)}"
+    rank = 3
+    mode = "circular"
