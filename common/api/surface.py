@@ -17,6 +17,7 @@ from common.core import absent, devices, dtypes, mode
 from common.ops import functional
 from common.ops.create import creation as fills
 from common.ops.create import spaced
+from common.ops.linalg import namespace as linalg
 from common.random import distributions, feature_dropout
 from common.random import generator as random
 from common.runtime import thread_pool
@@ -62,6 +63,7 @@ NN_FUNCTIONS = (
     "selu", "sigmoid", "silu", "smooth_l1_loss", "soft_margin_loss", "softmax", "softmin", "softplus", "softshrink",
     "softsign", "tanh", "tanhshrink", "threshold", "triplet_margin_loss", "unfold",
 )  # fmt: skip
+LINALG: dict[str, Any] = dict(sorted(linalg.FUNCTIONS.items()))
 TRANSFORMS: dict[str, Any] = {
     "grad": grad.grad, "value_and_grad": grad.value_and_grad, "vjp": grad.vjp, "vmap": vmap.vmap,
 }  # fmt: skip
@@ -117,7 +119,7 @@ NAMES = (
     *FUNCTIONS, *CREATION, *CONTROL, *TRANSFORMS, *MODES, *OUTSIDE, *ACTS, *HOST, *THREADS, *DTYPES, *PLAIN, *RANDOM,
 )  # fmt: skip
 ENGINE_NAMES = (
-    "Tensor", "autograd", "compile", "func", "function", "nn", "optim", "profiler", "random", "utils", *LATE,
+    "Tensor", "autograd", "compile", "func", "function", "linalg", "nn", "optim", "profiler", "random", "utils", *LATE,
 )  # fmt: skip
 
 

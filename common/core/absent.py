@@ -142,9 +142,8 @@ REASONS: tuple[tuple[str, str], ...] = (
      "*CTC* ctc_loss *[Mm]ulti*argin* *[Tt]riplet*istance* *AdaptiveLogSoftmax* *CrossEntropy* "
      "linear_cross_entropy"),
     (f"not here yet; {_LINALG}",
-     "linalg cholesky* det logdet slogdet *eigh* eigvalsh inv inv_ex lstsq lu* ldl_* matrix_exp matrix_rank pinv* "
-     "pinverse qr solve* solve_triangular triangular_solve *svd* symeig householder_product geqrf orgqr ormqr lobpcg "
-     "pca_lowrank tensorinv tensorsolve cond diagonal_scatter slice_inverse"),
+     "*eigh* eigvalsh inv inv_ex lstsq ldl_* lu matrix_rank solve* svd_lowrank symeig lobpcg pca_lowrank cond "
+     "slice_inverse"),
     (f"not here yet; {_SPECIAL}",
      "special airy_ai bessel_* *_polynomial_* entr erfcx gammainc* i0* i1* igamma* log_ndtr ndtr ndtri *bessel_* "
      "multigammaln mvlgamma* polygamma* xlog1py zeta"),
@@ -172,18 +171,17 @@ REASONS: tuple[tuple[str, str], ...] = (
 #: Public attributes of `torch.Tensor` that tensors do not have.
 TENSOR = """
 H addbmm addbmm_ adjoint angle apply_ as_strided as_strided_ as_strided_scatter as_subclass bfloat16
-ccol_indices cdouble cfloat chalf cholesky cholesky_inverse cholesky_solve coalesce col_indices conj
-conj_physical conj_physical_ const_data_ptr corrcoef cov crow_indices dense_dim dequantize det diagflat
-diagonal_scatter dim_order dist dsplit eig gcd gcd_ geqrf grad_dtype half hash_tensor histogram hsplit i0 i0_
-igamma igamma_ igammac igammac_ imag index indices int_repr inverse is_coalesced is_conj is_distributed is_neg
-isneginf isposinf isreal istft layout lcm lcm_ logdet lstsq lu lu_solve mH map2_ map_ matrix_exp module_load
-mvlgamma mvlgamma_ name narrow_copy new_empty_strided nonzero_static orgqr ormqr pinverse polygamma_ positive
-q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qr qscheme real
+ccol_indices cdouble cfloat chalf coalesce col_indices conj conj_physical conj_physical_ const_data_ptr corrcoef
+cov crow_indices dense_dim dequantize diagflat diagonal_scatter dim_order dist dsplit eig gcd gcd_ grad_dtype
+half hash_tensor histogram hsplit i0 i0_ igamma igamma_ igammac igammac_ imag index indices int_repr
+is_coalesced is_conj is_distributed is_neg isneginf isposinf isreal istft layout lcm lcm_ lstsq lu mH map2_ map_
+module_load mvlgamma mvlgamma_ name narrow_copy new_empty_strided nonzero_static polygamma_ positive
+q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qscheme real
 record_stream reinforce renorm renorm_ resize resize_as resize_as_sparse_ resolve_conj resolve_neg row_indices
-set_ sgn sgn_ share_memory_ slice_inverse slogdet smm solve sparse_dim sparse_mask sparse_resize_
-sparse_resize_and_clear_ split_with_sizes sspaddmm stft storage storage_type sum_to_size svd symeig to_dense
+set_ sgn sgn_ share_memory_ slice_inverse smm solve sparse_dim sparse_mask sparse_resize_
+sparse_resize_and_clear_ split_with_sizes sspaddmm stft storage storage_type sum_to_size symeig to_dense
 to_mkldnn to_padded_tensor to_sparse to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr
-triangular_solve unsafe_chunk unsafe_split unsafe_split_with_sizes untyped_storage values volatile vsplit
+unsafe_chunk unsafe_split unsafe_split_with_sizes untyped_storage values volatile vsplit
 """
 #: Methods of `torch.nn.Module` that modules do not have; users' own attributes may have any other name.
 MODULE = (
@@ -191,7 +189,7 @@ MODULE = (
     "share_memory", "to_empty", "type", "xpu",
 )  # fmt: skip
 #: Packages of PyTorch of which nothing is here but some names at the top level.
-NAMESPACES = ("linalg", "special", "fft")
+NAMESPACES = ("special", "fft")
 _IMPORT_FROM = dis.opmap["IMPORT_FROM"]
 
 

@@ -7,6 +7,7 @@
     |-- DTypeError            TypeError, RuntimeError    an op is not defined for a dtype
     |-- ArgumentError         TypeError, ValueError, RuntimeError  an argument of the wrong kind
     |   `-- MissingKeyError   KeyError                   one that a mapping does not have
+    |-- LinAlgError           RuntimeError, ValueError   a matrix is singular, or not positive-definite
     |-- AllocationError       MemoryError, RuntimeError  a result that does not fit into memory
     |-- IndexRangeError       IndexError, RuntimeError   an index outside its dimension
     |-- DivisionByZeroError   ZeroDivisionError, RuntimeError  integer division by zero
@@ -58,6 +59,10 @@ class MissingKeyError(ArgumentError, KeyError):
     """An argument that a mapping does not have, or that means nothing to a function."""
 
     __str__ = Exception.__str__
+
+
+class LinAlgError(TwingradError, RuntimeError, ValueError):
+    """A matrix is singular, or not positive-definite, or an algorithm does not converge for it."""
 
 
 class AllocationError(TwingradError, MemoryError, RuntimeError):

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from common.compiler import host_kernels
 from common.compiler.compile import compile_kernel
 from common.core.errors import ArgumentError, DivisionByZeroError, IndexRangeError
 from common.core.op import NativeCall, Op, Refusal
@@ -87,8 +88,11 @@ def raise_status(op: Op, errors: Mapping[int, str], status: int) -> NoReturn:
 
     Raises
     ------
-    ArgumentError, IndexRangeError, DivisionByZeroError : always one of them.
+    ArgumentError, IndexRangeError, DivisionByZeroError : always one of them, but
+    BaseException : what a kernel in Python has raised.
     """
+    if status == host_kernels.RAISED:
+        raise host_kernels.take_error()
     text = errors.get(status, f"kernel status {status}")
     if isinstance(text, Refusal):
         raise ArgumentError(text)

@@ -40,7 +40,7 @@ NOT_METHODS = frozenset(
      "cosine_similarity", "cross_entropy", "cumulative_trapezoid", "dstack", "einsum", "elu", "embedding",
      "empty_like", "fold", "full_like", "gaussian_nll_loss", "gelu", "getitem", "glu", "group_norm", "hardsigmoid",
      "hardswish", "hardtanh", "hinge_embedding_loss", "hstack", "huber_loss", "instance_norm", "isin", "kl_div",
-     "l1_loss", "layer_norm", "leaky_relu", "linear", "local_response_norm", "logsigmoid", "lp_pool1d",
+     "l1_loss", "layer_norm", "leaky_relu", "linear", "local_response_norm", "logsigmoid", "lu_unpack", "lp_pool1d",
      "lp_pool2d", "lp_pool3d", "margin_ranking_loss", "max_pool1d", "max_pool2d", "max_pool3d", "max_unpool1d",
      "max_unpool2d", "max_unpool3d", "meshgrid", "mish", "mse_loss", "multi_dot", "multi_head_attention_forward",
      "multilabel_soft_margin_loss", "nll_loss", "normalize", "one_hot", "ones_like", "pad", "pairwise_distance",

@@ -7,6 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
+from common.compiler.host_kernels import MARK
 from common.runtime.program_plan import ProgramPlan
 from static.graph import Node
 from static.lowering.ir.control_steps import Act
@@ -80,7 +81,8 @@ class Form:
         emitter = Emitter(native, count, program.address)
         emitter.program(frame, layout, range(len(native.frame)))
         self.calls, self.observed, self._addresses = emitter.calls, emitter.observed, emitter.addresses
-        self._acts = any(isinstance(of, Act) for of, _ in self._addresses)
+        self._acts = any(call.source.startswith(MARK) for call in frame.all_calls())
+        self._acts |= any(isinstance(of, Act) for of, _ in self._addresses)
 
     def at(self, numbers: Sequence[int], arena: np.ndarray, base: int) -> tuple[ProgramPlan, Host | None]:
         """The instructions for given sizes, and what makes their calls to Python, if there are any.

@@ -215,7 +215,9 @@ class Plan:
         if self._stale:
             self._build()
         if self._host is not None:
-            raise TraceError("a program that prints, asserts or has a pure_callback cannot run without Python's lock")
+            raise TraceError(
+                "a program that prints, asserts, has a pure_callback or calls LAPACK cannot run without Python's lock"
+            )
         given = len(self._native.arguments) - len(state) - len(self._allocate)
         sources = [*[None] * given, *state, *[None] * len(self._allocate)]
         return make_free(self._native, sources, self.arena_bytes)
@@ -312,6 +314,6 @@ class Plan:
         try:
             raise_status(node.op, {status: text}, status)
         except Exception as error:
-            error.args = (f"{error.args[0]}\n  in {file}:{line}", *error.args[1:])
+            error.args = (f"{error.args[0] if error.args else ''}\n  in {file}:{line}", *error.args[1:])
             raise
         raise AssertionError("a status always raises")

@@ -13,9 +13,10 @@ from common.core.spec import numel
 from common.ops.create.creation import eye
 from common.ops.linalg.contract import tensordot
 from common.ops.linalg.matmul import matmul, mm
+from common.ops.math.arithmetic import zeros_like
 from common.ops.shape.cat import stack
 from common.ops.shape.slices import select
-from common.ops.shape.view import expand, permute, reshape
+from common.ops.shape.view import permute, reshape
 
 
 def chain_matmul(*tensors: Any) -> Any:
@@ -88,18 +89,17 @@ def matrix_power(x: Any, n: int) -> Any:
     Parameters
     ----------
     x : (..., m, m)
-    n : int >= 0; 0 gives identity matrices.
+    n : an int; 0 gives identity matrices, a negative one powers of the inverse.
 
     Raises
     ------
     ShapeError : `x` is no batch of square matrices.
-    ArgumentError : `n` is not an int, or negative.
+    ArgumentError : `n` is not an int.
+    LinAlgError : `n` is negative, and a matrix singular.
     """
     n = number(n)
     if not isinstance(n, int) or isinstance(n, bool):
         raise ArgumentError(f"matrix_power(): argument 'n' (position 2) must be int, not {type(n).__name__}")
-    if n < 0:
-        raise ArgumentError(f"matrix_power(): n = {n} is negative; invert the matrix first")
     if x.ndim < 2:
         raise ShapeError("matrix_power: The input tensor A must have at least 2 dimensions.")
     rows, columns = x.shape[-2:]
@@ -110,7 +110,11 @@ def matrix_power(x: Any, n: int) -> Any:
     if n == 0:
         from common.tensor.create import lift
 
-        return expand(lift(eye(rows, dtype=x.dtype)), x.shape)
+        return lift(eye(rows, dtype=x.dtype)) + zeros_like(x)
+    if n < 0:
+        from common.ops.linalg.solving import inv
+
+        return matrix_power(inv(x), -n)
     result, power = None, x
     while n:
         n, bit = divmod(n, 2)

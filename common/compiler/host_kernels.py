@@ -1,0 +1,113 @@
+"""Kernels that are Python: they have the ABI of compiled ones, and call a library, such as LAPACK through SciPy.
+
+Their source names a function of arrays and the forms of its buffers; sizes are int arguments as of any kernel, so one
+of them serves all sizes. The function's module is imported when the kernel first runs. While Python runs, another
+thread may: a program with such a kernel holds a lock, as one with a `pure_callback` does.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from math import prod
+from threading import local
+from typing import Any
+
+import numpy as np
+
+from common.core.op import NativeCall
+from common.core.sizes import Dim
+from common.core.spec import Spec
+
+MARK = "python "
+"""How the source of such a kernel begins."""
+RAISED = (1 << 22) + 1
+"""The status of a kernel that has raised; `take_error` tells what. No compiled kernel has it."""
+ERRORS: Mapping[int, str] = {RAISED: "a library function has failed"}
+"""Of a `NativeCall`: such a kernel may end a program."""
+
+_ABI = ctypes.PYFUNCTYPE(
+    ctypes.c_int32,
+    ctypes.POINTER(ctypes.c_int64),
+    ctypes.c_void_p,
+    ctypes.POINTER(ctypes.c_void_p),
+    ctypes.POINTER(ctypes.c_int64),
+)
+_made: dict[str, tuple[Any, int]] = {}
+_raised = local()
+
+
+def host_call(
+    module: str, function: str, specs: Sequence[Spec], outs: Sequence[Spec], words: Sequence[Any] = ()
+) -> NativeCall:
+    """The call of ``module.function(*arrays, *words) -> array``, or a tuple of arrays where there are several results.
+
+    Parameters
+    ----------
+    specs, outs : operands and results of the op.
+    words : further arguments: ints and sizes, and others of which `repr` makes Python text.
+    """
+    forms = " ".join(f"{s.dtype.name}:{len(s.shape)}" for s in (*specs, *outs))
+    texts = tuple(... if _is_size(x) else x for x in words)
+    source = f"{MARK}{module} {function} {len(outs)}\n{forms}\n{texts!r}\n".replace("Ellipsis", "...")
+    ints = (*(n for s in (*specs, *outs) for n in s.shape), *(x for x in words if _is_size(x)))
+    return NativeCall(source, function, ints, errors=ERRORS)
+
+
+def _is_size(x: Any) -> bool:
+    return type(x) is int or isinstance(x, Dim)
+
+
+def address(source: str) -> int:
+    """The address of the kernel that a source of `host_call` describes."""
+    if source not in _made:
+        made = _ABI(_kernel(source))
+        _made[source] = made, ctypes.cast(made, ctypes.c_void_p).value or 0
+    return _made[source][1]
+
+
+def take_error() -> BaseException:
+    """What the kernel that this thread has run last has raised."""
+    error, _raised.error = _raised.error, None
+    assert isinstance(error, BaseException)
+    return error
+
+
+def _kernel(source: str) -> Callable[..., int]:
+    """The function behind an address, which reads and writes memory."""
+    from ast import literal_eval
+
+    head, forms, words = source.splitlines()
+    module, name, results = head.removeprefix(MARK).split()
+    buffers = [(np.dtype(dtype), int(ndim)) for dtype, ndim in (form.split(":") for form in forms.split())]
+    first, arguments = len(buffers) - int(results), literal_eval(words)
+    found: list[Callable[..., Any]] = []
+
+    def run(status: Any, _: Any, bufs: Any, ints: Any) -> int:
+        status[0] = 0
+        try:
+            if not found:
+                found.append(getattr(import_module(module), name))
+            arrays, at = [], 0
+            for i, (dtype, ndim) in enumerate(buffers):
+                shape = tuple(ints[at : at + ndim])
+                at += ndim
+                arrays.append(_array(bufs[i], shape, dtype))
+            sizes = iter(ints[at : at + arguments.count(...)])
+            given = found[0](*arrays[:first], *(next(sizes) if x is ... else x for x in arguments))
+            for y, value in zip(arrays[first:], given if type(given) is tuple else (given,), strict=True):
+                y[...] = value
+        except BaseException as error:  # it must not pass through native code
+            _raised.error, status[0] = error, RAISED
+        return 0
+
+    return run
+
+
+def _array(address: int | None, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+    """The elements at an address."""
+    nbytes = prod(shape) * dtype.itemsize
+    if not nbytes or not address:
+        return np.empty(shape, dtype)
+    return np.frombuffer(memoryview((ctypes.c_char * nbytes).from_address(address)), dtype).reshape(shape)

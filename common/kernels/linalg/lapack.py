@@ -1,0 +1,277 @@
+"""Factorisations and solutions by LAPACK, which numpy and SciPy bring: one call per matrix of a batch.
+
+Each function takes arrays of float32 or float64, which it does not write to, and returns new ones. SciPy is imported
+when it is first needed. ``user`` is the public function that errors name; where it is "" nothing is
+wrong with a singular matrix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+import numpy as np
+
+from common.core.errors import LinAlgError
+
+Array = np.ndarray
+R = TypeVar("R")
+
+
+def _routine(name: str, dtype: np.dtype[Any]) -> Any:
+    """A routine of LAPACK or BLAS in the precision of `dtype`."""
+    from scipy.linalg import blas, lapack
+
+    name = ("s" if dtype == np.float32 else "d") + name
+    return getattr(lapack, name, None) or getattr(blas, name)
+
+
+def _fortran(x: Array) -> Array:
+    """A copy by columns, as LAPACK reads it: its alignment does not depend on that of `x`."""
+    return np.array(x, order="F")
+
+
+def _items(batch: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    return np.ndindex(*batch)
+
+
+def _converging(compute: Callable[[], R], user: str, x: Array) -> R:
+    """What an iterative algorithm of numpy's gives; its failure in the words of PyTorch."""
+    try:
+        with np.errstate(all="ignore"):
+            return compute()
+    except np.linalg.LinAlgError as error:
+        reason = "did not converge."
+        if not np.isfinite(x).all():
+            reason = "failed to converge because the input matrix contained non-finite values."
+        raise LinAlgError(f"{user}: The algorithm {reason}") from error
+
+
+def _told(user: str, place: tuple[int, ...], batch: tuple[int, ...], what: str) -> LinAlgError:
+    number = int(np.ravel_multi_index(place, batch)) if batch else 0
+    return LinAlgError(f"{user}: {f'(Batch element {number}): ' if batch else ''}{what}")
+
+
+def _check_factor(info: Array, user: str) -> None:
+    """Raise the error of a Cholesky factorisation that has failed, if there is somebody to tell."""
+    for place in _items(info.shape if user else ()):
+        if user and info[place]:
+            raise _told(
+                user, place, info.shape,
+                "The factorization could not be completed because the input is not positive-definite (the leading "
+                f"minor of order {info[place]} is not positive-definite).",
+            )  # fmt: skip
+
+
+def _check_solve(info: Array, user: str) -> None:
+    """Raise the error of a singular matrix, if there is somebody to tell."""
+    what = "The solver failed because the input matrix is singular."
+    for place in _items(info.shape if user else ()):
+        if user and info[place]:
+            if user.startswith("linalg.inv"):
+                what = (
+                    f"The diagonal element {info[place]} is zero, the inversion could not be completed because the "
+                    "input matrix is singular."
+                )
+            elif user.startswith("linalg.lu"):
+                what = f"U[{info[place]},{info[place]}] is zero and using it on lu_solve would result in a "
+                what += "division by zero."
+            raise _told(user, place, info.shape, what)
+
+
+def cholesky(a: Array, user: str) -> tuple[Array, Array]:
+    """The lower factors of symmetric matrices, of which the lower triangles are read; and potrf's info."""
+    info = np.zeros(a.shape[:-2], np.int32)
+    try:
+        return np.linalg.cholesky(a), info
+    except np.linalg.LinAlgError:
+        factors, potrf = np.empty_like(a), _routine("potrf", a.dtype)
+        for i in _items(info.shape):
+            try:
+                factors[i] = np.linalg.cholesky(a[i])
+            except np.linalg.LinAlgError:
+                found, info[i] = potrf(_fortran(a[i]), lower=1, clean=1)
+                factors[i] = np.tril(found)
+                info[i] = info[i] or a.shape[-1]  # where the two disagree about the last digit
+        _check_factor(info, user)
+        return factors, info
+
+
+def solve(a: Array, b: Array, user: str) -> tuple[Array, Array]:
+    """The solutions of ``a x = b`` by gesv, nan where `a` is singular; and its info."""
+    info = np.zeros(a.shape[:-2], np.int32)
+    if not b.size:
+        return np.empty_like(b), info
+    try:
+        return np.linalg.solve(a, b), info
+    except np.linalg.LinAlgError:
+        found, gesv = np.full_like(b, np.nan), _routine("gesv", a.dtype)
+        for i in _items(info.shape):
+            try:
+                found[i] = np.linalg.solve(a[i], b[i])
+            except np.linalg.LinAlgError:
+                info[i] = gesv(_fortran(a[i]), _fortran(b[i]))[3]
+        _check_solve(info, user)
+        return found, info
+
+
+def solve_triangular(a: Array, b: Array, upper: bool, unitriangular: bool) -> Array:
+    """The solutions of ``a x = b`` by trsm, which divides by the diagonal as it is."""
+    found, trsm = np.empty_like(b), _routine("trsm", a.dtype)
+    if b.size:
+        with np.errstate(all="ignore"):
+            for i in _items(a.shape[:-2]):
+                found[i] = trsm(1.0, _fortran(a[i]), _fortran(b[i]), lower=not upper, diag=unitriangular)
+    return found
+
+
+def det(a: Array) -> Array:
+    """Determinants, from getrf."""
+    with np.errstate(all="ignore"):
+        return np.asarray(np.linalg.det(a), a.dtype)
+
+
+def slogdet(a: Array) -> tuple[Array, Array]:
+    """Signs and logarithms of magnitudes of determinants, from getrf."""
+    with np.errstate(all="ignore"):
+        sign, logarithm = np.linalg.slogdet(a)
+    return np.asarray(sign, a.dtype), np.asarray(logarithm, a.dtype)
+
+
+def cofactors(a: Array) -> Array:
+    """The derivative of the determinant, ``det(a) a^-T`` where there is an inverse; from gesdd."""
+    u, s, v = svd(a, True, "linalg.det")
+    n = a.shape[-1]
+    others = np.ones_like(s)
+    for i in range(n):
+        others[..., i] = np.prod(np.delete(s, i, -1), -1)
+    sign = np.sign(np.linalg.det(u) * np.linalg.det(v))[..., None, None] if n else a.dtype.type(1)
+    return np.asarray(sign * ((u * others[..., None, :]) @ v), a.dtype)
+
+
+def qr(a: Array, mode: str) -> tuple[Array, Array]:
+    """Orthogonal and upper triangular factors, by geqrf and orgqr."""
+    m, n = a.shape[-2:]
+    if not m or not n:
+        k = m if mode == "complete" else min(m, n)
+        q = np.broadcast_to(np.eye(m, k, dtype=a.dtype), (*a.shape[:-2], m, k))
+        return q, np.zeros((*a.shape[:-2], k, n), a.dtype)
+    q, r = np.linalg.qr(a, mode)  # type: ignore[call-overload]
+    return q, r
+
+
+def geqrf(a: Array) -> tuple[Array, Array]:
+    """Householder's vectors below the upper triangular factor, and their factors."""
+    packed, tau = np.empty_like(a), np.zeros((*a.shape[:-2], min(a.shape[-2:])), a.dtype)
+    if a.size:
+        routine = _routine("geqrf", a.dtype)
+        for i in _items(a.shape[:-2]):
+            packed[i], tau[i], _, _ = routine(_fortran(a[i]))
+    return packed, tau
+
+
+def eigh(a: Array, uplo: str, user: str) -> tuple[Array, Array]:
+    """Eigenvalues in ascending order and eigenvectors of symmetric matrices, by syevd."""
+    if not a.size:
+        return np.empty(a.shape[:-1], a.dtype), np.empty_like(a)
+    values, vectors = _converging(lambda: np.linalg.eigh(a, "U" if uplo == "U" else "L"), user, a)
+    if not np.isfinite(a).all():
+        raise LinAlgError(
+            f"{user}: The algorithm failed to converge because the input matrix contained non-finite values."
+        )
+    return values, vectors
+
+
+def svd(a: Array, full: bool, user: str) -> tuple[Array, Array, Array]:
+    """Singular vectors, singular values in descending order, and singular vectors by rows; by gesdd."""
+    if not np.isfinite(a).all():
+        raise LinAlgError(
+            f"{user}: The algorithm failed to converge because the input matrix contained non-finite values."
+        )
+    u, s, v = _converging(lambda: np.linalg.svd(a, full), user, a)
+    return u, s, v
+
+
+def pinv(a: Array, atol: Array, rtol: Array, hermitian: bool) -> Array:
+    """Pseudoinverses: singular values up to max(atol, rtol * the largest) count as 0."""
+    if not a.size:
+        return np.zeros((*a.shape[:-2], a.shape[-1], a.shape[-2]), a.dtype)
+    if hermitian:
+        s, u = eigh(a, "L", "linalg.pinv")
+        v = u.swapaxes(-1, -2)
+    else:
+        u, s, v = svd(a, False, "linalg.pinv")
+    size = np.abs(s)
+    cut = np.maximum(atol, rtol * size.max(-1))[..., None]
+    with np.errstate(all="ignore"):
+        inverse = np.where(size > cut, 1 / s, 0).astype(a.dtype)
+    return np.asarray(v.swapaxes(-1, -2) @ (inverse[..., None] * u.swapaxes(-1, -2)))
+
+
+def lu(a: Array, user: str) -> tuple[Array, Array, Array]:
+    """Both triangular factors in one matrix, the rows exchanged from 1 on, and getrf's info."""
+    packed, info = np.empty_like(a), np.zeros(a.shape[:-2], np.int32)
+    pivots = np.zeros((*a.shape[:-2], min(a.shape[-2:])), np.int32)
+    if a.size:
+        getrf = _routine("getrf", a.dtype)
+        for i in _items(info.shape):
+            packed[i], found, info[i] = getrf(_fortran(a[i]))
+            pivots[i] = found + 1
+    _check_solve(info, user)
+    return packed, pivots, info
+
+
+def permutation(pivots: Array, rows: int) -> Array:
+    """Where each row of the product of lu's factors stood, from the rows that getrf has exchanged."""
+    found = np.empty((*pivots.shape[:-1], rows), np.int64)
+    for i in _items(pivots.shape[:-1]):
+        order = list(range(rows))
+        for j, k in enumerate(pivots[i].tolist()):
+            order[j], order[k - 1] = order[k - 1], order[j]
+        found[i] = order
+    return found
+
+
+def ldl(a: Array) -> tuple[Array, Array, Array]:
+    """The factors of symmetric indefinite matrices in one, their pivots, and sytrf's info."""
+    packed, info = np.empty_like(a), np.zeros(a.shape[:-2], np.int32)
+    pivots = np.zeros(a.shape[:-1], np.int32)
+    if a.size:
+        sytrf = _routine("sytrf", a.dtype)
+        for i in _items(info.shape):
+            found, places, info[i] = sytrf(_fortran(a[i]), lower=1)
+            packed[i], pivots[i] = np.tril(found), places
+    return packed, pivots, info
+
+
+def ldl_solve(packed: Array, pivots: Array, b: Array) -> Array:
+    """The solutions of systems from `ldl`, by sytrs."""
+    found = np.empty_like(b)
+    if b.size:
+        sytrs = _routine("sytrs", b.dtype)
+        for i in _items(b.shape[:-2]):
+            found[i], _ = sytrs(_fortran(packed[i]), pivots[i], _fortran(b[i]), lower=1)
+    return found
+
+
+def lstsq(a: Array, b: Array, rcond: float | None, driver: str) -> tuple[Array, Array]:
+    """Least-squares solutions of the smallest norm, and ranks."""
+    from scipy.linalg import lstsq as least
+
+    m, n = a.shape[-2:]
+    found, rank = np.zeros((*a.shape[:-2], n, b.shape[-1]), a.dtype), np.zeros(a.shape[:-2], np.int64)
+    cut = float(np.finfo(a.dtype).eps * max(m, n)) if rcond is None else rcond
+    if a.size:
+        for i in _items(rank.shape):
+            found[i], _, rank[i], _ = least(_fortran(a[i]), _fortran(b[i]), cut, lapack_driver=driver)
+    return found, rank
+
+
+def matrix_exp(a: Array) -> Array:
+    """Exponentials of matrices by scaling and squaring."""
+    if not a.size:
+        return np.empty_like(a)
+    from scipy.linalg import expm
+
+    with np.errstate(all="ignore"):
+        return np.asarray(np.stack([expm(x) for x in a.reshape(-1, *a.shape[-2:])]).reshape(a.shape), a.dtype)

@@ -1,0 +1,66 @@
+"""Functions that `torch` has beside those of `torch.linalg`, with other defaults and results."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from common.ops.linalg import factors, spectral
+from common.ops.linalg._lapack import mT, require_matrix
+from common.ops.linalg.spectral import svd_
+
+
+class SVD(NamedTuple):
+    """What `svd` returns."""
+
+    U: Any
+    S: Any
+    V: Any
+
+
+def qr(x: Any, some: bool = True) -> Any:
+    """`linalg.qr` in the mode "reduced", or "complete" where `some` is False.
+
+    Parameters
+    ----------
+    x : (..., m, n)
+    some : only as many columns of Q as the smaller size.
+    """
+    return factors.qr(x, "reduced" if some else "complete")
+
+
+def svd(x: Any, some: bool = True, compute_uv: bool = True) -> Any:
+    """Singular vectors as columns, and singular values: ``x = U diag(S) V^T``.
+
+    Parameters
+    ----------
+    x : (..., m, n)
+    some : only as many columns as the smaller size.
+    compute_uv : otherwise U and V are zeros.
+    """
+    require_matrix("linalg.svd", x)
+    u, s, v = svd_(x, full=not some or not compute_uv, user="linalg.svd")
+    return SVD(u, s, mT(v)) if compute_uv else SVD(u.detach() * 0, s, mT(v.detach() * 0))
+
+
+def orgqr(x: Any, tau: Any) -> Any:
+    """`linalg.householder_product`.
+
+    Parameters
+    ----------
+    x, tau : (..., m, n) and (..., k), as `geqrf` gives them.
+    """
+    return factors.householder_product(x, tau)
+
+
+def pinverse(x: Any, rcond: float = 1e-15) -> Any:
+    """`linalg.pinv` with a relative tolerance.
+
+    Parameters
+    ----------
+    x : (..., m, n)
+    rcond : relative tolerance.
+    """
+    return spectral.pinv(x, rcond)
+
+
+__all__ = ["orgqr", "pinverse", "qr", "svd"]

@@ -1,0 +1,17 @@
+"""Linear algebra under the names of `torch.linalg`; factorisations are LAPACK's, see docs/numerics.md."""
+
+from typing import TYPE_CHECKING, Any
+
+from common.api import surface
+from common.core import errors
+from static.api.binding import bind
+
+__all__ = list(surface.LINALG)
+
+if TYPE_CHECKING:  # bound from one list, which type checkers cannot follow
+
+    def __getattr__(name: str) -> Any: ...
+
+else:
+    __getattr__, __dir__ = surface.on_demand(globals(), (bind, surface.LINALG))
+    LinAlgError = errors.LinAlgError

@@ -1,0 +1,166 @@
+"""What LAPACK computes: against numpy and SciPy, errors in PyTorch's words, and where programs call it."""
+
+import threading
+
+import numpy as np
+import pytest
+import scipy.linalg
+
+import dynamic
+import static
+from common.core.errors import DTypeError, GradientError, LinAlgError, ShapeError
+
+ENGINES = (dynamic, static)
+RNG = np.random.default_rng(70)
+A = RNG.normal(size=(2, 4, 4)) + 3 * np.eye(4)
+S = A @ A.swapaxes(-1, -2)
+B = RNG.normal(size=(2, 4, 3))
+TALL = RNG.normal(size=(2, 5, 3))
+VALUES = {
+    "cholesky": (lambda la: la.cholesky(S), np.linalg.cholesky(S)),
+    "upper cholesky": (lambda la: la.cholesky(S, upper=True), np.linalg.cholesky(S).swapaxes(-1, -2)),
+    "solve": (lambda la: la.solve(A, B), np.linalg.solve(A, B)),
+    "solve of vectors": (lambda la: la.solve(A[0], B[0, :, 0]), np.linalg.solve(A[0], B[0, :, 0])),
+    "solve from the right": (
+        lambda la: la.solve(A, B.swapaxes(-1, -2), left=False),
+        np.linalg.solve(A.swapaxes(-1, -2), B).swapaxes(-1, -2),
+    ),
+    "inv": (lambda la: la.inv(A), np.linalg.inv(A)),
+    "det": (lambda la: la.det(A), np.linalg.det(A)),
+    "slogdet": (lambda la: la.slogdet(-A).logabsdet, np.linalg.slogdet(-A)[1]),
+    "eigvalsh": (lambda la: la.eigvalsh(S), np.linalg.eigvalsh(S)),
+    "svdvals": (lambda la: la.svdvals(TALL), np.linalg.svd(TALL, compute_uv=False)),
+    "pinv": (lambda la: la.pinv(TALL), np.linalg.pinv(TALL)),
+    "matrix_rank": (lambda la: la.matrix_rank(S - S), np.zeros(2, np.int64)),
+    "cond": (lambda la: la.cond(A, 1), np.linalg.cond(A, 1)),
+    "cond of 2": (lambda la: la.cond(A), np.linalg.cond(A)),
+    "matrix_exp": (lambda la: la.matrix_exp(A / 3), scipy.linalg.expm(A / 3)),
+    "matrix_power": (lambda la: la.matrix_power(A, -3), np.linalg.matrix_power(A, -3)),
+    "lstsq": (lambda la: la.lstsq(TALL[0], B[0, :1].repeat(5, 0)).solution,
+              np.linalg.lstsq(TALL[0], B[0, :1].repeat(5, 0), None)[0]),
+    "ldl": (lambda la: la.ldl_solve(*la.ldl_factor(S - 20 * np.eye(4)), B), np.linalg.solve(S - 20 * np.eye(4), B)),
+    "lu_solve": (lambda la: la.lu_solve(*la.lu_factor(A), B, adjoint=True), np.linalg.solve(A.swapaxes(-1, -2), B)),
+    "tensorinv": (lambda la: la.tensorinv(A[0].reshape(2, 2, 4), ind=2),
+                  np.linalg.tensorinv(A[0].reshape(2, 2, 4), ind=2)),
+    "tensorsolve": (lambda la: la.tensorsolve(A[0].reshape(2, 2, 4), B[0, :, 0].reshape(2, 2)),
+                    np.linalg.tensorsolve(A[0].reshape(2, 2, 4), B[0, :, 0].reshape(2, 2))),
+    "nuc": (lambda la: la.norm(TALL, "nuc", (1, 2)), np.linalg.norm(TALL, "nuc", (1, 2))),
+    "norm of 1": (lambda la: la.matrix_norm(TALL, -1), np.linalg.norm(TALL, -1, (1, 2))),
+    "vander": (lambda la: la.vander(B[0, 0], N=4), np.vander(B[0, 0], 4, increasing=True)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_values(name):
+    call, expected = VALUES[name]
+    for tw in ENGINES:
+        np.testing.assert_allclose(np.asarray(call(tw.linalg)), expected, rtol=1e-9, atol=1e-11)
+
+
+def test_factors_multiply_to_what_they_factor():
+    la = dynamic.linalg
+    for x in (A, TALL, TALL.swapaxes(-1, -2)):
+        P, L, U = la.lu(x)
+        q, r = la.qr(x)
+        u, s, v = la.svd(x, full_matrices=False)
+        packed, tau = dynamic.geqrf(x)
+        for y in (P @ L @ U, q @ r, (u * s.unsqueeze(-2)) @ v, dynamic.ormqr(packed, tau, packed.triu())):
+            np.testing.assert_allclose(np.asarray(y), x, atol=1e-12)
+    w, v = la.eigh(S)
+    np.testing.assert_allclose(np.asarray((v * w.unsqueeze(-2)) @ v.transpose(-2, -1)), S, atol=1e-10)
+
+
+SINGULAR = np.stack([np.eye(3), np.ones((3, 3))])
+ERRORS = {
+    "cholesky": (lambda tw, x: tw.linalg.cholesky(-x), SINGULAR[0], LinAlgError,
+                 r"^linalg.cholesky: The factorization could not be completed because the input is not "
+                 r"positive-definite \(the leading minor of order 1 is not positive-definite\)."),
+    "of a batch": (lambda tw, x: tw.linalg.cholesky(x), SINGULAR, LinAlgError, r"linalg.cholesky: \(Batch element 1\)"),
+    "inv": (lambda tw, x: tw.linalg.inv(x), SINGULAR, LinAlgError,
+            r"linalg.inv: \(Batch element 1\): The diagonal element 2 is zero, the inversion could not be completed"),
+    "solve": (lambda tw, x: tw.linalg.solve(x, x), SINGULAR, LinAlgError,
+              r"linalg.solve: \(Batch element 1\): The solver failed because the input matrix is singular."),
+    "eigh": (lambda tw, x: tw.linalg.eigh(x)[0], np.full((2, 2), np.nan), LinAlgError,
+             "linalg.eigh: The algorithm failed"),
+    "svd": (lambda tw, x: tw.linalg.svdvals(x), np.full((2, 2), np.inf), LinAlgError, "contained non-finite values"),
+    "rectangle": (lambda tw, x: tw.linalg.det(x), np.ones((2, 3)), ShapeError,
+                  "linalg.det: A must be batches of square matrices, but they are 2 by 3 matrices"),
+    "vector": (lambda tw, x: tw.linalg.inv(x), np.ones(2), ShapeError, "must have at least 2 dimensions"),
+    "ints": (lambda tw, x: tw.linalg.inv(x), np.eye(2, dtype=np.int64), DTypeError, "Expected a floating point"),
+    "sizes": (lambda tw, x: tw.linalg.solve(x, x[:2, :1]), np.eye(3), ShapeError, "Incompatible shapes of A and B"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ERRORS)
+@pytest.mark.parametrize("tw", ENGINES, ids=lambda e: e.__name__)
+def test_errors(tw, name):
+    call, x, kind, told = ERRORS[name]
+    with pytest.raises(kind, match=told):
+        call(tw, tw.tensor(x))
+    with pytest.raises(kind, match=told):
+        tw.function(lambda x: call(tw, x) + 1)(x)
+
+
+def test_without_a_check_info_tells():
+    for tw in ENGINES:
+        assert tw.linalg.inv_ex(SINGULAR).info.tolist() == [0, 2]
+        assert tw.linalg.cholesky_ex(SINGULAR).info.tolist() == [0, 2]
+        assert tw.linalg.lu_factor_ex(SINGULAR).info.tolist() == [0, 2]
+        assert tw.linalg.det(SINGULAR).tolist() == [1, 0]
+        assert tw.linalg.slogdet(SINGULAR).logabsdet.tolist() == [0, -np.inf]
+
+
+def finite(tw):
+    return (
+        lambda x: tw.linalg.eigvalsh(x).sum(),
+        lambda x: tw.linalg.svdvals(x).sum(),
+        lambda x: (tw.linalg.eigh(x).eigenvectors ** 2).sum(),
+        lambda x: tw.linalg.det(x - 1),
+    )
+
+
+def test_gradients_stay_finite_where_values_are_equal_or_zero():
+    for tw in ENGINES:
+        for f in finite(tw):
+            assert np.isfinite(np.asarray(tw.function(tw.grad(f))(np.eye(3)))).all()
+    x = dynamic.tensor(TALL, requires_grad=True)
+    with pytest.raises(GradientError, match="not differentiable when mode='complete' and nrows > ncols"):
+        dynamic.linalg.qr(x, "complete").Q.sum().backward()
+
+
+def test_loops_and_sizes_share_one_program():
+    def f(tw, x):
+        return tw.fori_loop(0, 3, lambda i, c: tw.linalg.solve(c + x, x), x)
+
+    compiled = static.function(lambda x: f(static, x))
+    for n in (4, 2, 1, 3):
+        x = A[0, :n, :n].copy()
+        assert compiled(x).numpy().tobytes() == f(dynamic, dynamic.tensor(x)).numpy().tobytes()
+
+
+def test_threads_that_call_one_program_do_not_meet():
+    compiled = static.function(lambda x: static.linalg.inv(static.tanh(x)) @ x + static.linalg.det(x * 2))
+    inputs = [RNG.normal(size=(30, 30)) for _ in range(4)]
+    expected = [compiled(x).numpy().copy() for x in inputs]
+    wrong = []
+
+    def work(i):
+        wrong.extend(i for _ in range(30) if compiled(inputs[i]).numpy().tobytes() != expected[i].tobytes())
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_what_a_library_raises_leaves_the_program(monkeypatch):
+    def broken(*args):
+        raise MemoryError("no memory")
+
+    compiled = static.function(lambda x: static.matrix_exp(x) + 1)
+    monkeypatch.setattr(np.linalg, "det", broken)
+    with pytest.raises(MemoryError, match="no memory"):
+        static.function(lambda x: static.det(x + 1) + 1)(np.eye(3) * 2)
+    assert compiled(np.zeros((2, 2))).tolist() == [[2, 1], [1, 2]]
