@@ -184,3 +184,104 @@ def test_scripts_and_traces_are_functions(tw):
     assert v.requires_grad
     assert not x.requires_grad
     assert isinstance(x, tw.autograd.Variable)
+
+
+INPLACE = [("relu", ()), ("relu6", ()), ("elu", (0.5,)), ("selu", ()), ("celu", (0.7,)), ("leaky_relu", (0.2,)),
+           ("silu", ()), ("mish", ()), ("hardtanh", (-0.5, 0.5)), ("hardswish", ()), ("hardsigmoid", ()),
+           ("threshold", (0.1, 0.3))]  # fmt: skip
+CLASSES = {"relu": "ReLU", "relu6": "ReLU6", "elu": "ELU", "selu": "SELU", "celu": "CELU", "leaky_relu": "LeakyReLU",
+           "silu": "SiLU", "mish": "Mish"}  # fmt: skip
+
+
+@engines
+@pytest.mark.parametrize(("name", "args"), INPLACE)
+def test_activations_in_place(tw, name, args):
+    """The same value and gradient as without, and the input is overwritten."""
+    function = getattr(tw.nn.functional, name)
+    kind = CLASSES.get(name, name.capitalize())
+    module = getattr(tw.nn, kind)(*args, inplace=True)
+    assert "inplace=True" in repr(module)
+    for call in (lambda z: function(z, *args, inplace=True), module):
+
+        def both(x, call=call):
+            z = x * 1
+            return call(z), z
+
+        for run in (both, tw.function(both)):
+            x = tw.tensor([-2.0, -0.3, 0.05, 0.4, 7.0], requires_grad=True)
+            y = tw.tensor([-2.0, -0.3, 0.05, 0.4, 7.0], requires_grad=True)
+            written, z = run(x)
+            assert z.tolist() == written.tolist() == function(y, *args).tolist()
+            (written * written).sum().backward()
+            (function(y * 1, *args) ** 2).sum().backward()
+            assert x.grad.tolist() == y.grad.tolist()
+
+
+@engines
+def test_softmax_chooses_a_dimension(tw):
+    for shape, dim in (((3,), 0), ((2, 3), 1), ((2, 3, 2), 0), ((1, 2, 3, 2), 1)):
+        x = tw.rand(*shape)
+        for call in (tw.nn.Softmax(), tw.nn.functional.softmax):
+            with pytest.warns(UserWarning, match="Implicit dimension choice"):
+                y = call(x)
+            assert y.tolist() == tw.softmax(x, dim).tolist()
+
+
+@engines
+def test_tables_of_rows(tw):
+    table = tw.arange(12.0).reshape(4, 3)
+    layer = tw.nn.Embedding.from_pretrained(table, padding_idx=-3)
+    assert (layer.padding_idx, layer.weight.requires_grad) == (1, False)
+    layer = tw.nn.Embedding.from_pretrained(table, freeze=False, padding_idx=1, max_norm=3.0)
+    y = tw.function(layer)(tw.tensor([0, 1, 3, 3]))
+    y.sum().backward()
+    assert layer.weight.grad.tolist() == [[1, 1, 1], [0, 0, 0], [0, 0, 0], [2, 2, 2]]
+    assert layer.weight[3].norm().item() == pytest.approx(3, abs=1e-5)
+    assert layer.weight[2].tolist() == [6, 7, 8]
+    assert table[3].tolist() == [9, 10, 11]
+    assert tw.nn.Embedding(3, 2, padding_idx=0).weight[0].tolist() == [0, 0]
+    for call, error in [(lambda: tw.nn.Embedding(3, 2, padding_idx=3), IndexError),
+                        (lambda: tw.nn.Embedding(3, 2, scale_grad_by_freq=True), ArgumentError),
+                        (lambda: tw.nn.Embedding.from_pretrained(tw.ones(3)), ValueError)]:  # fmt: skip
+        with pytest.raises(error):
+            call()
+
+
+@engines
+def test_initial_values(tw):
+    init = tw.nn.init
+    tw.manual_seed(0)
+    shape, fans = (40, 30, 2), (60, 80)
+    for name, args, std in [
+        ("xavier_uniform_", (2.0,), 2 * (2 / sum(fans)) ** 0.5), ("xavier_normal_", (), (2 / sum(fans)) ** 0.5),
+        ("kaiming_uniform_", (0, "fan_in", "relu"), (2 / 60) ** 0.5), ("kaiming_normal_", (1, "fan_out"), 80**-0.5),
+        ("uniform_", (-1, 1), 3**-0.5), ("normal_", (0, 0.5), 0.5), ("trunc_normal_", (0, 1, -1, 1), 0.5396),
+    ]:  # fmt: skip
+        w = tw.nn.Parameter(np.zeros(shape, np.float32))
+        assert getattr(init, name)(w, *args) is w
+        assert w.grad_fn is None
+        assert float(w.std()) == pytest.approx(std, rel=0.05), name
+        assert abs(float(w.mean())) < std / 10
+    w = init.orthogonal_(tw.zeros(5, 3), gain=2)
+    assert (w.t() @ w).numpy() == pytest.approx(4 * np.eye(3), abs=1e-5)
+    assert init.eye_(tw.ones(2, 3)).tolist() == [[1, 0, 0], [0, 1, 0]]
+    assert init.dirac_(tw.ones(2, 2, 3))[1].tolist() == [[0, 0, 0], [0, 1, 0]]
+    assert (init.sparse_(tw.ones(10, 4), 0.3) == 0).sum(0).tolist() == [3] * 4
+    assert [init.calculate_gain(n) for n in ("linear", "tanh")] == [1, 5 / 3]
+    with pytest.warns(FutureWarning, match="xavier_uniform_"):
+        init.xavier_uniform(tw.ones(2, 2))
+    for call in (lambda: init.xavier_normal_(tw.ones(2)), lambda: init.eye_(tw.ones(2)),
+                 lambda: init.calculate_gain("nothing"), lambda: init.kaiming_normal_(tw.ones(2, 2), mode="fan"),
+                 lambda: init.uniform_([1.0])):  # fmt: skip
+        with pytest.raises((ArgumentError, ValueError)):
+            call()
+
+
+@engines
+def test_data_parallel_passes_through(tw):
+    layer = tw.nn.Linear(2, 2)
+    wrapped = tw.nn.DataParallel(layer)
+    assert wrapped(tw.ones(1, 2)).tolist() == layer(tw.ones(1, 2)).tolist()
+    assert list(wrapped.state_dict()) == ["module.weight", "module.bias"]
+    with pytest.raises(DeviceError):
+        tw.nn.DataParallel(layer, device_ids=[0, 1])

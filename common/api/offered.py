@@ -35,7 +35,8 @@ def bind_function(name: str, function: Any, template: Template, home: str, **sco
     """A function of tensors; `scope` has what its body uses besides."""
     scope = {"Tensor": Tensor, "operand": operand, "operands": operands, **scope}
     write_out = out.write if name in out.NAMES else None
-    return binding.bind(name, function, template, home, write_out=write_out, **scope)
+    in_place = name in binding.INPLACE
+    return binding.bind(name, function, template, home, write_out=write_out, in_place=in_place, **scope)
 
 
 def bind_creation(names: dict[str, Any]) -> dict[str, Callable[..., Any]]:

@@ -60,7 +60,6 @@ HERE = {
     "gcd": "numpy.gcd, without a trace", "lcm": "numpy.lcm, without a trace",
     "histogram": "x.histc(), or numpy.histogram",
     "variable": "the tensor itself",
-    "DataParallel": "leave it out: {tw}.set_num_threads(n) uses the cores", "parallel": "{tw}.set_num_threads(n)",
     "NLLLoss2d": "NLLLoss()",
     "ParameterDict": "setattr per parameter", "ModuleDict": "setattr per module", "Container": "Module",
     "clip_grad_norm": "clip_grad_norm_", "expit": "{tw}.sigmoid", "gammaln": "{tw}.lgamma", "psi": "{tw}.digamma",
@@ -126,8 +125,7 @@ REASONS: tuple[tuple[str, str], ...] = (
     ("distributions are not here yet; normal, bernoulli, multinomial, rand and randn are",
      "distributions poisson binomial quasirandom gumbel_softmax"),
     ("not here yet; under no_grad, normal_, uniform_, zero_ and copy_ fill parameters",
-     "init *kaiming* *xavier* "
-     "trunc_normal_ orthogonal* dirac* calculate_gain eye constant skip_init"),
+     "skip_init"),
     ("not here yet; SGD, Adam, AdamW, RMSprop and Adagrad are",
      "LBFGS Adadelta Adafactor Adamax ASGD Muon NAdam RAdam Rprop swa_utils swap_in_optimizer*"),
     ("not here yet; LambdaLR does the same", "CyclicLR"),

@@ -10,6 +10,7 @@ from typing import Any
 from common.core.aliases import OPERANDS, RENAMED, RENAMED_IN, SEQUENCES
 from common.core.devices import on_cpu
 from common.core.op import Op
+from common.methods.in_place_functions import over
 from common.tensor import create
 from common.tensor.diagnose import Place, stumbled
 
@@ -23,6 +24,11 @@ LEAVES = frozenset(
 
 #: Functions that take ``device=``, and what else PyTorch's take about memory, which here changes nothing.
 PLACED = (LEAVES - {"normal"}) | {"as_tensor", "asarray", "scalar_tensor", "tensor", "tril_indices", "triu_indices"}
+#: Functions that take ``inplace=``, as those of PyTorch's `nn.functional`.
+INPLACE = frozenset(
+    ["celu", "dropout", "elu", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", "mish", "relu", "relu6", "selu",
+     "silu", "threshold"]
+)  # fmt: skip
 _ABOUT_MEMORY = {"device": None, "layout": None, "pin_memory": False}
 
 
@@ -48,6 +54,7 @@ def bind(
     home: str,
     takes_operands: bool = True,
     write_out: Callable[..., Any] | None = None,
+    in_place: bool = False,
     **scope: Any,
 ) -> Callable[..., Any]:
     """An engine's version of a public function, with the same signature.
@@ -58,6 +65,7 @@ def bind(
     takes_operands : whether parameters with the names of operands are operands.
     write_out : what writes its result to the argument `out`, which it gets then; see `common.api.out.write`.
     home : file of the engine's package; frames of the result count as the package's own.
+    in_place : whether it takes ``inplace=``, to write the result over its first operand.
     scope : names that the body uses.
 
     The function is generated as text, because a generic wrapper with ``*args, **kwargs`` would cost more than the
@@ -96,6 +104,8 @@ def bind(
         heads += ["requires_grad=False"] if starred else ["*", "requires_grad=False"]
         call = f"(_leaf({call}) if requires_grad else {call})"
     starred = starred or leaf
+    if in_place:
+        heads.append("inplace=False")
     placed = {p: default for p, default in _about_memory(name).items() if p not in signature.parameters}
     if placed:
         heads += [*([] if starred else ["*"]), *(f"{p}={default}" for p, default in placed.items())]
@@ -114,6 +124,8 @@ def bind(
         ]
     if write_out is not None:
         body[:0] = [f"if out is not None: return _write_out({name!r}, out, {name}({', '.join(again)}))"]
+    if in_place:
+        body[:0] = [f"if inplace: return _over({name!r}, {', '.join(['_itself', *again])})"]
     if placed:
         body[:0] = [f"if device is not None: _on_cpu(device, {name!r})"]
     given = ", ".join(f"{shown!r}: {shown}" for shown in public.values())
@@ -135,13 +147,18 @@ def bind(
         "_leaf": _leaf,
         "_write_out": write_out,
         "_on_cpu": on_cpu,
+        "_over": over,
     }
     space: dict[str, Any] = {**diagnosis, **scope, **defaults, "_function": function}
     exec(compile(source, str(Path(home).parent / f"<{name}>"), "exec"), space)
     bound: Callable[..., Any] = space[name]
+    space["_itself"] = bound  # one of its parameters may have its name
     bound.__doc__ = function.doc if isinstance(function, Op) else function.__doc__
     parameters = [p.replace(name=public[p.name]) for p in signature.parameters.values()]
     out = (("out", None),) * (write_out is not None)
+    if in_place:
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        parameters.append(inspect.Parameter("inplace", kind, default=False))
     for added, default in (("requires_grad", False),) * leaf + tuple(placed.items()) + out:
         parameters.append(inspect.Parameter(added, inspect.Parameter.KEYWORD_ONLY, default=default))
     bound.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]

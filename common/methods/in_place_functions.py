@@ -29,6 +29,20 @@ NAMES = frozenset(
 )  # fmt: skip
 
 
+def over(name: str, function: Any, x: TensorBase, *args: Any, **options: Any) -> TensorBase:
+    """Write ``function(x, ...)`` over `x`, and return it.
+
+    Parameters
+    ----------
+    name : of the function, for messages.
+    """
+    source = x
+    if x.requires_grad and not x.is_leaf and mode.is_grad_enabled() and type(x.payload) is np.ndarray:
+        # the rules of what the function is made of need the operand as it was before this write
+        source = with_edge(x.payload.copy(), x.edge)
+    return assign(x, function(source, *args, **options), name)
+
+
 class InPlace:
     """The in-place form of a method, made when it is first asked for.
 
@@ -44,11 +58,7 @@ class InPlace:
         name, function = self.name, getattr(self.home, self.name)
 
         def method(self: TensorBase, *args: Any, **options: Any) -> TensorBase:
-            source = self
-            if self.requires_grad and not self.is_leaf and mode.is_grad_enabled() and type(self.payload) is np.ndarray:
-                # the rules of what the function is made of need the operand as it was before this write
-                source = with_edge(self.payload.copy(), self.edge)
-            return assign(self, function(source, *args, **options), name)
+            return over(name, function, self, *args, **options)
 
         method.__name__, method.__qualname__ = f"{name}_", f"{self.home.__name__}.{name}_"
         method.__doc__ = f"Write what `{name}` gives to this tensor's memory, and return the tensor."

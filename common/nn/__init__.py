@@ -31,6 +31,7 @@ from common.nn.distribution_losses import (
     PoissonNLLLoss,
     TripletMarginLoss,
 )
+from common.nn.embedding import Embedding
 from common.nn.feature_dropout import (
     AlphaDropout,
     Dropout1d,
@@ -49,7 +50,7 @@ from common.nn.images import (
     Softmax2d,
     Unflatten,
 )
-from common.nn.layers import Dropout, Embedding, Flatten, Identity, LayerNorm, Linear
+from common.nn.layers import Dropout, Flatten, Identity, LayerNorm, Linear
 from common.nn.losses import (
     BCELoss,
     BCEWithLogitsLoss,
@@ -84,6 +85,7 @@ from common.nn.padding import (
     ZeroPad2d,
     ZeroPad3d,
 )
+from common.nn.parallel import DataParallel
 from common.nn.piecewise import (
     GLU,
     Hardshrink,
@@ -161,6 +163,7 @@ __all__ = [
     "CosineEmbeddingLoss",
     "CosineSimilarity",
     "CrossEntropyLoss",
+    "DataParallel",
     "Dropout",
     "Dropout1d",
     "Dropout2d",

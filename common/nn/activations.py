@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from common.methods.in_place_functions import over
 from common.nn.module import Module
 from common.ops import functional as F
 
@@ -17,11 +18,24 @@ class Tanh(Module):
 
 
 class ReLU(Module):
-    """max(x, 0)."""
+    """max(x, 0).
+
+    Parameters
+    ----------
+    inplace : write the result over the input.
+    """
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
 
     def forward(self, input: Any) -> Any:
         """relu(input), input (...)."""
-        return input.relu()
+        return input.relu_() if self.inplace else input.relu()
+
+    def extra_repr(self) -> str:
+        """The argument."""
+        return "inplace=True" if self.inplace else ""
 
 
 class Sigmoid(Module):
@@ -80,19 +94,21 @@ class ELU(Module):
     Parameters
     ----------
     alpha : number.
+    inplace : write the result over the input.
     """
 
-    def __init__(self, alpha: float = 1.0) -> None:
+    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
         super().__init__()
+        self.inplace = inplace
         self.alpha = alpha
 
     def forward(self, input: Any) -> Any:
         """elu(input), input (...)."""
-        return F.elu(input, self.alpha)
+        return over("elu", F.elu, input, self.alpha) if self.inplace else F.elu(input, self.alpha)
 
     def extra_repr(self) -> str:
         """The argument."""
-        return f"alpha={self.alpha}"
+        return f"alpha={self.alpha}{', inplace=True' if self.inplace else ''}"
 
 
 class CELU(ELU):
@@ -105,7 +121,7 @@ class CELU(ELU):
 
     def forward(self, input: Any) -> Any:
         """celu(input), input (...)."""
-        return F.celu(input, self.alpha)
+        return over("celu", F.celu, input, self.alpha) if self.inplace else F.celu(input, self.alpha)
 
 
 class LeakyReLU(Module):
@@ -114,19 +130,25 @@ class LeakyReLU(Module):
     Parameters
     ----------
     negative_slope : number.
+    inplace : write the result over the input.
     """
 
-    def __init__(self, negative_slope: float = 0.01) -> None:
+    def __init__(self, negative_slope: float = 0.01, inplace: bool = False) -> None:
         super().__init__()
+        self.inplace = inplace
         self.negative_slope = negative_slope
 
     def forward(self, input: Any) -> Any:
         """leaky_relu(input), input (...)."""
-        return F.leaky_relu(input, self.negative_slope)
+        return (
+            over("leaky_relu", F.leaky_relu, input, self.negative_slope)
+            if self.inplace
+            else F.leaky_relu(input, self.negative_slope)
+        )
 
     def extra_repr(self) -> str:
         """The argument."""
-        return f"negative_slope={self.negative_slope}"
+        return f"negative_slope={self.negative_slope}{', inplace=True' if self.inplace else ''}"
 
 
 class Hardtanh(Module):
@@ -135,30 +157,36 @@ class Hardtanh(Module):
     Parameters
     ----------
     min_val, max_val : numbers.
+    inplace : write the result over the input.
     """
 
-    def __init__(self, min_val: float = -1.0, max_val: float = 1.0) -> None:
+    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
         super().__init__()
+        self.inplace = inplace
         self.min_val, self.max_val = min_val, max_val
 
     def forward(self, input: Any) -> Any:
         """hardtanh(input), input (...)."""
-        return F.hardtanh(input, self.min_val, self.max_val)
+        return (
+            over("hardtanh", F.hardtanh, input, self.min_val, self.max_val)
+            if self.inplace
+            else F.hardtanh(input, self.min_val, self.max_val)
+        )
 
     def extra_repr(self) -> str:
         """The arguments."""
-        return f"min_val={self.min_val}, max_val={self.max_val}"
+        return f"min_val={self.min_val}, max_val={self.max_val}{', inplace=True' if self.inplace else ''}"
 
 
 class ReLU6(Hardtanh):
     """x limited to [0, 6]."""
 
-    def __init__(self) -> None:
-        super().__init__(0.0, 6.0)
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__(0.0, 6.0, inplace)
 
     def extra_repr(self) -> str:
-        """Nothing: the bounds are fixed."""
-        return ""
+        """The argument."""
+        return "inplace=True" if self.inplace else ""
 
 
 class LogSigmoid(Module):
@@ -178,27 +206,66 @@ class Softsign(Module):
 
 
 class SiLU(Module):
-    """x sigmoid(x)."""
+    """x sigmoid(x).
+
+    Parameters
+    ----------
+    inplace : write the result over the input.
+    """
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
 
     def forward(self, input: Any) -> Any:
         """silu(input), input (...)."""
-        return F.silu(input)
+        return over("silu", F.silu, input) if self.inplace else F.silu(input)
+
+    def extra_repr(self) -> str:
+        """The argument."""
+        return "inplace=True" if self.inplace else ""
 
 
 class Mish(Module):
-    """x tanh(log(1 + e^x))."""
+    """x tanh(log(1 + e^x)).
+
+    Parameters
+    ----------
+    inplace : write the result over the input.
+    """
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
 
     def forward(self, input: Any) -> Any:
         """mish(input), input (...)."""
-        return F.mish(input)
+        return over("mish", F.mish, input) if self.inplace else F.mish(input)
+
+    def extra_repr(self) -> str:
+        """The argument."""
+        return "inplace=True" if self.inplace else ""
 
 
 class SELU(Module):
-    """Scaled elu, which keeps mean 0 and variance 1."""
+    """Scaled elu, which keeps mean 0 and variance 1.
+
+    Parameters
+    ----------
+    inplace : write the result over the input.
+    """
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
 
     def forward(self, input: Any) -> Any:
         """selu(input), input (...)."""
-        return F.selu(input)
+        return over("selu", F.selu, input) if self.inplace else F.selu(input)
+
+    def extra_repr(self) -> str:
+        """The argument."""
+        return "inplace=True" if self.inplace else ""
 
 
 class Softmax(Module):
@@ -206,10 +273,10 @@ class Softmax(Module):
 
     Parameters
     ----------
-    dim : the dimension.
+    dim : the dimension; without one it is 0 for 0, 1 and 3 dimensions, else 1, with a warning, as in PyTorch.
     """
 
-    def __init__(self, dim: int) -> None:
+    def __init__(self, dim: int | None = None) -> None:
         super().__init__()
         self.dim = dim
 
@@ -227,7 +294,7 @@ class LogSoftmax(Softmax):
 
     Parameters
     ----------
-    dim : the dimension.
+    dim : the dimension; without one it is 0 for 0, 1 and 3 dimensions, else 1, with a warning, as in PyTorch.
     """
 
     def forward(self, input: Any) -> Any:

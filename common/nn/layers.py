@@ -8,6 +8,7 @@ import numpy as np
 
 from common.core.dtypes import DEFAULT_FLOAT
 from common.core.errors import ArgumentError
+from common.methods.in_place_functions import over
 from common.nn import init
 from common.nn.module import Module
 from common.ops import functional as F
@@ -61,39 +62,6 @@ class Linear(Module):
     def extra_repr(self) -> str:
         """The arguments."""
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
-
-
-class Embedding(Module):
-    """Rows of a table, looked up by index.
-
-    Parameters
-    ----------
-    num_embeddings, embedding_dim : rows and columns of the table.
-    dtype : of the table, float32 by default.
-
-    Attributes
-    ----------
-    weight : (num_embeddings, embedding_dim), drawn from N(0, 1).
-    """
-
-    def __init__(self, num_embeddings: int, embedding_dim: int, *, dtype: Any = None) -> None:
-        super().__init__()
-        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
-        self.weight = init.normal((num_embeddings, embedding_dim), dtype)
-
-    def forward(self, input: Any) -> Any:
-        """Map index (...), int64 or int32, to (..., embedding_dim).
-
-        Raises
-        ------
-        IndexRangeError : an index outside [0, num_embeddings).
-        DTypeError : another dtype.
-        """
-        return F.embedding(input, self.weight)
-
-    def extra_repr(self) -> str:
-        """The arguments."""
-        return f"{self.num_embeddings}, {self.embedding_dim}"
 
 
 class LayerNorm(Module):
@@ -180,14 +148,16 @@ class Dropout(Module):
     Parameters
     ----------
     p : probability, 0 <= p <= 1.
+    inplace : write the result over the input.
 
     Raises
     ------
     ArgumentError : another `p`.
     """
 
-    def __init__(self, p: float = 0.5) -> None:
+    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__()
+        self.inplace = inplace
         if not 0 <= p <= 1:
             raise ArgumentError(f"dropout probability has to be between 0 and 1, but got {p}")
         self.p = p
@@ -196,8 +166,10 @@ class Dropout(Module):
         """Drop elements of input (...) if `training`."""
         from common.random.generator import dropout
 
+        if self.inplace and self.training:
+            return over("dropout", dropout, input, self.p, True)
         return dropout(input, self.p, self.training)
 
     def extra_repr(self) -> str:
         """The argument."""
-        return f"p={self.p}"
+        return f"p={self.p}{', inplace=True' if self.inplace else ''}"

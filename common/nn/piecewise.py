@@ -7,25 +7,52 @@ from typing import Any
 import numpy as np
 
 from common.core.dtypes import DEFAULT_FLOAT
+from common.methods.in_place_functions import over
 from common.nn.module import Module
 from common.ops import functional as F
 from common.tensor.leaf import Parameter
 
 
 class Hardsigmoid(Module):
-    """A sigmoid of three straight pieces."""
+    """A sigmoid of three straight pieces.
+
+    Parameters
+    ----------
+    inplace : write the result over the input.
+    """
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
 
     def forward(self, input: Any) -> Any:
         """hardsigmoid(input), input (...)."""
-        return F.hardsigmoid(input)
+        return over("hardsigmoid", F.hardsigmoid, input) if self.inplace else F.hardsigmoid(input)
+
+    def extra_repr(self) -> str:
+        """The argument."""
+        return "inplace=True" if self.inplace else ""
 
 
 class Hardswish(Module):
-    """x times its hard sigmoid."""
+    """x times its hard sigmoid.
+
+    Parameters
+    ----------
+    inplace : write the result over the input.
+    """
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
 
     def forward(self, input: Any) -> Any:
         """hardswish(input), input (...)."""
-        return F.hardswish(input)
+        return over("hardswish", F.hardswish, input) if self.inplace else F.hardswish(input)
+
+    def extra_repr(self) -> str:
+        """The argument."""
+        return "inplace=True" if self.inplace else ""
 
 
 class Tanhshrink(Module):
@@ -78,19 +105,25 @@ class Threshold(Module):
     Parameters
     ----------
     threshold, value : numbers.
+    inplace : write the result over the input.
     """
 
-    def __init__(self, threshold: float, value: float) -> None:
+    def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
         super().__init__()
+        self.inplace = inplace
         self.threshold, self.value = threshold, value
 
     def forward(self, input: Any) -> Any:
         """threshold(input), input (...)."""
-        return F.threshold(input, self.threshold, self.value)
+        return (
+            over("threshold", F.threshold, input, self.threshold, self.value)
+            if self.inplace
+            else F.threshold(input, self.threshold, self.value)
+        )
 
     def extra_repr(self) -> str:
         """The arguments."""
-        return f"threshold={self.threshold}, value={self.value}"
+        return f"threshold={self.threshold}, value={self.value}{', inplace=True' if self.inplace else ''}"
 
 
 class PReLU(Module):
@@ -122,6 +155,8 @@ class PReLU(Module):
 
 
 class _Over(Module):
+    dim: int | None
+
     def __init__(self, dim: int = -1) -> None:
         super().__init__()
         self.dim = dim
@@ -149,8 +184,12 @@ class Softmin(_Over):
 
     Parameters
     ----------
-    dim : the dimension.
+    dim : the dimension; see `Softmax`.
     """
+
+    def __init__(self, dim: int | None = None) -> None:
+        super().__init__()
+        self.dim = dim
 
     def forward(self, input: Any) -> Any:
         """softmin(input), input (...)."""

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from common.core import absent
 from common.nn import *  # noqa: F403
 from common.nn import __all__ as _names
-from static.nn import functional, modules, utils
+from static.nn import functional, init, modules, parallel, parameter, utils
 
 __all__ = list(_names)
 

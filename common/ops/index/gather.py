@@ -318,33 +318,6 @@ def index_select(x: Any, dim: int, index: Any) -> Any:
     return take_(x, index, dim=normalize_dim(dim, x.ndim, "index_select"))
 
 
-def embedding(index: Any, weight: Any) -> Any:
-    """Rows of `weight` (entries, width) at `index` (...): (..., width).
-
-    Parameters
-    ----------
-    index : (...) int64 or int32.
-    weight : (entries, width)
-
-    Raises
-    ------
-    IndexRangeError : an index outside [0, entries).
-    DTypeError : `index` is not int64 or int32.
-    ShapeError : `weight` is not 2-D.
-
-    Examples
-    --------
-    >>> import dynamic as tw
-    >>> tw.embedding(tw.tensor([1, 0]), tw.tensor([[1.0, 2.0], [3.0, 4.0]]))
-    tensor([[3., 4.],
-            [1., 2.]])
-    """
-    require_index("embedding", index)
-    if weight.ndim != 2:
-        raise ShapeError(f"embedding(): 'weight' must be 2-D, got shape {tuple(weight.shape)}")
-    return take_(weight, index, dim=0)
-
-
 # ------------------------------------------------------------------ one element per row
 
 
@@ -389,4 +362,4 @@ spread: Op = kernel(
 )  # fmt: skip
 
 
-__all__ = ["embedding", "gather", "index_select", "scatter_add"]
+__all__ = ["gather", "index_select", "scatter_add"]

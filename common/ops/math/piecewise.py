@@ -171,7 +171,7 @@ def glu(x: Any, dim: int = -1) -> Any:
 
 
 @accept_numpy_names
-def softmin(x: Any, dim: int, *, dtype: Any = None) -> Any:
+def softmin(x: Any, dim: int | None = None, *, dtype: Any = None) -> Any:
     """The softmax of -x.
 
     Parameters

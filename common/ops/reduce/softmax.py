@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from common.core.aliases import accept_numpy_names
@@ -141,22 +142,33 @@ affine_normalize_ = composite(
 )  # fmt: skip
 
 
-def _over(op: Op, x: Any, dim: int) -> Any:
+def _over(op: Op, x: Any, dim: int | None) -> Any:
     """An op over one dimension; a 0-d tensor is a row of one element."""
+    dim = chosen_dim(op.name, x) if dim is None else dim
     axis = normalize_dim(dim, x.ndim, op.name)
     if x.ndim:
         return apply(op, (x,), known_attrs(None, dim=axis))
     return reshaped(op(reshape(x, 1), dim=0), (), op.node_name)
 
 
+def chosen_dim(name: str, x: Any) -> int:
+    """The dimension of PyTorch's softmax without one: 0 for 0, 1 and 3 dimensions, else 1; it warns, too."""
+    warnings.warn(
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
+        UserWarning,
+        stacklevel=4,
+    )
+    return 0 if x.ndim in (0, 1, 3) else 1
+
+
 @accept_numpy_names
-def softmax(x: Any, dim: int, *, dtype: Any = None) -> Any:
+def softmax(x: Any, dim: int | None = None, *, dtype: Any = None) -> Any:
     """e^x along `dim`, divided by its sum.
 
     Parameters
     ----------
     x : (...); ints become float32.
-    dim : the dimension.
+    dim : the dimension; by default 0 for 0, 1 and 3 dimensions, else 1, with a warning.
     dtype : to which `x` is converted first, and that of the result; by default as above.
 
     Raises
@@ -173,13 +185,13 @@ def softmax(x: Any, dim: int, *, dtype: Any = None) -> Any:
 
 
 @accept_numpy_names
-def log_softmax(x: Any, dim: int, *, dtype: Any = None) -> Any:
+def log_softmax(x: Any, dim: int | None = None, *, dtype: Any = None) -> Any:
     """The logarithm of `softmax`, without its rounding.
 
     Parameters
     ----------
     x : (...); ints become float32.
-    dim : the dimension.
+    dim : the dimension; by default 0 for 0, 1 and 3 dimensions, else 1, with a warning.
     dtype : to which `x` is converted first, and that of the result; by default as above.
 
     Raises

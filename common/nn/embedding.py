@@ -1,0 +1,125 @@
+"""Tables of rows that are looked up by index."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from common.core.devices import on_cpu
+from common.core.errors import ArgumentError, IndexRangeError, ShapeError
+from common.nn import init
+from common.nn.module import Module
+from common.ops import functional as F
+from common.tensor.base import TensorBase
+from common.tensor.leaf import Parameter
+
+
+class Embedding(Module):
+    """Rows of a table, looked up by index.
+
+    Parameters
+    ----------
+    num_embeddings, embedding_dim : rows and columns of the table.
+    padding_idx : a row that begins as zeros and gets no gradient; a negative one counts from the end.
+    max_norm : rows that are looked up and whose norm is larger are first scaled to it, in place.
+    norm_type : p of that norm.
+    scale_grad_by_freq : not here; False.
+    sparse : accepted; gradients are dense.
+    device : the CPU.
+    dtype : of the table, float32 by default.
+
+    Attributes
+    ----------
+    weight : (num_embeddings, embedding_dim), drawn from N(0, 1).
+
+    Raises
+    ------
+    IndexRangeError : `padding_idx` is no row.
+    ShapeError : a weight that is given has other sizes.
+    """
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        sparse: bool = False,
+        _weight: Any = None,
+        _freeze: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        if padding_idx is not None:
+            if not -num_embeddings <= padding_idx < num_embeddings:
+                raise IndexRangeError(f"padding_idx {padding_idx} must be within num_embeddings {num_embeddings}")
+            padding_idx %= num_embeddings
+        if scale_grad_by_freq:
+            raise ArgumentError("Embedding(): scale_grad_by_freq is not here; divide by counts in a hook of the weight")
+        on_cpu(device, "Embedding")
+        self.num_embeddings, self.embedding_dim, self.padding_idx = num_embeddings, embedding_dim, padding_idx
+        self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse = max_norm, norm_type, False, sparse
+        if _weight is None:
+            self.weight = init.normal((num_embeddings, embedding_dim), dtype)
+            if padding_idx is not None:
+                self.weight.payload[padding_idx] = 0
+        else:
+            if tuple(_weight.shape) != (num_embeddings, embedding_dim):
+                raise ShapeError(
+                    f"Shape of weight does not match num_embeddings and embedding_dim: {tuple(_weight.shape)}"
+                )
+            self.weight = Parameter(_weight)
+        self.weight.requires_grad_(not _freeze)
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        embeddings: Any,
+        freeze: bool = True,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        sparse: bool = False,
+    ) -> Any:
+        """A module with a copy of a table.
+
+        Parameters
+        ----------
+        embeddings : (rows, columns) tensor.
+        freeze : whether the table gets no gradient.
+        padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse : as of the class.
+
+        Raises
+        ------
+        ShapeError : the table is not 2-D.
+        ArgumentError : it is no tensor.
+        """
+        if not isinstance(embeddings, TensorBase):
+            kind = type(embeddings).__name__
+            raise ArgumentError(f"from_pretrained(): argument 'embeddings' must be Tensor, not {kind}")
+        if embeddings.ndim != 2:
+            raise ShapeError("Embeddings parameter is expected to be 2-dimensional")
+        rows, columns = embeddings.shape
+        options = padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse
+        return cls(rows, columns, *options, _weight=embeddings.detach(), _freeze=freeze)
+
+    def forward(self, input: Any) -> Any:
+        """Map index (...), int64 or int32, to (..., embedding_dim).
+
+        Raises
+        ------
+        IndexRangeError : an index outside [0, num_embeddings).
+        DTypeError : another dtype.
+        """
+        if self.padding_idx is None and self.max_norm is None:
+            return F.embedding(input, self.weight)
+        return F.embedding(input, self.weight, self.padding_idx, self.max_norm, self.norm_type)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
+        limit = "" if self.max_norm is None else f", max_norm={self.max_norm}"
+        return f"{self.num_embeddings}, {self.embedding_dim}{padding}{limit}"
