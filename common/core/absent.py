@@ -71,7 +71,7 @@ HERE = {
     "swapaxes_": "x = x.swapaxes(a, b)", "swapdims_": "x = x.swapdims(a, b)", "apply_": "x.copy_(f(x.numpy()))",
     "map_": "x.copy_(f(x.numpy(), y.numpy()))", "map2_": "x.copy_(f(x.numpy(), ...))", "name": "a Python variable",
     "constant_pad_nd": "functional.pad",
-    "upsample": _FUTURE, "native_batch_norm": "batch_norm", "native_layer_norm": "layer_norm",
+    "upsample": "{tw}.nn.functional.interpolate", "native_batch_norm": "batch_norm", "native_layer_norm": "layer_norm",
     "native_group_norm": "group_norm", "native_dropout": "dropout", "native_norm": "norm",
     "MultiplicativeLR": "LambdaLR", "ChainedScheduler": "SequentialLR", "register_backward_hook":
     "register_full_backward_hook", "optimizer": "{tw}.optim",
@@ -117,7 +117,7 @@ REASONS: tuple[tuple[str, str], ...] = (
     ("it copies what other functions give as a view; call clone() on that", "*_copy"),
     ("there are no typed tensor classes; tensor(data, dtype=...)", "*Tensor"),
     ("not here yet; products and unfold do for small ones",
-     "*mkldnn*conv* conv_tbc convolution *[Pp]ool* *[Uu]psampl* interpolate grid_sample* *affine_grid* "
+     "*mkldnn*conv* conv_tbc convolution *[Pp]ool* *upsampl* grid_sampler* affine_grid_generator "
      "CrossMapLRN2d GRID_SAMPLE* native_channel_shuffle"),
     ("not here; nn.functional.scaled_dot_product_attention and nn.MultiheadAttention are", "attention"),
     ("not here yet; Dropout and dropout are",

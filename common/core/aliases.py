@@ -71,12 +71,12 @@ def _resolve(function: str, name: str, given: Any, default: Any, alias: Any) -> 
 #: Parameters that are operands in every function that has them, and those that are sequences of operands.
 OPERANDS = frozenset(
     ["A", "B", "LD", "LU", "LU_data", "LU_pivots", "a", "anchor", "append", "attn_mask", "b", "batch1", "batch2",
-     "bias", "bias_k", "bias_v", "boundaries", "condition", "high", "in_proj_bias", "in_proj_weight", "index",
-     "input", "input1", "input2", "k_proj_weight", "key", "key_padding_mask", "low", "mask", "mat", "mat1", "mat2",
-     "negative", "out_proj_bias", "out_proj_weight", "pivots", "pos_weight", "positive", "prepend", "q",
-     "q_proj_weight", "query", "running_mean", "running_var", "sorted_sequence", "sorter", "src", "static_k",
-     "static_v", "target", "tau", "tensor1", "tensor2", "v_proj_weight", "values", "var", "vec", "vec1", "vec2",
-     "weight", "weights", "x", "x1", "x2"]
+     "bias", "bias_k", "bias_v", "boundaries", "condition", "grid", "high", "in_proj_bias", "in_proj_weight",
+     "index", "input", "input1", "input2", "k_proj_weight", "key", "key_padding_mask", "low", "mask", "mat",
+     "mat1", "mat2", "negative", "out_proj_bias", "out_proj_weight", "pivots", "pos_weight", "positive", "prepend",
+     "q", "q_proj_weight", "query", "running_mean", "running_var", "sorted_sequence", "sorter", "src", "static_k",
+     "static_v", "target", "tau", "tensor1", "tensor2", "theta", "v_proj_weight", "values", "var", "vec", "vec1",
+     "vec2", "weight", "weights", "x", "x1", "x2"]
 )  # fmt: skip
 SEQUENCES = frozenset(["indices", "tensors"])
 #: PyTorch's names of the operands; by function where they differ from the usual ones.

@@ -49,6 +49,9 @@ from common.nn.images import (
     PixelUnshuffle,
     Softmax2d,
     Unflatten,
+    Upsample,
+    UpsamplingBilinear2d,
+    UpsamplingNearest2d,
 )
 from common.nn.layers import Dropout, Flatten, Identity, LayerNorm, Linear
 from common.nn.losses import (
@@ -259,6 +262,9 @@ __all__ = [
     "TripletMarginLoss",
     "Unflatten",
     "Unfold",
+    "Upsample",
+    "UpsamplingBilinear2d",
+    "UpsamplingNearest2d",
     "ZeroPad1d",
     "ZeroPad2d",
     "ZeroPad3d",

@@ -197,3 +197,61 @@ class InstanceNorm3d(_InstanceNorm):
     """Normalisation of each channel of each item of (batch, channels, depth, height, width), see `instance_norm`."""
 
     ranks = (4, 5)
+
+
+class Upsample(Module):
+    """Images of other sizes, see `interpolate`.
+
+    Parameters
+    ----------
+    size : of the result; an int, or one per dimension.
+    scale_factor : or how many times as large it is.
+    mode : "nearest", "linear", "bilinear", "bicubic" or "trilinear".
+    align_corners : whether the centres of the corners stay where they are.
+    recompute_scale_factor : whether the scale follows from the sizes.
+    """
+
+    def __init__(
+        self, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: Any = None,
+        recompute_scale_factor: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.size, self.mode, self.align_corners = size, mode, align_corners
+        each = isinstance(scale_factor, (tuple, list))
+        self.scale_factor = tuple(map(float, scale_factor)) if each else float(scale_factor) if scale_factor else None
+        self.recompute_scale_factor = recompute_scale_factor
+
+    def forward(self, input: Any) -> Any:
+        """Map input (batch, channels, ...) to images of the size."""
+        return F.interpolate(
+            input, self.size, self.scale_factor, self.mode, self.align_corners, self.recompute_scale_factor
+        )
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        size = f"size={self.size}" if self.scale_factor is None else f"scale_factor={self.scale_factor}"
+        return f"{size}, mode={self.mode!r}"
+
+
+class UpsamplingNearest2d(Upsample):
+    """Images of other sizes, each element that of the nearest place.
+
+    Parameters
+    ----------
+    size, scale_factor : see `Upsample`.
+    """
+
+    def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
+        super().__init__(size, scale_factor, mode="nearest")
+
+
+class UpsamplingBilinear2d(Upsample):
+    """Images of other sizes, by bilinear interpolation between corners that stay.
+
+    Parameters
+    ----------
+    size, scale_factor : see `Upsample`.
+    """
+
+    def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
+        super().__init__(size, scale_factor, mode="bilinear", align_corners=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import common.ops.functional as F
-from tests.helpers.cases import P, Tied, X, case
+from tests.helpers.cases import P, Tied, U, X, case
 
 case("conv1d", lambda x, w, b: F.conv1d(x, w, b, padding=1), X("n", 2, 5), X(3, 2, 3), X(3))
 case("conv1d", lambda x, w: F.conv1d(x, w, padding="same", dilation=3, groups=2), X("n", 2, 4), X(4, 1, 2))
@@ -43,3 +43,15 @@ case("instance_norm", lambda x, w, b: F.instance_norm(x, None, None, w, b), X("n
 case("instance_norm", lambda x, m, v: F.instance_norm(x, m, v, use_input_stats=False), X("n", 3, 2, 2), X(3), P(3))
 case("local_response_norm", lambda x: F.local_response_norm(x, 2, 0.5, 0.7, 2.0), X("n", 3, 4))
 case("local_response_norm", lambda x: F.local_response_norm(x, 3), X(2, "n", 2, 2))
+for _mode in ("nearest", "nearest-exact", "area", "linear"):
+    case("interpolate", lambda x, m=_mode: F.interpolate(x, 5, mode=m), X("n", 2, 3))
+case("interpolate", lambda x: F.interpolate(x, scale_factor=2, mode="bilinear"), X(2, 1, "n", 3), empty=False)
+case("interpolate", lambda x: F.interpolate(x, (3, 4), mode="bicubic", align_corners=True), X(1, 2, 2, "n"),
+     empty=False)  # fmt: skip
+case("interpolate", lambda x: F.interpolate(x, (3, 1, 4), mode="trilinear"), X("n", 1, 2, 2, 3))
+case("affine_grid", lambda t: F.affine_grid(t, (t.shape[0], 1, 3, 2)), X("n", 2, 3), empty=False)
+case("affine_grid", lambda t: F.affine_grid(t, (2, 1, 3, 2, 1), True), X(2, 3, 4))
+for _mode, _padding in (("bilinear", "zeros"), ("nearest", "border"), ("bicubic", "reflection")):
+    case("grid_sample", lambda x, g, m=_mode, p=_padding: F.grid_sample(x, g, m, p), X(2, 2, 3, "n"), X(2, 2, 3, 2),
+         empty=False)  # fmt: skip
+case("grid_sample", lambda x, g: F.grid_sample(x, g, align_corners=True), X("n", 1, 2, 3, 2), U("n", 1, 2, 2, 3))

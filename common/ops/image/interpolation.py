@@ -1,0 +1,175 @@
+"""interpolate: images of other sizes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from common.core.arguments import integers
+from common.core.dispatch import called
+from common.core.dtypes import int64
+from common.core.errors import ArgumentError, ShapeError
+from common.core.operators import as_operand
+from common.ops.image.adaptive import adaptive_avg_pool
+from common.ops.index.advanced_keys import along
+from common.ops.index.gather import take_
+from common.ops.math.cast import clone, to
+from common.ops.math.compare import clamp_max, clamp_min
+from common.ops.math.rounding import floor
+from common.ops.shape.view import reshape
+
+_SMOOTH = {"linear": 1, "bilinear": 2, "trilinear": 3, "bicubic": 2}
+_MODES = ("nearest", "nearest-exact", "area", *_SMOOTH)
+
+
+def number(n: Any, dtype: Any) -> Any:
+    """A size as a tensor (1,)."""
+    return to(along(1, 0) + n, dtype=dtype, x_dtype=int64)
+
+
+def whole(x: Any) -> Any:
+    """Floats without fraction as int64."""
+    return to(x, dtype=int64, x_dtype=x.dtype)
+
+
+def within(index: Any, extent: Any) -> Any:
+    """Indices at the nearest place of a dimension."""
+    return clamp_max(clamp_min(index, 0), as_operand(extent - 1))
+
+
+def cubic_weights(t: Any) -> list[Any]:
+    """Weights of four neighbours of a place, `t` behind the second: Keys' kernel with a = -0.75."""
+    a = -0.75
+
+    def near(x: Any) -> Any:
+        return ((a + 2) * x - (a + 3)) * x * x + 1
+
+    def far(x: Any) -> Any:
+        return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+
+    return [far(t + 1), near(t), near(1 - t), far(2 - t)]
+
+
+def _taps(mode: str, extent: Any, out: Any, scale: float | None, align: bool, dtype: Any) -> list[tuple[Any, Any]]:
+    """Indices along a dimension and their weights, None for 1."""
+    at = to(along(out, 0), dtype=dtype, x_dtype=int64)
+    if align:
+        step: Any = number(extent - 1, dtype) / number(out - 1, dtype) if out > 1 else 0.0
+        source = at * step
+    else:
+        step = number(extent, dtype) / number(out, dtype) if scale is None else 1.0 / scale
+        source = at * step if mode == "nearest" else (at + 0.5) * step
+    if mode.startswith("nearest"):
+        return [(within(whole(floor(source)), extent), None)]
+    if not align:
+        source = source - 0.5
+    if mode != "bicubic":
+        source = clamp_min(source, 0)
+        first = within(whole(floor(source)), extent)
+        t = source - to(first, dtype=dtype, x_dtype=int64)
+        return [(first, 1 - t), (within(first + 1, extent), t)]
+    below = floor(source)
+    first = whole(below)
+    return [(within(first + (k - 1), extent), w) for k, w in enumerate(cubic_weights(source - below))]
+
+
+def _sizes(x: Any, n: int, size: Any, scale_factor: Any) -> tuple[tuple[Any, ...], list[float] | None]:
+    """The sizes of the result, and scales where they are given."""
+    if (size is None) == (scale_factor is None):
+        raise ArgumentError(
+            "interpolate(): either size or scale_factor should be defined" if size is None else
+            "interpolate(): only one of size or scale_factor should be defined"
+        )  # fmt: skip
+    if size is not None:
+        sizes = integers(size, "interpolate", "size")
+        sizes = sizes * n if len(sizes) == 1 and not isinstance(size, (tuple, list)) else sizes
+        if len(sizes) != n:
+            raise ArgumentError(
+                f"Input and output must have the same number of spatial dimensions, but got input with spatial "
+                f"dimensions of {list(x.shape[2:])} and output size of {size}"
+            )
+        return sizes, None
+    given = list(scale_factor) if isinstance(scale_factor, (tuple, list)) else [scale_factor] * n
+    if len(given) != n:
+        raise ArgumentError(f"interpolate(): scale_factor must have {n} elements, got {given}")
+    try:
+        scales = [float(s) for s in given]
+    except (TypeError, ValueError):
+        raise ArgumentError(f"interpolate(): scale_factor must be numbers, got {scale_factor!r}") from None
+    if not all(0 < s < math.inf for s in scales):
+        raise ArgumentError(f"interpolate(): scale_factor must be positive, got {scales}")
+    sizes = tuple(
+        m * int(s) if s == int(s) else math.floor(int(m) * s) for m, s in zip(x.shape[2:], scales, strict=True)
+    )
+    return sizes, scales
+
+
+def interpolate(
+    x: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: Any = None,
+    recompute_scale_factor: Any = None, antialias: bool = False,
+) -> Any:  # fmt: skip
+    """Images of other sizes.
+
+    Parameters
+    ----------
+    x : (batch, channels, ...) with one to three dimensions.
+    size : of the result; an int, or one per dimension.
+    scale_factor : or how many times as large it is.
+    mode : "nearest", "nearest-exact", "area" (means); or "linear", "bilinear", "trilinear" and "bicubic" for one, two,
+        three and two dimensions.
+    align_corners : whether the centres of the corners stay where they are, instead of their outer edges.
+    recompute_scale_factor : whether the scale follows from the sizes, not from `scale_factor`.
+    antialias : False.
+
+    Raises
+    ------
+    ArgumentError : both or neither of `size` and `scale_factor`, another mode, or `align_corners` for one without.
+    ShapeError : another number of dimensions than the mode has, or an empty result.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.nn.functional.interpolate(tw.tensor([[[1.0, 3.0]]]), scale_factor=2, mode="linear")
+    tensor([[[1.0000, 1.5000, 2.5000, 3.0000]]])
+    """
+    n = x.ndim - 2
+    if mode not in _MODES:
+        raise ArgumentError(f"interpolate(): mode must be one of {', '.join(_MODES)}, got {mode!r}")
+    if not 1 <= n <= 3 or _SMOOTH.get(mode, n) != n:
+        raise ShapeError(f"interpolate(): got {x.ndim}D input, but {mode} mode needs {_SMOOTH.get(mode, n) + 2}D input")
+    if antialias:
+        raise ArgumentError("interpolate(): antialias=True is not here; smooth the image first, by avg_pool for one")
+    if mode not in _SMOOTH and align_corners is not None:
+        raise ArgumentError(
+            "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear"
+        )
+    sizes, scales = _sizes(x, n, size, scale_factor)
+    if recompute_scale_factor:
+        if scales is None:
+            raise ArgumentError("recompute_scale_factor is not meaningful with an explicit size.")
+        scales = None
+    if any(m < 1 for m in (*sizes, *x.shape[1:])):
+        raise ShapeError(
+            f"Input and output sizes should be greater than 0, but got input {list(x.shape[1:])} and output "
+            f"{list(sizes)}"
+        )
+    if mode == "area":
+        return adaptive_avg_pool(n, x, sizes)
+    dtype = x.dtype if x.dtype.kind == "f" else np.dtype(np.float32)
+    y = x
+    for d in reversed(range(n)):
+        scale = None if scales is None else scales[d]
+        total = None
+        for index, weight in _taps(mode, x.shape[2 + d], sizes[d], scale, bool(align_corners), dtype):
+            part = take_(y, index, dim=2 + d)
+            if weight is not None:
+                part = part * reshape(weight, (sizes[d], *(1,) * (n - 1 - d)))
+            total = part if total is None else total + part
+        y = total
+    name = {"nearest-exact": f"UpsampleNearestExact{n}D", "nearest": f"UpsampleNearest{n}D"}.get(mode)
+    return called(clone(y) if y is x else y, f"{name or 'Upsample' + mode.capitalize() + f'{n}D'}Backward0")
+
+
+__all__ = ["interpolate"]
