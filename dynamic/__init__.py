@@ -24,7 +24,7 @@ from common.api import surface
 from common.tensor import boundary
 from common.tensor.base import Tensor as Tensor
 from common.version import __version__ as __version__
-from dynamic import autograd, func, linalg, nn, optim, profiler, random, utils
+from dynamic import autograd, func, linalg, nn, optim, profiler, random, special, utils
 from dynamic.eager.binding import bind, bind_creation
 from dynamic.eager.compile_module import compile as compile
 from dynamic.eager.function import function as function

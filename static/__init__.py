@@ -26,7 +26,7 @@ from common.api import surface
 from common.tensor import boundary
 from common.tensor.base import Tensor as Tensor
 from common.version import __version__ as __version__
-from static import autograd, func, linalg, nn, optim, profiler, random, utils
+from static import autograd, func, linalg, nn, optim, profiler, random, special, utils
 from static.api.binding import CONTROL, HOST, SESSION, TRANSFORMS, bind, bind_creation, bind_session
 from static.jit.compile_module import compile as compile
 from static.jit.function import function as function

@@ -18,6 +18,7 @@ from common.ops import functional
 from common.ops.create import creation as fills
 from common.ops.create import spaced
 from common.ops.linalg import namespace as linalg
+from common.ops.special import namespace as special
 from common.random import distributions, feature_dropout
 from common.random import generator as random
 from common.runtime import thread_pool
@@ -65,6 +66,7 @@ NN_FUNCTIONS = (
     "threshold", "triplet_margin_loss", "unfold",
 )  # fmt: skip
 LINALG: dict[str, Any] = dict(sorted(linalg.FUNCTIONS.items()))
+SPECIAL: dict[str, Any] = dict(sorted(special.FUNCTIONS.items()))
 TRANSFORMS: dict[str, Any] = {
     "grad": grad.grad, "value_and_grad": grad.value_and_grad, "vjp": grad.vjp, "vmap": vmap.vmap,
 }  # fmt: skip
@@ -120,7 +122,8 @@ NAMES = (
     *FUNCTIONS, *CREATION, *CONTROL, *TRANSFORMS, *MODES, *OUTSIDE, *ACTS, *HOST, *THREADS, *DTYPES, *PLAIN, *RANDOM,
 )  # fmt: skip
 ENGINE_NAMES = (
-    "Tensor", "autograd", "compile", "func", "function", "linalg", "nn", "optim", "profiler", "random", "utils", *LATE,
+    "Tensor", "autograd", "compile", "func", "function", "linalg", "nn", "optim", "profiler", "random",
+    "special", "utils", *LATE,
 )  # fmt: skip
 
 

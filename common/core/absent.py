@@ -143,7 +143,7 @@ REASONS: tuple[tuple[str, str], ...] = (
      "*eigh* eigvalsh inv inv_ex lstsq ldl_* lu matrix_rank solve* svd_lowrank symeig lobpcg pca_lowrank cond "
      "slice_inverse"),
     (f"not here yet; {_SPECIAL}",
-     "special airy_ai bessel_* *_polynomial_* entr erfcx gammainc* i0* i1* igamma* log_ndtr ndtr ndtri *bessel_* "
+     "airy_ai bessel_* *_polynomial_* entr erfcx gammainc* i0* i1* igamma* log_ndtr ndtr ndtri *bessel_* "
      "multigammaln mvlgamma* polygamma* xlog1py zeta"),
     ("not here yet; scipy.signal.windows has it", "*_window signal"),
     ("it changes how PyTorch is run, which has no meaning here; leave it out",
@@ -171,15 +171,15 @@ TENSOR = """
 H addbmm addbmm_ adjoint angle apply_ as_strided as_strided_ as_strided_scatter as_subclass bfloat16
 ccol_indices cdouble cfloat chalf coalesce col_indices conj conj_physical conj_physical_ const_data_ptr corrcoef
 cov crow_indices dense_dim dequantize diagflat diagonal_scatter dim_order dist dsplit eig gcd gcd_ grad_dtype
-half hash_tensor histogram hsplit i0 i0_ igamma igamma_ igammac igammac_ imag index indices int_repr
-is_coalesced is_conj is_distributed is_neg isneginf isposinf isreal istft layout lcm lcm_ lstsq lu mH map2_ map_
-module_load mvlgamma mvlgamma_ name narrow_copy new_empty_strided nonzero_static polygamma_ positive
-q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qscheme real
-record_stream reinforce renorm renorm_ resize resize_as resize_as_sparse_ resolve_conj resolve_neg row_indices
-set_ sgn sgn_ share_memory_ slice_inverse smm solve sparse_dim sparse_mask sparse_resize_
-sparse_resize_and_clear_ split_with_sizes sspaddmm stft storage storage_type sum_to_size symeig to_dense
-to_mkldnn to_padded_tensor to_sparse to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr
-unsafe_chunk unsafe_split unsafe_split_with_sizes untyped_storage values volatile vsplit
+half hash_tensor histogram hsplit i0_ igamma_ igammac_ imag index indices int_repr is_coalesced is_conj
+is_distributed is_neg isneginf isposinf isreal istft layout lcm lcm_ lstsq lu mH map2_ map_ module_load
+mvlgamma_ name narrow_copy new_empty_strided nonzero_static polygamma_ positive q_per_channel_axis
+q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qscheme real record_stream reinforce renorm
+renorm_ resize resize_as resize_as_sparse_ resolve_conj resolve_neg row_indices set_ sgn sgn_ share_memory_
+slice_inverse smm solve sparse_dim sparse_mask sparse_resize_ sparse_resize_and_clear_ split_with_sizes sspaddmm
+stft storage storage_type sum_to_size symeig to_dense to_mkldnn to_padded_tensor to_sparse to_sparse_bsc
+to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr unsafe_chunk unsafe_split unsafe_split_with_sizes
+untyped_storage values volatile vsplit
 """
 #: Methods of `torch.nn.Module` that modules do not have; users' own attributes may have any other name.
 MODULE = (
@@ -187,7 +187,7 @@ MODULE = (
     "share_memory", "to_empty", "type", "xpu",
 )  # fmt: skip
 #: Packages of PyTorch of which nothing is here but some names at the top level.
-NAMESPACES = ("special", "fft")
+NAMESPACES = ("fft",)
 _IMPORT_FROM = dis.opmap["IMPORT_FROM"]
 
 

@@ -1,0 +1,1 @@
+"""Special functions: Bessel's, incomplete gamma functions, the normal distribution's, and Hurwitz' zeta function."""

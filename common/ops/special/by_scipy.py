@@ -1,0 +1,273 @@
+"""Special functions that SciPy computes, the same call from both engines; and compositions of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from common.compiler.host_kernels import host_call
+from common.core.arguments import integer
+from common.core.dispatch import apply
+from common.core.dtypes import promote
+from common.core.errors import ArgumentError
+from common.core.op import NativeCall, Op
+from common.core.shapes import broadcast_shapes
+from common.core.sizes import same_shape
+from common.core.spec import Spec
+from common.ops._define import Rules, kernel
+from common.ops._samples import Draw, Samples, away_from_zero, inside_unit, positive
+from common.ops.create.creation import arange
+from common.ops.math.arithmetic import mul, sign
+from common.ops.math.cast import to
+from common.ops.math.compare import eq, gt, lt, where
+from common.ops.math.special import _floats, erfc, lgamma
+from common.ops.math.transcendental import exp, log
+from common.ops.reduce.reductions import sum as total
+from common.ops.shape.view import expand, unsqueeze
+from common.tensor.base import TensorBase
+from common.tensor.create import lift
+
+MODULE = "common.kernels.math.scipy_special"
+
+
+def _drawn(inputs: tuple[str, ...], draws: Sequence[Draw]) -> Samples:
+    def samples(rng: Any, dtype: Any) -> list[Any]:
+        return [(tuple(draw(rng, shape, dtype) for draw in draws), {}) for shape in ((4, 3), (), (5,))]
+
+    return samples
+
+
+def scipys(name: str, inputs: tuple[str, ...], rules: Rules, *draws: Draw, function: str = "", doc: str) -> Op:
+    """Define an op of operands of one shape by a function of `scipy.special`.
+
+    Parameters
+    ----------
+    draws : make the operands for the tests.
+    function : its name there, by default that of the op.
+    """
+    called = function or name
+
+    def native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str, Any]) -> list[NativeCall]:
+        return [host_call(MODULE, "compute", specs, outs, [called])]
+
+    def oracle(*arrays: np.ndarray) -> np.ndarray:
+        from common.kernels.math.scipy_special import compute
+
+        return compute(*arrays, called)
+
+    return kernel(name, inputs, lambda *specs: Spec(specs[0].shape, specs[0].dtype), native, oracle, rules, doc=doc,
+                  samples=_drawn(inputs, draws))  # fmt: skip
+
+
+def _over(y: Any, x: Any, at_zero: float) -> Any:
+    """y / x, and its limit at 0."""
+    zero = eq(x, 0)
+    return where(zero, at_zero, y / where(zero, 1, x))
+
+
+i0_: Op = scipys(
+    "i0", ("x",), (lambda g, x: g * i1_(x),), away_from_zero,
+    doc="The modified Bessel function of the first kind and order 0. d/dx = i1(x).",
+)  # fmt: skip
+i1_: Op = scipys(
+    "i1", ("x",), (lambda g, y, x: g * (i0_(x) - _over(y, x, 0.5)),), away_from_zero,
+    doc="The modified Bessel function of the first kind and order 1. d/dx = i0(x) - y / x.",
+)  # fmt: skip
+i0e_: Op = scipys(
+    "i0e", ("x",), (lambda g, y, x: g * (i1e_(x) - sign(x) * y),), away_from_zero,
+    doc="i0(x) e^-|x|. d/dx = i1e(x) - sign(x) y.",
+)  # fmt: skip
+i1e_: Op = scipys(
+    "i1e", ("x",), (lambda g, y, x: g * (i0e_(x) - sign(x) * y - _over(y, x, 0.5)),), away_from_zero,
+    doc="i1(x) e^-|x|. d/dx = i0e(x) - y (sign(x) + 1 / x).",
+)  # fmt: skip
+erfcx_: Op = scipys(
+    "erfcx", ("x",), (lambda g, y, x: g * (2 * x * y - 2 / math.sqrt(math.pi)),), away_from_zero,
+    doc="e^(x^2) erfc(x). d/dx = 2 x y - 2 / sqrt(pi).",
+)  # fmt: skip
+ndtri_: Op = scipys(
+    "ndtri", ("x",), (lambda g, y: g * (math.sqrt(2 * math.pi) * exp(y * y * 0.5)),),
+    lambda rng, shape, dtype: np.asarray(np.abs(inside_unit(rng, shape, dtype))),
+    doc="The y at which the standard normal distribution reaches x. d/dx = sqrt(2 pi) e^(y^2 / 2).",
+)  # fmt: skip
+log_ndtr_: Op = scipys(
+    "log_ndtr", ("x",), (lambda g, x: g * (math.sqrt(2 / math.pi) / erfcx_(x * -math.sqrt(0.5))),), away_from_zero,
+    doc="The logarithm of ndtr(x), also far below 0. d/dx = sqrt(2 / pi) / erfcx(-x / sqrt(2)).",
+)  # fmt: skip
+zeta_: Op = scipys(
+    "zeta", ("x", "q"), (None, lambda g, x, q: -g * x * zeta_(x + 1, q)),
+    lambda rng, shape, dtype: np.asarray(positive(rng, shape, dtype) + np.asarray(1.5, dtype)), positive,
+    doc="Hurwitz' zeta function, the sum of (k + q)^-x over k >= 0. d/dq = -x zeta(x + 1, q); none by x.",
+)  # fmt: skip
+
+
+def _density(a: Any, x: Any) -> Any:
+    return exp((a - 1) * log(x) - x - lgamma(a))
+
+
+gammainc_: Op = scipys(
+    "gammainc", ("a", "x"), (None, lambda g, a, x: g * _density(a, x)), positive, positive,
+    doc="The lower incomplete gamma function over gamma(a). d/dx = x^(a - 1) e^-x / gamma(a); none by a.",
+)  # fmt: skip
+gammaincc_: Op = scipys(
+    "gammaincc", ("a", "x"), (None, lambda g, a, x: -g * _density(a, x)), positive, positive,
+    doc="The upper incomplete gamma function over gamma(a). d/dx = -x^(a - 1) e^-x / gamma(a); none by a.",
+)  # fmt: skip
+j0_: Op = scipys(
+    "bessel_j0", ("x",), (lambda g, x: -g * j1_(x),), away_from_zero, function="j0",
+    doc="The Bessel function of the first kind and order 0. d/dx = -bessel_j1(x).",
+)  # fmt: skip
+j1_: Op = scipys(
+    "bessel_j1", ("x",), (lambda g, y, x: g * (j0_(x) - _over(y, x, 0.5)),), away_from_zero, function="j1",
+    doc="The Bessel function of the first kind and order 1. d/dx = bessel_j0(x) - y / x.",
+)  # fmt: skip
+y0_: Op = scipys(
+    "bessel_y0", ("x",), (lambda g, x: -g * y1_(x),), positive, function="y0",
+    doc="The Bessel function of the second kind and order 0. d/dx = -bessel_y1(x).",
+)  # fmt: skip
+y1_: Op = scipys(
+    "bessel_y1", ("x",), (lambda g, y, x: g * (y0_(x) - y / x),), positive, function="y1",
+    doc="The Bessel function of the second kind and order 1. d/dx = bessel_y0(x) - y / x.",
+)  # fmt: skip
+k0_: Op = scipys(
+    "modified_bessel_k0", ("x",), (lambda g, x: -g * k1_(x),), positive, function="k0",
+    doc="The modified Bessel function of the second kind and order 0. d/dx = -modified_bessel_k1(x).",
+)  # fmt: skip
+k1_: Op = scipys(
+    "modified_bessel_k1", ("x",), (lambda g, y, x: -g * (k0_(x) + y / x),), positive, function="k1",
+    doc="The modified Bessel function of the second kind and order 1. d/dx = -modified_bessel_k0(x) - y / x.",
+)  # fmt: skip
+k0e_: Op = scipys(
+    "scaled_modified_bessel_k0", ("x",), (lambda g, y, x: g * (y - k1e_(x)),), positive, function="k0e",
+    doc="modified_bessel_k0(x) e^x. d/dx = y - scaled_modified_bessel_k1(x).",
+)  # fmt: skip
+k1e_: Op = scipys(
+    "scaled_modified_bessel_k1", ("x",), (lambda g, y, x: g * (y - k0e_(x) - y / x),), positive, function="k1e",
+    doc="modified_bessel_k1(x) e^x. d/dx = y - scaled_modified_bessel_k0(x) - y / x.",
+)  # fmt: skip
+
+
+def _of_one(op: Op) -> Callable[[Any], Any]:
+    def function(x: Any) -> Any:
+        return op(_floats(x))
+
+    function.__name__ = op.name
+    function.__doc__ = f"{op.doc}\n\n    Parameters\n    ----------\n    x : (...); ints become float32.\n    "
+    return function
+
+
+def pair(op: Op, a: Any, b: Any) -> Any:
+    """A function of two operands of one dtype that broadcast."""
+    tensors = [x for x in (a, b) if isinstance(x, (TensorBase, np.ndarray))]
+    like = promote(*(x.dtype for x in tensors)) if len(tensors) == 2 else tensors[0].dtype
+    like = like if like.kind == "f" else np.dtype(np.float32)
+    a, b = (
+        to(x, dtype=like, x_dtype=x.dtype) if isinstance(x, (TensorBase, np.ndarray)) else lift(np.asarray(x, like))
+        for x in (a, b)
+    )
+    if not same_shape(a.shape, b.shape):
+        shape = broadcast_shapes(a.shape, b.shape, op=op.name)
+        a, b = expand(a, shape), expand(b, shape)
+    return apply(op, (a, b))
+
+
+i0 = _of_one(i0_)
+
+
+def igamma(a: Any, b: Any) -> Any:
+    """The lower incomplete gamma function over gamma(a).
+
+    Parameters
+    ----------
+    a : (...), positive.
+    b : (...), where; it broadcasts with `a`.
+    """
+    return pair(gammainc_, a, b)
+
+
+def igammac(a: Any, b: Any) -> Any:
+    """The upper incomplete gamma function over gamma(a).
+
+    Parameters
+    ----------
+    a : (...), positive.
+    b : (...), where; it broadcasts with `a`.
+    """
+    return pair(gammaincc_, a, b)
+
+
+def zeta(a: Any, b: Any) -> Any:
+    """Hurwitz' zeta function: the sum of ``(k + b)**-a`` over k >= 0.
+
+    Parameters
+    ----------
+    a, b : (...), which broadcast; one of them may be a number.
+    """
+    return pair(zeta_, a, b)
+
+
+def ndtr(x: Any) -> Any:
+    """The standard normal distribution: ``erfc(-x / sqrt(2)) / 2``.
+
+    Parameters
+    ----------
+    x : (...); ints become float32.
+    """
+    return erfc(_floats(x) * -math.sqrt(0.5)) * 0.5
+
+
+def entr(x: Any) -> Any:
+    """``-x log(x)``: 0 at 0, -inf below.
+
+    Parameters
+    ----------
+    x : (...); ints become float32.
+    """
+    x = _floats(x)
+    inside = gt(x, 0)
+    inner = where(inside, x, 1)
+    value = -(inner * log(inner))
+    return where(inside, value, where(lt(x, 0), -math.inf, x * 0))
+
+
+def xlog1py(a: Any, b: Any) -> Any:
+    """``a log1p(b)``, and 0 where a is 0 and b not nan.
+
+    Parameters
+    ----------
+    a, b : (...), which broadcast; one of them may be a number.
+    """
+    from common.ops.math.compare import logical_and
+    from common.ops.math.transcendental import log1p
+
+    zero = logical_and(eq(a, 0), eq(b, b))
+    return where(zero, mul(a, 0.0), mul(a, log1p(where(zero, 0, b))))
+
+
+def mvlgamma(x: Any, p: int) -> Any:
+    """The logarithm of the multivariate gamma function of dimension p.
+
+    Parameters
+    ----------
+    x : (...), above (p - 1) / 2.
+    p : >= 1.
+    """
+    p = integer(p, "mvlgamma", "p")
+    if p < 1:
+        raise ArgumentError("p has to be greater than or equal to 1")
+    x = _floats(x)
+    halves = to(lift(arange(p)), dtype=x.dtype, x_dtype=np.dtype(np.int64)) * -0.5
+    return total(lgamma(unsqueeze(x, -1) + halves), -1) + p * (p - 1) / 4 * math.log(math.pi)
+
+
+def of_one_operand() -> dict[str, Callable[..., Any]]:
+    """Functions of one operand by their names in `torch.special`."""
+    ops = (i0e_, i1_, i1e_, erfcx_, ndtri_, log_ndtr_, j0_, j1_, y0_, y1_, k0_, k1_, k0e_, k1e_)
+    found = {op.name: _of_one(op) for op in ops}
+    return {**found, "modified_bessel_i0": _of_one(i0_), "modified_bessel_i1": _of_one(i1_)}
+
+
+__all__ = ["i0", "igamma", "igammac", "mvlgamma"]
