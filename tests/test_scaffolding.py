@@ -1,6 +1,7 @@
 """What a training script says around its computation: devices, types, precision, tracing; the same in both engines."""
 
 import importlib
+import inspect
 import warnings
 
 import numpy as np
@@ -285,3 +286,22 @@ def test_data_parallel_passes_through(tw):
     assert list(wrapped.state_dict()) == ["module.weight", "module.bias"]
     with pytest.raises(DeviceError):
         tw.nn.DataParallel(layer, device_ids=[0, 1])
+
+
+def test_modules_that_take_a_dtype_take_a_device():
+    kinds = [getattr(dynamic.nn, name) for name in dynamic.nn.__all__]
+    options = {kind: set(inspect.signature(kind).parameters) for kind in kinds if isinstance(kind, type)}
+    assert [kind.__name__ for kind, names in options.items() if "dtype" in names and "device" not in names] == []
+    dynamic.nn.Linear(2, 2, device=dynamic.device("cpu"), dtype=dynamic.float64)
+    with pytest.raises(DeviceError, match=r"^Linear\(\): device 'cuda'"):
+        dynamic.nn.Linear(2, 2, device="cuda")
+
+
+@engines
+def test_the_class_makes_floats_of_lists_and_zeros_of_sizes(tw):
+    assert tw.Tensor([1, 2]).dtype == tw.Tensor([[1.5]]).dtype == tw.Tensor(2, 3).dtype == np.float32
+    assert [tw.Tensor(*sizes).shape for sizes in ((2, 3), (4,), (), (1, 2, 3))] == [(2, 3), (4,), (0,), (1, 2, 3)]
+    assert tw.Tensor([1.0], requires_grad=True).requires_grad
+    for wrong in ((2, -1), (2, "a"), (-1,)):
+        with pytest.raises(ValueError, match="sizes must be ints"):
+            tw.Tensor(*wrong)

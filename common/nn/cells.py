@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from common.core.devices import on_cpu
 from common.core.errors import ArgumentError, ShapeError
 from common.nn import init
 from common.nn.module import Module
@@ -84,6 +85,7 @@ class RNNCell(_Cell):
     input_size, hidden_size : last sizes of input and state.
     bias : whether there are b and c.
     nonlinearity : "tanh" or "relu".
+    device : the CPU.
     dtype : of the parameters, float32 by default.
 
     Attributes
@@ -96,10 +98,18 @@ class RNNCell(_Cell):
     """
 
     def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh", *, dtype: Any = None
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        nonlinearity: str = "tanh",
+        *,
+        device: Any = None,
+        dtype: Any = None,
     ) -> None:
         activation(nonlinearity)
         super().__init__(input_size, hidden_size, bias, dtype)
+        on_cpu(device, type(self).__name__)
         self.nonlinearity = nonlinearity
 
     def forward(self, input: Any, hx: Any = None) -> Any:
@@ -115,6 +125,7 @@ class GRUCell(_Cell):
     ----------
     input_size, hidden_size : last sizes of input and state.
     bias : whether there are biases.
+    device : the CPU.
     dtype : of the parameters, float32 by default.
 
     Attributes
@@ -128,8 +139,11 @@ class GRUCell(_Cell):
 
     gates = 3
 
-    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, *, dtype: Any = None) -> None:
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, *, device: Any = None, dtype: Any = None
+    ) -> None:
         super().__init__(input_size, hidden_size, bias, dtype)
+        on_cpu(device, type(self).__name__)
 
     def forward(self, input: Any, hx: Any = None) -> Any:
         """The next state (batch, hidden_size) of input (batch, input_size) and state `hx`, zeros by default."""
@@ -144,6 +158,7 @@ class LSTMCell(_Cell):
     ----------
     input_size, hidden_size : last sizes of input and state.
     bias : whether there are biases.
+    device : the CPU.
     dtype : of the parameters, float32 by default.
 
     Attributes
@@ -157,8 +172,11 @@ class LSTMCell(_Cell):
 
     gates = 4
 
-    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, *, dtype: Any = None) -> None:
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, *, device: Any = None, dtype: Any = None
+    ) -> None:
         super().__init__(input_size, hidden_size, bias, dtype)
+        on_cpu(device, type(self).__name__)
 
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
         """The next h and c, (batch, hidden_size) each, of input (batch, input_size) and ``hx = (h, c)``, or zeros."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from common.core.arguments import integer
+from common.core.devices import on_cpu
 from common.core.errors import ArgumentError, ShapeError
 from common.nn import init
 from common.nn.module import Module
@@ -89,6 +90,7 @@ class _Conv(_Convolution):
     groups : in how many parts the channels fall.
     bias : whether there is one.
     padding_mode : "zeros", "reflect", "replicate" or "circular".
+    device : the CPU.
     dtype : of the parameters, float32 by default.
 
     Attributes
@@ -104,9 +106,11 @@ class _Conv(_Convolution):
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
-        dilation: Any = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros", *, dtype: Any = None,
+        dilation: Any = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros", *,
+        device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__()
+        on_cpu(device, type(self).__name__)
         self._prepare(
             in_channels, out_channels, kernel_size, stride, padding, dilation, 0, groups, bias, padding_mode, dtype
         )
@@ -149,6 +153,7 @@ class _ConvTranspose(_Convolution):
     bias : whether there is one.
     dilation : from one element of a window to the next.
     padding_mode : "zeros".
+    device : the CPU.
     dtype : of the parameters, float32 by default.
 
     Attributes
@@ -166,9 +171,10 @@ class _ConvTranspose(_Convolution):
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
         output_padding: Any = 0, groups: int = 1, bias: bool = True, dilation: Any = 1, padding_mode: str = "zeros", *,
-        dtype: Any = None,
+        device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__()
+        on_cpu(device, type(self).__name__)
         if padding_mode != "zeros":
             raise ArgumentError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
         self._prepare(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from common.core.devices import on_cpu
 from common.core.errors import ShapeError
 from common.nn.module import Module
 from common.nn.normalization import _BatchNorm
@@ -142,6 +143,7 @@ class _InstanceNorm(_BatchNorm):
     momentum : the batch's share in the new running statistics.
     affine : whether there are weight and bias.
     track_running_stats : whether there are running statistics, which are used outside training.
+    device : the CPU.
     dtype : of the parameters, float32 by default.
     bias : whether there is a bias, if `affine`.
 
@@ -153,9 +155,10 @@ class _InstanceNorm(_BatchNorm):
 
     def __init__(
         self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = False,
-        track_running_stats: bool = False, *, dtype: Any = None, bias: bool = True,
+        track_running_stats: bool = False, *, device: Any = None, dtype: Any = None, bias: bool = True,
     ) -> None:  # fmt: skip
         super().__init__(num_features, eps, momentum, affine, track_running_stats, dtype=dtype, bias=bias)
+        on_cpu(device, type(self).__name__)
 
     def forward(self, input: Any) -> Any:
         """Normalise input (batch, num_features, ...), or (num_features, ...).

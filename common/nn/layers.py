@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from common.core.devices import on_cpu
 from common.core.dtypes import DEFAULT_FLOAT
 from common.core.errors import ArgumentError
 from common.methods.in_place_functions import over
@@ -22,6 +23,7 @@ class Linear(Module):
     ----------
     in_features, out_features : sizes of the last dimension of input and output.
     bias : whether there is one.
+    device : the CPU.
     dtype : of the parameters, float32 by default.
 
     Attributes
@@ -37,8 +39,11 @@ class Linear(Module):
     (5, 2)
     """
 
-    def __init__(self, in_features: int, out_features: int, bias: bool = True, *, dtype: Any = None) -> None:
+    def __init__(
+        self, in_features: int, out_features: int, bias: bool = True, *, device: Any = None, dtype: Any = None
+    ) -> None:
         super().__init__()
+        on_cpu(device, type(self).__name__)
         self.in_features, self.out_features = in_features, out_features
         bound = init.linear_bound(in_features)
         self.weight = init.uniform((out_features, in_features), bound, dtype)
@@ -73,6 +78,7 @@ class LayerNorm(Module):
     eps : added to the variance.
     elementwise_affine : whether there are weight and bias.
     bias : whether there is a bias.
+    device : the CPU.
     dtype : of the parameters, float32 by default.
 
     Attributes
@@ -88,9 +94,11 @@ class LayerNorm(Module):
         elementwise_affine: bool = True,
         bias: bool = True,
         *,
+        device: Any = None,
         dtype: Any = None,
     ) -> None:
         super().__init__()
+        on_cpu(device, type(self).__name__)
         shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
         self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, elementwise_affine
         self.weight = Parameter(np.ones(shape, dtype or DEFAULT_FLOAT)) if elementwise_affine else None

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from common.core.devices import on_cpu
 from common.core.dtypes import DEFAULT_FLOAT
 from common.core.errors import ArgumentError, ShapeError
 from common.nn.module import Module
@@ -21,6 +22,7 @@ class RMSNorm(Module):
     normalized_shape : sizes of the last dimensions.
     eps : added to the mean square; by default the distance from 1 to the next number.
     elementwise_affine : whether there is a weight.
+    device : the CPU.
     dtype : of the weight, float32 by default.
 
     Attributes
@@ -29,9 +31,16 @@ class RMSNorm(Module):
     """
 
     def __init__(
-        self, normalized_shape: Any, eps: float | None = None, elementwise_affine: bool = True, *, dtype: Any = None
+        self,
+        normalized_shape: Any,
+        eps: float | None = None,
+        elementwise_affine: bool = True,
+        *,
+        device: Any = None,
+        dtype: Any = None,
     ) -> None:
         super().__init__()
+        on_cpu(device, type(self).__name__)
         shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
         self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, elementwise_affine
         self.weight = Parameter(np.ones(shape, dtype or DEFAULT_FLOAT)) if elementwise_affine else None
@@ -53,6 +62,7 @@ class GroupNorm(Module):
     num_groups, num_channels : the first divides the second.
     eps : added to the variance.
     affine : whether there are weight and bias.
+    device : the CPU.
     dtype : of the parameters, float32 by default.
     bias : whether there is a bias, if `affine`.
 
@@ -72,10 +82,12 @@ class GroupNorm(Module):
         eps: float = 1e-5,
         affine: bool = True,
         *,
+        device: Any = None,
         dtype: Any = None,
         bias: bool = True,
     ) -> None:
         super().__init__()
+        on_cpu(device, type(self).__name__)
         if num_groups < 1 or num_channels % num_groups:
             raise ArgumentError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
@@ -102,10 +114,12 @@ class _BatchNorm(Module):
         affine: bool = True,
         track_running_stats: bool = True,
         *,
+        device: Any = None,
         dtype: Any = None,
         bias: bool = True,
     ) -> None:
         super().__init__()
+        on_cpu(device, type(self).__name__)
         kind = dtype or DEFAULT_FLOAT
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
@@ -151,6 +165,7 @@ class BatchNorm1d(_BatchNorm):
     momentum : the batch's share in the new running statistics; None averages all batches.
     affine : whether there are weight and bias.
     track_running_stats : whether mean and variance are kept for the time after training.
+    device : the CPU.
     dtype : of parameters and statistics, float32 by default.
     bias : whether there is a bias, if `affine`.
 
@@ -173,6 +188,7 @@ class BatchNorm2d(_BatchNorm):
     momentum : the batch's share in the new running statistics; None averages all batches.
     affine : whether there are weight and bias.
     track_running_stats : whether mean and variance are kept for the time after training.
+    device : the CPU.
     dtype : of parameters and statistics, float32 by default.
     bias : whether there is a bias, if `affine`.
     """
@@ -190,6 +206,7 @@ class BatchNorm3d(_BatchNorm):
     momentum : the batch's share in the new running statistics; None averages all batches.
     affine : whether there are weight and bias.
     track_running_stats : whether mean and variance are kept for the time after training.
+    device : the CPU.
     dtype : of parameters and statistics, float32 by default.
     bias : whether there is a bias, if `affine`.
     """

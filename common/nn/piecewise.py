@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from common.core.devices import on_cpu
 from common.core.dtypes import DEFAULT_FLOAT
 from common.methods.in_place_functions import over
 from common.nn.module import Module
@@ -133,6 +134,7 @@ class PReLU(Module):
     ----------
     num_parameters : 1, or the number of channels.
     init : the slope at first.
+    device : the CPU.
     dtype : of the slope, float32 by default.
 
     Attributes
@@ -140,8 +142,9 @@ class PReLU(Module):
     weight : (num_parameters,)
     """
 
-    def __init__(self, num_parameters: int = 1, init: float = 0.25, *, dtype: Any = None) -> None:
+    def __init__(self, num_parameters: int = 1, init: float = 0.25, *, device: Any = None, dtype: Any = None) -> None:
         super().__init__()
+        on_cpu(device, type(self).__name__)
         self.num_parameters, self.init = num_parameters, init
         self.weight = Parameter(np.full(num_parameters, init, dtype or DEFAULT_FLOAT))
 

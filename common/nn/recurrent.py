@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 from common.control.iterate import scan
+from common.core.devices import on_cpu
 from common.core.errors import ArgumentError, ShapeError
 from common.core.sizes import same
 from common.nn import init
@@ -35,10 +36,12 @@ class _Recurrent(Module):
         dropout: float = 0.0,
         bidirectional: bool = False,
         *,
+        device: Any = None,
         dtype: Any = None,
         proj_size: int = 0,
     ) -> None:
         super().__init__()
+        on_cpu(device, type(self).__name__)
         name = type(self).__name__
         if proj_size and self.states == 1:
             raise ArgumentError("proj_size argument is only supported for LSTM, not RNN or GRU")
@@ -205,6 +208,7 @@ class RNN(_Recurrent):
     batch_first : whether input and output are (batch, time, ...) instead of (time, batch, ...).
     dropout : probability with which elements between two layers are dropped in training.
     bidirectional : whether each layer also goes from the last step to the first.
+    device : the CPU.
     dtype : of the parameters, float32 by default.
 
     Attributes
@@ -235,10 +239,12 @@ class RNN(_Recurrent):
         dropout: float = 0.0,
         bidirectional: bool = False,
         *,
+        device: Any = None,
         dtype: Any = None,
     ) -> None:
         activation(nonlinearity)  # refuses others
         super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, dtype=dtype)
+        on_cpu(device, type(self).__name__)
         self.nonlinearity = nonlinearity
 
     def step(self, a: Any, b: Any, *states: Any) -> tuple[Any, ...]:
@@ -257,6 +263,7 @@ class GRU(_Recurrent):
     batch_first : whether input and output are (batch, time, ...) instead of (time, batch, ...).
     dropout : probability with which elements between two layers are dropped in training.
     bidirectional : whether each layer also goes from the last step to the first.
+    device : the CPU.
     dtype : of the parameters, float32 by default.
     proj_size : 0; only an LSTM projects its state.
 
@@ -295,6 +302,7 @@ class LSTM(_Recurrent):
     batch_first : whether input and output are (batch, time, ...) instead of (time, batch, ...).
     dropout : probability with which elements between two layers are dropped in training.
     bidirectional : whether each layer also goes from the last step to the first.
+    device : the CPU.
     dtype : of the parameters, float32 by default.
     proj_size : if not 0, h is multiplied with a weight of (proj_size, hidden_size) after each step, and has that size.
 

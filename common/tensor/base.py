@@ -157,8 +157,10 @@ class Tensor(TensorBase, metaclass=_TensorType):
 
     Parameters
     ----------
-    data : (...) ndarray, used as it is, not copied; or what `tensor` takes.
-    requires_grad : record operations on it.
+    data : (...) ndarray, used as it is, not copied; or numbers in lists, which become float32; or the first of several
+        sizes, for a tensor of zeros to be written to.
+    requires_grad : record operations on it; or the second size.
+    sizes : further sizes.
 
     Raises
     ------
@@ -168,8 +170,13 @@ class Tensor(TensorBase, metaclass=_TensorType):
     __slots__ = ()
     __guards_itself__ = True  # the short paths of an engine give way to methods that are guarded
 
-    def __init__(self, data: Any, requires_grad: bool = False) -> None:
-        self.payload = data if type(data) is np.ndarray else to_array(data)
+    def __init__(self, data: Any = (), requires_grad: Any = False, *sizes: int) -> None:
+        if type(data) is np.ndarray:
+            self.payload = data
+        elif type(data) is int:
+            self.payload, requires_grad = _of_sizes((data, requires_grad, *sizes)), False
+        else:
+            self.payload = to_array(data, np.float32 if isinstance(data, (list, tuple)) else None)
         if data is self.payload and is_user_file(_getframe(1).f_code.co_filename):
             borrow(data, "Tensor()")
         self._requires_grad = False
@@ -182,6 +189,14 @@ class Tensor(TensorBase, metaclass=_TensorType):
                     f"Tensor(): argument 'requires_grad' must be bool, not {type(requires_grad).__name__}"
                 )
             self.requires_grad_()
+
+
+def _of_sizes(sizes: tuple[Any, ...]) -> np.ndarray:
+    """Zeros of the sizes that a constructor is given; False in second place stands for no size."""
+    sizes = sizes[:1] if len(sizes) == 2 and sizes[1] is False else sizes
+    if not all(type(n) is int and n >= 0 for n in sizes):
+        raise ShapeError(f"Tensor(): sizes must be ints that are not negative, got {sizes}")
+    return np.zeros(sizes, np.float32)
 
 
 class InferenceTensor(Tensor):
