@@ -7,15 +7,21 @@ from math import prod
 from common.core.errors import AllocationError
 
 
+#: numpy's words where a result would have more than 64 dimensions.
+_MANY_DIMENSIONS = ("aximum supported dimension", "number of dimensions must be within")
+
+
 def too_large(error: BaseException) -> bool:
     """Whether an error says that an array would not fit into memory, or into the numbers that describe it."""
-    words = ("array is too big", "aximum allowed dimension", "aximum supported dimension", "too large to convert")
+    words = ("array is too big", "aximum allowed dimension", "too large to convert", *_MANY_DIMENSIONS)
     return isinstance(error, MemoryError) or any(word in str(error) for word in words)
 
 
 def allocation_error(name: str, error: BaseException) -> AllocationError:
     """The error for a result that does not fit into memory."""
-    told = "it has more bytes than 64 bits can count" if isinstance(error, OverflowError) else error
+    told: object = "it has more bytes than 64 bits can count" if isinstance(error, OverflowError) else error
+    if any(word in str(error) for word in _MANY_DIMENSIONS):
+        told = f"it has more than the 64 dimensions that an array can have ({error})"
     refusal = AllocationError(f"{name}(): the result does not fit into memory: {told}")
     refusal.__cause__ = error
     return refusal

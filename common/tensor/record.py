@@ -130,7 +130,7 @@ def record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     try:
         if (builtin := found.builtin) is None or (y := builtin(*payloads)) is None:
             y = found.run(*payloads)
-    except (MemoryError, ValueError) as error:
+    except (MemoryError, ValueError, IndexError) as error:
         eager.refuse_large(op, error)
         raise
     if type(y) is tuple:

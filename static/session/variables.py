@@ -278,8 +278,13 @@ def trainable_variables() -> list[Any]:
 
 
 def variables_initializer(var_list: Iterable[Any], name: str = "init") -> Operation:
-    """An operation that gives variables their initial values."""
-    members = list(var_list)
+    """An operation that gives variables their initial values.
+
+    Raises
+    ------
+    ArgumentError : something in the list is no variable.
+    """
+    members = _variables(var_list, "variables_initializer")
     graph = members[0].graph if members else get_default_graph()
     return graph.group(*(v.initializer for v in members), name=name)
 
@@ -293,4 +298,14 @@ def by_name(var_list: Any) -> Mapping[str, Variable]:
     """Variables by the names under which they are saved."""
     if var_list is None:
         var_list = global_variables()
-    return var_list if isinstance(var_list, Mapping) else {v.op.name: v for v in var_list}
+    return var_list if isinstance(var_list, Mapping) else {v.op.name: v for v in _variables(var_list, "Saver")}
+
+
+def _variables(var_list: Any, caller: str) -> list[Variable]:
+    """The variables of a list; what is none is refused when it comes, since an iterable may not end."""
+    members = []
+    for x in var_list:
+        if not isinstance(x, Variable):
+            raise ArgumentError(f"{caller}(): var_list holds variables of a graph, not {type(x).__name__}")
+        members.append(x)
+    return members
