@@ -148,15 +148,15 @@ def promotion_row(seconds: float) -> Row:
 def write_row(seconds: float) -> Row:
     """The log of writes into memory, by which overwritten saved values are found."""
     import dynamic as tw
-    from common.methods import install
+    from common.methods import in_place
     from common.tensor import write_log
 
     x = tw.tensor(np.ones(8, np.float32))
     multiply: Any = x.mul_
     with tw.no_grad():
         calls = {
-            "on": inside(often(multiply, x), install, "log_write", write_log.log_write),
-            "off": inside(often(multiply, x), install, "log_write", lambda *_: None),
+            "on": inside(often(multiply, x), in_place, "log_write", write_log.log_write),
+            "off": inside(often(multiply, x), in_place, "log_write", lambda *_: None),
         }
         times = fastest(calls, seconds)
     return Row("log of writes (versions)", "x.mul_(x)", times["on"], times["off"])

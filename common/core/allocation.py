@@ -6,7 +6,6 @@ from math import prod
 
 from common.core.errors import AllocationError
 
-
 #: numpy's words where a result would have more than 64 dimensions.
 _MANY_DIMENSIONS = ("aximum supported dimension", "number of dimensions must be within")
 

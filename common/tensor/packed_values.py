@@ -65,6 +65,15 @@ def pack(array: np.ndarray, hooks: Hooks) -> Slot:
     return Slot(packed, hooks[1])
 
 
+def _packed(x: Any, hooks: Hooks) -> Any:
+    """A saved value with its arrays packed; several results are a tuple. No closure: it would hold itself."""
+    if isinstance(x, np.ndarray):
+        return pack(x, hooks)
+    if isinstance(x, tuple) and any(isinstance(part, np.ndarray) for part in x):
+        return tuple(_packed(part, hooks) for part in x)
+    return x
+
+
 class Packed:
     """Saved values of a node after pack hooks; `open` gives them back.
 
@@ -78,14 +87,7 @@ class Packed:
     __slots__ = ("_values",)
 
     def __init__(self, values: tuple[Any, ...], hooks: Hooks, chosen: Sequence[int]) -> None:
-        def packed(x: Any) -> Any:
-            if isinstance(x, np.ndarray):
-                return pack(x, hooks)
-            if isinstance(x, tuple) and any(isinstance(part, np.ndarray) for part in x):  # the results of several
-                return tuple(map(packed, x))
-            return x
-
-        self._values = [packed(x) if i in chosen else x for i, x in enumerate(values)]
+        self._values = [_packed(x, hooks) if i in chosen else x for i, x in enumerate(values)]
 
     def keep_apart(self, memory: np.ndarray) -> None:
         """Copy what the hooks return as it is, before memory that it shares is overwritten."""

@@ -217,10 +217,10 @@ WRONG = {
     "a value": (lambda x: x.__setitem__([0, 1], tw.zeros(7)), ShapeError, "cannot be broadcast to indexing result"),
     "a string": (lambda x: x.__setitem__(0, "a"), ArgumentError, "can't assign a str"),
     "dtypes": (lambda x: x.index_put_((tw.tensor([0]),), tw.tensor(1)), DTypeError, "dtypes match"),
-    "negative rows": (lambda x: x.index_add(0, tw.tensor([-1]), x[:1]), IndexRangeError, "negative indices are not"),
+    "negative rows": (lambda x: x.index_add(0, tw.tensor([-1]), x[:1]), IndexRangeError, "index -1 is out"),
     "source": (lambda x: x.index_copy(0, tw.tensor([0]), x), ShapeError, "source has shape"),
     "few": (lambda x: x.masked_scatter(x > 0, tw.zeros(3)), ShapeError, "at least 119 elements"),
-    "classes": (lambda x: tw.one_hot(tw.tensor([3]), 3), IndexRangeError, "class values"),
+    "classes": (lambda x: tw.one_hot(tw.tensor([3]), 3), IndexRangeError, "index 3 is out"),
     "mask of ints": (lambda x: x.masked_fill(tw.tensor([1]), 0), DTypeError, "bool mask"),
     "one operand": (lambda x: tw.where(x > 0, x), ArgumentError, "a condition alone"),
 }  # fmt: skip
@@ -292,5 +292,5 @@ def test_new_sizes_do_not_retrace():
         y[i, :, i] = v
         y[:, 0] = 2
         for ours, expected in zip(f(x, i, v), (x[i], y, y[:, i]), strict=True):
-            assert ours.tobytes() == np.ascontiguousarray(expected).tobytes()
+            assert np.asarray(ours).tobytes() == np.ascontiguousarray(expected).tobytes()
     assert len(f.traces) == 1

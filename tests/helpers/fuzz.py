@@ -162,7 +162,7 @@ def _same(a: Any, b: Any) -> bool:
         if not np.array_equal(nan, np.isnan(b)):
             return False
         a, b = np.where(nan, 0, a), np.where(nan, 0, b)
-    return a.tobytes() == b.tobytes()
+    return np.asarray(a).tobytes() == np.asarray(b).tobytes()
 
 
 def complaint(call: Call) -> str | None:

@@ -170,7 +170,7 @@ def test_calls_from_several_threads_at_once():
         for _ in range(50):
             out = np.empty_like(expected)
             call(a, b, out, 6, 90, 100, 80, 0, 0, 90 * 80, 80 * 100)
-            if out.tobytes() != expected.tobytes():
+            if np.asarray(out).tobytes() != np.asarray(expected).tobytes():
                 wrong.append(out)
 
     threads = [threading.Thread(target=work) for _ in range(4)]

@@ -22,7 +22,7 @@ def digest(x):
     x = np.asarray(x)
     if x.dtype.kind == "f":
         x = np.where(np.isnan(x), np.asarray(np.nan, x.dtype), x)
-    return hashlib.sha256(repr((x.dtype, x.shape)).encode() + x.tobytes()).hexdigest()
+    return hashlib.sha256(repr((x.dtype, x.shape)).encode() + np.asarray(x).tobytes()).hexdigest()
 
 
 def of_loops():

@@ -93,7 +93,7 @@ def test_loop(name):
         assert by_python(expected, [n]) == 0
         assert run_kernel(address, found, [n]) == 0
         for a, b in zip(expected, found, strict=True):
-            assert a.tobytes() == b.tobytes(), n
+            assert np.asarray(a).tobytes() == np.asarray(b).tobytes(), n
 
 
 @pytest.mark.parametrize("name", INDEPENDENT)

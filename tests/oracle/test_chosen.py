@@ -75,7 +75,7 @@ def test_parts_and_neighbours_of_numbers(dtype):
     assert exponent.dtype == np.int32
     finite = np.isfinite(x)
     pairs = [math.frexp(v) for v in x[finite].tolist()]
-    assert mantissa[finite].tobytes() == np.array([m for m, _ in pairs], dtype).tobytes()
+    assert np.asarray(mantissa[finite]).tobytes() == np.array([m for m, _ in pairs], dtype).tobytes()
     assert exponent[finite].tolist() == [e for _, e in pairs]
     assert np.array_equal(mantissa[~finite], x[~finite], equal_nan=True)
     assert not exponent[~finite].any()

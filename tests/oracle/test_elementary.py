@@ -239,7 +239,7 @@ for name in FUNCTIONS:
     for dtype in DTYPES:
         values = compiled(name, dtype)(*bit_inputs(name, dtype, 6000))
         values[np.isnan(values)] = np.nan
-        print(name, np.dtype(dtype).name, zlib.crc32(values.tobytes()))
+        print(name, np.dtype(dtype).name, zlib.crc32(np.asarray(values).tobytes()))
 """
 
 

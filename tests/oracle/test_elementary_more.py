@@ -201,7 +201,7 @@ for name in REFERENCES:
     for dtype in DTYPES:
         values = compiled(name, dtype)(*bit_inputs(name, dtype, 2000))
         values[np.isnan(values)] = np.nan
-        print(name, np.dtype(dtype).name, zlib.crc32(values.tobytes()))
+        print(name, np.dtype(dtype).name, zlib.crc32(np.asarray(values).tobytes()))
 """
 
 
