@@ -70,19 +70,21 @@ def _resolve(function: str, name: str, given: Any, default: Any, alias: Any) -> 
 
 #: Parameters that are operands in every function that has them, and those that are sequences of operands.
 OPERANDS = frozenset(
-    ["A", "B", "LD", "LU", "LU_data", "LU_pivots", "a", "anchor", "append", "attn_mask", "b", "batch1", "batch2",
-     "bias", "bias_k", "bias_v", "boundaries", "condition", "grid", "high", "in_proj_bias", "in_proj_weight",
-     "index", "input", "input1", "input2", "k_proj_weight", "key", "key_padding_mask", "low", "mask", "mat",
-     "mat1", "mat2", "negative", "out_proj_bias", "out_proj_weight", "pivots", "pos_weight", "positive", "prepend",
-     "q", "q_proj_weight", "query", "running_mean", "running_var", "sorted_sequence", "sorter", "src", "static_k",
-     "static_v", "target", "tau", "tensor1", "tensor2", "theta", "v_proj_weight", "values", "var", "vec", "vec1",
-     "vec2", "weight", "weights", "x", "x1", "x2"]
+    ["A", "a", "anchor", "append", "attn_mask", "B", "b", "batch1", "batch2", "bias", "bias_k", "bias_v",
+     "boundaries", "condition", "grid", "high", "in_proj_bias", "in_proj_weight", "index", "input", "input1",
+     "input2", "k_proj_weight", "key", "key_padding_mask", "LD", "low", "LU", "LU_data", "LU_pivots", "mask",
+     "mat", "mat1", "mat2", "negative", "offsets", "out_proj_bias", "out_proj_weight", "per_sample_weights",
+     "pivots", "pos_weight", "positive", "prepend", "q", "q_proj_weight", "query", "running_mean",
+     "running_var", "sorted_sequence", "sorter", "src", "static_k", "static_v", "target", "tau", "tensor1",
+     "tensor2", "theta", "v_proj_weight", "values", "var", "vec", "vec1", "vec2", "weight", "weights", "x",
+     "x1", "x2"]
 )  # fmt: skip
 SEQUENCES = frozenset(["indices", "tensors"])
 #: PyTorch's names of the operands; by function where they differ from the usual ones.
 RENAMED = {"x": "input", "a": "input", "b": "other"}
 RENAMED_IN = {
     "pow": {"b": "exponent"}, "mm": {"b": "mat2"}, "bmm": {"b": "mat2"}, "embedding": {"index": "input"},
+    "embedding_bag": {"index": "input"},
     "take_along_dim": {"index": "indices"}, "select": {"position": "index"}, "select_scatter": {"position": "index"},
     "one_hot": {"index": "input"},
     **{f"max_unpool{n}d": {"index": "indices"} for n in (1, 2, 3)}, "split": {"x": "tensor"},

@@ -37,16 +37,18 @@ NOT_METHODS = frozenset(
      "chain_matmul", "channel_shuffle", "clone", "column_stack", "concat", "concatenate", "conv1d", "conv2d",
      "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cosine_embedding_loss",
      "cosine_similarity", "cross_entropy", "cumulative_trapezoid", "dstack", "einsum", "elu", "embedding",
-     "empty_like", "fold", "full_like", "gaussian_nll_loss", "gelu", "getitem", "glu", "grid_sample", "group_norm",
-     "hardsigmoid", "hardswish", "hardtanh", "hinge_embedding_loss", "hstack", "huber_loss", "instance_norm",
-     "interpolate", "isin", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "linear", "local_response_norm",
-     "logsigmoid", "lp_pool1d", "lp_pool2d", "lp_pool3d", "lu_unpack", "margin_ranking_loss", "max_pool1d",
-     "max_pool2d", "max_pool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d", "meshgrid", "mish", "mse_loss",
-     "multi_dot", "multi_head_attention_forward", "multilabel_soft_margin_loss", "nll_loss", "normalize",
+     "embedding_bag", "empty_like", "fold", "full_like", "gaussian_nll_loss", "gelu", "getitem", "glu",
+     "grid_sample", "group_norm", "hardsigmoid", "hardswish", "hardtanh", "hinge_embedding_loss", "hstack",
+     "huber_loss", "instance_norm", "interpolate", "isin", "kl_div", "l1_loss", "layer_norm", "leaky_relu",
+     "linear", "local_response_norm", "logsigmoid", "lp_pool1d", "lp_pool2d", "lp_pool3d", "lu_unpack",
+     "margin_ranking_loss", "max_pool1d", "max_pool2d", "max_pool3d", "max_unpool1d", "max_unpool2d",
+     "max_unpool3d", "meshgrid", "mish", "mse_loss", "multi_dot", "multi_head_attention_forward",
+     "multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss", "nll_loss", "normalize",
      "one_hot", "ones_like", "pad", "pairwise_distance", "pixel_shuffle", "pixel_unshuffle", "poisson_nll_loss",
      "relu6", "rms_norm", "row_stack", "scaled_dot_product_attention", "searchsorted", "selu", "silu",
-     "smooth_l1_loss", "soft_margin_loss", "softmin", "softplus", "softshrink", "softsign", "stack", "tanhshrink",
-     "tensordot", "threshold", "trapezoid", "triplet_margin_loss", "unfold", "view", "vstack", "zeros_like"]
+     "smooth_l1_loss", "soft_margin_loss", "softmin", "softplus", "softshrink", "softsign", "stack",
+     "tanhshrink", "tensordot", "threshold", "trapezoid", "triplet_margin_loss",
+     "triplet_margin_with_distance_loss", "unfold", "view", "vstack", "zeros_like"]
 )  # fmt: skip
 
 

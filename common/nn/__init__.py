@@ -23,6 +23,7 @@ from common.nn.attention import MultiheadAttention
 from common.nn.cells import GRUCell, LSTMCell, RNNCell
 from common.nn.containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from common.nn.convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
+from common.nn.ctc import CTCLoss
 from common.nn.distribution_losses import (
     CosineEmbeddingLoss,
     GaussianNLLLoss,
@@ -70,6 +71,14 @@ from common.nn.losses import (
     SoftMarginLoss,
 )
 from common.nn.module import Module
+from common.nn.more_layers import (
+    Bilinear,
+    EmbeddingBag,
+    MultiLabelMarginLoss,
+    MultiMarginLoss,
+    RReLU,
+    TripletMarginWithDistanceLoss,
+)
 from common.nn.normalization import BatchNorm1d, BatchNorm2d, BatchNorm3d, GroupNorm, RMSNorm
 from common.nn.padding import (
     CircularPad1d,
@@ -148,6 +157,7 @@ __all__ = [
     "BatchNorm3d",
     "BCELoss",
     "BCEWithLogitsLoss",
+    "Bilinear",
     "Buffer",
     "CELU",
     "ChannelShuffle",
@@ -166,6 +176,7 @@ __all__ = [
     "CosineEmbeddingLoss",
     "CosineSimilarity",
     "CrossEntropyLoss",
+    "CTCLoss",
     "DataParallel",
     "Dropout",
     "Dropout1d",
@@ -173,6 +184,7 @@ __all__ = [
     "Dropout3d",
     "ELU",
     "Embedding",
+    "EmbeddingBag",
     "FeatureAlphaDropout",
     "Flatten",
     "Fold",
@@ -218,7 +230,9 @@ __all__ = [
     "ModuleList",
     "MSELoss",
     "MultiheadAttention",
+    "MultiLabelMarginLoss",
     "MultiLabelSoftMarginLoss",
+    "MultiMarginLoss",
     "NLLLoss",
     "PairwiseDistance",
     "Parameter",
@@ -239,6 +253,7 @@ __all__ = [
     "RMSNorm",
     "RNN",
     "RNNCell",
+    "RReLU",
     "SELU",
     "Sequential",
     "Sigmoid",
@@ -260,6 +275,7 @@ __all__ = [
     "TransformerEncoder",
     "TransformerEncoderLayer",
     "TripletMarginLoss",
+    "TripletMarginWithDistanceLoss",
     "Unflatten",
     "Unfold",
     "Upsample",

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from common.core.arguments import number
 from common.core.errors import ArgumentError, DTypeError, ShapeError, TraceError
 from common.ops import functional as F
 from common.tensor.base import TensorBase, wrap
@@ -110,7 +111,7 @@ def numbers(given: Any, name: str) -> np.ndarray:
                              "that is not an argument of the traced function")  # fmt: skip
         given = given.payload
     elif isinstance(given, (list, tuple)):
-        given = [int(x) for x in given]
+        given = [int(number(x)) for x in given]
     found = np.asarray(given, None if len(given) else np.int64)
     if found.ndim != 1:
         raise ArgumentError(f"expected {name} of one dimension, got {found.ndim}")

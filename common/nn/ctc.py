@@ -1,0 +1,160 @@
+"""Connectionist temporal classification: the probability of a short sequence, over all its alignments to a long one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from common.control.iterate import scan
+from common.core.errors import ArgumentError, DTypeError, ShapeError
+from common.core.sizes import same
+from common.nn.losses import _Loss
+from common.nn.sequences import numbers
+from common.ops import functional as F
+from common.ops.index.advanced_keys import along
+from common.tensor.create import lift, operand
+
+#: The logarithm of a probability of 0: finite, so that no gradient is nan, and far below every sum of logarithms.
+NEVER = -1e30
+
+
+def ctc_loss(
+    log_probs: Any,
+    targets: Any,
+    input_lengths: Any,
+    target_lengths: Any,
+    blank: int = 0,
+    reduction: str = "mean",
+    zero_infinity: bool = False,
+) -> Any:
+    """Minus the log-probability that frames, each of a label or blank, read as the target once repeats are merged.
+
+    The gradient is PyTorch's: with the probabilities added that make those of each frame sum up to 0, so that of
+    `log_softmax` before changes nothing about it.
+
+    Parameters
+    ----------
+    log_probs : (time, batch, classes) or (time, classes), logarithms of probabilities.
+    targets : (batch, length) or (length,) ints; or those of all, (sum of `target_lengths`,).
+    input_lengths, target_lengths : (batch,) or () ints: how many frames and labels count.
+    blank : the class that is no label.
+    reduction : "mean" (of losses divided by the lengths of their targets), "sum" or "none".
+    zero_infinity : whether the loss of a target that no alignment fits, and its gradient, are 0.
+
+    Returns
+    -------
+    tensor : () or, unreduced, (batch,).
+
+    Raises
+    ------
+    ShapeError : sizes that do not belong together.
+    ArgumentError : another `reduction`, or `blank` is no class.
+    DTypeError : targets or lengths that are no ints.
+
+    References
+    ----------
+    Graves and others, Connectionist temporal classification, 2006.
+    """
+    if reduction not in ("mean", "sum", "none"):
+        raise ArgumentError(f"{reduction} is not a valid value for reduction; use 'mean', 'sum' or 'none'")
+    x, targets = operand(log_probs), operand(targets)
+    if x.ndim not in (2, 3):
+        raise ShapeError(f"ctc_loss(): expected log_probs of 2 or 3 dimensions, got {x.ndim}")
+    batched = x.ndim == 3
+    x = x if batched else x.unsqueeze(1)
+    _, batch, classes = x.shape
+    if not (isinstance(blank, int) and 0 <= blank < int(classes)):
+        raise ArgumentError(f"ctc_loss(): blank must be in label range, [0, {int(classes)}), got {blank}")
+    if targets.dtype.kind not in "iu":
+        raise DTypeError(f"ctc_loss(): expected targets to be ints, got {targets.dtype}")
+    targets = targets if batched or targets.ndim != 1 else targets.unsqueeze(0)
+    if targets.ndim == 1:
+        target_lengths, targets = _in_rows(targets, target_lengths)
+    frames, labels = (_lengths(n, batch, name) for n, name in
+                      ((input_lengths, "input_lengths"), (target_lengths, "target_lengths")))  # fmt: skip
+    if targets.ndim != 2 or not (same(targets.shape[0], batch) or targets.shape[0] == batch):
+        raise ShapeError(f"ctc_loss(): expected targets (batch, length) for batch {batch}, got {tuple(targets.shape)}")
+    p = F.where((along(x.shape[0], 1) < frames).unsqueeze(2), F.exp(x), 0)
+    total = _log_probability(F.clamp(x, min=NEVER), targets.to(np.int64), frames, labels, blank)
+    total = total - F.sum(p - p.detach(), (0, 2))  # 0, with the gradient that is said above
+    losses = F.where(total < NEVER / 2, 0.0 if zero_infinity else float("inf"), -total)
+    if reduction == "mean":
+        return F.mean(losses / F.clamp(labels, min=1).to(losses.dtype))
+    if reduction == "sum":
+        return F.sum(losses)
+    return losses if batched else losses[0]
+
+
+def _log_probability(x: Any, targets: Any, frames: Any, labels: Any, blank: int) -> Any:
+    """The logarithm of the probability of each target, (batch,); see `ctc_loss`."""
+    time, batch, _ = x.shape
+    length = targets.shape[1]
+    known = along(length, 0) < labels.unsqueeze(1)
+    safe = F.where(known, targets, blank)
+    between = F.full_like(safe, blank)
+    # blank, label, blank, ..., label, blank: the states that an alignment goes through
+    states = F.pad(F.reshape(F.stack((between, safe), 2), (batch, 2 * length)), (0, 1), value=blank)
+    count = 2 * length + 1
+    skips = F.ne(states, F.pad(states, (2, 0), value=blank)[:, :count])  # past a blank, to another label
+    emitted = F.gather(x, 2, F.expand(states.unsqueeze(0), (time, batch, count)))
+    place = along(count, 0)
+    start = F.where(F.eq(place, 0), 0.0, NEVER).to(x.dtype) + F.zeros_like(emitted[0])
+    # before the first frame: as if in a blank, from which the first blank and the first label are reached
+
+    def step(reached: Any, row: Any) -> Any:
+        now, t = row
+        behind = F.pad(reached, (1, 0), value=NEVER)[:, :count]
+        skipped = F.where(skips, F.pad(reached, (2, 0), value=NEVER)[:, :count], NEVER)
+        new = F.logsumexp(F.stack((reached, behind, skipped)), 0) + now
+        return F.where((t < frames).unsqueeze(1), new, reached), ()
+
+    last, _ = scan(step, start, (emitted, along(time, 0)))
+    ends = F.gather(last, 1, (2 * labels).unsqueeze(1))
+    before = F.gather(last, 1, F.clamp(2 * labels - 1, min=0).unsqueeze(1))
+    before = F.where((labels > 0).unsqueeze(1), before, NEVER)
+    return F.logsumexp(F.cat((ends, before), 1), 1)
+
+
+def _in_rows(targets: Any, lengths: Any) -> tuple[Any, Any]:
+    """Targets of all sequences, one after the other, as rows (batch, length)."""
+    many = numbers(lengths, "target_lengths")
+    if not (same(targets.shape[0], int(many.sum())) or targets.shape[0] == int(many.sum())):
+        raise ShapeError(f"ctc_loss(): {targets.shape[0]} targets for target_lengths of sum {many.sum()}")
+    steps = np.arange(max(int(many.max(initial=0)), 1))
+    places = np.where(steps < many[:, None], (np.cumsum(many) - many)[:, None] + steps, 0)
+    if not int(many.sum()):
+        return many, lift(np.zeros((len(many), 1), np.int64))
+    return many, F.reshape(F.index_select(targets, 0, lift(places.reshape(-1))), places.shape)
+
+
+def _lengths(given: Any, batch: Any, name: str) -> Any:
+    """(batch,) int64 lengths."""
+    x = operand(numbers(given, name) if isinstance(given, (list, tuple)) else given)
+    if x.dtype.kind not in "iu":
+        raise DTypeError(f"ctc_loss(): {name} must be integral, got {x.dtype}")
+    x = x.unsqueeze(0) if x.ndim == 0 else x
+    if x.ndim != 1 or not (same(x.shape[0], batch) or x.shape[0] == batch):
+        raise ShapeError(f"ctc_loss(): {name} must be of size batch_size {batch}, got {tuple(x.shape)}")
+    return x.to(np.int64)
+
+
+class CTCLoss(_Loss):
+    """Minus the log-probability of targets over all their alignments, see `ctc_loss`.
+
+    Parameters
+    ----------
+    blank : the class that is no label.
+    reduction : "mean" (of losses divided by the lengths of their targets), "sum" or "none".
+    zero_infinity : whether the loss of a target that no alignment fits, and its gradient, are 0.
+    """
+
+    def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False) -> None:
+        super().__init__(reduction)
+        self.blank, self.zero_infinity = blank, zero_infinity
+
+    def forward(self, log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any) -> Any:
+        """Loss of log_probs (time, batch, classes) for targets (batch, length) or one after the other."""
+        return ctc_loss(
+            log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction, self.zero_infinity
+        )

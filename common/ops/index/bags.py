@@ -1,0 +1,127 @@
+"""Rows of a table, combined bag by bag."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from common.core.errors import ArgumentError, DTypeError, ShapeError
+from common.core.mode import Switch
+from common.core.sizes import same
+from common.ops.create.like import ones_like, zeros_like
+from common.ops.index.advanced_keys import along
+from common.ops.index.embedding import embedding
+from common.ops.index.gather import index_select
+from common.ops.index.put import index_add
+from common.ops.index.scatter_reduce import index_reduce
+from common.ops.math.compare import clamp_min, eq, gt, le, logical_and, where
+from common.ops.reduce.norms import norm
+from common.ops.reduce.reductions import sum
+from common.ops.shape.view import expand, reshape, unsqueeze
+
+
+def embedding_bag(
+    index: Any,
+    weight: Any,
+    offsets: Any = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Any = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Any:
+    """Rows of `weight` at the indices of each bag: their sum, mean or largest elements; 0 for an empty bag.
+
+    Parameters
+    ----------
+    index : (bags, n) int64 or int32; or (n,), the bags one after the other, see `offsets`.
+    weight : (entries, width)
+    offsets : (bags,) where each bag begins, for a 1-D `index`.
+    max_norm : rows that are looked up are scaled down to this norm first, in `weight` itself.
+    norm_type : of the norm.
+    scale_grad_by_freq : whether the gradient of a row is divided by how often it is looked up.
+    mode : "sum", "mean" or "max".
+    sparse : accepted; gradients are dense.
+    per_sample_weights : as `index`, factors of the rows, for "sum".
+    include_last_offset : whether the last of `offsets` is the end of the last bag.
+    padding_idx : an entry that does not count.
+
+    Returns
+    -------
+    tensor : (bags, width).
+
+    Raises
+    ------
+    ArgumentError : another mode, weights for another mode than "sum", offsets with a 2-D `index` or none with a 1-D.
+    ShapeError : sizes that do not fit.
+    IndexRangeError : an index outside [0, entries).
+    DTypeError : `index` is not int64 or int32.
+    """
+    if mode not in ("sum", "mean", "max"):
+        raise ArgumentError(f"mode has to be one of sum, mean or max, got {mode!r}")
+    if weight.ndim != 2:
+        raise ShapeError(f"embedding_bag(): weight has to be a 2D Tensor, but got Tensor of dimension {weight.ndim}")
+    if per_sample_weights is not None and mode != "sum":
+        raise ArgumentError(f"embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for "
+                            f"mode='sum' (got mode='{mode}').")  # fmt: skip
+    if per_sample_weights is not None and tuple(per_sample_weights.shape) != tuple(index.shape):
+        raise ShapeError("embedding_bag: If per_sample_weights is not None, then it must have the same shape as the "
+                         f"input ({tuple(index.shape)}), got {tuple(per_sample_weights.shape)}")  # fmt: skip
+    if index.ndim == 2:
+        if offsets is not None:
+            raise ArgumentError("if input is 2D, then offsets has to be None, as input is treated is a mini-batch of "
+                                "fixed length sequences.")  # fmt: skip
+        bags, n = index.shape
+        owner = reshape(expand(along(bags, 1), (bags, n)), (-1,))
+    elif index.ndim == 1:
+        if offsets is None or offsets.ndim != 1:
+            raise ArgumentError("offsets has to be a 1D Tensor, but got "
+                                f"{'None' if offsets is None else f'{offsets.ndim}D'}")  # fmt: skip
+        if offsets.dtype.kind not in "iu":
+            raise DTypeError(f"embedding_bag(): expected offsets to be ints, got {offsets.dtype}")
+        begins = offsets[:-1] if include_last_offset else offsets
+        bags = begins.shape[0]
+        owner = sum(le(unsqueeze(begins, 0), along(index.shape[0], 1)), 1) - 1
+    else:
+        raise ShapeError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {index.ndim}")
+    flat = reshape(index, (-1,))
+    if max_norm is not None:
+        _scale_down(weight, flat, max_norm, norm_type)
+    rows = embedding(flat, weight)
+    if scale_grad_by_freq:
+        often = index_add(zeros_like(weight[:, 0]).detach(), 0, flat, ones_like(flat, dtype=weight.dtype))
+        fixed = rows.detach()
+        rows = fixed + (rows - fixed) / unsqueeze(index_select(often, 0, flat), 1)
+    counts = None
+    if padding_idx is not None:
+        known = padding_idx if padding_idx >= 0 else padding_idx + int(weight.shape[0])
+        counts = unsqueeze(1 - eq(flat, known).to(weight.dtype), 1)
+    if per_sample_weights is not None:
+        rows = rows * unsqueeze(reshape(per_sample_weights, (-1,)), 1)
+    empty = expand(zeros_like(weight[:1]) if same(weight.shape[0], 1) else sum(zeros_like(weight), 0, True),
+                   (bags, weight.shape[1])).clone()  # fmt: skip
+    if mode == "max":
+        if counts is not None:
+            rows = where(counts.to("bool"), rows, -float("inf"))
+        found = index_reduce(empty, 0, owner, rows, "amax", include_self=False)
+        return found if counts is None else where(eq(found, -float("inf")), 0.0, found)
+    total = index_add(empty, 0, owner, rows if counts is None else where(counts.to("bool"), rows, 0.0))
+    if mode == "sum":
+        return total
+    each = ones_like(rows[:, :1]).detach() if counts is None else counts
+    return total / clamp_min(index_add(empty[:, :1].detach(), 0, owner, each), 1)
+
+
+def _scale_down(weight: Any, index: Any, max_norm: float, norm_type: float) -> None:
+    """Bring rows that are looked up to a norm of at most `max_norm`, in place."""
+    with Switch(False):
+        fixed = weight.detach()
+        used = index_add(zeros_like(fixed[:, 0]), 0, index, ones_like(index, dtype=weight.dtype))
+        norms = norm(fixed, norm_type, 1)
+        factor = where(logical_and(gt(norms, max_norm), gt(used, 0)), max_norm / (norms + 1e-7), 1.0)
+        weight.copy_(fixed * unsqueeze(factor, 1))
+
+
+__all__ = ["embedding_bag"]
