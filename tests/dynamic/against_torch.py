@@ -28,6 +28,10 @@ OPTIMISERS: dict[str, dict[str, Any]] = {
     "RMSprop": {"lr": 1e-3, "weight_decay": 0.01},
     "RMSprop centered": {"lr": 1e-3, "centered": True, "momentum": 0.5, "eps": 1e-3},
     "Adagrad": {"lr": 0.01, "lr_decay": 0.1, "weight_decay": 0.01, "initial_accumulator_value": 0.1},
+    "Adadelta": {"lr": 0.5, "weight_decay": 0.01},
+    "Adamax": {"weight_decay": 0.01},
+    "NAdam": {"weight_decay": 0.01},
+    "RAdam": {"lr": 0.05, "weight_decay": 0.01},
 }
 
 

@@ -21,6 +21,10 @@ OPTIMISERS: dict[str, list[dict[str, Any]]] = {
     "Adam": [{}, {"amsgrad": True, "weight_decay": 0.1}, {"maximize": True, "betas": (0.5, 0.9), "eps": 1e-3}],
     "AdamW": [{}, {"amsgrad": True, "weight_decay": 0.5, "lr": 0.1}],
     "RMSprop": [{}, {"centered": True, "momentum": 0.5, "weight_decay": 0.1}],
+    "Adadelta": [{}, {"lr": 0.5, "rho": 0.8, "weight_decay": 0.1, "maximize": True}],
+    "Adamax": [{}, {"weight_decay": 0.1}],
+    "NAdam": [{}, {"weight_decay": 0.1, "decoupled_weight_decay": True}],
+    "RAdam": [{"lr": 0.1}, {"betas": (0.8, 0.9), "weight_decay": 0.1, "decoupled_weight_decay": True}],
     "Adagrad": [{}, {"lr_decay": 0.3, "weight_decay": 0.1, "initial_accumulator_value": 0.5}],
 }  # fmt: skip
 CASES = [(name, options) for name, all_options in OPTIMISERS.items() for options in all_options]
