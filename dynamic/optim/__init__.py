@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from common.core import absent
 from common.optim import *  # noqa: F403
 from common.optim import __all__ as _names
-from dynamic.optim import lr_scheduler
+from dynamic.optim import lr_scheduler, swa_utils
 
 __all__ = list(_names)
 

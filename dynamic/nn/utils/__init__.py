@@ -3,9 +3,13 @@
 from typing import TYPE_CHECKING
 
 from common.core import absent
+from common.nn.parametrizations import remove_spectral_norm as remove_spectral_norm
+from common.nn.parametrizations import remove_weight_norm as remove_weight_norm
+from common.nn.parametrizations import spectral_norm as spectral_norm
+from common.nn.parametrizations import weight_norm as weight_norm
 from common.nn.utils import *  # noqa: F403
 from common.nn.utils import __all__ as _names
-from dynamic.nn.utils import rnn
+from dynamic.nn.utils import parametrizations, parametrize, prune, rnn
 
 __all__ = list(_names)
 

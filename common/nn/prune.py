@@ -1,0 +1,256 @@
+"""Pruning: parameters with elements set to 0 by a mask, which a pre-hook applies at each call.
+
+As in PyTorch, ``<name>_orig`` is the parameter, ``<name>_mask`` a buffer, and ``<name>`` their product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from common.core import mode
+from common.core.errors import ArgumentError
+from common.nn.module import Module
+from common.ops import functional as F
+from common.random.generator import randperm
+from common.tensor.create import lift
+from common.tensor.leaf import Parameter
+
+
+def _count(amount: Any, size: int) -> int:
+    """How many of `size` elements an amount is.
+
+    Raises
+    ------
+    ArgumentError : a negative amount, a fraction above 1, or more elements than there are.
+    """
+    if isinstance(amount, bool) or not isinstance(amount, (int, float)):
+        raise ArgumentError(f"Invalid type for amount: {type(amount).__name__}. Must be int or float.")
+    if amount < 0 or (isinstance(amount, float) and amount > 1.0):
+        raise ArgumentError(f"amount={amount} should either be a float in the range [0.0, 1.0] or a non-negative "
+                            "integer")  # fmt: skip
+    if isinstance(amount, int):
+        if amount > size:
+            raise ArgumentError(f"amount={amount} should be smaller than the number of parameters to prune={size}")
+        return amount
+    return round(amount * size)
+
+
+class _Apply:
+    """The pre-hook that multiplies by the mask."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self, module: Module, args: Any) -> None:
+        value = getattr(module, f"{self.name}_mask").to(getattr(module, f"{self.name}_orig").dtype)
+        object.__setattr__(module, self.name, getattr(module, f"{self.name}_orig") * value)
+
+
+def _masked(module: Module, name: str, keep: Any) -> Module:
+    """Set elements to 0 where `keep` is 0, besides those that are already."""
+    if f"{name}_orig" not in module._parameters:
+        if not isinstance(module._parameters.get(name), Parameter):
+            raise ArgumentError(f"{type(module).__name__} has no parameter {name!r} to prune")
+        original = module._parameters.pop(name)
+        module.register_parameter(f"{name}_orig", original)
+        module.register_buffer(f"{name}_mask", F.ones_like(original.detach()))
+        module.register_forward_pre_hook(_Apply(name))
+    with mode.Switch(False):
+        mask = getattr(module, f"{name}_mask")
+        mask.copy_(mask * keep.to(mask.dtype))
+    _Apply(name)(module, ())
+    return module
+
+
+def _present(module: Module, name: str) -> tuple[Any, Any]:
+    """The parameter and its mask so far."""
+    original = module._parameters.get(f"{name}_orig")
+    if original is not None:
+        return original.detach(), getattr(module, f"{name}_mask")
+    value = module._parameters.get(name)
+    if value is None:
+        raise ArgumentError(f"{type(module).__name__} has no parameter {name!r} to prune")
+    return value.detach(), F.ones_like(value.detach())
+
+
+def _without(order: Any, count: int, shape: tuple[Any, ...]) -> Any:
+    """Ones, and zeros at the first `count` of an order of the elements."""
+    ones = F.reshape(F.ones_like(order.to("float32")), (-1,))
+    return F.reshape(F.index_fill(ones, 0, order[:count], 0.0), shape)
+
+
+def identity(module: Module, name: str) -> Module:
+    """Prune nothing, but make mask and parameter as pruning does."""
+    with mode.Switch(False):
+        value, _ = _present(module, name)
+        keep = F.ones_like(value)
+    return _masked(module, name, keep)
+
+
+def _unstructured(module: Module, name: str, amount: Any, scores: Any) -> Module:
+    with mode.Switch(False):
+        value, mask = _present(module, name)
+        left = F.reshape(mask, (-1,)) > 0
+        alive = F.argsort(F.where(left, 0, 1), stable=True)[: int(F.sum(left).item())]
+        count = _count(amount, int(alive.shape[0]))
+        order = alive[scores(F.reshape(value, (-1,))[alive])]
+        keep = _without(F.cat((order, F.argsort(F.where(left, 1, 0), stable=True)[: left.shape[0] - order.shape[0]])),
+                        count, tuple(value.shape))  # fmt: skip
+    return _masked(module, name, keep)
+
+
+def random_unstructured(module: Module, name: str, amount: Any) -> Module:
+    """Set random elements of a parameter to 0.
+
+    Parameters
+    ----------
+    module, name : the parameter.
+    amount : an int, how many; or a float, which part of those that are left.
+
+    Raises
+    ------
+    ArgumentError : no such parameter or amount.
+    """
+    return _unstructured(module, name, amount, lambda x: lift(randperm(int(x.shape[0]))))
+
+
+def l1_unstructured(module: Module, name: str, amount: Any, importance_scores: Any = None) -> Module:
+    """Set the elements of least magnitude to 0; see `random_unstructured`.
+
+    Parameters
+    ----------
+    importance_scores : (...) as the parameter, in place of the magnitudes.
+    """
+    if importance_scores is not None:
+        flat = F.reshape(importance_scores.detach(), (-1,))
+        _, mask = _present(module, name)
+        alive = F.nonzero(F.reshape(mask, (-1,)) > 0)[:, 0]
+        return _unstructured(module, name, amount, lambda x: F.argsort(F.abs(flat[alive]), stable=True))
+    return _unstructured(module, name, amount, lambda x: F.argsort(F.abs(x), stable=True))
+
+
+def _structured(module: Module, name: str, amount: Any, dim: int, order: Any) -> Module:
+    with mode.Switch(False):
+        value, mask = _present(module, name)
+        if value.ndim < 2:
+            raise ArgumentError(f"Structured pruning can only be applied to multidimensional tensors. Found tensor of "
+                                f"shape {tuple(value.shape)} with {value.ndim} dims")  # fmt: skip
+        n = int(value.shape[dim])
+        row = _without(order(value * mask), _count(amount, n), (n,))
+        keep = F.ones_like(value) * F.reshape(row, [n if i == dim % value.ndim else 1 for i in range(value.ndim)])
+    return _masked(module, name, keep)
+
+
+def random_structured(module: Module, name: str, amount: Any, dim: int) -> Module:
+    """Set random slices along `dim` to 0; see `random_unstructured`."""
+    return _structured(module, name, amount, dim, lambda x: lift(randperm(int(x.shape[dim]))))
+
+
+def ln_structured(module: Module, name: str, amount: Any, n: float, dim: int, importance_scores: Any = None) -> Module:
+    """Set the slices along `dim` of least norm of order `n` to 0; see `random_unstructured`."""
+
+    def order(x: Any) -> Any:
+        x = x if importance_scores is None else importance_scores.detach()
+        rows = F.reshape(F.transpose(x, 0, dim), (x.shape[dim], -1))
+        return F.argsort(F.norm(rows, n, 1), stable=True)
+
+    return _structured(module, name, amount, dim, order)
+
+
+def custom_from_mask(module: Module, name: str, mask: Any) -> Module:
+    """Set elements to 0 where a mask (...) is 0."""
+    return _masked(module, name, lift(mask))
+
+
+def global_unstructured(
+    parameters: Iterable[tuple[Module, str]], pruning_method: Any, importance_scores: Any = None, **kwargs: Any
+) -> None:
+    """Prune several parameters as if they were one.
+
+    Parameters
+    ----------
+    parameters : pairs of modules and names.
+    pruning_method : `L1Unstructured` or `RandomUnstructured`.
+    importance_scores : tensors by pair, in place of the magnitudes.
+    kwargs : ``amount``.
+    """
+    pairs = list(parameters)
+    given = importance_scores or {}
+    with mode.Switch(False):
+        found = [_present(*pair) for pair in pairs]
+        whole = Module()
+        values = [given[pair].detach() if pair in given else x for pair, (x, _) in zip(pairs, found, strict=True)]
+        whole.register_parameter("all", Parameter(F.cat([F.reshape(x, (-1,)) for x in values])))
+        custom_from_mask(whole, "all", F.cat([F.reshape(m, (-1,)) for _, m in found]))
+        pruning_method.apply(whole, "all", **kwargs)
+        start = 0
+        for pair, (x, _) in zip(pairs, found, strict=True):
+            part = whole.all_mask[start : start + x.numel()]
+            start += x.numel()
+            custom_from_mask(*pair, F.reshape(part, tuple(x.shape)))
+
+
+class BasePruningMethod:
+    """A way of pruning: `apply` prunes a parameter of a module by what `compute_mask` keeps."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.args, self.kwargs = args, kwargs
+
+    def compute_mask(self, t: Any, default_mask: Any) -> Any:
+        """The mask of a tensor, of the mask so far."""
+        raise NotImplementedError
+
+    @classmethod
+    def apply(cls, module: Module, name: str, *args: Any, **kwargs: Any) -> Module:
+        """Prune a parameter of a module."""
+        value, mask = _present(module, name)
+        return _masked(module, name, cls(*args, **kwargs).compute_mask(value, mask.clone()))
+
+
+class L1Unstructured(BasePruningMethod):
+    """See `l1_unstructured`."""
+
+    apply = staticmethod(l1_unstructured)  # type: ignore[assignment]
+
+
+class RandomUnstructured(BasePruningMethod):
+    """See `random_unstructured`."""
+
+    apply = staticmethod(random_unstructured)  # type: ignore[assignment]
+
+
+def remove(module: Module, name: str) -> Module:
+    """Make a pruned parameter an ordinary one, with its zeros.
+
+    Raises
+    ------
+    ArgumentError : it is not pruned.
+    """
+    for i, hook in list(module._hooks.forward_pre.items()) if module._hooks else ():
+        if isinstance(hook, _Apply) and hook.name == name:
+            del module._hooks.forward_pre[i]  # type: ignore[union-attr]
+            original, mask = module._parameters.pop(f"{name}_orig"), module._buffers.pop(f"{name}_mask")
+            with mode.Switch(False):
+                original.copy_(original * mask)
+            module.__dict__.pop(name, None)
+            setattr(module, name, original)
+            return module
+    raise ArgumentError(
+        f"Parameter '{name}' of module {type(module).__name__} has to be pruned before pruning can be removed"
+    )
+
+
+def is_pruned(module: Module) -> bool:
+    """Whether a parameter of a module, or of one below it, is pruned."""
+    return any(
+        isinstance(hook, _Apply)
+        for m in module.modules()
+        for hook in (m._hooks.forward_pre.values() if m._hooks else ())
+    )
+
+
+__all__ = [
+    "BasePruningMethod", "L1Unstructured", "RandomUnstructured", "custom_from_mask", "global_unstructured", "identity",
+    "is_pruned", "l1_unstructured", "ln_structured", "random_structured", "random_unstructured", "remove",
+]  # fmt: skip

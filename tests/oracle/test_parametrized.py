@@ -1,0 +1,67 @@
+"""Weights computed from others, pruned or averaged: against numpy, and the other engine's bits."""
+
+import copy
+
+import numpy as np
+import pytest
+
+import dynamic
+import static
+from common.core.errors import ArgumentError
+from tests.bits import assert_all_same_bits
+
+X = np.random.default_rng(2).normal(size=(4, 3))
+
+
+def test_weight_norm_takes_length_and_direction_apart():
+    made = []
+    for engine in (dynamic, static):
+        engine.manual_seed(1)
+        layer = engine.nn.Linear(3, 2, dtype=np.float64)
+        before = layer.weight.detach().numpy().copy()
+        layer = engine.nn.utils.parametrizations.weight_norm(layer)
+        names = [name for name, _ in layer.named_parameters()]
+        assert names == ["bias", "parametrizations.weight.original0", "parametrizations.weight.original1"]
+        np.testing.assert_allclose(layer.weight.detach().numpy(), before, rtol=1e-14)
+        run = engine.function(engine.value_and_grad(lambda x, layer=layer: layer(x).square().sum()))
+        made.append([np.asarray(a.detach()) for a in run(X)])
+        again = copy.deepcopy(layer)
+        assert again.weight.tolist() == layer.weight.tolist()
+        engine.nn.utils.parametrize.remove_parametrizations(layer, "weight")
+        assert type(layer) is engine.nn.Linear
+        assert [name for name, _ in layer.named_parameters()] == ["bias", "weight"]
+    assert_all_same_bits(*made[::-1], "weight norm")
+
+
+def test_spectral_norm_divides_by_the_largest_singular_value():
+    layer = dynamic.nn.utils.parametrizations.spectral_norm(dynamic.nn.Linear(3, 3, dtype=np.float64), "weight", 50)
+    assert abs(np.linalg.norm(layer.weight.detach().numpy(), 2) - 1) < 1e-6
+
+
+def test_pruned_elements_stay_zero():
+    layer, prune = dynamic.nn.Linear(4, 4), dynamic.nn.utils.prune
+    smallest = np.sort(np.abs(layer.weight.detach().numpy()).ravel())
+    prune.l1_unstructured(layer, "weight", 4)
+    prune.l1_unstructured(layer, "weight", 0.5)
+    left = np.abs(layer.weight.detach().numpy())
+    assert (left == 0).sum() == 10
+    np.testing.assert_array_equal(np.sort(left.ravel())[10:], smallest[10:])
+    layer(np.ones((2, 4), np.float32)).sum().backward()
+    assert ((layer.weight_orig.grad.numpy() == 0) == (left == 0)).all()
+    prune.ln_structured(layer, "weight", 1, 2, 0)
+    prune.remove(layer, "weight")
+    assert not prune.is_pruned(layer)
+    assert (layer.weight.detach().numpy() == 0).all(1).any()
+    with pytest.raises(ArgumentError, match="has to be pruned before"):
+        prune.remove(layer, "weight")
+
+
+def test_averages_of_models():
+    model = dynamic.nn.Linear(3, 2, dtype=np.float64)
+    averaged, seen = dynamic.optim.swa_utils.AveragedModel(model), []
+    for i in range(3):
+        with dynamic.no_grad():
+            model.weight.copy_(model.weight * (i + 1))
+        averaged.update_parameters(model)
+        seen.append(model.weight.detach().numpy().copy())
+    np.testing.assert_allclose(averaged.module.weight.detach().numpy(), np.mean(seen, 0), rtol=1e-14)
