@@ -115,7 +115,7 @@ PLAIN: dict[str, Any] = {
     "e": math.e, "inf": math.inf, "nan": math.nan, "newaxis": None, "pi": math.pi,
 }  # fmt: skip
 #: Modules of an engine that are loaded when they are first asked for.
-LATE = ("accelerator", "amp", "backends", "cpu", "cuda", "jit", "mps", "xpu")
+LATE = ("accelerator", "amp", "backends", "cpu", "cuda", "distributions", "jit", "mps", "xpu")
 RANDOM: dict[str, Any] = {
     "Generator": random.Generator, "manual_seed": random.manual_seed, "get_rng_state": random.get_rng_state,
     "set_rng_state": random.set_rng_state, "seed": random.seed, "initial_seed": random.initial_seed,
