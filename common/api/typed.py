@@ -242,7 +242,13 @@ def typename(obj: Any) -> str:
 
 
 def scalar_tensor(s: Any, dtype: Any = None) -> Any:
-    """A tensor without dimensions of a number, float32 by default."""
+    """A tensor without dimensions of a number.
+
+    Parameters
+    ----------
+    s : number.
+    dtype : float32 by default.
+    """
     return lift(creation.full((), s, dtype or dtypes.DEFAULT_FLOAT))
 
 

@@ -117,6 +117,7 @@ class CELU(ELU):
     Parameters
     ----------
     alpha : number, not 0.
+    inplace : write the result over the input.
     """
 
     def forward(self, input: Any) -> Any:

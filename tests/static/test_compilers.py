@@ -42,7 +42,7 @@ def test_gradients_of_a_compiled_call_have_its_compiler():
 
 def test_a_transform_keeps_the_compiler_of_its_function():
     f = static.grad(static.function(lambda x: (x * x).sum(), compiler="numba"))
-    assert f.options["compiler"] == "numba"
+    assert f.options.compiler == "numba"
 
 
 def test_sessions_choose_a_compiler():
