@@ -97,7 +97,8 @@ class EmbeddingBag(Module):
         """Bags over a given table (entries, width), which is trained only if not `freeze`."""
         if len(embeddings.shape) != 2:
             raise ShapeError("Embeddings parameter is expected to be 2-dimensional")
-        made = cls(*map(int, embeddings.shape), _weight=embeddings, **options)
+        entries, width = map(int, embeddings.shape)
+        made = cls(entries, width, _weight=embeddings, **options)
         made.weight.requires_grad_(not freeze)
         return made
 

@@ -246,7 +246,7 @@ def cached() -> Iterator[None]:
 
 def type_before_parametrizations(module: Module) -> type:
     """The class that a module had."""
-    return type(module)._plain if is_parametrized(module) else type(module)  # type: ignore[attr-defined, no-any-return]
+    return type(module)._plain if is_parametrized(module) else type(module)  # type: ignore[attr-defined]
 
 
 __all__ = [

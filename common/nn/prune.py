@@ -211,13 +211,13 @@ class BasePruningMethod:
 class L1Unstructured(BasePruningMethod):
     """See `l1_unstructured`."""
 
-    apply = staticmethod(l1_unstructured)  # type: ignore[assignment]
+    apply = staticmethod(l1_unstructured)
 
 
 class RandomUnstructured(BasePruningMethod):
     """See `random_unstructured`."""
 
-    apply = staticmethod(random_unstructured)  # type: ignore[assignment]
+    apply = staticmethod(random_unstructured)
 
 
 def remove(module: Module, name: str) -> Module:

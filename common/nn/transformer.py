@@ -296,7 +296,10 @@ class Transformer(Module):
         super().__init__()
         options = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias,
                    device, dtype)  # fmt: skip
-        norm = lambda: LayerNorm(d_model, layer_norm_eps, bias=bias, dtype=dtype)  # noqa: E731
+
+        def norm() -> LayerNorm:
+            return LayerNorm(d_model, layer_norm_eps, bias=bias, dtype=dtype)
+
         self.encoder = custom_encoder if custom_encoder is not None else TransformerEncoder(
             TransformerEncoderLayer(*options), num_encoder_layers, norm()
         )  # fmt: skip

@@ -122,7 +122,7 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
     model : is run on each.
     device : accepted; there is only the CPU.
     """
-    norms = [m for m in model.modules() if isinstance(m, _BatchNorm) and m.running_mean is not None]
+    norms: list[Any] = [m for m in model.modules() if isinstance(m, _BatchNorm) and m.running_mean is not None]
     if not norms:
         return
     momenta, training = [m.momentum for m in norms], model.training

@@ -8,7 +8,7 @@ from typing import Any
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.ops.index.advanced_keys import along
 from common.ops.index.gather import gather, index_select
-from common.ops.loss.distributions import pairwise_distance
+from common.ops.linalg.distances import pairwise_distance
 from common.ops.loss.reduction import check_reduction, reduced
 from common.ops.math.compare import clamp_min, eq, logical_and, lt, minimum, ne, where
 from common.ops.reduce.reductions import sum
