@@ -180,7 +180,12 @@ class Hardtanh(Module):
 
 
 class ReLU6(Hardtanh):
-    """x limited to [0, 6]."""
+    """x limited to [0, 6].
+
+    Parameters
+    ----------
+    inplace : write the result over the input.
+    """
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__(0.0, 6.0, inplace)

@@ -24,6 +24,8 @@ class Embedding(Module):
     norm_type : p of that norm.
     scale_grad_by_freq : not here; False.
     sparse : accepted; gradients are dense.
+    _weight : the table, in place of a drawn one.
+    _freeze : whether the table takes no gradient.
     device : the CPU.
     dtype : of the table, float32 by default.
 

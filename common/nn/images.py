@@ -185,19 +185,55 @@ class _InstanceNorm(_BatchNorm):
 
 
 class InstanceNorm1d(_InstanceNorm):
-    """Normalisation of each channel of each item of (batch, channels, length), see `instance_norm`."""
+    """Normalisation of each channel of each item of (batch, channels, length), see `instance_norm`.
+
+    Parameters
+    ----------
+    num_features : number of channels.
+    eps : added to the variance.
+    momentum : the batch's share in the new running statistics.
+    affine : whether there are weight and bias.
+    track_running_stats : whether there are running statistics, which are used outside training.
+    device : the CPU.
+    dtype : of the parameters, float32 by default.
+    bias : whether there is a bias, if `affine`.
+    """
 
     ranks = (2, 3)
 
 
 class InstanceNorm2d(_InstanceNorm):
-    """Normalisation of each channel of each item of (batch, channels, height, width), see `instance_norm`."""
+    """Normalisation of each channel of each item of (batch, channels, height, width), see `instance_norm`.
+
+    Parameters
+    ----------
+    num_features : number of channels.
+    eps : added to the variance.
+    momentum : the batch's share in the new running statistics.
+    affine : whether there are weight and bias.
+    track_running_stats : whether there are running statistics, which are used outside training.
+    device : the CPU.
+    dtype : of the parameters, float32 by default.
+    bias : whether there is a bias, if `affine`.
+    """
 
     ranks = (3, 4)
 
 
 class InstanceNorm3d(_InstanceNorm):
-    """Normalisation of each channel of each item of (batch, channels, depth, height, width), see `instance_norm`."""
+    """Normalisation of each channel of each item of (batch, channels, depth, height, width), see `instance_norm`.
+
+    Parameters
+    ----------
+    num_features : number of channels.
+    eps : added to the variance.
+    momentum : the batch's share in the new running statistics.
+    affine : whether there are weight and bias.
+    track_running_stats : whether there are running statistics, which are used outside training.
+    device : the CPU.
+    dtype : of the parameters, float32 by default.
+    bias : whether there is a bias, if `affine`.
+    """
 
     ranks = (4, 5)
 

@@ -63,6 +63,7 @@ class EmbeddingBag(Module):
     ----------
     num_embeddings, embedding_dim : rows and columns of the table.
     max_norm, norm_type, scale_grad_by_freq, mode, sparse, include_last_offset, padding_idx : see `embedding_bag`.
+    _weight : the table, in place of a drawn one.
     device : None or the CPU.
     dtype : of the table, float32 by default.
 

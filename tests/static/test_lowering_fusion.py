@@ -77,8 +77,7 @@ def test_one_kernel(program, shapes, rows, columns):
     compiled = assert_compiles(program, [floats(*(sizes[k] for k in shape)) for shape in shapes])
     if columns > 1:
         count = len(program_of(compiled).groups)  # a failing comparison would print them
-        short = program is layer_norm and (rows, columns) == (3, 1100)  # most of its memory are sums of columns,
-        assert (count == 1) is not short  # which are not there at one time in program order
+        assert count == 1
 
 
 def test_cross_entropy_and_its_gradient_are_one_kernel():
@@ -141,7 +140,7 @@ def test_a_thousand_nodes_are_lowered_quickly():
         start = time.process_time()
         compiled = compile_graph(graph)
         seconds.append(time.process_time() - start)
-    assert len({step.source for step in compiled.lowered.steps}) < 8
+    assert len({step.source for step in program_of(compiled).steps}) < 8
     assert min(seconds) < 1  # 0.15 s; quadratic behaviour would show
 
 
@@ -219,8 +218,8 @@ def test_sums_of_known_functions_store_nothing(name, over):
     x, y = floats(5, 300), floats(5, 300)
     x[2, 7] = y[3, 3] = np.nan
     compiled = assert_compiles(lambda x, y: reductions.sum((KNOWN | UNKNOWN)[name](x, y), over), [x, y])
-    assert ("block_sum" not in compiled.lowered.source) == (name in KNOWN)
-    assert (f"block_{name}(" in compiled.lowered.source) == (name in KNOWN)
+    assert ("block_sum" not in program_of(compiled).source) == (name in KNOWN)
+    assert (f"block_{name}(" in program_of(compiled).source) == (name in KNOWN)
 
 
 def test_known_functions_of_what_the_kernel_makes_or_keeps():
