@@ -128,6 +128,9 @@ NAMED_OPS = {
     "static/lowering/memory/concatenations.py": "what makes values in parts and what selects from them",
     "static/lowering/memory/pieces.py": "which sums never give -0.0",
     "static/lowering/codegen/reductions.py": "kinds of reductions and what joins their parts",
+    "static/jit/function.py": "`taken` is a function of its own, too",
+    "static/session/cut.py": "`solve` is that of sizes",
+    "static/tracing/tracer.py": "which op stands for each function of numpy, for the error that names it",
     "static/passes/fold_constants.py": "what a constant becomes",
     "static/passes/simplify.py": "a rewrite is a fact about particular ops",
 }

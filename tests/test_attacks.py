@@ -40,7 +40,7 @@ def test_groups_that_stretch_across_others_form_no_cycle():
 def test_a_failing_index_names_its_own_op_and_no_size_of_another_call():
     f = static.function(lambda x, t: static.nn.functional.cross_entropy(static.tanh(x), t))
     f(X, T)
-    with pytest.raises(IndexRangeError, match=r"pick.*\[0, arg0.shape\[1\]\)"):
+    with pytest.raises(IndexRangeError, match=r"nll_loss\(\): .*index 6 .* with size 6"):
         f(np.ones((5, 6), np.float32), T + 4)
 
 
@@ -202,7 +202,8 @@ def test_what_no_memory_holds_is_refused_alike(name):
         calls.append(lambda: static.function(lambda x: x + program(static).sum())(x))
     for call in calls:
         with pytest.raises(
-            AllocationError, match=r"\(\): the result does not fit into memory: (Unable|array is|temp|it has)"
+            AllocationError,
+            match=r"\(\): (the result does not fit into memory: (Unable|array is|temp|it has)|an operand of shape)",
         ):
             call()
 

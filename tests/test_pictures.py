@@ -146,7 +146,7 @@ def test_a_training_step_shows_where_everything_is():
     assert by_label["lr"].scope[0] == "SGD"
     assert by_label["0.weight.momentum_buffer"].scope == ("SGD", "0.weight")
     assert {"0.weight.grad", "0.bias.grad", "write 0.weight", "write 0.bias.momentum_buffer"} <= set(by_label)
-    assert by_label["0.weight.grad"].results == ("float32[4, m]",)
+    assert by_label["0.weight.grad"].results == ("float32[4, 8]",)
     assert picture.legend[0] == "n = arg0.shape[0], 5 when traced"
 
 

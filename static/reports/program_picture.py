@@ -90,7 +90,7 @@ class _Shapes:
     def _size(self, size: Any) -> str:
         if not isinstance(size, Dim):
             return str(size)
-        terms, _, value = repr(size).rpartition("=")
+        terms, _, value = named(size).rpartition("=")
         text = _ATOM.sub(self._letter, terms)
         if text == self.letters.get(terms) and not any(line.startswith(f"{text} = ") for line in self.legend):
             self.legend.append(f"{text} = {terms}, {value} when traced")

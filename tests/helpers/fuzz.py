@@ -48,7 +48,7 @@ MEMORY = 8 << 30
 
 
 #: Functions whose method takes other arguments.
-OTHER_METHODS = frozenset(["getitem", "split", "polygamma", "view", "where", "normal", "bernoulli"])
+OTHER_METHODS = frozenset(["getitem", "split", "polygamma", "view", "where", "normal", "bernoulli", "unfold"])
 
 
 class NotDifferentiable(Exception):
@@ -81,6 +81,7 @@ def attempt(f: Callable[[], Any]) -> Outcome:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
+            warnings.filterwarnings("ignore", "Implicit dimension choice")
             return Outcome([_plain(x) for x in flatten(f())[0]], None)
     except (KeyboardInterrupt, SystemExit):
         raise

@@ -231,7 +231,7 @@ ERRORS = {
     "matrix_power": (lambda tw: tw.matrix_power(M, 2), ShapeError, "they are 2 by 3 matrices"),
     "matrix_power 1-d": (lambda tw: tw.matrix_power(M[0], 2), ShapeError, "at least 2 dimensions"),
     "matrix_power float": (lambda tw: tw.matrix_power(M[:, :2], 2.5), ArgumentError, "must be int, not float"),
-    "matrix_power negative": (lambda tw: tw.matrix_power(M[:, :2], -1), ArgumentError, "negative"),
+    "matrix_power of no square": (lambda tw: tw.matrix_power(M, -1), ShapeError, "square"),
     "chain_matmul": (lambda tw: tw.chain_matmul(M, M[0]), ShapeError, "dimension is 1, expected 2"),
     "chain_matmul nothing": (lambda tw: tw.chain_matmul(), ShapeError, "one or more matrices"),
     "multi_dot": (lambda tw: tw.multi_dot([M]), ShapeError, "at least 2 tensors but got 1"),

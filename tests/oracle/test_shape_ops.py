@@ -161,7 +161,8 @@ def test_against_numpy(name, dtype):
         for y in (call(dynamic, dynamic.tensor(x)), call(static, x), compiled(x)):
             assert [part.shape for part in parts(y)] == [part.shape for part in wanted]
             assert_all_same_bits(parts(y), wanted, name)
-    assert len(compiled.traces) == (1 if one_trace else 3)
+    # a part of one element is another signature: tensor_split of 4 makes one
+    assert len(compiled.traces) == (2 if name == "tensor_split" else 1 if one_trace else 3)
 
 
 VIEWS = {

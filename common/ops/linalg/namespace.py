@@ -8,7 +8,17 @@ from typing import Any
 from common.core.arguments import integer
 from common.core.errors import DTypeError, ShapeError
 from common.ops.create.creation import arange
-from common.ops.linalg import chains, exponential, factors, matmul, solving, spectral
+from common.ops.linalg import (
+    chains,
+    exponential,
+    factors,
+    matmul,
+    matrix_norms,
+    orthogonal,
+    solving,
+    spectral,
+    symmetric,
+)
 from common.ops.reduce.reductions import sum as total
 from common.ops.shape.diagonal import diagonal as diagonal_of
 from common.ops.shape.view import broadcast_to, expand, reshape, unsqueeze
@@ -136,12 +146,13 @@ def vander(x: Any, N: Any = None) -> Any:
 
 _MODULES = {
     chains: ["multi_dot"],
-    factors: ["cholesky_ex", "householder_product", "ldl_factor", "ldl_factor_ex", "ldl_solve", "lu", "lu_factor",
-              "lu_factor_ex", "qr"],
+    factors: ["cholesky_ex", "lu", "lu_factor", "lu_factor_ex"],
     matmul: ["matmul"],
+    matrix_norms: ["cond", "matrix_norm", "norm", "vector_norm"],
+    orthogonal: ["householder_product", "qr"],
     solving: ["inv", "inv_ex", "solve", "solve_ex", "solve_triangular", "tensorinv", "tensorsolve"],
-    spectral: ["cond", "eigh", "eigvalsh", "lstsq", "matrix_norm", "matrix_rank", "norm", "pinv", "svd", "svdvals",
-               "vector_norm"],
+    spectral: ["eigh", "eigvalsh", "lstsq", "matrix_rank", "pinv", "svd", "svdvals"],
+    symmetric: ["ldl_factor", "ldl_factor_ex", "ldl_solve"],
 }  # fmt: skip
 #: By their names in `torch.linalg`.
 FUNCTIONS: dict[str, Callable[..., Any]] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from common.ops.linalg import factors, spectral
+from common.ops.linalg import orthogonal, spectral
 from common.ops.linalg._lapack import mT, require_matrix
 from common.ops.linalg.spectral import svd_
 
@@ -25,7 +25,7 @@ def qr(x: Any, some: bool = True) -> Any:
     x : (..., m, n)
     some : only as many columns of Q as the smaller size.
     """
-    return factors.qr(x, "reduced" if some else "complete")
+    return orthogonal.qr(x, "reduced" if some else "complete")
 
 
 def svd(x: Any, some: bool = True, compute_uv: bool = True) -> Any:
@@ -49,7 +49,7 @@ def orgqr(x: Any, tau: Any) -> Any:
     ----------
     x, tau : (..., m, n) and (..., k), as `geqrf` gives them.
     """
-    return factors.householder_product(x, tau)
+    return orthogonal.householder_product(x, tau)
 
 
 def pinverse(x: Any, rcond: float = 1e-15) -> Any:

@@ -231,7 +231,7 @@ def tensor_split(x: Any, indices_or_sections: Any, dim: int = 0) -> tuple[Any, .
     """
     axis = _axis(x, dim, "tensor_split")
     extent = x.shape[axis]
-    if isinstance(indices_or_sections, (TensorBase, np.ndarray)):
+    if isinstance(indices_or_sections, (TensorBase, np.ndarray)) and indices_or_sections.ndim:
         indices_or_sections = _listed(indices_or_sections)
     if isinstance(indices_or_sections, (tuple, list)):
         borders = integers(indices_or_sections, "tensor_split", "indices")
@@ -248,7 +248,7 @@ def tensor_split(x: Any, indices_or_sections: Any, dim: int = 0) -> tuple[Any, .
 
 
 def _listed(x: Any) -> Any:
-    """Sections or indices that came as a tensor: their number decides how many parts there are."""
+    """Indices that came as a tensor: their number decides how many parts there are."""
     if x.dtype != int64:
         raise DTypeError(f"tensor_split expected tensor_indices_or_sections to have dtype of long, but got {x.dtype}")
     if x.ndim > 1:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterator
-from xml.sax.saxutils import escape, quoteattr
+from functools import partial
 
 from common.tools.pictures.diagram import Diagram, Item, Port
 from common.tools.pictures.layered_drawing import Placed, Stop, Wire, arrange
+
+escape = partial(html.escape, quote=False)  # that of xml.sax loads a client of HTTP
 
 #: Colours on a light page and on a dark one.
 _COLOURS = {
@@ -68,7 +71,7 @@ def svg(picture: Diagram) -> str:
               for i, line in enumerate(picture.legend)]  # fmt: skip
     return "\n".join([
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_n(width)}" height="{_n(height)}" '
-        f'viewBox="0 0 {_n(width)} {_n(height)}" role="img" aria-label={quoteattr(picture.title or "graph")} '
+        f'viewBox="0 0 {_n(width)} {_n(height)}" role="img" aria-label="{html.escape(picture.title or "graph")}" '
         f'font-family="{_FONT}" font-size="11"{_plain("ink")}>',
         f"<style>{_STYLE}</style>",
         '<defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
