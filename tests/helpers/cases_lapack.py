@@ -1,5 +1,8 @@
 """Calls of the functions that LAPACK computes, as data."""
 
+# mypy: disable-error-code="arg-type"
+# a row is a name, a function and its draws
+
 from __future__ import annotations
 
 from collections.abc import Callable

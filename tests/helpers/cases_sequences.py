@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 import common.ops.functional as F
@@ -39,7 +41,7 @@ case("scaled_dot_product_attention", lambda q, k, v: F.scaled_dot_product_attent
      X(4, "n", 2), X(2, 3, 2), X(1, 3, 3))  # fmt: skip
 
 
-def _heads(q: object, k: object, v: object, w: object, b: object, o: object, **options: object) -> object:
+def _heads(q: object, k: object, v: object, w: object, b: object, o: object, **options: object) -> Any:
     return F.multi_head_attention_forward(q, k, v, 4, 2, w, b, None, None, False, 0.0, o, None, **options)
 
 

@@ -1,6 +1,7 @@
 """Packed sequences: what each sequence gives alone, back and forth, and the other engine's bits."""
 
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from tests.bits import assert_all_same_bits
 
 LENGTHS, IN, OUT = [3, 5, 1, 5], 3, 4
 X = np.random.default_rng(6).normal(size=(4, 5, IN))
+ANY: Any = X
 FIRST = np.random.default_rng(7).normal(size=(2, 4, 4, OUT))
 rnn = dynamic.nn.utils.rnn
 
@@ -79,7 +81,7 @@ def test_there_and_back():
         (lambda: rnn.pack_padded_sequence(X, [5, 2, 1, 0], True), ArgumentError, "greater than 0"),
         (lambda: rnn.pack_padded_sequence(X, [6, 2, 1, 1], True), ShapeError, "beyond input of 5 steps"),
         (lambda: rnn.pad_packed_sequence(rnn.pack_sequence([X[0]]), total_length=2), ArgumentError, "total_length=2"),
-        (lambda: rnn.pad_packed_sequence(X), ArgumentError, "expected a PackedSequence"),
+        (lambda: rnn.pad_packed_sequence(ANY), ArgumentError, "expected a PackedSequence"),
         (lambda: rnn.pad_sequence([]), ArgumentError, "empty list"),
         (lambda: rnn.pad_sequence([X[0]], padding_side="top"), ArgumentError, "padding_side"),
         (lambda: dynamic.nn.GRU(2, 2)(rnn.pack_sequence([X[0]])), ShapeError, "Expected packed data of 2 dimensions"),
