@@ -32,7 +32,7 @@ def reused(compiled):
 
 def arena(compiled, *arrays):
     traced = compiled.traces[0]
-    return traced.program.plan(traced.env(arrays)).arena_bytes
+    return traced.plan(traced.env(arrays)).arena_bytes
 
 
 def test_bias_and_activation_run_over_the_product_in_the_memory_of_the_result():
