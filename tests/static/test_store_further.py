@@ -8,7 +8,7 @@ import pytest
 import dynamic
 import static
 from static.lowering import program
-from static.running import executable, program_store
+from static.running import program_store
 from static.tracing import optimised
 from tests.bits import assert_all_same_bits
 from tests.static.stored import programs
@@ -30,8 +30,14 @@ def second(f, *arrays, wanted=(True, True)):
 def made(monkeypatch):
     """What is lowered from here on."""
     found = []
-    lower = executable.compile_graph
-    monkeypatch.setattr(program, "compile_graph", lambda *args, **kwargs: found.append(args) or lower(*args, **kwargs))
+    lower = program.Program
+
+    def noted(*args, **kwargs):
+        if len(args) == 2 and not kwargs:  # no region, and not for threads
+            found.append(args)
+        return lower(*args, **kwargs)
+
+    monkeypatch.setattr(program, "Program", noted)
     return found
 
 
@@ -103,7 +109,7 @@ def test_a_linear_gradient_and_absent_cotangents_are_found(disk, monkeypatch):
 
     expected = run(dynamic)
     assert_all_same_bits(run(static), expected, "cold")
-    for module, name in ((optimised, "run_passes"), (program, "compile_graph")):
+    for module, name in ((optimised, "run_passes"), (program, "Program")):
         monkeypatch.setattr(module, name, None)
     assert_all_same_bits(run(static), expected, "warm")
 
