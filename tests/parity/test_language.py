@@ -31,7 +31,7 @@ def in_place(x, y):
 def accumulated(x, y):
     leaf = x.detach().requires_grad_()
     (leaf * y).sum().backward()
-    first = leaf.grad
+    first = leaf.grad.clone()
     (leaf * leaf).sum().backward()
     return first, leaf.grad
 
