@@ -6,6 +6,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 
 import dynamic
 import static as tw
+from common.core.errors import ShapeError
 from common.tensor.base import Tensor
 from static.running import interpreter
 from tests.bits import assert_all_same_bits
@@ -117,7 +118,11 @@ def test_random_programs_at_every_size(part):
             assert missing == unused
             for how, session in sessions.items():
                 if n == 4 or how == "compiled":
-                    found = session.run(fetches, dict(zip(fed, arrays, strict=True)))
+                    try:
+                        found = session.run(fetches, dict(zip(fed, arrays, strict=True)))
+                    except ShapeError as error:  # open sizes that a view compared stay as they were compared
+                        assert n != 4 and "the graph was built for sizes" in str(error)
+                        continue
                     assert_all_same_bits(found, expected, f"{program}, {how}, {n} x {m}")
 
     agree()
