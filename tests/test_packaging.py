@@ -139,6 +139,7 @@ def test_installed_distribution_if_any_declares_the_same():
         "numpy",
         "numba",
         "networkx",
+        "safetensors",
         "scipy",
     }
 

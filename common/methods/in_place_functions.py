@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from common.core import mode
+from common.core.errors import ArgumentError
 from common.methods.assign import assign
-from common.tensor import boundary
+from common.tensor import boundary, create
 from common.tensor.base import TensorBase
 from common.tensor.saved import with_edge
 
@@ -29,13 +30,21 @@ NAMES = frozenset(
 )  # fmt: skip
 
 
-def over(name: str, function: Any, x: TensorBase, *args: Any, **options: Any) -> TensorBase:
+def over(name: str, function: Any, x: Any, *args: Any, **options: Any) -> TensorBase:
     """Write ``function(x, ...)`` over `x`, and return it.
 
     Parameters
     ----------
     name : of the function, for messages.
+    x : a tensor; an array is written as the tensor that shares its memory.
     """
+    if isinstance(x, np.ndarray) and not (x.flags.writeable and x.dtype.isnative):
+        kind = "read-only" if x.dtype.isnative else "not in native byte order"
+        raise ArgumentError(f"{name}(inplace=True) writes over its input, an array that is {kind}: give a copy of it")
+    x = create.lift(x)
+    if not isinstance(x, TensorBase):
+        message = f"{name}(inplace=True) writes over a tensor; given {type(x).__name__}"
+        raise ArgumentError(f"{message}: leave inplace out, or give a tensor")
     source = x
     if x.requires_grad and not x.is_leaf and mode.is_grad_enabled() and type(x.payload) is np.ndarray:
         # the rules of what the function is made of need the operand as it was before this write
