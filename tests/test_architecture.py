@@ -149,7 +149,7 @@ def test_a_new_op_is_one_record(tmp_path, monkeypatch):
     """Defined in a file of its own it runs in both engines; edited, it is not taken from the compiler's cache."""
     monkeypatch.setenv("TWINGRAD_CACHE", str(tmp_path))
     for scale in ("1.0", "2.0", "1.0"):
-        tool("-m", "tests.new_op", scale)
+        tool("-m", "tests.helpers.new_op", scale)
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=names(SOURCES))

@@ -12,7 +12,7 @@ A failure is
 
 A traced function may refuse with `TraceError` what depends on data, and gets contiguous arrays, of which `view` need
 not refuse a shape. The process limits its own memory, and says before
-each call what it is, so that a crash has a name: `tests.test_fuzz` runs it in a process of its own.
+each call what it is, so that a crash has a name: `tests.attacks.test_fuzz` runs it in a process of its own.
 """
 
 from __future__ import annotations

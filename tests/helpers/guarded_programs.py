@@ -26,9 +26,9 @@ from static.jit.function import Function
 from static.lowering.threads import cut_loops, sharing, work
 from tests.bits import assert_all_same_bits
 from tests.helpers import fuzz, guarded
+from tests.static.lowering.test_in_place_random import draw as draw_writes
+from tests.static.lowering.test_in_place_random import run as run_writes
 from tests.static.programs import draw_program
-from tests.static.test_lowering_over_random import draw as draw_writes
-from tests.static.test_lowering_over_random import run as run_writes
 
 SIZES = (1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 48, 63, 65, 100, 127, 129, 130)
 LONG = (255, 257, 1023, 1025, 1100, 2049, 2500)

@@ -21,7 +21,7 @@ NEEDED = ("hypothesis", "mpmath")
 COMMANDS = (
     ("-m", "benchmarks", "--quick", "-k", "e-tiny-mlp", "--json", os.devnull),
     ("-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_same_script.py", "tests/test_readme.py",
-     "tests/test_bootstrap.py", "tests/native/test_steps.py"),
+     "tests/test_bootstrap.py", "tests/runtime/test_steps.py"),
 )  # fmt: skip
 
 

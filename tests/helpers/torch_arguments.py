@@ -1,4 +1,4 @@
-"""Random arguments that mean the same here and in PyTorch; see `tests.dynamic.functions_against_torch`."""
+"""Random arguments that mean the same here and in PyTorch; see `tests.oracle.functions_against_torch`."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""Random, hostile and guarded calls of everything public, in processes of their own."""

@@ -1,0 +1,90 @@
+"""Programs in guarded memory, in processes of their own: what is read or written out of bounds ends them."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.helpers import guarded
+
+PROGRAMS = 16
+
+
+def run(*arguments):
+    return subprocess.run(
+        [sys.executable, *arguments], check=False, cwd=ROOT, env=dict(os.environ), capture_output=True, text=True
+    )
+
+
+@pytest.mark.parametrize("side", guarded.SIDES)
+def test_programs_stay_within_their_memory(side, tmp_path):
+    trace = tmp_path / "running"
+    done = run(
+        "-m", "tests.helpers.guarded_programs", "--side", side, "--programs", str(PROGRAMS), "--trace-file", trace
+    )
+    running = "" if done.returncode in (0, 1) else f"the process died in: {trace.read_text(encoding='utf-8')}"
+    assert done.returncode == 0, f"{running}\n{done.stdout}\n{done.stderr[-3000:]}"
+    assert f"{PROGRAMS} programs, 0 failures" in done.stdout
+
+
+START = """
+import sys
+import numpy as np
+import dynamic, static
+from common.runtime.builtins import make_call
+from common.compiler.compile import compile_kernel
+from static.lowering.ir.kernel_memory import ColumnScratch
+from tests.helpers import guarded
+from tests.compiler.kernels import ADD
+guarded.guard(sys.argv[1])
+add = make_call(compile_kernel(ADD, "test_add"))
+x, y, z = (np.ones(5, np.float32) for _ in range(3))
+
+def sums(sizes):
+    for shape in sizes:
+        static.function(lambda x: (x * 2).sum(0))(np.ones(shape, np.float32))
+        guarded.check()
+
+def one_row_less():
+    whole = ColumnScratch.nbytes
+    ColumnScratch.nbytes = lambda self, rows, columns: whole(self, rows, columns) - columns * self.itemsize
+
+assert add(x, y, z, 5) == 0
+sums([(40, 7)])
+"""
+
+
+@pytest.mark.parametrize(
+    ("side", "code", "told"),
+    [
+        ("end", "add(x, y, z, 6)", "Segmentation fault"),
+        ("begin", "add(x, y, z, 6); del x, y, z", "something was written"),
+        ("begin", "add(x, y, z, 2000)", "Segmentation fault"),
+        ("end", "one_row_less(); sums([(2000, 7)])", "Segmentation fault"),
+        ("begin", "one_row_less(); sums([(2000, 7)])", "written behind a temporary"),
+    ],
+)
+def test_the_guard_sees(side, code, told):
+    done = run("-c", START + code, side)
+    assert done.returncode != 0
+    assert told in done.stderr
+
+
+NOTHING = """
+def loss(x, y):
+    z = static.atan2(x, y)
+    return (z * z).sum()
+
+f = static.function(static.grad(loss, (0, 1)))
+for n in (0, 1, 1024, 1025):
+    f(np.ones((3, n)), np.ones(()))
+    guarded.check()
+"""
+
+
+@pytest.mark.parametrize("side", guarded.SIDES)
+def test_sums_of_nothing_write_nothing_else(side):
+    done = run("-c", START + NOTHING, side)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,1 @@
+"""Tests of `common.compiler`: kernel text to machine code, images, the disk cache."""

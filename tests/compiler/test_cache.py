@@ -1,0 +1,145 @@
+"""The disk cache: what is stored comes back or is refused, and no failure of it stops the work."""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+
+import pytest
+
+from common.compiler import compile as compile_module
+from common.compiler import disk_cache
+from common.compiler.compile import compile_kernel, make_key
+from common.core.errors import TwingradCacheWarning
+from tests.compiler.kernels import run_kernel
+
+KEY = "0001" + "ab" * 30
+ENTRY = disk_cache.Entry("f", ("g", "h"), bytes(range(256)) * 10)
+
+
+def source_of(name, status):
+    return f"def {name}(bufs, args):\n    return {status}\n"
+
+
+def forget(source):
+    compile_module._addresses.pop((source, "llvm"), None)
+
+
+def entries(folder):
+    return sorted(file.name for file in folder.iterdir())
+
+
+def test_an_entry_comes_back(fresh_cache):
+    assert disk_cache.read(KEY) is None
+    disk_cache.write(KEY, ENTRY)
+    assert disk_cache.read(KEY) == ENTRY
+    assert entries(fresh_cache) == [KEY + ".kernel"]
+
+
+@pytest.mark.parametrize("damage", ["flip", "cut", "empty", "magic", "text"])
+def test_a_damaged_entry_is_removed_with_a_warning(fresh_cache, damage):
+    disk_cache.write(KEY, ENTRY)
+    path = fresh_cache / (KEY + ".kernel")
+    data = bytearray(path.read_bytes())
+    if damage == "flip":
+        data[-100] ^= 1
+    damaged = {"cut": data[:-1], "empty": b"", "magic": b"x" + data[1:], "text": b"hello"}.get(damage, data)
+    path.write_bytes(damaged)
+    with pytest.warns(TwingradCacheWarning, match="damaged"):
+        assert disk_cache.read(KEY) is None
+    assert not path.exists()
+
+
+def test_a_damaged_kernel_is_compiled_again(fresh_cache):
+    source = source_of("test_damaged", 12)
+    compile_kernel(source, "test_damaged")
+    (path,) = fresh_cache.iterdir()
+    path.write_bytes(path.read_bytes()[:-5])
+    forget(source)
+    with pytest.warns(TwingradCacheWarning):
+        address = compile_kernel(source, "test_damaged")
+    assert run_kernel(address, [], []) == 12
+    assert disk_cache.read(make_key(source)) is not None
+
+
+def test_there_is_one_warning_per_process(fresh_cache, monkeypatch):
+    blocked = fresh_cache.parent / "file"
+    blocked.write_text("not a directory")
+    monkeypatch.setenv("TWINGRAD_CACHE", str(blocked / "cache"))
+    with pytest.warns(TwingradCacheWarning, match="kernel cache"):
+        address = compile_kernel(source_of("test_blocked", 3), "test_blocked")
+    assert run_kernel(address, [], []) == 3
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert run_kernel(compile_kernel(source_of("test_blocked", 4), "test_blocked"), [], []) == 4
+
+
+def test_an_unwritable_directory_is_a_warning(fresh_cache, monkeypatch):
+    fresh_cache.mkdir()
+
+    def refuse(*_, **__):
+        raise PermissionError("read-only file system")
+
+    # Permissions do not stop root, which tests in containers run as.
+    monkeypatch.setattr(disk_cache.Path, "write_bytes", refuse)
+    with pytest.warns(TwingradCacheWarning, match="read-only file system"):
+        address = compile_kernel(source_of("test_unwritable", 6), "test_unwritable")
+    assert run_kernel(address, [], []) == 6
+    assert entries(fresh_cache) == []
+
+
+def test_a_home_that_cannot_be_found_is_a_warning(fresh_cache, monkeypatch):
+    def no_home():
+        raise RuntimeError("Could not determine home directory")
+
+    monkeypatch.delenv("TWINGRAD_CACHE")
+    monkeypatch.setattr(disk_cache, "directory", no_home)
+    with pytest.warns(TwingradCacheWarning):
+        assert disk_cache.read(KEY) is None
+
+
+def test_directories_of_the_platforms(monkeypatch, tmp_path):
+    monkeypatch.delenv("TWINGRAD_CACHE", raising=False)
+    monkeypatch.setattr(disk_cache.sys, "platform", "linux")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert disk_cache.directory() == tmp_path / "twingrad"
+    monkeypatch.setattr(disk_cache.sys, "platform", "win32")
+    monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "local"))
+    assert disk_cache.directory() == tmp_path / "local" / "twingrad"
+    monkeypatch.setattr(disk_cache.sys, "platform", "darwin")
+    assert disk_cache.directory().parts[-3:] == ("Library", "Caches", "twingrad")
+
+
+def test_the_oldest_entries_go_first(fresh_cache):
+    now = time.time()
+    for index in range(10):
+        disk_cache.write(f"{index:04x}" + "ff" * 30, ENTRY)
+    for index in range(10):
+        path = fresh_cache / (f"{index:04x}" + "ff" * 30 + ".kernel")
+        os.utime(path, (now - 1000 + index, now - 1000 + index))
+    size = path.stat().st_size
+    disk_cache.prune(fresh_cache, limit=4 * size)
+    assert [name[:4] for name in entries(fresh_cache)] == ["0006", "0007", "0008", "0009"]
+
+
+def test_forgotten_temporaries_are_removed(fresh_cache):
+    disk_cache.write(KEY, ENTRY)
+    old, new = fresh_cache / "old.tmp", fresh_cache / "new.tmp"
+    old.write_text("")
+    new.write_text("")
+    os.utime(old, (time.time() - 7200,) * 2)
+    disk_cache.prune(fresh_cache)
+    assert entries(fresh_cache) == sorted([KEY + ".kernel", "new.tmp"])
+
+
+def test_use_is_recorded_once_a_day(fresh_cache):
+    disk_cache.write(KEY, ENTRY)
+    path = fresh_cache / (KEY + ".kernel")
+    recent = time.time() - 3600
+    os.utime(path, (recent, recent))
+    disk_cache.read(KEY)
+    assert path.stat().st_mtime == pytest.approx(recent, abs=1)
+    os.utime(path, (recent - 90_000,) * 2)
+    disk_cache.read(KEY)
+    assert path.stat().st_mtime > recent

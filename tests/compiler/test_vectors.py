@@ -1,0 +1,143 @@
+"""Loops that may be vectors and loops that must not be: both give what Python gives, and touch nothing else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from common.compiler.compile import _translated, compile_kernel
+from static.running.unjitted import python_kernel
+from tests.compiler.kernels import run_kernel
+
+BUFFERS = """def loop(bufs, args):
+    x = buffer(bufs, 0, float32)
+    y = buffer(bufs, 1, float32)
+    k = buffer(bufs, 2, int64)
+    z = buffer(bufs, 3, bool_)
+    d = buffer(bufs, 4, float64)
+    again = buffer(bufs, 0, float32)
+    n = args[0]
+"""
+
+INDEPENDENT = {
+    "one place": "for i in range(n):\n    y[i] = add(x[i], y[i])",
+    "places ahead": "for i in range(n):\n    y[i + 3] = x[2 + i]",
+    "places behind": "for i in range(3, n):\n    y[i - 3] = x[i - 1]",
+    "a number from memory": "for i in range(n):\n    y[i] = add(y[i], x[0])",
+    "the index as a number": "for i in range(n):\n    k[i] = i * 3 - n",
+    "the index compared": "for i in range(n):\n    y[i] = where(eq(i, k[0]), x[i], float32(0.5))",
+    "truth values": "for i in range(n):\n    z[i] = z[i] | (x[i] < y[i])",
+    "no branch for what has been read": "for i in range(n):\n    z[i] = k[i] < 0 or not k[i] < 3",
+    "a choice": "for i in range(n):\n    k[i] = k[i] if k[i] < 2 else n",
+    "several dtypes": "for i in range(n):\n    t = to_float64(x[i])\n    d[i] = add(d[i], t)\n    k[i] = to_int64(t)",
+    "a division": "for i in range(n):\n    k[i] = (k[i] - 3) // 2 + k[i] % 3",
+    "written twice": "for i in range(n):\n    y[i] = x[i]\n    y[i] += y[i]",
+    "much": "for i in range(n):\n    y[i] = tanh(exp(sin(x[i])))",
+    "a place with a name": "for i in range(n):\n    c = 3 + i\n    d[c] = add(d[c], d[c])\n    k[c] = c",
+    "a name of a name": "for i in range(n):\n    b = i + 7\n    c = b - 4\n    y[c] = x[b]",
+    "a place from memory": "for i in range(n):\n    y[i] = x[k[i] & 7]",
+    "places that are computed from memory": (
+        "for i in range(n):\n    a = k[i] - 3\n    b = a + 5 if a < 0 else a\n    d[i] = to_float64(x[b * 3 + i])"
+    ),
+    "one after the other": "for i in range(n):\n    y[i] = x[i]\nfor i in range(n):\n    x[i] = add(y[i], y[i])",
+}
+IN_LANES = {
+    "lanes of a sum": "for i in range(n):\n    y[i & 15] = add(y[i & 15], x[i])",
+    "lanes of several sums": (
+        "for i in range(n):\n    t = exp(x[i])\n    y[i & 15] = y[i & 15] + t\n"
+        "    y[48 + (i & 15)] = y[48 + (i & 15)] + x[i + 3]\n    d[16 + (i & 15)] += to_float64(t)"
+    ),
+    "lanes of whole numbers": "for i in range(n):\n    k[i & 15] += i",
+    "lanes of extremes": "for i in range(n):\n    y[i & 15] = maximum(y[i & 15], x[i])",
+}
+IN_ORDER = {
+    "reads what it has written": "for i in range(n):\n    x[i + 1] = add(x[i], y[i])",
+    "writes what it will read": "for i in range(n):\n    x[i] = x[i + 1]",
+    "two names of one slot": "for i in range(n):\n    again[i + 1] = x[i]",
+    "a number that it writes": "for i in range(n):\n    x[i] = add(x[i], x[3])",
+    "a total": "t = float32(0)\nfor i in range(n):\n    t = add(t, x[i])\ny[0] = t",
+    "a name that changes": "for i in range(n):\n    c = i\n    c += 1\n    x[c] = y[i]",
+    "lanes that it reads elsewhere": "for i in range(n):\n    x[i & 15] = add(x[i & 15], x[i])",
+    "lanes of another width": "for i in range(n):\n    y[i & 7] = add(y[i & 7], x[i])",
+    "lanes from somewhere on": "for i in range(3, n):\n    y[i & 15] = add(y[i & 15], x[i])",
+    "lanes that overlap": "for i in range(n):\n    y[8 + (i & 15)] = y[i & 15] + x[i]\n    y[i & 15] = x[i]",
+    "every other place": "for i in range(n // 2):\n    y[i] = x[i * 2]",
+    "a place from memory, of what it writes": "for i in range(n):\n    x[i] = x[k[i] & 7]",
+    "a branch": "for i in range(n):\n    if x[i] < y[i]:\n        y[i] = x[i]",
+    "a read that must not happen": "for i in range(n):\n    y[i] = x[i] if z[0] else x[i + 100000000]",
+    "a name of two places": "for i in range(n):\n    c = i\n    y[c] = x[c]\n    c = n - i\n    k[c] = c",
+    "a name of a place from memory": "for i in range(n):\n    c = k[i] & 7\n    y[c] = x[i]",
+    "names of two places": "for i in range(n):\n    b = i + 1\n    c = i\n    x[b] = x[c]",
+    "the last value": "t = 0\nfor i in range(n):\n    t = k[i]\nk[0] = t",
+}
+
+
+def arrays():
+    rng = np.random.default_rng(0)
+    x, y = (rng.normal(size=80).astype(np.float32) for _ in range(2))
+    z = rng.integers(0, 2, 80).astype(np.bool_)
+    z[0] = True
+    return [x, y, rng.integers(0, 5, 80), z, rng.normal(size=80)]
+
+
+def source_of(body):
+    return BUFFERS + "".join(f"    {line}\n" for line in body.splitlines()) + "    return 0\n"
+
+
+@pytest.mark.parametrize("name", [*INDEPENDENT, *IN_LANES, *IN_ORDER])
+def test_loop(name):
+    source = source_of({**INDEPENDENT, **IN_LANES, **IN_ORDER}[name])
+    address, by_python = compile_kernel(source, "loop"), python_kernel(source, "loop")
+    for n in (*range(20), 31, 32, 33, 48, 64, 70):
+        expected, found = arrays(), arrays()
+        assert by_python(expected, [n]) == 0
+        assert run_kernel(address, found, [n]) == 0
+        for a, b in zip(expected, found, strict=True):
+            assert np.asarray(a).tobytes() == np.asarray(b).tobytes(), n
+
+
+@pytest.mark.parametrize("name", INDEPENDENT)
+def test_independent_loops_are_vectors(name):
+    module, complete = _translated(source_of(INDEPENDENT[name]), "loop", "loop")
+    assert complete
+    assert "llvm.masked.store" in str(module)
+
+
+@pytest.mark.parametrize("name", IN_LANES)
+def test_lanes_are_a_register_through_the_loop(name):
+    module, complete = _translated(source_of(IN_LANES[name]), "loop", "loop")
+    assert complete
+    assert "phi <16 x " in str(module)
+
+
+@pytest.mark.parametrize("name", IN_ORDER)
+def test_other_loops_are_left_to_llvm(name):
+    module, complete = _translated(source_of(IN_ORDER[name]), "loop", "loop")
+    assert not complete
+    assert "llvm.masked" not in str(module)
+
+
+def test_wide_elements_take_shorter_vectors():
+    lines = "for i in range(n):\n    d[i] = add(d[i], d[i])"
+    assert "fadd <8 x double>" in str(_translated(source_of(lines), "loop", "loop")[0])
+
+
+@pytest.mark.parametrize(("to", "of", "vectors"), [("y", "x", ["<16 x float>"]), ("e", "d", ["<8 x double>"] * 2)])
+def test_iterations_that_the_text_counts_need_no_loop(to, of, vectors):
+    inside = ["c = k + i", f"{to}[i] = add({to}[i], {of}[c])"]
+    loops = ["e = buffer(bufs, 5, float64)", "for k in range(0, n, 16):", "    for i in range(16):"]
+    source = source_of("\n".join([*loops, *(f"        {line}" for line in inside)]))
+    module, complete = _translated(source, "loop", "loop")
+    assert complete
+    assert str(module).count(f"call {vectors[0]} @") == len(vectors)
+    assert "llvm.masked" not in str(module)
+
+
+def test_what_is_known_before_a_loop_is_spread_before_it():
+    lines = "t = x[0]\nfor k in range(n):\n    for i in range(n):\n        y[i] = mul(add(y[i], t), t)"
+    blocks = str(_translated(source_of(lines), "loop", "loop")[0]).split("\n\n")
+    (inside,) = [block for block in blocks if "= load <16 x float>" in block]
+    before = blocks[blocks.index(inside) - 3]
+    spread = "insertelement <16 x float>"
+    assert spread not in inside
+    assert before.count(spread) == 1

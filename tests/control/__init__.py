@@ -1,0 +1,1 @@
+"""Tests of `common.control`: loops, branches, side effects and Python called from programs."""

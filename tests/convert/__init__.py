@@ -1,0 +1,1 @@
+"""Tests of `common.convert`: Python's `if`, `while` and `for`, rewritten."""

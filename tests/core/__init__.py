@@ -1,0 +1,1 @@
+"""Tests of `common.core`: dtypes, errors, modes, names that are absent."""

@@ -1,0 +1,1 @@
+"""Tests of `common.evaluate`: one op on arrays, its specialised ways against the general one."""

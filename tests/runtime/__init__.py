@@ -1,0 +1,1 @@
+"""Tests of `common.runtime`: native builtins and programs of kernels."""

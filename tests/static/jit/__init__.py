@@ -1,0 +1,1 @@
+"""Tests of `static.jit`: compiled functions, their arguments, results and gradients."""

@@ -1,0 +1,144 @@
+"""Rows of tables are read where they are used, at checked indices."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import static as tw
+from common.core.errors import IndexRangeError
+from tests.bits import assert_all_same_bits
+from tests.static.compare import assert_compiles, program_of
+
+RNG = np.random.default_rng(0)
+
+
+def floats(*shape):
+    return RNG.normal(size=shape).astype(np.float32)
+
+
+def names(compiled):
+    """The kernels of a function behind the checks of indices, by name; generated ones are "k"."""
+    found = ["k" if step.name.startswith("k_") else step.name for step in program_of(compiled).steps]
+    return [name for name in found if name != "check"]
+
+
+def distance(table, i, j):
+    near = tw.embedding(i, table)
+    far = tw.embedding(j, table)
+    return tw.sqrt(((near - far) ** 2).sum(1))
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.int32])
+@pytest.mark.parametrize("width", [16, 40, 1100])
+def test_one_kernel_reads_two_rows_per_index(dtype, width):
+    arrays = floats(50, width), RNG.integers(0, 50, 9).astype(dtype), RNG.integers(0, 50, 9).astype(dtype)
+    compiled = assert_compiles(distance, arrays, (floats(3, 2), arrays[1] % 3, arrays[2] % 3))
+    assert names(compiled) == ["k"]
+
+
+def block(table, positions, weight, bias, i):
+    x = tw.embedding(i, table) + positions
+    return x, tw.layer_norm(x, (x.shape[-1],), weight, bias), tw.softmax(x, -1).sum(0), x.sum((0, 1))
+
+
+def test_an_embedding_is_part_of_the_block_behind_it():
+    arrays = floats(30, 32), floats(7, 32), floats(32), floats(32), RNG.integers(0, 30, (5, 7))
+    compiled = assert_compiles(block, arrays)
+    assert not any("take" in name for name in names(compiled))
+
+    def gradients(*arrays):
+        def loss(*a):
+            return sum((y * y).sum() for y in block(*a))
+
+        return tw.value_and_grad(loss, argnums=(0, 1, 2, 3))(*arrays)
+
+    assert_compiles(lambda *a: (lambda v, g: (v, *g))(*gradients(*a)), arrays)
+
+
+@pytest.mark.parametrize("dim", [0, 1, 2])
+def test_selections_along_any_dimension(dim):
+    def program(x, i):
+        return tw.tanh(tw.index_select(x[:, 1:], dim, i)) * 2, tw.index_select(tw.transpose(x, 1, 2), dim, i)
+
+    assert_compiles(program, (floats(6, 7, 18), np.array([0, 5, 5, 2])))
+
+
+def test_short_rows_are_gathered_first():
+    compiled = assert_compiles(lambda x, i: tw.tanh(tw.embedding(i, x)), (floats(20, 3), np.array([3, 0])))
+    assert names(compiled) == ["take", "k"]
+    assert "less than 16 elements" in compiled.explain().kernels[-1].refused[0]
+
+
+def test_elements_at_indices_are_read_by_the_loop_that_uses_them():
+    """All elements of vectors, the ones behind the last whole vector, and dtypes that have no vector instruction."""
+
+    def program(t, i, x, j):
+        table = tw.reshape(t, (6, 10))
+        return x * t[i] + 1, tw.gather(table, 1, j) * 2, (t > 0)[i] | (x > 0), tw.take(table, i) * t[0]
+
+    def given(count, dtype):
+        i = RNG.integers(-60, 60, count).astype(dtype)
+        return floats(60), i, floats(count), RNG.integers(0, 10, (6, count)).astype(dtype)
+
+    for dtype in (np.int64, np.int32):
+        compiled = assert_compiles(program, *(given(n, dtype) for n in (1, 100, 16, 0, 31, 33)))
+        assert not {"get1", "gather"} & set(names(compiled))
+
+
+def test_costly_functions_are_loops_of_their_own():
+    compiled = assert_compiles(lambda t, i, x: tw.tanh(t[i] * x), (floats(50), RNG.integers(0, 50, 90), floats(90)))
+    assert names(compiled) == ["k", "k"]
+    assert "nothing costly" in compiled.explain().kernels[-1].refused[0]
+
+
+def test_rows_of_what_the_program_computes():
+    def program(x, i, j):
+        table = tw.exp(x)
+        return tw.embedding(i, table) + 1, tw.embedding(j + 1, table) * tw.embedding(tw.argmax(x, 1)[:4], x)
+
+    assert_compiles(program, (floats(20, 20), np.array([3, 3, 0, 19]), np.array([3, 18, -1, 0])))
+
+
+@pytest.mark.parametrize("which", [1, 2])
+@pytest.mark.parametrize("wrong", [-1, 50, 2**40])
+def test_a_wrong_index_names_the_line_that_reads_at_it(which, wrong):
+    compiled = tw.function(distance)
+    arrays = [floats(50, 16), np.array([0, 3]), np.array([49, 3])]
+    compiled(*arrays)
+    arrays[which] = np.array([3, wrong])
+    with pytest.raises(IndexRangeError) as raised:
+        compiled(*arrays)
+    line = distance.__code__.co_firstlineno + which
+    assert f"test_indexed.py:{line}" in str(raised.value) + "".join(getattr(raised.value, "__notes__", ()))
+
+
+def test_a_wrong_index_leaves_state_alone():
+    cell = tw.nn.Parameter(tw.tensor(floats(6, 16)), requires_grad=False)
+
+    @tw.function
+    def step(i):
+        with tw.no_grad():
+            rows = tw.embedding(i, cell)
+            cell.mul_(2)
+            cell[:2] = rows[:2] + 1
+            return rows * 2
+
+    step(np.array([0, 1, 5]))
+    before = np.array(cell)
+    with pytest.raises(IndexRangeError):
+        step(np.array([0, 1, 6]))
+    assert_all_same_bits([np.array(cell)], [before], "state")
+
+
+def test_threads_read_the_same_rows():
+    arrays = floats(3000, 64), RNG.integers(0, 3000, 20_000), RNG.integers(0, 3000, 20_000)
+    expected = tw.function(distance)(*arrays)
+    tw.set_num_threads(2)
+    try:
+        compiled = tw.function(distance)
+        assert_all_same_bits([compiled(*arrays)], [expected], "two threads")
+        with pytest.raises(IndexRangeError):
+            compiled(arrays[0], np.append(arrays[1][:-1], 3000), arrays[2])
+    finally:
+        tw.set_num_threads(1)

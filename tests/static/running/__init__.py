@@ -1,0 +1,1 @@
+"""Tests of `static.running`: compiled programs, from the disk too."""

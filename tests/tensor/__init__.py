@@ -1,0 +1,1 @@
+"""Tests of `common.tensor`: making, printing, copying and sharing tensors."""
