@@ -21,13 +21,13 @@ def parser() -> argparse.ArgumentParser:
         "one-off cost cold and from the disk cache, break-even calls, peak memory.",
         epilog="Exit code 1 if a bit differs or a workload fails, 130 after Ctrl-C, "
         "which keeps what is finished. Table on stdout, progress on stderr. "
-        "`python3 -m benchmarks cache [--clear]` shows, or empties, the disk cache of machine code; "
-        "`python3 -m benchmarks draw` draws a run.",
+        "Other commands: run FILE.py:NAME measures a program of yours, explain FILE.py:NAME says what each step of "
+        "compiling buys, compare A.json B.json, report, doctor, graph, draw, list, cache [--clear]; each has --help.",
     )
     p.add_argument("--quick", action="store_true", help="fewer repetitions: under two minutes on two cores")
     p.add_argument("-k", metavar="NAME", action="append", default=[], dest="select",
                    help="only workloads whose name contains NAME (repeatable)")  # fmt: skip
-    p.add_argument("--peers", action="store_true", help="also measure PyTorch and JAX, where installed")
+    p.add_argument("--peers", metavar="NAMES", nargs="?", const="all", help="also measure PyTorch and JAX")
     p.add_argument("--threads", metavar="N", type=int, default=1,
                    help="time calls with N threads on N cores, peers too; no one-off costs")  # fmt: skip
     p.add_argument("--list", action="store_true", help="list the workloads and end")
@@ -36,8 +36,25 @@ def parser() -> argparse.ArgumentParser:
     return p
 
 
+LABORATORY = ("run", "explain", "compare", "doctor", "report", "graph", "export")
+"""Commands of `benchmarks.lab.command`; `run` without a file runs the project's own workloads."""
+
+
 def main() -> int:
     """Run the command and return its exit code."""
+    if sys.argv[1:2] == ["list"]:
+        sys.argv[1:2] = ["--list"]
+    if (
+        sys.argv[1:2] == ["run"]
+        and not any(".py" in word for word in sys.argv[2:])
+        and not {"-h", "--help"} & set(sys.argv)
+    ):
+        del sys.argv[1]
+    if sys.argv[1:2] and sys.argv[1] in LABORATORY:
+        bootstrap("benchmarks", "bench", NEEDS)
+        from benchmarks.lab import command
+
+        return command.main(sys.argv[1], sys.argv[2:])
     if sys.argv[1:2] == ["cache"]:
         bootstrap("benchmarks", "bench", NEEDS)
         from benchmarks import cache
@@ -50,19 +67,21 @@ def main() -> int:
         return draw.main(sys.argv[2:])
     options = parser().parse_args()
     bootstrap("benchmarks", "bench", NEEDS)
+    from benchmarks.machine import cores as cores_here
     from benchmarks.measure import keep_to
 
-    if options.threads < 1:
-        parser().error(f"--threads must be at least 1, not {options.threads}")
+    if not 1 <= options.threads <= cores_here():
+        parser().error(f"--threads is from 1 to {cores_here()}, the cores of this process, not {options.threads}")
     cores = keep_to(options.threads)  # before anything starts a thread pool
     from benchmarks import interrupts, machine, report, store
-    from benchmarks.peers import installed
+    from benchmarks.peers import chosen
     from benchmarks.run import ENGINES, FULL, QUICK, measure, without_starts
     from benchmarks.terminal import progress
     from benchmarks.workload import discover
 
     try:
         workloads = discover(options.select)
+        peers, lacking = chosen(options.peers)
         if options.readme:
             report.around(options.readme)  # now, not after minutes of measuring
     except (LookupError, ValueError, OSError) as problem:
@@ -74,7 +93,8 @@ def main() -> int:
         return 0
     engines = {name: __import__(name) for name in ENGINES}
     engines["static"].set_num_threads(options.threads)  # one setting for both
-    peers = installed() if options.peers else []
+    for line in lacking:
+        progress(line)
     about = machine.describe()
     progress(f"{machine.one_line(about)}; pinned to cores {cores}")
     effort = QUICK if options.quick else FULL

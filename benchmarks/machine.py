@@ -18,7 +18,7 @@ def describe() -> dict[str, Any]:
 
     return {
         "cpu": cpu_name(),
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "cores": cores(),
         "cores_in_machine": os.cpu_count(),
         "memory_bytes": memory_bytes(),
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
@@ -29,6 +29,11 @@ def describe() -> dict[str, Any]:
         "numerics_version": NUMERICS_VERSION,
         "packages": {name: found for name in PACKAGES if (found := package(name))},
     }
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def one_line(machine: dict[str, Any]) -> str:

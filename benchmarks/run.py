@@ -2,13 +2,15 @@
 
 import traceback
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from benchmarks import bits, memory, oneoff, stats
+from benchmarks.lab import stability
+from benchmarks.lab.activity import Activity, Watch
 from benchmarks.measure import interleave
 from benchmarks.stats import Estimate
 from benchmarks.terminal import progress
@@ -44,6 +46,12 @@ class Result:
     error: str = ""
     calls: dict[str, stats.Samples] = field(default_factory=dict)
     starts: dict[str, dict[str, list[oneoff.Report]]] = field(default_factory=dict)
+    activity: Activity | None = None
+
+    @property
+    def unstable(self) -> list[str]:
+        """Why the times per call are unreliable, each with its remedy; none if they are stable."""
+        return stability.objections(self.calls, self.activity) if self.calls else []
 
     @property
     def passed(self) -> bool:
@@ -76,6 +84,7 @@ class Result:
         """Return everything measured, and the estimates that the table shows, as plain data."""
         record: dict[str, Any] = {
             "name": self.workload.name,
+            "key": self.workload.key,
             "title": self.workload.title,
             "bits_equal": not self.differences and not self.error,
             "differences": self.differences,
@@ -84,6 +93,9 @@ class Result:
             "processes": self.starts,
         }
         if self.calls:
+            record["unstable"] = self.unstable
+            if self.activity is not None:
+                record["activity"] = asdict(self.activity)
             record["call"] = {name: self.call(name).as_json() for name in self.calls}
             record["static_over"] = {
                 name: stats.ratio(self.calls["static"], self.calls[name]).as_json()
@@ -108,10 +120,12 @@ def measure(workload: Workload, engines: dict[str, ModuleType], effort: Effort, 
         result.differences = list(bits.mismatches(workload, engines["dynamic"], engines["static"]))
         if result.passed:
             progress(f"{workload.name}: calls, interleaved")
+            watch = Watch()
             result.calls = interleave(programs(workload, engines, peers), effort.seconds)
+            result.activity = watch.since()
             for engine in ENGINES if effort.cold else ():
                 progress(f"{workload.name}: {engine} in new processes, cold and from the disk cache")
-                result.starts[engine] = oneoff.cold_and_disk(engine, workload.name, effort.cold, effort.disk)
+                result.starts[engine] = oneoff.cold_and_disk(engine, workload.key, effort.cold, effort.disk)
     except Exception as problem:  # one workload that fails must not hide the results of the others
         result.error = f"{type(problem).__name__}: {problem}"
         progress(traceback.format_exc().rstrip())
@@ -129,6 +143,11 @@ def programs(workload: Workload, engines: dict[str, ModuleType], peers: Sequence
     initial: dict[str, Array] = made["dynamic"].parameters()
     found: dict[str, Any] = {name: (program.call, inputs) for name, program in made.items()}
     for peer in peers:
-        if (built := build(peer, workload, initial)) is not None:
+        try:
+            built = build(peer, workload, initial)
+        except Exception as problem:  # a peer that cannot run a program must not hide what the others do
+            progress(f"{workload.name}: {peer} does not run it: {type(problem).__name__}: {problem}")
+            continue
+        if built is not None:
             found[peer] = built
     return found

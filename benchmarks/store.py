@@ -7,7 +7,10 @@ from typing import Any
 
 from benchmarks.bootstrap import ROOT
 
-SCHEMA = 1
+SCHEMA = 2
+"""Of the records that are written; docs/laboratory.md describes it."""
+READ = (1, 2)
+"""Schemas that `load` takes: 1 had no key, stability or ladder."""
 FOLDER = ROOT / ".benchmarks"
 
 
@@ -64,6 +67,8 @@ def load(path: Path) -> dict[str, Any]:
         If the file isn't a record of this schema.
     """
     record = json.loads(path.read_text(encoding="utf-8"))
-    if not isinstance(record, dict) or record.get("schema") != SCHEMA:
-        raise ValueError(f"{path} is not a benchmark record of schema {SCHEMA}")
+    if not isinstance(record, dict) or record.get("schema") not in READ:
+        raise ValueError(f"{path} is not a benchmark record of schema {' or '.join(map(str, READ))}")
+    for workload in record["workloads"]:
+        workload.setdefault("key", workload["name"])
     return record

@@ -71,6 +71,15 @@ class Workload:
         """Build the program with the engine `tw`; two engines start from the same parameters."""
         raise NotImplementedError
 
+    def peer(self, name: str, initial: dict[str, Array]) -> tuple[Any, list[tuple[Any, ...]]] | None:
+        """Return a peer's version of this workload and its input sets; None to look in `benchmarks.peers`."""
+        return None
+
+    @property
+    def key(self) -> str:
+        """What a new process finds the workload by, see `benchmarks.lab.target.find`."""
+        return self.name
+
     @property
     def title(self) -> str:
         """The first line of the docstring."""

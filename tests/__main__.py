@@ -15,7 +15,8 @@ if not FOUND or Path(FOUND).resolve() != OWN:  # before anything is imported fro
 from benchmarks.bootstrap import bootstrap  # noqa: E402
 
 NEEDS = ("numpy", "numba", "networkx", "scipy", "pytest", "pytest_benchmark", "xdist", "hypothesis", "mpmath",
-         "ruff", "mypy", "importlinter", "matplotlib", "tensorboard")  # fmt: skip
+         "ruff", "mypy", "importlinter", "matplotlib", "tensorboard",
+         "jinja2", "rich")  # fmt: skip
 
 
 def main() -> int:

@@ -20,6 +20,35 @@ def installed() -> list[str]:
     return [name for name, (package, _) in PEERS.items() if find_spec(package) is not None]
 
 
+def chosen(text: str | None) -> tuple[list[str], list[str]]:
+    """Return the peers that are asked for and installed, and a line per package that is not.
+
+    Parameters
+    ----------
+    text : str or None
+        Names between commas, "all", or None for no peers.
+
+    Raises
+    ------
+    LookupError
+        If there is no such peer; the message lists those there are.
+    """
+    if text is None:
+        return [], []
+    wanted = list(PEERS) if text == "all" else [name.strip() for name in text.split(",")]
+    for name in wanted:
+        if name not in PEERS:
+            raise LookupError(f"there is no peer {name!r}; there are: {', '.join(PEERS)}")
+    known = installed()
+    lacking: dict[str, list[str]] = {}
+    for name in wanted:
+        if name not in known:
+            lacking.setdefault(PEERS[name][0], []).append(name)
+    lines = [f"without {' and '.join(names)}: {package} is not installed (pip install {package})"
+             for package, names in lacking.items()]  # fmt: skip
+    return [name for name in wanted if name in known], lines
+
+
 def build(peer: str, workload: Workload, initial: dict[str, Array]) -> Built | None:
     """Return a peer's version of a workload.
 
@@ -37,5 +66,8 @@ def build(peer: str, workload: Workload, initial: dict[str, Array]) -> Built | N
     Built or None
         None if the peer has no version of this workload.
     """
+    own = workload.peer(peer, initial)
+    if own is not None:
+        return own
     made: Built | None = importlib.import_module(PEERS[peer][1]).build(peer, workload, initial)
     return made

@@ -1,0 +1,1 @@
+"""The laboratory: what each step from define-by-run to define-then-run buys, for any program."""

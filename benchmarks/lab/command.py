@@ -1,0 +1,70 @@
+"""The laboratory's commands: ``twingrad run``, ``explain``, ``compare``, ``doctor``, ``report`` and ``graph``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks.lab import measuring
+
+EPILOG = """\
+FILE.py:NAME is a function; a module, measured as a training step; make(), which sets up and returns a step; or a
+Workload. The file imports dynamic, static or torch: it gets the engine that is measured. FILE.py alone means its make()
+or its only function.
+"""
+
+
+def run_parser(word: str = "run") -> argparse.ArgumentParser:
+    """Return the command line of ``run`` and ``explain``."""
+    about = {
+        "run": "Measure a program of yours in both engines: bits first, then what each costs.",
+        "explain": "Run a program of yours in ever more compiled ways, and say what each step buys.",
+        "graph": "Draw the graph of a program of yours: recorded, traced, after each pass, fused, as kernels.",
+    }[word]
+    p = argparse.ArgumentParser(
+        prog=f"twingrad {word}", description=about, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    p.add_argument("targets", nargs="*" if word == "run" else 1, metavar="FILE.py:NAME", help="what to measure")
+    what = p.add_argument_group("the program")
+    what.add_argument("--args", metavar="TEXT", help='its arguments, such as "f32[64,n], i64[64]<10, 0.5"')
+    what.add_argument("--size", metavar="NAME=N", action="append", default=[], help="a number for a size's name")
+    what.add_argument("--grad", action=argparse.BooleanOptionalAction, default=None, help="value and gradient")
+    what.add_argument("--loss", metavar="NAME", default="", help="of a module: a loss of nn.functional of its output "
+                      "and the last argument; the mean square of the output by default")  # fmt: skip
+    what.add_argument("--optimizer", metavar="CALL", default="", help='of a module, such as "SGD(lr=0.1)"')
+    what.add_argument("--control-flow", choices=("guard", "convert"), help="how Python's if and while are compiled")
+    how = p.add_argument_group("measuring")
+    how.add_argument("--seconds", metavar="S", type=float, help="how long calls are timed")
+    how.add_argument("--quick", action="store_true", help="fewer repetitions")
+    how.add_argument("--threads", metavar="N", type=int, default=1, help="threads, at most the cores")
+    how.add_argument("--json", metavar="PATH", type=Path, help="file for the results; default: in .benchmarks")
+    if word == "graph":
+        p.add_argument("--to", metavar="FILE", type=Path, help=".html (default), .svg, .dot, .txt or .json")
+    if word == "run":
+        how.add_argument("--sweep", metavar="NAME=N,N", default="", help="measure at several sizes, as n=10,100,1000")
+        how.add_argument("--peers", metavar="NAMES", nargs="?", const="all", help="also PyTorch and JAX")
+        how.add_argument("--resume", metavar="PATH", nargs="?", const="", help="go on with a run that was interrupted")
+    return p
+
+
+def run(arguments: list[str]) -> int:
+    """Measure."""
+    options = run_parser().parse_args(arguments)
+    if options.peers and ".py" in options.peers:  # `--peers FILE.py:NAME`
+        options.targets, options.peers = [options.peers, *options.targets], "all"
+    return measuring.main(options)
+
+
+COMMANDS: dict[str, Callable[[list[str]], int]] = {"run": run}
+
+
+def main(word: str, arguments: list[str]) -> int:
+    """Run a command; what cannot be done is one line on stderr and exit code 2."""
+    try:
+        return COMMANDS[word](arguments)
+    except (LookupError, OSError, ValueError, SyntaxError) as problem:
+        text = str(problem) if isinstance(problem, OSError | SyntaxError) else problem.args[0]
+        print(f"twingrad {word}: {text}", file=sys.stderr)
+        return 2

@@ -1,0 +1,92 @@
+"""The terminal: lines that fit it, coloured by rich where that is installed and somebody looks, plain elsewhere."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import textwrap
+from collections.abc import Sequence
+from importlib.util import find_spec
+
+MOST = 100
+"""Columns that are used at most; longer lines are hard to read."""
+BAR = "█"
+
+
+def width() -> int:
+    """Return the columns to fill: the terminal's, at most `MOST`; 80 where there is none."""
+    return min(shutil.get_terminal_size((80, 24)).columns, MOST) if sys.stdout.isatty() else 80
+
+
+def coloured() -> bool:
+    """Whether to colour: a terminal, no NO_COLOR, and rich installed (``pip install 'twingrad[lab]'``)."""
+    wanted = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return wanted and find_spec("rich") is not None
+
+
+def say(text: str = "", style: str = "") -> None:
+    """Print lines; `style` is one of rich's, such as "bold green"."""
+    if style and coloured():
+        from rich.console import Console
+        from rich.text import Text
+
+        Console(width=width(), highlight=False, soft_wrap=True).print(Text(text, style=style))
+    else:
+        print(text)
+
+
+def wrapped(text: str, indent: str = "", style: str = "") -> None:
+    """Print a paragraph as wide as the terminal."""
+    for line in textwrap.wrap(text, width(), initial_indent=indent, subsequent_indent=indent or "  "):
+        say(line, style)
+
+
+def bar(share: float, columns: int) -> str:
+    """Return a bar of blocks, in ASCII where the terminal's encoding has none.
+
+    Examples
+    --------
+    >>> len(bar(0.5, 10)), bar(-1.0, 10)
+    (5, '')
+    """
+    block = BAR if (getattr(sys.stdout, "encoding", "") or "").lower().startswith("utf") else "#"
+    count = round(max(0.0, min(1.0, share)) * columns)
+    return block * max(count, 1 if share > 0 else 0)
+
+
+def columns(rows: Sequence[Sequence[str]], header: Sequence[str] = (), indent: str = "  ") -> list[str]:
+    """Return rows aligned in columns: the first left, others right; the first is cut where it does not fit.
+
+    Examples
+    --------
+    >>> columns([["fused", "1.2 us"], ["eager", "30 us"]])
+    ['  fused  1.2 us', '  eager   30 us']
+    """
+    table = [list(header), *map(list, rows)] if header else [list(row) for row in rows]
+    if not table:
+        return []
+    sizes = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
+    spare = width() - len(indent) - sum(sizes[1:]) - 2 * (len(sizes) - 1)
+    sizes[0] = min(sizes[0], max(spare, 8))
+
+    def line(row: Sequence[str]) -> str:
+        first = row[0] if len(row[0]) <= sizes[0] else row[0][: sizes[0] - 3] + "..."
+        rest = (cell.rjust(size) for cell, size in zip(row[1:], sizes[1:], strict=True))
+        return (indent + "  ".join([first.ljust(sizes[0]), *rest])).rstrip()
+
+    return [line(row) for row in table]
+
+
+def progress(text: str) -> None:
+    """Show what is being done: on one line of a terminal that is written over, as lines elsewhere; on stderr."""
+    if sys.stderr.isatty():
+        print(f"\r\x1b[2K{text[: width() - 1]}", end="", file=sys.stderr, flush=True)
+    else:
+        print(text, file=sys.stderr, flush=True)
+
+
+def done() -> None:
+    """Take the line of progress away."""
+    if sys.stderr.isatty():
+        print("\r\x1b[2K", end="", file=sys.stderr, flush=True)

@@ -1,0 +1,97 @@
+"""A user's program in other frameworks: PyTorch runs the same file; others have a function ``NAME_jax`` in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from benchmarks.peers import Built
+from benchmarks.workload import Array, Inputs, Program
+
+Call = Callable[..., Any]
+Make = Callable[[Any], Program]
+
+
+def build(
+    own: ModuleType, name: str, peer: str, inputs: Sequence[Inputs], initial: dict[str, Array], make: Make
+) -> Built:
+    """Return a peer's version of a program.
+
+    Parameters
+    ----------
+    own, name : the user's file as a module, and which of its functions is measured.
+    peer : a name in `benchmarks.peers.PEERS`.
+    inputs, initial : input sets, and parameters by name.
+    make : builds the program with an engine.
+
+    Raises
+    ------
+    LookupError
+        If there is none.
+    """
+    package = peer.partition(".")[0]
+    written = getattr(own, f"{name}_{package}", None)
+    if package == "jax":
+        if written is None:
+            raise LookupError(f"the file has no {name}_jax")
+        return _jax(written, inputs)
+    return _torch(peer, inputs, initial, written, make)
+
+
+def _jax(function: Call, inputs: Sequence[Inputs]) -> Built:
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    compiled = jax.jit(function)
+    own = [tuple(jax.numpy.asarray(x) if isinstance(x, np.ndarray) else x for x in arrays) for arrays in inputs]
+    return (lambda *arguments: jax.block_until_ready(compiled(*arguments))), own
+
+
+class _Torch(ModuleType):
+    """PyTorch with the few names of ours that it lacks."""
+
+    def __init__(self, wrap: Callable[[Call], Call]) -> None:
+        super().__init__("torch")
+        self.wrap = wrap
+
+    def __getattr__(self, name: str) -> Any:
+        import torch
+
+        return getattr(torch, name)
+
+    def function(self, target: Call | None = None, **_: Any) -> Any:
+        """Compile, or leave as it is."""
+        return self.function if target is None else self.wrap(target)
+
+    def value_and_grad(self, function: Call, argnums: Any = 0) -> Call:
+        """The value of a function, and its gradients, by autograd."""
+        import torch
+
+        positions = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+
+        def call(*arguments: Any) -> Any:
+            given = [x.detach().requires_grad_() if i in positions else x for i, x in enumerate(arguments)]
+            value = function(*given)
+            return value.detach(), torch.autograd.grad(value, [given[i] for i in positions])
+
+        return call
+
+
+def _torch(peer: str, inputs: Sequence[Inputs], initial: dict[str, Array], written: Call | None, make: Make) -> Built:
+    import torch
+
+    from benchmarks.measure import threads
+
+    torch.set_num_threads(threads())
+    own = [tuple(torch.from_numpy(x) if isinstance(x, np.ndarray) else x for x in arrays) for arrays in inputs]
+    wrap: Callable[[Call], Call] = torch.compile if peer == "torch.compile" else lambda function: function
+    if written is not None:
+        return wrap(written), own
+    program = make(_Torch(wrap))
+    with torch.no_grad():
+        for name, parameter in program.named_parameters:
+            parameter.copy_(torch.tensor(initial[name]))
+    return program.call, own

@@ -1,0 +1,108 @@
+"""A user's file, loaded once per engine: whichever of the engines it imports, it gets the one that is measured.
+
+``import dynamic as tw``, ``import static as tw`` and ``import torch`` all name the engine. The file stays as it is; its
+imports are rewritten in memory, lines keep their numbers, so that errors and graphs show the user's own lines.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+NAMES = ("dynamic", "static", "torch")
+"""What a file may call the engine that runs it."""
+_HOOK = "__engine_import__"
+
+
+def load(path: Path, engine: Any, base: str) -> ModuleType:
+    """Return a user's file as a new module that is run by an engine.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    engine : module, or what stands for one
+        Takes the place of every engine that the file imports.
+    base : str
+        Package in which submodules such as ``nn.functional`` are looked for.
+
+    Raises
+    ------
+    LookupError
+        If there is no such file.
+    SyntaxError
+        If it is no Python.
+    """
+    if not path.is_file():
+        raise LookupError(f"there is no file {path}")
+    tree = _Imports().visit(ast.parse(path.read_text(encoding="utf-8"), str(path)))
+    code = compile(ast.fix_missing_locations(tree), str(path), "exec")
+    module = ModuleType(f"measured_{path.stem}")
+    module.__file__ = str(path)
+
+    def found(name: str) -> Any:
+        """The engine, or a part of it."""
+        if not name:
+            return engine
+        part = engine
+        try:
+            for step in name.split("."):
+                part = getattr(part, step)
+            return part
+        except AttributeError:
+            return importlib.import_module(f"{base}.{name}")
+
+    setattr(module, _HOOK, found)
+    sys.modules[module.__name__] = module  # dataclasses and pickle look their module up
+    folder = str(path.resolve().parent)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    exec(code, module.__dict__)
+    return module
+
+
+def engines_of(path: Path) -> set[str]:
+    """Return the engines that a file imports, by name."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"), str(path))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module.partition(".")[0])
+    return found & set(NAMES)
+
+
+class _Imports(ast.NodeTransformer):
+    """Imports of an engine become assignments."""
+
+    def visit_Import(self, node: ast.Import) -> Any:
+        """``import dynamic.nn as nn -> nn = __engine_import__("nn")``."""
+        kept = [alias for alias in node.names if alias.name.partition(".")[0] not in NAMES]
+        made: list[ast.stmt] = [ast.Import(kept)] if kept else []
+        for alias in node.names:
+            root, _, rest = alias.name.partition(".")
+            if root in NAMES:
+                made.append(_assignment(alias.asname or root, rest if alias.asname else ""))
+        return [ast.copy_location(statement, node) for statement in made]
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> Any:
+        """``from dynamic import nn as n -> n = __engine_import__("nn")``."""
+        root, _, rest = (node.module or "").partition(".")
+        if node.level or root not in NAMES:
+            return node
+        made = []
+        for alias in node.names:
+            if alias.name == "*":
+                raise SyntaxError(f"line {node.lineno}: name what you import from {node.module}, * cannot be measured")
+            path = f"{rest}.{alias.name}" if rest else alias.name
+            made.append(_assignment(alias.asname or alias.name, path))
+        return [ast.copy_location(statement, node) for statement in made]
+
+
+def _assignment(name: str, path: str) -> ast.stmt:
+    call = ast.Call(ast.Name(_HOOK, ast.Load()), [ast.Constant(path)], [])
+    return ast.Assign([ast.Name(name, ast.Store())], call)

@@ -1,0 +1,87 @@
+"""Is a measurement worth reading? Load, drift and wide intervals speak against it, each with its remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from benchmarks import stats
+from benchmarks.lab.activity import Activity
+from benchmarks.stats import Samples
+
+BUSY = 0.25
+"""Cores that others may keep busy."""
+STOLEN = 0.02
+DRIFT = 0.05
+"""By how much the last third of the rounds may differ from the first."""
+WIDTH = 0.10
+"""How wide the interval of a ratio may be, relative to it."""
+
+
+def objections(calls: Mapping[str, Samples], activity: Activity | None) -> list[str]:
+    """Return why figures are unreliable, with what to do; none if they are stable.
+
+    Parameters
+    ----------
+    calls : mapping of name to (rounds,) arrays
+        Seconds per call, of the same rounds.
+    activity : Activity, optional
+        What others did meanwhile.
+    """
+    found = []
+    if activity is not None:
+        if (activity.others or 0) > BUSY:
+            found.append(
+                f"other processes kept {activity.others:.1f} cores busy: end them, or measure when they are done "
+                "(`twingrad doctor` shows the load)"
+            )
+        if activity.stolen > STOLEN:
+            found.append(f"the host took {100 * activity.stolen:.0f} % of the time away: use a machine of your own")
+    for name, samples in calls.items():
+        if (moved := drift(samples)) > DRIFT:
+            found.append(
+                f"{name} drifted by {100 * moved:.0f} % between the first and the last third of the rounds: "
+                "fix the clock (`sudo cpupower frequency-set -g performance`), or measure longer (--seconds 30)"
+            )
+    if {"dynamic", "static"} <= calls.keys() and (wide := width(calls["dynamic"], calls["static"])) > WIDTH:
+        found.append(f"the interval of the ratio is {100 * wide:.0f} % wide: measure longer (--seconds 30)")
+    return found
+
+
+def drift(samples: Samples) -> float:
+    """Return by how much the median of the last third differs from that of the first, relative to it."""
+    third = len(samples) // 3
+    if third < 2:
+        return 0.0
+    first, last = float(np.median(samples[:third])), float(np.median(samples[-third:]))
+    return abs(last / first - 1)
+
+
+def width(one: Samples, other: Samples) -> float:
+    """Return the width of the interval of a ratio, relative to the ratio."""
+    ratio = stats.ratio(one, other)
+    return (ratio.high - ratio.low) / ratio.value
+
+
+def first_line(reasons: list[str]) -> str:
+    """Return what stands above an unstable run: the first reason with its remedy."""
+    return f"UNSTABLE: {reasons[0]}" if reasons else ""
+
+
+def told(workloads: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[str]]:
+    """Return what is wrong with each workload of a record, and what to do, each remedy once."""
+    wrong: list[str] = []
+    remedies: dict[str, None] = {}
+    for workload in workloads:
+        parts = [reason.partition(": ") for reason in of_record(workload)]
+        if parts:
+            wrong.append(f"{workload['name']}: {'; '.join(what for what, _, _ in parts)}")
+            remedies.update((remedy, None) for _, _, remedy in parts)
+    return wrong, list(remedies)
+
+
+def of_record(workload: Mapping[str, Any]) -> list[str]:
+    """Return what a stored workload said of its stability."""
+    return list(workload.get("unstable", ()))

@@ -1,0 +1,40 @@
+"""An engine seen in another way: the same names, but functions are compiled with given options."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+
+class Way(ModuleType):
+    """An engine whose `function` has options.
+
+    Parameters
+    ----------
+    engine : module
+        Answers all other names.
+    options : dict
+        Of `static.function`; they overrule those of the program.
+    """
+
+    def __init__(self, engine: ModuleType, **options: Any) -> None:
+        super().__init__(engine.__name__)
+        self.engine, self.options = engine, options
+
+    def __getattr__(self, name: str) -> Any:
+        """Whatever the engine has."""
+        return getattr(self.engine, name)
+
+    def function(self, target: Callable[..., Any] | None = None, **options: Any) -> Any:
+        """The engine's `function` with the options of this way."""
+        if target is None:
+            return functools.partial(self.function, **options)
+        return self.engine.function(target, **{**options, **self.options})
+
+    def compile(self, model: Any = None, **options: Any) -> Any:
+        """The engine's `compile`; of functions, the `function` of this way."""
+        if callable(model) and not hasattr(model, "parameters"):
+            return self.function(model)
+        return self.engine.compile(model, **options)
