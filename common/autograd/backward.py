@@ -10,13 +10,14 @@ import numpy as np
 from common.autograd.backward_pass import added, backward_pass
 from common.autograd.recorded_graph import GradientEdge
 from common.autograd.unused_inputs import refuse_unused, require_grad, unused
+from common.autograd.view_histories import rebind
 from common.core import mode
 from common.core.arguments import shown
 from common.core.errors import ArgumentError, GradientError, ShapeError
 from common.core.locks import make_lock
 from common.core.source_lines import user_frame
 from common.ops.math.arithmetic import ones_like, zeros_like
-from common.ops.math.cast import to
+from common.ops.math.cast import clone, to
 from common.tensor.base import TensorBase, wrap
 from common.tensor.node import Node
 from common.tensor.saved import saved_tensors
@@ -96,28 +97,29 @@ _adding = make_lock()
 
 
 def accumulate(leaf: TensorBase, total: TensorBase, create_graph: bool) -> None:
-    """``.grad = old + total``, with the total alone where there is no old one.
+    """``.grad = old + total``; where there is no old one the total, or a copy if the pass is recorded.
 
     Unless the pass is recorded, the sum is written to the memory of the old gradient, as PyTorch documents: whoever
-    holds that sees it.
+    holds that, or a view of it, sees it.
     """
     with _adding:
-        old = leaf.grad
+        old, trace = leaf.grad, mode.current_trace()
         if old is None:
-            leaf.grad = total
-        elif (
-            not create_graph
-            and type(array := old.payload) is np.ndarray is type(total.payload)
-            and not is_shared(array)
-        ):
+            with mode.Switch(create_graph):
+                leaf.grad = clone(total) if create_graph else total
+        elif create_graph or trace is not None:
+            with mode.Switch(create_graph):
+                new = old + total
+            if create_graph or not trace.adds_in_place(old):
+                leaf.grad = new
+            else:
+                rebind(old, new, "add", False)
+        elif type(array := old.payload) is np.ndarray and array.flags.writeable and not is_shared(array):
             put(array, added(array, total.payload))
             log_write(array, *user_frame(4))
         else:
-            with mode.Switch(create_graph):
-                new = old + total
-            trace = mode.current_trace()
-            if create_graph or trace is None or not trace.add_to_grad(old, new):
-                leaf.grad = new
+            with mode.no_grad():
+                leaf.grad = old + total
 
 
 def grad(

@@ -106,7 +106,7 @@ class AbstractTrace:
     def note_module(self, module: Any) -> None:
         """Nothing: no program relies on it."""
 
-    def note_alias(self, *tensors: Any) -> None:
+    def note_alias(self, *tensors: Any, same: bool = False) -> None:
         """Nothing, for the same reason."""
 
     def set_elements(self, x: TensorBase, new: Any) -> None:
@@ -120,8 +120,8 @@ class AbstractTrace:
         """`.grad = ...`, forgotten afterwards."""
         self._grads[id(x)] = x, grad
 
-    def add_to_grad(self, old: Any, new: Any) -> bool:
-        """Nothing is written to memory here, see `static.tracing.trace`."""
+    def adds_in_place(self, grad: TensorBase) -> bool:
+        """No: nothing is written to memory here."""
         return False
 
     def refuse_value(self, x: TensorBase) -> None:

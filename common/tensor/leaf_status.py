@@ -23,7 +23,7 @@ def detach(self: TensorBase) -> TensorBase:
             inference.mark(alias, inference.is_inference(self))
         return alias
     alias = trace.wrap(trace.payload(self))
-    trace.note_alias(alias, self)
+    trace.note_alias(alias, self, same=True)
     return alias
 
 
@@ -67,14 +67,18 @@ def _set_data(self: TensorBase, value: Any) -> None:
     """Take over the memory of another tensor or array; history and gradient stay."""
     trace = mode.current_trace()
     if trace is not None:
+        traced = isinstance(value, TensorBase) and not isinstance(value.payload, np.ndarray)
+        if traced and trace.payload(value) is trace.payload(self):  # the alias that `x.data -= y` has written to
+            return
         trace.refuse_data(self)
     if not isinstance(value, (TensorBase, np.ndarray)):
         raise ArgumentError(f"Variable data has to be a tensor, but got {type(value).__name__}")
     array = value.payload if isinstance(value, TensorBase) else to_array(value, copy=False)
     if self.requires_grad and array.dtype.kind != "f":
         raise DTypeError(f"data set to a tensor that requires gradients must be floating point, got {array.dtype}")
-    leave_family(self)
-    self.payload = array
+    if array is not self.payload:
+        leave_family(self)
+        self.payload = array
 
 
 def _set_requires_grad(self: TensorBase, value: bool) -> None:

@@ -241,9 +241,9 @@ class GraphTrace(Trace):
 
     # ------------------------------------------------------------------ control dependencies
 
-    def add_to_grad(self, old: Any, new: Any) -> bool:
-        """Nothing is written to memory here, see `static.tracing.trace`."""
-        return False
+    def adds_in_place(self, grad: TensorBase) -> bool:
+        """Whether a sum is written to the memory of a gradient: of a tensor of the graph, see `set_elements`."""
+        return type(grad) is GraphTensor and super().adds_in_place(grad)
 
     def add_control(self, op: Operation, before: Operation) -> None:
         """Let `before` run before `op`; see `Operation.add_control_input`."""

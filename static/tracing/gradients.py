@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from common.autograd.view_histories import in_windows, repeats
 from common.tensor.base import TensorBase
 from static.graph import Effect
 from static.tracing.captured import Captured
@@ -36,17 +37,18 @@ class Gradients:
             x._grad = grad
             return
         if grad is not None:
-            grad = self.wrap(self.payload(grad))
+            self.payload(grad)
         self._owners[id(x)] = x
         self.grads[id(x)] = (x, grad)
 
-    def add_to_grad(self: Any, old: Any, new: Any) -> bool:
-        """Write a sum to the memory of a gradient that was there before the call; whether `old` is such a one."""
-        held = [x for x, grad in self.grads.values() if grad is old and self._holds_first(x, grad)]
-        if self.regions or not held or not held[0]._grad.payload.flags.writeable:
+    def adds_in_place(self: Any, grad: TensorBase) -> bool:
+        """Whether a sum may be written to the memory of a gradient; else it becomes a tensor of its own."""
+        if self.regions and self.payload(grad).node.id < self.regions[-1].first:  # refused when the region is closed
             return False
-        self.set_elements(old, new)
-        return True
+        for x, known in self.grads.values():
+            if known is grad and self._holds_first(x, grad) and not x._grad.payload.flags.writeable:
+                return False
+        return not (repeats(grad) or in_windows(grad))
 
     def _holds_first(self: Any, x: TensorBase, grad: Any) -> bool:
         """Whether `.grad` of a tensor is the object that it was before the call."""
@@ -61,6 +63,6 @@ class Gradients:
             elif self._holds_first(x, grad):
                 if grad.payload is not (first := self._original[id(x._grad)]):
                     added.append(Effect(first, grad.payload))
-            elif x._grad is None or grad.payload is not self._original.get(id(x._grad)):  # else: read, never set
+            elif x._grad is None or self.payload(grad) is not self._original.get(id(x._grad)):  # else: read, never set
                 targets.append(x)
         return targets, cleared, added

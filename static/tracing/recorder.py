@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from common.autograd.view_histories import rebind
 from common.core import mode
 from common.core.arguments import number
 from common.core.dispatch import interprets
@@ -85,7 +86,8 @@ class Recorder(Gradients, Refusals):
         self._numbers: dict[int, Any] = {}
         self._from_float: dict[int, bool] = {}
         self._arguments: list[tuple[Tracer, Value]] = []
-        self._aliases: list[tuple[weakref.ref[Tracer], weakref.ref[Any]]] = []
+        self._aliases: list[tuple[weakref.ref[Tracer], weakref.ref[Any], bool]] = []
+        self._following: set[int] = set()
         self.families: dict[int, Family] = {}
         self.patterns: dict[Any, Pattern] = {}
         self.copies: dict[int, Copy] = {}
@@ -168,9 +170,14 @@ class Recorder(Gradients, Refusals):
         """Note that the program has called a module: it relies on its attributes."""
         self.facts.note_module(module)
 
-    def note_alias(self, alias: Tracer, x: Any) -> None:
-        """Refuse writes to `x` and `alias`, which show one memory in the eager engine, while both live."""
-        self._aliases.append((weakref.ref(alias), weakref.ref(x)))
+    def note_alias(self, alias: Tracer, x: Any, same: bool = False) -> None:
+        """Note that `x` and `alias` show one memory in the eager engine, while both live.
+
+        Parameters
+        ----------
+        same : whether they show the same elements; writes to one are then writes to the other, else they are refused.
+        """
+        self._aliases.append((weakref.ref(alias), weakref.ref(x), same))
 
     # ------------------------------------------------------------------ meeting concrete things
 
@@ -219,19 +226,31 @@ class Recorder(Gradients, Refusals):
         ------
         TraceError : the eager engine would show the new elements under another name that this trace cannot follow.
         """
-        value = self.payload(new)
-        for view, base in self._aliases:
-            alive = view()
-            if alive is not None and (alive is x or base() is x):
-                file, line, _ = alive.payload.node.source
-                raise TraceError(
-                    f"an in-place write to a tensor that shares memory with another (made at {file}:{line} by detach() "
-                    "or an index that is data) cannot be recorded; write to a copy (.clone()), or build the result "
-                    "with where, cat or stack"
-                )
+        value, same = self.payload(new), []
+        self._aliases = [alias for alias in self._aliases if alias[0]() is not None]
+        for view, base, both in self._aliases:
+            alive: Any = view()
+            if alive is not x and base() is not x:
+                continue
+            if both:
+                same.append(base() if alive is x else alive)
+                continue
+            file, line, _ = alive.payload.node.source
+            raise TraceError(
+                f"an in-place write to a tensor that shares memory with another (made at {file}:{line} by reshape() or "
+                "an index that is data) cannot be recorded; write to a copy (.clone()), or build the result with "
+                "where, cat or stack"
+            )
         for region in self.regions:
             region.note_write(x, self.payload(x), value)
         self.restore(x, value)
+        self._following.add(id(x))
+        try:
+            for other in same:
+                if other is not None and id(other) not in self._following:
+                    rebind(other, self.wrap(value), "detach", False)
+        finally:
+            self._following.discard(id(x))
 
     def restore(self, x: TensorBase, value: Value) -> None:
         """From here on `x` stands for `value`, whatever has been written to it."""
@@ -330,7 +349,7 @@ class Recorder(Gradients, Refusals):
     def finish(self, outputs: list[Value]) -> tuple[Graph, list[TensorBase], list[TensorBase]]:
         """The graph with final gradients after the outputs; the tensors they belong to; those whose grad is None."""
         targets, cleared, added = self.final_gradients()
-        outputs = [*outputs, *(self.grads[id(x)][1].payload for x in targets)]
+        outputs = [*outputs, *(self.payload(self.grads[id(x)][1]) for x in targets)]
         effects = [*added]
         effects += [Effect(old, tracer.payload) for tracer, old in self._arguments if tracer.payload is not old]
         for key, value in self._values.items():

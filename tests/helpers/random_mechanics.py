@@ -100,9 +100,7 @@ class Program:
 
     def step(self) -> None:
         """One thing that a program does."""
-        kinds = [self.view] * 6 + [self.write] * 6 + [self.op] * 3 + [self.dirty]
-        if not self.traceable or self.rng.random() < 0.2:  # after it a trace refuses many writes
-            kinds += [self.detour]
+        kinds = [self.view] * 6 + [self.write] * 6 + [self.op] * 3 + [self.dirty, self.detour]
         if not self.traceable:
             kinds += [self.branch, self.loop, self.hook, self.retain, self.pass_back, self.masked]
             kinds += [self.dirty, self.quiet]

@@ -57,6 +57,20 @@ def a_cotangent_is_not_what_is_added_to(tw):
     (x * 1).sum().backward()
     assert x.grad.tolist() == [2.0, 2.0]
     assert z.grad.tolist() == g.tolist() == [1.0, 1.0]
+    x.grad = None
+    (x * 1).backward(g, create_graph=True)
+    (x * 1).sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0]
+    assert g.tolist() == [1.0, 1.0]
+
+
+def what_shares_memory_with_data_keeps_doing_so(tw):
+    x = _leaf(tw, 1.0, 2.0)
+    view, data = x.detach()[1:], x.data
+    x.data -= 0.5
+    x.data[1:] += 2
+    assert x.tolist() == data.tolist() == [0.5, 3.5]
+    assert view.tolist() == [3.5]
 
 
 def a_gradient_is_deleted(tw):

@@ -31,9 +31,60 @@ def in_place(x, y):
 def accumulated(x, y):
     leaf = x.detach().requires_grad_()
     (leaf * y).sum().backward()
-    first = leaf.grad.clone()
+    first = leaf.grad
     (leaf * leaf).sum().backward()
     return first, leaf.grad
+
+
+def gradients_under_other_names(x, y):
+    """What views, lists, other leaves and aliases see of a gradient that is added to, overwritten, and replaced."""
+    leaf, other = x.clone().requires_grad_(), y.clone().requires_grad_()
+    (leaf * y).sum().backward()
+    held = [leaf.grad]
+    view, flat, alias = held[0][1:], held[0].reshape(-1), leaf.grad.detach()
+    (leaf * leaf).sum().backward()
+    seen = [flat * 1]
+    view.mul_(2)
+    alias[:1].sub_(y[:1])
+    leaf.grad.data.mul_(3)
+    (leaf * y).sum().backward()
+    other.grad = leaf.grad
+    (other * leaf).sum().backward(inputs=[other])
+    leaf.grad.zero_()
+    leaf.data -= 0.5 * y
+    (leaf * leaf).sum().backward()
+    leaf.grad = leaf.grad * 2
+    (leaf * 5).sum().backward()
+    return *seen, *held, view, flat, alias, leaf.grad, other.grad, leaf.detach()
+
+
+def gradients_in_the_users_memory(x, y):
+    """A gradient that is a part of a buffer, an argument's rows, or several elements in one place."""
+    leaf, buffer = x.detach().requires_grad_(), y.new_zeros(2, *y.shape)
+    leaf.grad = buffer[1]
+    (leaf * y).sum().backward()
+    (leaf * 3).sum().backward()
+    row, z = x[0].detach().requires_grad_(), y * 1
+    row.grad = z[1]
+    (row * 2).sum().backward()
+    repeated = x.detach().requires_grad_()
+    repeated.grad = z[:1].expand(x.shape)
+    (repeated * 3).sum().backward()
+    return leaf.grad, buffer, z, repeated.grad
+
+
+def recorded_gradients(x, y):
+    """A recorded pass leaves new tensors; a plain one adds to what they left, but not to its own cotangent."""
+    leaf, cotangent = x.detach().requires_grad_(), y * 1
+    (leaf * leaf * leaf).sum().backward(create_graph=True)
+    first = leaf.grad
+    (leaf * y).backward(cotangent, create_graph=True)
+    second = leaf.grad
+    second.sum().backward()
+    other = x.detach().requires_grad_()
+    (other * 1).backward(cotangent, create_graph=True)
+    (other * 2).sum().backward()
+    return first.detach(), second.detach(), leaf.grad.detach(), other.grad.detach(), cotangent
 
 
 def third_derivative(x):
@@ -92,6 +143,9 @@ PROGRAMS = {
     "slices": (lambda x: (x[-1:], x[-2:-1, ::2], x[None], x[..., None], x[:, -1]), X),
     "in place": (in_place, X, Y),
     "accumulation in .grad": (accumulated, X, Y),
+    "gradients under other names": (gradients_under_other_names, X, Y),
+    "gradients in the user's memory": (gradients_in_the_users_memory, X, Y),
+    "recorded gradients": (recorded_gradients, X, Y),
     "third derivative": (third_derivative, X),
     "no_grad": (unrecorded, X),
     "nested transforms": (nested_transform, X),
@@ -111,6 +165,48 @@ def test_program(name, options):
         assert len(actual) == len(expected)
         for position, (a, b) in enumerate(zip(actual, expected, strict=True)):
             assert_same_bits(a, b, f"{name}, result {position}")
+
+
+def set_to_buffer(p, x, buffer):
+    p.grad = buffer
+
+
+#: What a step does with the gradient of a captured parameter between two passes, and returns of it.
+BETWEEN = {
+    "nothing": lambda p, x, buffer: None,
+    "a name": lambda p, x, buffer: p.grad,
+    "a view": lambda p, x, buffer: p.grad[1:],
+    "zeros in place": lambda p, x, buffer: p.grad.zero_(),
+    "a write": lambda p, x, buffer: p.grad.mul_(x),
+    "a write through data": lambda p, x, buffer: p.grad.data.mul_(x),
+    "a detached name": lambda p, x, buffer: p.grad.detach(),
+    "a clipped gradient": lambda p, x, buffer: dynamic.nn.utils.clip_grad_norm_([p], 0.5),
+    "a buffer": set_to_buffer,
+}
+
+
+@pytest.mark.parametrize("existing", [False, True])
+@pytest.mark.parametrize("name", BETWEEN)
+def test_gradients_of_captured_parameters(name, existing):
+    seen = []
+    for tw in (dynamic, static):
+        p, buffer = dynamic.nn.Parameter(dynamic.tensor([1.0, 2.0, 3.0])), dynamic.zeros(3)
+        if existing:
+            (p * 2).sum().backward()
+        held = p.grad
+
+        def step(x, p=p, buffer=buffer):
+            (p * x).sum().backward()
+            kept = BETWEEN[name](p, x, buffer)
+            (p * p).sum().backward()
+            p.data -= 0.1 * p.grad.data
+            return p.grad * 2 if kept is None else kept * 1
+
+        f = tw.function(step)
+        for start in (1.0, 2.0, 4.0):
+            result = f(dynamic.tensor([start, 2.0, 3.0]))
+            seen.append([x if x is None else x.tolist() for x in (result, p, p.grad, buffer, held)])
+    assert seen[:3] == seen[3:]
 
 
 def test_an_integer_power_of_a_size_is_a_size():
