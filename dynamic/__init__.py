@@ -21,41 +21,40 @@ if not _FOUND or not _OWN.samefile(_FOUND):
     )
 
 from common.api import surface
+from common.core.lazy import Late
 from common.tensor import boundary
 from common.tensor.base import Tensor as Tensor
 from common.version import __version__ as __version__
-from dynamic import autograd, func, linalg, nn, optim, profiler, random, special, utils
-from dynamic.eager.binding import bind, bind_creation
-from dynamic.eager.compile_module import compile as compile
-from dynamic.eager.function import function as function
+from dynamic.eager.binding import bind, bind_creation, bind_transforms
 from dynamic.eager.heap import keep_freed_memory
-from dynamic.eager.transforms import TRANSFORMS
 
 keep_freed_memory()
 
-globals().update(
-    {
-        **surface.CONTROL,
-        **TRANSFORMS,
-        **surface.MODES,
-        **surface.OUTSIDE,
-        **surface.ACTS,
-        **surface.HOST,
-        **surface.THREADS,
-        **surface.DTYPES,
-        **surface.PLAIN,
-        **surface.RANDOM,
-    }
-)
+globals().update({**surface.MODES, **surface.DTYPES, **surface.PLAIN})
 
 __all__ = list(surface.NAMES + surface.ENGINE_NAMES)
 
 if TYPE_CHECKING:  # the functions are bound from one list, which type checkers cannot follow
+    from dynamic import autograd, func, linalg, nn, optim, profiler, random, special, utils
+    from dynamic.eager.compile_module import compile as compile
+    from dynamic.eager.function import function as function
 
     def __getattr__(name: str) -> Any: ...
 
 else:
-    _TABLES = (bind, surface.FUNCTIONS), (bind_creation, surface.CREATION)
+    _OWN_FUNCTIONS = Late(
+        {
+            "dynamic.eager.function": "function",
+            "dynamic.eager.compile_module": "compile",
+        }
+    )
+    _TABLES = (
+        (bind, surface.FUNCTIONS),
+        (bind_creation, surface.CREATION),
+        (bind_transforms, surface.TRANSFORMS),
+        *((surface.as_they_are, objects) for objects in (_OWN_FUNCTIONS, surface.CONTROL, surface.HOST)),
+        *((surface.as_they_are, objects) for objects in surface.SHARED),
+    )
     __getattr__, __dir__ = surface.on_demand(globals(), *_TABLES)
 
 boundary.close(__name__)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from common.api.surface import CREATION
 from common.core import absent
 from common.random.generator import Generator, fork_rng, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
+from common.tensor import boundary
 from dynamic.eager.binding import bind_creation
 
 NAMES = ("normal", "rand", "randint", "randn", "randperm")
@@ -27,3 +28,5 @@ __all__ = [
 
 if not TYPE_CHECKING:
     __getattr__ = absent.getter(__name__)
+
+boundary.close(__name__)

@@ -23,41 +23,46 @@ if not _FOUND or not _OWN.samefile(_FOUND):
     )
 
 from common.api import surface
+from common.core.lazy import Late
 from common.tensor import boundary
 from common.tensor.base import Tensor as Tensor
 from common.version import __version__ as __version__
-from static import autograd, func, linalg, nn, optim, profiler, random, special, utils
-from static.api.binding import CONTROL, HOST, SESSION, TRANSFORMS, bind, bind_creation, bind_session
-from static.jit.compile_module import compile as compile
+from static.api.binding import SESSION, bind, bind_control, bind_creation, bind_session, bind_transforms
 from static.jit.function import function as function
-from static.jit.numba_calls import njit as njit
-from static.tools.compare import compare as compare
-from static.tools.debugger import debug as debug
-from static.tools.nan_watch import nan_watch as nan_watch
 
-globals().update(
-    {
-        **CONTROL,
-        **HOST,
-        **TRANSFORMS,
-        **surface.MODES,
-        **surface.OUTSIDE,
-        **surface.ACTS,
-        **surface.THREADS,
-        **surface.DTYPES,
-        **surface.PLAIN,
-        **surface.RANDOM,
-    }
-)
+globals().update({**surface.MODES, **surface.DTYPES, **surface.PLAIN})
 
 __all__ = list(surface.NAMES + surface.ENGINE_NAMES + ("compare", "debug", "nan_watch", "njit") + tuple(SESSION))
 
 if TYPE_CHECKING:  # the functions are bound from one list, which type checkers cannot follow
+    from static import autograd, func, linalg, nn, optim, profiler, random, special, utils
+    from static.jit.compile_module import compile as compile
+    from static.jit.numba_calls import njit as njit
+    from static.tools.compare import compare as compare
+    from static.tools.debugger import debug as debug
+    from static.tools.nan_watch import nan_watch as nan_watch
 
     def __getattr__(name: str) -> Any: ...
 
 else:
-    _TABLES = (bind, surface.FUNCTIONS), (bind_creation, surface.CREATION), (bind_session, SESSION)
+    _OWN_FUNCTIONS = Late(
+        {
+            "static.jit.compile_module": "compile",
+            "static.jit.numba_calls": "njit",
+            "static.tools.compare": "compare",
+            "static.tools.debugger": "debug",
+            "static.tools.nan_watch": "nan_watch",
+        }
+    )
+    _TABLES = (
+        (bind, surface.FUNCTIONS),
+        (bind_creation, surface.CREATION),
+        (bind_control, surface.CONTROL),
+        (bind_control, surface.HOST),
+        (bind_transforms, surface.TRANSFORMS),
+        (bind_session, SESSION),
+        *((surface.as_they_are, objects) for objects in (_OWN_FUNCTIONS, *surface.SHARED)),
+    )
     __getattr__, __dir__ = surface.on_demand(globals(), *_TABLES)
 
 boundary.close(__name__)

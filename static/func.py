@@ -3,7 +3,8 @@
 from typing import TYPE_CHECKING, Any
 
 from common.core import absent
-from static.api.binding import FUNC
+from common.tensor import boundary
+from static.api.transforms import FUNC
 
 globals().update(FUNC)
 
@@ -15,3 +16,5 @@ if TYPE_CHECKING:  # the names above are bound from one table, which type checke
 
 else:
     __getattr__ = absent.getter(__name__)
+
+boundary.close(__name__)

@@ -4,14 +4,16 @@ from typing import TYPE_CHECKING, Any
 
 from common.api import surface
 from common.core import errors
+from common.ops.linalg import namespace
 from static.api.binding import bind
 
-__all__ = list(surface.LINALG)
+_FUNCTIONS: dict[str, Any] = dict(sorted(namespace.FUNCTIONS.items()))
+__all__ = list(_FUNCTIONS)
 
 if TYPE_CHECKING:  # bound from one list, which type checkers cannot follow
 
     def __getattr__(name: str) -> Any: ...
 
 else:
-    __getattr__, __dir__ = surface.on_demand(globals(), (bind, surface.LINALG))
+    __getattr__, __dir__ = surface.on_demand(globals(), (bind, _FUNCTIONS))
     LinAlgError = errors.LinAlgError

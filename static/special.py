@@ -3,13 +3,15 @@
 from typing import TYPE_CHECKING, Any
 
 from common.api import surface
+from common.ops.special import namespace
 from static.api.binding import bind
 
-__all__ = list(surface.SPECIAL)
+_FUNCTIONS: dict[str, Any] = dict(sorted(namespace.FUNCTIONS.items()))
+__all__ = list(_FUNCTIONS)
 
 if TYPE_CHECKING:  # bound from one list, which type checkers cannot follow
 
     def __getattr__(name: str) -> Any: ...
 
 else:
-    __getattr__, __dir__ = surface.on_demand(globals(), (bind, surface.SPECIAL))
+    __getattr__, __dir__ = surface.on_demand(globals(), (bind, _FUNCTIONS))

@@ -1,6 +1,5 @@
 """What programs do with the recorded graph: `autograd.graph` of both engines."""
 
-import common.autograd.saved_values  # noqa: F401  gives nodes their `_saved_*`
 from common.autograd.hooks import register_multi_grad_hook
 from common.autograd.recorded_graph import GradientEdge, execution_order, get_gradient_edge, iter_graph, to_networkx
 from common.autograd.saved_report import saved_report

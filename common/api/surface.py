@@ -8,50 +8,38 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from common.api import tensors, typed
-from common.control import callback, choose, iterate, side_effects
 from common.core import absent, devices, dtypes, mode
-from common.nn import ctc
+from common.core.lazy import Late
 from common.ops import functional
-from common.ops.create import creation as fills
-from common.ops.create import spaced
-from common.ops.linalg import namespace as linalg
-from common.ops.special import namespace as special
-from common.random import distributions, feature_dropout, relaxed
-from common.random import generator as random
-from common.runtime import thread_pool
-from common.tensor import create, printing
-from common.tools.files import safetensors, saved
-from common.transforms import grad, vmap
+from common.tensor import boundary
 
 assert tensors  # gives tensors their methods
 
 
-FUNCTIONS: dict[str, Any] = {
-    **{name: getattr(functional, name) for name in functional.__all__ if name != "getitem"},
-    "ctc_loss": ctc.ctc_loss,
-    "dropout": random.dropout,
-    **{name: getattr(feature_dropout, name) for name in feature_dropout.__all__},
-    "gumbel_softmax": relaxed.gumbel_softmax,
-    "rrelu": relaxed.rrelu,
-    "rand_like": random.rand_like,
-    "randint_like": random.randint_like,
-    "randn_like": random.randn_like,
-    "bernoulli": distributions.bernoulli,
-    "multinomial": distributions.multinomial,
-}
-CREATION: dict[str, Any] = {
-    **{name: getattr(fills, name) for name in ("zeros", "ones", "empty", "full", "arange", "eye")},
-    **{name: getattr(spaced, name) for name in ("linspace", "logspace", "tril_indices", "triu_indices")},
-    **{name: getattr(random, name) for name in ("rand", "randn", "randint", "randperm")},
-    "normal": distributions.normal,
-    "tensor": create.tensor, "as_tensor": create.as_tensor, "asarray": create.as_tensor,
-    "scalar_tensor": typed.scalar_tensor,
-    "from_numpy": create.from_numpy, "from_dlpack": create.from_dlpack,
-}  # fmt: skip
+FUNCTIONS = Late(
+    {
+        functional.__name__: " ".join(name for name in functional.__all__ if name != "getitem"),
+        "common.nn.ctc": "ctc_loss",
+        "common.random.generator": "dropout rand_like randint_like randn_like",
+        "common.random.feature_dropout": "alpha_dropout dropout1d dropout2d dropout3d feature_alpha_dropout",
+        "common.random.relaxed": "gumbel_softmax rrelu",
+        "common.random.distributions": "bernoulli multinomial",
+    }
+)
+CREATION = Late(
+    {
+        "common.ops.create.creation": "zeros ones empty full arange eye",
+        "common.ops.create.spaced": "linspace logspace tril_indices triu_indices",
+        "common.random.generator": "rand randn randint randperm",
+        "common.random.distributions": "normal",
+        "common.tensor.create": "tensor as_tensor asarray=as_tensor from_numpy from_dlpack",
+        "common.api.typed": "scalar_tensor",
+    }
+)
 NN_FUNCTIONS = (
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
     "adaptive_max_pool2d", "adaptive_max_pool3d", "affine_grid", "alpha_dropout", "avg_pool1d", "avg_pool2d",
@@ -71,37 +59,24 @@ NN_FUNCTIONS = (
     "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "triplet_margin_loss",
     "triplet_margin_with_distance_loss", "unfold",
 )  # fmt: skip
-LINALG: dict[str, Any] = dict(sorted(linalg.FUNCTIONS.items()))
-SPECIAL: dict[str, Any] = dict(sorted(special.FUNCTIONS.items()))
-TRANSFORMS: dict[str, Any] = {
-    "grad": grad.grad, "value_and_grad": grad.value_and_grad, "vjp": grad.vjp, "vmap": vmap.vmap,
-}  # fmt: skip
-CONTROL: dict[str, Any] = {
-    "cond": choose.cond, "switch": choose.switch, "while_loop": iterate.while_loop, "fori_loop": iterate.fori_loop,
-    "scan": iterate.scan, "map": iterate.map,
-}  # fmt: skip
+TRANSFORMS = Late({"common.transforms.grad": "grad value_and_grad vjp", "common.transforms.vmap": "vmap"})
+CONTROL = Late({"common.control.choose": "cond switch", "common.control.iterate": "while_loop fori_loop scan map"})
 MODES: dict[str, Any] = {
     "no_grad": mode.no_grad, "enable_grad": mode.enable_grad, "set_grad_enabled": mode.set_grad_enabled,
     "is_grad_enabled": mode.is_grad_enabled, "inference_mode": mode.inference_mode,
     "is_inference_mode_enabled": mode.is_inference_mode_enabled,
 }  # fmt: skip
-OUTSIDE: dict[str, Any] = {
-    "set_printoptions": printing.set_printoptions,
-    "get_printoptions": printing.get_printoptions,
-    "save_file": safetensors.save_file,
-    "load_file": safetensors.load_file,
-    "save": saved.save,
-    "load": saved.load,
-}
-ACTS: dict[str, Any] = {
-    "print": side_effects.print, "assert_": side_effects.assert_, "ShapeDtypeStruct": callback.ShapeDtypeStruct,
-}  # fmt: skip
+OUTSIDE = Late(
+    {
+        "common.tensor.printing": "set_printoptions get_printoptions",
+        "common.tools.files.safetensors": "save_file load_file",
+        "common.tools.files.saved": "save load",
+    }
+)
+ACTS = Late({"common.control.side_effects": "print assert_", "common.control.callback": "ShapeDtypeStruct"})
 #: Functions that run Python, which a compiled program calls.
-HOST: dict[str, Any] = {"pure_callback": callback.pure_callback}
-THREADS: dict[str, Any] = {
-    "set_num_threads": thread_pool.set_num_threads,
-    "get_num_threads": thread_pool.get_num_threads,
-}
+HOST = Late({"common.control.callback": "pure_callback"})
+THREADS = Late({"common.runtime.thread_pool": "set_num_threads get_num_threads"})
 DTYPES: dict[str, Any] = {
     "float32": dtypes.float32, "float64": dtypes.float64, "int8": dtypes.int8, "int16": dtypes.int16,
     "int32": dtypes.int32, "int64": dtypes.int64, "uint8": dtypes.uint8, "bool": dtypes.bool_,
@@ -114,26 +89,32 @@ PLAIN: dict[str, Any] = {
     "get_default_device": devices.get_default_device,
     "e": math.e, "inf": math.inf, "nan": math.nan, "newaxis": None, "pi": math.pi,
 }  # fmt: skip
-#: Modules of an engine that are loaded when they are first asked for.
-LATE = ("accelerator", "amp", "backends", "cpu", "cuda", "distributions", "jit", "mps", "xpu")
-RANDOM: dict[str, Any] = {
-    "Generator": random.Generator, "manual_seed": random.manual_seed, "get_rng_state": random.get_rng_state,
-    "set_rng_state": random.set_rng_state, "seed": random.seed, "initial_seed": random.initial_seed,
-    "default_generator": random.default_generator,
-}  # fmt: skip
+#: Modules of an engine; each is loaded when it is first asked for.
+MODULES = (
+    "accelerator", "amp", "autograd", "backends", "cpu", "cuda", "distributions", "func", "jit", "linalg", "mps", "nn",
+    "optim", "profiler", "random", "special", "utils", "xpu",
+)  # fmt: skip
+RANDOM = Late(
+    {"common.random.generator": "Generator manual_seed get_rng_state set_rng_state seed initial_seed default_generator"}
+)
 
-#: Everything at the top level of an engine that this module provides; the engines add `function`, `Tensor`, and
-#: the modules `nn`, `optim`, `autograd`, `profiler` and `random`.
+#: What is the same in both engines.
+SHARED = (OUTSIDE, ACTS, THREADS, RANDOM)
+
+#: Everything at the top level of an engine that this module provides; the engines add `Tensor`, `function`, `compile`
+#: and the modules.
 NAMES = (
     *FUNCTIONS, *CREATION, *CONTROL, *TRANSFORMS, *MODES, *OUTSIDE, *ACTS, *HOST, *THREADS, *DTYPES, *PLAIN, *RANDOM,
 )  # fmt: skip
-ENGINE_NAMES = (
-    "Tensor", "autograd", "compile", "func", "function", "linalg", "nn", "optim", "profiler", "random",
-    "special", "utils", *LATE,
-)  # fmt: skip
+ENGINE_NAMES = ("Tensor", "compile", "function", *MODULES)
 
 
-def on_demand(space: dict[str, Any], *tables: tuple[Callable[..., Any], dict[str, Any]]) -> tuple[Any, Any]:
+def as_they_are(objects: Mapping[str, Any]) -> dict[str, Any]:
+    """What needs no binding: the same in both engines."""
+    return {name: boundary.published(x) for name, x in objects.items()}
+
+
+def on_demand(space: dict[str, Any], *tables: tuple[Callable[..., Any], Mapping[str, Any]]) -> tuple[Any, Any]:
     """A module's ``__getattr__`` and ``__dir__`` for functions that are bound when they are first asked for.
 
     Binding all of them takes longer than everything else that an import does.
@@ -150,7 +131,7 @@ def on_demand(space: dict[str, Any], *tables: tuple[Callable[..., Any], dict[str
                 space[name] = bind({name: functions[name]})[name]
                 return space[name]
         own = space["__name__"]
-        if name in LATE and "." not in own:
+        if name in MODULES and "." not in own:
             return importlib.import_module(f"{own}.{name}")
         if name in absent.NAMESPACES and "." not in own:
             return absent.namespace(own, name)

@@ -11,7 +11,7 @@ from typing import Any
 from common.autograd.backward_pass import freed
 from common.core.aliases import RENAMED_IN
 from common.core.errors import GradientError, MissingAttributeError
-from common.core.op import REGISTRY, Op
+from common.core.op import REGISTRY, Op, rules_changed
 from common.tensor import write_log
 from common.tensor.base import TensorBase
 from common.tensor.node import Node
@@ -115,9 +115,17 @@ def _of_function(node: Node) -> tuple[Any, ...]:
 
 
 Node.saved_tensors = property(_of_function)  # type: ignore[attr-defined]
-for _op in list(REGISTRY.values()):
-    for _name in saved_names(_op):
-        setattr(Node, f"_saved_{_name}", _saved(_name))
-        setattr(Node, f"_raw_saved_{_name}", _raw(_name))
-    for _name in _op.attrs:
-        setattr(Node, f"_saved_{_name}", _saved(_name))
+
+
+def _show_values(op: Op) -> None:
+    """Give nodes the attributes of an op's saved values."""
+    for name in saved_names(op):
+        setattr(Node, f"_saved_{name}", _saved(name))
+        setattr(Node, f"_raw_saved_{name}", _raw(name))
+    for name in op.attrs:
+        setattr(Node, f"_saved_{name}", _saved(name))
+
+
+for _op in REGISTRY.loaded():
+    _show_values(_op)
+rules_changed.append(_show_values)

@@ -1,8 +1,9 @@
-"""Attributes that are worked out when they are first asked for."""
+"""What is worked out, or loaded, when it is first asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
 from typing import Any, Generic, TypeVar, overload
 
 T = TypeVar("T")
@@ -38,3 +39,33 @@ class cached_property(Generic[T]):
             return self
         value = instance.__dict__[self._name] = self._function(instance)
         return value
+
+
+class Late(Mapping[str, Any]):
+    """Objects by name, of which each is loaded with its module when it is first asked for.
+
+    Parameters
+    ----------
+    homes : module -> the names, separated by spaces, under which it has the objects; ``name=attribute`` where its own
+        name is another.
+    """
+
+    def __init__(self, homes: Mapping[str, str]) -> None:
+        self._places: dict[str, tuple[str, str]] = {}
+        for module, words in homes.items():
+            for word in words.split():
+                name, _, attribute = word.partition("=")
+                self._places[name] = module, attribute or name
+
+    def __getitem__(self, name: str) -> Any:
+        module, attribute = self._places[name]
+        return getattr(import_module(module), attribute)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._places
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)

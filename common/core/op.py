@@ -17,8 +17,9 @@ The same rule runs on arrays (eager engine), on recorded tensors (higher order) 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from common.core.dispatch import apply
@@ -27,7 +28,67 @@ from common.core.spec import Spec
 if TYPE_CHECKING:
     from common.core.subgradients import Subgradient
 
-REGISTRY: dict[str, Op] = {}
+
+class Registry(dict[str, "Op"]):
+    """Ops by name, of which each is loaded with its module when it is first asked for.
+
+    Attributes
+    ----------
+    homes : name -> the module that registers the op; what is not in it is found once something has registered it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.homes: dict[str, str] = {}
+
+    def __missing__(self, name: str) -> Op:
+        if name in self.homes:
+            import_module(self.homes[name])
+        return super().__getitem__(name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The op, or `default` where there is none of that name."""
+        if name not in self:
+            return default
+        return self[name]
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or name in self.homes
+
+    def __iter__(self) -> Iterator[str]:
+        self.load()
+        return super().__iter__()
+
+    def __len__(self) -> int:
+        self.load()
+        return super().__len__()
+
+    def keys(self) -> Any:
+        """The names of all ops."""
+        self.load()
+        return super().keys()
+
+    def values(self) -> Any:
+        """All ops."""
+        self.load()
+        return super().values()
+
+    def items(self) -> Any:
+        """All ops with their names."""
+        self.load()
+        return super().items()
+
+    def loaded(self) -> list[Op]:
+        """The ops that are loaded now; `rules_changed` tells of those that follow."""
+        return list(super().values())
+
+    def load(self) -> None:
+        """Load every op."""
+        for module in set(self.homes.values()):
+            import_module(module)
+
+
+REGISTRY = Registry()
 
 #: Called with an op whose rules are replaced: what was made of them is dropped.
 rules_changed: list[Callable[[Op], None]] = []
@@ -141,7 +202,7 @@ class Op:
             setattr(self, field, fields.pop(field, None))
         assert not fields, f"unknown fields {sorted(fields)} of op {name}"
         self.set_rules(self.rules)
-        assert name not in REGISTRY, f"op {name} is registered twice"
+        assert not dict.__contains__(REGISTRY, name), f"op {name} is registered twice"
         REGISTRY[name] = self
 
     def set_rules(self, rules: Sequence[Callable[..., Any] | None]) -> None:

@@ -58,7 +58,7 @@ def install_methods(cls: type[TensorBase], more: Mapping[str, Any]) -> None:
     for name in functional.__all__:
         if name in NOT_METHODS:
             continue
-        setattr(cls, name, named.Named(name, getattr(functional, name), cls))
+        setattr(cls, name, named.Named(name, cls))
     for name, method in {
         **_METHODS,
         **conversions.METHODS,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from common.methods import binding
+from common.ops import functional
 from common.tensor.base import TensorBase
 from common.tensor.create import operand, operands
 
@@ -17,12 +18,12 @@ class Named:
     home : the class that gets the method.
     """
 
-    def __init__(self, name: str, function: Any, home: type) -> None:
-        self.name, self.function, self.home = name, function, home
+    def __init__(self, name: str, home: type) -> None:
+        self.name, self.home = name, home
 
     def __get__(self, instance: Any, owner: type) -> Any:
         names: dict[str, Any] = {"_operand": operand, "_operands": operands, "_Tensor": TensorBase}
-        method = binding.bind(self.name, self.function, _body, __file__, **names)
+        method = binding.bind(self.name, getattr(functional, self.name), _body, __file__, **names)
         setattr(self.home, self.name, method)
         return method if instance is None else method.__get__(instance, owner)
 

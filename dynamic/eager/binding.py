@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import dynamic.eager.writes  # noqa: F401  gives tensors their way of writing
 from common.api.offered import Template, bind_function, function_body
 from common.api.offered import bind_creation as bind_creation
+from common.tensor import boundary
 from dynamic.eager import joins, views
 from dynamic.eager.reductions import SHORT
 
@@ -25,6 +26,13 @@ def bind(names: dict[str, Any]) -> dict[str, Callable[..., Any]]:
             template = function_body if short is None else _short_body
         bound[name] = bind_function(name, function, template, __file__, short=short)
     return bound
+
+
+def bind_transforms(names: Mapping[str, Any]) -> dict[str, Any]:
+    """Transforms of functions, as this engine has them."""
+    from dynamic.eager.transforms import TRANSFORMS
+
+    return {name: boundary.published(TRANSFORMS[name]) for name in names}
 
 
 def _short_body(tensors: list[str], sequences: list[str], call: str) -> list[str]:

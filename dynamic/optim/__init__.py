@@ -5,9 +5,12 @@ from typing import TYPE_CHECKING
 from common.core import absent
 from common.optim import *  # noqa: F403
 from common.optim import __all__ as _names
+from common.tensor import boundary
 from dynamic.optim import lr_scheduler, swa_utils
 
 __all__ = list(_names)
 
 if not TYPE_CHECKING:
     __getattr__ = absent.getter(__name__)
+
+boundary.close(__name__)

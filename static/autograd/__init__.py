@@ -7,6 +7,7 @@ from common.autograd.function import Function
 from common.autograd.variable import Variable
 from common.core import absent
 from common.core.mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
+from common.tensor import boundary
 from common.tensor.observers import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from common.transforms.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from static.autograd import function, functional, graph
@@ -34,3 +35,5 @@ __all__ = [
 
 if not TYPE_CHECKING:
     __getattr__ = absent.getter(__name__)
+
+boundary.close(__name__)

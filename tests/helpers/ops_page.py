@@ -1,4 +1,7 @@
-"""Write docs/ops.md from the registry and the public functions: ``python -m tests.helpers.ops_page``."""
+"""Write docs/ops.md from the registry and the public functions: ``python -m tests.helpers.ops_page``.
+
+It also writes `common/ops/_contents.py`, which says where they are.
+"""
 
 import inspect
 import re
@@ -8,6 +11,7 @@ import dynamic
 from common.api import surface
 from common.core.op import REGISTRY
 from common.core.subgradients import TABLE
+from tests.helpers import ops_contents
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "ops.md"
 
@@ -79,4 +83,5 @@ def page() -> str:
 
 
 if __name__ == "__main__":
+    ops_contents.TABLE.write_text(ops_contents.text(), encoding="utf-8")
     PAGE.write_text(page(), encoding="utf-8")

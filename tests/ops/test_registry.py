@@ -10,6 +10,8 @@ import common.ops.functional
 from common.core.op import REGISTRY, out_specs
 from common.core.spec import Spec
 from common.evaluate import specialise as eager
+from common.ops._contents import CONTENTS
+from tests.helpers import ops_contents
 
 assert common.ops.functional  # defines the ops
 
@@ -18,6 +20,13 @@ PRIMITIVE = [op for op in OPS if op.forward is None]
 KINDS = {
     "elementwise": "scalar", "reduction": "reduce", "view": "strided", "kernel": "native", "composite": "forward",
 }  # fmt: skip
+
+
+def test_every_op_is_found_where_it_is_defined():
+    """If not: ``python -m tests.helpers.ops_page`` writes the list."""
+    assert ops_contents.TABLE.read_text(encoding="utf-8") == ops_contents.text()
+    functions = [name for words in CONTENTS.values() for name in words.partition("|")[0].split()]
+    assert len(functions) == len(set(functions))
 
 
 @pytest.mark.parametrize("op", REGISTRY.values(), ids=lambda op: op.name)

@@ -1,0 +1,119 @@
+"""The functional transforms: what they make is compiled when it is called outside a trace."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from common.api import surface
+from common.autograd.region_calls import regional
+from common.core import mode
+from common.core.tree import flatten
+from common.nn.functional_call import functional_call, stack_module_state
+from common.tensor.base import TensorBase
+from common.transforms import func, grad
+from static.jit.function import Function as Compiled
+from static.jit.function import function as make
+
+Function = Callable[..., Any]
+
+
+def _options(function: Function) -> dict[str, Any]:
+    """Those of a compiled function, or of a transform of one, that a program made around it shares."""
+    if not isinstance(function, Compiled):
+        return {}
+    names = ("interpret", "passes", "max_traces", "compile")
+    guard = "guard" if function.control_flow == "guard" else None  # what has been converted stays so
+    return {"control_flow": guard, **function.options._asdict(), **{name: getattr(function, name) for name in names}}
+
+
+def _compiled(call: Function, around: Function) -> Any:
+    """A program that is made around a function."""
+    return make(call, **_options(around))
+
+
+def _compiled_outside(transform: Function, module: str = "static.func") -> Function:
+    """A transform whose functions are compiled when they are called outside a trace; `module` offers it."""
+
+    @functools.wraps(transform)
+    def bound(function: Function, *args: Any, **kwargs: Any) -> Function:
+        program: Compiled = _compiled(transform(function, *args, **kwargs), function)
+        program.inlined = regional(program.target)
+        program._maker = module, transform.__name__, (function, *args), kwargs
+        return program
+
+    return bound
+
+
+def _needs_history(primals: Any) -> bool:
+    """Whether a pullback is to be differentiated itself: then it goes on from what the function has recorded."""
+    leaves = flatten(primals)[0]
+    return mode.is_grad_enabled() and any(isinstance(x, TensorBase) and x.requires_grad for x in leaves)
+
+
+@functools.wraps(grad.vjp)
+def _vjp(function: Function, *primals: Any, has_aux: bool = False) -> Any:
+    if mode.current_trace() is not None or _needs_history(primals):
+        return grad.vjp(function, *primals, has_aux=has_aux)
+
+    def pull(primals: Any, cotangents: Any) -> Any:
+        return grad.vjp(function, *primals, has_aux=has_aux)[1](cotangents)
+
+    returned, backward = _compiled(function, function)(*primals), _compiled(pull, function)
+
+    def pullback(cotangents: Any) -> Any:
+        return backward(primals, cotangents)
+
+    return (returned[0], pullback, returned[1]) if has_aux else (returned, pullback)
+
+
+@functools.wraps(func.jvp)
+def _jvp(function: Function, primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
+    call = functools.partial(func.jvp, function, strict=strict, has_aux=has_aux)
+    if mode.current_trace() is not None:
+        return regional(call)(primals, tangents)
+    return _compiled(lambda primals, tangents: call(primals, tangents), function)(primals, tangents)
+
+
+@functools.wraps(func.linearize)
+def _linearize(function: Function, *primals: Any) -> Any:
+    if mode.current_trace() is not None or _needs_history(primals):
+        y, push = func.linearize(function, *primals)
+        return y, regional(push)
+    push = _compiled(lambda primals, tangents: func.linearize(function, *primals)[1](*tangents), function)
+
+    def jvp_fn(*tangents: Any) -> Any:
+        return push(primals, tangents)
+
+    return _compiled(function, function)(*primals), jvp_fn
+
+
+TRANSFORMS: dict[str, Function] = surface.owned(
+    {
+        "grad": _compiled_outside(grad.grad, "static"),
+        "value_and_grad": _compiled_outside(grad.value_and_grad, "static"),
+        "vjp": _vjp,
+        "vmap": _compiled_outside(func.vmap, "static"),
+    },
+    "static",
+)
+
+#: Those of `func`.
+FUNC: dict[str, Function] = {
+    **surface.owned(
+        {
+            **{
+                name: _compiled_outside(getattr(func, name))
+                for name in ("grad", "grad_and_value", "hessian", "jacfwd", "jacrev")
+            },
+            "jvp": _jvp,
+            "linearize": _linearize,
+        },
+        "static.func",
+    ),
+    "functional_call": functional_call,
+    "stack_module_state": stack_module_state,
+    "vjp": _vjp,
+    "vmap": TRANSFORMS["vmap"],
+}
