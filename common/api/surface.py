@@ -124,13 +124,15 @@ def on_demand(space: dict[str, Any], *tables: tuple[Callable[..., Any], Mapping[
     space : the module's globals, in which bound functions stay.
     tables : pairs of ``bind(names) -> functions`` and the functions by name.
     """
+    own = space["__name__"]
 
     def module_getattr(name: str) -> Any:
         for bind, functions in tables:
             if name in functions:
-                space[name] = bind({name: functions[name]})[name]
-                return space[name]
-        own = space["__name__"]
+                bound = space[name] = bind({name: functions[name]})[name]
+                if getattr(bound, "__module__", own) is None:
+                    bound.__module__ = own  # where a pickle finds it
+                return bound
         if name in MODULES and "." not in own:
             return importlib.import_module(f"{own}.{name}")
         if name in absent.NAMESPACES and "." not in own:
