@@ -62,6 +62,18 @@ def ratio(ours: Samples, theirs: Samples) -> Estimate:
     return bootstrap(lambda q: np.median(q, axis=-1), ours / theirs)
 
 
+def difference(one: Samples, other: Samples) -> Estimate:
+    """Return the difference of the medians of interleaved rounds, each (n,), resampled together.
+
+    Differences of several programs that were measured in the same rounds add up.
+    """
+    rng = np.random.default_rng(0)
+    drawn = rng.integers(0, len(one), (RESAMPLES, len(one)))
+    spread = np.median(one[drawn], axis=-1) - np.median(other[drawn], axis=-1)
+    low, high = np.quantile(spread, [0.025, 0.975])
+    return Estimate(float(np.median(one) - np.median(other)), float(low), float(high))
+
+
 def break_even(eager: Samples, compiled: Samples, eager_once: Samples, compiled_once: Samples) -> Estimate:
     """Return after how many calls the compiled program has cost less than the eager one.
 

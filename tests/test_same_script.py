@@ -37,11 +37,11 @@ def run_script(tw, optimizer, **options):
         yield {"loss": np.array(loss.detach().numpy() if hasattr(loss, "detach") else loss), **state}
 
 
-@pytest.mark.parametrize("fuse", [True, False])
+@pytest.mark.parametrize("options", [{}, {"fuse": False}, {"share_memory": False}], ids=str)
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
-def test_same_bits_after_every_step(optimizer, fuse):
+def test_same_bits_after_every_step(optimizer, options):
     first = run_script(dynamic, optimizer)
-    second = run_script(static, optimizer, fuse=fuse)
+    second = run_script(static, optimizer, **options)
     for number, (a, b) in enumerate(zip(first, second, strict=True), start=1):
         for name in a:
             assert_same_bits(b[name], a[name], f"step {number}, {name}")

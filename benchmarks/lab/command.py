@@ -57,7 +57,14 @@ def run(arguments: list[str]) -> int:
     return measuring.main(options)
 
 
-COMMANDS: dict[str, Callable[[list[str]], int]] = {"run": run}
+def explain(arguments: list[str]) -> int:
+    """Measure the ladder."""
+    from benchmarks.lab import explaining
+
+    return explaining.main(run_parser("explain").parse_args(arguments))
+
+
+COMMANDS: dict[str, Callable[[list[str]], int]] = {"run": run, "explain": explain}
 
 
 def main(word: str, arguments: list[str]) -> int:

@@ -17,11 +17,16 @@ class Way(ModuleType):
         Answers all other names.
     options : dict
         Of `static.function`; they overrule those of the program.
+
+    Attributes
+    ----------
+    made : the functions that were made.
     """
 
     def __init__(self, engine: ModuleType, **options: Any) -> None:
         super().__init__(engine.__name__)
         self.engine, self.options = engine, options
+        self.made: list[Any] = []
 
     def __getattr__(self, name: str) -> Any:
         """Whatever the engine has."""
@@ -31,7 +36,9 @@ class Way(ModuleType):
         """The engine's `function` with the options of this way."""
         if target is None:
             return functools.partial(self.function, **options)
-        return self.engine.function(target, **{**options, **self.options})
+        made = self.engine.function(target, **{**options, **self.options})
+        self.made.append(made)
+        return made
 
     def compile(self, model: Any = None, **options: Any) -> Any:
         """The engine's `compile`; of functions, the `function` of this way."""

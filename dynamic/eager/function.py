@@ -30,6 +30,7 @@ def function(
     *,
     fuse: bool = True,
     compiler: str | None = None,
+    share_memory: bool = True,
     interpret: bool = False,
     passes: Sequence[Callable[..., Any]] | None = None,
     max_traces: int = 64,
@@ -46,8 +47,8 @@ def function(
     Parameters
     ----------
     target : the function; omitted when used as a decorator with options.
-    fuse, compiler, interpret, passes, max_traces, compile, memory_budget, donate_argnums : options of the compiling
-        engine, without effect here.
+    fuse, compiler, share_memory, interpret, passes, max_traces, compile, memory_budget, donate_argnums : options of the
+        compiling engine, without effect here.
     control_flow : "convert" rewrites `if`, `while` and `for` as the other engine does, so that bits of gradients are
         equal; other values have no effect.
 

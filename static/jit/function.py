@@ -64,6 +64,7 @@ class Function(Made, Shown, Branching):
         *,
         fuse: bool = True,
         compiler: str | None = None,
+        share_memory: bool = True,
         interpret: bool = False,
         passes: Sequence[Pass] | None = None,
         max_traces: int = 64,
@@ -77,18 +78,14 @@ class Function(Made, Shown, Branching):
         code = getattr(target, "__code__", None)
         self.home = (code.co_filename, code.co_firstlineno, code.co_name) if code else ("<unknown>", 0, self.__name__)
         self.inlined = self.target = convert(target) if control_flow == "convert" else target
-        self.options = Options(fuse, compiler)
+        self.options = Options(fuse, compiler, share_memory)
         self.interpret, self.max_traces, self.control_flow = interpret, max_traces, control_flow
         self.compile = compile
         self.memory_budget = memory_budget
         self.donate_argnums = (donate_argnums,) if isinstance(donate_argnums, int) else tuple(donate_argnums)
         self.passes: tuple[Pass, ...] | None = None if passes is None else tuple(passes)
-        self._maker = (
-            "static",
-            "function",
-            (target,),
-            {**self.options._asdict(), **{name: getattr(self, name) for name in NAMES}},
-        )
+        given = {**self.options._asdict(), **{name: getattr(self, name) for name in NAMES}}
+        self._maker = "static", "function", (target,), given
         self.traces: list[Traced] = []
         self.retraces: list[str] = []
         self.plans_made = 0
@@ -333,6 +330,7 @@ def function(
     *,
     fuse: bool = True,
     compiler: str | None = None,
+    share_memory: bool = True,
     interpret: bool = False,
     passes: Sequence[Callable[..., Any]] | None = None,
     max_traces: int = 64,
@@ -350,6 +348,7 @@ def function(
     compiler : of the kernels: "llvm", this project's own translation, or "numba", whose front end and optimiser take
         longer; the bits are the same. None takes that of the environment variable TWINGRAD_COMPILER, "llvm" if unset.
         See docs/compilers.md for when to choose which.
+    share_memory : let values that do not live at the same time lie in the same memory; False shows what that buys.
     interpret : run the graph node by node with the eager kernels instead of compiling it.
     passes : rewrites of the graph, in order; `static.passes.PIPELINE` by default. A pass that is not part of that is
         checked on the arguments of each call that is traced: it must change no bit.
@@ -383,7 +382,7 @@ def function(
     """
     options: dict[str, Any] = {"fuse": fuse, "compiler": checked(compiler, "function()"), "interpret": interpret}
     options |= {"passes": passes, "max_traces": max_traces, "control_flow": control_flow, "compile": compile}
-    options |= {"memory_budget": memory_budget, "donate_argnums": donate_argnums}
+    options |= {"memory_budget": memory_budget, "donate_argnums": donate_argnums, "share_memory": bool(share_memory)}
     if target is None:
         return functools.partial(function, **options)
     if not callable(target):

@@ -132,7 +132,7 @@ class Traced:
         self.within = None if recorded is not None else budgeted(owner, env)
         self.optimised = Optimised(self.raw, owner.passes, self.within)
         graph, cut = self.optimised.graph, None
-        options: tuple[Any, ...] = owner.options.fuse, owner.memory_budget
+        options: tuple[Any, ...] = owner.options.fuse, owner.options.share_memory, owner.memory_budget
         if recorded is not None:
             options += results, *(value.key for value in recorded.cotangents)
             cut = Cut(self.raw, graph, results, recorded.cotangents, owner.memory_budget)

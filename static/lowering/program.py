@@ -25,7 +25,7 @@ from static.lowering.ir.step import Step
 from static.lowering.ir.values import Work
 from static.lowering.legalise import legalise
 from static.lowering.memory.buffer_reuse import reuse_memory
-from static.lowering.memory.call_table import make_frame
+from static.lowering.memory.call_table import keep_apart, make_frame
 from static.lowering.threads.cut_loops import build_cut
 from static.lowering.threads.side_by_side import side_by_side
 from static.lowering.threads.work import may_be_large
@@ -50,10 +50,14 @@ class Program:
         groups = _fused(self.work, parallel) if options.fuse else [single(item) for item in self.work.items]
         self.groups = order_groups(self.work, groups)
         self.escaping = _escaping(self.work, self.groups)
-        self.reused = reuse_memory(self.work, self.groups, self.escaping) if self.options.fuse else {}
+        self.reused = (
+            reuse_memory(self.work, self.groups, self.escaping) if options.fuse and options.share_memory else {}
+        )
         steps = list(self._steps(stacking=self.options.fuse))
         self.steps = side_by_side(steps) if self.parallel else steps
         self.frame = make_frame(self.work, self.graph, self.steps)
+        if not options.share_memory:
+            keep_apart(self.frame)
 
     def _steps(self, stacking: bool) -> Iterator[Step]:
         """The kernel calls of all groups in turn; one for neighbours that `static.lowering.fusion.horizontal` makes

@@ -133,14 +133,16 @@ class Executable:
         return next(node for node in self.graph.all_nodes() if node.id == number)
 
 
-def compile_graph(graph: Graph, fuse: bool = True, compiler: str | None = None) -> Executable:
+def compile_graph(
+    graph: Graph, fuse: bool = True, compiler: str | None = None, share_memory: bool = True
+) -> Executable:
     """Lower a graph to kernels.
 
     Parameters
     ----------
     graph : after passes; its gradients are part of it.
     fuse : whether nodes share kernels; False gives one kernel per node, for debugging, and the same bits.
-    compiler : of kernel text, see `static.lowering.ir.options.Options`.
+    compiler, share_memory : see `static.lowering.ir.options.Options`.
 
     Raises
     ------
@@ -148,7 +150,7 @@ def compile_graph(graph: Graph, fuse: bool = True, compiler: str | None = None) 
     """
     from static.lowering.program import Program
 
-    return executable_of(Program(graph, Options(fuse, compiler)))
+    return executable_of(Program(graph, Options(fuse, compiler, share_memory)))
 
 
 def executable_of(lowered: Program) -> Executable:

@@ -17,7 +17,7 @@ from common.runtime.arguments import Argument as Declared
 from common.runtime.binding import GIVEN, HELD, HELD_GRAD, LEFT, LEFT_FRESH, MADE, Binding, Place
 from common.runtime.builtins import make_run, make_step
 from common.runtime.builtins_ir import INTERRUPTED
-from common.runtime.program_plan import RunFailure, explain_failure
+from common.runtime.program_plan import ProgramPlan, RunFailure, explain_failure
 from common.runtime.thread_pool import get_num_threads, on_change
 from common.runtime.unlocked import FreeProgram, make_free
 from static.graph.regions import NeedsRoom
@@ -221,6 +221,18 @@ class Plan:
         given = len(self._native.arguments) - len(state) - len(self._allocate)
         sources = [*[None] * given, *state, *[None] * len(self._allocate)]
         return make_free(self._native, sources, self.arena_bytes)
+
+    @property
+    def native(self) -> ProgramPlan:
+        """The instructions for its sizes."""
+        if self._stale:
+            self._build()
+        return self._native
+
+    @property
+    def calls_python(self) -> bool:
+        """Whether it prints, asserts or has callbacks."""
+        return self._host is not None
 
     @property
     def arguments(self) -> list[Declared]:

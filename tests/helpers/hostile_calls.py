@@ -175,7 +175,7 @@ def _table() -> dict[str, Make]:
         add(f"{engine}.func.stack_module_state", lambda m=mod: (m.func.stack_module_state, [[_linear(), _linear()]]))
         add(f"{engine}.function", lambda m=mod: (m.function, [twice], {
             "fuse": True, "interpret": False, "passes": None, "max_traces": 4, "control_flow": None, "compile": "now",
-            "memory_budget": None, "donate_argnums": ()}))  # fmt: skip
+            "memory_budget": None, "donate_argnums": (), "share_memory": True}))  # fmt: skip
         add(f"{engine}.function()", lambda m=mod: (m.function(one), [tw.ones(3), 2]))
         add(f"{engine}.pure_callback", lambda m=mod: (m.pure_callback, [
             lambda y: y, m.ShapeDtypeStruct((3,), "float32"), tw.ones(3)]))  # fmt: skip

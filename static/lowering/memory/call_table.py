@@ -216,6 +216,13 @@ def make_frame(work: Work, graph: Graph, steps: Sequence[Step]) -> Frame:
     return frame
 
 
+def keep_apart(frame: Frame) -> None:
+    """Let every temporary live from the first call to the last, so that none of them shares memory."""
+    for temporary in frame.temporaries:
+        if temporary.block is None and temporary.name != "scratch":
+            temporary.first, temporary.last = 0, len(frame.calls) - 1
+
+
 def _temporary(frame: Frame, thing: Buffer | Scratch, index: int) -> Temporary:
     if isinstance(thing, Scratch) and thing.nbytes is None:
         return Temporary("regions", index, index, (), block=index)

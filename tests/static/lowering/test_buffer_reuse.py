@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import static
 from common.ops.index import gather
 from common.ops.index.getitem import getitem
 from common.ops.linalg import matmul
@@ -172,3 +173,17 @@ def test_random_programs_of_products(random, length, returned):
 def _product(d):
     square = [v for v in d.values if v.shape == (6, 6) and v.dtype == np.float32]
     d.add(mm(d.pick(square), d.pick(square)), "mm")
+
+
+def test_without_sharing_every_temporary_has_memory_of_its_own():
+    x = np.ones((64, 64), np.float32)
+
+    def program(x):
+        for _ in range(4):
+            x = (x @ x).tanh()
+        return x.sum()
+
+    shared, apart = (static.function(program, share_memory=share) for share in (True, False))
+    assert np.asarray(shared(x)).tobytes() == np.asarray(apart(x)).tobytes()
+    assert apart.explain().arena_bytes >= sum(piece.nbytes for piece in apart.explain().arena)
+    assert shared.explain().arena_bytes < apart.explain().arena_bytes

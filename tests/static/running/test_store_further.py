@@ -55,7 +55,10 @@ CASES = {
     "closures that only the second derivative reads": [(rows(2), {}, (True, True)), (rows(3), {}, (True, True))],
     "source": [(times(2.0), {}, (True, True)), (lambda x, w: (w @ x).tanh() * 2.0, {}, (True, True))],
     "what is wanted": [(times(2.0), {}, wanted) for wanted in ((True, True), (True, False), (False, True))],
-    "options": [(times(2.0), options, (True, True)) for options in ({}, {"fuse": False}, {"memory_budget": 64})],
+    "options": [
+        (times(2.0), options, (True, True))
+        for options in ({}, {"fuse": False}, {"share_memory": False}, {"memory_budget": 64})
+    ],
 }
 
 
