@@ -1,4 +1,8 @@
-"""``python3 -m tests [pytest arguments]``: the whole suite on all cores, or what the arguments say."""
+"""The tests: ``python3 -m tests [--quick | --all | pytest arguments]``.
+
+Without arguments they are all but those marked `slow`, on all cores; ``--quick`` is the core of each proof, ``--all``
+everything. Other arguments go to pytest.
+"""
 
 import os
 import sys
@@ -24,10 +28,13 @@ def main() -> int:
     bootstrap("tests", "test", NEEDS)
     import pytest
 
-    # Only the plain command runs in parallel: with arguments, -x, --pdb, -s and durations mean what they say.
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    # At most 8 workers, of about 300 MB each: the compiler is loaded in every one.
-    arguments = sys.argv[1:] or ["-n", str(min(cores, 8)), "--dist", "worksteal"]
+    arguments = sys.argv[1:]
+    chosen = {(): ["-m", "not slow"], ("--quick",): ["--quick"], ("--all",): []}.get(tuple(arguments))
+    if chosen is not None:
+        # Only these run in parallel: with other arguments, -x, --pdb, -s and durations mean what they say.
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        # At most 8 workers, of about 300 MB each: the compiler is loaded in every one.
+        arguments = [*chosen, "-n", str(min(cores, 8)), "--dist", "worksteal", str(ROOT / "tests")]
     return int(pytest.main(["--rootdir", str(ROOT), "-c", str(ROOT / "pyproject.toml"), *arguments]))
 
 

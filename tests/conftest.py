@@ -1,11 +1,14 @@
 """Settings of every test run: repeatable random programs, a compiler cache of the checkout's own."""
 
+import gc
 import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.helpers import proofs
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -16,6 +19,43 @@ os.environ.setdefault("TWINGRAD_CACHE", str(ROOT / ".pytest_cache" / "twingrad")
 settings.register_profile("developer", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("developer"), derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "developer")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--quick`: the core of every proof."""
+    parser.addoption("--quick", action="store_true", help="the core of every proof: what is marked quick")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Tell the tests how much to prove."""
+    proofs.quick = config.getoption("quick")
+
+
+def pytest_collection() -> None:
+    """Let the collector rest while tests are collected: nothing of it is garbage."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Keep what collecting has made out of every later pass of the collector, of which tests make many."""
+    gc.enable()
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """With `--quick`, import only the files that mark something as quick."""
+    if config.getoption("quick") and collection_path.suffix == ".py":
+        return not proofs.MARKS_QUICK.search(collection_path.read_text(encoding="utf-8"))
+    return None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With `--quick`, keep what is marked so."""
+    if config.getoption("quick"):
+        rest = [item for item in items if not item.get_closest_marker("quick")]
+        config.hook.pytest_deselected(items=rest)
+        items[:] = [item for item in items if item.get_closest_marker("quick")]
 
 
 @pytest.fixture

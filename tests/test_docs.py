@@ -19,9 +19,11 @@ from common.api import surface
 from common.core import op
 from common.kernels.math import elementary
 from common.nn.module import Module
+from tests.helpers.proofs import core, share
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+RUN = [page for page in PAGES if page.name != "contributing.md"]
 FLAGS = doctest.ELLIPSIS
 LINK = re.compile(r"\]\((?!https?:)([^)\s]+)\)")
 
@@ -41,12 +43,14 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if p.name != "contributing.md"], ids=lambda p: p.name)
+@pytest.mark.parametrize(
+    "page", core([p for p in PAGES if p.name != "contributing.md"], lambda p: p.name == "README.md")
+)
 def test_examples_on_pages(page):
     assert doctest.testfile(str(page), module_relative=False, optionflags=FLAGS, encoding="utf-8").failed == 0
 
 
-@pytest.mark.parametrize("name", list(modules_with_examples()))
+@pytest.mark.parametrize("name", core(modules_with_examples(), lambda name: share(name, 10) == 0))
 def test_examples_in_docstrings(name):
     done = doctest.testmod(importlib.import_module(name), optionflags=FLAGS)
     assert done.failed == 0

@@ -10,6 +10,7 @@ from tests.conftest import ROOT
 from tests.helpers.mutations import MUTATIONS, NOTICED, run_test
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_defect_is_noticed(name, tmp_path):
     run_test(MUTATIONS[name])  # without the defect

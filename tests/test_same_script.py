@@ -37,6 +37,7 @@ def run_script(tw, optimizer, **options):
         yield {"loss": np.array(loss.detach().numpy() if hasattr(loss, "detach") else loss), **state}
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("options", [{}, {"fuse": False}, {"share_memory": False}], ids=str)
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
 def test_same_bits_after_every_step(optimizer, options):

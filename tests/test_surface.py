@@ -18,6 +18,8 @@ from common.tensor.base import TensorBase
 from static.api.binding import SESSION
 from tests.bits import assert_same_bits
 
+pytestmark = pytest.mark.quick
+
 MODULES = ("", ".nn", ".nn.functional", ".optim", ".autograd", ".random")
 ENGINES = (dynamic, static)
 ROOT = Path(__file__).resolve().parent.parent

@@ -11,11 +11,12 @@ import static
 from tests.conftest import ROOT
 from tests.helpers import fuzz
 from tests.helpers.fuzz_arguments import Call
+from tests.helpers.proofs import first, share
 
 CALLS, PARTS = 2, 2
 
 
-@pytest.mark.parametrize("seed", range(PARTS))
+@pytest.mark.parametrize("seed", first(1, range(PARTS)))
 def test_both_engines_give_the_same_or_refuse_alike(seed, tmp_path):
     trace = tmp_path / "running"
     command = [sys.executable, "-m", "tests.helpers.fuzz", "--seed", str(seed), "--calls", str(CALLS // PARTS),
@@ -23,6 +24,13 @@ def test_both_engines_give_the_same_or_refuse_alike(seed, tmp_path):
     done = subprocess.run(command, check=False, cwd=ROOT, env=dict(os.environ), capture_output=True, text=True)
     running = "" if done.returncode in (0, 1) else f"the process died in: {trace.read_text(encoding='utf-8')}"
     assert done.returncode == 0, f"{running}\n{done.stdout}\n{done.stderr[-3000:]}"
+
+
+@pytest.mark.quick
+def test_a_sample_in_this_process():
+    """Of every tenth function; the processes above call all."""
+    sample = [next(fuzz.calls(9, name)) for name in fuzz.names() if share(name, 10) == 0]
+    assert [found for call in sample if (found := fuzz.complaint(call))] == []
 
 
 def test_calls_are_the_same_on_every_run():

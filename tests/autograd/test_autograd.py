@@ -6,6 +6,8 @@ import pytest
 import dynamic as tw
 from common.core.errors import ArgumentError, DTypeError, GradientError, GraphFreedError
 
+pytestmark = pytest.mark.quick
+
 rng = np.random.default_rng(0)
 
 

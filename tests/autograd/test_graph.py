@@ -9,6 +9,8 @@ import pytest
 import dynamic as tw
 from common.core.errors import GradientError, GraphFreedError
 
+pytestmark = pytest.mark.quick
+
 
 def leaf(*values, **options):
     return tw.tensor(list(values), requires_grad=True, **options)

@@ -14,6 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.helpers.proofs import share
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -39,7 +41,7 @@ def of_loops():
     for op in list(REGISTRY.values()):
         if op.kind != "elementwise" or op.attrs:
             continue
-        for dtype in ("float32", "float64", "int64"):
+        for dtype in [("float32", "float64", "int64")[share(op.name, 3)]]:
             ((operands, _), *_) = op.samples(rng, dtype)
             specs = [eager_kernels.form_spec(((), x.dtype)) for x in operands]
             try:
@@ -86,7 +88,7 @@ def of_samples():
     return found
 
 
-@pytest.mark.parametrize("what", ["loops", "samples"])
+@pytest.mark.parametrize("what", ["loops", pytest.param("samples", marks=pytest.mark.slow)])
 def test_both_front_ends_give_the_same_bits(what):
     code = f"import json; from tests.compiler import test_front_ends as t; print(json.dumps(t.of_{what}()))"
     found = []

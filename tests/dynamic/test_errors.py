@@ -6,6 +6,8 @@ import pytest
 import dynamic as tw
 from common.core.errors import TwingradError
 
+pytestmark = pytest.mark.quick
+
 F = tw.nn.functional
 
 

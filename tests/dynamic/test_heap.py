@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 GLIBC = platform.libc_ver()[0] == "glibc"
 STEPS = """
@@ -47,6 +49,7 @@ def test_steps_touch_no_new_pages_where_memory_is_kept():
     assert faults < 100 or not GLIBC
 
 
+@pytest.mark.slow
 def test_what_the_environment_says_goes_first():
     kept, faults = pages(MALLOC_TRIM_THRESHOLD_="1000000", MALLOC_MMAP_THRESHOLD_="1000000")
     assert not kept

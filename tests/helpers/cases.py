@@ -251,3 +251,13 @@ PROGRAMS = [
 # cases of a theme have a file of their own, `cases_<theme>.py`, found by its name
 for _file in sorted(Path(__file__).parent.glob("cases_*.py")):
     import_module(f"{__package__}.{_file.stem}")
+
+
+def public(op: Op) -> bool:
+    """Whether an op is a public function: its cases prove it, and the samples of its record only further attributes."""
+    return op.name in CASES
+
+
+def internal(op: Op) -> bool:
+    """Whether only other functions use an op: the samples of its record prove it."""
+    return op.name not in CASES

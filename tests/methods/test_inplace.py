@@ -7,6 +7,8 @@ import dynamic as tw
 from common.core.errors import DTypeError, GradientError, ShapeError
 from common.tensor.view_families import family_of
 
+pytestmark = pytest.mark.quick
+
 
 def leaf(*values):
     return tw.tensor(list(values), requires_grad=True)

@@ -12,10 +12,13 @@ from common.core.op import REGISTRY
 from common.core.spec import Spec
 from common.evaluate import specialise as eager
 from tests.bits import assert_all_same_bits, assert_same_bits
+from tests.helpers.cases import internal
+from tests.helpers.proofs import rotated
 from tests.parity.arrays import BIG, SIZES, mixed, pairs
 
 ELEMENTWISE = [op for op in REGISTRY.values() if op.kind == "elementwise" and not op.attrs]
 KERNELS = [op for op in REGISTRY.values() if op.kind == "kernel" and op.name != "constant"]
+FLOATS = ("float32", "float64")
 ALL = ("bool", "uint8", "int8", "int16", "int32", "int64", "float32", "float64")
 
 
@@ -30,8 +33,12 @@ def defined(op, dtype):
 
 @pytest.mark.parametrize(
     ("op", "dtype"),
-    [(op, dtype) for op in ELEMENTWISE for dtype in ALL if defined(op, dtype)],
-    ids=lambda x: getattr(x, "name", x),
+    [
+        pytest.param(op, dtype, id=f"{op.name}-{dtype}", marks=[pytest.mark.quick] if dtype == "float32" else [])
+        for op in ELEMENTWISE
+        for dtype in ALL
+        if defined(op, dtype)
+    ],
 )
 def test_scalar_expressions_run_by_numpy(op, dtype):
     """The same source, run by numpy: with special values in all combinations, and 3,000 ordinary ones."""
@@ -54,8 +61,7 @@ def test_casts_run_by_numpy(source, target):
     assert_same_bits(eager.run(op, (x,), {"dtype": dtype, "x_dtype": x.dtype}), expected, f"{source} to {target}")
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("op", KERNELS, ids=lambda op: op.name)
+@pytest.mark.parametrize(("op", "dtype"), rotated(KERNELS, FLOATS, core=internal))
 def test_kernels_against_their_oracles(op, dtype):
     rng = np.random.default_rng(32)
     for operands, attrs in op.samples(rng, dtype):

@@ -1,6 +1,7 @@
 """The order in which gradients are added up (docs/numerics.md), written out by hand: what parity cannot show."""
 
 import numpy as np
+import pytest
 
 import common.ops.functional as F
 from common.autograd import backward as autograd
@@ -8,6 +9,8 @@ from common.tensor.base import Tensor
 from static.jit.function import Function
 from tests.bits import assert_same_bits
 from tests.oracle.test_kernels import ordered_sum
+
+pytestmark = pytest.mark.quick
 
 f4 = np.float32
 

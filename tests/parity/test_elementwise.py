@@ -10,6 +10,8 @@ from common.core.errors import DTypeError
 from common.core.op import REGISTRY, Op
 from common.tensor.base import Tensor
 from static.jit.function import Function
+from tests.helpers import proofs
+from tests.helpers.proofs import rotated
 from tests.parity.arrays import SIZES, mixed, normal, pairs, special, strided
 from tests.parity.engines import Derivatives
 
@@ -17,7 +19,6 @@ assert common.ops.functional  # defines the ops
 OPS = [op for op in REGISTRY.values() if op.kind == "elementwise" and not op.attrs]
 NAMES = [op.name for op in OPS]
 FLOATING = [op for op in OPS if "f" not in op.refuses]
-FLOATING_NAMES = [op.name for op in FLOATING]
 BINARY = [op for op in FLOATING if len(op.inputs) == 2]
 FLOATS = ("float32", "float64")
 SHAPES = {
@@ -33,12 +34,11 @@ def operands(op: Op, draw, shapes, dtype: str):
     return [draw(s, "bool" if n == "condition" else dtype) for n, s in zip(op.inputs, shapes, strict=True)]
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("op", FLOATING, ids=FLOATING_NAMES)
+@pytest.mark.parametrize(("op", "dtype"), rotated(FLOATING, FLOATS, core=lambda op: True))
 def test_sizes_and_special_values(op, dtype):
     rng = np.random.default_rng(1)
     program = Derivatives(op)
-    for n in SIZES:
+    for n in (33,) if proofs.quick else SIZES:
         program.check(operands(op, lambda s, d: mixed(rng, s, d), [(n,)] * len(op.inputs), dtype), rng, op.name)
     values = pairs(rng, len(op.inputs), dtype)
     if "condition" in op.inputs:
@@ -46,11 +46,10 @@ def test_sizes_and_special_values(op, dtype):
     program.check(values, rng, op.name, interpreter=True)
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("op", FLOATING, ids=FLOATING_NAMES)
+@pytest.mark.parametrize(("op", "dtype"), rotated(FLOATING, FLOATS))
 def test_broadcasting(op, dtype):
     rng = np.random.default_rng(2)
-    program = Derivatives(op)
+    program = Derivatives(op, unfused=False)
     for shapes in SHAPES[len(op.inputs)]:
         program.check(operands(op, lambda s, d: mixed(rng, s, d), shapes, dtype), rng, op.name)
 
@@ -58,7 +57,7 @@ def test_broadcasting(op, dtype):
 @pytest.mark.parametrize("op", OPS, ids=NAMES)
 def test_memory_layouts(op):
     rng = np.random.default_rng(3)
-    program = Derivatives(op, order=1)
+    program = Derivatives(op, order=1, unfused=False)
     dtype = "int32" if "f" in op.refuses else "float32"
     dense = operands(op, lambda s, d: mixed(rng, s, d), [(5, 7)] * len(op.inputs), dtype)
     layouts = [list(strided(x)) for x in dense]
@@ -72,7 +71,7 @@ def test_memory_layouts(op):
 @pytest.mark.parametrize("op", OPS, ids=NAMES)
 def test_integers_and_bools(op):
     rng = np.random.default_rng(4)
-    program = Derivatives(op, order=0)
+    program = Derivatives(op, order=0, unfused=False)
     for dtype in ("bool", "uint8", "int8", "int16", "int32", "int64"):
         arrays = operands(op, lambda s, d: mixed(rng, s, d, 0.3), [(33,)] * len(op.inputs), dtype)
         if np.dtype(dtype).kind not in op.refuses:
@@ -86,17 +85,16 @@ def test_integers_and_bools(op):
 MIXED = [("int32", "float32"), ("float64", "int8"), ("bool", "float32"), ("float32", "float64"), ("uint8", "int64")]
 
 
-@pytest.mark.parametrize("op", BINARY, ids=lambda op: op.name)
-def test_promotion(op):
+@pytest.mark.parametrize(("op", "dtypes"), rotated(BINARY, MIXED))
+def test_promotion(op, dtypes):
     rng = np.random.default_rng(5)
-    program = Derivatives(op)
-    for dtypes in MIXED:
-        if all(np.dtype(d).kind in op.refuses for d in dtypes):
-            with pytest.raises(DTypeError, match=f"{op.name}.*not implemented"):
-                op(*(Tensor(normal(rng, (9,), d)) for d in dtypes))
-            continue
-        program.check([normal(rng, (9,), d) for d in dtypes], rng, op.name)
-        program.check([normal(rng, (), dtypes[0]), normal(rng, (9,), dtypes[1])], rng, op.name)
+    program = Derivatives(op, order=1, unfused=False)
+    if all(np.dtype(d).kind in op.refuses for d in dtypes):
+        with pytest.raises(DTypeError, match=f"{op.name}.*not implemented"):
+            op(*(Tensor(normal(rng, (9,), d)) for d in dtypes))
+        return
+    program.check([normal(rng, (9,), d) for d in dtypes], rng, op.name)
+    program.check([normal(rng, (), dtypes[0]), normal(rng, (9,), dtypes[1])], rng, op.name)
 
 
 @pytest.mark.parametrize("op", BINARY, ids=lambda op: op.name)

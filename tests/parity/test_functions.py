@@ -18,12 +18,16 @@ from common.ops.math.synonyms import SYNONYMS
 from common.tensor.base import Tensor
 from common.tensor.create import lift
 from tests.bits import assert_all_same_bits
-from tests.helpers.cases import CASES, DATA_DEPENDENT, PROGRAMS
+from tests.helpers import proofs
+from tests.helpers.cases import CASES, DATA_DEPENDENT, PROGRAMS, internal, public
+from tests.helpers.proofs import rotated
 from tests.parity.arrays import strided
 from tests.parity.engines import Derivatives
 
 ALL = [case for cases in CASES.values() for case in cases] + PROGRAMS
-OPS = [op for op in REGISTRY.values() if op.kind != "elementwise" and op.name != "constant"]
+FIRST = {cases[0].label for cases in [*CASES.values(), PROGRAMS]}
+OPS = [op for op in REGISTRY.values() if (op.kind != "elementwise" or op.attrs) and op.name != "constant"]
+FLOATS = ("float32", "float64")
 
 
 def test_every_public_function_has_cases():
@@ -46,24 +50,18 @@ def test_synonyms_are_the_same_functions():
 CALLED = {name: getattr(F, name) for name in F.__all__ if name not in SYNONYMS}
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("case", ALL, ids=lambda case: case.label)
+@pytest.mark.parametrize(("case", "dtype"), rotated(ALL, FLOATS, core=lambda case: case.label in FIRST))
 def test_function(case, dtype):
+    """At several sizes and in several memory layouts, by one program."""
     rng = np.random.default_rng(10)
-    program = Derivatives(case.f)
-    for n in (4, 33, 1, 2, *([0] if case.empty else [])):
+    program = Derivatives(case.f, unfused=case.label in FIRST)
+    for n in (4, 3) if proofs.quick else (4, 33, 1, 2, *([0] if case.empty else [])):
         program.check(case.draw(rng, dtype, n), rng, case.label, interpreter=n == 4)
-
-
-@pytest.mark.parametrize("case", ALL, ids=lambda case: case.label)
-def test_memory_layouts(case):
-    rng = np.random.default_rng(11)
-    program = Derivatives(case.f, order=1)
-    dense = case.draw(rng, "float32", 4)
+    if proofs.quick or case.label.startswith("view"):  # refuses what needs a copy, see core/test_errors.py
+        return
+    dense = case.draw(rng, dtype, 4)
     layouts = [list(strided(x)) if x.ndim else [x] * 4 for x in dense]
     for position in range(4):
-        if case.label.startswith("view"):  # refuses what needs a copy, see test_errors.py
-            break
         program.check([x[position] for x in layouts], rng, f"{case.label}, layout {position}")
 
 
@@ -79,9 +77,9 @@ def test_sizes_that_depend_on_the_data(name):
         static.function(lambda *xs: call(getattr(static, name), *xs))(*operands)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
+@pytest.mark.parametrize(("op", "dtype"), rotated(OPS, FLOATS, core=internal, seldom=public))
 def test_op(op, dtype):
+    """The samples of its record; what is a public function has cases, which every run takes."""
     rng = np.random.default_rng(12)
     for operands, attrs in op.samples(rng, dtype):
         program = Derivatives(lambda *xs, a=attrs: op(*xs, **a) if xs else made(op, a))

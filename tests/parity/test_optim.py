@@ -10,6 +10,7 @@ import static
 from common.core.errors import GradientError
 from common.optim.fused_step import CHUNK, FusedStep
 from tests.bits import assert_same_bits
+from tests.helpers.proofs import rotated
 
 STEPS = 50
 SHAPES = [(5, 3), (3,), (), (1, 4), (0,), (70,)] + [(2,)] * CHUNK  # more than one native call
@@ -79,9 +80,9 @@ def drawn(dtype):
         yield [special(rng, shape, dtype) for shape in SHAPES]
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(("name", "options"), CASES)
-def test_same_bits_after_every_step(name, options, dtype, monkeypatch):
+@pytest.mark.parametrize(("case", "dtype"), rotated(CASES, (np.float32, np.float64)))
+def test_same_bits_after_every_step(case, dtype, monkeypatch):
+    name, options = case
     expected = list(compiled_run(name, options, dtype))
     fused = list(eager_run(name, options, dtype))
     monkeypatch.setattr(FusedStep, "run", lambda self, optimizer, group, active: active)

@@ -9,6 +9,7 @@ from common.core.errors import TraceError
 from tests.bits import assert_all_same_bits, assert_same_bits
 from tests.helpers.differences import check_gradient
 from tests.helpers.flow import inputs, program, source
+from tests.helpers.proofs import first
 from tests.parity.engines import payload
 
 LEAVES = (0, 1, 2)
@@ -24,7 +25,7 @@ def gradients(tw, function, **options):
     return tw.function(tw.grad(loss, LEAVES), **options)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", first(5, range(12), core=1))
 def test_random_programs_agree_in_all_modes(seed, tmp_path):
     f = program(seed, tmp_path)
     plain = dynamic.function(f)
@@ -45,7 +46,7 @@ def test_random_programs_agree_in_all_modes(seed, tmp_path):
     assert len(both[0].traces) == 1, "converted once, for all paths"
 
 
-@pytest.mark.parametrize("seed", range(100, 106))
+@pytest.mark.parametrize("seed", first(2, range(100, 106)))
 def test_gradients_are_derivatives(seed, tmp_path):
     f = program(seed, tmp_path)
     converted = dynamic.function(f, control_flow="convert")

@@ -19,6 +19,7 @@ from tests.static.stored import assert_keys_differ, called, network, programs
 F32 = np.float32
 
 
+@pytest.mark.quick
 def test_the_second_process_optimises_and_lowers_nothing(disk, monkeypatch):
     x, labels = np.random.default_rng(0).standard_normal((5, 6)).astype(F32), np.array([0, 1, 2, 1, 0])
     results = []

@@ -9,6 +9,8 @@ import dynamic
 import static as tw
 from common.core.errors import ArgumentError, DTypeError, GraphError, SessionError, ShapeError
 
+pytestmark = pytest.mark.quick
+
 EAGER = dynamic.tensor(0.5)
 Pair = namedtuple("Pair", ["first", "second"])
 
