@@ -283,7 +283,7 @@ MUTATIONS: dict[str, Mutation] = {
     ),
     "remove_dead: effects": Mutation(
         attribute("static.graph:Graph", "results", lambda old: property(lambda self: self.outputs)),
-        "tests.test_same_script:test_same_bits_after_every_step", {"optimizer": "sgd", "fuse": True},
+        "tests.test_same_script:test_same_bits_after_every_step", {"optimizer": "sgd", "options": {}},
     ),
     "fold_constants: another sign": Mutation(
         attribute("static.passes.fold_constants", "run", lambda old: lambda *args: -old(*args)),
