@@ -15,7 +15,7 @@ from tests.helpers.control import CASES, recurrence
 from tests.helpers.proofs import rotated
 from tests.parity.engines import Derivatives, payload
 
-CORE = ("scan", "while_loop", "nested")
+CORE = ("scan", "while_loop", "cond, second", "nested")
 
 
 @pytest.mark.parametrize(("name", "dtype"), rotated(CASES, (np.float32, np.float64), core=lambda name: name in CORE))

@@ -25,7 +25,7 @@ from tests.parity.arrays import strided
 from tests.parity.engines import Derivatives
 
 ALL = [case for cases in CASES.values() for case in cases] + PROGRAMS
-FIRST = {cases[0].label for cases in [*CASES.values(), PROGRAMS]}
+FIRST = {case.label for case in [*(cases[0] for cases in CASES.values()), *PROGRAMS]}
 OPS = [op for op in REGISTRY.values() if (op.kind != "elementwise" or op.attrs) and op.name != "constant"]
 FLOATS = ("float32", "float64")
 
@@ -109,6 +109,7 @@ CREATION = {
 }
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("name", CREATION)
 def test_creation(name):
     rng = np.random.default_rng(13)
@@ -117,11 +118,13 @@ def test_creation(name):
         program.check([rng.normal(size=n).astype(np.float32)], rng, name, interpreter=True)
 
 
+@pytest.mark.quick
 def test_constants_are_folded_by_the_programs_own_kernels():
     program = Derivatives(lambda x: x * (F.exp(filled("full", (), 0.3)) + 1 / filled("full", (), 3.0)))
     program.check([np.linspace(-2, 2, 40).astype(np.float32)], np.random.default_rng(14), "folded constants")
 
 
+@pytest.mark.quick
 def test_guards_separate_sizes():
     """A program whose result depends on a comparison of sizes: each branch is a trace of its own."""
     program = Derivatives(lambda x: x * 2 if x.shape[0] > 10 else x * 3)
