@@ -130,7 +130,7 @@ def _bound(element: Element, framework: Any) -> Call:
     return lambda *xs: element.call(framework, *xs)
 
 
-class Row(NamedTuple):
+class ElementTime(NamedTuple):
     """What was measured: milliseconds, and the ratio where there is a peer."""
 
     label: str
@@ -150,17 +150,17 @@ class Row(NamedTuple):
         return f"| {self.label} | {self.dtype} | {self.ours:.3f} | {peer} | {self.bound} |{' missed' * self.missed}"
 
 
-def measured(found: dict[str, Element], dtype: str, seconds: float = SECONDS) -> Iterator[Row]:
+def measured(found: dict[str, Element], dtype: str, seconds: float = SECONDS) -> Iterator[ElementTime]:
     """Measure calls one after the other, each in turns with PyTorch's."""
     for label, element in found.items():
         samples = measure.interleave(calls(element, dtype), seconds)
         ours, theirs = samples["dynamic"], samples.get("torch")
         ratio = None if theirs is None else stats.ratio(ours, theirs).value
         peer = None if theirs is None else 1e3 * float(np.median(theirs))
-        yield Row(label, dtype, 1e3 * float(np.median(ours)), peer, ratio, element.bound)
+        yield ElementTime(label, dtype, 1e3 * float(np.median(ours)), peer, ratio, element.bound)
 
 
-def summary(rows: Sequence[Row]) -> str:
+def summary(rows: Sequence[ElementTime]) -> str:
     """Return one line: how many calls are slower than their bound, and which."""
     compared = [row for row in rows if row.ratio is not None]
     missed = [f"{row.label} {row.dtype} {row.ratio:.2f}" for row in compared if row.missed]

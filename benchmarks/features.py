@@ -23,7 +23,7 @@ Call = Callable[[], Any]
 CHAIN = 50
 
 
-class Row(NamedTuple):
+class FeatureTime(NamedTuple):
     """A part of the bookkeeping, what is measured, and its time with and without that part, in seconds."""
 
     feature: str
@@ -108,7 +108,7 @@ def fastest(calls: dict[str, Call], seconds: float, count: int = 100) -> dict[st
     return {name: min(found) / count for name, found in times.items()}
 
 
-def operator_rows(seconds: float) -> list[Row]:
+def operator_rows(seconds: float) -> list[FeatureTime]:
     """The parts of a recorded multiplication."""
     import dynamic as tw
     from common.core.op import REGISTRY
@@ -127,11 +127,11 @@ def operator_rows(seconds: float) -> list[Row]:
     calls = {name: often(operator, x, x) for name, operator in {"all": whole, **variants}.items()}
     times = fastest({**calls, "unrecorded": often(whole, plain, plain)}, seconds)
     what = "x * x, recorded"
-    rows = [Row("node on the tape", what, times["all"], times["unrecorded"])]
-    return rows + [Row(name, what, times["all"], times[name]) for name in parts]
+    rows = [FeatureTime("node on the tape", what, times["all"], times["unrecorded"])]
+    return rows + [FeatureTime(name, what, times["all"], times[name]) for name in parts]
 
 
-def promotion_row(seconds: float) -> Row:
+def promotion_row(seconds: float) -> FeatureTime:
     """Whether shapes and dtypes are equal: the builtin that finds out, against one that takes shapes for granted."""
     from common.evaluate import kernels as eager_kernels
 
@@ -142,10 +142,10 @@ def promotion_row(seconds: float) -> Row:
     assert taken is not None
     checked = eager_kernels.same_shape("mul", (f4, f4), f4)
     times = fastest({"on": often(checked, x, x), "off": often(taken, x, x)}, seconds)
-    return Row("promotion, broadcasting", "x * x on arrays", times["on"], times["off"])
+    return FeatureTime("promotion, broadcasting", "x * x on arrays", times["on"], times["off"])
 
 
-def write_row(seconds: float) -> Row:
+def write_row(seconds: float) -> FeatureTime:
     """The log of writes into memory, by which overwritten saved values are found."""
     import dynamic as tw
     from common.methods import in_place
@@ -159,10 +159,10 @@ def write_row(seconds: float) -> Row:
             "off": inside(often(multiply, x), in_place, "log_write", lambda *_: None),
         }
         times = fastest(calls, seconds)
-    return Row("log of writes (versions)", "x.mul_(x)", times["on"], times["off"])
+    return FeatureTime("log of writes (versions)", "x.mul_(x)", times["on"], times["off"])
 
 
-def view_row(seconds: float) -> Row:
+def view_row(seconds: float) -> FeatureTime:
     """The family of a tensor and its views, by which a write reaches the history of all."""
     import dynamic as tw
     from common.tensor import record, view_families
@@ -174,10 +174,10 @@ def view_row(seconds: float) -> Row:
         "off": inside(often(transpose), record, "note_array", lambda *_: None),
     }
     times = fastest(calls, seconds)
-    return Row("family of views", "x.t(), recorded", times["on"], times["off"])
+    return FeatureTime("family of views", "x.t(), recorded", times["on"], times["off"])
 
 
-def backward_rows(seconds: float) -> list[Row]:
+def backward_rows(seconds: float) -> list[FeatureTime]:
     """Per node of a backward pass: hooks that could be there, and writes that could have been made."""
     import dynamic as tw
     from common.tensor import hook_handles, write_log
@@ -200,13 +200,13 @@ def backward_rows(seconds: float) -> list[Row]:
     times = fastest(calls, seconds, 10 * CHAIN)
     what = "backward of x * x, per node"
     return [
-        Row("hooks, none ever made", what, times["all"], times["all"]),
-        Row("hooks, made elsewhere", what, times["hooks"], times["all"]),
-        Row("writes since, elsewhere", what, times["written"], times["all"]),
+        FeatureTime("hooks, none ever made", what, times["all"], times["all"]),
+        FeatureTime("hooks, made elsewhere", what, times["hooks"], times["all"]),
+        FeatureTime("writes since, elsewhere", what, times["written"], times["all"]),
     ]
 
 
-def rows(seconds: float) -> list[Row]:
+def rows(seconds: float) -> list[FeatureTime]:
     """All rows; `seconds` is the time for each group of calls that are compared."""
     groups = [operator_rows(seconds), [promotion_row(seconds)], [write_row(seconds)], [view_row(seconds)]]
     return [row for group in [*groups, backward_rows(seconds)] for row in group]

@@ -1,6 +1,5 @@
 """Probability distributions, under the names of `torch.distributions`."""
 
-from common.distributions import constraints as constraints
 from common.distributions.discrete import Bernoulli, Categorical, MultivariateNormal
 from common.distributions.divergence import kl_divergence
 from common.distributions.families import Distribution, Exponential, Laplace, Normal, Uniform

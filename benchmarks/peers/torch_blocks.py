@@ -74,7 +74,7 @@ class Unrolled(nn.Module):  # type: ignore[misc]
         return self.output(h)
 
 
-class Block(nn.Module):  # type: ignore[misc]
+class TransformerBlock(nn.Module):  # type: ignore[misc]
     """The transformer block, with PyTorch's own attention."""
 
     def __init__(self) -> None:
@@ -95,7 +95,7 @@ class Block(nn.Module):  # type: ignore[misc]
 
 def block_and_gradients(wrap: Any, initial: dict[str, Any]) -> Any:
     """Return the call (x, cotangent) -> (y, gx, gradients of the parameters in the order of `initial`)."""
-    model = Block()
+    model = TransformerBlock()
     model.load_state_dict({name: torch.tensor(value) for name, value in initial.items()})
     parameters = [model.get_parameter(name) for name in initial]
     forward = wrap(model)

@@ -33,7 +33,7 @@ def batches(count: int = 8) -> list[Inputs]:
     return list(islice(draw(), count))
 
 
-class CharacterModel(Workload):
+class CharacterTraining(Workload):
     """character language model: embedding 96x24, MLP 384-128-96, tanh, cross-entropy, batch 128, Adam."""
 
     name = "charlm"
@@ -46,7 +46,7 @@ class CharacterModel(Workload):
         """Build embedding, hidden layer and output layer."""
         tw.manual_seed(0)
 
-        class Model(tw.nn.Module):  # type: ignore[misc, name-defined]
+        class CharacterModel(tw.nn.Module):  # type: ignore[misc, name-defined]
             """Predict the next character from the 16 before it."""
 
             def __init__(self) -> None:
@@ -58,9 +58,9 @@ class CharacterModel(Workload):
             def forward(self, codes: Any) -> Any:
                 return self.output(tw.tanh(self.hidden(tw.flatten(self.embedding(codes), 1))))
 
-        model = Model()
+        model = CharacterModel()
         optimizer = tw.optim.Adam(model.parameters(), lr=0.003)
         return training(tw, model, optimizer, tw.nn.functional.cross_entropy)
 
 
-WORKLOADS = [CharacterModel()]
+WORKLOADS = [CharacterTraining()]

@@ -25,7 +25,7 @@ class Deep(Workload):
         """Build the network."""
         tw.manual_seed(0)
 
-        class Model(tw.nn.Module):  # type: ignore[misc, name-defined]
+        class ResidualNetwork(tw.nn.Module):  # type: ignore[misc, name-defined]
             """x + tanh(layer(x)), layer by layer."""
 
             def __init__(self) -> None:
@@ -37,7 +37,7 @@ class Deep(Workload):
                     x = x + tw.tanh(layer(x))
                 return x
 
-        model = Model()
+        model = ResidualNetwork()
         optimizer = tw.optim.Adam(model.parameters(), lr=0.001)
         return training(tw, model, optimizer, tw.nn.functional.mse_loss)
 

@@ -35,7 +35,7 @@ class RecurrentModel(Workload):
         """Build embedding, cell and output layer."""
         tw.manual_seed(0)
 
-        class Model(tw.nn.Module):  # type: ignore[misc, name-defined]
+        class NextCharacter(tw.nn.Module):  # type: ignore[misc, name-defined]
             """Predict each next character from all before it."""
 
             def __init__(self) -> None:
@@ -57,7 +57,7 @@ class RecurrentModel(Workload):
                 _, states = tw.scan(self.step, (start, start), self.embedding(codes))
                 return self.output(tw.reshape(states, (-1, HIDDEN)))
 
-        model = Model()
+        model = NextCharacter()
         optimizer = tw.optim.Adam(model.parameters(), lr=0.003)
         return training(tw, model, optimizer, tw.nn.functional.cross_entropy)
 

@@ -10,7 +10,7 @@ from benchmarks.workload import Inputs, Program, Workload
 ROWS, WIDTH = 4096, 512
 
 
-class LayerNorm(Workload):
+class LayerNormGradients(Workload):
     """layer norm and the gradients of input, weight and bias, 4096x512 float32"""
 
     name = "c-layer-norm"
@@ -36,4 +36,4 @@ class LayerNorm(Workload):
         return Program(call)
 
 
-WORKLOADS = [LayerNorm()]
+WORKLOADS = [LayerNormGradients()]

@@ -9,7 +9,7 @@ from benchmarks.workload import Inputs, Program, Workload, training
 WIDTHS, WIDE = (784, 256, 128, 10), (784, 512, 512, 10)
 
 
-class Classifier(Workload):
+class ClassifierAdam(Workload):
     """A multilayer perceptron of three layers, relu, cross-entropy, Adam step."""
 
     def __init__(self, name: str, widths: tuple[int, int, int, int], batch: int, seed: int) -> None:
@@ -37,4 +37,4 @@ class Classifier(Workload):
         return training(tw, model, optimizer, nn.functional.cross_entropy)
 
 
-WORKLOADS = [Classifier("d-mlp-adam", WIDTHS, 64, 4), Classifier("g-mlp-adam", WIDE, 128, 6)]
+WORKLOADS = [ClassifierAdam("d-mlp-adam", WIDTHS, 64, 4), ClassifierAdam("g-mlp-adam", WIDE, 128, 6)]

@@ -6,7 +6,7 @@ from benchmarks.workload import Inputs, Program, Workload, training
 from benchmarks.workloads.digits import batches
 
 
-class Classifier(Workload):
+class ClassifierSGD(Workload):
     """MLP 64-128-10, tanh, cross-entropy, batch 64, SGD step without momentum"""
 
     name = "f-mlp"
@@ -23,4 +23,4 @@ class Classifier(Workload):
         return training(tw, model, optimizer, tw.nn.functional.cross_entropy)
 
 
-WORKLOADS = [Classifier()]
+WORKLOADS = [ClassifierSGD()]

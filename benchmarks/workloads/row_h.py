@@ -30,7 +30,7 @@ class UnrolledLSTM(Workload):
         """Build cell and output layer."""
         tw.manual_seed(0)
 
-        class Model(tw.nn.Module):  # type: ignore[misc, name-defined]
+        class SequenceClassifier(tw.nn.Module):  # type: ignore[misc, name-defined]
             """A class per sequence."""
 
             def __init__(self) -> None:
@@ -44,7 +44,7 @@ class UnrolledLSTM(Workload):
                     h, c = self.cell(sequence[t], (h, c))
                 return self.output(h)
 
-        model = Model()
+        model = SequenceClassifier()
         optimizer = tw.optim.SGD(model.parameters(), lr=0.1)
         return training(tw, model, optimizer, tw.nn.functional.cross_entropy)
 

@@ -11,7 +11,7 @@ BATCH, TOKENS, WIDTH, HEADS = 8, 64, 128, 4
 LAYERS = ("norm_1", "qkv", "projection", "norm_2", "wide", "narrow")
 
 
-class TransformerBlock(Workload):
+class TransformerTraining(Workload):
     """transformer block (4 causal heads, gelu) of 8 x 64 tokens of width 128, forward and all gradients, float32"""
 
     name = "i-transformer"
@@ -28,7 +28,7 @@ class TransformerBlock(Workload):
         tw.manual_seed(0)
         nn = tw.nn
 
-        class Block(nn.Module):  # type: ignore[misc, name-defined]
+        class TransformerBlock(nn.Module):  # type: ignore[misc, name-defined]
             """Layer norm first, then attention; layer norm first, then two layers; each added to what went in."""
 
             def __init__(self) -> None:
@@ -49,7 +49,7 @@ class TransformerBlock(Workload):
                 x = x + self.attention(self.norm_1(x))
                 return x + self.narrow(nn.functional.gelu(self.wide(self.norm_2(x))))
 
-        model = Block()
+        model = TransformerBlock()
 
         @tw.function  # type: ignore[untyped-decorator]
         def call(x: Any, cotangent: Any) -> Any:
@@ -60,4 +60,4 @@ class TransformerBlock(Workload):
         return Program(call, list(model.named_parameters()))
 
 
-WORKLOADS = [TransformerBlock()]
+WORKLOADS = [TransformerTraining()]

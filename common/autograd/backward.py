@@ -105,10 +105,10 @@ def accumulate(leaf: TensorBase, total: TensorBase, create_graph: bool) -> None:
     with _adding:
         old, trace = leaf.grad, mode.current_trace()
         if old is None:
-            with mode.Switch(create_graph):
+            with mode.GradSwitch(create_graph):
                 leaf.grad = clone(total) if create_graph else total
         elif create_graph or trace is not None:
-            with mode.Switch(create_graph):
+            with mode.GradSwitch(create_graph):
                 new = old + total
             if create_graph or not trace.adds_in_place(old):
                 leaf.grad = new
@@ -280,7 +280,7 @@ def _run(
         elif trace is not None:
             payload = trace.payload(seed)
         seeds.append((root.edge, payload))
-    with mode.Switch(create_graph):
+    with mode.GradSwitch(create_graph):
         return backward_pass(
             seeds,
             saved_tensors if create_graph else None,

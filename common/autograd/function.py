@@ -21,7 +21,7 @@ from common.tensor.external_writes import exposed, seal
 from common.tensor.inference import is_inference, saving
 from common.tensor.node import Edge, Node
 from common.tensor.observers import packers
-from common.tensor.packed_values import Slot, pack
+from common.tensor.packed_values import PackedValue, pack
 from common.tensor.saved import unpacked, with_edge
 from common.tensor.view_families import is_recorded, make_opaque
 
@@ -111,7 +111,7 @@ class _Saved(NamedTuple):
 class _Packed(NamedTuple):
     """What a pack hook made of a saved tensor; `edge` and `output` as for `_Saved`."""
 
-    slot: Slot
+    slot: PackedValue
     edge: Edge
     output: int | None
     payload: None = None  # no array that a write could reach

@@ -23,7 +23,7 @@ from common.ops.shape.view_scatter import path_along, placed, view_set
 from common.tensor import base as tensors
 from common.tensor import hook_handles
 from common.tensor.node import Node
-from common.tensor.view_families import Family, Opaque, Path, Place, Step, family_of, known_family, steps_to
+from common.tensor.view_families import Family, Opaque, Path, Place, ViewStep, family_of, known_family, steps_to
 from common.tensor.write_log import repeated
 
 #: Writes that give all elements of a tensor that are one element of memory one value.
@@ -171,7 +171,7 @@ def rebind(x: Any, value: Any, name: str, with_history: bool) -> None:
     if family is None and not with_history:
         trace.set_elements(x, value)
         return
-    with mode.Switch(with_history):
+    with mode.GradSwitch(with_history):
         if steps and family is not None:
             path = path_of(x, name) if with_history else path_along(steps, base)
             if not with_history and ((name not in ONE_VALUE and repeats(x)) or in_windows(x)):
@@ -201,7 +201,7 @@ def part_written(x: Any, value: Any, path: Path, name: str) -> None:
 
 def write_recipe(view: Recipe, part: np.ndarray) -> Recipe:
     """The recipe of `view_set` for a write to what one view op, by its recipe, shows of a base."""
-    attrs = Attrs(path=path_along((Step(view.op, view.attrs, None),), None))
+    attrs = Attrs(path=path_along((ViewStep(view.op, view.attrs, None),), None))
     return recipe(view_set, (view.forms[0], (part.shape, part.dtype)), attrs)
 
 
@@ -245,7 +245,7 @@ def _regenerate(family: Family, base: Any, trace: Any, with_history: bool) -> No
     family.views = [ref(view) for view in alive]  # without those that were made on the way
 
 
-def _replayed(base: Any, steps: tuple[Step, ...]) -> Any:
+def _replayed(base: Any, steps: tuple[ViewStep, ...]) -> Any:
     x = base
     for step in steps:
         result = apply(step.op, (x,), step.attrs)

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
-from common.compiler.values import Kind, Value, common_kind, llvm
+from common.compiler.values import Kind, Register, common_kind, llvm
 
-Variables: TypeAlias = dict[str, Value]
+Variables: TypeAlias = dict[str, Register]
 Kinds: TypeAlias = dict[str, Kind | None]
 
 
-class Block:
+class BasicBlock:
     """A basic block; it is open until its last line is a branch or a return."""
 
     def __init__(self, label: str) -> None:
@@ -26,8 +26,8 @@ class Block:
         return "\n  ".join([f"{self.label}:", *self.phis, *self.lines])
 
 
-Edge: TypeAlias = tuple[Block, Variables]
-Mark: TypeAlias = tuple[int, Block, int, Variables]
+Edge: TypeAlias = tuple[BasicBlock, Variables]
+Mark: TypeAlias = tuple[int, BasicBlock, int, Variables]
 
 
 class Flow:
@@ -40,20 +40,20 @@ class Flow:
     """
 
     def __init__(self, variables: Variables) -> None:
-        self._blocks: list[Block] = []
+        self._blocks: list[BasicBlock] = []
         self._count = 0
         self._loops: list[tuple[list[Edge], list[Edge]]] = []
         self.variables = variables
-        self.here: Block | None = self.block()
+        self.here: BasicBlock | None = self.block()
 
     def __str__(self) -> str:
         return "\n".join(map(str, self._blocks))
 
     # ---------------------------------------------------------------- lines
-    def block(self) -> Block:
+    def block(self) -> BasicBlock:
         """A new open block, after all others."""
         self._count += 1
-        self._blocks.append(Block(f"l{self._count}"))
+        self._blocks.append(BasicBlock(f"l{self._count}"))
         return self._blocks[-1]
 
     def line(self, text: str) -> None:
@@ -67,12 +67,12 @@ class Flow:
         self.line(f"%v{self._count} = {text}")
         return f"%v{self._count}"
 
-    def convert(self, value: Value, kind: Kind) -> Value:
+    def convert(self, value: Register, kind: Kind) -> Register:
         """A value as one of a common kind."""
         if type(value.kind) is type(kind) and value.kind == kind:
             return value
         widen = "zext" if value.kind.kind == "u" else "sext"  # type: ignore[union-attr]
-        return Value(self.register(f"{widen} {value.typed} to {llvm(kind, value.lanes)}"), kind, None, value.lanes)
+        return Register(self.register(f"{widen} {value.typed} to {llvm(kind, value.lanes)}"), kind, None, value.lanes)
 
     # ---------------------------------------------------------------- going back
     def mark(self) -> Mark:
@@ -127,12 +127,12 @@ class Flow:
         for name, kind in differing.items():
             joined[name] = self._phi(target, kind, first[name].lanes, incoming[name])
 
-    def _phi(self, block: Block, kind: Kind, lanes: int, incoming: list[str]) -> Value:
+    def _phi(self, block: BasicBlock, kind: Kind, lanes: int, incoming: list[str]) -> Register:
         self._count += 1
         block.phis.append(f"%v{self._count} = phi {llvm(kind, lanes)} {', '.join(incoming)}")
-        return Value(f"%v{self._count}", kind, None, lanes)
+        return Register(f"%v{self._count}", kind, None, lanes)
 
-    def choose(self, condition: str, then: Callable[[], Value], other: Callable[[], Value]) -> Value | None:
+    def choose(self, condition: str, then: Callable[[], Register], other: Callable[[], Register]) -> Register | None:
         """One of two values, of which the other is not computed; None if they have no common kind."""
         name, ends = "(chosen)", list[Edge]()
         for edge, compute in zip(self.branch(condition), (then, other), strict=True):
@@ -180,7 +180,7 @@ class Flow:
             if kind is not None:
                 incoming[name] = [f"[{self.convert(outer[name], kind).text}, %{before.label}]"]
                 self._count += 1
-                inside[name] = Value(f"%v{self._count}", kind, None, outer[name].lanes)
+                inside[name] = Register(f"%v{self._count}", kind, None, outer[name].lanes)
         head = self.block()
         self.line(f"br label %{head.label}")
         self.here, self.variables = head, dict(inside)

@@ -13,7 +13,7 @@ from common.compiler import primitives
 from common.compiler.llvm_primitives import OneByOne
 from common.compiler.machine_functions import MachineFunction
 from common.compiler.operands import Operands
-from common.compiler.values import BOOL, DTYPES, INT64, WORDS, Buffer, Refused, Value, constant, widens
+from common.compiler.values import BOOL, DTYPES, INT64, WORDS, ArrayKind, Refused, Register, constant, widens
 
 _FLOAT = {ast.Add: "fadd", ast.Sub: "fsub", ast.Mult: "fmul", ast.Div: "fdiv"}
 _WHOLE = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.LShift: "shl", ast.RShift: "ashr"}
@@ -25,7 +25,7 @@ _ORDER = {ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", ast.Eq: "eq"
 class Expressions(Operands):
     """Writes expressions."""
 
-    def expression(self, node: ast.expr) -> Value:
+    def expression(self, node: ast.expr) -> Register:
         """The value of an expression."""
         write = _EXPRESSIONS.get(type(node))
         if write is None:
@@ -36,49 +36,49 @@ class Expressions(Operands):
         return value
 
     # ---------------------------------------------------------------- names, numbers, elements
-    def _name(self, node: ast.Name) -> Value:
+    def _name(self, node: ast.Name) -> Register:
         value = self.variables.get(node.id)
         if value is None:
             raise Refused(f"{node.id!r} has no value here")
         return value
 
-    def _constant(self, node: ast.Constant) -> Value:
+    def _constant(self, node: ast.Constant) -> Register:
         if type(node.value) is bool:
             return constant(node.value, BOOL)
         if type(node.value) is int:
             return constant(node.value, INT64)
         raise Refused(f"{node.value!r} has no dtype: write float32({node.value!r}) or float64({node.value!r})")
 
-    def integer(self, node: ast.expr) -> Value:
+    def integer(self, node: ast.expr) -> Register:
         """An integer, as int64."""
         value = self.expression(node)
         if not widens(value.kind):
             raise Refused(f"an integer is needed, not {value.kind}")
         return self.convert(value, INT64)
 
-    def container(self, node: ast.expr) -> Value:
+    def container(self, node: ast.expr) -> Register:
         """A buffer, or words."""
         value = self.expression(node)
         if isinstance(value.kind, np.dtype):
             raise Refused(f"{value.kind} has no elements")
         return value
 
-    def _subscript(self, node: ast.Subscript) -> Value:
+    def _subscript(self, node: ast.Subscript) -> Register:
         return self.read(self.container(node.value), node.slice)
 
-    def read(self, container: Value, index: ast.expr) -> Value:
+    def read(self, container: Register, index: ast.expr) -> Register:
         """The element at an index."""
         return self.load(container, self.integer(index))
 
-    def put(self, container: Value, index: ast.expr, value: Value) -> None:
+    def put(self, container: Register, index: ast.expr, value: Register) -> None:
         """Write the element at an index."""
         self.store(container, self.integer(index), value)
 
     # ---------------------------------------------------------------- operations
-    def _binary(self, node: ast.BinOp) -> Value:
+    def _binary(self, node: ast.BinOp) -> Register:
         return self.operate(node.op, self.expression(node.left), self.expression(node.right))
 
-    def operate(self, op: ast.operator, x: Value, y: Value) -> Value:
+    def operate(self, op: ast.operator, x: Register, y: Register) -> Register:
         """An operation on two values of one dtype, or on integers as int64."""
         kind = type(op)
         if isinstance(x.kind, np.dtype) and isinstance(y.kind, np.dtype):
@@ -95,14 +95,14 @@ class Expressions(Operands):
                     return self._divide(kind, x, y)
         raise Refused(f"{kind.__name__} of {x.kind} and {y.kind}")
 
-    def _divide(self, kind: type[ast.operator], x: Value, y: Value) -> Value:
+    def _divide(self, kind: type[ast.operator], x: Register, y: Register) -> Register:
         if y.literal is not None and y.literal > 0 and y.literal & (y.literal - 1) == 0:
             if kind is ast.FloorDiv:
                 return self.write("ashr", INT64, x, constant(y.literal.bit_length() - 1, INT64))
             return self.write("and", INT64, x, constant(y.literal - 1, INT64))
         return self.scalar(kind.__name__, _DIVISIONS[kind], [x, y])
 
-    def _unary(self, node: ast.UnaryOp) -> Value:
+    def _unary(self, node: ast.UnaryOp) -> Register:
         if isinstance(node.op, ast.Not):
             return self.write("xor", BOOL, self.truth(node.operand), constant(True, BOOL))
         value = self.expression(node.operand)
@@ -116,7 +116,7 @@ class Expressions(Operands):
             return self.operate(ast.BitXor(), value, constant(-1, INT64))
         raise Refused(f"{type(node.op).__name__} is not part of kernel source")
 
-    def _compare(self, node: ast.Compare) -> Value:
+    def _compare(self, node: ast.Compare) -> Register:
         if len(node.ops) != 1 or type(node.ops[0]) not in _ORDER:
             raise Refused("a comparison has two operands and one of < <= > >= == !=")
         x, y = self.expression(node.left), self.expression(node.comparators[0])
@@ -134,7 +134,7 @@ class Expressions(Operands):
         raise Refused(f"{x.kind} is compared with {y.kind}")
 
     # ---------------------------------------------------------------- conditions
-    def truth(self, node: ast.expr) -> Value:
+    def truth(self, node: ast.expr) -> Register:
         """Whether a condition holds: a bool, or an integer that is not 0."""
         value = self.expression(node)
         if isinstance(value.kind, np.dtype) and value.kind.kind in "iu":
@@ -150,7 +150,7 @@ class Expressions(Operands):
             raise OneByOne("a branch")
         return value.text
 
-    def _boolean(self, node: ast.BoolOp) -> Value:
+    def _boolean(self, node: ast.BoolOp) -> Register:
         """The first operand decides, or the others do, which are not computed otherwise."""
         instruction = "and" if isinstance(node.op, ast.And) else "or"
         result, known = self.truth(node.values[0]), _reads(node.values[0])
@@ -164,7 +164,7 @@ class Expressions(Operands):
             result = chosen
         return result
 
-    def _conditional(self, node: ast.IfExp) -> Value:
+    def _conditional(self, node: ast.IfExp) -> Register:
         condition, known = self.truth(node.test), _reads(node.test)
         if not (is_plain(node.body, known) and is_plain(node.orelse, known)):
             chosen = self.choose(
@@ -181,10 +181,10 @@ class Expressions(Operands):
         assert isinstance(x.kind, np.dtype)
         condition, x, y = self.alike(condition, x, y)
         text = self.register(f"select {condition.typed}, {x.typed}, {y.typed}")
-        return Value(text, x.kind, None, x.lanes)
+        return Register(text, x.kind, None, x.lanes)
 
     # ---------------------------------------------------------------- calls
-    def call(self, node: ast.expr) -> Value | None:
+    def call(self, node: ast.expr) -> Register | None:
         """What a call returns; None for nothing."""
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or node.keywords:
             raise Refused("only functions are called, by their names and without keywords")
@@ -202,7 +202,7 @@ class Expressions(Operands):
             return self.machine(function, node.args)
         return self.scalar(name, function, [self.expression(argument) for argument in node.args])
 
-    def machine(self, function: MachineFunction, nodes: list[ast.expr]) -> Value | None:
+    def machine(self, function: MachineFunction, nodes: list[ast.expr]) -> Register | None:
         """A call of machine code."""
         self.calls += 1
         if len(nodes) != len(function.pattern):
@@ -216,12 +216,12 @@ class Expressions(Operands):
                 passed.append(count.typed)
                 continue
             value = self.container(next(waiting))
-            if isinstance(value.kind, Buffer) is (letter == "w"):
+            if isinstance(value.kind, ArrayKind) is (letter == "w"):
                 raise Refused(f"{function.name} of {value.kind}")
-            if isinstance(value.kind, Buffer):
+            if isinstance(value.kind, ArrayKind):
                 dtypes.add(value.kind.dtype)
             if letter == "p":
-                value = Value(self.element(value, self.integer(next(waiting))), WORDS)
+                value = Register(self.element(value, self.integer(next(waiting))), WORDS)
             if letter != "t":
                 passed.append(f"ptr {value.text}")
         if len(dtypes) > 1 or not dtypes <= {*function.dtypes}:
@@ -235,40 +235,42 @@ class Expressions(Operands):
             return None
         result = self.register(call)
         if function.result == "word":
-            return Value(result, INT64)
+            return Register(result, INT64)
         assert dtype is not None
-        return Value(self.register(f"trunc i8 {result} to i1") if dtype == BOOL else result, dtype)
+        return Register(self.register(f"trunc i8 {result} to i1") if dtype == BOOL else result, dtype)
 
-    def _buffer(self, nodes: list[ast.expr]) -> Value:
+    def _buffer(self, nodes: list[ast.expr]) -> Register:
         self.calls += 1
         slot, dtype = buffer_of(nodes)
         table = self.container(nodes[0])
-        if isinstance(table.kind, Buffer):
+        if isinstance(table.kind, ArrayKind):
             raise Refused("the addresses of buffers are in bufs")
         address = self.element(table, constant(slot, INT64))
-        return Value(self.register(f"load ptr, ptr {address}, !invariant.load {self.invariant}"), Buffer(dtype, slot))
+        return Register(
+            self.register(f"load ptr, ptr {address}, !invariant.load {self.invariant}"), ArrayKind(dtype, slot)
+        )
 
-    def _skip(self, nodes: list[ast.expr]) -> Value:
+    def _skip(self, nodes: list[ast.expr]) -> Register:
         table, count = nodes
         words = self.container(table)
-        if isinstance(words.kind, Buffer):
+        if isinstance(words.kind, ArrayKind):
             raise Refused("only bufs and args are skipped")
-        return Value(self.element(words, self.integer(count)), WORDS)
+        return Register(self.element(words, self.integer(count)), WORDS)
 
-    def _address(self, nodes: list[ast.expr]) -> Value:
+    def _address(self, nodes: list[ast.expr]) -> Register:
         buffer, index = nodes
         element = self.element(self.container(buffer), self.integer(index))
-        return Value(self.register(f"ptrtoint ptr {element} to i64"), INT64)
+        return Register(self.register(f"ptrtoint ptr {element} to i64"), INT64)
 
     def _wide(self, nodes: list[ast.expr]) -> None:
         self.attributes.add('"prefer-vector-width"="512"')
 
-    def _extreme(self, order: str, nodes: list[ast.expr]) -> Value:
+    def _extreme(self, order: str, nodes: list[ast.expr]) -> Register:
         # only sizes: what the extreme of floats is (NaN, signed zeros) is for the op registry to say
         result, *others = [self.integer(node) for node in nodes]
         for other in others:
             first, x, y = self.alike(self.write(f"icmp {order}", BOOL, result, other), result, other)
-            result = Value(self.register(f"select {first.typed}, {x.typed}, {y.typed}"), INT64, None, x.lanes)
+            result = Register(self.register(f"select {first.typed}, {x.typed}, {y.typed}"), INT64, None, x.lanes)
         return result
 
 
@@ -292,7 +294,7 @@ def buffer_of(nodes: list[ast.expr]) -> tuple[int, np.dtype[Any]]:
     raise Refused("buffer takes bufs, a number and the name of a dtype")
 
 
-def _as_float(x: Value, y: Value) -> Value:
+def _as_float(x: Register, y: Register) -> Register:
     """A literal integer as the float with which it is compared."""
     if x.literal is not None and isinstance(y.kind, np.dtype) and y.kind.kind == "f":
         if abs(x.literal) < 1 << 24:
@@ -323,7 +325,7 @@ def _reads(node: ast.expr) -> list[str]:
     return own + [text for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr) for text in _reads(part)]
 
 
-_FORMS: dict[str, Callable[[Expressions, list[ast.expr]], Value | None]] = {
+_FORMS: dict[str, Callable[[Expressions, list[ast.expr]], Register | None]] = {
     "buffer": Expressions._buffer,
     "skip": Expressions._skip,
     "address": Expressions._address,
@@ -331,7 +333,7 @@ _FORMS: dict[str, Callable[[Expressions, list[ast.expr]], Value | None]] = {
     "min": lambda self, nodes: self._extreme("slt", nodes),
     "max": lambda self, nodes: self._extreme("sgt", nodes),
 }
-_EXPRESSIONS: dict[type[ast.expr], Callable[[Expressions, Any], Value | None]] = {
+_EXPRESSIONS: dict[type[ast.expr], Callable[[Expressions, Any], Register | None]] = {
     ast.Name: Expressions._name,
     ast.Constant: Expressions._constant,
     ast.Subscript: Expressions._subscript,

@@ -10,7 +10,7 @@ from llvmlite import ir
 
 from common.compiler.control_flow import Flow
 from common.compiler.llvm_primitives import OneByOne, emit_scalar, llvm_type
-from common.compiler.values import BOOL, INT64, WORDS, Buffer, Refused, Value, llvm, storage
+from common.compiler.values import BOOL, INT64, WORDS, ArrayKind, Refused, Register, llvm, storage
 
 
 class Operands(Flow):
@@ -24,7 +24,7 @@ class Operands(Flow):
     """
 
     def __init__(self, module: ir.Module, resolve: Callable[[str], Any], scopes: dict[int | None, str]) -> None:
-        super().__init__({"bufs": Value("%bufs", WORDS), "args": Value("%args", WORDS)})
+        super().__init__({"bufs": Register("%bufs", WORDS), "args": Register("%args", WORDS)})
         self.module, self.resolve, self.scopes = module, resolve, scopes
         self.attributes: set[str] = set()
         self.invariant = module.add_metadata([]).get_reference()
@@ -32,29 +32,29 @@ class Operands(Flow):
         self._scalars: dict[Any, tuple[str, np.dtype[Any], int]] = {}
 
     # ---------------------------------------------------------------- elements
-    def element(self, container: Value, index: Value) -> str:
+    def element(self, container: Register, index: Register) -> str:
         """The address of an element."""
         if index.lanes > 1:
             raise OneByOne("an index")
-        kind = storage(container.kind.dtype) if isinstance(container.kind, Buffer) else "i64"
+        kind = storage(container.kind.dtype) if isinstance(container.kind, ArrayKind) else "i64"
         return self.register(f"getelementptr inbounds {kind}, ptr {container.text}, i64 {index.text}")
 
-    def load(self, container: Value, index: Value) -> Value:
+    def load(self, container: Register, index: Register) -> Register:
         """An element."""
         address, kind = self.element(container, index), container.kind
-        if not isinstance(kind, Buffer):
+        if not isinstance(kind, ArrayKind):
             # without this a store to any buffer would make LLVM load the sizes again in every iteration
-            return Value(self.register(f"load i64, ptr {address}, !invariant.load {self.invariant}"), INT64)
+            return Register(self.register(f"load i64, ptr {address}, !invariant.load {self.invariant}"), INT64)
         stored = storage(kind.dtype)
         loaded = self.register(f"load {stored}, ptr {address}{self._access(kind)}")
         if kind.dtype == BOOL:
             loaded = self.register(f"icmp ne i8 {loaded}, 0")
-        return Value(loaded, kind.dtype)
+        return Register(loaded, kind.dtype)
 
-    def store(self, container: Value, index: Value, value: Value) -> None:
+    def store(self, container: Register, index: Register, value: Register) -> None:
         """Write an element; a value of another dtype is refused, never converted."""
         kind = container.kind
-        if not isinstance(kind, Buffer):
+        if not isinstance(kind, ArrayKind):
             raise Refused("bufs and args are not written")
         if not isinstance(value.kind, np.dtype) or value.kind != kind.dtype:
             raise Refused(f"{value.kind} is stored as {kind.dtype}")
@@ -63,31 +63,31 @@ class Operands(Flow):
         text = self.register(f"zext i1 {value.text} to i8") if kind.dtype == BOOL else value.text
         self.line(f"store {storage(kind.dtype)} {text}, ptr {self.element(container, index)}{self._access(kind)}")
 
-    def _access(self, kind: Buffer) -> str:
+    def _access(self, kind: ArrayKind) -> str:
         return f", align {kind.dtype.itemsize}{self.scopes.get(kind.slot, self.scopes[None])}"
 
     # ---------------------------------------------------------------- values
-    def write(self, instruction: str, kind: np.dtype[Any], *operands: Value) -> Value:
+    def write(self, instruction: str, kind: np.dtype[Any], *operands: Register) -> Register:
         """An instruction on values of one kind; one that is the same in all lanes is spread over them."""
         first, *others = self.alike(*operands)
         texts = [first.typed, *(value.text for value in others)]
-        return Value(self.register(f"{instruction} {', '.join(texts)}"), kind, None, first.lanes)
+        return Register(self.register(f"{instruction} {', '.join(texts)}"), kind, None, first.lanes)
 
-    def alike(self, *values: Value) -> list[Value]:
+    def alike(self, *values: Register) -> list[Register]:
         """Values with equally many lanes."""
         lanes = max(value.lanes for value in values)
         return [value if value.lanes == lanes else self.spread(value, lanes) for value in values]
 
-    def spread(self, value: Value, lanes: int) -> Value:
+    def spread(self, value: Register, lanes: int) -> Register:
         """A value in every lane of a vector."""
         kind = llvm(value.kind, lanes)
         if not value.text.startswith("%"):
-            return Value(f"splat ({value.typed})", value.kind, value.literal, lanes)
+            return Register(f"splat ({value.typed})", value.kind, value.literal, lanes)
         one = self.register(f"insertelement {kind} poison, {value.typed}, i64 0")
         text = self.register(f"shufflevector {kind} {one}, {kind} poison, <{lanes} x i32> zeroinitializer")
-        return Value(text, value.kind, None, lanes)
+        return Register(text, value.kind, None, lanes)
 
-    def scalar(self, name: str, definition: Callable[..., Any], operands: list[Value]) -> Value:
+    def scalar(self, name: str, definition: Callable[..., Any], operands: list[Register]) -> Register:
         """A scalar definition of operands: a function of the module that LLVM inlines."""
         if operands:
             operands = self.alike(*operands)
@@ -100,7 +100,7 @@ class Operands(Flow):
         symbol, dtype, cost = self._scalars[key]
         self.cost += cost
         arguments = ", ".join(value.typed for value in operands)
-        return Value(self.register(f'call {llvm(dtype, lanes)} @"{symbol}"({arguments})'), dtype, None, lanes)
+        return Register(self.register(f'call {llvm(dtype, lanes)} @"{symbol}"({arguments})'), dtype, None, lanes)
 
     def _define(
         self, name: str, definition: Callable[..., Any], dtypes: Any, lanes: int

@@ -20,7 +20,7 @@ from typing import Any
 from llvmlite import ir
 
 from common.compiler.expressions import buffer_of
-from common.compiler.values import INT64, Refused, Value, constant
+from common.compiler.values import INT64, Refused, Register, constant
 from common.compiler.vectors import Vectors
 
 
@@ -96,7 +96,7 @@ class _Statements(Vectors):
             case _:
                 self._set(target, self.expression(node.value))
 
-    def _set(self, target: ast.expr, value: Value) -> None:
+    def _set(self, target: ast.expr, value: Register) -> None:
         match target:
             case ast.Name(id=name) if name not in ("bufs", "args"):
                 self.variables[name] = value
@@ -168,13 +168,13 @@ class _Statements(Vectors):
             # a count by one stays below stop, so it does not wrap
             exact = " nsw" if step.literal in (1, -1) else ""
             now = self.variables[counter].text
-            self.variables[counter] = Value(self.register(f"add{exact} i64 {now}, {step.text}"), INT64)
+            self.variables[counter] = Register(self.register(f"add{exact} i64 {now}, {step.text}"), INT64)
 
         self.loop([counter, *_assigned(node)], lambda: self._goes_on(counter, stop, step), body, advance)
         for gone in (counter, name):  # after the loop it would depend on whether there was an iteration
             self.variables.pop(gone, None)
 
-    def _goes_on(self, counter: str, stop: Value, step: Value) -> str:
+    def _goes_on(self, counter: str, stop: Register, step: Register) -> str:
         now = self.variables[counter].text
         if step.literal is not None:
             if step.literal == 0:

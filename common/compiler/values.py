@@ -1,6 +1,6 @@
 """What an expression of kernel source is: a register or constant of LLVM IR text, and its kind.
 
-A kind is a numpy dtype, a `Buffer` or `WORDS`; nothing is converted without being asked for, but one thing: integers
+A kind is a numpy dtype, a `ArrayKind` or `WORDS`; nothing is converted without being asked for, but one thing: integers
 of fewer than 64 bits are widened to int64 by arithmetic, by comparisons with other integers and as indices.
 """
 
@@ -29,7 +29,7 @@ class Refused(Exception):
     """A text is not kernel source; the message says why."""
 
 
-class Buffer(NamedTuple):
+class ArrayKind(NamedTuple):
     """The kind of an array: elements of a dtype at the address in ``bufs[slot]``."""
 
     dtype: np.dtype[Any]
@@ -44,10 +44,10 @@ class _Words:
 
 
 WORDS = _Words()
-Kind: TypeAlias = np.dtype[Any] | Buffer | _Words
+Kind: TypeAlias = np.dtype[Any] | ArrayKind | _Words
 
 
-class Value(NamedTuple):
+class Register(NamedTuple):
     """One value, or one per lane; `literal` is its number where the source says it."""
 
     text: str
@@ -77,18 +77,18 @@ def storage(dtype: np.dtype[Any]) -> str:
     return "i8" if dtype == BOOL else LLVM[dtype]
 
 
-def constant(number: Any, dtype: np.dtype[Any]) -> Value:
+def constant(number: Any, dtype: np.dtype[Any]) -> Register:
     """A number in a dtype, rounded once; an integer must be in range."""
     if dtype == BOOL:
-        return Value("true" if number else "false", dtype)
+        return Register("true" if number else "false", dtype)
     if dtype.kind == "f":
         with np.errstate(over="ignore"):
             exact = float(dtype.type(number))
         # a float is written as the double that it is
-        return Value(f"0x{struct.unpack('<Q', struct.pack('<d', exact))[0]:016X}", dtype)
+        return Register(f"0x{struct.unpack('<Q', struct.pack('<d', exact))[0]:016X}", dtype)
     if number != int(number):
         raise Refused(f"{number} is no {dtype}")
-    return Value(str(int(dtype.type(int(number)))), dtype, int(number) if dtype == INT64 else None)
+    return Register(str(int(dtype.type(int(number)))), dtype, int(number) if dtype == INT64 else None)
 
 
 def common_kind(x: Kind, y: Kind) -> Kind | None:

@@ -25,10 +25,10 @@ from typing import NamedTuple
 import numpy as np
 from llvmlite import ir
 
-from common.compiler.control_flow import Block
+from common.compiler.control_flow import BasicBlock
 from common.compiler.expressions import Expressions
 from common.compiler.llvm_primitives import OneByOne, llvm_type
-from common.compiler.values import BOOL, INT64, Buffer, Refused, Value, constant, llvm, storage
+from common.compiler.values import BOOL, INT64, ArrayKind, Refused, Register, constant, llvm, storage
 from common.core.numerics import LANES
 
 BYTES = 64
@@ -51,7 +51,7 @@ class _Lanes(NamedTuple):
     """
 
     name: str
-    now: Value
+    now: Register
     width: int
     mask: str
     places: dict[int, set[str]]
@@ -63,9 +63,9 @@ class _Lanes(NamedTuple):
 class _Outside(NamedTuple):
     """What is before a loop: its last block, the number of the last register, and what has been spread there."""
 
-    block: Block
+    block: BasicBlock
     last: int
-    known: dict[tuple[str, int], Value]
+    known: dict[tuple[str, int], Register]
 
 
 class Vectors(Expressions):
@@ -74,7 +74,7 @@ class Vectors(Expressions):
     _lanes: _Lanes | None = None
     _outside: _Outside | None = None
 
-    def vector_loop(self, node: ast.For, name: str, start: Value, stop: Value) -> bool:
+    def vector_loop(self, node: ast.For, name: str, start: Register, stop: Register) -> bool:
         """Write ``for name in range(start, stop)`` with vectors; False, and nothing else, if that is not possible."""
         names = [part for part in ast.walk(node) if isinstance(part, ast.Name)]
         assigned = {part.id for part in names if isinstance(part.ctx, ast.Store)}
@@ -90,7 +90,7 @@ class Vectors(Expressions):
             self._lanes = self._outside = None
         return True
 
-    def _vector_loop(self, node: ast.For, name: str, start: Value, stop: Value, assigned: set[str]) -> None:
+    def _vector_loop(self, node: ast.For, name: str, start: Register, stop: Register, assigned: set[str]) -> None:
         counter, lanes, given = f"(lane of {name})", self._count_lanes(node), _given_once(node)
         held = self._hold(node, name)
         if held:
@@ -99,13 +99,13 @@ class Vectors(Expressions):
             lanes = LANES
         self.variables[counter] = start
 
-        def now() -> Value:
+        def now() -> Register:
             return self.variables[counter]
 
         def body(width: int, masked: bool) -> None:
             mask = self._mask(now(), stop, width) if masked else ""
             self._lanes = _Lanes(name, now(), width, mask, {}, set(), assigned, given)
-            steps = Value(f"<{', '.join(f'i64 {i}' for i in range(width))}>", INT64, None, width)
+            steps = Register(f"<{', '.join(f'i64 {i}' for i in range(width))}>", INT64, None, width)
             self.variables[name] = self.write("add", INT64, now(), steps)
             self.statements(node.body)
             if any(len(self._lanes.places[slot]) > 1 for slot in self._lanes.stored):
@@ -113,7 +113,7 @@ class Vectors(Expressions):
             self._lanes = None
             self.variables = {key: value for key, value in self.variables.items() if key not in assigned}
 
-        def walk(width: int, end: Value, masked: bool) -> None:
+        def walk(width: int, end: Register, masked: bool) -> None:
             def inside() -> None:
                 self._outside = outside._replace(known={})  # a loop may be written again
                 body(width, masked)
@@ -162,36 +162,36 @@ class Vectors(Expressions):
             match part:
                 case ast.Subscript(value=ast.Name(id=name), slice=index) if _lane(index, counter) is not None:
                     buffer = self.variables.get(name)
-                    if buffer is None or not isinstance(buffer.kind, Buffer) or buffer.kind.dtype == BOOL:
+                    if buffer is None or not isinstance(buffer.kind, ArrayKind) or buffer.kind.dtype == BOOL:
                         raise OneByOne("accumulators")
                     kind, key = buffer.kind, _accumulators(buffer.kind, index, counter)
                     if key not in held:
                         address = self.element(buffer, constant(_lane(index, counter), INT64))
                         loaded = self.register(f"load {llvm(kind.dtype, LANES)}, ptr {address}{self._access(kind)}")
-                        self.variables[key] = Value(loaded, kind.dtype, None, LANES)
+                        self.variables[key] = Register(loaded, kind.dtype, None, LANES)
                         held[key] = address, self._access(kind)
         return held
 
     def _count_lanes(self, node: ast.For) -> int:
         names = {p.value.id for p in ast.walk(node) if isinstance(p, ast.Subscript) and isinstance(p.value, ast.Name)}
         kinds = [self.variables[name].kind for name in names if name in self.variables]
-        dtypes = [kind.dtype for kind in kinds if isinstance(kind, Buffer)]
+        dtypes = [kind.dtype for kind in kinds if isinstance(kind, ArrayKind)]
         sizes = [d.itemsize for d in dtypes if d.kind == "f"] or [d.itemsize for d in dtypes] or [8]
         return min(BYTES // max(sizes), MOST)
 
-    def _mask(self, now: Value, stop: Value, lanes: int) -> str:
+    def _mask(self, now: Register, stop: Register, lanes: int) -> str:
         rest = self.write("sub", INT64, stop, now)
         few = self.write("icmp slt", BOOL, rest, constant(lanes, INT64))
         count = self.register(f"select {few.typed}, {rest.typed}, i64 {lanes}")
-        some = self.spread(Value(self.register(f"trunc i64 {count} to i32"), np.dtype(np.int32)), lanes)
+        some = self.spread(Register(self.register(f"trunc i64 {count} to i32"), np.dtype(np.int32)), lanes)
         steps = ", ".join(f"i32 {i}" for i in range(lanes))
         return self.register(f"icmp slt {some.type} <{steps}>, {some.text}")
 
     # ---------------------------------------------------------------- elements
-    def read(self, container: Value, index: ast.expr) -> Value:
+    def read(self, container: Register, index: ast.expr) -> Register:
         """An element, or those of all lanes."""
         kind = container.kind
-        if self._lanes is None or not isinstance(kind, Buffer):
+        if self._lanes is None or not isinstance(kind, ArrayKind):
             return super().read(container, index)
         if _lane(index, self._lanes.name) is not None:
             self._lanes.places.setdefault(kind.slot, set()).add(_WRAPPED)
@@ -205,10 +205,10 @@ class Vectors(Expressions):
             return self._gather_lanes(container, kind, self.integer(index))
         return self._load_lanes(container, kind, base) if moves else self.load(container, base)
 
-    def put(self, container: Value, index: ast.expr, value: Value) -> None:
+    def put(self, container: Register, index: ast.expr, value: Register) -> None:
         """Write an element, or those of all lanes."""
         kind = container.kind
-        if self._lanes is None or not isinstance(kind, Buffer):
+        if self._lanes is None or not isinstance(kind, ArrayKind):
             super().put(container, index, value)
             return
         if _lane(index, self._lanes.name) is not None:
@@ -223,7 +223,7 @@ class Vectors(Expressions):
             raise Refused(f"{value.kind} is stored as {kind.dtype}")
         self._store_lanes(container, kind, base, value)
 
-    def _add_up(self, kind: Buffer, index: ast.expr, value: Value) -> None:
+    def _add_up(self, kind: ArrayKind, index: ast.expr, value: Register) -> None:
         """Give accumulators a new value, where the loop has elements for them."""
         lanes = self._lanes
         assert lanes is not None
@@ -237,10 +237,10 @@ class Vectors(Expressions):
             value = self.spread(value, lanes.width)
         if lanes.mask:
             text = self.register(f"select <{lanes.width} x i1> {lanes.mask}, {value.typed}, {old.typed}")
-            value = Value(text, kind.dtype, None, lanes.width)
+            value = Register(text, kind.dtype, None, lanes.width)
         self.variables[key] = value
 
-    def _place(self, node: ast.expr) -> tuple[Value, bool]:
+    def _place(self, node: ast.expr) -> tuple[Register, bool]:
         """The place of the first lane, and whether the others are those behind it, or the same."""
         lanes = self._lanes
         assert lanes is not None
@@ -258,7 +258,7 @@ class Vectors(Expressions):
                     return self.operate(op, x, y), True
         raise OneByOne("a place")
 
-    def _load_lanes(self, container: Value, kind: Buffer, base: Value) -> Value:
+    def _load_lanes(self, container: Register, kind: ArrayKind, base: Register) -> Register:
         lanes = self._lanes
         assert lanes is not None
         one, address = storage(kind.dtype), self.element(container, base)
@@ -272,9 +272,9 @@ class Vectors(Expressions):
             text = self.register(f"load {vector}, ptr {address}{access}")
         if kind.dtype == BOOL:
             text = self.register(f"icmp ne {vector} {text}, zeroinitializer")
-        return Value(text, kind.dtype, None, lanes.width)
+        return Register(text, kind.dtype, None, lanes.width)
 
-    def _gather_lanes(self, container: Value, kind: Buffer, places: Value) -> Value:
+    def _gather_lanes(self, container: Register, kind: ArrayKind, places: Register) -> Register:
         """The elements at places that are data."""
         lanes = self._lanes
         assert lanes is not None
@@ -288,9 +288,9 @@ class Vectors(Expressions):
             f"<{lanes.width} x ptr> {address}, i32 {align}, <{lanes.width} x i1> {mask}, {vector} zeroinitializer"
         )
         text = self.register(f"call {vector} @{self._masked('gather', kind, lanes.width)}({arguments}),{scopes}")
-        return Value(text, kind.dtype, None, lanes.width)
+        return Register(text, kind.dtype, None, lanes.width)
 
-    def _store_lanes(self, container: Value, kind: Buffer, base: Value, value: Value) -> None:
+    def _store_lanes(self, container: Register, kind: ArrayKind, base: Register, value: Register) -> None:
         lanes = self._lanes
         assert lanes is not None
         if value.lanes == 1:
@@ -308,7 +308,7 @@ class Vectors(Expressions):
         else:
             self.line(f"store {text}, ptr {address}{access}")
 
-    def spread(self, value: Value, lanes: int) -> Value:
+    def spread(self, value: Register, lanes: int) -> Register:
         """A value in every lane of a vector: before a loop over vectors, if it is known there."""
         outside = self._outside
         if outside is None or not value.text.startswith("%v") or int(value.text[2:]) > outside.last:
@@ -321,7 +321,7 @@ class Vectors(Expressions):
             self.here = here
         return outside.known[value.text, lanes]
 
-    def _masked(self, what: str, kind: Buffer, lanes: int) -> str:
+    def _masked(self, what: str, kind: ArrayKind, lanes: int) -> str:
         """The name of LLVM's masked load, store or gather, declared."""
         element = llvm_type(np.int8 if kind.dtype == BOOL else kind.dtype)
         vector, mask = ir.VectorType(element, lanes), ir.VectorType(ir.IntType(1), lanes)
@@ -334,13 +334,13 @@ class Vectors(Expressions):
             ir.Function(self.module, ir.FunctionType(ir.VoidType() if what == "store" else vector, operands), name)
         return name
 
-    def choose(self, condition: str, then: Callable[[], Value], other: Callable[[], Value]) -> Value | None:
+    def choose(self, condition: str, then: Callable[[], Register], other: Callable[[], Register]) -> Register | None:
         """One of two values, of which the other is not computed: not in a loop over vectors, whose lanes may differ."""
         if self._lanes is not None:
             raise OneByOne("a branch")
         return super().choose(condition, then, other)
 
-    def machine(self, *arguments: object) -> Value | None:
+    def machine(self, *arguments: object) -> Register | None:
         """Call machine code: once, not once per lane, so not in a loop over vectors."""
         if self._lanes is not None:
             raise OneByOne("a call")
@@ -376,7 +376,7 @@ def _lane(index: ast.expr, counter: str) -> int | None:
     return None
 
 
-def _accumulators(kind: Buffer, index: ast.expr, counter: str) -> str:
+def _accumulators(kind: ArrayKind, index: ast.expr, counter: str) -> str:
     """The name of the variable that holds accumulators during a loop."""
     return f"(accumulators {kind.slot} {_lane(index, counter)})"
 

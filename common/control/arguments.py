@@ -7,7 +7,7 @@ from typing import Any
 
 from common.control.body import leaf, tensor_of
 from common.control.shape_trace import Abstract, AbstractTrace
-from common.control.structures import Form, Said, is_like, place_of, require_equal, tensors
+from common.control.structures import Said, TreeSpec, is_like, place_of, require_equal, tensors
 from common.core import mode
 from common.core.arguments import shown
 from common.core.dtypes import int64, promote
@@ -66,11 +66,11 @@ def initial(init: Any, what: str, run: Function) -> tuple[list[TensorBase], Any]
     return given, structure
 
 
-def carried_on(name: str, function: Function, result: Any, form: Form) -> list[TensorBase]:
+def carried_on(name: str, function: Function, result: Any, form: TreeSpec) -> list[TensorBase]:
     """The leaves of what a loop's function returns to be carried on; they must be like those of `form`."""
     leaves, structure = tensors(result, Said(f"{name}: what {{}} carries on", function), form)
     if structure != form.structure or not all(map(is_like, leaves, form.specs)):
-        require_equal(name, "init", form, Said("what {} carries on", function), Form(structure, leaves))
+        require_equal(name, "init", form, Said("what {} carries on", function), TreeSpec(structure, leaves))
     return leaves
 
 

@@ -53,7 +53,7 @@ class Choice:
         return edges if self.old is None else [*edges, *self.old.edges]
 
 
-class Chosen(NamedTuple):
+class BranchResults(NamedTuple):
     """Payloads of results, and the branches."""
 
     results: list[Any]
@@ -108,7 +108,7 @@ class Branches:
 def run_choice(choice: Choice) -> tuple[list[TensorBase], dict[Hashable, TensorBase]]:
     """Run one of several branches by the engine at work; put it on the tape if a gradient may be wanted."""
     trace = mode.current_trace()
-    chosen: Chosen = getattr(trace, "run_choice", run_eager)(choice)
+    chosen: BranchResults = getattr(trace, "run_choice", run_eager)(choice)
     results, branches = [wrap(x) for x in chosen.results], chosen.branches
     summed = {key: wrap(x) for key, x in chosen.summed.items()}
     edges = [*branches.edges, *branches.captured]
@@ -123,7 +123,7 @@ def zeros(spec: Spec) -> Any:
     return payload_of(made(full_, shape=spec.shape, value=0.0, dtype=spec.dtype))
 
 
-def run_eager(choice: Choice) -> Chosen:
+def run_eager(choice: Choice) -> BranchResults:
     """Run a branch in Python, and trace the others for their shapes."""
     taken = choice.index if isinstance(choice.index, int) else int(choice.index.payload.item())
     recording = mode.is_grad_enabled()
@@ -142,7 +142,7 @@ def run_eager(choice: Choice) -> Chosen:
         key: owned(body.summed[key], body) if key in body.summed else zeros(branches.missing(key))
         for key in branches.keys
     }
-    return Chosen([owned(x, body) for x in body.carried], summed, branches)
+    return BranchResults([owned(x, body) for x in body.carried], summed, branches)
 
 
 def trace_branch(choice: Choice, i: int) -> Body:
@@ -155,14 +155,14 @@ def trace_branch(choice: Choice, i: int) -> Body:
         return choice.step(i, leaves, None if choice.old is None else choice.old.bodies[i])
 
 
-def run_abstract(choice: Choice) -> Chosen:
+def run_abstract(choice: Choice) -> BranchResults:
     """Branches inside something that is traced for its shapes."""
     bodies = [trace_branch(choice, i) for i in range(choice.count)]
     if choice.settle is not None:
         choice.settle(0, bodies[0])
     branches = Branches(choice, choice.index, bodies)
     summed = {key: Abstract(branches.missing(key)) for key in branches.keys}
-    return Chosen([x.payload for x in bodies[0].carried], summed, branches)
+    return BranchResults([x.payload for x in bodies[0].carried], summed, branches)
 
 
 AbstractTrace.run_choice = staticmethod(run_abstract)  # type: ignore[attr-defined]

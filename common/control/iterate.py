@@ -16,7 +16,7 @@ from common.control.checkpointed_while import run_thinned
 from common.control.loop import Request, run_loop
 from common.control.segments import in_segments
 from common.control.shape_trace import Abstract
-from common.control.structures import Form, Said, place_of, require_equal, tensors
+from common.control.structures import Said, TreeSpec, place_of, require_equal, tensors
 from common.core.dtypes import bool_
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.op import REGISTRY
@@ -63,7 +63,7 @@ def while_loop(cond_fun: Function, body_fun: Function, init_val: Any, checkpoint
     """
     require_functions("while_loop", cond_fun=cond_fun, body_fun=body_fun)
     given, structure = initial(init_val, "while_loop: init_val", body_fun)
-    form = Form(structure, given)
+    form = TreeSpec(structure, given)
 
     what = Said("while_loop: the result of {}", cond_fun)
 
@@ -122,7 +122,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Function, init_val: Any, *, unro
         count = 0
     first = index_of(lower, "lower")
     given, structure = initial(init_val, "fori_loop: init_val", lambda state: body_fun(index_of(0, "lower"), state))
-    form = Form(structure, given)
+    form = TreeSpec(structure, given)
 
     def step(leaves: list[TensorBase], _: Body | None) -> Body:
         body = Body(leaves, next_number())
@@ -194,7 +194,7 @@ def scan(
     if checkpoint is not None:
         return in_segments(scan, f, init, (rows, xs_structure), count, reverse, checkpoint)
     given, structure = initial(init, "scan: init", once)
-    form = Form(structure, given)
+    form = TreeSpec(structure, given)
     return _scan(
         "scan", lambda carry, x: split(call("scan", f, carry, x)), f, form, given, (rows, xs_structure), count, reverse
     )
@@ -222,23 +222,23 @@ def map(f: Function, xs: Any, *, batch_size: int | None = None) -> Any:
     require_functions("map", f=f)
     _refuse_less_than_one("map: batch_size", batch_size)
     rows = tensors(xs, "map: xs")
-    nothing = Form(flatten(())[1], [])
+    nothing = TreeSpec(flatten(())[1], [])
     count = _length("map", rows[0], None)
     return _scan("map", lambda _, x: ((), call("map", f, x)), f, nothing, [], rows, count, False)[1]
 
 
 def _scan(
-    name: str, pair: Function, f: Function, form: Form, given: list[Any], xs: Any, count: Any, reverse: bool
+    name: str, pair: Function, f: Function, form: TreeSpec, given: list[Any], xs: Any, count: Any, reverse: bool
 ) -> Any:
     rows, xs_structure = xs
-    n, out = len(given), list[Form]()
+    n, out = len(given), list[TreeSpec]()
 
     def step(leaves: list[TensorBase], _: Body | None) -> Body:
         body = Body(leaves, next_number())
         carry, y = pair(unflatten(form.structure, leaves[:n]), unflatten(xs_structure, leaves[n:]))
         body.carried = carried_on(name, f, carry, form)
         body.stacked, y_structure = tensors(y, f"{name}: y")
-        y_form = Form(y_structure, body.stacked)
+        y_form = TreeSpec(y_structure, body.stacked)
         if not out:
             out.append(y_form)
         require_equal(name, Said("y of {}", f), out[0], "y of a later iteration", y_form)

@@ -52,7 +52,7 @@ class Request(NamedTuple):
     count: Any
     condition: Callable[[list[TensorBase]], TensorBase] | None
     flip: bool
-    old: Loop | None
+    old: LoopRun | None
 
     def row_edges(self) -> list[Edge]:
         """Where gradients of rows go; those of the old loop follow the new ones."""
@@ -73,10 +73,10 @@ class Ran(NamedTuple):
     carried: list[Any]
     stacked: list[Any]
     summed: dict[Hashable, Any]
-    loop: Loop
+    loop: LoopRun
 
 
-class Loop:
+class LoopRun:
     """What has run; the saved value of its node.
 
     Attributes
@@ -244,7 +244,7 @@ def run_eager(request: Request) -> Ran:
     if not done:
         sums = {key: np.zeros(x.shape, x.dtype) for key, x in body.summed.items()}
     carried = [owned(x, body) for x in body.carried] if done else [np.array(x, order="C") for x in state]
-    return Ran(carried, stacked, sums, Loop(request, done, bodies, body))
+    return Ran(carried, stacked, sums, LoopRun(request, done, bodies, body))
 
 
 def trace_once(request: Request, old: Body | None) -> Body:
@@ -271,7 +271,7 @@ def run_abstract(request: Request) -> Ran:
     length = 0 if count is None else count
     stacked = [Abstract(Spec((length, *y.shape), y.dtype)) for y in body.stacked]
     summed = {key: x.payload for key, x in body.summed.items()}
-    return Ran([Abstract(spec_of(x)) for x in request.carried], stacked, summed, Loop(request, count, [], body))
+    return Ran([Abstract(spec_of(x)) for x in request.carried], stacked, summed, LoopRun(request, count, [], body))
 
 
 AbstractTrace.run_loop = staticmethod(run_abstract)  # type: ignore[attr-defined]

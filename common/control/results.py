@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from common.control.body import Body
-from common.control.structures import Form, Said, number, require_equal, tensors, with_numbers
+from common.control.structures import Said, TreeSpec, number, require_equal, tensors, with_numbers
 from common.core.dtypes import bool_
 from common.core.spec import Spec
 from common.tensor.base import TensorBase
@@ -22,7 +22,7 @@ class Results:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._forms: list[tuple[Said, Form]] = []
+        self._forms: list[tuple[Said, TreeSpec]] = []
         self._numbers: list[dict[int, Any]] = []
         self._agreed = False
 
@@ -41,7 +41,7 @@ class Results:
         numbers: dict[int, Any] = {}
         first = self._forms[0][1] if self._forms else None
         leaves, structure = tensors(result, f"{self._name}: the result of {role}", first, numbers)
-        self._forms.append((Said(f"the result of {role} ({{}})", function), Form(structure, leaves)))
+        self._forms.append((Said(f"the result of {role} ({{}})", function), TreeSpec(structure, leaves)))
         self._numbers.append(numbers)
         return leaves
 

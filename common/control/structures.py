@@ -21,7 +21,7 @@ from common.tensor.create import operand
 _NUMBERS = {bool: bool_, int: int64, float: DEFAULT_FLOAT}
 
 
-class Form:
+class TreeSpec:
     """Structure, shapes and dtypes of a tree of tensors."""
 
     def __init__(self, structure: Any, leaves: Sequence[TensorBase]) -> None:
@@ -40,7 +40,7 @@ class _Shown(str):
 
 
 def tensors(
-    tree: Any, what: str | Said, like: Form | None = None, numbers: dict[int, Any] | None = None
+    tree: Any, what: str | Said, like: TreeSpec | None = None, numbers: dict[int, Any] | None = None
 ) -> tuple[list[TensorBase], Any]:
     """The leaves of a tree as tensors, and its structure; dictionaries in the order of `like`.
 
@@ -144,7 +144,7 @@ def is_like(x: TensorBase, spec: Spec) -> bool:
     return same_shape(x.shape, spec.shape) and x.dtype == spec.dtype
 
 
-def require_equal(name: str, first: str | Said, form: Form, second: str | Said, other: Form) -> None:
+def require_equal(name: str, first: str | Said, form: TreeSpec, second: str | Said, other: TreeSpec) -> None:
     """Refuse two trees that differ in structure, shapes or dtypes.
 
     Raises

@@ -29,7 +29,7 @@ from common.core.dtypes import int64
 from common.tensor.base import TensorBase
 
 
-class _Split(NamedTuple):
+class _LoopNames(NamedTuple):
     """What becomes of the names that a loop's body sets.
 
     Attributes
@@ -163,11 +163,11 @@ def _for_rows(rows: TensorBase, body: Callable[..., Values], names: Sequence[str
     return _after(state, split, names, where, scan(step, split.start, rows)[0])
 
 
-def _split(body: Callable[..., Values], names: Sequence[str], state: Values, where: str) -> _Split:
+def _split(body: Callable[..., Values], names: Sequence[str], state: Values, where: str) -> _LoopNames:
     """Which names a loop carries: those that an iteration changes, once all others that it carries are tensors."""
     known: set[int] = set()
     while True:
-        split = _Split([], [], [])
+        split = _LoopNames([], [], [])
         given, out = learned(body, state, known)
         for i, (before, after) in enumerate(zip(given, out, strict=True)):
             start = state[i]
@@ -190,14 +190,14 @@ def _split(body: Callable[..., Values], names: Sequence[str], state: Values, whe
         known.update(split.carried)
 
 
-def _filled(state: Values, split: _Split, carried: Sequence[Any]) -> list[Any]:
+def _filled(state: Values, split: _LoopNames, carried: Sequence[Any]) -> list[Any]:
     full = list(state)
     for i, x in zip(split.carried, carried, strict=True):
         full[i] = x
     return full
 
 
-def _after(state: Values, split: _Split, names: Sequence[str], where: str, carried: Sequence[Any]) -> Values:
+def _after(state: Values, split: _LoopNames, names: Sequence[str], where: str, carried: Sequence[Any]) -> Values:
     full = _filled(state, split, carried)
     for i in split.lost:
         full[i] = Lost(names[i], where)

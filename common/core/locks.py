@@ -77,7 +77,7 @@ def _others_import() -> bool:
     return any(getattr(lock, "owner", None) not in (None, get_ident()) for lock in locks)
 
 
-class _Imports:
+class _ImportLock:
     """The interpreter's lock under which imports begin, as a lock."""
 
     release = staticmethod(_imp.release_lock)
@@ -98,7 +98,7 @@ def _hold() -> None:
     end = monotonic() + LIMIT
     if not _forking.acquire(timeout=LIMIT):
         return
-    locks = [*_all(_awaited), *_foreign(), _Imports]
+    locks = [*_all(_awaited), *_foreign(), _ImportLock]
     while True:
         seconds, missed = max(0.0, end - monotonic()), -1
         for i, lock in enumerate(locks):
@@ -110,7 +110,7 @@ def _hold() -> None:
         _give_back()
         if monotonic() > end:
             return
-        if locks[missed] is not _Imports:
+        if locks[missed] is not _ImportLock:
             locks[0], locks[missed] = locks[missed], locks[0]
 
 

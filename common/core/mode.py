@@ -76,7 +76,7 @@ class activate_trace(Switching):
         return Change((begin, partial(_trace.set, self.trace)), (partial(_trace.set, _trace.get()), end), self.trace)
 
 
-class Switch(Setting):
+class GradSwitch(Setting):
     """Context manager, and decorator, that switches the recording of gradients.
 
     A decorated generator or coroutine runs in the context whenever it goes on, and only then.
@@ -90,16 +90,16 @@ class Switch(Setting):
         self.mode = bool(mode)
         super().__init__(grad_mode, self.mode)
 
-    def _again(self) -> Switch:
+    def _again(self) -> GradSwitch:
         """Another context of the same kind: every call of a decorated function has its own."""
-        return Switch(self.mode)
+        return GradSwitch(self.mode)
 
     def __call__(self, function: F) -> F:
         """Decorate: every call of `function` runs in a context of its own."""
         return decorated(function, self._again)
 
 
-class set_grad_enabled(Switch):
+class set_grad_enabled(GradSwitch):
     """Switch the recording of gradients at once; as a context manager, until the end of the block; or as a decorator.
 
     Parameters
@@ -141,14 +141,14 @@ class _Decorating(type):
         return super().__call__(*args, **kwargs)
 
 
-class no_grad(Switch, metaclass=_Decorating):
+class no_grad(GradSwitch, metaclass=_Decorating):
     """Context manager and decorator: ops inside are not recorded."""
 
     def __init__(self) -> None:
         super().__init__(False)
 
 
-class enable_grad(Switch, metaclass=_Decorating):
+class enable_grad(GradSwitch, metaclass=_Decorating):
     """Context manager and decorator: ops inside are recorded, also within `no_grad`."""
 
     def __init__(self) -> None:
@@ -162,7 +162,7 @@ inference_seen = False
 on_inference: list[Callable[[], None]] = []
 
 
-class inference_mode(Switch, metaclass=_Decorating):
+class inference_mode(GradSwitch, metaclass=_Decorating):
     """Context manager and decorator for programs that never ask for a gradient.
 
     What is made inside is marked, see `Tensor.is_inference`: outside it is neither saved for backward nor overwritten.
@@ -201,8 +201,8 @@ class inference_mode(Switch, metaclass=_Decorating):
 
     _enter, _leave = Switching._enter, Switching._leave
 
-    def _again(self) -> Switch:
-        again: Switch = inference_mode(not self.mode)
+    def _again(self) -> GradSwitch:
+        again: GradSwitch = inference_mode(not self.mode)
         return again
 
 

@@ -23,7 +23,7 @@ _PICKLERS: tuple[type[Any], ...] = (pickle.Pickler, vars(pickle)["_Pickler"])
 _OWN_PICKLERS = ("pickle", "_pickle", "multiprocessing.")
 
 
-class Made:
+class MadeCallable:
     """A callable that one of our functions makes of another.
 
     Attributes
@@ -52,7 +52,7 @@ class Made:
         return make_again, (module, name, args, dict(kwargs))
 
 
-class Holder:
+class FunctionHolder:
     """An object that keeps functions of its users: pickled, it names the first that no pickle can hold."""
 
     def __reduce_ex__(self, protocol: Any) -> Any:

@@ -20,14 +20,14 @@ _ROWS = LANES * mapped_sums.TOGETHER
 """Of a block, which is gone through twice: as many as are added to the accumulators at once."""
 
 
-class Columns(NamedTuple):
+class FusedColumns(NamedTuple):
     """What is summed over columns: ops, and where their results are; inputs are those of the kernel of rows."""
 
     program: Program
     summed: Sequence[tuple[str, Any]]
 
 
-def columns_beside(sums: Sequence[Any], inputs: list[Any], split: int) -> Columns | None:
+def columns_beside(sums: Sequence[Any], inputs: list[Any], split: int) -> FusedColumns | None:
     """Delayed sums over columns as a part of a kernel of rows, or None; what they read joins its inputs.
 
     Parameters
@@ -44,7 +44,7 @@ def columns_beside(sums: Sequence[Any], inputs: list[Any], split: int) -> Column
     def place(kind: str, value: Any) -> tuple[str, Any]:
         return kind, numbers[value] if kind == "x" else value
 
-    return Columns([(op, [place(*x) for x in operands]) for op, operands in program], [place(*x) for x in summed])
+    return FusedColumns([(op, [place(*x) for x in operands]) for op, operands in program], [place(*x) for x in summed])
 
 
 def scratch(rows: int, columns: int) -> int:
@@ -52,12 +52,12 @@ def scratch(rows: int, columns: int) -> int:
     return int(mapped_sums.scratch("expression", rows, columns))
 
 
-def buffers(columns: Columns) -> list[str]:
+def buffers(columns: FusedColumns) -> list[str]:
     """Names of the buffers that follow the inputs: per sum where it goes, and its accumulators."""
     return [f"{name}{j}" for j in range(len(columns.summed)) for name in ("total", "lanes")]
 
 
-def in_blocks(row: Sequence[str], columns: Columns, dtype: np.dtype, classes: str) -> list[str]:
+def in_blocks(row: Sequence[str], columns: FusedColumns, dtype: np.dtype, classes: str) -> list[str]:
     """Lines that go through the rows block by block: the lines of each row r, then the sums over the block's columns.
 
     Parameters

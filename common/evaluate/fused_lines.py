@@ -27,7 +27,7 @@ NUMBERS = (int, float)
 Program = Sequence[tuple[Op, Sequence[tuple[str, Any]]]]
 
 
-class Made(NamedTuple):
+class DelayedOp(NamedTuple):
     """An elementwise op on terms and numbers, and how it runs alone: the builtin, and what takes any layout."""
 
     op: Op
@@ -89,7 +89,7 @@ def fused_sum(root: Any, dims: tuple[int, ...], spec: Any) -> Fused | None:
     ----------
     spec : of the result.
     """
-    if root.written or type(root.made) is not Made or not dims or root.spec.shape is None:
+    if root.written or type(root.made) is not DelayedOp or not dims or root.spec.shape is None:
         return None
     if root.spec.dtype != spec.dtype:
         return None
@@ -117,7 +117,7 @@ def fused_sum(root: Any, dims: tuple[int, ...], spec: Any) -> Fused | None:
 
 def is_costly(x: Any) -> bool:
     """Whether a term is delayed and made with an expensive function."""
-    return not x.written and type(x.made) is Made and any(op.costly for op, _ in collected(x)[0])
+    return not x.written and type(x.made) is DelayedOp and any(op.costly for op, _ in collected(x)[0])
 
 
 def collected(*roots: Any) -> tuple[Program, list[Any], list[tuple[str, Any]]]:
@@ -132,7 +132,7 @@ def collected(*roots: Any) -> tuple[Program, list[Any], list[tuple[str, Any]]]:
         if type(x) in NUMBERS:
             return "n", x
         if id(x) not in places:
-            if x.written or type(x.made) is not Made or x.spec.shape != roots[0].spec.shape:
+            if x.written or type(x.made) is not DelayedOp or x.spec.shape != roots[0].spec.shape:
                 places[id(x)] = "x", len(inputs)
                 inputs.append(x)
             else:

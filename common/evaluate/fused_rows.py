@@ -16,8 +16,8 @@ import numpy as np
 
 from common.core.numerics import BLOCK, LANES
 from common.evaluate import kernels as eager_kernels
-from common.evaluate.fused_columns import Columns, buffers, columns_beside, in_blocks
-from common.evaluate.fused_lines import NUMBERS, Fused, Made, argument, is_costly
+from common.evaluate.fused_columns import FusedColumns, buffers, columns_beside, in_blocks
+from common.evaluate.fused_lines import NUMBERS, DelayedOp, Fused, argument, is_costly
 from common.runtime.builtins_ir import MAX_INPUTS
 
 _SHIFT = BLOCK.bit_length() - 1
@@ -25,7 +25,7 @@ _LARGE = 1 << 19
 """Bytes of an operand that leave nothing else in a second-level cache."""
 
 
-class Reduced(NamedTuple):
+class DelayedReduction(NamedTuple):
     """A delayed sum or maximum over the last dimensions, which stay with size 1; and how it runs alone."""
 
     kind: str
@@ -139,13 +139,13 @@ class _Collected:
 
     def _add(self, x: Any) -> tuple[str, Any]:
         of_row = x.spec.shape != self._shape
-        if not x.written and type(x.made) is Reduced and self._is_over_rows(x):
+        if not x.written and type(x.made) is DelayedReduction and self._is_over_rows(x):
             split = x.made.dim[0]
             if self.split in (None, split):
                 self.split = split
                 operands = [self._place(x.made.operand)]
                 return self._step(_Item(x.made.kind, operands, True, 1 + self._level(operands)))
-        elif not x.written and type(x.made) is Made and (not of_row or self._is_of_rows(x)):
+        elif not x.written and type(x.made) is DelayedOp and (not of_row or self._is_of_rows(x)):
             operands = [self._place(z) for z in x.made.operands]
             return self._step(_Item(x.made.op, operands, of_row, self._level(operands)))
         self.inputs.append(x)
@@ -162,7 +162,7 @@ class _Collected:
         """Whether a term has one element per row, and a sum over rows in it."""
         if x.written or x.made is None:
             return False
-        if type(x.made) is Reduced:
+        if type(x.made) is DelayedReduction:
             return self._is_over_rows(x)
         terms = [z for z in x.made.operands if type(z) not in NUMBERS]
         return all(z.spec.shape == x.spec.shape for z in terms) and any(map(self._is_of_rows, terms))
@@ -208,7 +208,7 @@ def _source(
     classes: str,
     also: Sequence[int],
     kept: Sequence[int],
-    beside: Columns | None,
+    beside: FusedColumns | None,
 ) -> str:
     """Kernel source; classes of operands as in `common.evaluate.kernels.elementwise_source`.
 

@@ -22,8 +22,8 @@ from common.core.operators import install
 from common.core.spec import Spec
 from common.core.unbroadcast import fit
 from common.evaluate.fused_columns import scratch
-from common.evaluate.fused_lines import Made, fused, fused_sum, is_costly
-from common.evaluate.fused_rows import Reduced, fused_rows
+from common.evaluate.fused_lines import DelayedOp, fused, fused_sum, is_costly
+from common.evaluate.fused_rows import DelayedReduction, fused_rows
 from common.evaluate.kernels import fast, form_spec
 from common.evaluate.kinds import number, spread
 from common.evaluate.specialise import NUMBERS, Recipe, recipe, run, run_rules
@@ -46,7 +46,7 @@ class _Term:
 
     __op_priority__ = 1
 
-    def __init__(self, text: str, spec: Any, trail: _Trail, made: Made | Reduced | None = None) -> None:
+    def __init__(self, text: str, spec: Any, trail: _Trail, made: DelayedOp | DelayedReduction | None = None) -> None:
         self.written, self.spec, self.trail, self.made = text, spec, trail, made
 
     @property
@@ -132,7 +132,7 @@ class _Trail:
                 return self._builtin(builtin, otherwise, dtype, operands, target)
             return self.let(f"{self.name(otherwise)}({operands[0].text})", target)
         if op.kind == "reduction" and op.reduce in ("sum", "max"):
-            made = Reduced(op.reduce, operands[0], attrs["dim"], found.builtin or found.run, found.run)
+            made = DelayedReduction(op.reduce, operands[0], attrs["dim"], found.builtin or found.run, found.run)
             if self.by_rows and (made.may_wait(found.spec) or made.is_of_columns()):
                 return _Term("", found.spec, self, made)
             return self._reduced(made, found.spec)
@@ -140,16 +140,16 @@ class _Trail:
             texts = [x.text if isinstance(x, _Term) else self.name(x) for x in operands]
             return self.let(f"{self.name(found.run)}({', '.join(texts)})", found.spec)
         if op.kind == "elementwise" and not attrs:
-            return self._elementwise(Made(op, tuple(operands), found.builtin, found.run, found.dtype), found.spec)
+            return self._elementwise(DelayedOp(op, tuple(operands), found.builtin, found.run, found.dtype), found.spec)
         return self._builtin(found.builtin, found.run, found.dtype, operands, found.spec)
 
-    def _elementwise(self, made: Made, spec: Any) -> _Term:
+    def _elementwise(self, made: DelayedOp, spec: Any) -> _Term:
         """An elementwise op; of one float dtype it is written down later."""
         if made.is_fusible(spec):
             return _Term("", spec, self, made)
         return self._builtin(made.builtin, made.otherwise, made.dtype, made.operands, spec)
 
-    def _reduced(self, made: Reduced, spec: Any) -> _Term:
+    def _reduced(self, made: DelayedReduction, spec: Any) -> _Term:
         total = fused_sum(made.operand, made.dim, spec) if made.kind == "sum" else None
         if total is None:
             return self._builtin(made.builtin, made.otherwise, spec.dtype, (made.operand,), spec)
@@ -160,7 +160,7 @@ class _Trail:
         first, *others = terms
         waiting = [x for x in others if not x.written]
         found = None
-        if self.by_rows and waiting and not first.written and type(first.made) is Made:
+        if self.by_rows and waiting and not first.written and type(first.made) is DelayedOp:
             found = fused_rows(first, waiting)
         if found is not None:
             for x in waiting:
@@ -174,9 +174,9 @@ class _Trail:
     def join(self, terms: Sequence[Any]) -> None:
         """Write down a delayed term of rows, and sums over columns of what has its shape, as one kernel."""
         root, *others = terms
-        sums = [x for x in others if not x.written and type(x.made) is Reduced and x.made.is_of_columns()]
+        sums = [x for x in others if not x.written and type(x.made) is DelayedReduction and x.made.is_of_columns()]
         sums = [x for x in sums if x.made.operand.spec[:2] == root.spec[:2] == (root.spec.shape, x.spec.dtype)]
-        found = fused_rows(root, (), sums) if sums and not root.written and type(root.made) is Made else None
+        found = fused_rows(root, (), sums) if sums and not root.written and type(root.made) is DelayedOp else None
         if found is None:
             return
         held, dtype = scratch(prod(root.spec.shape[: len(sums[0].made.dim)]), prod(sums[0].spec.shape)), root.spec.dtype
@@ -190,9 +190,9 @@ class _Trail:
     def write(self, term: _Term) -> str:
         """Write down a delayed op, in one kernel with those that only it needs; the name of its result."""
         made = term.made
-        if type(made) is Reduced:
+        if type(made) is DelayedReduction:
             return self._reduced(made, term.spec).text
-        assert type(made) is Made
+        assert type(made) is DelayedOp
         found = fused_rows(term) if self.by_rows else None
         if found is None:
             _write_sums(term)
@@ -212,7 +212,7 @@ class _Trail:
         if any(isinstance(x, _Term) and x.dtype != d for x, d in zip(operands, wanted, strict=True)):
             raise _NotStraightError
         builtin = fast(op.name, tuple(wanted), out_dtype)
-        made = Made(op, tuple(operands), builtin, lambda *xs: run(op, xs, {}), dtype)
+        made = DelayedOp(op, tuple(operands), builtin, lambda *xs: run(op, xs, {}), dtype)
         return self._elementwise(made, Spec(None, out_dtype))  # type: ignore[arg-type]
 
     def _builtin(self, builtin: Any, otherwise: Any, dtype: np.dtype, operands: Sequence[Any], spec: Any) -> _Term:
@@ -236,19 +236,19 @@ class _Trail:
         return self.scope[head.partition("(")[0]]
 
 
-def _without_ones(x: Any, shape: Any) -> Reduced | None:
+def _without_ones(x: Any, shape: Any) -> DelayedReduction | None:
     """A delayed sum over the first dimensions of which only the others are asked for."""
-    if not isinstance(x, _Term) or x.written or type(x.made) is not Reduced or not x.made.is_of_columns():
+    if not isinstance(x, _Term) or x.written or type(x.made) is not DelayedReduction or not x.made.is_of_columns():
         return None
     return x.made if tuple(shape) == x.made.operand.spec.shape[len(x.made.dim) :] else None
 
 
 def _write_sums(term: _Term) -> None:
     """Write down the sums of costly functions that a delayed op needs: before it, so that it reads what they read."""
-    for x in term.made.operands if type(term.made) is Made else ():
+    for x in term.made.operands if type(term.made) is DelayedOp else ():
         if isinstance(x, _Term) and not x.written:
             _write_sums(x)
-            if type(x.made) is Reduced and is_costly(x.made.operand):
+            if type(x.made) is DelayedReduction and is_costly(x.made.operand):
                 x.made.operand.text, x.text  # noqa: B018
 
 

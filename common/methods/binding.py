@@ -12,7 +12,7 @@ from common.core.devices import on_cpu
 from common.core.op import Op
 from common.methods.in_place_functions import over
 from common.tensor import create
-from common.tensor.diagnose import Place, stumbled
+from common.tensor.diagnose import PublicFunction, stumbled
 
 #: Functions that take ``requires_grad=``, as `tensor` does.
 LEAVES = frozenset(
@@ -132,7 +132,7 @@ def bind(
     lines = ["try:", *(f"    {line}" for line in body)]
     lines += ["except _stumbles as error:", f"    raise _stumbled(_place, {{{given}}}, error)"]
     source = f"def {name}({', '.join(heads)}):\n" + "".join(f"    {line}\n" for line in lines)
-    place = Place(
+    place = PublicFunction(
         name,
         tuple(public[n] for n in public if takes_operands and n in OPERANDS),
         tuple(public[n] for n in public if takes_operands and n in SEQUENCES),

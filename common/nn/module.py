@@ -13,7 +13,7 @@ from common.core.errors import (
     RegistrationError,
 )
 from common.core.op import REGISTRY
-from common.core.pickling import Holder
+from common.core.pickling import FunctionHolder
 from common.nn.module_conversions import Convertible
 from common.nn.module_hooks import Hookable, call_with_hooks, of_all
 from common.nn.module_state import Stateful, converted
@@ -27,7 +27,7 @@ M = TypeVar("M", bound="Module")
 _TABLES = ("_parameters", "_buffers", "_modules")
 
 
-class Module(Convertible, Stateful, Hookable, Holder):
+class Module(Convertible, Stateful, Hookable, FunctionHolder):
     """Base class of everything that has parameters.
 
     A subclass calls ``super().__init__()``, assigns parameters, buffers and modules to attributes, and defines

@@ -14,13 +14,13 @@ from common.autograd.function import Function
 from common.autograd.hooks import note_hook
 from common.core import mode
 from common.core.errors import ArgumentError, GradientError
-from common.core.pickling import Holder
+from common.core.pickling import FunctionHolder
 from common.core.tree import flatten, unflatten
 from common.tensor.base import TensorBase
 from common.tensor.hook_handles import Hook, RemovableHandle
 
 
-class ModuleHooks(Holder):
+class ModuleHooks(FunctionHolder):
     """The hooks of one module, or of all.
 
     Attributes

@@ -59,7 +59,7 @@ class _SpectralNorm(Module):
                                 f"{n_power_iterations}")  # fmt: skip
         self.dim, self.eps, self.n_power_iterations = dim % max(weight.ndim, 1), eps, n_power_iterations
         if weight.ndim > 1:
-            with mode.Switch(False):
+            with mode.GradSwitch(False):
                 matrix = self._matrix(weight.detach())
                 for kind, n in (("_u", matrix.shape[0]), ("_v", matrix.shape[1])):
                     drawn = lift(randn(int(n), dtype=weight.dtype))
@@ -81,7 +81,7 @@ class _SpectralNorm(Module):
             return F.normalize(weight, dim=0, eps=self.eps)
         matrix = self._matrix(weight)
         if self.training:
-            with mode.Switch(False):
+            with mode.GradSwitch(False):
                 self._iterate(matrix.detach(), self.n_power_iterations)
         u, v = self._u.clone(), self._v.clone()
         return weight / F.dot(u, F.mv(matrix, v))

@@ -40,7 +40,7 @@ class ParametrizationList(ModuleList):
         super().__init__(modules)
         self.unsafe = unsafe
         new: Any = original
-        with mode.Switch(False):
+        with mode.GradSwitch(False):
             for module in reversed(list(modules)):
                 if hasattr(module, "right_inverse"):
                     new = module.right_inverse(new)
@@ -64,7 +64,7 @@ class ParametrizationList(ModuleList):
 
     def right_inverse(self, value: Any) -> None:
         """Change what is trained so that the attribute becomes `value`."""
-        with mode.Switch(False):
+        with mode.GradSwitch(False):
             for module in reversed(list(self)):
                 if not hasattr(module, "right_inverse"):
                     raise ArgumentError(f"parametrization {type(module).__name__} does not implement right_inverse.")
@@ -160,7 +160,7 @@ def register_parametrization(
     if is_parametrized(module, tensor_name):
         known: Any = module.parametrizations[tensor_name]
         if hasattr(parametrization, "right_inverse"):
-            with mode.Switch(False):
+            with mode.GradSwitch(False):
                 new = parametrization.right_inverse(getattr(module, tensor_name))
             known.right_inverse(new)
         known.append(parametrization)
@@ -173,7 +173,7 @@ def register_parametrization(
         )
     original = table[tensor_name]
     made = ParametrizationList([parametrization], original, unsafe)
-    with mode.Switch(False):
+    with mode.GradSwitch(False):
         result = made()
     if not isinstance(result, TensorBase):
         raise ArgumentError(f"A parametrization must return a tensor. Got {type(result).__name__}.")
@@ -214,7 +214,7 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
     made: Any = module.parametrizations[tensor_name]
     original = made.originals()[0]
     if leave_parametrized:
-        with mode.Switch(False):
+        with mode.GradSwitch(False):
             value = made().detach()
         if made.is_tensor and tuple(value.shape) == tuple(original.shape):
             original.copy_(value)

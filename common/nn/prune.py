@@ -56,7 +56,7 @@ def _masked(module: Module, name: str, keep: Any) -> Module:
         module.register_parameter(f"{name}_orig", original)
         module.register_buffer(f"{name}_mask", F.ones_like(original.detach()))
         module.register_forward_pre_hook(_Apply(name))
-    with mode.Switch(False):
+    with mode.GradSwitch(False):
         mask = getattr(module, f"{name}_mask")
         mask.copy_(mask * keep.to(mask.dtype))
     _Apply(name)(module, ())
@@ -82,14 +82,14 @@ def _without(order: Any, count: int, shape: tuple[Any, ...]) -> Any:
 
 def identity(module: Module, name: str) -> Module:
     """Prune nothing, but make mask and parameter as pruning does."""
-    with mode.Switch(False):
+    with mode.GradSwitch(False):
         value, _ = _present(module, name)
         keep = F.ones_like(value)
     return _masked(module, name, keep)
 
 
 def _unstructured(module: Module, name: str, amount: Any, scores: Any) -> Module:
-    with mode.Switch(False):
+    with mode.GradSwitch(False):
         value, mask = _present(module, name)
         left = F.reshape(mask, (-1,)) > 0
         alive = F.argsort(F.where(left, 0, 1), stable=True)[: int(F.sum(left).item())]
@@ -131,7 +131,7 @@ def l1_unstructured(module: Module, name: str, amount: Any, importance_scores: A
 
 
 def _structured(module: Module, name: str, amount: Any, dim: int, order: Any) -> Module:
-    with mode.Switch(False):
+    with mode.GradSwitch(False):
         value, mask = _present(module, name)
         if value.ndim < 2:
             raise ArgumentError(f"Structured pruning can only be applied to multidimensional tensors. Found tensor of "
@@ -177,7 +177,7 @@ def global_unstructured(
     """
     pairs = list(parameters)
     given = importance_scores or {}
-    with mode.Switch(False):
+    with mode.GradSwitch(False):
         found = [_present(*pair) for pair in pairs]
         whole = Module()
         values = [given[pair].detach() if pair in given else x for pair, (x, _) in zip(pairs, found, strict=True)]
@@ -231,7 +231,7 @@ def remove(module: Module, name: str) -> Module:
         if isinstance(hook, _Apply) and hook.name == name:
             del module._hooks.forward_pre[i]  # type: ignore[union-attr]
             original, mask = module._parameters.pop(f"{name}_orig"), module._buffers.pop(f"{name}_mask")
-            with mode.Switch(False):
+            with mode.GradSwitch(False):
                 original.copy_(original * mask)
             module.__dict__.pop(name, None)
             setattr(module, name, original)

@@ -83,7 +83,7 @@ def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Any) -> 
     max_norm : the norm that the gradients have afterwards, at most.
     total_norm : () as `get_total_norm` gives it.
     """
-    with mode.Switch(False):
+    with mode.GradSwitch(False):
         factor = F.clamp(max_norm / (total_norm + 1e-6), max=1.0)
         for p in _listed(parameters):
             g = p.grad
@@ -125,7 +125,7 @@ def clip_grad_norm_(parameters: Any, max_norm: float, norm_type: float = 2.0, er
     tensor([0.6000, 0.8000])
     """
     members = _listed(parameters)
-    with mode.Switch(False):
+    with mode.GradSwitch(False):
         grads = [g.detach() for p in members if (g := p.grad) is not None]
         total = get_total_norm(grads, norm_type, error_if_nonfinite)
         clip_grads_with_norm_(members, max_norm, total)
@@ -140,7 +140,7 @@ def clip_grad_value_(parameters: Any, clip_value: float) -> None:
     parameters : one or several; those without gradient are left alone.
     clip_value : the largest magnitude.
     """
-    with mode.Switch(False):
+    with mode.GradSwitch(False):
         for p in _listed(parameters):
             g = p.grad
             if g is not None:
@@ -182,7 +182,7 @@ def vector_to_parameters(vec: Any, parameters: Iterable[Any]) -> None:
     if not isinstance(vec, TensorBase) or vec.ndim != 1 or vec.shape[0] != count:
         raise ArgumentError(f"expected a vector of {count} elements, got {getattr(vec, 'shape', type(vec).__name__)}")
     start = 0
-    with mode.Switch(False):
+    with mode.GradSwitch(False):
         for p, n in zip(members, sizes, strict=True):
             p.copy_(F.reshape(vec[start : start + n], p.shape))
             start += n

@@ -8,7 +8,7 @@ import numpy as np
 
 from common.core.errors import ArgumentError
 from common.ops.math.arithmetic import sqrt
-from common.optim.group import Group, Update
+from common.optim.group import ParameterGroup, Update
 from common.optim.optimizer import Optimizer, gradient, refuse_negative
 
 
@@ -49,13 +49,13 @@ class Adadelta(Optimizer):
         options = {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
         super().__init__(params, options)
 
-    def check(self, group: Group) -> None:
+    def check(self, group: ParameterGroup) -> None:
         """rho in [0, 1], nothing negative."""
         if not 0 <= group["rho"] <= 1:
             raise ArgumentError(f"Invalid rho value: {group['rho']}")
         refuse_negative(group, "eps", "weight_decay")
 
-    def initial_state(self, group: Group, p: Any) -> dict[str, np.ndarray]:
+    def initial_state(self, group: ParameterGroup, p: Any) -> dict[str, np.ndarray]:
         """Step count, mean squares of gradients and of changes."""
         return {"step": np.zeros((), np.float64), "square_avg": np.zeros_like(p.payload),
                 "acc_delta": np.zeros_like(p.payload)}  # fmt: skip

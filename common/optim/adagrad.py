@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from common.ops.math.arithmetic import sqrt
-from common.optim.group import Group, Update
+from common.optim.group import ParameterGroup, Update
 from common.optim.optimizer import Optimizer, gradient, refuse_negative
 
 
@@ -51,11 +51,11 @@ class Adagrad(Optimizer):
             params, {**options, "initial_accumulator_value": initial_accumulator_value, "maximize": maximize}
         )
 
-    def check(self, group: Group) -> None:
+    def check(self, group: ParameterGroup) -> None:
         """Nothing negative."""
         refuse_negative(group, "lr_decay", "weight_decay", "initial_accumulator_value", "eps")
 
-    def initial_state(self, group: Group, p: Any) -> dict[str, np.ndarray]:
+    def initial_state(self, group: ParameterGroup, p: Any) -> dict[str, np.ndarray]:
         """Step count and sum of squares."""
         return {"step": np.zeros((), np.float64), "sum": np.full_like(p.payload, group["initial_accumulator_value"])}
 

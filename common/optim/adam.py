@@ -9,7 +9,7 @@ import numpy as np
 from common.core.errors import ArgumentError
 from common.ops.math.arithmetic import pow, sqrt
 from common.ops.math.compare import maximum
-from common.optim.group import Group, Update
+from common.optim.group import ParameterGroup, Update
 from common.optim.optimizer import Optimizer, gradient, refuse_negative
 
 
@@ -66,14 +66,14 @@ class Adam(Optimizer):
                    "maximize": maximize, "decoupled_weight_decay": decoupled_weight_decay}  # fmt: skip
         super().__init__(params, options)
 
-    def check(self, group: Group) -> None:
+    def check(self, group: ParameterGroup) -> None:
         """Betas in [0, 1), nothing negative."""
         for i, beta in enumerate(group["betas"]):
             if not 0 <= beta < 1:
                 raise ArgumentError(f"Invalid beta parameter at index {i}: {beta}")
         refuse_negative(group, "eps", "weight_decay")
 
-    def initial_state(self, group: Group, p: Any) -> dict[str, np.ndarray]:
+    def initial_state(self, group: ParameterGroup, p: Any) -> dict[str, np.ndarray]:
         """Step count, first and second moment, and the second one's maximum."""
         names = ("exp_avg", "exp_avg_sq", *(("max_exp_avg_sq",) if group["amsgrad"] else ()))
         return {"step": np.zeros((), np.float64), **{name: np.zeros_like(p.payload) for name in names}}

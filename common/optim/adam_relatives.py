@@ -9,7 +9,7 @@ import numpy as np
 from common.core.errors import ArgumentError
 from common.ops.math.arithmetic import abs, pow, sqrt
 from common.ops.math.compare import gt, maximum, where
-from common.optim.group import Group, Update
+from common.optim.group import ParameterGroup, Update
 from common.optim.optimizer import Optimizer, gradient, refuse_negative
 
 
@@ -19,14 +19,14 @@ class _WithBetas(Optimizer):
     optional = ("weight_decay",)
     names: tuple[str, ...] = ("exp_avg", "exp_avg_sq")
 
-    def check(self, group: Group) -> None:
+    def check(self, group: ParameterGroup) -> None:
         """Betas in [0, 1), nothing negative."""
         for i, beta in enumerate(group["betas"]):
             if not 0 <= beta < 1:
                 raise ArgumentError(f"Invalid beta parameter at index {i}: {beta}")
         refuse_negative(group, "eps", "weight_decay")
 
-    def initial_state(self, group: Group, p: Any) -> dict[str, np.ndarray]:
+    def initial_state(self, group: ParameterGroup, p: Any) -> dict[str, np.ndarray]:
         """Step count and moments."""
         return {"step": np.zeros((), np.float64), **{name: np.zeros_like(p.payload) for name in self.names}}
 
@@ -132,12 +132,12 @@ class NAdam(_WithBetas):
                    "decoupled_weight_decay": decoupled_weight_decay}  # fmt: skip
         super().__init__(params, options)
 
-    def check(self, group: Group) -> None:
+    def check(self, group: ParameterGroup) -> None:
         """Betas in [0, 1), nothing negative."""
         super().check(group)
         refuse_negative(group, "momentum_decay")
 
-    def initial_state(self, group: Group, p: Any) -> dict[str, np.ndarray]:
+    def initial_state(self, group: ParameterGroup, p: Any) -> dict[str, np.ndarray]:
         """Step count, the product of momenta, and moments."""
         return {**super().initial_state(group, p), "mu_product": np.ones((), np.float64)}
 

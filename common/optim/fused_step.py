@@ -18,7 +18,7 @@ from common.core.dtypes import compute_dtypes, number_spec, operand_dtypes
 from common.core.op import REGISTRY, Op
 from common.core.operators import install
 from common.core.spec import Spec
-from common.optim.group import Group, Update
+from common.optim.group import ParameterGroup, Update
 from common.runtime.builtins import make_run
 from common.runtime.program_plan import ProgramPlan
 from common.tensor import write_log
@@ -39,12 +39,12 @@ CHUNK = 8
 """Parameters per native call: a call compares each new address, such as a gradient's, with all others."""
 
 
-class _Term:
+class _UpdateTerm:
     """A value in the kernel that is being written: one per element, or one per parameter."""
 
     __op_priority__ = 1
 
-    def __init__(self, text: str, dtype: np.dtype, each: bool, writer: _Writer) -> None:
+    def __init__(self, text: str, dtype: np.dtype, each: bool, writer: _KernelLines) -> None:
         self.text, self.dtype, self.each, self.writer = text, dtype, each, writer
 
     @property
@@ -52,21 +52,21 @@ class _Term:
         """As promotion sees it: any size for elements."""
         return Spec((2,) if self.each else (), self.dtype)
 
-    def to(self, dtype: Any) -> _Term:
+    def to(self, dtype: Any) -> _UpdateTerm:
         """The value in another dtype."""
         wanted = np.dtype(dtype)
         return self if wanted == self.dtype else self.writer.let(f"to_{wanted.name}({self.text})", wanted, self.each)
 
     @staticmethod
-    def __apply_op__(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> _Term:
-        writer: _Writer = next(x.writer for x in operands if isinstance(x, _Term))
+    def __apply_op__(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> _UpdateTerm:
+        writer: _KernelLines = next(x.writer for x in operands if isinstance(x, _UpdateTerm))
         return writer.call(op, operands)
 
 
-install(_Term, REGISTRY, comparisons=False)
+install(_UpdateTerm, REGISTRY, comparisons=False)
 
 
-class _Writer:
+class _KernelLines:
     """The lines of a kernel before and inside its loop."""
 
     def __init__(self) -> None:
@@ -75,28 +75,28 @@ class _Writer:
         self.inside: list[str] = []
         self.after: list[str] = []
 
-    def buffer(self, x: Any, each: bool) -> _Term:
+    def buffer(self, x: Any, each: bool) -> _UpdateTerm:
         """The next buffer: an array of all elements, or a 0-d one."""
         slot = len(self.dtypes)
         self.dtypes.append(x.dtype)
         return self.let(f"b{slot}[{'c' if each else '0'}]", x.dtype, each)
 
-    def let(self, text: str, dtype: np.dtype, each: bool) -> _Term:
+    def let(self, text: str, dtype: np.dtype, each: bool) -> _UpdateTerm:
         """A name for a value."""
         name = f"t{len(self.before) + len(self.inside)}"
         (self.inside if each else self.before).append(f"{name} = {text}")
-        return _Term(name, dtype, each, self)
+        return _UpdateTerm(name, dtype, each, self)
 
-    def call(self, op: Op, operands: Sequence[Any]) -> _Term:
+    def call(self, op: Op, operands: Sequence[Any]) -> _UpdateTerm:
         """An elementwise op on terms and numbers, by the rules of promotion."""
         assert op.scalar is not None, f"an update is elementwise; {op.name} is not"
-        specs = [x.spec if isinstance(x, _Term) else number_spec(x) for x in operands]
+        specs = [x.spec if isinstance(x, _UpdateTerm) else number_spec(x) for x in operands]
         wanted = operand_dtypes(op, specs)
         texts = [
-            x.to(d).text if isinstance(x, _Term) else f"{d.name}({d.type(x).item()!r})"
+            x.to(d).text if isinstance(x, _UpdateTerm) else f"{d.name}({d.type(x).item()!r})"
             for x, d in zip(operands, wanted, strict=True)
         ]
-        each = any(isinstance(x, _Term) and x.each for x in operands)
+        each = any(isinstance(x, _UpdateTerm) and x.each for x in operands)
         return self.let(f"{op.name}({', '.join(texts)})", compute_dtypes(op, specs)[1], each)
 
     def store(self, slot: int, value: Any, each: bool) -> None:
@@ -120,10 +120,10 @@ class _Writer:
         return f"def {name}(bufs, args):\n" + "".join(f"    {line}\n" for line in lines)
 
 
-def update_source(optimizer: Updating, group: Group, active: Active) -> tuple[str, str]:
+def update_source(optimizer: Updating, group: ParameterGroup, active: Active) -> tuple[str, str]:
     """The kernel of one parameter's update and its name; buffers are p, g, the state, the numbers of the group."""
     p, g, state = active
-    writer = _Writer()
+    writer = _KernelLines()
     own_p, own_g = writer.buffer(p, True), writer.buffer(g, True)
     # what does not have the parameter's shape is one number per parameter
     whole = {name: x.shape == p.shape and x.dtype == p.dtype for name, x in state.items()}
@@ -154,7 +154,7 @@ class FusedStep:
     def __reduce__(self) -> Any:
         return FusedStep, (self.name,)
 
-    def run(self, optimizer: Updating, group: Group, active: list[Active]) -> list[Active]:
+    def run(self, optimizer: Updating, group: ParameterGroup, active: list[Active]) -> list[Active]:
         """Update parameters; those are left of which an array is not contiguous or overlaps another one."""
         numbers = [x.payload for parts in group.numbers.values() for x in parts]
         left: list[Active] = []
@@ -169,7 +169,7 @@ class FusedStep:
             self.written_at = write_log.number_write()
         return left
 
-    def _run_chunk(self, optimizer: Updating, group: Group, chunk: list[Active], arrays: list[Any]) -> bool:
+    def _run_chunk(self, optimizer: Updating, group: ParameterGroup, chunk: list[Active], arrays: list[Any]) -> bool:
         key = (id(group), *[id(p) for p, _, _ in chunk])
         plan, forms = self._plans.get(key, (None, None))
         if plan is not None and not plan(*arrays):
@@ -183,7 +183,7 @@ class FusedStep:
         write_log.programs.add(self)
         return not plan(*arrays)
 
-    def _plan(self, optimizer: Updating, group: Group, active: list[Active]) -> Any:
+    def _plan(self, optimizer: Updating, group: ParameterGroup, active: list[Active]) -> Any:
         plan = ProgramPlan()
         calls, addresses = [], {}
         for entry in active:

@@ -17,7 +17,7 @@ from common.tensor.leaf import Buffer
 Update = tuple[Any, dict[str, Any]]
 
 
-class Group(MutableMapping[str, Any]):
+class ParameterGroup(MutableMapping[str, Any]):
     """Parameters and their options, as PyTorch's dicts of them.
 
     A number is read and written as a float, a tuple of numbers as a tuple, and held in 0-d float64 buffers: a compiled
@@ -81,7 +81,7 @@ class Group(MutableMapping[str, Any]):
             )
         for x, new in zip(self.numbers.get(key, ()), value if isinstance(value, (tuple, list)) else (value,)):
             if isinstance(new, TensorBase):
-                with mode.Switch(False):
+                with mode.GradSwitch(False):
                     x.copy_(new)
             elif mode.replayed():
                 raise ArgumentError(f"option {key!r} is set to a number inside a traced function, which would run once "
@@ -105,7 +105,7 @@ class Group(MutableMapping[str, Any]):
         return f"{len(self.params)} parameters, {shown}"
 
 
-boundary.guard_class(Group)
+boundary.guard_class(ParameterGroup)
 
 
 def _plain(value: Any) -> Any:

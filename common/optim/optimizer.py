@@ -17,7 +17,7 @@ from common.core.arguments import mapping
 from common.core.errors import ArgumentError, StateError
 from common.ops.math.arithmetic import zeros_like
 from common.optim.fused_step import Active, FusedStep
-from common.optim.group import Group, Update
+from common.optim.group import ParameterGroup, Update
 from common.optim.minimize import Minimizing
 from common.tensor.base import TensorBase
 from common.tensor.fitting import converted, misfit
@@ -40,7 +40,7 @@ class Optimizer(Minimizing):
 
     Attributes
     ----------
-    param_groups : a `Group` per dict.
+    param_groups : a `ParameterGroup` per dict.
     state : parameter -> name -> buffer.
     optional : names of options that leave a term out where they are 0.
 
@@ -58,7 +58,7 @@ class Optimizer(Minimizing):
         if not given:
             raise ArgumentError("optimizer got an empty parameter list")
         self.defaults = defaults
-        self.param_groups: list[Group] = []
+        self.param_groups: list[ParameterGroup] = []
         self.state: dict[TensorBase, dict[str, Any]] = {}
         self._fused = FusedStep(f"{type(self).__name__}.step")
         # its size is the number of groups: read in a trace, so that a group added later is noticed
@@ -89,7 +89,7 @@ class Optimizer(Minimizing):
                 raise ArgumentError(f"can't optimize a non-leaf Tensor or a {type(p).__name__}")
             if p in self.state or any(p is q for q in members[:i]):
                 raise ArgumentError("some parameters appear in more than one parameter group")
-        group = Group({**self.defaults, **param_group, "params": members}, self.optional)
+        group = ParameterGroup({**self.defaults, **param_group, "params": members}, self.optional)
         self.check(group)
         self.param_groups.append(group)
         for p in members:
@@ -98,10 +98,10 @@ class Optimizer(Minimizing):
             self.state[p] = {name: make(name, value) for name, value in self.initial_state(group, memory).items()}
         self._groups.payload = np.zeros(len(self.param_groups), np.bool_)
 
-    def check(self, group: Group) -> None:
+    def check(self, group: ParameterGroup) -> None:
         """Refuse options outside their range."""
 
-    def initial_state(self, group: Group, p: TensorBase) -> dict[str, np.ndarray]:
+    def initial_state(self, group: ParameterGroup, p: TensorBase) -> dict[str, np.ndarray]:
         """Arrays that a parameter's updates read and write, by PyTorch's names."""
         raise NotImplementedError
 
@@ -110,7 +110,7 @@ class Optimizer(Minimizing):
 
         Parameters
         ----------
-        options : as `Group.options` gives them; numbers are 0-d float64, unless the user gave a tensor.
+        options : as `ParameterGroup.options` gives them; numbers are 0-d float64, unless the user gave a tensor.
         p, g : (...) parameter and gradient.
         state : as made by `initial_state`.
         """
@@ -134,10 +134,10 @@ class Optimizer(Minimizing):
         """
         loss = None
         if closure is not None:
-            with mode.Switch(True):
+            with mode.GradSwitch(True):
                 loss = closure()
         trace = mode.current_trace()
-        with mode.Switch(False):
+        with mode.GradSwitch(False):
             if trace is not None:
                 trace.payload(self._groups)
             for group in self.param_groups:
@@ -148,7 +148,7 @@ class Optimizer(Minimizing):
                         self._update_by_ops(group, left)
         return loss
 
-    def _update_by_ops(self, group: Group, active: list[Active]) -> None:
+    def _update_by_ops(self, group: ParameterGroup, active: list[Active]) -> None:
         options, trace = group.options(), mode.current_trace()
         for p, g, state in active:
 
@@ -202,7 +202,7 @@ class Optimizer(Minimizing):
         for group, other in zip(self.param_groups, saved, strict=True):
             group.update({name: value for name, value in other.items() if name != "params"})
 
-    def _fitting(self, group: Group, p: TensorBase, saved: Mapping[str, Any]) -> list[tuple[Buffer, Any]]:
+    def _fitting(self, group: ParameterGroup, p: TensorBase, saved: Mapping[str, Any]) -> list[tuple[Buffer, Any]]:
         """Buffers of one parameter and their new contents; what is not saved is as before the first step."""
         unknown = [name for name, x in saved.items() if name not in self.state[p] and x is not None]
         if unknown and "step" not in unknown:
@@ -219,7 +219,7 @@ class Optimizer(Minimizing):
         return found
 
 
-def refuse_negative(group: Group, *names: str) -> None:
+def refuse_negative(group: ParameterGroup, *names: str) -> None:
     """Refuse negative options, in PyTorch's words."""
     for name in names:
         if group[name] < 0:
@@ -234,4 +234,4 @@ def gradient(options: dict[str, Any], p: Any, g: Any) -> Any:
     return g if decay is None else g + decay.to(p.dtype) * p
 
 
-__all__ = ["Group", "Optimizer", "Update", "gradient", "refuse_negative"]
+__all__ = ["ParameterGroup", "Optimizer", "Update", "gradient", "refuse_negative"]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from common.ops.math.arithmetic import sqrt
-from common.optim.group import Group, Update
+from common.optim.group import ParameterGroup, Update
 from common.optim.optimizer import Optimizer, gradient, refuse_negative
 
 
@@ -51,11 +51,11 @@ class RMSprop(Optimizer):
         options = {"lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay, "momentum": momentum}
         super().__init__(params, {**options, "centered": centered, "maximize": maximize})
 
-    def check(self, group: Group) -> None:
+    def check(self, group: ParameterGroup) -> None:
         """Nothing negative."""
         refuse_negative(group, "alpha", "eps", "weight_decay", "momentum")
 
-    def initial_state(self, group: Group, p: Any) -> dict[str, np.ndarray]:
+    def initial_state(self, group: ParameterGroup, p: Any) -> dict[str, np.ndarray]:
         """Step count, mean square, and where they are used velocity and mean."""
         names = ["square_avg"]
         names += ["momentum_buffer"] if group["momentum"] else []

@@ -9,7 +9,7 @@ import numpy as np
 
 from common.core.errors import ArgumentError
 from common.ops.math.compare import eq, where
-from common.optim.group import Group, Update
+from common.optim.group import ParameterGroup, Update
 from common.optim.optimizer import Optimizer, gradient, refuse_negative
 
 
@@ -61,13 +61,13 @@ class SGD(Optimizer):
         options = {"momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov}
         super().__init__(params, {"lr": lr, **options, "maximize": maximize})
 
-    def check(self, group: Group) -> None:
+    def check(self, group: ParameterGroup) -> None:
         """Nothing negative; nesterov has momentum and no dampening."""
         refuse_negative(group, "momentum", "weight_decay")
         if group["nesterov"] and (group["momentum"] <= 0 or group["dampening"] != 0):
             raise ArgumentError("Nesterov momentum requires a momentum and zero dampening")
 
-    def initial_state(self, group: Group, p: Any) -> dict[str, np.ndarray]:
+    def initial_state(self, group: ParameterGroup, p: Any) -> dict[str, np.ndarray]:
         """The velocity; with dampening the step count, as the first step is not dampened."""
         if not group["momentum"]:
             return {}

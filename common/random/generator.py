@@ -125,7 +125,7 @@ class Generator:
                 y = op(self.key.payload, self.offset.payload, shape=shape, dtype=dtype)
                 self.offset.payload[...] += count
             return y
-        with mode.Switch(False):
+        with mode.GradSwitch(False):
             y = op(self.key, self.offset, shape=shape, dtype=dtype)
             self.offset.add_(count)
         return y
@@ -195,7 +195,7 @@ class fork_rng:
         if mode.current_trace() is None:
             self._states.append(default_generator.get_state())
         else:
-            with mode.Switch(False):
+            with mode.GradSwitch(False):
                 self._states.append(default_generator.offset.clone())
 
     def __exit__(self, *exc: object) -> None:
@@ -203,7 +203,7 @@ class fork_rng:
         if self.enabled and isinstance(state, np.ndarray):
             default_generator.set_state(state)
         elif self.enabled:
-            with mode.Switch(False):
+            with mode.GradSwitch(False):
                 default_generator.offset.copy_(state)
 
 

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from common.runtime.table_words import Later
+from common.runtime.table_words import SizeWord
 
 ARRAY, FLOAT, INT = 0, 1, 2
 
 
-class Argument(NamedTuple):
+class ArgumentCheck(NamedTuple):
     """What one argument of a program must be, and the slot that receives its address."""
 
     kind: int
@@ -24,7 +24,7 @@ class Argument(NamedTuple):
     @property
     def is_sized(self) -> bool:
         """Whether its shape depends on sizes."""
-        return Later in map(type, self.shape)
+        return SizeWord in map(type, self.shape)
 
     @property
     def nbytes(self) -> int:

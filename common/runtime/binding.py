@@ -15,7 +15,7 @@ import numpy as np
 from common.runtime import cpython_abi
 
 if TYPE_CHECKING:
-    from common.runtime.arguments import Argument
+    from common.runtime.arguments import ArgumentCheck
 
 GIVEN, HELD, HELD_GRAD, MADE, LEFT, LEFT_FRESH = range(6)
 """Sources of arguments:
@@ -29,7 +29,7 @@ GIVEN, HELD, HELD_GRAD, MADE, LEFT, LEFT_FRESH = range(6)
 """
 
 
-class Place(NamedTuple):
+class ArgumentPlace(NamedTuple):
     """Where an argument comes from, or goes to.
 
     Attributes
@@ -67,7 +67,7 @@ class Binding:
 
     def __init__(
         self,
-        places: Sequence[Place],
+        places: Sequence[ArgumentPlace],
         outputs: int,
         cleared: Sequence[Any],
         template: Any,
@@ -82,7 +82,7 @@ class Binding:
         self.tables: dict[Any, Any] = {}
         self._keep: list[Any] = []
 
-    def records(self, arguments: Sequence[Argument]) -> list[tuple[int, int, int, int]]:
+    def records(self, arguments: Sequence[ArgumentCheck]) -> list[tuple[int, int, int, int]]:
         """Source, address of a slot, target and address of the dtype for each argument."""
         rows, left, grad = [], 0, slot(self.template, "_grad")
         for place, argument in zip(self.places, arguments, strict=True):

@@ -1,6 +1,6 @@
 """A compiled program as data: what its arguments must be, which addresses it needs, which kernels run.
 
-A plan is written down once, with `Later` in place of every number that depends on sizes. `ProgramPlan.at` gives it
+A plan is written down once, with `SizeWord` in place of every number that depends on sizes. `ProgramPlan.at` gives it
 sizes: the words of the native table are copied and those numbers put in, all at once, so new sizes cost microseconds
 per plan and nothing per kernel. `common.runtime.builtins.make_run` turns it into one native call.
 """
@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from common.runtime.arguments import ARRAY, FLOAT, INT, Argument
+from common.runtime.arguments import ARRAY, FLOAT, INT, ArgumentCheck
 from common.runtime.binding import GIVEN, Binding
 from common.runtime.builtins_ir import BAD_ARGUMENT, OVERLAP
 from common.runtime.cpython_abi import ALIGNED, C_CONTIGUOUS, WRITEABLE, descr_word
-from common.runtime.table_words import Later, Number, Words
+from common.runtime.table_words import Number, SizeWord, Words
 from common.runtime.tasks import addresses
 
 END, SET, ROW, SWAP, LOAD, STORE, COPY, JUMP, JUMP_FALSE, JUMP_REACHED, JUMP_OTHER, LIMIT, SHARE = range(13)
@@ -61,7 +61,7 @@ class ProgramPlan:
     ----------
     places : slots of addresses in the memory for temporaries.
     base : address of that memory.
-    numbers : what stands in place of every `Later`.
+    numbers : what stands in place of every `SizeWord`.
     words : the frame while the program runs, and what its last run left there.
 
     Every ``add_...`` method for a value returns its *slot*, which `add_call` takes.
@@ -69,16 +69,16 @@ class ProgramPlan:
     Examples
     --------
     >>> plan = ProgramPlan()
-    >>> x = plan.add_array(np.float32, (Later(0),))
-    >>> y = plan.add_array(np.float32, (Later(0),), writes=True)
-    >>> plan.add_call(0x1000, [x, y], [Later(0)])
+    >>> x = plan.add_array(np.float32, (SizeWord(0),))
+    >>> y = plan.add_array(np.float32, (SizeWord(0),), writes=True)
+    >>> plan.add_call(0x1000, [x, y], [SizeWord(0)])
     >>> [argument.shape for argument in plan.at([8]).exact_arguments()]
     [(8,), (8,)]
     """
 
     def __init__(self) -> None:
         self.places: list[int] = []
-        self.arguments: list[Argument] = []
+        self.arguments: list[ArgumentCheck] = []
         self.instructions: list[Instruction] = []
         self.frame: list[Number] = []
         self.keep: list[Any] = []
@@ -105,15 +105,15 @@ class ProgramPlan:
 
         A written argument must overlap no other argument; the call is refused otherwise.
         """
-        return self._argument(Argument(ARRAY, np.dtype(dtype), tuple(shape), writes, len(self.frame)))
+        return self._argument(ArgumentCheck(ARRAY, np.dtype(dtype), tuple(shape), writes, len(self.frame)))
 
     def add_float(self) -> int:
         """Declare the next argument: a Python float, for kernels a float64 buffer of one element."""
-        return self._argument(Argument(FLOAT, np.dtype(np.float64), (), False, self._cell(np.float64)))
+        return self._argument(ArgumentCheck(FLOAT, np.dtype(np.float64), (), False, self._cell(np.float64)))
 
     def add_int(self) -> int:
         """Declare the next argument: a Python int, for kernels an int64 buffer of one element."""
-        return self._argument(Argument(INT, np.dtype(np.int64), (), False, self._cell(np.int64)))
+        return self._argument(ArgumentCheck(INT, np.dtype(np.int64), (), False, self._cell(np.int64)))
 
     def add_memory(self, array: np.ndarray, offset: int = 0) -> int:
         """Return a slot for the address `offset` bytes into `array` (arena, constant), kept alive."""
@@ -161,7 +161,7 @@ class ProgramPlan:
         op, _, (a, b, c, _) = self.instructions[jump]
         self.instructions[jump] = Instruction(op, (), (a, b, c, len(self.instructions)))
 
-    def _argument(self, argument: Argument) -> int:
+    def _argument(self, argument: ArgumentCheck) -> int:
         if argument.kind == ARRAY:
             self.frame.append(0)
         self.arguments.append(argument)
@@ -224,7 +224,7 @@ class ProgramPlan:
         code = self.code
         nbytes: list[Number] = [0 if x.is_sized else x.nbytes for x in self.arguments]
         for k, i in enumerate(self.sized):
-            nbytes[i] = Later(k - sized)  # the last of the numbers, see `at`
+            nbytes[i] = SizeWord(k - sized)  # the last of the numbers, see `at`
         writes = [int(argument.writes) for argument in self.arguments]
         *offsets, end = np.cumsum([10, len(records), len(code), count, count]).tolist()
         bound = [] if binding is None else binding.words(10 + [*starts, 0][binding.first])
@@ -278,7 +278,7 @@ class ProgramPlan:
         """A number for the given sizes."""
         return number if type(number) is int else int(self.numbers[number[0]])  # type: ignore[index]
 
-    def exact_arguments(self) -> list[Argument]:
+    def exact_arguments(self) -> list[ArgumentCheck]:
         """The arguments for the given sizes."""
         numbers = self.numbers.tolist()
         return [_exact(argument, numbers) for argument in self.arguments]
@@ -302,10 +302,10 @@ class _Shared:
         self.tables: dict[_Shared, Words] = {}
 
 
-def _exact(argument: Argument, numbers: Sequence[int]) -> Argument:
+def _exact(argument: ArgumentCheck, numbers: Sequence[int]) -> ArgumentCheck:
     if not argument.is_sized:
         return argument
-    return argument._replace(shape=tuple([numbers[n[0]] if type(n) is Later else n for n in argument.shape]))
+    return argument._replace(shape=tuple([numbers[n[0]] if type(n) is SizeWord else n for n in argument.shape]))
 
 
 class RunFailure(NamedTuple):

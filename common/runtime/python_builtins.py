@@ -14,7 +14,7 @@ from numpy.lib.array_utils import byte_bounds
 
 from common.core.locks import make_lock
 from common.runtime import program_plan as plan_ops
-from common.runtime.arguments import ARRAY, FLOAT, Argument
+from common.runtime.arguments import ARRAY, FLOAT, ArgumentCheck
 from common.runtime.binding import GIVEN, HELD, HELD_GRAD, LEFT, LEFT_FRESH, Binding
 from common.runtime.builtins_ir import BAD_ARGUMENT, MAX_BUFFERS, OVERLAP, RAISED
 from common.runtime.program_plan import ProgramPlan
@@ -313,7 +313,7 @@ def _control(op: int, ints: tuple[int, ...], frame: list[int], following: int) -
     return following, 0
 
 
-def _accept(argument: Argument, value: Any, frame: list[int]) -> bool:
+def _accept(argument: ArgumentCheck, value: Any, frame: list[int]) -> bool:
     if argument.kind == ARRAY:
         if not _is_array(value, argument.dtype, argument.writes) or value.shape != argument.shape:
             return False
@@ -330,7 +330,7 @@ def _accept(argument: Argument, value: Any, frame: list[int]) -> bool:
     return True
 
 
-def _find_overlap(arguments: Sequence[Argument], values: Sequence[Any]) -> int:
+def _find_overlap(arguments: Sequence[ArgumentCheck], values: Sequence[Any]) -> int:
     """Return the later index of an overlapping pair of which one is written; 0 if there is none."""
     for a, first in enumerate(arguments):
         for b, second in enumerate(arguments[:a]):

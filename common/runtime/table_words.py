@@ -8,20 +8,20 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 
-class Later(NamedTuple):
+class SizeWord(NamedTuple):
     """A number that depends on sizes: its position among those that are given with them."""
 
     position: int
 
 
-Number: TypeAlias = int | Later
+Number: TypeAlias = int | SizeWord
 
 
 class Words:
     """Words of a native table, of which some are known later."""
 
     def __init__(self, words: Sequence[Number]) -> None:
-        places = [i for i, word in enumerate(words) if type(word) is Later]
+        places = [i for i, word in enumerate(words) if type(word) is SizeWord]
         known = list(words)
         for i in places:
             known[i] = 0

@@ -10,7 +10,7 @@ import numpy as np
 
 from common.compiler.compile import load_ir
 from common.runtime import cpython_abi
-from common.runtime.binding import GIVEN, HELD, HELD_GRAD, LEFT, MADE, Binding, Place
+from common.runtime.binding import GIVEN, HELD, HELD_GRAD, LEFT, MADE, ArgumentPlace, Binding
 from common.runtime.builtins_ir import BAD_ARGUMENT
 from common.runtime.dispatch_ir import CELL_WORDS, CELLS
 from common.runtime.program_plan import ProgramPlan
@@ -81,25 +81,31 @@ def _binding_is_right(make: Make) -> bool:
     owner = _Holder(np.arange(3, dtype=np.int64))
     before = owner.payload
 
-    def step(*places: Place, kernel: bool = False, tensors: bool = False, given: Sequence[Any] = ()) -> Any:
+    def step(*places: ArgumentPlace, kernel: bool = False, tensors: bool = False, given: Sequence[Any] = ()) -> Any:
         plan, addresses, keep = _plan(kernel)
         binding = Binding(places, 1, [], _Holder(None), places[1].source == MADE, tensors)
         return make(plan.pack(addresses, binding), *keep, binding)(*given)
 
-    made, given = step(Place(HELD, before), Place(MADE, None, 0)), step(Place(HELD, owner), Place(LEFT, owner))
+    made, given = (
+        step(ArgumentPlace(HELD, before), ArgumentPlace(MADE, None, 0)),
+        step(ArgumentPlace(HELD, owner), ArgumentPlace(LEFT, owner)),
+    )
     if made.shape != (3,) or given != () or type(owner._grad) is not _Holder or owner._grad._grad is not None:
         return False
-    result = step(Place(GIVEN), Place(MADE, None, 0), tensors=True, given=[owner])
+    result = step(ArgumentPlace(GIVEN), ArgumentPlace(MADE, None, 0), tensors=True, given=[owner])
     if type(result) is not _Holder or result.payload.shape != (3,) or result._grad is not None:
         return False
-    if step(Place(GIVEN), Place(MADE, None, 0), tensors=True, given=[_Holder(before, True)]) != BAD_ARGUMENT:
+    if (
+        step(ArgumentPlace(GIVEN), ArgumentPlace(MADE, None, 0), tensors=True, given=[_Holder(before, True)])
+        != BAD_ARGUMENT
+    ):
         return False
     gradient = owner._grad
-    if step(Place(HELD_GRAD, owner), Place(LEFT, owner)) != () or owner._grad is gradient:
+    if step(ArgumentPlace(HELD_GRAD, owner), ArgumentPlace(LEFT, owner)) != () or owner._grad is gradient:
         return False
     del gradient
     memory = id(owner._grad.payload)
-    failed = step(Place(HELD, owner), Place(LEFT, owner), kernel=True)
+    failed = step(ArgumentPlace(HELD, owner), ArgumentPlace(LEFT, owner), kernel=True)
     return failed == (1 << 32) + 7 and id(owner._grad.payload) == memory
 
 

@@ -77,12 +77,14 @@ def reduced(self: Any, protocol: Any) -> Any:
     kind = Tensor if inference.is_inference(self) else type(self)
     owner = owner_of(self.payload)
     layout = None if owner is self.payload else _layout(self.payload, owner)
-    memory = Memory.of(owner) if layout is not None or owner is self.payload else Memory(np.array(self.payload))
+    memory = (
+        SharedMemory.of(owner) if layout is not None or owner is self.payload else SharedMemory(np.array(self.payload))
+    )
     arguments = kind, memory, layout, self._requires_grad, getattr(self, "name", None)
     return _load, arguments, getattr(self, "__dict__", None) or None
 
 
-def loaded(kind: type[Any], memory: Memory, layout: Layout | None, requires_grad: bool, name: str | None) -> Any:
+def loaded(kind: type[Any], memory: SharedMemory, layout: Layout | None, requires_grad: bool, name: str | None) -> Any:
     """A tensor out of a pickle."""
     array = memory.array if layout is None else _placed(memory.array, layout)
     return _made(kind, array, requires_grad, name)
@@ -134,7 +136,7 @@ def _parameter() -> type[Any]:
 # ------------------------------------------------------------------ memory
 
 
-class Memory:
+class SharedMemory:
     """An array that owns memory, as pickles hold it: one for all tensors that show some of it.
 
     Parameters
@@ -148,7 +150,7 @@ class Memory:
         self.array = array
 
     @classmethod
-    def of(cls, owner: np.ndarray) -> Memory:
+    def of(cls, owner: np.ndarray) -> SharedMemory:
         """The object for an array, the same one as long as a pickler keeps it."""
         memory = _memories.get(id(owner))
         if memory is None:
@@ -162,13 +164,13 @@ class Memory:
         return _memory, (_flat(array), (array.shape, array.strides))
 
 
-_memories: WeakValueDictionary[int, Memory] = WeakValueDictionary()
+_memories: WeakValueDictionary[int, SharedMemory] = WeakValueDictionary()
 
 
-def _memory(array: np.ndarray, form: Any) -> Memory:
+def _memory(array: np.ndarray, form: Any) -> SharedMemory:
     """Memory out of a pickle; copied, because what the pickle was read from may not be written, or by others."""
     array = np.array(array, order="K")
-    return Memory(array if form is None else np.ndarray(form[0], array.dtype, array, 0, form[1]))
+    return SharedMemory(array if form is None else np.ndarray(form[0], array.dtype, array, 0, form[1]))
 
 
 def _flat(owner: np.ndarray) -> np.ndarray | None:

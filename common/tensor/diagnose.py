@@ -43,7 +43,7 @@ _NUMBER = (bool, int, float, Dim)
 _NUMBERS = frozenset(["alpha", "beta", "correction", "end", "eps", "fill_value", "p", "start", "step", "value"])
 
 
-class Place(NamedTuple):
+class PublicFunction(NamedTuple):
     """What is known of a public function: its name, and which of its parameters are operands.
 
     Attributes
@@ -62,12 +62,14 @@ class Place(NamedTuple):
     signature: inspect.Signature | None = None
 
 
-def stumbled(place: Place, arguments: dict[str, Any], error: Exception) -> Exception:
+def stumbled(place: PublicFunction, arguments: dict[str, Any], error: Exception) -> Exception:
     """The error to raise in place of `error`: itself, or one that names the argument that is to blame."""
     return translated(error, lambda: (place, arguments))
 
 
-def translated(error: Exception, called: Callable[..., tuple[Place, dict[str, Any]]], *details: Any) -> Exception:
+def translated(
+    error: Exception, called: Callable[..., tuple[PublicFunction, dict[str, Any]]], *details: Any
+) -> Exception:
     """What leaves a public function when `error` has come out of it: `error` itself, or one of `common.core.errors`.
 
     Parameters
@@ -114,7 +116,7 @@ _PYTHON = os.path.dirname(os.__file__) + os.sep  # noqa: PTH120  compared with t
 _LIBRARIES = ("numpy", "numba", "llvmlite", "networkx", "scipy", "safetensors")
 
 
-def _ours(place: Place, arguments: dict[str, Any], error: Exception) -> Exception:
+def _ours(place: PublicFunction, arguments: dict[str, Any], error: Exception) -> Exception:
     """The library's error for one of Python's or numpy's."""
     if too_large(error):
         return allocation_error(place.name, error)
@@ -165,7 +167,9 @@ def _blamed(arguments: dict[str, Any], error: Exception) -> str:
 _KIND = re.compile(r"'([\w.]+)'")
 
 
-def call_place(function: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Place, dict[str, Any]]:
+def call_place(
+    function: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[PublicFunction, dict[str, Any]]:
     """What is known of a call of a function that has no place of its own."""
     try:
         signature = inspect.signature(function)
@@ -189,13 +193,13 @@ def call_place(function: Any, name: str, args: tuple[Any, ...], kwargs: dict[str
     takes = inspect.ismethod(function) or (args and isinstance(args[0], TensorBase))
     named = (k for k in arguments if k in OPERANDS or k in ("other", "tensor")) if takes else ()
     operands = tuple(k for k in named if signature.parameters[k].annotation in _ANY)
-    return Place(name, operands, (), optional, (), signature), arguments
+    return PublicFunction(name, operands, (), optional, (), signature), arguments
 
 
 _ANY = ("Any", inspect.Parameter.empty)
 
 
-def _wrong(place: Place, arguments: dict[str, Any], error: BaseException) -> Iterator[str]:
+def _wrong(place: PublicFunction, arguments: dict[str, Any], error: BaseException) -> Iterator[str]:
     """What is wrong with the arguments, the most certain first."""
     tensors = {key: arguments[key] for key in place.operands}
     numbers = {key: x for key, x in tensors.items() if isinstance(x, _NUMBER)}
@@ -224,7 +228,7 @@ def _wrong(place: Place, arguments: dict[str, Any], error: BaseException) -> Ite
             yield f"argument '{key}' must be Tensor, not {type(x).__name__} ({shown(x)})"
 
 
-def _against_types(place: Place, arguments: dict[str, Any]) -> Iterator[str]:
+def _against_types(place: PublicFunction, arguments: dict[str, Any]) -> Iterator[str]:
     """Arguments that are not what the function's annotations say."""
     for key, p in (place.signature.parameters if place.signature is not None else {}).items():
         if key not in arguments or p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) or not isinstance(p.annotation, str):

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from common.core.dispatch import Attrs
 
 
-class Node(Protocol):
+class NamedNode(Protocol):
     """What a name depends on, of a node of the tape."""
 
     op: Any
@@ -20,7 +20,7 @@ class Node(Protocol):
     fit: Any
 
 
-def node_name(node: Node) -> str:
+def node_name(node: NamedNode) -> str:
     """PyTorch's name of a node, e.g. ``MulBackward0``; ``SumBackward1`` is a sum over some of the dimensions."""
     given = node.attrs.node_name if type(node.attrs) is Attrs else None
     if given is not None:
@@ -30,18 +30,18 @@ def node_name(node: Node) -> str:
     return name if overload is None else f"{name[:-1]}{int(overload(node))}"
 
 
-def _over_dimensions(node: Node) -> bool:
+def _over_dimensions(node: NamedNode) -> bool:
     """Whether a reduction was told its dimensions; over all of a tensor's it looks as if not."""
     forms = node.fit[0] if node.fit else None
     return bool(node.attrs["keepdim"]) or (forms is not None and len(node.attrs["dim"]) < len(forms[0]))
 
 
-def _number(node: Node, position: int) -> bool:
+def _number(node: NamedNode, position: int) -> bool:
     """Whether an operand is a Python number."""
     return node.fit is not None and isinstance(node.fit[position], type)
 
 
-def shown_edges(node: Node) -> list[Any]:
+def shown_edges(node: NamedNode) -> list[Any]:
     """The edges of operands that have a derivative: not those of indices and conditions, nor of most numbers."""
     rules, forms = getattr(node.op, "rules", None), node.fit
     if rules is None:
@@ -58,7 +58,7 @@ def shown_edges(node: Node) -> list[Any]:
 _NUMBERS_COUNT = frozenset(("add", "sub", "mul", "div", "where"))
 
 #: Per op the number of PyTorch's overload, by which its nodes' names end.
-_OVERLOADS: dict[str, Callable[[Node], int]] = {
+_OVERLOADS: dict[str, Callable[[NamedNode], int]] = {
     "sum": _over_dimensions, "mean": _over_dimensions, "prod": _over_dimensions,
     "pow": lambda node: not _number(node, 1), "fmod": lambda node: not _number(node, 1),
     "remainder": lambda node: not _number(node, 1), "lerp": lambda node: not _number(node, 2),

@@ -18,7 +18,7 @@ from common.tensor.write_log import apart, positions_read
 Hooks = tuple[Callable[[Any], Any], Callable[[Any], Any]]
 
 
-class Slot(NamedTuple):
+class PackedValue(NamedTuple):
     """What a pack hook returned for one array, and what gives it back."""
 
     packed: Any
@@ -39,7 +39,7 @@ class Slot(NamedTuple):
         array: np.ndarray = x.payload
         return array
 
-    def keep_apart(self, memory: np.ndarray) -> Slot:
+    def keep_apart(self, memory: np.ndarray) -> PackedValue:
         """The same, copied where the hook returned a tensor or array that shares memory with the one given."""
         x = self.packed
         if isinstance(x, TensorBase):
@@ -47,7 +47,7 @@ class Slot(NamedTuple):
         return self._replace(packed=apart(x, memory))
 
 
-def pack(array: np.ndarray, hooks: Hooks) -> Slot:
+def pack(array: np.ndarray, hooks: Hooks) -> PackedValue:
     """Send an array through a pack hook.
 
     Raises
@@ -62,7 +62,7 @@ def pack(array: np.ndarray, hooks: Hooks) -> Slot:
             "A saved tensor pack hook is modifying its input in place, which is the memory of the program's own "
             "tensor. Return a changed copy instead."
         )
-    return Slot(packed, hooks[1])
+    return PackedValue(packed, hooks[1])
 
 
 def _packed(x: Any, hooks: Hooks) -> Any:
@@ -91,7 +91,7 @@ class Packed:
 
     def keep_apart(self, memory: np.ndarray) -> None:
         """Copy what the hooks return as it is, before memory that it shares is overwritten."""
-        self._values = [x.keep_apart(memory) if type(x) is Slot else apart(x, memory) for x in self._values]
+        self._values = [x.keep_apart(memory) if type(x) is PackedValue else apart(x, memory) for x in self._values]
 
     @property
     def unpacked(self) -> tuple[Any, ...]:
@@ -109,11 +109,11 @@ class Packed:
 
 
 def _is_packed(x: Any) -> bool:
-    return type(x) is Slot or (type(x) is tuple and any(type(part) is Slot for part in x))
+    return type(x) is PackedValue or (type(x) is tuple and any(type(part) is PackedValue for part in x))
 
 
 def _opened(x: Any) -> Any:
-    if type(x) is Slot:
+    if type(x) is PackedValue:
         return x.open()
     return tuple(map(_opened, x)) if _is_packed(x) else x
 

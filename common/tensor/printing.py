@@ -14,7 +14,7 @@ from common.core.errors import ArgumentError
 
 
 @dataclass(frozen=True)
-class Options:
+class PrintOptions:
     """How tensors are printed; see `set_printoptions`."""
 
     precision: int = 4
@@ -24,7 +24,7 @@ class Options:
     sci_mode: bool | None = None
 
 
-options = Options()
+options = PrintOptions()
 
 
 def set_printoptions(
@@ -51,7 +51,11 @@ def set_printoptions(
     ArgumentError : an unknown profile.
     """
     global options
-    profiles = {"default": Options(), "short": Options(precision=2, edgeitems=2), "full": Options(threshold=math.inf)}
+    profiles = {
+        "default": PrintOptions(),
+        "short": PrintOptions(precision=2, edgeitems=2),
+        "full": PrintOptions(threshold=math.inf),
+    }
     if profile is not None and profile not in profiles:
         raise ArgumentError(f"profile {profile!r} is unknown; use one of {sorted(profiles)}")
     given: dict[str, Any] = {

@@ -53,7 +53,7 @@ class Family:
         return [view for view in [r() for r in self.views] if view is not None]
 
 
-class Step(NamedTuple):
+class ViewStep(NamedTuple):
     """One op of the chain to a view; `position` is that of the result, None for an op with one."""
 
     op: Op
@@ -196,18 +196,18 @@ def leave_family(x: Any) -> None:
         del x._family
 
 
-def family_of(x: Any) -> tuple[Family | None, Any, tuple[Step, ...]]:
+def family_of(x: Any) -> tuple[Family | None, Any, tuple[ViewStep, ...]]:
     """The family of a tensor, its base, and the chain to the tensor, which is empty for the base."""
     known = known_family(x)
     return (known[0], known[1], steps_to(known)) if type(known) is tuple else (known, x, ())
 
 
-def steps_to(place: Place) -> tuple[Step, ...]:
+def steps_to(place: Place) -> tuple[ViewStep, ...]:
     """The chain to a view."""
-    steps: list[Step] = []
+    steps: list[ViewStep] = []
     at: Any = place
     while at is not None and at[0] is not None:
-        steps.append(Step(*at[3:]))
+        steps.append(ViewStep(*at[3:]))
         at = at[2]
     return tuple(reversed(steps))
 

@@ -96,7 +96,7 @@ class AveragedModel(Module):
         def leaves(m: Module) -> list[Any]:
             return [*m.parameters(), *(m.buffers() if self.use_buffers else ())]
 
-        with mode.Switch(False):
+        with mode.GradSwitch(False):
             own, new = leaves(self.module), [x.detach() for x in leaves(model)]
             if int(self.n_averaged.item()) == 0:
                 for a, p in zip(own, new, strict=True):
@@ -127,7 +127,7 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
         return
     momenta, training = [m.momentum for m in norms], model.training
     model.train()
-    with mode.Switch(False):
+    with mode.GradSwitch(False):
         for m in norms:
             m.running_mean.zero_()
             m.running_var.copy_(m.running_var * 0 + 1)

@@ -266,7 +266,7 @@ class _CheckpointOp(RegionOp):
             )
         outside = (*(x.edge for x in again.leaves if type(x) is _Kept and x.edge is not None), *again.captured)
         inner = Recorded([x.edge for x in results], [*edges, *again.captured], start, outside)
-        with mode.Switch(create_graph):
+        with mode.GradSwitch(create_graph):
             return self.contributions(inner, (g,) if self.nout == 1 else g, needs, retain=False)
 
 

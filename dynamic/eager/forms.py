@@ -9,7 +9,7 @@ import numpy as np
 from common.core.op import Op
 
 
-class Form:
+class OpProbe:
     """Stands for a tensor of an array's shape and dtype; the result of a function of it is its op, with attributes."""
 
     __op_priority__ = 2

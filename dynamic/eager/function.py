@@ -17,7 +17,7 @@ from typing import Any
 from common.autograd.region_calls import run_region
 from common.convert.runtime import convert
 from common.core import mode
-from common.core.pickling import Made
+from common.core.pickling import MadeCallable
 from common.core.tree import flatten, unflatten
 from common.tensor.boundary import refuse
 from common.tensor.create import lift
@@ -63,10 +63,10 @@ def function(
     """
     if target is None:
         return functools.partial(function, control_flow=control_flow)
-    return Region(target, control_flow)
+    return EagerFunction(target, control_flow)
 
 
-class Region(Made):
+class EagerFunction(MadeCallable):
     """A function that is differentiated as one node; made by `function`.
 
     Parameters

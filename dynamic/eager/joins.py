@@ -18,7 +18,7 @@ from common.ops import functional
 from common.ops.shape.cat import MOST_OPERANDS
 from common.tensor.base import Tensor, TensorBase
 from common.tensor.node import Node, next_number
-from dynamic.eager.forms import Form
+from dynamic.eager.forms import OpProbe
 
 _new = object.__new__
 _getframe = sys._getframe
@@ -67,7 +67,7 @@ class _Join:
             return None
         if len({x.ndim for x in arrays}) > 1:  # vectors without elements get another shape first, others are refused
             return None
-        op, attrs = self.function([Form(x) for x in arrays], dim)
+        op, attrs = self.function([OpProbe(x) for x in arrays], dim)
         specs = [Spec(*form) for form in forms]
         out = op.spec(*specs, **attrs)
         return in_a_row(op.native(specs, (out,), attrs), forms, (out,)), recipe(op, forms, attrs)

@@ -9,7 +9,7 @@ from typing import Any
 from common.api import surface
 from common.nn.functional_call import functional_call, stack_module_state
 from common.transforms import func, grad
-from dynamic.eager.function import Region, inlining
+from dynamic.eager.function import EagerFunction, inlining
 
 Function = Callable[..., Any]
 
@@ -19,7 +19,7 @@ def _as_function(transform: Function, module: str = "dynamic.func") -> Function:
 
     @functools.wraps(transform)
     def bound(target: Function, *args: Any, **kwargs: Any) -> Function:
-        transformed = Region(transform(target, *args, **kwargs), always=True)
+        transformed = EagerFunction(transform(target, *args, **kwargs), always=True)
         transformed._maker = module, transform.__name__, (target, *args), kwargs
         return transformed
 
@@ -35,14 +35,14 @@ def _vjp(target: Function, *primals: Any, has_aux: bool = False) -> Any:
 @functools.wraps(func.jvp)
 def _jvp(target: Function, primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
     call = functools.partial(func.jvp, target, strict=strict, has_aux=has_aux)
-    return Region(call, always=True)(primals, tangents)
+    return EagerFunction(call, always=True)(primals, tangents)
 
 
 @functools.wraps(func.linearize)
 def _linearize(target: Function, *primals: Any) -> Any:
     with inlining():
         y, push = func.linearize(target, *primals)
-    return y, Region(push, always=True)
+    return y, EagerFunction(push, always=True)
 
 
 TRANSFORMS: dict[str, Function] = surface.owned(

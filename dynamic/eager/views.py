@@ -24,7 +24,7 @@ from common.tensor.base import InferenceTensor, Tensor, TensorBase
 from common.tensor.leaf import Leaf
 from common.tensor.node import Node, next_number
 from common.tensor.view_families import Family, show_unrecorded, unrecorded
-from dynamic.eager.forms import Form
+from dynamic.eager.forms import OpProbe
 
 _new = object.__new__
 _getframe = sys._getframe
@@ -83,7 +83,7 @@ class _Ways:
         return y
 
     def _made(self, x: np.ndarray, arguments: tuple[Any, ...]) -> Way | None:
-        asked = self.ask(Form(x), *arguments)
+        asked = self.ask(OpProbe(x), *arguments)
         if type(asked) is not tuple or len(asked) != 2 or not isinstance(asked[0], Op):
             return None
         op, attrs = asked
@@ -93,7 +93,7 @@ class _Ways:
             return None if builtin is None else (builtin, found)
         if found.spec is None:
             found.run(x)
-        asked = op.forward(Form(x), **attrs)
+        asked = op.forward(OpProbe(x), **attrs)
         parts = [view_of(part, its, x.shape, x.dtype, x.strides) for part, its in asked]
         return None if any(part is None for part in parts) else (_all(parts), found)
 

@@ -13,7 +13,7 @@ from common.core.tree import flatten
 from common.nn.functional_call import functional_call, stack_module_state
 from common.tensor.base import TensorBase
 from common.transforms import func, grad
-from static.jit.function import Function as Compiled
+from static.jit.function import CompiledFunction as Compiled
 from static.jit.function import function as make
 
 Function = Callable[..., Any]

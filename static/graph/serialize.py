@@ -45,7 +45,7 @@ def load(text: str) -> Graph:
     data = json.loads(text)
     if data.get("format") != FORMAT:
         raise ArgumentError(f"a graph of format {data.get('format')} cannot be read; this version reads {FORMAT}")
-    return _Reader().graph(data["graph"])
+    return _GraphReader().graph(data["graph"])
 
 
 def _graph(graph: Graph) -> dict[str, Any]:
@@ -94,7 +94,7 @@ def _tupled(x: Any) -> Any:
     return tuple(_tupled(v) for v in x) if isinstance(x, list) else x
 
 
-class _Reader:
+class _GraphReader:
     """Builds a graph from data; all its Dims share a scope."""
 
     def __init__(self) -> None:

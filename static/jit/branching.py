@@ -12,7 +12,7 @@ from static.running.plan import Plan
 from static.tracing.signature import kind
 
 if TYPE_CHECKING:
-    from static.jit.traced import Traced
+    from static.jit.traced import CompiledTrace
 
 KEPT_PLANS = 128
 """Plans per function that are kept; each owns the memory of its temporaries."""
@@ -21,26 +21,26 @@ KEPT_PLANS = 128
 class Branching:
     """The part of a function that finds the way when Python's decisions come out otherwise than before."""
 
-    _by_signature: dict[Any, list[Traced]]
-    _by_call: dict[Any, tuple[Traced, Any]]
-    _last: tuple[Traced, Any] | None
-    _after: dict[Any, tuple[Traced, Any]]
+    _by_signature: dict[Any, list[CompiledTrace]]
+    _by_call: dict[Any, tuple[CompiledTrace, Any]]
+    _last: tuple[CompiledTrace, Any] | None
+    _after: dict[Any, tuple[CompiledTrace, Any]]
     _fixed: list[int]
 
     if TYPE_CHECKING:
 
-        def _trace(self, signature: Any, leaves: list[Any], call: tuple[Any, Any], reason: str) -> Traced: ...
+        def _trace(self, signature: Any, leaves: list[Any], call: tuple[Any, Any], reason: str) -> CompiledTrace: ...
 
-        def _plan(self, traced: Traced, env: Mapping[Any, int]) -> Any: ...
+        def _plan(self, traced: CompiledTrace, env: Mapping[Any, int]) -> Any: ...
 
-    def _keep(self, key: Any, hit: tuple[Traced, Any]) -> None:
+    def _keep(self, key: Any, hit: tuple[CompiledTrace, Any]) -> None:
         while len(self._by_call) >= KEPT_PLANS and key not in self._by_call:
             self._by_call.pop(next(iter(self._by_call)), None)
         self._by_call[key] = hit
 
     def _other_path(
-        self, tried: tuple[Traced, Any], miss: Mismatch, key: Any, leaves: list[Any], call: tuple[Any, Any]
-    ) -> tuple[Traced, Any]:
+        self, tried: tuple[CompiledTrace, Any], miss: Mismatch, key: Any, leaves: list[Any], call: tuple[Any, Any]
+    ) -> tuple[CompiledTrace, Any]:
         """A trace, and its plan, for a call in which a decision comes out otherwise than in the one that was tried."""
         traced = tried[0]
         self._keep((key, traced), tried)
@@ -64,7 +64,9 @@ class Branching:
             self._after[traced, miss.decision, miss.bits] = hit
         return hit
 
-    def _with_more_room(self, traced: Traced, need: NeedsRoom, key: Any, leaves: list[Any]) -> tuple[Traced, Any]:
+    def _with_more_room(
+        self, traced: CompiledTrace, need: NeedsRoom, key: Any, leaves: list[Any]
+    ) -> tuple[CompiledTrace, Any]:
         """A plan in which a loop may run more often; plans with less room are forgotten."""
         traced.make_room(need)
         self._after.clear()

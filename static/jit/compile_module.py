@@ -9,7 +9,7 @@ from typing import Any
 from common.api.machine.scripting import without
 from common.core.pickling import refuse_local
 from common.nn.module import Module
-from static.jit.function import Function, function
+from static.jit.function import CompiledFunction, function
 
 
 class CompiledModule(Module):
@@ -64,7 +64,7 @@ def compile(target: Any = None, **options: Any) -> Any:
     if not isinstance(target, Module):
         return function(target, **options)
     kind = type(target)
-    forward: Callable[..., Any] = Function(kind.forward, **options)
+    forward: Callable[..., Any] = CompiledFunction(kind.forward, **options)
     members = {"forward": forward, "__module__": kind.__module__, "_plain": target, "_options": options}
     bases = (kind,) if issubclass(kind, CompiledModule) else (CompiledModule, kind)
     made: Any = object.__new__(type(f"Compiled{kind.__name__}", bases, members))

@@ -28,18 +28,18 @@ from common.tensor.base import TensorBase, wrap
 from common.tensor.node import Edge, Node
 from static.graph import Graph, Value
 from static.graph.regions import rooms
-from static.jit.joint_graph import Cut, Making, Runner
+from static.jit.joint_graph import JointGraph, Making, Runner
 from static.passes.partition import Halves, continued
 from static.running import program_store
 from static.running.program_store import Key
 from static.tracing.optimised import Optimised
-from static.tracing.stages import Further, Gradients, differentiate, going_on
+from static.tracing.stages import Further, StageGradients, differentiate, going_on
 
 KEPT_GRADIENTS = 128
 """Programs for other gradients of a program that are kept."""
 
 
-class Call:
+class SavedCall:
     """What a node remembers of its call, besides arrays.
 
     Attributes
@@ -79,9 +79,9 @@ class CompiledOp:
     def __init__(
         self,
         name: str,
-        cut: Cut,
+        cut: JointGraph,
         places: Sequence[int],
-        gradients: Gradients,
+        gradients: StageGradients,
         making: Making,
         begun: Begun | None = None,
         node_name: str = "CompiledBackward",
@@ -110,7 +110,11 @@ class CompiledOp:
     # ------------------------------------------------------------------ the call
 
     def connect(
-        self, tensors: Sequence[TensorBase], call: Call, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]
+        self,
+        tensors: Sequence[TensorBase],
+        call: SavedCall,
+        inputs: Sequence[np.ndarray],
+        outputs: Sequence[np.ndarray],
     ) -> None:
         """Give results their place on the tape.
 
@@ -134,7 +138,7 @@ class CompiledOp:
 
     # ------------------------------------------------------------------ the rule
 
-    def backward(self, saved: tuple[Any, ...], attrs: Call, g: Any, needs: Sequence[Edge]) -> tuple[Any, ...]:
+    def backward(self, saved: tuple[Any, ...], attrs: SavedCall, g: Any, needs: Sequence[Edge]) -> tuple[Any, ...]:
         """Contributions to the arguments and the captured tensors, each totalled inside."""
         cotangents = (g,) if self.nout == 1 else g
         recording = mode.is_grad_enabled()
@@ -223,7 +227,7 @@ class Gradient:
         self._begun, self._cut = Begun(of, self._optimised), None
         if further.gradients is not None:
             cotangents = further.gradients.cotangents
-            self._cut = Cut(further.graph, self._begun.graph, self._results, cotangents, making.budget)
+            self._cut = JointGraph(further.graph, self._begun.graph, self._results, cotangents, making.budget)
         self._made: tuple[Runner, CompiledOp | None] | None = None
 
     @property
@@ -245,7 +249,7 @@ class Gradient:
         """Whether numbers that were fixed when it was traced are those of a call."""
         return all(repr(inputs[i]) == repr(x) for i, x in self.further.fixed.items())  # tells -0.0 from 0.0
 
-    def __call__(self, saved: tuple[Any, ...], call: Call, cotangents: Sequence[Any]) -> tuple[Any, ...]:
+    def __call__(self, saved: tuple[Any, ...], call: SavedCall, cotangents: Sequence[Any]) -> tuple[Any, ...]:
         """The contributions; tensors, and those that have a history results of one node, if gradients are recorded."""
         further = self.further
         arrays = [saved[i] for i in self.of.stage_inputs]
@@ -262,10 +266,10 @@ class Gradient:
         tensors = [wrap(x) for x in outputs[: self._results]]
         if op is not None:
             sources = (cotangents[x].edge if isinstance(x, int) else x.edge for x in further.edges)
-            op.connect(tensors, Call(call.env, (*call.edges, *sources)), inputs, outputs)
+            op.connect(tensors, SavedCall(call.env, (*call.edges, *sources)), inputs, outputs)
         return tuple(None if i is None else tensors[i] for i in further.places)
 
-    def _make(self, call: Call, arrays: list[np.ndarray]) -> tuple[Runner, CompiledOp | None]:
+    def _make(self, call: SavedCall, arrays: list[np.ndarray]) -> tuple[Runner, CompiledOp | None]:
         """The program, and the op of its nodes if its results are to be differentiated."""
         graph, making, cut, gradients = self.further.graph, self._making, self._cut, self.further.gradients
         late = [] if gradients is None else [v.key for v in gradients.cotangents]
@@ -285,7 +289,7 @@ class Gradient:
         op = CompiledOp(self.of.name, cut, self.further.results, gradients, making, self._begun, op_name, key)
         return runner, op
 
-    def _check(self, call: Call) -> None:
+    def _check(self, call: SavedCall) -> None:
         """Check that this program is one for a call.
 
         Raises

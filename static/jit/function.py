@@ -21,7 +21,7 @@ from common.convert.runtime import convert
 from common.core import mode
 from common.core.errors import ArgumentError, TraceError
 from common.core.numbers import check_range, is_foreign, taken
-from common.core.pickling import Made
+from common.core.pickling import MadeCallable
 from common.core.tree import flatten
 from common.runtime.builtins_ir import BAD_ARGUMENT
 from common.tensor.base import Tensor, TensorBase
@@ -31,9 +31,9 @@ from static.graph.regions import NeedsRoom
 from static.graph.side_effects import Mismatch
 from static.jit.branching import Branching
 from static.jit.into import Into
-from static.jit.shown import Shown
-from static.jit.traced import Traced
-from static.lowering.ir.options import Options
+from static.jit.shown import TraceReports
+from static.jit.traced import CompiledTrace
+from static.lowering.ir.options import CompileOptions
 from static.passes import Pass
 from static.running.plan import Plan
 from static.running.python_calls import journal
@@ -43,10 +43,10 @@ from static.tracing.tracer import Tracer
 _grad_enabled = mode.grad_mode.get
 
 NAMES = ("interpret", "passes", "max_traces", "control_flow", "compile", "memory_budget", "donate_argnums")
-"""What `function` takes besides the target and `Options`."""
+"""What `function` takes besides the target and `CompileOptions`."""
 
 
-class Function(Made, Shown, Branching):
+class CompiledFunction(MadeCallable, TraceReports, Branching):
     """A function that runs as a compiled program; made by `function`.
 
     Attributes
@@ -78,7 +78,7 @@ class Function(Made, Shown, Branching):
         code = getattr(target, "__code__", None)
         self.home = (code.co_filename, code.co_firstlineno, code.co_name) if code else ("<unknown>", 0, self.__name__)
         self.inlined = self.target = convert(target) if control_flow == "convert" else target
-        self.options = Options(fuse, compiler, share_memory)
+        self.options = CompileOptions(fuse, compiler, share_memory)
         self.interpret, self.max_traces, self.control_flow = interpret, max_traces, control_flow
         self.compile = compile
         self.memory_budget = memory_budget
@@ -86,13 +86,13 @@ class Function(Made, Shown, Branching):
         self.passes: tuple[Pass, ...] | None = None if passes is None else tuple(passes)
         given = {**self.options._asdict(), **{name: getattr(self, name) for name in NAMES}}
         self._maker = "static", "function", (target,), given
-        self.traces: list[Traced] = []
+        self.traces: list[CompiledTrace] = []
         self.retraces: list[str] = []
         self.plans_made = 0
-        self._by_signature: dict[Any, list[Traced]] = {}
-        self._by_call: dict[Any, tuple[Traced, Any]] = {}
-        self._last: tuple[Traced, Any] | None = None
-        self._after: dict[Any, tuple[Traced, Any]] = {}
+        self._by_signature: dict[Any, list[CompiledTrace]] = {}
+        self._by_call: dict[Any, tuple[CompiledTrace, Any]] = {}
+        self._last: tuple[CompiledTrace, Any] | None = None
+        self._after: dict[Any, tuple[CompiledTrace, Any]] = {}
         self._fixed: list[int] = []
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -135,7 +135,7 @@ class Function(Made, Shown, Branching):
             break
         return self.general(args, kwargs)
 
-    def _step(self, traced: Traced, plan: Any) -> Callable[..., Any]:
+    def _step(self, traced: CompiledTrace, plan: Any) -> Callable[..., Any]:
         """The plan as one native call, if its state is still what it was; else a function that refuses."""
         if traced.assumption_objection() is not None:  # the call itself looks at the forms of arrays
             return lambda *_: BAD_ARGUMENT
@@ -153,7 +153,7 @@ class Function(Made, Shown, Branching):
         self,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
-        missed: tuple[tuple[Traced, Any], Mismatch] | None = None,
+        missed: tuple[tuple[CompiledTrace, Any], Mismatch] | None = None,
         into: Into | None = None,
     ) -> Any:
         """Call the function whatever its arguments are; `into` writes its results."""
@@ -167,7 +167,7 @@ class Function(Made, Shown, Branching):
         self,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
-        missed: tuple[tuple[Traced, Any], Mismatch] | None,
+        missed: tuple[tuple[CompiledTrace, Any], Mismatch] | None,
         into: Into | None,
     ) -> Any:
         leaves, structure = flatten((args, kwargs))
@@ -215,14 +215,14 @@ class Function(Made, Shown, Branching):
             except Mismatch as miss:
                 hit = self._other_path(hit, miss, key, leaves, (structure, history))
 
-    def _switched(self, key: Any) -> tuple[Traced, Any] | None:
+    def _switched(self, key: Any) -> tuple[CompiledTrace, Any] | None:
         """What serves the call with recording of gradients switched the other way, if that makes no difference."""
         structure, history, *rest = key
         hit = None if history else self._by_call.get((structure, () if history is None else None, *rest))
         return hit if hit is not None and hit[0].recording is None else None
 
     def _run(
-        self, hit: tuple[Traced, Any], args: Any, leaves: list[Any], how: tuple[Any, ...], into: Into | None
+        self, hit: tuple[CompiledTrace, Any], args: Any, leaves: list[Any], how: tuple[Any, ...], into: Into | None
     ) -> Any:
         traced, plan = hit
         direct, keeps, copied, wanted = how
@@ -275,7 +275,7 @@ class Function(Made, Shown, Branching):
         """
         return Into(self, out)
 
-    def prepare(self, leaves: list[Any], structure: Any, history: tuple[int, ...] | None) -> tuple[Traced, Any]:
+    def prepare(self, leaves: list[Any], structure: Any, history: tuple[int, ...] | None) -> tuple[CompiledTrace, Any]:
         """A trace that serves the call, made if there is none, and its plan."""
         signature = (structure, history, *map(kind, leaves))
         known = self._by_signature.setdefault(signature, [])
@@ -297,13 +297,13 @@ class Function(Made, Shown, Branching):
             env = traced.env(leaves)
         return traced, self._plan(traced, env)
 
-    def _trace(self, signature: Any, leaves: list[Any], call: tuple[Any, Any], reason: str) -> Traced:
+    def _trace(self, signature: Any, leaves: list[Any], call: tuple[Any, Any], reason: str) -> CompiledTrace:
         """A new trace."""
         if self.traces:
             self._check_budget(reason)
             self.retraces.append(reason)
         try:
-            traced = Traced(self, leaves, *call)
+            traced = CompiledTrace(self, leaves, *call)
         except BaseException:
             journal.end()  # the call is not repeated after all
             raise
@@ -311,7 +311,7 @@ class Function(Made, Shown, Branching):
         self.traces.append(traced)
         return traced
 
-    def _plan(self, traced: Traced, env: Mapping[Any, int]) -> Any:
+    def _plan(self, traced: CompiledTrace, env: Mapping[Any, int]) -> Any:
         self.plans_made += 1
         return traced.plan(env)
 
@@ -396,4 +396,4 @@ def function(
     numbers = (donate_argnums,) if isinstance(donate_argnums, int) else tuple(donate_argnums)
     if not all(isinstance(n, int) and n >= 0 for n in numbers):
         raise ArgumentError(f"function(): donate_argnums are numbers of positional arguments, not {donate_argnums!r}")
-    return Function(target, **options)
+    return CompiledFunction(target, **options)

@@ -14,7 +14,7 @@ from static.graph.side_effects import Mismatch
 from static.running.plan import Plan
 
 if TYPE_CHECKING:
-    from static.jit.traced import Traced
+    from static.jit.traced import CompiledTrace
 
 
 class Calling(Protocol):
@@ -33,7 +33,7 @@ class Into:
     def __init__(self, function: Calling, out: Any) -> None:
         self.function, self.out = function, out
         self._arrays, self._structure = flatten(out)
-        self._last: tuple[Traced, Any, int, Any] | None = None
+        self._last: tuple[CompiledTrace, Any, int, Any] | None = None
         for i, x in enumerate(self._arrays):
             if type(x) is not np.ndarray:
                 raise ArgumentError(
@@ -73,7 +73,7 @@ class Into:
         self.function.general(args, kwargs, into=self)
         return self.out
 
-    def run(self, traced: Traced, plan: Any, arrays: list[Any], direct: bool) -> None:
+    def run(self, traced: CompiledTrace, plan: Any, arrays: list[Any], direct: bool) -> None:
         """Run a plan of the function's.
 
         Parameters
@@ -103,11 +103,11 @@ class Into:
                 self._last = traced, plan, plan.version, traced.bind(plan, outs)
         self._copy(traced)
 
-    def _outs(self, traced: Traced) -> list[np.ndarray]:
+    def _outs(self, traced: CompiledTrace) -> list[np.ndarray]:
         """Where the program writes: of a tensor that is returned more than once the first array."""
         return [self._arrays[traced.places.index(k)] for k in range(traced.returned)]
 
-    def _copy(self, traced: Traced) -> None:
+    def _copy(self, traced: CompiledTrace) -> None:
         """Copy what is returned more than once to its other arrays."""
         if traced.returned < len(traced.places):
             for i, k in enumerate(traced.places):

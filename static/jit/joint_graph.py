@@ -49,7 +49,7 @@ class Saves(NamedTuple):
     reads: list[int]
 
 
-class Cut:
+class JointGraph:
     """A program with its gradients, cut in two when somebody asks for the halves.
 
     Parameters

@@ -15,15 +15,15 @@ import numpy as np
 
 from common.core.errors import ArgumentError, ShapeError
 from common.core.tree import LEAF, Structure, flatten
-from common.runtime.arguments import ARRAY, FLOAT, Argument
+from common.runtime.arguments import ARRAY, FLOAT, ArgumentCheck
 from common.runtime.builtins import is_native
 from common.runtime.unlocked import FreeProgram
 from common.tensor.arrays import concrete
 from common.tensor.base import TensorBase
 from static.graph.regions import NeedsRoom
 from static.graph.side_effects import Mismatch
-from static.jit.function import Function, function
-from static.jit.traced import Traced
+from static.jit.function import CompiledFunction, function
+from static.jit.traced import CompiledTrace
 from static.tracing.signature import native_array
 
 _kept: list[Any] = []
@@ -76,7 +76,7 @@ def njit(target: Callable[..., Any], *examples: Any) -> Any:
     >>> newton(x, 6)
     array([0.69314718, 0.69314718, 0.69314718])
     """
-    compiled = target if isinstance(target, Function) else function(target)
+    compiled = target if isinstance(target, CompiledFunction) else function(target)
     traced, plan = _specialise(compiled, examples)
     if traced.compilation is not None and traced.compilation.executable is not None:  # it is compiled by now
         traced, plan = _specialise(compiled, examples)
@@ -96,7 +96,7 @@ def njit(target: Callable[..., Any], *examples: Any) -> Any:
     return numba.njit(nogil=True)(scope[_identifier(compiled.__name__)])
 
 
-def _specialise(compiled: Function, examples: tuple[Any, ...]) -> tuple[Traced, Any]:
+def _specialise(compiled: CompiledFunction, examples: tuple[Any, ...]) -> tuple[CompiledTrace, Any]:
     """The trace and the plan for calls with arrays and numbers like the examples."""
     leaves, structure = flatten((examples, {}))
     for i, x in enumerate(leaves):
@@ -109,7 +109,7 @@ def _specialise(compiled: Function, examples: tuple[Any, ...]) -> tuple[Traced, 
     return compiled.prepare(leaves, structure, None)
 
 
-def _check(compiled: Function, traced: Traced) -> None:
+def _check(compiled: CompiledFunction, traced: CompiledTrace) -> None:
     """Refuse what cannot be done without Python."""
     name = compiled.__name__
     if not traced.compiled:
@@ -125,7 +125,7 @@ def _check(compiled: Function, traced: Traced) -> None:
         raise ArgumentError(f"njit(): {name} returns no array")
 
 
-def _worded(compiled: Function, error: Exception) -> Exception:
+def _worded(compiled: CompiledFunction, error: Exception) -> Exception:
     """An exception as compiled code can raise it: class and text."""
     if isinstance(error, NeedsRoom):
         return ArgumentError(
@@ -137,7 +137,7 @@ def _worded(compiled: Function, error: Exception) -> Exception:
     return type(error)(str(error.args[0]))
 
 
-def _replaced(compiled: Function, position: int) -> Exception:
+def _replaced(compiled: CompiledFunction, position: int) -> Exception:
     return ArgumentError(
         f"{compiled.__name__}: captured state has become another array since njit(); write to it in place, or make the "
         f"function anew (input {position})"
@@ -145,10 +145,10 @@ def _replaced(compiled: Function, position: int) -> Exception:
 
 
 def _wrapper(
-    compiled: Function,
-    traced: Traced,
-    inputs: Sequence[Argument],
-    outputs: Sequence[Argument],
+    compiled: CompiledFunction,
+    traced: CompiledTrace,
+    inputs: Sequence[ArgumentCheck],
+    outputs: Sequence[ArgumentCheck],
     program: FreeProgram,
     failures: Sequence[tuple[int, int, Exception]],
 ) -> tuple[str, dict[str, Any]]:
@@ -196,7 +196,7 @@ def _parameters(target: Callable[..., Any], count: int) -> list[str]:
     return names if len(names) == count else [f"x{i}" for i in range(count)]
 
 
-def _paths(compiled: Function, structure: Structure, name: str) -> Iterator[str]:
+def _paths(compiled: CompiledFunction, structure: Structure, name: str) -> Iterator[str]:
     """The expressions of the leaves of an argument."""
     if structure == LEAF:
         yield name
@@ -207,7 +207,7 @@ def _paths(compiled: Function, structure: Structure, name: str) -> Iterator[str]
         raise ArgumentError(f"njit(): {compiled.__name__} takes arrays, numbers and tuples of them, not {structure}")
 
 
-def _returned(compiled: Function, structure: Structure, results: Iterator[str]) -> str:
+def _returned(compiled: CompiledFunction, structure: Structure, results: Iterator[str]) -> str:
     """The expression of a result."""
     if structure is None:
         return "None"
@@ -218,7 +218,7 @@ def _returned(compiled: Function, structure: Structure, results: Iterator[str]) 
     return f"({''.join(f'{_returned(compiled, part, results)}, ' for part in structure[1])})"
 
 
-def _acceptor(what: str, argument: Argument) -> Callable[..., Any]:
+def _acceptor(what: str, argument: ArgumentCheck) -> Callable[..., Any]:
     """A function for numba code that returns an argument as the program takes it; refuses what does not fit."""
     from numba import types
     from numba.core.errors import TypingError

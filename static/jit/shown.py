@@ -11,21 +11,21 @@ from static.reports.explain import Explanation
 from static.running.plan import Plan
 
 if TYPE_CHECKING:
-    from static.jit.traced import Traced
+    from static.jit.traced import CompiledTrace
 
 
-class Shown:
-    """The part of a `static.jit.function.Function` that looks at its traces."""
+class TraceReports:
+    """The part of a `static.jit.function.CompiledFunction` that looks at its traces."""
 
     __name__: str
-    traces: list[Traced]
+    traces: list[CompiledTrace]
     retraces: list[str]
     plans_made: int
     passes: Any
-    _by_call: dict[Any, tuple[Traced, Any]]
+    _by_call: dict[Any, tuple[CompiledTrace, Any]]
 
     @property
-    def newest(self) -> Traced:
+    def newest(self) -> CompiledTrace:
         """The newest trace.
 
         Raises

@@ -16,13 +16,13 @@ from common.core.sizes import Dim
 from common.core.source_lines import user_frame
 from common.core.tree import LEAF, count_leaves, flatten, nester, taker, unflatten
 from common.nn.module import Module
-from common.runtime.binding import GIVEN, HELD, HELD_GRAD, Place
+from common.runtime.binding import GIVEN, HELD, HELD_GRAD, ArgumentPlace
 from common.runtime.builtins_ir import BAD_ARGUMENT
 from common.tensor import node, write_log
 from common.tensor.base import Tensor, TensorBase, wrap
 from static.graph.regions import FIRST_ROOM, NeedsRoom, rooms
-from static.jit.compiled_node import Call, CompiledOp
-from static.jit.joint_graph import Cut, Making
+from static.jit.compiled_node import CompiledOp, SavedCall
+from static.jit.joint_graph import JointGraph, Making
 from static.passes import PassReport
 from static.running import program_store
 from static.running.background import Compilation, UntilCompiled
@@ -38,10 +38,10 @@ from static.tracing.trace import Trace
 
 if TYPE_CHECKING:
     from static.graph import Graph
-    from static.lowering.program import Program
+    from static.lowering.program import LoweredProgram
 
 
-class Traced:
+class CompiledTrace:
     """One trace, compiled.
 
     Attributes
@@ -135,7 +135,7 @@ class Traced:
         options: tuple[Any, ...] = owner.options.fuse, owner.options.share_memory, owner.memory_budget
         if recorded is not None:
             options += results, *(value.key for value in recorded.cotangents)
-            cut = Cut(self.raw, graph, results, recorded.cotangents, owner.memory_budget)
+            cut = JointGraph(self.raw, graph, results, recorded.cotangents, owner.memory_budget)
             graph = cut.forward
         if self.compiled and owner.passes is None:
             self._key = program_store.key_of(self.raw, trace.dims, options, trace.copies)
@@ -205,11 +205,11 @@ class Traced:
         return self.optimised.rewritten[1]
 
     @cached_property
-    def program(self) -> Program | None:
+    def program(self) -> LoweredProgram | None:
         """The compiled program with all that explains it; None when interpreted."""
-        from static.lowering.program import Program
+        from static.lowering.program import LoweredProgram
 
-        return Program(self.graph, self._options) if self.compiled else None
+        return LoweredProgram(self.graph, self._options) if self.compiled else None
 
     def written_arrays(self) -> list[np.ndarray]:
         """The memory of the state that the program writes; for `common.tensor.write_log`."""
@@ -310,7 +310,7 @@ class Traced:
         tensors = [wrap(x) for x in outputs[: self.returned]]
         result = self.finish(outputs, (), tensors)
         edges = tuple(x.edge for x in (*arguments, *self._differentiated))
-        self.op.connect(tensors, Call(plan.env, edges), before, outputs)
+        self.op.connect(tensors, SavedCall(plan.env, edges), before, outputs)
         return result
 
     def bind(self, plan: Any, outs: Sequence[np.ndarray] | None = None) -> Callable[..., Any]:
@@ -323,9 +323,9 @@ class Traced:
 
     def _made_objects(self) -> Objects:
         results = {p: k for k, p in self.donated.items()}
-        inputs = [Place(GIVEN, None, results.get(p, -1)) for p in range(len(self.positions))]
+        inputs = [ArgumentPlace(GIVEN, None, results.get(p, -1)) for p in range(len(self.positions))]
         sources = {"tensor": HELD, "grad": HELD_GRAD, "array": HELD}
-        inputs += [Place(sources[source.kind], source.owner) for _, source in self.captured]
+        inputs += [ArgumentPlace(sources[source.kind], source.owner) for _, source in self.captured]
         one = self.shape_of_result == "one"
         template = Tensor(np.zeros(0))
         return Objects(inputs, self.grad_targets, self.cleared, template, one, True)

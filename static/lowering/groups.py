@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from static.lowering.ir.items import Buffer, Item, Sizes, sizes_key
+from static.lowering.ir.items import ArrayBuffer, Item, Sizes, sizes_key
 
 
 @dataclass(eq=False, slots=True)
@@ -44,7 +44,7 @@ class Group:
         return max((item.lead for item in self.items), default=0)
 
     @property
-    def reads(self) -> list[Buffer]:
+    def reads(self) -> list[ArrayBuffer]:
         """Buffers made elsewhere that it reads, each once."""
         own = {item.id for item in self.items}
         return list(

@@ -15,7 +15,7 @@ from static.graph import Graph, Node, Value
 from static.graph.side_effects import acts
 from static.lowering.codegen.reductions import add_reduction
 from static.lowering.indexing.by_index import ByIndex, why_gathered
-from static.lowering.ir.items import Buffer, Const, Layout, dense_layout, sizes_key
+from static.lowering.ir.items import ArrayBuffer, Const, Layout, dense_layout, sizes_key
 from static.lowering.ir.values import Work, unsupported
 from static.lowering.memory.update_in_place import begins_as_copy
 
@@ -37,7 +37,7 @@ class _Legaliser(ByIndex):
 
     def run(self) -> Work:
         positions = {value.key: i for i, value in enumerate(self.graph.inputs)}
-        inputs: dict[int, Buffer] = {}
+        inputs: dict[int, ArrayBuffer] = {}
         for node in self.graph.nodes:
             if node.op is None:
                 value = node.outputs[0]
@@ -60,14 +60,14 @@ class _Legaliser(ByIndex):
         for effect in self.graph.effects:
             state = self.layouts[effect.state.key].root
             if self.layout(effect.value) is not self.layouts[effect.state.key]:
-                assert isinstance(state, Buffer)
+                assert isinstance(state, ArrayBuffer)
                 self.work.writes.append((state, self.bind(effect.value)))
         self.remove_dead()
         return self.work
 
     def order_acts(self) -> None:
         """Let acts follow each other, and what can fail follow the act before it."""
-        last: list[Buffer] = []
+        last: list[ArrayBuffer] = []
         for item in self.work.items:
             does = acts(item.node) and item.kind == "native"
             if last and (does or item.can_fail):
@@ -161,11 +161,11 @@ class _Legaliser(ByIndex):
         if len(calls) > 1 and inputs.count(inputs[0]) == 1 and _is_copy(calls[0], outs[0], len(inputs)):
             begins_as_copy(item, [0], inputs[:1])
 
-    def bind(self, value: Value) -> Buffer:
+    def bind(self, value: Value) -> ArrayBuffer:
         """A computed buffer that holds `value` and is used for no other output or write."""
         layout = self.layout(value)
         root = layout.root
-        if isinstance(root, Buffer) and layout.dense and root.maker is not None and root.id not in self.bound:
+        if isinstance(root, ArrayBuffer) and layout.dense and root.maker is not None and root.id not in self.bound:
             self.bound.add(root.id)
             return root
         out = self.fresh_copy(value.node, layout, value.spec.dtype)

@@ -17,10 +17,10 @@ from static.lowering.fusion.library_kernels import known_columns
 from static.lowering.fusion.order import order_groups
 from static.lowering.groups import Group, single
 from static.lowering.indexing.indexed_access import failing
-from static.lowering.ir.items import Buffer
+from static.lowering.ir.items import ArrayBuffer
 from static.lowering.ir.kernel_memory import ColumnScratch, Scratch
 from static.lowering.ir.loop_ir import Kernel
-from static.lowering.ir.options import Options
+from static.lowering.ir.options import CompileOptions
 from static.lowering.ir.step import Step
 from static.lowering.ir.values import Work
 from static.lowering.legalise import legalise
@@ -31,7 +31,7 @@ from static.lowering.threads.side_by_side import side_by_side
 from static.lowering.threads.work import may_be_large
 
 
-class Program:
+class LoweredProgram:
     """A graph as kernels that are generic in sizes, and the frame that plans are made of.
 
     Attributes
@@ -42,11 +42,11 @@ class Program:
     carried : of the body of a loop, how many values it hands from one iteration to the next.
     """
 
-    def __init__(self, graph: Graph, options: Options, parallel: bool = False, carried: int = 0) -> None:
+    def __init__(self, graph: Graph, options: CompileOptions, parallel: bool = False, carried: int = 0) -> None:
         self.graph, self.options, self.parallel = graph, options, parallel
         self.work: Work = legalise(graph)
         self.work.carried = list(zip(self.work.inputs, [b for b, _ in self.work.outputs], strict=False))[:carried]
-        self._regions: dict[int, dict[str, Program]] = {}
+        self._regions: dict[int, dict[str, LoweredProgram]] = {}
         groups = _fused(self.work, parallel) if options.fuse else [single(item) for item in self.work.items]
         self.groups = order_groups(self.work, groups)
         self.escaping = _escaping(self.work, self.groups)
@@ -99,18 +99,18 @@ class Program:
         if item.id not in self._regions:
             carried = LoopParts(item.node).n if item.node.name == "loop" else 0
             self._regions[item.id] = {
-                name: Program(region, self.options, self.parallel, carried * (name == "body"))
+                name: LoweredProgram(region, self.options, self.parallel, carried * (name == "body"))
                 for name, region in item.node.regions
             }
-        things: list[Buffer | Scratch] = [*item.inputs, *item.results]
+        things: list[ArrayBuffer | Scratch] = [*item.inputs, *item.results]
         if item.node.regions:
             things.append(Scratch(item.dtype, None))
         return Step(item.node.name, "", things, [], [group], {}, self._regions[item.id])
 
     @cached_property
-    def cut(self) -> Program:
+    def cut(self) -> LoweredProgram:
         """The same program with loops cut for several threads where that can be done."""
-        return Program(self.graph, self.options, parallel=True)
+        return LoweredProgram(self.graph, self.options, parallel=True)
 
     @property
     def source(self) -> str:
@@ -144,7 +144,7 @@ class Program:
     def call_text(self, step: Step) -> str:
         """One kernel call as text, ``k(x, w) -> t3``; a pass over equal groups as ``k(...) -> ...; (...) -> ...``."""
         texts = []
-        things = [b for b in step.things if isinstance(b, Buffer)]
+        things = [b for b in step.things if isinstance(b, ArrayBuffer)]
         width = len(things) // len(step.groups)
         for i, group in enumerate(step.groups):
             made = {b.id for item in group.items for b in item.results}
@@ -175,7 +175,9 @@ def _escaping(work: Work, groups: list[Group]) -> set[int]:
     return out | {b.id for g in groups for item in g.items for b in item.results if b.storage is not b}
 
 
-def _step(kernel: Kernel, things: list[Buffer | Scratch], ints: list[Any], groups: list[Group], cut: str = "") -> Step:
+def _step(
+    kernel: Kernel, things: list[ArrayBuffer | Scratch], ints: list[Any], groups: list[Group], cut: str = ""
+) -> Step:
     """The call of a generated kernel, named by its text."""
     name = f"k_{hashlib.sha256(kernel.source('k').encode()).hexdigest()[:12]}"
     items = [item for group in groups for item in group.items]
@@ -190,7 +192,7 @@ def _step(kernel: Kernel, things: list[Buffer | Scratch], ints: list[Any], group
 
 def _native_steps(group: Group) -> list[Step]:
     (item,) = group.items
-    buffers: list[Buffer | Scratch] = [*item.inputs, *item.results]
+    buffers: list[ArrayBuffer | Scratch] = [*item.inputs, *item.results]
     steps = []
     for call in item.calls:
         things = buffers if call.buffers is None else [buffers[i] for i in call.buffers]
@@ -204,10 +206,10 @@ def _native_steps(group: Group) -> list[Step]:
     return steps
 
 
-def _buffer_name(buffer: Buffer) -> str:
+def _buffer_name(buffer: ArrayBuffer) -> str:
     if buffer.position is not None:
         return f"arg{buffer.position}"
     return f"t{buffer.id}"
 
 
-__all__ = ["Program", "describe"]
+__all__ = ["LoweredProgram", "describe"]

@@ -81,7 +81,7 @@ class StayWithin:
         self.repeated, seen = [], [graph]
         if self.before <= self.budget:
             return graph
-        for found in self._tried(Reduced(graph)):
+        for found in self._tried(BudgetSearch(graph)):
             if any(found is known for known in seen):
                 continue
             seen.append(found)
@@ -96,7 +96,7 @@ class StayWithin:
             f"bytes, and {self.before} if nothing is computed again"
         )
 
-    def _tried(self, start: Reduced) -> Iterator[Graph]:
+    def _tried(self, start: BudgetSearch) -> Iterator[Graph]:
         """Graphs that may keep to the budget: for less and less while they do not, then for all shares in turn.
 
         Estimates are not what lowering makes of them, mostly less, so the least estimate need not be the least arena.
@@ -114,7 +114,7 @@ class StayWithin:
         yield from (x.graph for x in reversed(shares) if x.most * scale <= self._least)
 
 
-class Reduced:
+class BudgetSearch:
     """A graph, and the ways of computing more again behind its peak, each of which is judged once.
 
     Attributes
@@ -128,9 +128,9 @@ class Reduced:
         self.peak, self.most = _peak(self._core.nodes, graph)
         self._untried = _ways(self._core, self.peak)
         self._tried: list[tuple[int, Windows]] = []
-        self._after: dict[int, Reduced] = {}
+        self._after: dict[int, BudgetSearch] = {}
 
-    def within(self, target: float) -> Reduced:
+    def within(self, target: float) -> BudgetSearch:
         """A graph of which about `target` bytes are temporaries at the peak, or as few as can be had."""
         best, least = None, self.most
         if self._rounds and self.most > target:
@@ -143,7 +143,7 @@ class Reduced:
             return self
         if best not in self._after:
             nodes = computed_again(self._core, self.peak, self._tried[best][1], self._behind)
-            self._after[best] = Reduced(rebuild(self.graph, nodes, {}), self._rounds - 1)
+            self._after[best] = BudgetSearch(rebuild(self.graph, nodes, {}), self._rounds - 1)
         after = self._after[best]
         return after if after.most > PROGRESS * self.most else after.within(target)
 

@@ -11,17 +11,17 @@ from common.compiler.compile import Origin, origin
 from common.core.sizes import resolve
 from common.kernels.arrays.gemm import of_matrices
 from static.lowering.groups import Group
-from static.lowering.ir.items import Access, Buffer, Item, is_literal
+from static.lowering.ir.items import Access, ArrayBuffer, Item, is_literal
 
 if TYPE_CHECKING:
     from static.lowering.ir.step import Step
-    from static.lowering.memory.layout import Layout
-    from static.lowering.program import Program
+    from static.lowering.memory.layout import MemoryLayout
+    from static.lowering.program import LoweredProgram
     from static.running.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)
-class Kernel:
+class KernelCost:
     """One kernel call of a plan.
 
     Attributes
@@ -86,7 +86,7 @@ class Piece:
         return f"{self.offset:>10} + {self.nbytes:<10} {self.name} in kernel calls {self.first} to {self.last}"
 
 
-def kernels(program: Program, layout: Layout, env: Any) -> list[Kernel]:
+def kernels(program: LoweredProgram, layout: MemoryLayout, env: Any) -> list[KernelCost]:
     """The kernel calls of a program, in the order in which they run; those of a loop or a branch after it, once each.
 
     Parameters
@@ -96,7 +96,7 @@ def kernels(program: Program, layout: Layout, env: Any) -> list[Kernel]:
     return [_kernel(own, step, shares, env) for own, step, shares in _walk(program, layout)]
 
 
-def _walk(program: Program, layout: Layout) -> Iterator[tuple[Program, Step, tuple[int, int]]]:
+def _walk(program: LoweredProgram, layout: MemoryLayout) -> Iterator[tuple[LoweredProgram, Step, tuple[int, int]]]:
     others = {i: len(steps) - 1 for steps in layout.beside.values() for i in steps}
     for i, step in enumerate(program.steps):
         yield program, step, (len(layout.shared.get(i, [step])), others.get(i, 0))
@@ -128,7 +128,7 @@ def amount(number: float, unit: str) -> str:
     return f"{number:.3g} T{unit}"
 
 
-def _kernel(program: Program, step: Step, shares: tuple[int, int], env: Any) -> Kernel:
+def _kernel(program: LoweredProgram, step: Step, shares: tuple[int, int], env: Any) -> KernelCost:
     compiler = program.options.compiler
     counts = [_native_counts(step, env) if group.native else _counts(program, group, env) for group in step.groups]
     reads, writes, flops = (sum(column) for column in zip(*counts, strict=True))
@@ -138,7 +138,7 @@ def _kernel(program: Program, step: Step, shares: tuple[int, int], env: Any) -> 
         for group in step.groups
         for here, there, reason in group.why_not
     )
-    return Kernel(
+    return KernelCost(
         step.name,
         tuple(item.name for item in items),
         tuple(dict.fromkeys(line for group in step.groups for line in group.lines)),
@@ -157,7 +157,7 @@ def _kernel(program: Program, step: Step, shares: tuple[int, int], env: Any) -> 
     )
 
 
-def _counts(program: Program, group: Group, env: Any) -> tuple[int, int, int]:
+def _counts(program: LoweredProgram, group: Group, env: Any) -> tuple[int, int, int]:
     """Bytes read, bytes written and operations of a generated kernel."""
     made = {buffer.id for item in group.items for buffer in item.results}
     writes = sum(_written(item, env) for item in group.items if item.out.id in program.escaping)
@@ -169,7 +169,7 @@ def _native_counts(step: Step, env: Any) -> tuple[int, int, int]:
     """The same of one call of a kernel op."""
     (group,) = step.groups
     made = {buffer.id for item in group.items for buffer in item.results}
-    buffers = [thing for thing in step.things if isinstance(thing, Buffer)]
+    buffers = [thing for thing in step.things if isinstance(thing, ArrayBuffer)]
     if step.name == "copy":
         count = math.prod(resolve(step.ints[3 : 3 + step.ints[0]], env)) * buffers[0].dtype.itemsize
         return count, count, 0
@@ -206,5 +206,5 @@ def _elements(item: Item, env: Any) -> int:
     return math.prod(resolve(n, env) for n in item.dims)
 
 
-def _nbytes(buffer: Buffer, env: Any) -> int:
+def _nbytes(buffer: ArrayBuffer, env: Any) -> int:
     return math.prod(resolve(n, env) for n in buffer.shape) * buffer.dtype.itemsize

@@ -11,7 +11,7 @@ from static.reports import costs
 from static.reports.explain import Inspected
 
 if TYPE_CHECKING:
-    from static.lowering.program import Program
+    from static.lowering.program import LoweredProgram
 
 
 def dump(function: Inspected, folder: str | Path) -> list[Path]:
@@ -57,7 +57,7 @@ def _stage(doc: str | None, before: Graph, after: Graph) -> str:
     return f"{head}# {len(before.nodes)} nodes before, {len(after.nodes)} after\n{after}"
 
 
-def _program(program: Program, function: Inspected) -> list[tuple[str, str]]:
+def _program(program: LoweredProgram, function: Inspected) -> list[tuple[str, str]]:
     groups = []
     for number, group in enumerate(program.groups):
         groups.append(f"group {number}")

@@ -18,7 +18,7 @@ SHOWN_REASONS = 6
 
 
 class Inspected(Protocol):
-    """A compiled function, as far as its explanations need it; see `static.jit.shown.Shown`."""
+    """A compiled function, as far as its explanations need it; see `static.jit.shown.TraceReports`."""
 
     __name__: str
     retraces: list[str]
@@ -62,7 +62,7 @@ class Explanation:
     captures : tensors and arrays that the program reads by reference.
     guards : facts on which the trace relies.
     operations : items of work after views were folded away; each is in one kernel.
-    kernels : per kernel call a `static.reports.costs.Kernel`: what it computes, bytes, flops, origin, and why
+    kernels : per kernel call a `static.reports.costs.KernelCost`: what it computes, bytes, flops, origin, and why
         neighbours were not fused.
     kept : values that calls hand to the backward half, and their bytes; empty if calls have no gradient.
     arena : per temporary a `static.reports.costs.Piece`: where it lies in memory, and when it lives.
@@ -93,7 +93,7 @@ class Explanation:
         self.guards = [str(guard) for guard in newest.trace.guards]
         self.guards += [f"argument {i} == {value!r}" for i, value in newest.trace.fixed.items()]
         self.operations = 0 if newest.program is None else len(newest.program.work.items)
-        self.kernels: list[costs.Kernel] = []
+        self.kernels: list[costs.KernelCost] = []
         self.kept = [] if newest.op is None or plan is None else newest.op.describe_kept(plan.env)
         self.arena: list[costs.Piece] = []
         self.arena_bytes = self.unshared_bytes = 0

@@ -10,8 +10,8 @@ from static.graph.side_effects import Mismatch
 from static.tracing.decisions import Decision
 
 
-class Traced(Protocol):
-    """A trace, as far as its path is concerned; see `static.jit.traced.Traced`."""
+class TracedPath(Protocol):
+    """A trace, as far as its path is concerned; see `static.jit.traced.CompiledTrace`."""
 
     decisions: Sequence[Decision]
     runs: int
@@ -33,22 +33,22 @@ class Path:
     runs: int
 
 
-def same_until(one: Traced, two: Traced, miss: Mismatch) -> bool:
+def same_until(one: TracedPath, two: TracedPath, miss: Mismatch) -> bool:
     """Whether a trace decides as another one before a decision, and there as a run has."""
     at = miss.decision
     first, second = one.decisions, two.decisions
     return len(first) > at and first[:at] == second[:at] and first[at] == second[at]._replace(bits=miss.bits)
 
 
-def told(traced: Traced, miss: Mismatch) -> str:
+def told(traced: TracedPath, miss: Mismatch) -> str:
     """Why another path is traced."""
     decision = traced.decisions[miss.decision]
     return f"{decision.place} is {decision.shown(miss.bits)} for the first time"
 
 
-def paths(traces: Sequence[Traced]) -> list[Path]:
+def paths(traces: Sequence[TracedPath]) -> list[Path]:
     """All paths, those with a common beginning one after the other."""
-    order: dict[tuple[int, ...], list[Traced]] = {}
+    order: dict[tuple[int, ...], list[TracedPath]] = {}
     for traced in traces:
         if traced.decisions:
             order.setdefault(_place(traced, traces), []).append(traced)
@@ -63,7 +63,7 @@ def paths(traces: Sequence[Traced]) -> list[Path]:
     return found
 
 
-def _place(traced: Traced, traces: Sequence[Traced]) -> tuple[int, ...]:
+def _place(traced: TracedPath, traces: Sequence[TracedPath]) -> tuple[int, ...]:
     """For each beginning of the path, the position of the first trace that has it: sorts as a tree."""
     made = traced.decisions
     return tuple(next(i for i, x in enumerate(traces) if x.decisions[:n] == made[:n]) for n in range(1, len(made) + 1))

@@ -8,7 +8,7 @@ from typing import Any
 
 from common.core.sizes import Dim
 from common.core.spec import Spec, named
-from common.tools.pictures.diagram import Item, Port, settle
+from common.tools.pictures.diagram import PictureItem, Port, settle
 from common.tools.pictures.picture import Picture
 from static.graph import Graph, Node, Value
 
@@ -26,9 +26,9 @@ def picture_of(graph: Graph, title: str = "", outputs: Sequence[str] = ()) -> Pi
     """
     shapes = _Shapes()
     place: dict[tuple[int, int], Port] = {}
-    items: list[Item] = []
+    items: list[PictureItem] = []
 
-    def add(item: Item, values: Sequence[Value] = ()) -> None:
+    def add(item: PictureItem, values: Sequence[Value] = ()) -> None:
         place.update((value.key, (len(items), i)) for i, value in enumerate(values))
         items.append(item)
 
@@ -38,14 +38,14 @@ def picture_of(graph: Graph, title: str = "", outputs: Sequence[str] = ()) -> Pi
         results = tuple(shapes.text(value.spec) for value in node.outputs)
         scope = tuple(node.scope.split("/")) if node.scope else ()
         detail = _detail(node)
-        add(Item(_label(node, graph), _kind(node, graph), operands, results, scope, detail, f"{file}:{line}"),
+        add(PictureItem(_label(node, graph), _kind(node, graph), operands, results, scope, detail, f"{file}:{line}"),
             node.outputs)  # fmt: skip
     for i, value in enumerate(graph.outputs):
         label = outputs[i] if i < len(outputs) else f"output {i}" if len(graph.outputs) > 1 else "output"
-        add(Item(label, "output", (place[value.key],), (shapes.text(value.spec),)))
+        add(PictureItem(label, "output", (place[value.key],), (shapes.text(value.spec),)))
     for effect in graph.effects:
         name = _input_name(effect.state.node)
-        add(Item(f"write {name}", "write", (place[effect.value.key],), (shapes.text(effect.value.spec),)))
+        add(PictureItem(f"write {name}", "write", (place[effect.value.key],), (shapes.text(effect.value.spec),)))
     return Picture(settle(items), title, shapes.legend)
 
 

@@ -9,13 +9,13 @@ import numpy as np
 
 from common.runtime import program_plan as ops
 from common.runtime.program_plan import ProgramPlan
-from common.runtime.table_words import Later, Number
-from static.lowering.ir.control_steps import Act, Loop, Switch
-from static.lowering.memory.layout import Block, Layout, schedule_of
+from common.runtime.table_words import Number, SizeWord
+from static.lowering.ir.control_steps import Act, LoopStep, SwitchStep
+from static.lowering.memory.layout import MemoryLayout, RegionMemory, schedule_of
 from static.running.python_calls import OTHER_PATH, ROOM
 
 if TYPE_CHECKING:
-    from static.lowering.memory.call_table import Call, Frame
+    from static.lowering.memory.call_table import Frame, TableEntry
 
 
 KernelCall = tuple[int, list[int], list[Number]]
@@ -38,9 +38,9 @@ class Emitter:
         kernel that acts (and where the sizes of its frame begin).
     """
 
-    def __init__(self, native: ProgramPlan, count: int, kernel: Callable[[Frame, int, Layout], int]) -> None:
+    def __init__(self, native: ProgramPlan, count: int, kernel: Callable[[Frame, int, MemoryLayout], int]) -> None:
         self.native, self._count, self.kernel = native, count, kernel
-        self.calls: list[Call] = []
+        self.calls: list[TableEntry] = []
         self.observed: dict[int, int] = {}
         self.addresses: list[tuple[np.dtype[Any] | Act, int]] = []
         self._zero: int | None = None
@@ -52,16 +52,16 @@ class Emitter:
             self._zero = self.native.add_word()
         return self._zero
 
-    def address(self, of: np.dtype[Any] | Act, number: int) -> Later:
+    def address(self, of: np.dtype[Any] | Act, number: int) -> SizeWord:
         """The address of something that a plan makes, see `addresses`."""
         self.addresses.append((of, number))
-        return Later(self._count + len(self.addresses) - 1)
+        return SizeWord(self._count + len(self.addresses) - 1)
 
-    def program(self, frame: Frame, layout: Layout, bound: Sequence[int]) -> None:
+    def program(self, frame: Frame, layout: MemoryLayout, bound: Sequence[int]) -> None:
         """Append a program whose inputs and outputs lie in the slots `bound`."""
         native, values = self.native, sizes(frame, layout)
         place = layout.first + len(values)
-        slots = [*bound, *(native.add_place(Later(place + i)) for i in range(len(frame.temporaries)))]
+        slots = [*bound, *(native.add_place(SizeWord(place + i)) for i in range(len(frame.temporaries)))]
         for dtype, number, index in frame.constants:
             slots.append(self.constant(dtype, number if index is None else values[index]))
         taken = {i for steps in layout.beside.values() for i in steps}
@@ -73,7 +73,7 @@ class Emitter:
             own = [slots[slot] for slot in call.slots]
             if isinstance(call.construct, Act):
                 self.act(call.construct, own, layout)
-            elif isinstance(call.construct, Loop):
+            elif isinstance(call.construct, LoopStep):
                 self.loop(call, call.construct, layout.blocks[i], own, values)
             elif call.construct is not None:
                 self.switch(call, call.construct, layout.blocks[i], own)
@@ -85,17 +85,17 @@ class Emitter:
 
     def constant(self, dtype: np.dtype[Any], number: Any) -> int:
         """A slot for the address of a number."""
-        if type(number) is Later:
+        if type(number) is SizeWord:
             return self.native.add_word(self.address(dtype, number.position))
         cell = np.zeros(1, np.int64)
         write_number(cell, dtype, number)
         return self.native.add_memory(cell)
 
-    def beside(self, frame: Frame, steps: list[int], slots: list[int], layout: Layout, bound: int) -> None:
+    def beside(self, frame: Frame, steps: list[int], slots: list[int], layout: MemoryLayout, bound: int) -> None:
         """Append calls that threads make at the same time, and the parts of loops among them."""
         values = sizes(frame, layout)
         calls: list[KernelCall] = []
-        owners: list[Call] = []
+        owners: list[TableEntry] = []
         for i in steps:
             call = frame.calls[i]
             own = [slots[slot] for slot in call.slots]
@@ -107,7 +107,7 @@ class Emitter:
         self.native.add_shared(calls)
         self.calls += [owners[0], *owners]
 
-    def parts(self, frame: Frame, step: int, slots: list[int], layout: Layout, bound: int) -> list[KernelCall]:
+    def parts(self, frame: Frame, step: int, slots: list[int], layout: MemoryLayout, bound: int) -> list[KernelCall]:
         """The parts of a loop, each with scratch memory of its own."""
         call, values = frame.calls[step], sizes(frame, layout)
         memory = [bound + k for k in schedule_of(frame).scratch.get(step, ())]
@@ -117,16 +117,16 @@ class Emitter:
         for _ in layout.shared[step]:
             own = slots.copy()
             for k, place in enumerate(scratch):
-                own[place] = self.native.add_place(Later(first + 2 + k))
-            calls.append((self.kernel(frame, step, layout), own, [*ints, Later(first), Later(first + 1)]))
+                own[place] = self.native.add_place(SizeWord(first + 2 + k))
+            calls.append((self.kernel(frame, step, layout), own, [*ints, SizeWord(first), SizeWord(first + 1)]))
             first += 2 + len(scratch)
         return calls
 
-    def note(self, call: Call) -> None:
+    def note(self, call: TableEntry) -> None:
         """The instructions appended since the last note belong to a call."""
         self.calls += [call] * (len(self.native.instructions) - len(self.calls))
 
-    def act(self, act: Act, slots: Sequence[int], layout: Layout) -> None:
+    def act(self, act: Act, slots: Sequence[int], layout: MemoryLayout) -> None:
         """Append an act: a decision, or a call to Python."""
         if act.kind == "expect":
             self.expect(act.attrs["bits"], slots[0])
@@ -143,7 +143,7 @@ class Emitter:
         self.observed[native.add_op(ops.LIMIT, self.zero, 0, OTHER_PATH)] = word
         native.set_target(onward)
 
-    def switch(self, call: Call, switch: Switch, block: Block, slots: Sequence[int]) -> None:
+    def switch(self, call: TableEntry, switch: SwitchStep, block: RegionMemory, slots: Sequence[int]) -> None:
         """Append branches: the index is compared with each number but the last."""
         native, results = self.native, slots[switch.results : -1]
         index = native.add_word()
@@ -161,12 +161,14 @@ class Emitter:
         for end in ends:
             native.set_target(end)
 
-    def loop(self, call: Call, loop: Loop, block: Block, slots: Sequence[int], values: Sequence[Number]) -> None:
+    def loop(
+        self, call: TableEntry, loop: LoopStep, block: RegionMemory, slots: Sequence[int], values: Sequence[Number]
+    ) -> None:
         """Append a loop. What is carried changes places with its other buffer after each iteration, if it has one."""
         native = self.native
         now = [native.add_word() for _ in loop.carried]
         then = [native.add_word() for _ in loop.carried]
-        others = [native.add_place(Later(block.first + k)) for k in range(len(loop.carried))]
+        others = [native.add_place(SizeWord(block.first + k)) for k in range(len(loop.carried))]
         for k, (start, result, size) in enumerate(loop.carried):
             native.add_op(ops.SET, now[k], slots[result])
             native.add_op(ops.SET, then[k], others[k])
@@ -184,7 +186,7 @@ class Emitter:
         if not loop.asks:
             leave = native.add_op(ops.JUMP_REACHED, done, limit)
         else:
-            answer = native.add_place(Later(block.first + len(loop.carried)))
+            answer = native.add_place(SizeWord(block.first + len(loop.carried)))
             layout, _ = block.regions["condition"]
             tests = [slots[i] for i in loop.tests]
             self.program(call.regions["condition"], layout, [*now, *tests, answer])
@@ -218,9 +220,9 @@ class Emitter:
         return slot
 
 
-def sizes(frame: Frame, layout: Layout) -> list[Number]:
+def sizes(frame: Frame, layout: MemoryLayout) -> list[Number]:
     """The sizes of a frame, as far as they are known."""
-    return [n if type(n) is int else Later(layout.first + i) for i, n in enumerate(frame.sizes)]
+    return [n if type(n) is int else SizeWord(layout.first + i) for i, n in enumerate(frame.sizes)]
 
 
 def write_number(cell: np.ndarray, dtype: np.dtype[Any], number: Any) -> None:

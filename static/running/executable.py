@@ -12,16 +12,16 @@ from common.core.polynomials import Atom
 from common.kernels.arrays.gemm import of_matrices
 from common.runtime.thread_pool import get_num_threads
 from static.graph import Graph, Node
-from static.lowering.ir.options import Options
+from static.lowering.ir.options import CompileOptions
 from static.lowering.memory.call_table import Frame
-from static.lowering.memory.layout import Layout
-from static.lowering.program import Program
-from static.running.native_form import Form
+from static.lowering.memory.layout import MemoryLayout
+from static.lowering.program import LoweredProgram
+from static.running.native_form import NativeForm
 from static.running.plan import Plan
-from static.running.result_memory import Memory
+from static.running.result_memory import ResultMemory
 
 if TYPE_CHECKING:
-    from static.lowering.program import Program
+    from static.lowering.program import LoweredProgram
 
 KEPT_FORMS = 16
 """Forms per program; where one thread runs, there is only one."""
@@ -49,16 +49,16 @@ class Executable:
     def __init__(
         self,
         frame: Frame,
-        options: Options,
+        options: CompileOptions,
         make: Callable[[], Graph],
         notes: Any = None,
-        lowered: Program | None = None,
+        lowered: LoweredProgram | None = None,
     ) -> None:
         self.frame, self.options, self.make, self.notes = frame, options, make, notes
-        self.memory, self.is_stored = Memory(), lowered is None
+        self.memory, self.is_stored = ResultMemory(), lowered is None
         self.known: Callable[[], AbstractContextManager[None]] = nullcontext
         self.cutting: Callable[[Executable], Executable] = Executable.cut
-        self._forms: dict[tuple[int, ...], Form] = {}
+        self._forms: dict[tuple[int, ...], NativeForm] = {}
         if lowered is not None:
             self.lowered = lowered
 
@@ -68,11 +68,11 @@ class Executable:
         return self.make()
 
     @cached_property
-    def lowered(self) -> Program:
+    def lowered(self) -> LoweredProgram:
         """The program with all that explains it; of one from the disk, made again."""
-        from static.lowering.program import Program
+        from static.lowering.program import LoweredProgram
 
-        return Program(self.graph, self.options)
+        return LoweredProgram(self.graph, self.options)
 
     def cut(self) -> Executable:
         """The same program with loops cut for several threads where that can be done."""
@@ -84,13 +84,13 @@ class Executable:
         """`cut`, or what is stored of it."""
         return self.cutting(self)
 
-    def address(self, frame: Frame, step: int, layout: Layout) -> int:
+    def address(self, frame: Frame, step: int, layout: MemoryLayout) -> int:
         """The address of a call's kernel for these sizes, which is compiled, or loaded from the disk, at first use."""
         call = frame.calls[step]
         source = call.source if step in layout.vectors else of_matrices(call.source)
         return compile_kernel(source, call.name, self.options.compiler)
 
-    def form(self, layout: Layout, count: int, cuts: tuple[int, ...]) -> Form:
+    def form(self, layout: MemoryLayout, count: int, cuts: tuple[int, ...]) -> NativeForm:
         """The native form of plans whose loops are cut as `cuts` says.
 
         Parameters
@@ -100,7 +100,7 @@ class Executable:
         if cuts not in self._forms:
             while len(self._forms) >= KEPT_FORMS:
                 self._forms.pop(next(iter(self._forms)), None)
-            self._forms[cuts] = Form(self, layout, count)
+            self._forms[cuts] = NativeForm(self, layout, count)
         return self._forms[cuts]
 
     def load(self, before: Callable[[], None]) -> None:
@@ -142,18 +142,18 @@ def compile_graph(
     ----------
     graph : after passes; its gradients are part of it.
     fuse : whether nodes share kernels; False gives one kernel per node, for debugging, and the same bits.
-    compiler, share_memory : see `static.lowering.ir.options.Options`.
+    compiler, share_memory : see `static.lowering.ir.options.CompileOptions`.
 
     Raises
     ------
     CompileError : a node that has no kernel; names the op and the user's line.
     """
-    from static.lowering.program import Program
+    from static.lowering.program import LoweredProgram
 
-    return executable_of(Program(graph, Options(fuse, compiler, share_memory)))
+    return executable_of(LoweredProgram(graph, CompileOptions(fuse, compiler, share_memory)))
 
 
-def executable_of(lowered: Program) -> Executable:
+def executable_of(lowered: LoweredProgram) -> Executable:
     """What runs of a program that has just been lowered."""
     graph = lowered.graph
     return Executable(lowered.frame, lowered.options, lambda: graph, lowered=lowered)

@@ -12,17 +12,17 @@ from common.runtime.program_plan import ProgramPlan
 from static.graph import Node
 from static.lowering.ir.control_steps import Act
 from static.lowering.memory.call_table import Frame
-from static.lowering.memory.layout import Layout
+from static.lowering.memory.layout import MemoryLayout
 from static.running.emit import Emitter, sizes, write_number
 from static.running.python_calls import Host
-from static.running.result_memory import Memory
+from static.running.result_memory import ResultMemory
 
 
 class Planned(Protocol):
     """What plans need of a program."""
 
     frame: Frame
-    memory: Memory
+    memory: ResultMemory
 
     @property
     def for_threads(self) -> Planned:
@@ -34,11 +34,11 @@ class Planned(Protocol):
         """The outputs to which nothing is written before the last call that may fail."""
         ...
 
-    def address(self, frame: Frame, step: int, layout: Layout) -> int:
+    def address(self, frame: Frame, step: int, layout: MemoryLayout) -> int:
         """The address of a call's kernel."""
         ...
 
-    def form(self, layout: Layout, count: int, cuts: tuple[int, ...]) -> Form:
+    def form(self, layout: MemoryLayout, count: int, cuts: tuple[int, ...]) -> NativeForm:
         """The native form of plans whose loops are cut as `cuts` says."""
         ...
 
@@ -47,7 +47,7 @@ class Planned(Protocol):
         ...
 
 
-class Form:
+class NativeForm:
     """What plans of a program share whose loops are cut into equally many parts.
 
     Parameters
@@ -62,7 +62,7 @@ class Form:
     allocators : per output what allocates it; None where its shape depends on sizes.
     """
 
-    def __init__(self, program: Planned, layout: Layout, count: int) -> None:
+    def __init__(self, program: Planned, layout: MemoryLayout, count: int) -> None:
         frame, known = program.frame, sizes(program.frame, layout)
         self.native = native = ProgramPlan()
         for x in frame.inputs:

@@ -13,8 +13,8 @@ import numpy as np
 from common.core.errors import ArgumentError, ShapeError, TraceError
 from common.core.polynomials import Atom
 from common.evaluate.native_results import raise_status
-from common.runtime.arguments import Argument as Declared
-from common.runtime.binding import GIVEN, HELD, HELD_GRAD, LEFT, LEFT_FRESH, MADE, Binding, Place
+from common.runtime.arguments import ArgumentCheck
+from common.runtime.binding import GIVEN, HELD, HELD_GRAD, LEFT, LEFT_FRESH, MADE, ArgumentPlace, Binding
 from common.runtime.builtins import make_run, make_step
 from common.runtime.builtins_ir import INTERRUPTED
 from common.runtime.program_plan import ProgramPlan, RunFailure, explain_failure
@@ -22,9 +22,9 @@ from common.runtime.thread_pool import get_num_threads, on_change
 from common.runtime.unlocked import FreeProgram, make_free
 from static.graph.regions import NeedsRoom
 from static.graph.side_effects import Mismatch
-from static.lowering.ir.control_steps import Act, Loop
+from static.lowering.ir.control_steps import Act, LoopStep
 from static.lowering.memory.arena import ALIGNMENT
-from static.lowering.memory.call_table import ANY_INDEX, Argument
+from static.lowering.memory.call_table import ANY_INDEX, TableArgument
 from static.lowering.memory.layout import lay_out, numbers
 from static.running.native_form import Planned
 from static.running.python_calls import FAILED, OTHER_PATH, ROOM
@@ -55,7 +55,7 @@ class Objects:
 
     def __init__(
         self,
-        inputs: Sequence[Place],
+        inputs: Sequence[ArgumentPlace],
         grads: Sequence[Any],
         cleared: Sequence[Any],
         template: Any,
@@ -193,15 +193,15 @@ class Plan:
         given : which results are arrays that the caller allocates.
         """
         inputs = objects.inputs
-        places = [*[Place(GIVEN)] * (len(self.program.frame.inputs) - len(inputs)), *inputs]
+        places = [*[ArgumentPlace(GIVEN)] * (len(self.program.frame.inputs) - len(inputs)), *inputs]
         taken = {place.result for place in inputs}
         free = (i for i in count() if i not in taken)
         for i, is_given in enumerate(given):
             source = GIVEN if is_given else MADE if outs is None else HELD
-            places.append(Place(source, None if outs is None else outs[i], next(free)))
+            places.append(ArgumentPlace(source, None if outs is None else outs[i], next(free)))
         read = {id(place.owner) for place in inputs if place.source == HELD_GRAD}
         for i, owner in enumerate(objects.grads, len(given)):
-            places.append(Place(LEFT if i in safe and id(owner) not in read else LEFT_FRESH, owner))
+            places.append(ArgumentPlace(LEFT if i in safe and id(owner) not in read else LEFT_FRESH, owner))
         template, one, tensors = objects.template, objects.one, objects.tensors
         return Binding(places, len(self._allocate), objects.cleared, template, one, tensors)
 
@@ -235,7 +235,7 @@ class Plan:
         return self._host is not None
 
     @property
-    def arguments(self) -> list[Declared]:
+    def arguments(self) -> list[ArgumentCheck]:
         """What the inputs must be, then what the outputs are."""
         return self._native.exact_arguments()
 
@@ -298,7 +298,7 @@ class Plan:
         for target, value in back:
             target[...] = value
 
-    def _accepted(self, position: int, x: Any, wanted: Argument) -> np.ndarray:
+    def _accepted(self, position: int, x: Any, wanted: TableArgument) -> np.ndarray:
         shape = tuple([self.layout.values[i] for i in wanted.shape])
         if np.shape(x) != shape:
             raise ShapeError(f"array {position} has shape {np.shape(x)}, the program was planned for {shape}")
@@ -314,7 +314,7 @@ class Plan:
         call, status = self._form.calls[failure.position], failure.status
         if self._host is not None and status == FAILED:
             raise self._host.raised()
-        if isinstance(call.construct, Loop) and status == ROOM:
+        if isinstance(call.construct, LoopStep) and status == ROOM:
             raise NeedsRoom(call.construct.room)
         if isinstance(call.construct, Act) and status == OTHER_PATH:
             bits = int(self._native.words[self._form.observed[failure.position]])

@@ -34,14 +34,14 @@ from common.kernels.arrays.coordinates import WrongIndex
 from static.graph import Graph, Value
 from static.graph.patterns import Copy
 from static.graph.side_effects import gives
-from static.lowering.ir.control_steps import Act, Loop, Switch
+from static.lowering.ir.control_steps import Act, LoopStep, SwitchStep
 from static.lowering.ir.kernel_memory import ColumnScratch
-from static.lowering.ir.options import Options
-from static.lowering.memory.call_table import Argument, Call, Frame, Temporary
+from static.lowering.ir.options import CompileOptions
+from static.lowering.memory.call_table import Frame, TableArgument, TableEntry, Temporary
 from static.lowering.threads.work import SMALL_ELEMENTS
 from static.running.executable import Executable, compile_graph
 
-_CONSTRUCTS: dict[str, Any] = {kind.__name__: kind for kind in (Act, Loop, Switch)}
+_CONSTRUCTS: dict[str, Any] = {kind.__name__: kind for kind in (Act, LoopStep, SwitchStep)}
 
 _PLAIN = frozenset((bool, int, float, str, type(None)))
 _REPEATABLE = 2
@@ -111,7 +111,7 @@ def key_of(
     return Key(key, list(met.callbacks.values()))
 
 
-def load(key: Key, options: Options, make: Callable[[], Graph]) -> Executable | None:
+def load(key: Key, options: CompileOptions, make: Callable[[], Graph]) -> Executable | None:
     """The program stored under a key; None if there is none.
 
     Parameters
@@ -122,7 +122,7 @@ def load(key: Key, options: Options, make: Callable[[], Graph]) -> Executable | 
     if entry is None:
         return None
     kernels, frame, notes = marshal.loads(entry.code)
-    found = Executable(_Reader(kernels, key.callbacks).frame(frame), options, make, notes)
+    found = Executable(_FrameReader(kernels, key.callbacks).frame(frame), options, make, notes)
     found.cutting = partial(_cut, key)
     return found
 
@@ -132,7 +132,7 @@ def program(
     key: Key | None,
     notes: Notes | None = None,
     *,
-    options: Options,
+    options: CompileOptions,
     known: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> Executable:
     """The program of a graph: that which is stored under a key, if there is one; else it is made, and stored.
@@ -292,7 +292,7 @@ def _named(x: Any, numbers: Mapping[Any, int]) -> Any:
     return {"call": numbers[id(x["call"])]} if isinstance(x, dict) and "call" in x else x
 
 
-class _Reader:
+class _FrameReader:
     """Reads frames.
 
     Parameters
@@ -313,8 +313,8 @@ class _Reader:
         sizes, inputs, outputs, temporaries, constants, calls = data
         return Frame(
             sizes,
-            [Argument(np.dtype(dtype), *rest) for dtype, *rest in inputs],
-            [Argument(np.dtype(dtype), *rest) for dtype, *rest in outputs],
+            [TableArgument(np.dtype(dtype), *rest) for dtype, *rest in inputs],
+            [TableArgument(np.dtype(dtype), *rest) for dtype, *rest in outputs],
             [
                 Temporary(name, first, last, size, None if columns is None else ColumnScratch(None, None, *columns), at)
                 for name, first, last, size, columns, at in temporaries
@@ -325,9 +325,9 @@ class _Reader:
 
     def _call(
         self, number: int, slots: Any, ints: Any, errors: Any, shared: Any, told: Any, kind: Any, regions: Any
-    ) -> Call:
+    ) -> TableEntry:
         statuses = {status: (Refusal(text) if refuses else text, node) for status, text, refuses, node in errors}
-        call = Call(*self._kernels[number], slots, ints, statuses, None, *shared)
+        call = TableEntry(*self._kernels[number], slots, ints, statuses, None, *shared)
         if told is not None:
             call.wrong_index = WrongIndex(*told)
         if kind is not None:

@@ -60,7 +60,7 @@ def make_allocator(shape: tuple[int, ...], dtype: np.dtype) -> Callable[[], np.n
     return allocate
 
 
-class Memory:
+class ResultMemory:
     """What the plans of one program share: a call holds the interpreter's lock, so no two of them run at once."""
 
     def __init__(self) -> None:

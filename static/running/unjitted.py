@@ -20,10 +20,10 @@ from common.kernels.arrays.sums import sum_oracle
 from common.runtime.builtins import make_call
 
 if TYPE_CHECKING:
-    from static.lowering.program import Program
+    from static.lowering.program import LoweredProgram
 
 
-def run_unjitted(program: Program, env: Mapping[Atom, int], arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+def run_unjitted(program: LoweredProgram, env: Mapping[Atom, int], arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Run a program on arrays in the order of the graph's inputs; state is written as by a plan.
 
     Parameters
@@ -138,7 +138,7 @@ def _extreme_of_rows(name: str) -> Callable[..., None]:
     return rows_of
 
 
-class _Lanes:
+class _ColumnLanes:
     """Accumulators of columns, for sums or for products."""
 
     def __init__(self, product: bool) -> None:
@@ -178,7 +178,7 @@ class _Lanes:
 
 
 _OF_FLOATS = "squares", "magnitudes", "cubes", "numbers"
-_SUMS, _PRODUCTS = _Lanes(False), _Lanes(True)
+_SUMS, _PRODUCTS = _ColumnLanes(False), _ColumnLanes(True)
 _FUNCTIONS: dict[str, Any] = {
     "wide": lambda: None,
     "buffer": _buffer,

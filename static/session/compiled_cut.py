@@ -12,7 +12,7 @@ from common.core import mode
 from common.core.allocation import allocation_error, too_large
 from common.core.lazy import cached_property
 from static.graph.regions import FIRST_ROOM, NeedsRoom, rooms
-from static.lowering.ir.options import Options
+from static.lowering.ir.options import CompileOptions
 from static.reports.anomaly import Watched
 from static.running import program_store
 from static.running.interpreter import Interpreted
@@ -21,7 +21,7 @@ from static.tracing.optimised import Optimised
 
 if TYPE_CHECKING:
     from static.graph import Graph
-    from static.lowering.program import Program
+    from static.lowering.program import LoweredProgram
     from static.passes import PassReport
     from static.running.executable import Executable
 
@@ -39,7 +39,7 @@ class Variant:
     rooms : iterations for which there is room, per loop whose number of iterations depends on data.
     """
 
-    def __init__(self, cut: Cut, env: dict[Any, int], options: Options, interpret: bool) -> None:
+    def __init__(self, cut: Cut, env: dict[Any, int], options: CompileOptions, interpret: bool) -> None:
         with mode.activate_trace(None):
             self.raw, sizes = cut.program(env)
             self.rooms = dict.fromkeys(rooms(self.raw), FIRST_ROOM)
@@ -66,7 +66,7 @@ class Variant:
         return self._optimised.rewritten[1]
 
     @cached_property
-    def program(self) -> Program | None:
+    def program(self) -> LoweredProgram | None:
         """The compiled program with all that explains it; None where it is interpreted."""
         return None if self.executable is None else self.executable.lowered
 
@@ -86,7 +86,7 @@ class Compiled:
     plans_made : how many sizes have been planned.
     """
 
-    def __init__(self, cut: Cut, options: Options, interpret: bool) -> None:
+    def __init__(self, cut: Cut, options: CompileOptions, interpret: bool) -> None:
         self.cut, self._options, self._interpret = cut, options, interpret
         self.variants: dict[Any, Variant] = {}
         self.plans_made = 0

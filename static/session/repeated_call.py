@@ -10,7 +10,7 @@ import numpy as np
 from common.core import mode
 from common.core.errors import ArgumentError
 from common.core.tree import LEAF, unflatten
-from common.runtime.binding import HELD, Place
+from common.runtime.binding import HELD, ArgumentPlace
 from common.tensor import write_log
 from common.tensor.leaf import Buffer
 from common.tensor.observers import observed
@@ -19,13 +19,13 @@ from static.session.compiled_cut import Compiled
 
 if TYPE_CHECKING:
     from static.session.run_program import RunProgram
-    from static.tools.replay import Call as Replayed
+    from static.tools.replay import TracedCall
 
 REFUSED = object()
 """The result of a call that has done nothing."""
 
 
-class Running(Protocol):
+class SessionState(Protocol):
     """A session, as far as its calls need it; see `static.session.session.Session`."""
 
     graph: Any
@@ -39,7 +39,7 @@ class Running(Protocol):
         """What follows the feeds."""
         ...
 
-    def newly(self, fetches: Any, feed_dict: Mapping[Any, Any]) -> tuple[Call | None, Any]:
+    def newly(self, fetches: Any, feed_dict: Mapping[Any, Any]) -> tuple[RepeatedCall | None, Any]:
         """What was fetched, and how to get it the next time."""
         ...
 
@@ -47,12 +47,12 @@ class Running(Protocol):
         """The compiled program of a run."""
         ...
 
-    def replayed(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Replayed:
+    def replayed(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> TracedCall:
         """A run for tools that run it op by op."""
         ...
 
 
-class Call:
+class RepeatedCall:
     """Fetches and feeds that have been run before, as one native call for the sizes of the last time.
 
     Attributes
@@ -74,7 +74,7 @@ class Call:
     )
 
     def __init__(
-        self, session: Running, compiled: Compiled, plan: Any, places: list[int | None], structure: Any
+        self, session: SessionState, compiled: Compiled, plan: Any, places: list[int | None], structure: Any
     ) -> None:
         self.name, self.written_at, self._plan = "session", -1, plan
         self._places, self._structure = places, structure
@@ -84,7 +84,7 @@ class Call:
         self._shared = [x for x in compiled.cut.written if not session.owns(x)]
         if self._shared:
             write_log.programs.add(self)
-        state = [Place(HELD, x) for x in session.owners(compiled.cut)]
+        state = [ArgumentPlace(HELD, x) for x in session.owners(compiled.cut)]
         objects = Objects(state, (), (), Buffer.over(np.zeros(0)), self.is_one)
         self._step = plan.bind(objects) if isinstance(plan, Plan) else None
 
@@ -117,14 +117,14 @@ class Call:
         return unflatten(self._structure, leaves)
 
 
-class Made:
+class SessionCallable:
     """A function of the values of some feeds, in their order; `Session.make_callable` makes it."""
 
     __slots__ = ("__weakref__", "_feeds", "_fetches", "_known", "_session")
 
-    def __init__(self, session: Running, fetches: Any, feeds: Sequence[Any]) -> None:
+    def __init__(self, session: SessionState, fetches: Any, feeds: Sequence[Any]) -> None:
         self._session, self._fetches, self._feeds = session, fetches, list(feeds)
-        self._known: Call | None = None
+        self._known: RepeatedCall | None = None
 
     def __call__(self, *values: Any) -> Any:
         """What ``run(fetches, ...)`` returns.
@@ -150,6 +150,6 @@ class Made:
         """The program for such values; see `Session.program`."""
         return self._session.program(self._fetches, self._fed(values))
 
-    def replayed(self, *values: Any) -> Replayed:
+    def replayed(self, *values: Any) -> TracedCall:
         """The call, for tools that run it op by op."""
         return self._session.replayed(self._fetches, self._fed(values))

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from static.jit.shown import Shown
+from static.jit.shown import TraceReports
 from static.running.plan import Plan
-from static.tools.replay import Call
+from static.tools.replay import TracedCall
 
 if TYPE_CHECKING:
     from static.session.compiled_cut import Compiled, Variant
 
 
-class RunProgram(Shown):
+class RunProgram(TraceReports):
     """The program of a run: ``explain()``, ``dump(folder)``, ``source``, ``graph`` and ``picture``, as of a function.
 
     Attributes
@@ -45,8 +45,8 @@ class RunProgram(Shown):
         return self.plan if type(self.plan) is Plan else None
 
 
-def replayed(compiled: Compiled, feeds: Sequence[np.ndarray], others: Sequence[Any]) -> Call:
+def replayed(compiled: Compiled, feeds: Sequence[np.ndarray], others: Sequence[Any]) -> TracedCall:
     """A run for `debug`, `nan_watch` and `compare`: nothing that they do on it is seen outside."""
     variant, _, env = compiled.planned(tuple(x.shape for x in feeds))
     state = [x if isinstance(x, np.ndarray) else x.payload for x in others]
-    return Call(variant.raw, [np.array(x, order="C") for x in (*feeds, *state)], {**env, **variant.rooms})
+    return TracedCall(variant.raw, [np.array(x, order="C") for x in (*feeds, *state)], {**env, **variant.rooms})

@@ -15,21 +15,21 @@ from common.core.pickling import Bound
 from common.core.tree import flatten
 from common.random.generator import default_generator
 from common.tensor.observers import checking, observed
-from static.lowering.ir.options import Options
+from static.lowering.ir.options import CompileOptions
 from static.session.compiled_cut import Compiled
 from static.session.cut import Cut, describe
 from static.session.defaults import default_session, get_default_graph
 from static.session.feeds import feed
 from static.session.graph import Graph
 from static.session.graph_tensor import GraphTensor, Operation
-from static.session.repeated_call import REFUSED, Call, Made
+from static.session.repeated_call import REFUSED, RepeatedCall, SessionCallable
 from static.session.run_program import RunProgram, replayed
-from static.tools.replay import Call as Replayed
+from static.tools.replay import TracedCall
 
 KEPT_CALLS = 256
 
 
-class Slot:
+class VariableSlot:
     """The value that a session has of a variable.
 
     Attributes
@@ -102,15 +102,15 @@ class Session(Bound):
     ) -> None:
         self.graph = get_default_graph() if graph is None else graph
         self._fuse, self._interpret, self._compiler = fuse, interpret, checked(compiler, "Session()")
-        self._slots: dict[int, tuple[Any, Slot]] = {}
-        self._calls: dict[Any, Call] = {}
+        self._slots: dict[int, tuple[Any, VariableSlot]] = {}
+        self._calls: dict[Any, RepeatedCall] = {}
         self.version = self.graph.version
         self._blocks: list[ExitStack] = []
         self._closed = False
         seed = default_generator.initial_seed() if self.graph.seed is None else self.graph.seed
         key = np.array((int(seed) + 2**63) % 2**64 - 2**63, np.int64)
         for state, value in ((default_generator.key, key), (default_generator.offset, np.array(0, np.int64))):
-            self._slots[id(state)] = state, Slot(value, True)
+            self._slots[id(state)] = state, VariableSlot(value, True)
 
     # ------------------------------------------------------------------ running
 
@@ -153,7 +153,7 @@ class Session(Bound):
             self._remember(fetches, feed_dict, call)
         return result
 
-    def newly(self, fetches: Any, feed_dict: Mapping[Any, Any]) -> tuple[Call | None, Any]:
+    def newly(self, fetches: Any, feed_dict: Mapping[Any, Any]) -> tuple[RepeatedCall | None, Any]:
         """What was fetched, and how to get it the next time; None where it is interpreted or watched."""
         profile = mode.profiling.get() if mode.tracing else None
         with nullcontext() if profile is None else profile.span("Session.run", "compiled"):
@@ -167,7 +167,7 @@ class Session(Bound):
                     self.slot(state).ready = True
             positions = {value.key: i for i, value in enumerate(compiled.cut.outputs)}
             places = [positions[x.payload.key] if isinstance(x, GraphTensor) else None for x in wanted]
-            call = Call(self, compiled, plan, places, run.structure)
+            call = RepeatedCall(self, compiled, plan, places, run.structure)
             result = call.finish(outputs[0] if call.is_one else outputs)
             return None if self._interpret or watched else call, result
 
@@ -194,7 +194,9 @@ class Session(Bound):
         compiled = self.graph.compiled.get(key)
         if compiled is None:
             cut = Cut(self.graph, wanted, fed)
-            compiled = self.graph.compiled[key] = Compiled(cut, Options(self._fuse, self._compiler), self._interpret)
+            compiled = self.graph.compiled[key] = Compiled(
+                cut, CompileOptions(self._fuse, self._compiler), self._interpret
+            )
         arrays = [feed(x, value) for x, value in zip(fed, feed_dict.values(), strict=True)]
         self._refuse_uninitialised(compiled.cut)
         return Prepared(compiled, arrays, self.owners(compiled.cut), wanted, structure)
@@ -219,12 +221,12 @@ class Session(Bound):
         run = self._prepare(fetches, feed_dict or {})
         return RunProgram(run.compiled, *run.compiled.planned(tuple(x.shape for x in run.feeds))[:2])
 
-    def replayed(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Replayed:
+    def replayed(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> TracedCall:
         """A run for tools that run it op by op, such as `static.debug`."""
         run = self._prepare(fetches, feed_dict or {})
         return replayed(run.compiled, run.feeds, run.others)
 
-    def _remember(self, fetches: Any, feed_dict: Mapping[Any, Any] | None, call: Call) -> None:
+    def _remember(self, fetches: Any, feed_dict: Mapping[Any, Any] | None, call: RepeatedCall) -> None:
         key: Any = (type(fetches), *fetches) if type(fetches) in (list, tuple) else fetches
         try:
             self._calls[(key, *feed_dict) if feed_dict else key] = call
@@ -239,9 +241,9 @@ class Session(Bound):
             raise ArgumentError(f"{found!r} cannot be fed: only tensors have values")
         return found
 
-    def make_callable(self, fetches: Any, feed_list: Sequence[Any] = ()) -> Made:
+    def make_callable(self, fetches: Any, feed_list: Sequence[Any] = ()) -> SessionCallable:
         """A function of the values of `feed_list`, in this order, that returns what ``run(fetches, ...)`` does."""
-        return Made(self, fetches, [self._feedable(x) for x in feed_list])
+        return SessionCallable(self, fetches, [self._feedable(x) for x in feed_list])
 
     # ------------------------------------------------------------------ state
 
@@ -249,10 +251,10 @@ class Session(Bound):
         """Whether a state has a value of this session's own: variables, and the default generator."""
         return isinstance(state, GraphTensor) or id(state) in self._slots
 
-    def slot(self, state: Any) -> Slot:
+    def slot(self, state: Any) -> VariableSlot:
         """The value of a state that belongs to this session."""
         if id(state) not in self._slots:
-            self._slots[id(state)] = state, Slot(np.zeros(state.shape, state.dtype), False)
+            self._slots[id(state)] = state, VariableSlot(np.zeros(state.shape, state.dtype), False)
         return self._slots[id(state)][1]
 
     def owners(self, cut: Cut) -> list[Any]:

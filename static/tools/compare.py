@@ -19,7 +19,7 @@ from static.running.executable import compile_graph
 from static.running.interpreter import interpret, with_room
 from static.running.parity import difference
 from static.tools import peers
-from static.tools.replay import Call, replay, trace_call
+from static.tools.replay import TracedCall, replay, trace_call
 
 Key = tuple[int, int]
 Mode = str | Callable[[Graph], Graph]
@@ -99,7 +99,7 @@ def _made(value: Value, found: Mapping[Key, Any]) -> np.ndarray:
     return x
 
 
-def _values(call: Call, way: Mode, env: Mapping[Any, int]) -> dict[Key, Any]:
+def _values(call: TracedCall, way: Mode, env: Mapping[Any, int]) -> dict[Key, Any]:
     """The results of all nodes in one mode."""
     call = call._replace(env=env)
     if callable(way):
@@ -123,7 +123,7 @@ def _values(call: Call, way: Mode, env: Mapping[Any, int]) -> dict[Key, Any]:
     return {value.key: x for value, x in zip(outputs, results, strict=True)}
 
 
-def _interpreted(call: Call, graph: Graph) -> dict[Key, Any]:
+def _interpreted(call: TracedCall, graph: Graph) -> dict[Key, Any]:
     found: dict[Key, Any] = {}
     own = set(graph.nodes)  # those of loops and branches run any number of times
 
@@ -135,12 +135,12 @@ def _interpreted(call: Call, graph: Graph) -> dict[Key, Any]:
     return found
 
 
-def _eager(everything: Graph, call: Call) -> list[Any]:
+def _eager(everything: Graph, call: TracedCall) -> list[Any]:
     with mode.no_grad():
         return replay(everything, call.arrays, call.env)
 
 
-def _of_peer(call: Call, name: str) -> dict[Key, Any]:
+def _of_peer(call: TracedCall, name: str) -> dict[Key, Any]:
     judge, found, own = peers.evaluator(name), {}, set(call.graph.nodes)
 
     def watch(node: Node, operands: Sequence[Any], results: tuple[Any, ...]) -> None:

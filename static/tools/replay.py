@@ -14,12 +14,12 @@ from common.core.tree import flatten
 from common.tensor.base import TensorBase, wrap
 from static.graph import Graph, Node, Value
 from static.graph.side_effects import gives
-from static.jit.function import Function
+from static.jit.function import CompiledFunction
 from static.running.interpreter import run_node
 from static.tracing.signature import native_array
 
 
-class Call(NamedTuple):
+class TracedCall(NamedTuple):
     """A traced call.
 
     Attributes
@@ -34,7 +34,7 @@ class Call(NamedTuple):
     env: Mapping[Any, int]
 
 
-def trace_call(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+def trace_call(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> TracedCall:
     """Trace a call without running it.
 
     Parameters
@@ -47,17 +47,19 @@ def trace_call(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, A
     """
     owner: Any = f if hasattr(f, "replayed") else getattr(f, "__self__", None)  # made by a session; its method `run`
     if hasattr(owner, "replayed"):
-        made: Call = owner.replayed(*args, **kwargs)
+        made: TracedCall = owner.replayed(*args, **kwargs)
         return made
-    target = f.target if isinstance(f, Function) else f
+    target = f.target if isinstance(f, CompiledFunction) else f
     leaves, structure = flatten((args, kwargs))
     for i, x in enumerate(leaves):
         if isinstance(x, (TensorBase, np.ndarray, np.generic)):
             leaves[i] = native_array(np.array(x.payload if isinstance(x, TensorBase) else x, order="C"), i)
-    how = f.control_flow if isinstance(f, Function) else None
-    traced, plan = Function(target, interpret=True, passes=(), control_flow=how).prepare(leaves, structure, None)
+    how = f.control_flow if isinstance(f, CompiledFunction) else None
+    traced, plan = CompiledFunction(target, interpret=True, passes=(), control_flow=how).prepare(
+        leaves, structure, None
+    )
     state = [np.array(x.payload) for x in traced.state]
-    return Call(traced.raw, [*(leaves[i] for i in traced.positions), *state], plan.env)
+    return TracedCall(traced.raw, [*(leaves[i] for i in traced.positions), *state], plan.env)
 
 
 def phase(node: Node) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from static.graph import Source
-from static.lowering.ir.options import Options
+from static.lowering.ir.options import CompileOptions
 from static.passes import Pass
 
 
@@ -29,7 +29,7 @@ class Described(Protocol):
     __name__: str
     target: Callable[..., Any]
     home: Source
-    options: Options
+    options: CompileOptions
     interpret: bool
     control_flow: str | None
     compile: str

@@ -11,7 +11,7 @@ from static.tracing.captured import Captured
 from static.tracing.tracer import Tracer
 
 
-class Gradients:
+class GradAttributes:
     """The part of a trace that concerns `.grad`; for its attributes see `static.tracing.trace.Trace`."""
 
     def get_grad(self: Any, x: TensorBase) -> Any:

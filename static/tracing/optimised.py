@@ -13,7 +13,7 @@ from common.core.lazy import cached_property
 from common.core.sizes import resolve
 from static.graph import Graph
 from static.graph.verify import verify
-from static.lowering.ir.options import Options
+from static.lowering.ir.options import CompileOptions
 from static.lowering.memory.layout import lay_out
 from static.passes import Pass, PassReport, run_passes
 from static.passes.memory_budget import StayWithin
@@ -81,6 +81,6 @@ def budgeted(owner: Described, env: Mapping[Any, int]) -> StayWithin | None:
 
 def _arena(graph: Graph, fuse: bool, env: Mapping[Any, int]) -> int:
     """The size of the memory for temporaries that a program needs in one thread."""
-    from static.lowering.program import Program
+    from static.lowering.program import LoweredProgram
 
-    return lay_out(Program(graph, Options(fuse)).frame, env).total
+    return lay_out(LoweredProgram(graph, CompileOptions(fuse)).frame, env).total

@@ -23,12 +23,12 @@ from common.core.spec import Spec
 from common.evaluate.specialise import run
 from common.ops.shape.view_scatter import path_along, placed
 from common.tensor.base import NUMBERS, TensorBase
-from common.tensor.view_families import Family, Step, family_of, note_view
+from common.tensor.view_families import Family, ViewStep, family_of, note_view
 from static.graph import Effect, Graph, Node, Source, Value
 from static.graph.patterns import Copy, Pattern
 from static.tracing.assumptions import Facts
 from static.tracing.captured import Captured
-from static.tracing.gradients import Gradients
+from static.tracing.gradients import GradAttributes
 from static.tracing.refusals import Refusals
 from static.tracing.spec_cache import Derived
 from static.tracing.tracer import Tracer
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from common.nn.module import Module
 
 
-class Recorder(Gradients, Refusals):
+class Recorder(GradAttributes, Refusals):
     """What every trace can do: take arguments in, append nodes, follow writes, and give its graph.
 
     Attributes
@@ -275,7 +275,7 @@ class Recorder(Gradients, Refusals):
             if value is not start or not chain:
                 continue
             family, base, before = family_of(operands[0])
-            last = Step(op, attrs, None if op.nout == 1 else position)
+            last = ViewStep(op, attrs, None if op.nout == 1 else position)
             if family is None:
                 base, before = operands[0], ()
             if placed(base.shape, path_along((*before, last), base)) is not None:

@@ -60,7 +60,7 @@ class Stage(NamedTuple):
     captured: int
 
 
-class Gradients(NamedTuple):
+class StageGradients(NamedTuple):
     """What a trace has recorded behind a stage: the gradients of all its results together.
 
     Attributes
@@ -95,7 +95,7 @@ class Further(NamedTuple):
     feeds: list[int | Captured]
     edges: list[int | TensorBase]
     results: list[int]
-    gradients: Gradients | None
+    gradients: StageGradients | None
     renamed: dict[Any, Any]
     fixed: dict[int, Any]
 
@@ -164,7 +164,7 @@ def first_stage(
     return _stage(trace, region, (returned[i] for i in places)), places, _owners(trace, outer)
 
 
-def record_gradients(stage: Stage) -> Gradients:
+def record_gradients(stage: Stage) -> StageGradients:
     """Append the gradients of all results to a trace that is at a stage."""
     trace, region = stage.trace, stage.region
     cotangents = [trace.cotangent(spec) for spec in stage.specs]
@@ -173,7 +173,7 @@ def record_gradients(stage: Stage) -> Gradients:
             list(zip(region.outputs, cotangents, strict=True)), None, retain=True, first=region.start
         )
     found = [totals.get(edge) for edge in region.inputs]
-    return Gradients(stage, cotangents, [None if x is None else trace.payload(x) for x in found])
+    return StageGradients(stage, cotangents, [None if x is None else trace.payload(x) for x in found])
 
 
 def differentiate(
@@ -189,7 +189,7 @@ def differentiate(
     recording : whether the gradients are to be differentiated.
     """
     region = stage.region
-    with resumed(stage, inputs) as trace, mode.Switch(recording):
+    with resumed(stage, inputs) as trace, mode.GradSwitch(recording):
         leaves: list[Any] = [None] * len(states)
         for i, (spec, state) in enumerate(zip(stage.specs, states, strict=True)):
             if state is not None:

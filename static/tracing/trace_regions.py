@@ -6,8 +6,8 @@ from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from common.control.body import Body, payload_of
-from common.control.branches import Branches, Choice, Chosen
-from common.control.loop import Loop, Ran, Request
+from common.control.branches import Branches, BranchResults, Choice
+from common.control.loop import LoopRun, Ran, Request
 from common.core import mode
 from common.core.dtypes import int64
 from common.core.errors import ArgumentError, TraceError
@@ -232,7 +232,7 @@ def run_loop(trace: Recorder, request: Request) -> Ran:
     at = m + len(stacked)
     new_states = [(first, v) for (_, first, _), v in zip(written, values[at + n :])] if recording else []
     kept = Stacks(node.id, values[at : at + n], rows_kept, constant_operands, [*new_states, *states_before])
-    return Ran(values[:n], values[m:at], summed, Loop(request, count, [body], body, kept))
+    return Ran(values[:n], values[m:at], summed, LoopRun(request, count, [body], body, kept))
 
 
 def _write(trace: Recorder, x: TensorBase, before: Value, after: Value) -> None:
@@ -262,7 +262,7 @@ def _condition(trace: Recorder, request: Request, specs: list[Spec], unread: lis
     return close(region.nodes, [*(x.payload for x in leaves), *rest], [answer], {})
 
 
-def run_choice(trace: Recorder, choice: Choice) -> Chosen:
+def run_choice(trace: Recorder, choice: Choice) -> BranchResults:
     """Record branches."""
     recording = mode.is_grad_enabled()
     source = source_of(trace)
@@ -318,4 +318,4 @@ def run_choice(trace: Recorder, choice: Choice) -> Chosen:
     summed: dict[Hashable, Any] = dict(zip(kept.keys, results[n:]))
     for (x, first, _), value in zip(states.values(), results[n + len(kept.keys) :]):
         _write(trace, x, first, value)
-    return Chosen(results[:n], summed, kept)
+    return BranchResults(results[:n], summed, kept)

@@ -7,12 +7,12 @@ from common.tensor import boundary
 from common.tensor.base import TensorBase
 from common.tools.files import tensorboard
 from common.tools.pictures.picture import Picture
-from static.jit.function import Function
+from static.jit.function import CompiledFunction
 
 
 def _traced(model: Callable[..., Any], inputs: tuple[Any, ...]) -> Picture:
     """The picture of a trace of a model; it is not compiled."""
-    program = Function(model, interpret=True)
+    program = CompiledFunction(model, interpret=True)
     program(*(x.detach() if isinstance(x, TensorBase) else x for x in inputs))
     return program.picture
 

@@ -38,7 +38,7 @@ from common.core.dtypes import SUPPORTED
 from common.core.errors import TraceError, TwingradError
 from common.core.tree import flatten
 from common.tensor.base import TensorBase
-from static.jit.function import Function
+from static.jit.function import CompiledFunction
 from tests.helpers import fuzz_modules
 from tests.helpers.fuzz_arguments import Call, draw_call
 from tests.helpers.fuzz_modules import ModuleCall, draw_module
@@ -113,7 +113,7 @@ def run(call: Call) -> dict[str, Outcome]:
         "dynamic": lambda: call.run(dynamic),
         "dynamic method": lambda: call.run_method(dynamic),
         "static at once": lambda: call.run(static),
-        "static traced": lambda: Function(lambda *xs: call.run(static, xs))(*arrays),
+        "static traced": lambda: CompiledFunction(lambda *xs: call.run(static, xs))(*arrays),
     }
     return {way: seeded(run[way]) for way in ways}
 
@@ -142,7 +142,7 @@ def differentiate(call: Call) -> dict[str, Outcome]:
 
     run = {
         "gradient, dynamic": lambda: dynamic.grad(loss(dynamic), floats)(*arrays),
-        "gradient, static traced": lambda: Function(static.grad(loss(static), floats))(*arrays),
+        "gradient, static traced": lambda: CompiledFunction(static.grad(loss(static), floats))(*arrays),
     }
     outcomes: dict[str, Outcome] = {}
     for way, f in run.items() if floats else ():

@@ -249,7 +249,7 @@ def _guard_temporaries(side: str, pattern: int) -> None:
         holes.append((offset, nbytes))
         return offset
 
-    def spread(frame: Any, layout: layouts.Layout) -> None:
+    def spread(frame: Any, layout: layouts.MemoryLayout) -> None:
         schedule = layouts.schedule_of(frame)
         of_blocks = {i for _, i in schedule.blocks}
         parts = {
@@ -273,7 +273,7 @@ def _guard_temporaries(side: str, pattern: int) -> None:
                 spread(call.regions[name], region)
                 block.regions[name] = region, 0
 
-    def guarded(frame: Any, env: Any, threads: int = 1) -> layouts.Layout:
+    def guarded(frame: Any, env: Any, threads: int = 1) -> layouts.MemoryLayout:
         nonlocal total
         layout = lay_out(frame, env, threads)
         holes.clear()
@@ -286,7 +286,7 @@ def _guard_temporaries(side: str, pattern: int) -> None:
         return _arena(holes.copy(), nbytes, pattern)
 
     vars(plan)["lay_out"] = guarded
-    result_memory.Memory.arena = arena  # type: ignore[method-assign]
+    result_memory.ResultMemory.arena = arena  # type: ignore[method-assign]
 
 
 def _arena(used: list[tuple[int, int]], nbytes: int, pattern: int) -> np.ndarray:

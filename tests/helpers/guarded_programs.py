@@ -22,7 +22,7 @@ import numpy as np
 
 import dynamic
 import static
-from static.jit.function import Function
+from static.jit.function import CompiledFunction
 from static.lowering.threads import cut_loops, sharing, work
 from tests.bits import assert_all_same_bits
 from tests.helpers import fuzz, guarded
@@ -135,8 +135,8 @@ class Ways:
     def __init__(self, of: Callable[[Any], Callable[..., Any]], choose: random.Random) -> None:
         self.of, self.choose = of, choose
 
-    def _new(self, **options: Any) -> Function:
-        return Function(self.of(static), **options)
+    def _new(self, **options: Any) -> CompiledFunction:
+        return CompiledFunction(self.of(static), **options)
 
     def check(self, calls: Sequence[list[np.ndarray]]) -> None:
         """Compare them all with the eager engine."""
@@ -192,8 +192,8 @@ def steps(random: random.Random, rng: np.random.Generator, note: Callable[[str],
         arrays += [rng.integers(-5, 9, (a, b)).astype(np.int32), rng.normal(size=(a, b, c))]
         calls.append([*arrays, np.array(0.5, np.float32)])
     note(f"{[x.shape for x in calls[0]]}")
-    functions = {"fused": Function(program), "unfused": Function(program, fuse=False)}
-    oracle = Function(program, interpret=True)
+    functions = {"fused": CompiledFunction(program), "unfused": CompiledFunction(program, fuse=False)}
+    oracle = CompiledFunction(program, interpret=True)
     for arrays in calls:
         expected = as_arrays(oracle(*arrays))
         note(f"{program.steps}")
@@ -204,7 +204,7 @@ def steps(random: random.Random, rng: np.random.Generator, note: Callable[[str],
                     actual = as_arrays(f(*arrays))
                     assert_all_same_bits(actual, expected, f"{name}, {threads} threads")
             dynamic.set_num_threads(1)
-    again = Function(program)
+    again = CompiledFunction(program)
     again(*calls[0])  # what is drawn depends on the sizes that are traced
     assert_all_same_bits(as_arrays(again(*arrays)), expected, "from the disk")
 
@@ -280,15 +280,15 @@ def training(random: random.Random, rng: np.random.Generator, note: Callable[[st
 
     expected = run(dynamic, dynamic.function)
     makers: dict[str, Callable[..., Any]] = {
-        "compiled": Function,
-        "from the disk": Function,
-        "unfused": lambda f: Function(f, fuse=False),
-        "budget": lambda f: Function(f, memory_budget=1 << 24),
+        "compiled": CompiledFunction,
+        "from the disk": CompiledFunction,
+        "unfused": lambda f: CompiledFunction(f, fuse=False),
+        "budget": lambda f: CompiledFunction(f, memory_budget=1 << 24),
     }
     for what, make in makers.items():
         assert_all_same_bits(run(static, make), expected, what)
     static.set_num_threads(2)
-    assert_all_same_bits(run(static, Function), expected, "threads")
+    assert_all_same_bits(run(static, CompiledFunction), expected, "threads")
     static.set_num_threads(1)
     assert_all_same_bits(run(dynamic, lambda f: f), run(dynamic, lambda f: f), "op by op")
 

@@ -39,7 +39,7 @@ import static
 from common.core import mode
 from common.core.arguments import shown
 from common.core.errors import TwingradError
-from static.jit.function import Function
+from static.jit.function import CompiledFunction
 from tests.helpers.hostile_calls import Make, calls
 from tests.helpers.hostile_values import VALUES, Raised
 
@@ -81,7 +81,7 @@ class Call:
     def __call__(self) -> Any:
         if not self.traced:
             return self.function(*self.args, **self.kwargs)
-        return Function(lambda: self.function(*self.args, **self.kwargs))()
+        return CompiledFunction(lambda: self.function(*self.args, **self.kwargs))()
 
     def __str__(self) -> str:
         given = [*map(shown, self.args), *(f"{key}={shown(value)}" for key, value in self.kwargs.items())]

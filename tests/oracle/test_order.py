@@ -6,7 +6,7 @@ import pytest
 import common.ops.functional as F
 from common.autograd import backward as autograd
 from common.tensor.base import Tensor
-from static.jit.function import Function
+from static.jit.function import CompiledFunction
 from tests.bits import assert_same_bits
 from tests.oracle.test_kernels import ordered_sum
 
@@ -29,7 +29,7 @@ def both(f, *arrays):
         return [x.detach() for x in f(*leaves)]
 
     eager = [x.numpy() for x in program(*map(Tensor, arrays))]
-    for a, b in zip(eager, Function(program)(*arrays), strict=True):
+    for a, b in zip(eager, CompiledFunction(program)(*arrays), strict=True):
         assert_same_bits(b, a, "compiled")
     return eager
 

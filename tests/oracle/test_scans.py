@@ -11,7 +11,7 @@ import common.ops.functional as F
 import dynamic
 from common.autograd import backward as autograd
 from common.tensor.base import Tensor
-from static.jit.function import Function
+from static.jit.function import CompiledFunction
 from static.running import executable
 from tests.bits import assert_same_bits
 from tests.parity.arrays import SIZES, mixed
@@ -39,7 +39,7 @@ def ordered_product(x):
 def test_product_follows_the_definition(n, dtype):
     x = RNG.uniform(0.97, 1.03, n).astype(dtype) if dtype != "int64" else RNG.integers(-99, 99, n) * 2 + 1
     columns = np.stack([x, x[::-1], -x], 1)
-    program = Function(lambda x: (F.prod(x, 0), F.prod(x * 1, 0)))
+    program = CompiledFunction(lambda x: (F.prod(x, 0), F.prod(x * 1, 0)))
     expected = np.array([ordered_product(column) for column in columns.T], columns.dtype)
     assert_same_bits(F.prod(Tensor(columns), 0).numpy(), expected, f"columns of {n}")
     assert_same_bits(F.prod(Tensor(np.ascontiguousarray(columns.T)), 1).numpy(), expected, f"rows of {n}")
@@ -176,8 +176,9 @@ def test_scalars_and_nothing():
 
 
 def test_new_sizes_compile_nothing(monkeypatch):
-    program = Function(lambda x: (F.cumsum(x, 0), F.cumprod(x, 1), F.logcumsumexp(x, 0), F.prod(x, 0), F.var(x, 0),
-                                  F.norm(x), F.any(x > 0, 0), F.cummax(x, 0)))  # fmt: skip
+    program = CompiledFunction(
+        lambda x: (F.cumsum(x, 0), F.cumprod(x, 1), F.logcumsumexp(x, 0), F.prod(x, 0), F.var(x, 0),
+                   F.norm(x), F.any(x > 0, 0), F.cummax(x, 0)))  # fmt: skip
     program(RNG.normal(size=(4, 3)))
     monkeypatch.setattr(executable, "compile_kernel", None)
     for n in (5, 9, 1000):

@@ -8,7 +8,7 @@ import pytest
 import dynamic
 import static
 from common.core import errors
-from static.jit.function import Function
+from static.jit.function import CompiledFunction
 from tests.bits import assert_all_same_bits
 
 
@@ -153,7 +153,7 @@ def parts(y):
 @pytest.mark.parametrize("name", CALLS)
 def test_against_numpy(name, dtype):
     call, expected, one_trace = CALLS[name]
-    compiled = Function(lambda x: call(static, x))
+    compiled = CompiledFunction(lambda x: call(static, x))
     rng = np.random.default_rng(50)
     for n in (4, 9, 6):
         x = rng.integers(0, 90, (n, 3, 5)).astype(dtype)

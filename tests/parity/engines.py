@@ -9,7 +9,7 @@ import numpy as np
 
 from common.autograd import backward as autograd
 from common.tensor.base import Tensor, TensorBase
-from static.jit.function import Function
+from static.jit.function import CompiledFunction
 from static.running import interpreter
 from tests.bits import assert_all_same_bits
 from tests.helpers import proofs
@@ -45,8 +45,8 @@ class Derivatives:
     def __init__(self, f: Callable[..., Any], order: int = 2, *, unfused: bool = True) -> None:
         self.f, self.order = f, min(order, 1) if proofs.quick else order
         ways = (True, False) if unfused and not proofs.quick else (True,)
-        self.compiled = {fuse: Function(self._replay, fuse=fuse) for fuse in ways}
-        self.interpreted = Function(self._replay, interpret=True)
+        self.compiled = {fuse: CompiledFunction(self._replay, fuse=fuse) for fuse in ways}
+        self.interpreted = CompiledFunction(self._replay, interpret=True)
         self.count = 0
 
     def eager(self, arrays: Arrays, rng: np.random.Generator) -> tuple[list[Any], list[np.ndarray]]:

@@ -9,7 +9,7 @@ import common.ops.functional
 from common.core.errors import DTypeError
 from common.core.op import REGISTRY, Op
 from common.tensor.base import Tensor
-from static.jit.function import Function
+from static.jit.function import CompiledFunction
 from tests.helpers import proofs
 from tests.helpers.proofs import core, rotated
 from tests.parity.arrays import SIZES, mixed, normal, pairs, special, strided
@@ -77,7 +77,7 @@ def test_integers_and_bools(op):
         if np.dtype(dtype).kind not in op.refuses:
             program.check(arrays, rng, op.name)
             continue
-        for run in (op, Function(op)):
+        for run in (op, CompiledFunction(op)):
             with pytest.raises(DTypeError, match=f"{op.name}.*not implemented for {dtype}"):
                 run(*map(Tensor, arrays))
 

@@ -11,7 +11,7 @@ import pytest
 from common.compiler.compile import compile_kernel
 from common.runtime import builtins, python_builtins
 from common.runtime.program_plan import ProgramPlan, RunFailure, explain_failure
-from common.runtime.table_words import Later
+from common.runtime.table_words import SizeWord
 from tests.compiler.kernels import ADD, FAIL
 
 F32 = np.dtype(np.float32)
@@ -182,11 +182,11 @@ def test_numbers_are_arguments(make_run):
 
 def sized_program():
     """``middle = x + y`` of n elements, somewhere in the arena, and ``z = middle + fixed`` of some of them."""
-    plan, n = ProgramPlan(), Later(0)
+    plan, n = ProgramPlan(), SizeWord(0)
     x, y, z = plan.add_array(F32, (n,)), plan.add_array(F32, (n,)), plan.add_array(F32, (n,), writes=True)
-    fixed, middle = plan.add_array(F32, (8,)), plan.add_place(Later(1))
+    fixed, middle = plan.add_array(F32, (8,)), plan.add_place(SizeWord(1))
     plan.add_call(compile_kernel(ADD, "test_add"), [x, y, middle], [n])
-    plan.add_call(compile_kernel(ADD, "test_add"), [middle, fixed, z], [Later(2)])
+    plan.add_call(compile_kernel(ADD, "test_add"), [middle, fixed, z], [SizeWord(2)])
     return plan
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from common.compiler.compile import compile_kernel
 from common.runtime import builtins, python_builtins
-from common.runtime.binding import GIVEN, HELD, HELD_GRAD, LEFT, LEFT_FRESH, MADE, Binding, Place
+from common.runtime.binding import GIVEN, HELD, HELD_GRAD, LEFT, LEFT_FRESH, MADE, ArgumentPlace, Binding
 from common.runtime.program_plan import ProgramPlan, RunFailure, explain_failure
 from tests.compiler.kernels import ADD, FAIL
 
@@ -61,7 +61,9 @@ def add(make_step, *places, cleared=(), one=False, status=None, after=True):
 
 def test_state_is_read_anew_at_each_call(make_step):
     owner, array = Holder(vector()), vector(5)
-    step = add(make_step, Place(HELD, owner), Place(HELD, array), Place(MADE, None, 0), one=True)
+    step = add(
+        make_step, ArgumentPlace(HELD, owner), ArgumentPlace(HELD, array), ArgumentPlace(MADE, None, 0), one=True
+    )
     for _ in range(3):
         assert np.array_equal(step(), owner.payload + array)
         owner.payload = owner.payload + 1
@@ -71,7 +73,7 @@ def test_state_is_read_anew_at_each_call(make_step):
 @pytest.mark.parametrize("payload", [vector()[1:], vector().astype(float), np.arange(16, dtype=F32)[::2], None, 1.0])
 def test_state_of_another_form_is_refused(make_step, payload):
     owner, target = Holder(vector()), Holder(None)
-    step = add(make_step, Place(GIVEN), Place(HELD, owner), Place(LEFT, target))
+    step = add(make_step, ArgumentPlace(GIVEN), ArgumentPlace(HELD, owner), ArgumentPlace(LEFT, target))
     assert step(vector()) == ()
     before = target._grad
     owner.payload = payload
@@ -83,7 +85,9 @@ def test_state_of_another_form_is_refused(make_step, payload):
 
 def test_state_that_is_missing_is_refused():
     owner = Holder(vector())
-    step = add(builtins.make_step, Place(HELD, owner), Place(HELD_GRAD, owner), Place(MADE, None, 0))
+    step = add(
+        builtins.make_step, ArgumentPlace(HELD, owner), ArgumentPlace(HELD_GRAD, owner), ArgumentPlace(MADE, None, 0)
+    )
     del owner.payload
     assert explain_failure(step()) == RunFailure("argument", 0)
     owner.payload = vector()
@@ -95,7 +99,7 @@ def test_state_that_is_missing_is_refused():
 
 
 def test_the_number_of_given_arguments_is_checked(make_step):
-    step = add(make_step, Place(GIVEN), Place(HELD, Holder(vector())), Place(MADE, None, 0))
+    step = add(make_step, ArgumentPlace(GIVEN), ArgumentPlace(HELD, Holder(vector())), ArgumentPlace(MADE, None, 0))
     assert explain_failure(step()) == RunFailure("argument", 0)
     assert explain_failure(step(vector(), vector())) == RunFailure("argument", 1)
 
@@ -107,13 +111,22 @@ def test_results_of_other_calls_are_arguments_like_others():
     plan.add_call(compile_kernel(ADD, "test_add"), [x, x, y], [N])
     out = vector(9)
     assert builtins.make_run(plan)(vector(), out) == 0
-    step = builtins.make_step(plan, Binding([Place(GIVEN), Place(MADE, None, 0)], 1, (), TEMPLATE, True))
+    step = builtins.make_step(
+        plan, Binding([ArgumentPlace(GIVEN), ArgumentPlace(MADE, None, 0)], 1, (), TEMPLATE, True)
+    )
     assert np.array_equal(step(out), vector() * 4)
 
 
 def test_results_are_new_and_in_order(make_step):
     given = np.zeros(N, F32)
-    step = add(make_step, Place(GIVEN), Place(GIVEN), Place(MADE, None, 0), Place(GIVEN, None, 1), Place(MADE, None, 2))
+    step = add(
+        make_step,
+        ArgumentPlace(GIVEN),
+        ArgumentPlace(GIVEN),
+        ArgumentPlace(MADE, None, 0),
+        ArgumentPlace(GIVEN, None, 1),
+        ArgumentPlace(MADE, None, 2),
+    )
     first, second, third = step(vector(), vector(1), given)
     assert second is given
     assert all(np.array_equal(x, vector() + vector(1)) for x in (first, second, third))
@@ -123,7 +136,7 @@ def test_results_are_new_and_in_order(make_step):
 
 def test_arguments_and_state_may_be_results(make_step):
     array, out = vector(1), np.zeros(N, F32)
-    step = add(make_step, Place(GIVEN, None, 2), Place(HELD, array, 0), Place(HELD, out, 1))
+    step = add(make_step, ArgumentPlace(GIVEN, None, 2), ArgumentPlace(HELD, array, 0), ArgumentPlace(HELD, out, 1))
     x = vector()
     assert [a is b for a, b in zip(step(x), (array, out, x), strict=True)] == [True] * 3
     assert np.array_equal(out, x + array)
@@ -135,7 +148,7 @@ def test_arguments_and_state_may_be_results(make_step):
 def test_gradients_are_left_and_cleared(make_step):
     owner, other = Holder(vector()), Holder(vector())
     other._grad = Holder(vector())
-    step = add(make_step, Place(HELD, owner), Place(GIVEN), Place(LEFT, owner), cleared=[other])
+    step = add(make_step, ArgumentPlace(HELD, owner), ArgumentPlace(GIVEN), ArgumentPlace(LEFT, owner), cleared=[other])
     assert step(vector(2)) == ()
     assert type(owner._grad) is Holder
     assert (owner._grad.mark, owner._grad._grad) == (None, None)
@@ -146,7 +159,7 @@ def test_gradients_are_left_and_cleared(make_step):
 def left(make=builtins.make_step, source=LEFT):
     """An owner with a gradient that a call has left, and the call."""
     owner = Holder(None)
-    step = add(make, Place(GIVEN), Place(GIVEN), Place(source, owner))
+    step = add(make, ArgumentPlace(GIVEN), ArgumentPlace(GIVEN), ArgumentPlace(source, owner))
     assert step(vector(), vector()) == ()
     return owner, step
 
@@ -238,7 +251,7 @@ def test_fresh_memory_where_it_is_asked_for():
 def test_a_call_that_fails_leaves_nothing(make_step, after):
     owner, other = Holder(None), Holder(None)
     owner._grad, other._grad = Holder(vector()), Holder(vector())
-    places = Place(GIVEN), Place(GIVEN), Place(LEFT_FRESH, owner), Place(MADE, None, 0)
+    places = ArgumentPlace(GIVEN), ArgumentPlace(GIVEN), ArgumentPlace(LEFT_FRESH, owner), ArgumentPlace(MADE, None, 0)
     step = add(make_step, *places, cleared=[other], status=3, after=after)
     gradients = owner._grad, other._grad
     position = 2 if after else 0
@@ -249,7 +262,13 @@ def test_a_call_that_fails_leaves_nothing(make_step, after):
 
 def test_no_reference_is_lost_or_kept():
     owner, other, array = Holder(vector()), Holder(None), vector()
-    places = Place(HELD, owner), Place(GIVEN), Place(MADE, None, 0), Place(LEFT, owner), Place(LEFT_FRESH, other)
+    places = (
+        ArgumentPlace(HELD, owner),
+        ArgumentPlace(GIVEN),
+        ArgumentPlace(MADE, None, 0),
+        ArgumentPlace(LEFT, owner),
+        ArgumentPlace(LEFT_FRESH, other),
+    )
     good = add(builtins.make_step, *places, cleared=[Holder(None)])
     bad = add(builtins.make_step, *places, cleared=[Holder(None)], status=1)
     watched = [owner, other, array, owner.payload, TEMPLATE, Holder, F32, None, np.ndarray]
@@ -266,7 +285,7 @@ def test_no_reference_is_lost_or_kept():
     plan.add_array(F32, (N,))
     plan.add_int()
     plan.add_array(F32, (N,), writes=True)
-    places = [Place(GIVEN), Place(GIVEN), Place(MADE, None, 0)]
+    places = [ArgumentPlace(GIVEN), ArgumentPlace(GIVEN), ArgumentPlace(MADE, None, 0)]
     number = builtins.make_step(plan, Binding(places, 1, [other], TEMPLATE, False))
     calls_of_all_kinds()
     gc.collect()
@@ -282,7 +301,13 @@ def test_no_reference_is_lost_or_kept():
 def test_a_call_inside_a_call_is_exact():
     """The collector runs Python code while objects are made, and that code may call the same program."""
     owner = Holder(None)
-    step = add(builtins.make_step, Place(GIVEN), Place(GIVEN), Place(MADE, None, 0), Place(LEFT_FRESH, owner))
+    step = add(
+        builtins.make_step,
+        ArgumentPlace(GIVEN),
+        ArgumentPlace(GIVEN),
+        ArgumentPlace(MADE, None, 0),
+        ArgumentPlace(LEFT_FRESH, owner),
+    )
     inner = []
 
     class Cycle:
@@ -307,7 +332,14 @@ def test_a_call_inside_a_call_is_exact():
 
 def test_calls_from_many_threads_are_exact():
     owner = Holder(None)
-    step = add(builtins.make_step, Place(GIVEN), Place(GIVEN), Place(MADE, None, 0), Place(LEFT, owner), one=True)
+    step = add(
+        builtins.make_step,
+        ArgumentPlace(GIVEN),
+        ArgumentPlace(GIVEN),
+        ArgumentPlace(MADE, None, 0),
+        ArgumentPlace(LEFT, owner),
+        one=True,
+    )
     wrong = []
 
     def run(start):

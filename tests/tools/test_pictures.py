@@ -14,8 +14,8 @@ import dynamic as tw
 import static
 from common.core.errors import ArgumentError
 from common.tensor.node import Node
-from common.tools.pictures.diagram import Item, settle
-from common.tools.pictures.layered_drawing import Wire, _Drawing, arrange
+from common.tools.pictures.diagram import PictureItem, settle
+from common.tools.pictures.layered_drawing import Wire, _WiredVertices, arrange
 from common.tools.pictures.picture import Picture
 from dynamic.autograd import graph
 from tests.autograd.test_graph_tools import PROGRAMS, diamond, inside, leaf
@@ -208,7 +208,7 @@ def pictures(draw):
         kind = "op" if reads else draw(st.sampled_from(["input", "parameter", "fixed"]))
         results = ("float32[2, 3]",) * (draw(st.integers(1, 3)) if kind == "op" else 1)
         scope = tuple(draw(st.lists(NAMES, max_size=3))) if kind == "op" else ()
-        items.append(Item(f"item<{i}>", kind, ports, results, scope, "x & y", "f.py:1"))
+        items.append(PictureItem(f"item<{i}>", kind, ports, results, scope, "x & y", "f.py:1"))
     return Picture(settle(items) if draw(st.booleans()) else items, "random & <odd>")
 
 
@@ -232,9 +232,9 @@ def test_order_and_edges_survive(picture, depth):
 
 def test_a_source_divides_no_scope():
     one, two = ("net", "one"), ("net", "two")
-    items = [Item("x", "input"), Item("w", "parameter"), Item("a", "op", ((0, 0),), scope=one),
-             Item("b", "op", ((2, 0), (1, 0)), scope=one), Item("c", "op", ((3, 0), (1, 0)), scope=two),
-             Item("update", "op", ((1, 0),), scope=("sgd",))]  # fmt: skip
+    items = [PictureItem("x", "input"), PictureItem("w", "parameter"), PictureItem("a", "op", ((0, 0),), scope=one),
+             PictureItem("b", "op", ((2, 0), (1, 0)), scope=one), PictureItem("c", "op", ((3, 0), (1, 0)), scope=two),
+             PictureItem("update", "op", ((1, 0),), scope=("sgd",))]  # fmt: skip
     assert [(item.label, item.scope) for item in settle(items)] == [
         ("x", ()), ("w", ("net",)), ("a", one), ("b", one), ("c", two), ("update", ("sgd",)),
     ]  # fmt: skip
@@ -314,7 +314,7 @@ def test_dot_is_balanced_and_quoted(picture):
 def test_places_are_the_least_squares_under_the_distances():
     rng = np.random.default_rng(0)
     sizes = [(float(w), 10.0) for w in rng.integers(1, 60, 12)]
-    drawing = _Drawing(sizes, [Wire(i, 0.0, [(i + 6, 0.0)]) for i in range(6)], 0, 0)
+    drawing = _WiredVertices(sizes, [Wire(i, 0.0, [(i + 6, 0.0)]) for i in range(6)], 0, 0)
     middles = list(rng.uniform(0, 300, 12))
     row = drawing.rows[1]
     gaps = [drawing._distance(a, b) for a, b in itertools.pairwise(row)]
@@ -327,11 +327,13 @@ def test_places_are_the_least_squares_under_the_distances():
 
 def test_crossings_that_need_not_be_are_undone():
     wires = [Wire(i, 0.0, [(9 - i, 0.0)]) for i in range(5)]  # upside down
-    drawing = _Drawing([(10.0, 10.0)] * 10, wires, 0, 0)
+    drawing = _WiredVertices([(10.0, 10.0)] * 10, wires, 0, 0)
     assert drawing._crossings() == 10
     drawing._order()
     assert drawing._crossings() == 0
-    pair = _Drawing([(10.0, 10.0)] * 4, [Wire(0, 0.0, [(2, 0.0), (3, 0.0)]), Wire(1, 0.0, [(2, 0.0), (3, 0.0)])], 0, 0)
+    pair = _WiredVertices(
+        [(10.0, 10.0)] * 4, [Wire(0, 0.0, [(2, 0.0), (3, 0.0)]), Wire(1, 0.0, [(2, 0.0), (3, 0.0)])], 0, 0
+    )
     assert pair._crossings() == 1
 
 

@@ -33,7 +33,7 @@ def make(compiled: Callable[..., Any]) -> dict[str, Any]:
             raise ArgumentError(f"jit.trace(): a function or module is needed, not {type(func).__name__}")
         made = compiled(func)
         if example_inputs is not None:
-            with mode.Switch(False):
+            with mode.GradSwitch(False):
                 made(*example_inputs) if isinstance(example_inputs, tuple) else made(example_inputs)
         return made
 

@@ -103,7 +103,7 @@ class While:
         self._builder.position_at_end(self._end)
 
 
-class Loop:
+class ForLoop:
     """``for i in range(0, stop, step)`` with values carried along, as in `While`; `index` is the current i.
 
     ``stop`` is a multiple of ``step``.
@@ -113,7 +113,7 @@ class Loop:
         self._builder, self._step = builder, step
         self._while = While(builder, lambda i, *_: builder.icmp_signed("<", i, stop), word(0), *initial)
 
-    def __enter__(self) -> Loop:
+    def __enter__(self) -> ForLoop:
         self.index, *self.carried = self._while.__enter__().carried
         self.next: Sequence[ir.Value] = ()
         return self
@@ -180,7 +180,7 @@ def fold_vector(
     return builder.extract_element(lanes, INDEX(0))
 
 
-class Parts:
+class ForStrips:
     """``for start in range(0, stop, step)``; gives the start and the length, `step` or what is left."""
 
     def __init__(self, b: ir.IRBuilder, stop: ir.Value, step: int) -> None:

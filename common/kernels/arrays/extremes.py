@@ -13,7 +13,7 @@ from llvmlite import ir
 
 from common.kernels.arrays.code_blocks import (
     WORD,
-    Loop,
+    ForLoop,
     While,
     align,
     fold_vector,
@@ -69,7 +69,7 @@ def _extreme(module: ir.Module, kind: ir.Type, order: str, truth: bool) -> ir.Fu
         x, n = function.args
         step = width * _CHAINS
         bulk = b.and_(n, word(-step))
-        with Loop(b, bulk, step, *[worse] * _CHAINS, ir.Constant(flags, None)) as loop:
+        with ForLoop(b, bulk, step, *[worse] * _CHAINS, ir.Constant(flags, None)) as loop:
             *best, nans = loop.carried
             starts = [b.add(loop.index, word(k * width)) for k in range(_CHAINS)]
             loaded = [load_lanes(b, b.gep(x, [start]), width) for start in starts]
@@ -188,7 +188,7 @@ def _pass(module: ir.Module, kind: ir.Type, order: str, rows: int) -> ir.Functio
                     walk.next = [b.add(walk.carried[0], word(width))]
                 take(last, width)
                 b.ret_void()
-        with Loop(b, n, 1) as loop:
+        with ForLoop(b, n, 1) as loop:
             take(loop.index, 1)
         b.ret_void()
 

@@ -12,11 +12,11 @@ from llvmlite import ir
 
 from common.core.numerics import LANES
 from common.kernels.arrays.code_blocks import WORD, While, align, internal, load_lanes, word
-from common.kernels.arrays.fold_rows import SUM, Fold
+from common.kernels.arrays.fold_rows import SUM, RowFold
 from common.kernels.arrays.sums import VECTOR_BYTES
 
 
-def fold_columns(module: ir.Module, kind: ir.Type, how: Fold = SUM) -> ir.Function:
+def fold_columns(module: ir.Module, kind: ir.Type, how: RowFold = SUM) -> ir.Function:
     """``void (kind* x, i64 rows, i64 columns, kind* out)``: out[c] = S(x[:, c]), or the product.
 
     Of rows <= BLOCK, and of no fewer columns than a vector has. The last vector begins where its end is that of the
@@ -39,7 +39,7 @@ def fold_columns(module: ir.Module, kind: ir.Type, how: Fold = SUM) -> ir.Functi
     return internal(module, f"{how.name}_columns.{kind}", ir.VoidType(), [pointer, WORD, WORD, pointer], define)
 
 
-def _fold_vector_of_columns(module: ir.Module, kind: ir.Type, how: Fold) -> ir.Function:
+def _fold_vector_of_columns(module: ir.Module, kind: ir.Type, how: RowFold) -> ir.Function:
     """The same for one vector of columns."""
     width = VECTOR_BYTES // align(kind)
     vector = ir.VectorType(kind, width)

@@ -18,7 +18,7 @@ from llvmlite import ir
 from common.core.numerics import BLOCK, LANES
 from common.kernels.arrays.code_blocks import (
     WORD,
-    Loop,
+    ForLoop,
     While,
     add,
     align,
@@ -36,7 +36,7 @@ _SHIFT = BLOCK.bit_length() - 1
 _VOID = ir.VoidType()
 
 
-class Fold(NamedTuple):
+class RowFold(NamedTuple):
     """What lanes do with elements: ``combine(builder, lane, of(builder, element))``, from `start` on.
 
     `of` gives `start` for `start`, so that missing elements still change nothing.
@@ -68,25 +68,25 @@ def _number(b: ir.IRBuilder, v: ir.Value) -> ir.Value:
     return b.select(b.fcmp_unordered("uno", v, v), ir.Constant(v.type, None), v)
 
 
-SUM = Fold("sum", add, 0)
-PRODUCT = Fold("product", multiply, 1)
+SUM = RowFold("sum", add, 0)
+PRODUCT = RowFold("product", multiply, 1)
 OF_FLOATS = {
-    "squares": Fold("squares", add, 0, lambda b, v: b.fmul(v, v)),
-    "magnitudes": Fold("magnitudes", add, 0, _magnitude),
-    "cubes": Fold("cubes", add, 0, _cube),
-    "numbers": Fold("numbers", add, 0, _number),
+    "squares": RowFold("squares", add, 0, lambda b, v: b.fmul(v, v)),
+    "magnitudes": RowFold("magnitudes", add, 0, _magnitude),
+    "cubes": RowFold("cubes", add, 0, _cube),
+    "numbers": RowFold("numbers", add, 0, _number),
 }
 """Sums of functions of floats, by their names in `common.kernels.arrays.mapped_sums`."""
 
 
-def fold_block(module: ir.Module, kind: ir.Type, how: Fold = SUM) -> ir.Function:
+def fold_block(module: ir.Module, kind: ir.Type, how: RowFold = SUM) -> ir.Function:
     """``kind (kind* x, i64 n)``: S, or the product, of n <= BLOCK contiguous elements."""
 
     def define(function: ir.Function, b: ir.IRBuilder) -> None:
         x, n = function.args
         vector = ir.VectorType(kind, LANES)
         whole = b.and_(n, word(-LANES))
-        with Loop(b, whole, LANES, how.identity(vector)) as loop:
+        with ForLoop(b, whole, LANES, how.identity(vector)) as loop:
             loaded = load_lanes(b, b.gep(x, [loop.index]), LANES)
             loop.next = [how.combine(b, loop.carried[0], how.of(b, loaded))]
         (lanes,) = loop.carried
@@ -103,7 +103,7 @@ def fold_block(module: ir.Module, kind: ir.Type, how: Fold = SUM) -> ir.Function
     return internal(module, f"{how.name}_block.{kind}", kind, [kind.as_pointer(), WORD], define)
 
 
-def fold_all(module: ir.Module, kind: ir.Type, how: Fold = SUM) -> ir.Function:
+def fold_all(module: ir.Module, kind: ir.Type, how: RowFold = SUM) -> ir.Function:
     """``kind (kind* x, i64 n)``: S, or the product, of any number of contiguous elements; recursion 6 deep at most."""
 
     def define(function: ir.Function, b: ir.IRBuilder) -> None:
@@ -125,7 +125,7 @@ def fold_lanes(module: ir.Module, kind: ir.Type) -> ir.Function:
     return internal(module, f"fold_lanes.{kind}", kind, [kind.as_pointer()], define)
 
 
-def _fold_long(module: ir.Module, kind: ir.Type, how: Fold, part: ir.Function) -> ir.Function:
+def _fold_long(module: ir.Module, kind: ir.Type, how: RowFold, part: ir.Function) -> ir.Function:
     """``kind (kind* x, i64 n)`` for n > BLOCK: lanes of the sums of at most BLOCK parts of BLOCK**k elements.
 
     S of one number is that number, so the last, shorter part may have fewer levels than the others.
@@ -141,7 +141,7 @@ def _fold_long(module: ir.Module, kind: ir.Type, how: Fold, part: ir.Function) -
         lane = b.bitcast(lanes, kind.as_pointer())
         span = _grow_span(b, n)
         parts = b.sdiv(b.add(n, b.sub(span, word(1))), span)
-        with Loop(b, parts, 1) as loop:
+        with ForLoop(b, parts, 1) as loop:
             start = b.mul(loop.index, span)
             rest = b.sub(n, start)
             length = b.select(b.icmp_signed("<", rest, span), rest, span)
@@ -166,7 +166,7 @@ def _each(
     """Write ``to[i] = value(source[i] for all sources)`` for i < n, by vectors; `to` overlaps no other source."""
     kind = ir.VectorType(to.type.pointee, LANES)
     whole = b.and_(n, word(-LANES))
-    with Loop(b, whole, LANES) as loop:
+    with ForLoop(b, whole, LANES) as loop:
         store_lanes(b, value(*(load_lanes(b, b.gep(x, [loop.index]), LANES) for x in sources)), b.gep(to, [loop.index]))
     rest = b.sub(n, whole)
     with b.if_then(b.icmp_signed(">", rest, word(0))):
@@ -174,7 +174,7 @@ def _each(
         store_some(b, some, b.gep(to, [whole]), rest)
 
 
-def fold_into(module: ir.Module, kind: ir.Type, how: Fold = SUM) -> ir.Function:
+def fold_into(module: ir.Module, kind: ir.Type, how: RowFold = SUM) -> ir.Function:
     """``void (kind* to, kind* from, i64 n)``: to[i] += from[i] or *= from[i]; the two do not overlap."""
 
     def define(function: ir.Function, b: ir.IRBuilder) -> None:
@@ -187,7 +187,7 @@ def fold_into(module: ir.Module, kind: ir.Type, how: Fold = SUM) -> ir.Function:
     return internal(module, f"{how.name}_into.{kind}", _VOID, [pointer, pointer, WORD], define)
 
 
-def fill_start(module: ir.Module, kind: ir.Type, how: Fold = SUM) -> ir.Function:
+def fill_start(module: ir.Module, kind: ir.Type, how: RowFold = SUM) -> ir.Function:
     """``void (kind* to, i64 n)``: to[i] = 0, or 1."""
 
     def define(function: ir.Function, b: ir.IRBuilder) -> None:
@@ -199,7 +199,7 @@ def fill_start(module: ir.Module, kind: ir.Type, how: Fold = SUM) -> ir.Function
     return internal(module, f"{how.name}_start.{kind}", _VOID, [kind.as_pointer(), WORD], define)
 
 
-def fold_rows(module: ir.Module, kind: ir.Type, how: Fold = SUM) -> ir.Function:
+def fold_rows(module: ir.Module, kind: ir.Type, how: RowFold = SUM) -> ir.Function:
     """``void (kind* acc, i64 columns, i64 live)``: fold the rows into row 0; rows >= live are as they started."""
 
     def define(function: ir.Function, b: ir.IRBuilder) -> None:
@@ -227,7 +227,7 @@ def _levels(b: ir.IRBuilder, rows: ir.Value, *initial: ir.Value) -> While:
 
 
 def _add_to_next_level(
-    module: ir.Module, kind: ir.Type, how: Fold, b: ir.IRBuilder, own: ir.Value, columns: ir.Value, number: ir.Value
+    module: ir.Module, kind: ir.Type, how: RowFold, b: ir.IRBuilder, own: ir.Value, columns: ir.Value, number: ir.Value
 ) -> ir.Value:
     """Add the fold of block `number` at `own` to its lane of the next level; return that level."""
     b.call(fold_rows(module, kind, how), [own, columns, word(LANES)])
@@ -237,7 +237,7 @@ def _add_to_next_level(
     return above
 
 
-def start_columns(module: ir.Module, kind: ir.Type, how: Fold = SUM) -> ir.Function:
+def start_columns(module: ir.Module, kind: ir.Type, how: RowFold = SUM) -> ir.Function:
     """``void (kind* acc, i64 columns, i64 rows)``: start the accumulators that a sum of `rows` rows uses."""
 
     def define(function: ir.Function, b: ir.IRBuilder) -> None:
@@ -252,7 +252,7 @@ def start_columns(module: ir.Module, kind: ir.Type, how: Fold = SUM) -> ir.Funct
     return internal(module, f"{how.name}_start_columns.{kind}", _VOID, [kind.as_pointer(), WORD, WORD], define)
 
 
-def carry_columns(module: ir.Module, kind: ir.Type, how: Fold = SUM) -> ir.Function:
+def carry_columns(module: ir.Module, kind: ir.Type, how: RowFold = SUM) -> ir.Function:
     """``void (kind* acc, i64 columns, i64 block)``: close block number `block` when another row follows it.
 
     The block's sum becomes one row of the next level, and its accumulators start again.
@@ -279,7 +279,7 @@ def carry_columns(module: ir.Module, kind: ir.Type, how: Fold = SUM) -> ir.Funct
     return internal(module, f"{how.name}_carry_columns.{kind}", _VOID, [kind.as_pointer(), WORD, WORD], define)
 
 
-def finish_columns(module: ir.Module, kind: ir.Type, how: Fold = SUM) -> ir.Function:
+def finish_columns(module: ir.Module, kind: ir.Type, how: RowFold = SUM) -> ir.Function:
     """``void (kind* acc, i64 columns, i64 rows, kind* out)``: the sums, once all rows are in."""
 
     def define(function: ir.Function, b: ir.IRBuilder) -> None:

@@ -17,7 +17,7 @@ from common.compiler import llvm_engine
 from common.core.numerics import DEEP
 from common.kernels.arrays.code_blocks import (
     WORD,
-    Parts,
+    ForStrips,
     While,
     add,
     align,
@@ -82,8 +82,8 @@ def multiply(module: ir.Module, kind: ir.Type) -> ir.Function:
         down, along = b.select(plain_a, lda, word(1)), b.select(plain_a, word(1), lda)
         deeper, wider = b.select(plain_b, ldb, word(1)), b.select(plain_b, word(1), ldb)
         tall = _KEPT // (DEEP * align(kind))
-        with Parts(b, m, tall) as (i, height), Parts(b, k, DEEP) as (p, depth), Parts(b, n, shape.columns) as part:
-            j, columns = part
+        heights, depths, strips = ForStrips(b, m, tall), ForStrips(b, k, DEEP), ForStrips(b, n, shape.columns)
+        with heights as (i, height), depths as (p, depth), strips as (j, columns):
             source = b.gep(right, [b.add(b.mul(p, deeper), b.mul(j, wider))])
             with b.if_else(plain_b) as (copied, transposed):
                 with copied:
@@ -107,7 +107,7 @@ def _copy(module: ir.Module, kind: ir.Type) -> ir.Function:
     def define(function: ir.Function, b: ir.IRBuilder) -> None:
         apart(function)
         source, ld, depth, columns, panel = function.args
-        with Parts(b, depth, 1) as (p, _):
+        with ForStrips(b, depth, 1) as (p, _):
             row, to = b.gep(source, [b.mul(p, ld)]), b.gep(panel, [b.mul(p, word(shape.columns))])
             for first in range(0, shape.columns, shape.width):
                 taken = load_some(b, b.gep(row, [word(first)]), b.sub(columns, word(first)), missing)
@@ -131,11 +131,11 @@ def _transpose(module: ir.Module, kind: ir.Type) -> ir.Function:
         apart(function)
         source, ld, depth, columns, panel = function.args
         stop = b.and_(b.add(columns, word(shape.width - 1)), word(-shape.width))
-        with Parts(b, stop, side) as (j, _):
+        with ForStrips(b, stop, side) as (j, _):
             last = b.sub(b.sub(columns, word(1)), j)
             first = b.gep(source, [b.mul(ld, j)])
             lines = [b.gep(first, [b.mul(ld, least(b, word(lane), last))]) for lane in range(side)]
-            with Parts(b, depth, side) as (p, count):
+            with ForStrips(b, depth, side) as (p, count):
                 some = first_lanes(b, side, count)
                 square = _transposed(b, [load_some(b, b.gep(line, [p]), some, missing) for line in lines])
                 to = b.gep(panel, [b.add(j, b.mul(p, word(shape.columns)))])
@@ -195,7 +195,7 @@ def _all_rows(module: ir.Module, kind: ir.Type) -> ir.Function:
         a, down, along, height, panel, depth, columns, out, ldc, p = function.args
         few = shape.rows // 4  # of narrow panels they would take as long: a chain waits for its last addition
 
-        with Parts(b, height, shape.rows) as (r, there):
+        with ForStrips(b, height, shape.rows) as (r, there):
             source, into = b.gep(a, [b.mul(r, down)]), b.gep(out, [b.mul(r, ldc)])
 
             def some(rows: int, vectors: int) -> None:
@@ -270,7 +270,7 @@ def _join(module: ir.Module, kind: ir.Type) -> ir.Function:
     def define(function: ir.Function, b: ir.IRBuilder) -> None:
         apart(function)
         sums, stride, height, columns, out, ldc = function.args
-        with Parts(b, height, 1) as (r, _), Parts(b, columns, width) as (c, some):
+        with ForStrips(b, height, 1) as (r, _), ForStrips(b, columns, width) as (c, some):
             total = load_lanes(b, b.gep(sums, [b.add(b.mul(r, stride), c)]), width)
             into = b.gep(out, [b.add(b.mul(r, ldc), c)])
             store_some(b, add(b, load_some(b, into, some, nothing), total), into, some)

@@ -7,7 +7,7 @@ from llvmlite import ir
 from common.core.numerics import LANES
 from common.kernels.arrays.code_blocks import (
     WORD,
-    Parts,
+    ForStrips,
     While,
     add,
     apart,
@@ -55,7 +55,7 @@ def _rows(module: ir.Module, kind: ir.Type) -> ir.Function:
         apart(function)
         matrix, vector, out, count, k, ld = function.args
         whole = b.and_(k, word(-LANES))
-        with Parts(b, count, together) as (first, there):
+        with ForStrips(b, count, together) as (first, there):
             last = b.sub(there, word(1))
             numbers = [b.add(first, least(b, word(r), last)) for r in range(together)]
             lines = [b.gep(matrix, [b.mul(r, ld)]) for r in numbers]
@@ -97,21 +97,21 @@ def _columns(module: ir.Module, kind: ir.Type) -> ir.Function:
             """Add rows, one after the other, to the chains of a lane."""
             elements = [spread(b, b.load(b.gep(vector, [p])), width) for p in rows]
             lines = [b.gep(matrix, [b.add(b.mul(p, ld), first)]) for p in rows]
-            with Parts(b, there, width) as (c, some):
+            with ForStrips(b, there, width) as (c, some):
                 total = load_lanes(b, place(lane, c), width)
                 for x, line in zip(elements, lines, strict=True):
                     total = fused(b, x, load_some(b, b.gep(line, [c]), some, zero(lanes)), total)
                 store_lanes(b, total, place(lane, c))
 
-        with Parts(b, count, most) as (first, there):
-            with Parts(b, word(LANES * most), width) as (c, _):
+        with ForStrips(b, count, most) as (first, there):
+            with ForStrips(b, word(LANES * most), width) as (c, _):
                 store_lanes(b, zero(lanes), b.gep(sums, [c]))
             whole = b.and_(k, word(-LANES * together))
-            with Parts(b, whole, LANES * together) as (p, _), Parts(b, word(LANES), 1) as (lane, _):
+            with ForStrips(b, whole, LANES * together) as (p, _), ForStrips(b, word(LANES), 1) as (lane, _):
                 take([b.add(p, b.add(lane, word(LANES * i))) for i in range(together)], lane, first, there)
-            with Parts(b, b.sub(k, whole), 1) as (p, _):
+            with ForStrips(b, b.sub(k, whole), 1) as (p, _):
                 take([b.add(whole, p)], b.and_(p, word(LANES - 1)), first, there)
-            with Parts(b, there, width) as (c, some):
+            with ForStrips(b, there, width) as (c, some):
                 totals = [load_lanes(b, place(word(lane), c), width) for lane in range(LANES)]
                 while len(totals) > 1:
                     half = len(totals) // 2

@@ -14,7 +14,7 @@ from common.kernels.math.polynomial import horner
 __all__ = ["at_borders", "log", "log1p", "log1p_doubled", "split_exponent", "split_sum"]
 
 
-class _Split(NamedTuple):
+class _LogarithmFormat(NamedTuple):
     root_half: int
     """Bit pattern of the float nearest sqrt(1/2), where the significand's range begins."""
     raise_exponent: int
@@ -27,8 +27,8 @@ class _Split(NamedTuple):
 
 
 _SPLIT = {
-    np.dtype(np.float32): _Split(0x3F3504F3, 128, 0x4B000000, 2.0**23 + 128, 2.0**-126, 25),
-    np.dtype(np.float64): _Split(
+    np.dtype(np.float32): _LogarithmFormat(0x3F3504F3, 128, 0x4B000000, 2.0**23 + 128, 2.0**-126, 25),
+    np.dtype(np.float64): _LogarithmFormat(
         0x3FE6A09E667F3BCD, 1024, 0x4330000000000000, 2.0**52 + 1024, 2.0**-1022, 54
     ),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from common.core.errors import ArgumentError, DTypeError, ShapeError
-from common.core.mode import Switch
+from common.core.mode import GradSwitch
 from common.core.sizes import same
 from common.ops.create.like import ones_like, zeros_like
 from common.ops.index.advanced_keys import along
@@ -116,7 +116,7 @@ def embedding_bag(
 
 def _scale_down(weight: Any, index: Any, max_norm: float, norm_type: float) -> None:
     """Bring rows that are looked up to a norm of at most `max_norm`, in place."""
-    with Switch(False):
+    with GradSwitch(False):
         fixed = weight.detach()
         used = index_add(zeros_like(fixed[:, 0]), 0, index, ones_like(index, dtype=weight.dtype))
         norms = norm(fixed, norm_type, 1)

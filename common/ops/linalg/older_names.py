@@ -9,7 +9,7 @@ from common.ops.linalg._lapack import mT, require_matrix
 from common.ops.linalg.spectral import svd_
 
 
-class SVD(NamedTuple):
+class OlderSVD(NamedTuple):
     """What `svd` returns."""
 
     U: Any
@@ -39,7 +39,7 @@ def svd(x: Any, some: bool = True, compute_uv: bool = True) -> Any:
     """
     require_matrix("linalg.svd", x)
     u, s, v = svd_(x, full=not some or not compute_uv, user="linalg.svd")
-    return SVD(u, s, mT(v)) if compute_uv else SVD(u.detach() * 0, s, mT(v.detach() * 0))
+    return OlderSVD(u, s, mT(v)) if compute_uv else OlderSVD(u.detach() * 0, s, mT(v.detach() * 0))
 
 
 def orgqr(x: Any, tau: Any) -> Any:

@@ -24,7 +24,7 @@ from common.ops.shape.view import reshape
 _INF = float("inf")
 
 
-class Running(NamedTuple):
+class CumulativeExtremes(NamedTuple):
     """What `cummax` and `cummin` return.
 
     Attributes
@@ -264,15 +264,15 @@ def logcumsumexp(x: Any, dim: int) -> Any:
     return _along(logcumsumexp_, "logcumsumexp", x, dim)
 
 
-def _extremes(op: Op, x: Any, dim: int) -> Running:
+def _extremes(op: Op, x: Any, dim: int) -> CumulativeExtremes:
     axis = normalize_dim(dim, x.ndim, op.name)
     if x.ndim:
-        return Running(*op(x, dim=axis))
-    return Running(*(reshaped(part, (), op.node_name) for part in op(reshape(x, 1), dim=0)))
+        return CumulativeExtremes(*op(x, dim=axis))
+    return CumulativeExtremes(*(reshaped(part, (), op.node_name) for part in op(reshape(x, 1), dim=0)))
 
 
 @accept_numpy_names
-def cummax(x: Any, dim: int) -> Running:
+def cummax(x: Any, dim: int) -> CumulativeExtremes:
     """Running maxima along `dim` and their positions; the last of equal ones, and nan from the first nan on.
 
     The gradient goes to the element at the position.
@@ -290,13 +290,13 @@ def cummax(x: Any, dim: int) -> Running:
     --------
     >>> import dynamic as tw
     >>> tw.cummax(tw.tensor([1, 3, 2, 3]), 0)
-    Running(values=tensor([1, 3, 3, 3]), indices=tensor([0, 1, 1, 3]))
+    CumulativeExtremes(values=tensor([1, 3, 3, 3]), indices=tensor([0, 1, 1, 3]))
     """
     return _extremes(cummax_, x, dim)
 
 
 @accept_numpy_names
-def cummin(x: Any, dim: int) -> Running:
+def cummin(x: Any, dim: int) -> CumulativeExtremes:
     """Running minima along `dim` and their positions; see `cummax`.
 
     Parameters

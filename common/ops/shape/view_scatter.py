@@ -15,7 +15,7 @@ from common.ops._define import kernel
 from common.ops._samples import away_from_zero
 from common.ops.math.arithmetic import zeros_like
 from common.ops.math.compare import where
-from common.tensor.view_families import Path, Step
+from common.tensor.view_families import Path, ViewStep
 
 
 def along(x: Any, path: Path) -> Any:
@@ -25,7 +25,7 @@ def along(x: Any, path: Path) -> Any:
     return x
 
 
-class Shown:
+class ViewChain:
     """What a chain of views shows of a contiguous array: ops lengthen the chain.
 
     Attributes
@@ -42,23 +42,23 @@ class Shown:
         self.place: tuple[Any, Any, Any] | None = (0, self.shape, contiguous_strides(self.shape))
 
     @staticmethod
-    def __apply_op__(op: Op, operands: Sequence[Shown], attrs: Any) -> Any:
+    def __apply_op__(op: Op, operands: Sequence[ViewChain], attrs: Any) -> Any:
         """Apply a view op, or one that is made of such, like `split`."""
         if op.forward is not None:
             return op.forward(*operands, **attrs)
         (x,) = operands
-        y: Shown = object.__new__(Shown)
+        y: ViewChain = object.__new__(ViewChain)
         y.place = None if x.place is None else op.strided(*x.place, **attrs)
         y.shape = op.spec(Spec(x.shape, np.dtype(np.float32)), **attrs).shape if y.place is None else y.place[1]
         y.path = (*x.path, (op.name, tuple(attrs.items())))
         return y
 
 
-def path_along(steps: Sequence[Step], base: Any) -> Path:
+def path_along(steps: Sequence[ViewStep], base: Any) -> Path:
     """A chain of view ops that begins at `base` as the attribute of `view_set`; a part of a split is a slice there."""
     if all(step.position is None for step in steps):
         return tuple((step.op.name, tuple(step.attrs.items())) for step in steps)
-    x: Any = Shown(base.shape)
+    x: Any = ViewChain(base.shape)
     for step in steps:
         y = apply(step.op, (x,), step.attrs)
         x = y if step.position is None else y[step.position]
@@ -68,7 +68,7 @@ def path_along(steps: Sequence[Step], base: Any) -> Path:
 
 def placed(shape: Any, path: Path) -> tuple[Any, Any, Any] | None:
     """Offset, shape and strides, in elements, of a chain of views of a contiguous array; None if it holds a copy."""
-    x: Shown = along(Shown(shape), path)
+    x: ViewChain = along(ViewChain(shape), path)
     return x.place
 
 

@@ -27,7 +27,7 @@ from common.ops.sort.sorting import sort
 from common.tensor.create import lift
 
 
-class Chosen(NamedTuple):
+class ValuesAndIndices(NamedTuple):
     """What `median`, `nanmedian` and `mode` over a dimension return.
 
     Attributes
@@ -132,7 +132,7 @@ def mode(x: Any, dim: int = -1, keepdim: bool = False) -> Any:
     --------
     >>> import dynamic as tw
     >>> tw.mode(tw.tensor([2, 1, 1, 2, 3]))
-    Chosen(values=tensor(1), indices=tensor(2))
+    ValuesAndIndices(values=tensor(1), indices=tensor(2))
     """
     rows, axis = _rows(x, dim, "mode")
     last, n = rows.ndim - 1, rows.shape[-1]
@@ -156,10 +156,10 @@ def _chosen(name: str, x: Any, rows: Any, index: Any, axis: int, dim: Any, keepd
         return taken(rows, index, 0, False, f"{name}Backward0")
     node_name = f"{name}Backward{int(name != 'Mode')}"  # of `median` and `nanmedian` this is the second form
     if x.ndim == 0:
-        return Chosen(reshaped(x, (), node_name), reshape(index, ()))
+        return ValuesAndIndices(reshaped(x, (), node_name), reshape(index, ()))
     index = transpose(index, axis, rows.ndim - 1)
     values = taken(x, index, axis, bool(keepdim), node_name)
-    return Chosen(values, index if keepdim else reshape(index, (*x.shape[:axis], *x.shape[axis + 1 :])))
+    return ValuesAndIndices(values, index if keepdim else reshape(index, (*x.shape[:axis], *x.shape[axis + 1 :])))
 
 
 _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")

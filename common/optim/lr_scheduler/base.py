@@ -7,12 +7,12 @@ from typing import Any
 from common.core import mode
 from common.core.arguments import mapping
 from common.core.errors import ArgumentError, TraceError
-from common.core.pickling import Holder
-from common.optim.group import Group
+from common.core.pickling import FunctionHolder
+from common.optim.group import ParameterGroup
 from common.optim.optimizer import Optimizer
 
 
-class LRScheduler(Holder):
+class LRScheduler(FunctionHolder):
     """Base of schedulers: a subclass says what the rate is at an epoch.
 
     Parameters
@@ -110,6 +110,6 @@ def per_group(optimizer: Any, value: Any, name: str) -> list[Any]:
     return list(value)
 
 
-def group_values(optimizer: Optimizer, value: Any, name: str) -> list[tuple[Group, Any]]:
+def group_values(optimizer: Optimizer, value: Any, name: str) -> list[tuple[ParameterGroup, Any]]:
     """Groups and their values of an argument."""
     return list(zip(optimizer.param_groups, per_group(optimizer, value, name), strict=True))

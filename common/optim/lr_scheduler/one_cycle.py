@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from common.core.errors import ArgumentError
-from common.optim.group import Group
+from common.optim.group import ParameterGroup
 from common.optim.lr_scheduler.annealing import cosine, linear
 from common.optim.lr_scheduler.base import LRScheduler, group_values
 from common.optim.optimizer import Optimizer
@@ -113,7 +113,7 @@ class OneCycleLR(LRScheduler):
             _set_momentum(group, self._at(borders, epoch))
 
 
-def _set_momentum(group: Group, value: float) -> None:
+def _set_momentum(group: ParameterGroup, value: float) -> None:
     if "betas" in group.numbers:
         group["betas"] = (value, *group["betas"][1:])
     else:

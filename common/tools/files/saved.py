@@ -28,7 +28,7 @@ _CONVERT = (
 )
 
 
-class _Writer:
+class _SavedWriter:
     """Takes a structure apart into JSON and arrays; an array that occurs twice is written once."""
 
     def __init__(self) -> None:
@@ -100,7 +100,7 @@ def save(obj: Any, f: Any, **options: Any) -> None:
     """
     from safetensors.numpy import save as to_bytes
 
-    writer = _Writer()
+    writer = _SavedWriter()
     try:
         text = json.dumps(writer.plain(obj, "the object"))
     except RecursionError:

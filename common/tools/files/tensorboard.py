@@ -18,7 +18,7 @@ from common.core import mode
 from common.core.errors import ArgumentError, StateError
 from common.core.tree import flatten, unflatten
 from common.tensor.base import TensorBase
-from common.tools.pictures.diagram import Item
+from common.tools.pictures.diagram import PictureItem
 from common.tools.pictures.picture import Picture
 from common.tools.pictures.recorded_picture import make_dot, module_scopes
 
@@ -274,7 +274,7 @@ def graph_def(picture: Picture, make: Callable[[], Any]) -> Any:
     return graph
 
 
-def _name(item: Item) -> str:
+def _name(item: PictureItem) -> str:
     """A name that TensorBoard takes apart at "/" only."""
     label = item.label.rpartition(".")[2] if item.kind == "parameter" else item.label.removesuffix("Backward0")
     return "/".join(re.sub(r"[^\w.\-\[\]]", "_", part) for part in (*item.scope, label))

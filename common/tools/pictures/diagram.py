@@ -18,7 +18,7 @@ from common.core.op import REGISTRY
 Port = tuple[int, int]
 
 
-class Item(NamedTuple):
+class PictureItem(NamedTuple):
     """One thing in a picture.
 
     Attributes
@@ -58,7 +58,7 @@ class Diagram:
     legend : lines that explain names of sizes.
     """
 
-    def __init__(self, items: Sequence[Item], title: str = "", legend: Sequence[str] = ()) -> None:
+    def __init__(self, items: Sequence[PictureItem], title: str = "", legend: Sequence[str] = ()) -> None:
         self.items, self.title, self.legend = list(items), title, list(legend)
 
     @property
@@ -91,7 +91,7 @@ class Diagram:
             last = key
         outside = set(_outside(self, groups))
         place: dict[Port, Port] = {}
-        items: list[Item] = []
+        items: list[PictureItem] = []
         for group in groups:
             first = self.items[group[0]]
             ports = [(p, i) for p in group for i in range(len(self.items[p].results))]
@@ -102,7 +102,7 @@ class Diagram:
                 inner = set(group)
                 read = [port for p in group for port in self.items[p].operands if port and port[0] not in inner]
                 items.append(
-                    Item(
+                    PictureItem(
                         first.scope[depth], "scope", _moved(dict.fromkeys(read), place),
                         tuple(self.items[p].results[i] for p, i in ports), first.scope[:depth],
                         f"{len(group)} items", first.line,
@@ -154,7 +154,7 @@ def _outside(picture: Diagram, groups: list[list[int]]) -> Iterator[Port]:
     return (port for port, (reader, _) in picture.edges if group_of[port[0]] != group_of[reader])
 
 
-def settle(items: Sequence[Item]) -> list[Item]:
+def settle(items: Sequence[PictureItem]) -> list[PictureItem]:
     """The items with sources moved to their first reader; sources that nothing reads are left out.
 
     A source lies in the scope that its readers share, of those in the outermost scope of the first one: a weight in the
@@ -180,7 +180,7 @@ def settle(items: Sequence[Item]) -> list[Item]:
         if not item.is_source:
             order.append(position)
     place: dict[int, int] = {}
-    settled: list[Item] = []
+    settled: list[PictureItem] = []
     for position in order:
         place[position] = len(settled)
         item = items[position]
@@ -189,7 +189,7 @@ def settle(items: Sequence[Item]) -> list[Item]:
     return settled
 
 
-def _start(items: Sequence[Item], reader: int, depth: int) -> int:
+def _start(items: Sequence[PictureItem], reader: int, depth: int) -> int:
     """The first item of the scope at `depth` in which a reader lies: what belongs outside must not divide it."""
     scope = items[reader].scope[: depth + 1]
     start = reader

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from common.tools.pictures.diagram import Diagram, Item
+from common.tools.pictures.diagram import Diagram, PictureItem
 
 _COLOURS = {
     "op": "#e8eef7", "input": "#cfe3ff", "parameter": "#cfe3ff", "fixed": "#eeeeee", "output": "#cdeccd",
@@ -39,7 +39,7 @@ def dot(picture: Diagram) -> str:
     return "\n".join([*lines, "}", ""])
 
 
-def _node(position: int, item: Item) -> str:
+def _node(position: int, item: PictureItem) -> str:
     label = item.label + (f"\n{item.results[0]}" if item.kind in ("input", "parameter") and item.results else "")
     tip = ", ".join(part for part in (item.detail, item.line) if part)
     return f'n{position} [label={_quoted(label)}, fillcolor="{_COLOURS[item.kind]}", tooltip={_quoted(tip)}]'

@@ -69,10 +69,10 @@ def arrange(sizes: Sequence[tuple[float, float]], wires: Sequence[Wire], entries
     sizes : width and height of each.
     entries, exits : how many at the beginning lie in a rank of their own at the top, how many at the end at the bottom.
     """
-    return _Drawing(sizes, wires, entries, exits).placed()
+    return _WiredVertices(sizes, wires, entries, exits).placed()
 
 
-class _Drawing:
+class _WiredVertices:
     """Vertices, and behind them the bends of long wires."""
 
     def __init__(self, sizes: Sequence[tuple[float, float]], wires: Sequence[Wire], entries: int, exits: int) -> None:

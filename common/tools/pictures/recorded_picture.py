@@ -16,7 +16,7 @@ from common.core.errors import ArgumentError
 from common.tensor.base import TensorBase
 from common.tensor.node import Edge, Node, next_number
 from common.tensor.observers import Watching
-from common.tools.pictures.diagram import Item, Port, settle
+from common.tools.pictures.diagram import PictureItem, Port, settle
 from common.tools.pictures.picture import Picture
 
 __all__ = ["make_dot", "module_scopes"]
@@ -94,10 +94,10 @@ def make_dot(
     if not all(isinstance(x, TensorBase) and x.requires_grad for x in roots):
         raise ArgumentError("make_dot() takes tensors that require grad: others have no graph")
     names = {id(x): name for name, x in (params or {}).items()}
-    return _Drawing(roots, names, show_attrs, show_saved, scopes).picture()
+    return _RecordedItems(roots, names, show_attrs, show_saved, scopes).picture()
 
 
-class _Drawing:
+class _RecordedItems:
     """Items of a recorded graph."""
 
     def __init__(
@@ -158,17 +158,17 @@ class _Drawing:
             items.append(self._node(node, tuple(map(port, operands)), results))
         for i, (x, end) in enumerate(zip(self.roots, ends, strict=True)):
             label = "output" if len(self.roots) == 1 else f"output {i}"
-            items.append(Item(label, "output", (port(end),), (_form(x.shape, x.dtype),)))
+            items.append(PictureItem(label, "output", (port(end),), (_form(x.shape, x.dtype),)))
         return Picture(settle(items), "recorded graph")
 
-    def _leaf(self, leaf: TensorBase) -> Item:
+    def _leaf(self, leaf: TensorBase) -> PictureItem:
         own = getattr(leaf, "name", "")
         name = self.names.get(id(leaf)) or own or "leaf"
-        return Item(
+        return PictureItem(
             name, "parameter" if own else "input", (), (_form(leaf.shape, leaf.dtype),), (), type(leaf).__name__
         )
 
-    def _node(self, node: Node, operands: tuple[Port | None, ...], results: tuple[str, ...]) -> Item:
+    def _node(self, node: Node, operands: tuple[Port | None, ...], results: tuple[str, ...]) -> PictureItem:
         details = []
         if self.attrs and isinstance(node.attrs, Mapping) and node.attrs:
             details += [f"{name}={value}" for name, value in node.attrs.items()]
@@ -176,7 +176,9 @@ class _Drawing:
             kept = [_form(x.shape, x.dtype) for x in node.saved if isinstance(x, np.ndarray)]
             details += [f"saves {' '.join(kept)}"] if kept else []
         file, line, _ = node.source
-        return Item(node.name(), "op", operands, results, self._scope(node), ", ".join(details), f"{file}:{line}")
+        return PictureItem(
+            node.name(), "op", operands, results, self._scope(node), ", ".join(details), f"{file}:{line}"
+        )
 
     def _scope(self, node: Node) -> tuple[str, ...]:
         inside = self.inside.get(node, ())

@@ -6,7 +6,7 @@ import html
 from collections.abc import Iterator
 from functools import partial
 
-from common.tools.pictures.diagram import Diagram, Item, Port
+from common.tools.pictures.diagram import Diagram, PictureItem, Port
 from common.tools.pictures.layered_drawing import Placed, Stop, Wire, arrange
 
 escape = partial(html.escape, quote=False)  # that of xml.sax loads a client of HTTP
@@ -207,7 +207,7 @@ class _Box:
                              f'y="{_n(top + first.top + 10)}">{escape(text)}</text>')  # fmt: skip
 
 
-def _size(item: Item) -> tuple[float, float]:
+def _size(item: PictureItem) -> tuple[float, float]:
     label, shapes = len(_shortened(item.label)) * _LETTER + 14, [_short(text) for text in item.results]
     if item.kind not in ("op", "scope"):
         return max(label, len(shapes[0]) * _SMALL + 14), 32.0 if shapes[0] else 20.0
@@ -215,16 +215,16 @@ def _size(item: Item) -> tuple[float, float]:
     return max(label, (len(shapes) + 1) * (longest + 9) if len(shapes) > 1 else 2 * longest - 22), 20.0
 
 
-def _inlet(item: Item, operand: int) -> float:
+def _inlet(item: PictureItem, operand: int) -> float:
     read = [i for i, port in enumerate(item.operands) if port is not None]
     return _size(item)[0] * ((read.index(operand) + 1) / (len(read) + 1) - 0.5)
 
 
-def _outlet(item: Item, result: int) -> float:
+def _outlet(item: PictureItem, result: int) -> float:
     return _size(item)[0] * ((result + 1) / (len(item.results) + 1) - 0.5)
 
 
-def _drawn(item: Item, middle: float, top: float) -> str:
+def _drawn(item: PictureItem, middle: float, top: float) -> str:
     width, height = _size(item)
     tip = "\n".join(
         part for part in (item.label, ", ".join(filter(None, item.results)), item.detail, item.line) if part

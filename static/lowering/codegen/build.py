@@ -10,7 +10,7 @@ import numpy as np
 
 from common.core.numerics import BLOCK, LANES
 from common.core.sizes import Dim
-from static.lowering.codegen.column_reductions import TOGETHER, Columns
+from static.lowering.codegen.column_reductions import TOGETHER, ColumnReductions
 from static.lowering.codegen.loop_nest import Nest
 from static.lowering.codegen.row_sums import lane_loops, make_lanes
 from static.lowering.codegen.stages import RECOMPUTED_ITEMS, Stages, is_cheap, source_item
@@ -38,7 +38,9 @@ class Built:
     cut: str = ""
 
 
-def build(group: Group, escaping: set[int], columns: type[Columns] = Columns, divided: Item | None = None) -> Built:
+def build(
+    group: Group, escaping: set[int], columns: type[ColumnReductions] = ColumnReductions, divided: Item | None = None
+) -> Built:
     """The kernel of a group.
 
     Parameters
@@ -50,7 +52,7 @@ def build(group: Group, escaping: set[int], columns: type[Columns] = Columns, di
 
 
 class _Builder(Indexed):
-    def __init__(self, group: Group, escaping: set[int], columns: type[Columns], divided: Item | None) -> None:
+    def __init__(self, group: Group, escaping: set[int], columns: type[ColumnReductions], divided: Item | None) -> None:
         self.divided = divided
         self.group, self.nest = group, Nest(group)
         self.own = {item.id: item for item in group.items}
@@ -73,7 +75,7 @@ class _Builder(Indexed):
         self.column = "c"
         self.columns = self._columns(columns)
 
-    def _columns(self, make: type[Columns]) -> Columns | None:
+    def _columns(self, make: type[ColumnReductions]) -> ColumnReductions | None:
         items = [item for item in self.group.items if item.kind == "cols"]
         whole_rows = any(item.kind == "rows" for item in self.group.items)
         whole_rows = whole_rows or any(i.id in self.stored and not self.stages.is_full(i) for i in self.group.items)

@@ -27,7 +27,7 @@ LANED = {"sum": "columns", "prod": "products"}
 """Reductions whose accumulators are lanes, and the ends of the names of their functions."""
 
 
-class Columns:
+class ColumnReductions:
     """The column reductions of one kernel.
 
     Parameters

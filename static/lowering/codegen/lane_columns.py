@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from common.core.numerics import BLOCK, LANES
-from static.lowering.codegen.column_reductions import COLUMN_TILE, LANED, Columns, first_value
+from static.lowering.codegen.column_reductions import COLUMN_TILE, LANED, ColumnReductions, first_value
 from static.lowering.ir.items import Item
 from static.lowering.ir.kernel_memory import ColumnScratch, Scratch
 from static.lowering.ir.loop_ir import Call, Constant, If, Kernel, Let, Loop, Place, Run, Store
@@ -18,7 +18,7 @@ from static.lowering.ir.loop_ir import Call, Constant, If, Kernel, Let, Loop, Pl
 _SHIFT = BLOCK.bit_length() - 1
 
 
-class Fold(NamedTuple):
+class LaneFold(NamedTuple):
     """A kernel that runs after another one.
 
     Attributes
@@ -33,7 +33,7 @@ class Fold(NamedTuple):
     cut: str = ""
 
 
-class LaneColumns(Columns):
+class LaneColumns(ColumnReductions):
     """Accumulators per block and lane, of which those from `low` to `high`, the last two arguments, are taken in."""
 
     low, high = "low", "high"
@@ -82,7 +82,7 @@ class LaneColumns(Columns):
         return [stop, Loop("block", "blocks", inside, f"{self.low} >> {LANES.bit_length() - 1}")]
 
 
-def fold(item: Item, lanes: Any, rows: Any, columns: Any) -> Fold:
+def fold(item: Item, lanes: Any, rows: Any, columns: Any) -> LaneFold:
     """The kernel that makes a result of the lanes of all blocks: a 64th of the elements, or 16 rows."""
     begin: list[Any] = [Let("c1", f"min(c0 + {COLUMN_TILE}, n0)"), Let("width", "c1 - c0")]
     last = Let("k2", f"min({LANES}, n1 - k0)")
@@ -112,4 +112,4 @@ def fold(item: Item, lanes: Any, rows: Any, columns: Any) -> Fold:
         end = Loop("i", "width", [Store(Place("b2", "c0", "i"), result)])
     body = [*begin, Loop("k0", "n1", inside, step=str(BLOCK)), end]
     kernel = Kernel([item.dtype, item.dtype, item.out.dtype], 2, [Loop("c0", "n0", body, step=str(COLUMN_TILE))])
-    return Fold(kernel, [lanes, Scratch(item.dtype, memory), item.out], [columns, rows])
+    return LaneFold(kernel, [lanes, Scratch(item.dtype, memory), item.out], [columns, rows])

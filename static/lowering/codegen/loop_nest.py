@@ -9,7 +9,7 @@ import numpy as np
 from common.core.shapes import contiguous_strides
 from common.core.spec import numel
 from static.lowering.groups import Group
-from static.lowering.ir.items import Access, Buffer, Item, Sizes, is_literal, size_key
+from static.lowering.ir.items import Access, ArrayBuffer, Item, Sizes, is_literal, size_key
 from static.lowering.ir.kernel_memory import ColumnScratch, Scratch
 from static.lowering.ir.loop_ir import Let, Place
 
@@ -34,7 +34,7 @@ class Nest:
         self.inner_run = self.runs.pop() if self.inner is not None else None
         self.rows = sizes
         self.row_names = [f"r{i}" for i in range(len(sizes))]
-        self.bound: list[Buffer | Scratch] = []
+        self.bound: list[ArrayBuffer | Scratch] = []
         self.ints: list[Any] = []
         self.dtypes: list[np.dtype[Any]] = []
         self._slots: dict[int, int] = {}
@@ -60,13 +60,17 @@ class Nest:
             self.ints.append(value)
         return self._names[name]
 
-    def slot(self, thing: Buffer | Scratch) -> str:
+    def slot(self, thing: ArrayBuffer | Scratch) -> str:
         """The name of a buffer's slot; a state and what is written into it directly share one, parts do not overlap."""
-        part = isinstance(thing, Buffer) and thing.maker is not None and thing.maker.window is not None
-        if part and isinstance(thing, Buffer) and thing.storage not in [buffer.storage for buffer in self.group.reads]:
-            own: Buffer | Scratch = thing
+        part = isinstance(thing, ArrayBuffer) and thing.maker is not None and thing.maker.window is not None
+        if (
+            part
+            and isinstance(thing, ArrayBuffer)
+            and thing.storage not in [buffer.storage for buffer in self.group.reads]
+        ):
+            own: ArrayBuffer | Scratch = thing
         else:
-            own = thing.storage if isinstance(thing, Buffer) else thing
+            own = thing.storage if isinstance(thing, ArrayBuffer) else thing
         if id(own) not in self._slots:
             self._slots[id(own)] = len(self.bound)
             self.bound.append(own)
@@ -101,7 +105,7 @@ class Nest:
         """Whether it moves with the inner loop."""
         return not is_literal(self.strides(access.strides)[1], 0)
 
-    def place(self, access: Access, rows: list[Any], column: str, part: Buffer | None = None) -> Place:
+    def place(self, access: Access, rows: list[Any], column: str, part: ArrayBuffer | None = None) -> Place:
         """The element at which an access is, of a part under its own name; adds the base of its row to `rows`."""
         outer, inner = self.strides(access.strides)
         base = self.base(access.offset, outer, rows)

@@ -9,7 +9,7 @@ from common.evaluate.kernels import reduced_dtype
 from static.graph import Node
 from static.lowering.ir.items import (
     Access,
-    Buffer,
+    ArrayBuffer,
     Const,
     Layout,
     Operand,
@@ -57,7 +57,7 @@ def add_reduction(values: Values, node: Node) -> None:
 def _sum_of_spread(values: Values, node: Node, layout: Layout) -> bool:
     """S of a row that is +0.0 but for one g is +0.0 + g, whatever the order: no loop is needed."""
     root = layout.root
-    maker = root.maker if isinstance(root, Buffer) and layout.dense else None
+    maker = root.maker if isinstance(root, ArrayBuffer) and layout.dense else None
     if maker is None or maker.function != "spread" or sizes_key(maker.dims) != sizes_key(strip_ones(layout.shape)):
         return False
     (value,), (g, _) = node.outputs, maker.operands

@@ -19,9 +19,9 @@ from typing import Any
 from common.runtime.builtins_ir import MAX_BUFFERS
 from static.lowering.codegen.stages import RECOMPUTED_ITEMS, is_cheap
 from static.lowering.fusion.common_space import align
-from static.lowering.fusion.merge_policy import Later
+from static.lowering.fusion.merge_policy import MergePolicy
 from static.lowering.groups import Group, single
-from static.lowering.ir.items import Access, Buffer, Item, Sizes, breaks_within
+from static.lowering.ir.items import Access, ArrayBuffer, Item, Sizes, breaks_within
 from static.lowering.ir.values import Work
 
 MAX_ITEMS = 48
@@ -55,7 +55,7 @@ class _Fuser:
                 self.users.setdefault(buffer.id, []).append(item)
         self.readers = {buffer: {user.id for user in users} for buffer, users in self.users.items()}
         self.bound = {b.id for b, _ in work.outputs} | {value.id for _, value in work.writes}
-        self.later = Later(work.items, self.escapes)
+        self.later = MergePolicy(work.items, self.escapes)
         self.makers = {item.id: {b.maker.id for b in item.reads if b.maker is not None} for item in work.items}
         self.tallies = {item.id: _Tally.of(item) for item in work.items}
         self.members = {item.id: {item.id} for item in work.items}
@@ -162,7 +162,7 @@ class _Fuser:
                 found.add(number)
         return found
 
-    def escapes(self, buffer: Buffer, own: set[int]) -> bool:
+    def escapes(self, buffer: ArrayBuffer, own: set[int]) -> bool:
         """Whether something outside reads what a group makes."""
         return buffer.id in self.bound or not self.readers.get(buffer.id, _NOBODY) <= own
 

@@ -24,7 +24,7 @@ from typing import Any
 
 from common.core.op import REGISTRY
 from static.lowering.codegen.build import Built
-from static.lowering.ir.items import Buffer
+from static.lowering.ir.items import ArrayBuffer
 from static.lowering.ir.kernel_memory import Scratch
 from static.lowering.ir.loop_ir import Call, Kernel, Let, Loop, Place, Store, dtype_name
 
@@ -37,7 +37,7 @@ class Stack:
     """One kernel for several equal ones, and what its slots and arguments are."""
 
     kernel: Kernel
-    things: list[Buffer | Scratch]
+    things: list[ArrayBuffer | Scratch]
     ints: list[Any]
 
 

@@ -13,7 +13,7 @@ from common.evaluate.kernels import LANED
 from common.kernels.arrays import mapped_sums, sums
 from common.kernels.arrays.mapped_sums import IN_LANES
 from static.lowering.groups import Group
-from static.lowering.ir.items import Access, Buffer, Const, Item, Operand, is_literal, make_access, sizes_key
+from static.lowering.ir.items import Access, ArrayBuffer, Const, Item, Operand, is_literal, make_access, sizes_key
 from static.lowering.ir.kernel_memory import ColumnScratch, Scratch
 
 
@@ -22,7 +22,7 @@ class KnownColumns(NamedTuple):
 
     name: str
     source: str
-    things: list[Buffer | Scratch]
+    things: list[ArrayBuffer | Scratch]
     sizes: list[Any]
 
 
@@ -85,7 +85,7 @@ def known_columns(group: Group, escaping: set[int]) -> KnownColumns | None:
     return KnownColumns(f"{name}_cols", make(dtype=item.dtype), things, sizes)
 
 
-def _whole(item: Item, operand: Operand, of_columns: bool) -> Buffer | None:
+def _whole(item: Item, operand: Operand, of_columns: bool) -> ArrayBuffer | None:
     """The buffer whose elements an operand is, in order and in the item's dtype; one per column if `of_columns`."""
     source = operand.source
     if not isinstance(source, Access) or {source.buffer.dtype, operand.dtype} != {item.dtype}:

@@ -21,7 +21,7 @@ from itertools import accumulate
 from common.core.sizes import hint
 from common.core.spec import numel
 from static.lowering.groups import Group
-from static.lowering.ir.items import Buffer, Item
+from static.lowering.ir.items import ArrayBuffer, Item
 
 SMALL = 4096
 """Elements of arrays that may as well be kept: a kernel more costs as much as they do."""
@@ -34,7 +34,7 @@ NEEDED_BEFORE = "what it makes is needed before the other one can run"
 ENDS_NOW = "what it reads would be kept for longer"
 
 
-class Later:
+class MergePolicy:
     """Tells which merges would store more than they save.
 
     Parameters
@@ -43,7 +43,7 @@ class Later:
     escapes : whether something outside of a set of items needs a buffer.
     """
 
-    def __init__(self, items: Sequence[Item], escapes: Callable[[Buffer, set[int]], bool]) -> None:
+    def __init__(self, items: Sequence[Item], escapes: Callable[[ArrayBuffer, set[int]], bool]) -> None:
         self._escapes = escapes
         self._users: dict[int, list[int]] = {}
         for item in items:
@@ -98,4 +98,4 @@ def _is_full(item: Item, group: Group) -> bool:
     return item.kind == "map" and len(item.dims) == len(group.dims) > 0
 
 
-__all__ = ["Later"]
+__all__ = ["MergePolicy"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 
 from static.lowering.groups import Group, single
-from static.lowering.ir.items import Buffer, Item, Operand, dense_layout, strip_ones
+from static.lowering.ir.items import ArrayBuffer, Item, Operand, dense_layout, strip_ones
 from static.lowering.ir.values import Work
 from static.lowering.memory.update_in_place import write_over
 
@@ -68,7 +68,7 @@ def _sort(groups: list[Group], by_buffer: dict[int, Group], late: set[int]) -> l
     return out
 
 
-def _in_place(group: Group, state: Buffer, value: Buffer) -> bool:
+def _in_place(group: Group, state: ArrayBuffer, value: ArrayBuffer) -> bool:
     """Whether every read of the old state inside the group comes before the same element is written."""
     maker = value.maker
     if maker is not None and maker.puts:  # what it begins as is written before
@@ -88,10 +88,10 @@ def _in_place(group: Group, state: Buffer, value: Buffer) -> bool:
     )
 
 
-def _copy(work: Work, state: Buffer, value: Buffer) -> Group:
+def _copy(work: Work, state: ArrayBuffer, value: ArrayBuffer) -> Group:
     assert value.maker is not None
     dims = strip_ones(state.shape)
-    out = Buffer(len(work.buffers), state.dtype, state.shape)
+    out = ArrayBuffer(len(work.buffers), state.dtype, state.shape)
     work.buffers.append(out)
     source = dense_layout(value).access(dims, _strides(state))
     item = Item(len(work.items), value.maker.node, "map", dims, "", state.dtype, [Operand(source, state.dtype)], [out])
@@ -101,7 +101,7 @@ def _copy(work: Work, state: Buffer, value: Buffer) -> Group:
     return single(item)
 
 
-def _strides(state: Buffer) -> tuple[object, ...]:
+def _strides(state: ArrayBuffer) -> tuple[object, ...]:
     from common.core.shapes import contiguous_strides
 
     return contiguous_strides(strip_ones(state.shape))

@@ -15,7 +15,7 @@ from common.core.spec import numel
 from common.kernels.arrays import copying
 from static.graph import Node
 from static.lowering.indexing.index_checks import Checked, PerRow, native_calls
-from static.lowering.ir.items import Access, AtIndex, Buffer, Const, Layout, Operand, Sizes, is_literal, strip_ones
+from static.lowering.ir.items import Access, ArrayBuffer, AtIndex, Const, Layout, Operand, Sizes, is_literal, strip_ones
 from static.lowering.memory.update_in_place import begins_as_copy
 
 SHORTEST_ROW = 16
@@ -126,12 +126,12 @@ class ByIndex(Checked):
         )
         return True
 
-    def begin(self, node: Node, out: Buffer, x: list[Layout], after: list[Buffer]) -> Buffer:
+    def begin(self, node: Node, out: ArrayBuffer, x: list[Layout], after: list[ArrayBuffer]) -> ArrayBuffer:
         """The memory of a result, filled with zeros, or with a copy of another value."""
         begun = self.buffer(out.dtype, out.shape)
         begun.into = out
         number = x[0].root.value if x and isinstance(x[0].root, Const) else 0
-        inputs: list[Buffer] = []
+        inputs: list[ArrayBuffer] = []
         if x and (not isinstance(x[0].root, Const) or isinstance(number, Dim)):
             inputs = [self.beginning(node, x[0])]
             call = copying.copy(out.dtype, copying.copy_args(out.shape), (0, 1))
@@ -152,7 +152,7 @@ class ByIndex(Checked):
 def _is_ready(source: Layout) -> bool:
     """Whether a value lies in memory as it is, made by no loop of the program."""
     root = source.root
-    return isinstance(root, Buffer) and source.dense and (root.maker is None or root.maker.kind == "native")
+    return isinstance(root, ArrayBuffer) and source.dense and (root.maker is None or root.maker.kind == "native")
 
 
 def _row(node: Node) -> Sizes:

@@ -15,7 +15,7 @@ from common.core.shapes import contiguous_strides
 from common.core.spec import Spec, numel
 from common.kernels.arrays import coordinates
 from static.graph import Graph, Node
-from static.lowering.ir.items import Buffer, Layout, Operand, Sizes, is_literal, sizes_key
+from static.lowering.ir.items import ArrayBuffer, Layout, Operand, Sizes, is_literal, sizes_key
 from static.lowering.ir.values import is_dense
 from static.lowering.memory.concatenations import InParts
 
@@ -45,9 +45,9 @@ class Checked(InParts):
 
     def __init__(self, graph: Graph) -> None:
         super().__init__(graph)
-        self.checks: dict[Any, Buffer] = {}
+        self.checks: dict[Any, ArrayBuffer] = {}
 
-    def indices(self, node: Node, per_row: PerRow, shape: Sizes, extent: Any) -> tuple[Operand, list[Buffer]]:
+    def indices(self, node: Node, per_row: PerRow, shape: Sizes, extent: Any) -> tuple[Operand, list[ArrayBuffer]]:
         """The operand of an item over a shape that has an index per row, and what is there once all are checked."""
         buffer = self.contiguous(node, per_row.layout)
         (*_, own) = native_calls(node)
@@ -74,7 +74,7 @@ class Checked(InParts):
         if not all(is_literal(s, 0) for s in index.strides[end:]):
             return None
         own, strides = shape[:end], index.strides[:end]
-        dense = isinstance(index.root, Buffer) and is_dense(index.root, index.offset, own, strides)
+        dense = isinstance(index.root, ArrayBuffer) and is_dense(index.root, index.offset, own, strides)
         return PerRow(Layout(index.root, index.offset, own, strides, dense), 0, numel(shape[end:]))
 
 

@@ -36,7 +36,7 @@ class Act:
 
 
 @dataclass(slots=True)
-class Switch:
+class SwitchStep:
     """Branches.
 
     Attributes
@@ -50,7 +50,7 @@ class Switch:
 
 
 @dataclass(slots=True)
-class Loop:
+class LoopStep:
     """A loop.
 
     Attributes
@@ -77,14 +77,14 @@ class Loop:
     backwards: bool
 
 
-Construct = Act | Switch | Loop
+Construct = Act | SwitchStep | LoopStep
 
 
 def construct(node: Node, index: Index) -> Construct:
     """What a plan needs to know of a node that is control flow or an act."""
     if node.name == "switch":
         uses = [[1 + i for i in uses] for _, uses in branches(node)]
-        return Switch(uses, len(node.operands))
+        return SwitchStep(uses, len(node.operands))
     if node.name == "loop":
         return _loop(node, index)
     return Act(node.name, dict(node.attrs), _forms(node.values, index), _forms(node.outputs, index))
@@ -94,14 +94,14 @@ def _forms(values: Iterable[Value], index: Index) -> list[tuple[str, list[int]]]
     return [(x.dtype.str, [index(n) for n in x.shape]) for x in values]
 
 
-def _loop(node: Node, index: Index) -> Loop:
+def _loop(node: Node, index: Index) -> LoopStep:
     parts, operands = LoopParts(node), node.operands
     first = len(operands)
     carried = [(i, first + k, index(_nbytes(x, x.shape))) for k, (i, x) in enumerate(zip(parts.carried, node.outputs))]
     rows = [(i, index(_row(operands[i]))) for i in parts.rows]
     stacked = [(first + i, index(_row(node.outputs[i]))) for i in parts.stacked]
     asks, length = parts.condition is not None, index(parts.length)
-    return Loop(
+    return LoopStep(
         carried, rows, list(parts.constants), list(parts.tests), stacked,
         asks, parts.counted, length, parts.room, parts.backwards,
     )  # fmt: skip

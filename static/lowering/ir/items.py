@@ -46,7 +46,7 @@ def sizes_key(shape: Sizes) -> tuple[Any, ...]:
 
 
 @dataclass(eq=False, slots=True)
-class Buffer:
+class ArrayBuffer:
     """One C-contiguous array of the program.
 
     Attributes
@@ -65,10 +65,10 @@ class Buffer:
     maker: Item | None = None
     position: int | None = None
     constant: Any = None
-    into: Buffer | None = None
+    into: ArrayBuffer | None = None
 
     @property
-    def storage(self) -> Buffer:
+    def storage(self) -> ArrayBuffer:
         """The buffer whose memory it uses, maybe its own."""
         owner = self
         while owner.into is not None:
@@ -101,7 +101,7 @@ class Access:
     prefix : k if this is element ``[i0..ik-1]`` of a contiguous buffer of the first k sizes, else None.
     """
 
-    buffer: Buffer
+    buffer: ArrayBuffer
     offset: Any
     strides: Sizes
     breaks: int
@@ -164,19 +164,19 @@ class Item:
     function: str
     dtype: np.dtype[Any]
     operands: list[Operand]
-    results: list[Buffer]
+    results: list[ArrayBuffer]
     split: int | None = None
     lead: int = 0
-    inputs: list[Buffer] = field(default_factory=list)
+    inputs: list[ArrayBuffer] = field(default_factory=list)
     calls: list[Any] = field(default_factory=list)
     apart: str = ""
     at: AtIndex | None = None
-    copied: Buffer | None = None
+    copied: ArrayBuffer | None = None
     copies: frozenset[int] = frozenset()
-    after: list[Buffer] = field(default_factory=list)
+    after: list[ArrayBuffer] = field(default_factory=list)
     window: Access | None = None
     accesses: list[Access] = field(init=False)
-    reads: list[Buffer] = field(init=False)
+    reads: list[ArrayBuffer] = field(init=False)
 
     def __post_init__(self) -> None:
         self.collect()
@@ -187,7 +187,7 @@ class Item:
         self.reads = [*(self.inputs or [access.buffer for access in self.accesses]), *self.after]
 
     @property
-    def out(self) -> Buffer:
+    def out(self) -> ArrayBuffer:
         """The buffer of a map or reduction."""
         return self.results[0]
 
@@ -233,7 +233,7 @@ class Item:
 class Layout:
     """A value that is not computed, as a place in a buffer (or a number): what views make."""
 
-    root: Buffer | Const
+    root: ArrayBuffer | Const
     offset: Any
     shape: Sizes
     strides: Sizes
@@ -246,7 +246,7 @@ class Layout:
         return make_access(self.root, self.offset, dims, strides)
 
 
-def make_access(buffer: Buffer, offset: Any, dims: Sizes, strides: Sizes) -> Access:
+def make_access(buffer: ArrayBuffer, offset: Any, dims: Sizes, strides: Sizes) -> Access:
     """An access with its derived facts."""
     breaks = 0
     read = not any(is_literal(n, 0) for n in dims)  # where nothing is read, strides are 0 and mean nothing
@@ -277,6 +277,6 @@ def _prefix(offset: Any, dims: Sizes, strides: Sizes) -> int | None:
     return count
 
 
-def dense_layout(buffer: Buffer) -> Layout:
+def dense_layout(buffer: ArrayBuffer) -> Layout:
     """The whole buffer."""
     return Layout(buffer, 0, buffer.shape, contiguous_strides(buffer.shape), True)

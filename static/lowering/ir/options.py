@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class Options(NamedTuple):
+class CompileOptions(NamedTuple):
     """What a user decides about compiling.
 
     Attributes

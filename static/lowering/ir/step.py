@@ -8,7 +8,7 @@ from typing import Any
 
 from common.kernels.arrays.coordinates import WrongIndex
 from static.lowering.groups import Group
-from static.lowering.ir.items import Buffer
+from static.lowering.ir.items import ArrayBuffer
 from static.lowering.ir.kernel_memory import Scratch
 
 
@@ -22,13 +22,13 @@ class Step:
     things : what its slots are.
     ints : its arguments, ints or Dims.
     groups : what it computes; several if it is one pass over equal groups.
-    errors, wrong_index, cut, beside : see `static.lowering.memory.call_table.Call`.
+    errors, wrong_index, cut, beside : see `static.lowering.memory.call_table.TableEntry`.
     regions : by name, the `Program` of each region that it runs; then it is no kernel call.
     """
 
     name: str
     source: str
-    things: list[Buffer | Scratch]
+    things: list[ArrayBuffer | Scratch]
     ints: list[Any]
     groups: list[Group]
     errors: Mapping[int, tuple[str, int]]

@@ -15,7 +15,7 @@ from common.ops.shape.view import reshape_
 from static.graph import Graph, Node, Value
 from static.lowering.ir.items import (
     Access,
-    Buffer,
+    ArrayBuffer,
     Const,
     Item,
     Layout,
@@ -41,12 +41,12 @@ class Work:
     """
 
     graph: Graph
-    buffers: list[Buffer] = field(default_factory=list)
+    buffers: list[ArrayBuffer] = field(default_factory=list)
     items: list[Item] = field(default_factory=list)
-    inputs: list[Buffer] = field(default_factory=list)
-    outputs: list[tuple[Buffer, Sizes]] = field(default_factory=list)
-    writes: list[tuple[Buffer, Buffer]] = field(default_factory=list)
-    carried: list[tuple[Buffer, Buffer]] = field(default_factory=list)
+    inputs: list[ArrayBuffer] = field(default_factory=list)
+    outputs: list[tuple[ArrayBuffer, Sizes]] = field(default_factory=list)
+    writes: list[tuple[ArrayBuffer, ArrayBuffer]] = field(default_factory=list)
+    carried: list[tuple[ArrayBuffer, ArrayBuffer]] = field(default_factory=list)
 
 
 class Values:
@@ -60,11 +60,11 @@ class Values:
     def __init__(self, graph: Graph) -> None:
         self.graph, self.work = graph, Work(graph)
         self.layouts: dict[tuple[int, int], Layout] = {}
-        self.copies: dict[Any, Buffer] = {}
+        self.copies: dict[Any, ArrayBuffer] = {}
 
-    def buffer(self, dtype: np.dtype[Any], shape: Sizes) -> Buffer:
+    def buffer(self, dtype: np.dtype[Any], shape: Sizes) -> ArrayBuffer:
         """A new buffer."""
-        made = Buffer(len(self.work.buffers), dtype, shape)
+        made = ArrayBuffer(len(self.work.buffers), dtype, shape)
         self.work.buffers.append(made)
         return made
 
@@ -76,7 +76,7 @@ class Values:
             buffer.maker = made
         return made
 
-    def result(self, value: Value) -> Buffer:
+    def result(self, value: Value) -> ArrayBuffer:
         """The buffer of a value that is computed."""
         buffer = self.buffer(value.spec.dtype, value.spec.shape)
         self.layouts[value.key] = dense_layout(buffer)
@@ -106,17 +106,21 @@ class Values:
         whole = source.dense and node.op is reshape_  # where sizes are equal by guards only
         return Layout(root, offset, shape, strides, whole or is_dense(root, offset, shape, strides))
 
-    def contiguous(self, node: Node, layout: Layout) -> Buffer:
+    def contiguous(self, node: Node, layout: Layout) -> ArrayBuffer:
         """The buffer that holds exactly this value; made by a copy where needed."""
-        if isinstance(layout.root, Buffer) and layout.dense:
+        if isinstance(layout.root, ArrayBuffer) and layout.dense:
             return layout.root
         return self.copy(node, layout)
 
-    def beginning(self, node: Node, layout: Layout) -> Buffer:
+    def beginning(self, node: Node, layout: Layout) -> ArrayBuffer:
         """A buffer that begins with exactly this value, for a kernel that reads no further."""
-        return layout.root if isinstance(layout.root, Buffer) and _is_prefix(layout) else self.contiguous(node, layout)
+        return (
+            layout.root
+            if isinstance(layout.root, ArrayBuffer) and _is_prefix(layout)
+            else self.contiguous(node, layout)
+        )
 
-    def copy(self, node: Node, layout: Layout) -> Buffer:
+    def copy(self, node: Node, layout: Layout) -> ArrayBuffer:
         """A buffer that a copy of the value fills; equal copies share it."""
         root, shape = layout.root, layout.shape
         if isinstance(root, Const):
@@ -127,7 +131,7 @@ class Values:
             self.copies[name] = self.fresh_copy(node, layout, root.dtype)
         return self.copies[name]
 
-    def fresh_copy(self, node: Node, layout: Layout, dtype: np.dtype[Any]) -> Buffer:
+    def fresh_copy(self, node: Node, layout: Layout, dtype: np.dtype[Any]) -> ArrayBuffer:
         """A new buffer that a copy of the value fills."""
         out = self.buffer(dtype, layout.shape)
         operand = Operand(self.operand(layout, layout.shape), dtype)
@@ -154,7 +158,7 @@ def _is_prefix(layout: Layout) -> bool:
     return is_literal(layout.offset, 0) and all(is_literal(n, 1) or same(a, b) for n, a, b in steps)
 
 
-def is_dense(root: Buffer, offset: Any, shape: Sizes, strides: Sizes) -> bool:
+def is_dense(root: ArrayBuffer, offset: Any, shape: Sizes, strides: Sizes) -> bool:
     """Whether a view is its whole buffer under another shape."""
     if not is_literal(offset, 0) or not same(numel(shape), numel(root.shape)):
         return False

@@ -17,7 +17,7 @@ from common.core.spec import numel
 from static.lowering.codegen.stages import Stages
 from static.lowering.fusion.library_kernels import known_sum
 from static.lowering.groups import Group
-from static.lowering.ir.items import Access, Buffer, Item
+from static.lowering.ir.items import Access, ArrayBuffer, Item
 from static.lowering.ir.values import Work
 
 
@@ -56,7 +56,7 @@ def reuse_memory(work: Work, groups: Sequence[Group], escaping: Set[int]) -> dic
     return found
 
 
-def _at_hand(group: Group, operand: Buffer) -> bool:
+def _at_hand(group: Group, operand: ArrayBuffer) -> bool:
     """Whether a group reads no element of an operand but that at the place of which it computes the results."""
     count = len(group.dims)
     reads = ((reader, access) for reader in group.items for access in reader.accesses if access.buffer is operand)
@@ -69,7 +69,7 @@ def _is_whole(group: Group, item: Item) -> bool:
     return whole and item.window is None and item.out.storage.position is None
 
 
-def _fits(operand: Buffer, result: Buffer) -> bool:
+def _fits(operand: ArrayBuffer, result: ArrayBuffer) -> bool:
     return operand.dtype == result.dtype and same(numel(operand.shape), numel(result.shape))
 
 
@@ -90,7 +90,7 @@ class _Order:
         """When the elements of a result are stored."""
         return 0 if self.stages is None else 2 * self.stages.of[item.id]
 
-    def read(self, operand: Buffer) -> int:
+    def read(self, operand: ArrayBuffer) -> int:
         """When the elements of an operand are read for the last time."""
         return 0 if self.stages is None else self._last.get(operand.id, 0)
 
@@ -101,7 +101,7 @@ class _Order:
             last[operand.id] = max(when, last.get(operand.id, 0))
         return last
 
-    def _reads(self) -> Iterator[tuple[int, Buffer]]:
+    def _reads(self) -> Iterator[tuple[int, ArrayBuffer]]:
         stages = self.stages
         assert stages is not None
         for item in self.group.items:

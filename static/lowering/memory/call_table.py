@@ -19,7 +19,7 @@ from common.core.spec import numel
 from common.kernels.arrays.coordinates import WrongIndex, position_of
 from static.graph import Graph
 from static.lowering.ir.control_steps import Construct, construct
-from static.lowering.ir.items import Buffer, Sizes, size_key
+from static.lowering.ir.items import ArrayBuffer, Sizes, size_key
 from static.lowering.ir.kernel_memory import ColumnScratch, Scratch
 from static.lowering.ir.step import Step
 from static.lowering.ir.values import Work
@@ -30,7 +30,7 @@ ANY_INDEX = -1
 
 
 @dataclass(slots=True)
-class Argument:
+class TableArgument:
     """An input or an output.
 
     Attributes
@@ -49,7 +49,7 @@ class Argument:
 
 
 @dataclass(slots=True)
-class Call:
+class TableEntry:
     """One kernel call, or control flow, or an act.
 
     Attributes
@@ -133,16 +133,16 @@ class Frame:
     """
 
     sizes: list[Any] = field(default_factory=list)
-    inputs: list[Argument] = field(default_factory=list)
-    outputs: list[Argument] = field(default_factory=list)
+    inputs: list[TableArgument] = field(default_factory=list)
+    outputs: list[TableArgument] = field(default_factory=list)
     temporaries: list[Temporary] = field(default_factory=list)
     constants: list[tuple[np.dtype[Any], Any, int | None]] = field(default_factory=list)
-    calls: list[Call] = field(default_factory=list)
+    calls: list[TableEntry] = field(default_factory=list)
     hints: list[int] = field(default_factory=list)
     schedule: Any = None
     _index: dict[Any, int] = field(default_factory=dict)
 
-    def all_calls(self) -> Iterator[Call]:
+    def all_calls(self) -> Iterator[TableEntry]:
         """The calls, those of regions included."""
         for call in self.calls:
             yield call
@@ -177,20 +177,20 @@ def make_frame(work: Work, graph: Graph, steps: Sequence[Step]) -> Frame:
     for value, buffer in zip(graph.inputs, work.inputs, strict=True):
         slots[id(buffer)] = len(slots)
         number = value.spec.weak and buffer.dtype in (np.float64, np.int64)
-        frame.inputs.append(Argument(buffer.dtype, frame.shape(buffer.shape), number, buffer.id in written))
+        frame.inputs.append(TableArgument(buffer.dtype, frame.shape(buffer.shape), number, buffer.id in written))
     for buffer, shape in work.outputs:
         slots[id(buffer)] = len(slots)
         over = next((i for i, x in enumerate(work.inputs) if x is buffer.storage), None)
-        frame.outputs.append(Argument(buffer.dtype, frame.shape(shape), written=True, over=over))
+        frame.outputs.append(TableArgument(buffer.dtype, frame.shape(shape), written=True, over=over))
     arguments = len(slots)
-    owners = [[t.storage if isinstance(t, Buffer) else t for t in step.things] for step in steps]
+    owners = [[t.storage if isinstance(t, ArrayBuffer) else t for t in step.things] for step in steps]
     lives: dict[int, Temporary] = {}
-    constants: dict[int, Buffer] = {}
+    constants: dict[int, ArrayBuffer] = {}
     for index, things in enumerate(owners):
         for thing in things:
             if id(thing) in slots and id(thing) not in lives:
                 continue
-            if isinstance(thing, Buffer) and thing.constant is not None:
+            if isinstance(thing, ArrayBuffer) and thing.constant is not None:
                 constants[id(thing)] = thing
             elif id(thing) in lives:
                 lives[id(thing)].last = index
@@ -206,7 +206,7 @@ def make_frame(work: Work, graph: Graph, steps: Sequence[Step]) -> Frame:
     for things, step in zip(owners, steps, strict=True):
         own = [slots[id(thing)] for thing in things]
         ints = [frame.size(n) for n in step.ints]
-        call = Call(step.name, step.source, own, ints, step.errors, step.wrong_index)
+        call = TableEntry(step.name, step.source, own, ints, step.errors, step.wrong_index)
         call.regions = {name: region.frame for name, region in step.regions.items()}
         if not step.source:
             call.construct = construct(step.groups[0].items[0].node, frame.size)
@@ -223,12 +223,12 @@ def keep_apart(frame: Frame) -> None:
             temporary.first, temporary.last = 0, len(frame.calls) - 1
 
 
-def _temporary(frame: Frame, thing: Buffer | Scratch, index: int) -> Temporary:
+def _temporary(frame: Frame, thing: ArrayBuffer | Scratch, index: int) -> Temporary:
     if isinstance(thing, Scratch) and thing.nbytes is None:
         return Temporary("regions", index, index, (), block=index)
     if isinstance(thing, Scratch) and isinstance(thing.nbytes, ColumnScratch):
         sizes = (frame.size(thing.nbytes.rows), frame.size(thing.nbytes.columns))
         return Temporary("scratch", index, index, sizes, thing.nbytes)
-    nbytes = numel(thing.shape) * thing.dtype.itemsize if isinstance(thing, Buffer) else thing.nbytes
-    name = f"t{thing.id}" if isinstance(thing, Buffer) else "scratch"
+    nbytes = numel(thing.shape) * thing.dtype.itemsize if isinstance(thing, ArrayBuffer) else thing.nbytes
+    name = f"t{thing.id}" if isinstance(thing, ArrayBuffer) else "scratch"
     return Temporary(name, index, index, (frame.size(nbytes),))

@@ -21,7 +21,7 @@ from common.core.sizes import hint, same_shape
 from common.ops.shape.view import reshape_
 from static.graph import Graph, Node, Value
 from static.lowering.ir.items import (
-    Buffer,
+    ArrayBuffer,
     Const,
     Layout,
     Operand,
@@ -143,7 +143,7 @@ class InParts(Values):
         out = self.result(value)
         strides = contiguous_strides(value.shape)
         start: Any = 0
-        inputs: list[Buffer] = []
+        inputs: list[ArrayBuffer] = []
         copies: list[tuple[Any, ...]] = []
         for layout in parts.layouts:
             offset, start = start * strides[dim], start + layout.shape[dim]

@@ -7,17 +7,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from common.core.polynomials import Atom
-from static.lowering.ir.control_steps import Loop
+from static.lowering.ir.control_steps import LoopStep
 from static.lowering.ir.kernel_memory import ColumnScratch
 from static.lowering.memory.arena import Arena, aligned
 from static.lowering.threads.sharing import Ranges, Sharing
 
 if TYPE_CHECKING:
-    from static.lowering.memory.call_table import Call, Frame
+    from static.lowering.memory.call_table import Frame, TableEntry
 
 
 @dataclass(slots=True)
-class Block:
+class RegionMemory:
     """Memory of one step with regions.
 
     Attributes
@@ -29,13 +29,13 @@ class Block:
     """
 
     buffers: list[int]
-    regions: dict[str, tuple[Layout, int]]
+    regions: dict[str, tuple[MemoryLayout, int]]
     total: int
     first: int = 0
 
 
 @dataclass(slots=True)
-class Layout:
+class MemoryLayout:
     """A program for concrete sizes.
 
     Attributes
@@ -53,7 +53,7 @@ class Layout:
     values: list[int]
     offsets: list[int]
     nbytes: list[int]
-    blocks: dict[int, Block]
+    blocks: dict[int, RegionMemory]
     shared: dict[int, Ranges]
     beside: dict[int, list[int]]
     vectors: list[int]
@@ -104,7 +104,7 @@ def schedule_of(frame: Frame) -> Schedule:
     return schedule
 
 
-def lay_out(frame: Frame, env: Mapping[Atom, int] | None, threads: int = 1) -> Layout:
+def lay_out(frame: Frame, env: Mapping[Atom, int] | None, threads: int = 1) -> MemoryLayout:
     """The layout of a program and of its regions, when loops are shared among threads.
 
     Parameters
@@ -130,10 +130,10 @@ def lay_out(frame: Frame, env: Mapping[Atom, int] | None, threads: int = 1) -> L
     known = {size: aligned(size) for size in set(nbytes)}
     offsets, total = schedule.arena.place([known[size] for size in nbytes])
     vectors = [step for step, m, n in schedule.products if 1 in (values[m], values[n])]
-    return Layout(values, offsets, nbytes, blocks, shared, beside, vectors, total)
+    return MemoryLayout(values, offsets, nbytes, blocks, shared, beside, vectors, total)
 
 
-def _block(call: Call, values: Sequence[int], env: Mapping[Atom, int] | None, threads: int) -> Block:
+def _block(call: TableEntry, values: Sequence[int], env: Mapping[Atom, int] | None, threads: int) -> RegionMemory:
     """Regions run one after the other."""
     buffers, total = [], 0
     for size in buffer_sizes(call, values):
@@ -144,21 +144,21 @@ def _block(call: Call, values: Sequence[int], env: Mapping[Atom, int] | None, th
         layout = lay_out(region, env, threads)
         regions[name] = layout, total
         most = max(most, layout.total)
-    return Block(buffers, regions, total + most)
+    return RegionMemory(buffers, regions, total + most)
 
 
-def buffer_sizes(call: Call, values: Sequence[int]) -> list[int]:
+def buffer_sizes(call: TableEntry, values: Sequence[int]) -> list[int]:
     """Bytes of what a step with regions needs itself, given the sizes of its frame.
 
     What is carried needs two buffers, one of which is the result, or only that; a loop that asks needs its answer.
     """
-    if not isinstance(call.construct, Loop):
+    if not isinstance(call.construct, LoopStep):
         return []
     carried = zip(call.construct.carried, call.regions["body"].outputs)
     return [values[size] if result.over is None else 0 for (_, _, size), result in carried] + [1]
 
 
-def numbers(frame: Frame, layout: Layout) -> tuple[list[int], list[int]]:
+def numbers(frame: Frame, layout: MemoryLayout) -> tuple[list[int], list[int]]:
     """All that depends on sizes in the instructions of a program, and what decides on the instructions themselves.
 
     Per program: sizes, then offsets of temporaries in the whole memory; of each shared step the parts: begin, end, and
@@ -172,7 +172,7 @@ def numbers(frame: Frame, layout: Layout) -> tuple[list[int], list[int]]:
     return found, cuts
 
 
-def _number(frame: Frame, layout: Layout, base: int, found: list[int], cuts: list[int]) -> None:
+def _number(frame: Frame, layout: MemoryLayout, base: int, found: list[int], cuts: list[int]) -> None:
     schedule = schedule_of(frame)
     layout.first = len(found)
     found += layout.values

@@ -10,7 +10,7 @@ import numpy as np
 
 from common.core.sizes import Dim, same
 from static.graph import Node
-from static.lowering.ir.items import Buffer, Const, Item, Layout, Sizes, is_literal, size_key
+from static.lowering.ir.items import ArrayBuffer, Const, Item, Layout, Sizes, is_literal, size_key
 from static.lowering.ir.values import is_dense
 
 MOST = 64
@@ -107,7 +107,7 @@ def _rest(whole: Any, part: Any, is_last: bool) -> Any:
 
 def is_computed(layout: Layout, node: Node | None = None) -> bool:
     """Whether a layout is all of what an elementwise item makes, which stems from `node` if that is given."""
-    maker = layout.root.maker if isinstance(layout.root, Buffer) and layout.dense else None
+    maker = layout.root.maker if isinstance(layout.root, ArrayBuffer) and layout.dense else None
     return maker is not None and maker.kind == "map" and not maker.puts and node in (None, maker.node)
 
 
@@ -126,7 +126,7 @@ def is_as_plus_zero(layout: Layout, dtype: np.dtype[Any]) -> bool:
         return False
     if dtype.kind in "iu" or is_zero(layout):
         return True
-    return isinstance(root, Buffer) and root.maker is not None and _adds_zero(root.maker)
+    return isinstance(root, ArrayBuffer) and root.maker is not None and _adds_zero(root.maker)
 
 
 def _adds_zero(item: Item) -> bool:

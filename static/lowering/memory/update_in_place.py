@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from common.core.sizes import same
 from common.core.spec import numel
 from static.lowering.groups import Group
-from static.lowering.ir.items import Access, Buffer, Item, sizes_key
+from static.lowering.ir.items import Access, ArrayBuffer, Item, sizes_key
 from static.lowering.ir.values import Work
 
 
@@ -54,7 +54,7 @@ def write_over(work: Work, ordered: Sequence[Group]) -> None:
         item.calls = [call for i, call in enumerate(item.calls) if i not in item.copies]
 
 
-def _reads_what_it_writes(group: Group, old: Buffer, out: Buffer) -> bool:
+def _reads_what_it_writes(group: Group, old: ArrayBuffer, out: ArrayBuffer) -> bool:
     """Whether a group that writes to windows of `out` reads no other elements of `old` than those at hand."""
     if old not in group.reads:
         return True
@@ -71,7 +71,7 @@ def _place(access: Access) -> object:
     return sizes_key((access.offset, *access.strides))
 
 
-def begins_as_copy(item: Item, there: Sequence[int], sources: Sequence[Buffer]) -> None:
+def begins_as_copy(item: Item, there: Sequence[int], sources: Sequence[ArrayBuffer]) -> None:
     """Note which calls of a native item only copy what lies at the same place of an array as large as the result.
 
     Parameters

@@ -14,7 +14,7 @@ from typing import Any
 
 from common.core.numerics import BLOCK, LANES
 from static.lowering.codegen.build import Built, build
-from static.lowering.codegen.lane_columns import Fold, LaneColumns, fold
+from static.lowering.codegen.lane_columns import LaneColumns, LaneFold, fold
 from static.lowering.groups import Group
 from static.lowering.indexing.indexed_access import PLACES
 from static.lowering.ir.items import Item
@@ -26,7 +26,7 @@ UNIT = {"c": 1024, "c0": 64}
 """Parts of a loop over elements or columns begin at multiples of this, so that no two write to one cache line."""
 
 
-def build_cut(group: Group, escaping: set[int]) -> tuple[Built, list[Fold]]:
+def build_cut(group: Group, escaping: set[int]) -> tuple[Built, list[LaneFold]]:
     """The kernel of a group, cut if it can be, and kernels that run after it: they finish what no part can."""
     built = build(group, escaping)
     puts = [item for item in group.items if item.puts and built.nest.row_varying(item.accesses[-1])]
@@ -42,7 +42,7 @@ def build_cut(group: Group, escaping: set[int]) -> tuple[Built, list[Fold]]:
     return _cut_loop(built)
 
 
-def _cut_lanes(group: Group, escaping: set[int], items: list[Item]) -> tuple[Built, list[Fold]] | None:
+def _cut_lanes(group: Group, escaping: set[int], items: list[Item]) -> tuple[Built, list[LaneFold]] | None:
     built = build(group, escaping, LaneColumns)
     *head, loop = built.kernel.body
     if not all(isinstance(s, Let) for s in head) or not _is_independent(built, head, loop):
@@ -69,7 +69,7 @@ def _cut_places(group: Group, escaping: set[int], puts: list[Item]) -> Built | N
     return Built(Kernel(nest.dtypes, first + 2, [*bounds, *head, loop]), nest, built.head, "place")
 
 
-def _cut_loop(built: Built) -> tuple[Built, list[Fold]]:
+def _cut_loop(built: Built) -> tuple[Built, list[LaneFold]]:
     """The kernel with the bounds of its outermost loop as arguments; the kernel itself if it cannot be cut.
 
     What is done after the loop, and single values that are stored before it, such as the count of an optimiser's steps,
@@ -99,7 +99,7 @@ def _between(loop: Loop, first: int) -> Loop:
     return Loop(loop.var, high, inside, low, loop.step)
 
 
-def _second(built: Built, body: list[Any]) -> Fold:
+def _second(built: Built, body: list[Any]) -> LaneFold:
     """The kernel of what is left to do; cut if it ends with a loop, before which it stores nothing but in lists."""
     nest = built.nest
     *head, last = body
@@ -107,7 +107,7 @@ def _second(built: Built, body: list[Any]) -> Fold:
     if isinstance(last, Loop) and last.var == "c" and all(isinstance(s, (Let, If)) for s in head):
         if _is_independent(built, head, last):
             body, ints, cut = [*head, _between(last, first)], [*ints, 0, nest.inner], "c"
-    return Fold(Kernel(nest.dtypes, len(ints), body), bound_in(nest.bound, _buffers(body)), ints, cut)
+    return LaneFold(Kernel(nest.dtypes, len(ints), body), bound_in(nest.bound, _buffers(body)), ints, cut)
 
 
 def _around_loop(built: Built) -> tuple[list[Any], Loop, list[Any]] | None:

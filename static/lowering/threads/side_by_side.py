@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
-from static.lowering.ir.items import Buffer
+from static.lowering.ir.items import ArrayBuffer
 
 if TYPE_CHECKING:
     from static.lowering.ir.step import Step
@@ -115,9 +115,9 @@ def _needed(free: Sequence[int], members: Sequence[int], touched: Sequence[Touch
 
 def _touched(step: Step) -> Touched:
     results = {id(b.storage) for group in step.groups for item in group.items for b in item.results}
-    names = {id(thing.storage) if isinstance(thing, Buffer) else id(thing) for thing in step.things}
-    results |= {id(thing) for thing in step.things if not isinstance(thing, Buffer)}
+    names = {id(thing.storage) if isinstance(thing, ArrayBuffer) else id(thing) for thing in step.things}
+    results |= {id(thing) for thing in step.things if not isinstance(thing, ArrayBuffer)}
     names |= {id(b.storage) for group in step.groups for item in group.items for b in item.after}
-    buffers = [thing.storage for thing in step.things if isinstance(thing, Buffer)]
+    buffers = [thing.storage for thing in step.things if isinstance(thing, ArrayBuffer)]
     state = any(b.position is not None and id(b) in results for b in buffers)
     return Touched(frozenset(names - results), frozenset(results), state, len(step.errors) > 1)

@@ -11,7 +11,7 @@ from common.core.numerics import BLOCK
 from common.core.sizes import DimScope
 from common.kernels.arrays.sums import sum_cols_scratch
 from static.lowering.fusion.common_space import partition
-from static.lowering.ir.items import Buffer, make_access
+from static.lowering.ir.items import ArrayBuffer, make_access
 from static.lowering.ir.kernel_memory import ColumnScratch
 from static.lowering.ir.loop_ir import Call, Constant, Kernel, Let, Loop, Place, Store, literal
 from static.lowering.memory.arena import ALIGNMENT, Arena, aligned
@@ -103,7 +103,7 @@ def test_loop_ir_prints_as_python_that_runs():
 def test_accesses_know_what_they_cover():
     scope = DimScope(None, None)
     m, n = scope.input(0, 0, 4), scope.input(0, 1, 5)
-    x = Buffer(0, F32, (m, n))
+    x = ArrayBuffer(0, F32, (m, n))
     cases = [((n, 1), 0, 2), ((0, 1), 1, None), ((1, 0), 1, 1), ((0, 0), 0, 0), ((1, m), 1, None), ((n, 2), 1, None)]
     for strides, breaks, prefix in cases:
         access = make_access(x, 0, (m, n), strides)

@@ -14,7 +14,7 @@ import static as tw
 from common.core.errors import IndexRangeError
 from static.jit.function import function
 from static.lowering import program
-from static.lowering.ir.options import Options
+from static.lowering.ir.options import CompileOptions
 from static.lowering.threads import sharing, work
 from static.lowering.threads import side_by_side as beside
 from static.running import program_store
@@ -340,7 +340,7 @@ def test_random_programs_keep_their_order(random, length):
     arrays = inputs(1, 5, 7, 3)
     compiled(*arrays)
     graph = compiled.newest.executable.graph
-    steps = list(program.Program(graph, Options())._steps(stacking=True))
+    steps = list(program.LoweredProgram(graph, CompileOptions())._steps(stacking=True))
     for step in steps:  # all that can be, as if all were large
         step.cut = step.cut or ("c" if step.source else "")
     orders_kept(steps, beside.side_by_side(steps))

@@ -110,7 +110,7 @@ def test_ways_are_judged_as_if_all_nodes_were_there(monkeypatch, program):
     monkeypatch.setattr(memory_budget.StayWithin, "_within", lambda self, graph: graphs.append(graph) or graph)
     call, given, _ = program(static, memory_budget=1)
     call(*given)
-    start = memory_budget.Reduced(graphs[0])
+    start = memory_budget.BudgetSearch(graphs[0])
     least = start.within(0)
     assert least.most < 0.5 * start.most
     for found in (start, *start._after.values(), least):

@@ -26,7 +26,7 @@ def test_the_second_process_optimises_and_lowers_nothing(disk, monkeypatch):
     for warm in (False, True):
         if warm:
             monkeypatch.setattr(optimised, "run_passes", None)
-            monkeypatch.setattr(program, "Program", None)
+            monkeypatch.setattr(program, "LoweredProgram", None)
         step, model = network()
         compiled = static.function(step)
         losses = [compiled(x, labels), compiled(x[:3], labels[:3]), compiled(x, labels)]
@@ -247,7 +247,7 @@ def test_the_form_for_threads_is_stored(disk, monkeypatch):
         for warm in (False, True):
             if warm:
                 monkeypatch.setattr(optimised, "run_passes", None)
-                monkeypatch.setattr(program, "Program", None)
+                monkeypatch.setattr(program, "LoweredProgram", None)
             compiled, results = called(shared, x, w)
             calls = compiled.newest.executable.for_threads.frame.calls
             assert "disk" in compiled.newest.seconds  # from the process with one thread

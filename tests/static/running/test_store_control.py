@@ -75,7 +75,7 @@ def test_the_second_process_lowers_no_region(disk, monkeypatch, name):
     for warm in (False, True):
         if warm:
             monkeypatch.setattr(optimised, "run_passes", None)
-            monkeypatch.setattr(program, "Program", None)
+            monkeypatch.setattr(program, "LoweredProgram", None)
         compiled = static.function(f)
         results = [compiled(X, Y), compiled(X[:3], Y[:3])]
         assert ("disk" in compiled.newest.seconds) is warm

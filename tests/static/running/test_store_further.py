@@ -30,14 +30,14 @@ def second(f, *arrays, wanted=(True, True)):
 def made(monkeypatch):
     """What is lowered from here on."""
     found = []
-    lower = program.Program
+    lower = program.LoweredProgram
 
     def noted(*args, **kwargs):
         if len(args) == 2 and not kwargs:  # no region, and not for threads
             found.append(args)
         return lower(*args, **kwargs)
 
-    monkeypatch.setattr(program, "Program", noted)
+    monkeypatch.setattr(program, "LoweredProgram", noted)
     return found
 
 
@@ -112,7 +112,7 @@ def test_a_linear_gradient_and_absent_cotangents_are_found(disk, monkeypatch):
 
     expected = run(dynamic)
     assert_all_same_bits(run(static), expected, "cold")
-    for module, name in ((optimised, "run_passes"), (program, "Program")):
+    for module, name in ((optimised, "run_passes"), (program, "LoweredProgram")):
         monkeypatch.setattr(module, name, None)
     assert_all_same_bits(run(static), expected, "warm")
 

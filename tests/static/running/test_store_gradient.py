@@ -53,7 +53,7 @@ def gradients(f, x=X, w=W, order=1):
 
 def forbid(monkeypatch):
     """From here on nothing is optimised, cut or lowered."""
-    for module, name in ((optimised, "run_passes"), (joint_graph, "split"), (program, "Program")):
+    for module, name in ((optimised, "run_passes"), (joint_graph, "split"), (program, "LoweredProgram")):
         monkeypatch.setattr(module, name, None)
 
 

@@ -33,7 +33,7 @@ def test_a_second_process_builds_its_graph_and_lowers_nothing(disk, monkeypatch)
     cold = trained()
     count = len(programs(disk))
     monkeypatch.setattr(optimised, "run_passes", None)
-    monkeypatch.setattr(program, "Program", None)
+    monkeypatch.setattr(program, "LoweredProgram", None)
     assert_all_same_bits(cold, trained(), "losses and weights")
     assert len(programs(disk)) == count
 
