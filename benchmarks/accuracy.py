@@ -21,7 +21,7 @@ import numpy as np
 from benchmarks import exhaustive, machine, measure, report
 from benchmarks.bits import difference
 from benchmarks.elementary_reference import FUNCTIONS, definition, operands, sample, special_values, worst_error
-from benchmarks.peers import functions
+from benchmarks.peers import elementary_functions
 from benchmarks.references import REFERENCES
 from benchmarks.scalar_loop import compile_loop
 from common.compiler.primitives import evaluate
@@ -86,14 +86,14 @@ def _row(name: str, dtype: Any, libraries: list[str]) -> str:
     arguments = inputs(name, dtype, POINTS)
     unequal = difference(loop(*arguments), evaluate(scalar, *arguments))
     timed = _timing_arguments(name, dtype)
-    engines = [functions.call(engine, name, timed) for engine in ("dynamic", "static")]
+    engines = [elementary_functions.call(engine, name, timed) for engine in ("dynamic", "static")]
     for call in engines:
         unequal = unequal or (None if call is None else difference(np.asarray(call()), loop(*timed)))
     title = f"| {name} | {np.dtype(dtype).name} |"
     if unequal:
         return f"{title} bits differ: {unequal} |" + " |" * (4 + len(libraries))
     worst, place, among = _error(name, dtype, loop)
-    calls = [*engines, *(functions.call(library, name, timed) for library in libraries)]
+    calls = [*engines, *(elementary_functions.call(library, name, timed) for library in libraries)]
     times = iter(_nanoseconds([call for call in calls if call is not None]))
     shown = " | ".join("-" if call is None else f"{next(times):.2f}" for call in calls)
     return f"{title} {worst:.2f} | {place} | {among} | {shown} |"
@@ -139,7 +139,7 @@ def main(arguments: list[str] | None = None) -> None:
     if unknown := set(options.names) - set(FUNCTIONS):
         parser.error(f"unknown: {', '.join(sorted(unknown))}")
     measure.single_core()
-    libraries = functions.libraries()
+    libraries = elementary_functions.libraries()
     found = rows(options.names, libraries)
     if options.write:
         report.insert(options.write, table(_known(options.write, libraries) | found, libraries), MARKERS)

@@ -21,7 +21,7 @@ def main(engine: str, name: str, steps: int) -> dict[str, float]:
     single_core()
     import numpy  # noqa: F401  is imported before the clock starts
 
-    from benchmarks.memory import peak
+    from benchmarks.peak_memory import peak
 
     before = peak()
     start = time.perf_counter()

@@ -4,7 +4,7 @@ from pathlib import Path
 from statistics import geometric_mean
 from typing import Any
 
-from benchmarks import machine, memory, stats
+from benchmarks import machine, peak_memory, stats
 from benchmarks.run import ENGINES, Result
 from benchmarks.terminal import calls, megabytes, seconds, table, times
 
@@ -35,7 +35,7 @@ def text(results: list[Result], about: dict[str, Any], peers: list[str], threads
         parts.append(
             "Cold and disk: seconds from `import` to the end of the first call in a new process, with an "
             "empty compiler cache and with a filled one. Pays off after: calls until static has cost less "
-            f"than dynamic in all. Peak: {memory.method()}, after 22 calls from a filled cache."
+            f"than dynamic in all. Peak: {peak_memory.method()}, after 22 calls from a filled cache."
         )
     parts += [f"- `{r.workload.name}`: {r.workload.title}" for r in results]
     parts += [f"- `{r.workload.name}` BITS DIFFER: {line}" for r in results for line in r.differences]

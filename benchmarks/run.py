@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import bits, memory, oneoff, stats
+from benchmarks import bits, oneoff, peak_memory, stats
 from benchmarks.lab import stability
 from benchmarks.lab.activity import Activity, Watch
 from benchmarks.measure import interleave
@@ -108,7 +108,7 @@ class Result:
             }
             record["break_even"] = {start: self.break_even(start).as_json() for start in ("cold", "disk")}
             record["peak_bytes"] = {engine: self.peak(engine) for engine in ENGINES}
-            record["peak_method"] = memory.method()
+            record["peak_method"] = peak_memory.method()
         return record
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import backward
+from benchmarks import backward_passes
 from benchmarks.gate import record
 
 BOUND = 1.3
@@ -12,11 +12,11 @@ BOUND = 1.3
 ARRAYS = {"cross_entropy": 2}
 
 
-@pytest.mark.parametrize("name", backward.FUNCTIONS)
+@pytest.mark.parametrize("name", backward_passes.FUNCTIONS)
 def test_backward(benchmark: Any, name: str) -> None:
-    found = backward.find(name)
+    found = backward_passes.find(name)
     benchmark.extra_info.update(found._asdict())
-    record(benchmark, backward.backward("dynamic", name), [()])
+    record(benchmark, backward_passes.backward("dynamic", name), [()])
     assert found.arrays <= ARRAYS.get(name, 1) + 0.1
     if found.theirs is not None:
         assert found.ours <= BOUND * found.theirs, f"{found.ours / found.theirs:.2f} of PyTorch's time"

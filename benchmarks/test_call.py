@@ -13,7 +13,7 @@ from benchmarks.bits import mismatches
 from benchmarks.gate import compare
 from benchmarks.workload import Array
 from benchmarks.workloads.digits import Digits
-from benchmarks.workloads.row_e import TinyRegression
+from benchmarks.workloads.tiny_mlp import TinyRegression
 
 
 def test_call_with_eight_small_arrays(benchmark: Any) -> None:

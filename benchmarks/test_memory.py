@@ -24,7 +24,7 @@ BUDGET, BESIDES = 12 << 20, 3 << 20
 PROGRAM = """
 import gc, importlib, json, sys
 import numpy as np
-from benchmarks.memory import peak
+from benchmarks.peak_memory import peak
 
 name, sizes, batch = sys.argv[1], json.loads(sys.argv[2]), int(sys.argv[3])
 tw = importlib.import_module(name)
@@ -64,7 +64,7 @@ import functools, gc, importlib, sys
 from benchmarks.measure import single_core
 
 single_core()
-from benchmarks.memory import peak
+from benchmarks.peak_memory import peak
 from benchmarks.workloads import deep
 
 deep.BATCH = 2048

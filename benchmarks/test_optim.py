@@ -11,7 +11,7 @@ import pytest
 
 import dynamic
 import static
-import static.lowering.program
+import static.lowering.lowered_program
 from benchmarks.gate import assert_ratio, compare
 from static.running import program_store
 
@@ -75,7 +75,7 @@ def test_one_pass_over_small_parameters(
 ) -> None:
     """The time includes the checks of all arrays; measured 0.7 and 0.4."""
     calls = {"one pass": (compiled_step(count), [()])}
-    monkeypatch.setattr(static.lowering.program, "runs", lambda built: [1] * len(built))
+    monkeypatch.setattr(static.lowering.lowered_program, "runs", lambda built: [1] * len(built))
     monkeypatch.setattr(program_store, "key_of", lambda *described: None)  # this program is for no other process
     calls["a kernel each"] = (compiled_step(count), [()])
     assert_ratio(compare(benchmark, calls), "one pass", "a kernel each", bound)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from benchmarks.gate import record
-from benchmarks.peers import reductions as peers
-from benchmarks.reductions import OURS, SHAPES, operand, samples
+from benchmarks.peers import peer_reductions as peers
+from benchmarks.reduction_times import OURS, SHAPES, operand, samples
 
 BOUND = 1.3
 CASES = [(name, where, dtype) for name in peers.NAMES for where in SHAPES for dtype in ("float32", "float64")]

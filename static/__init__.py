@@ -38,7 +38,7 @@ if TYPE_CHECKING:  # the functions are bound from one list, which type checkers 
     from static import autograd, func, linalg, nn, optim, profiler, random, special, utils
     from static.jit.compile_module import compile as compile
     from static.jit.numba_calls import njit as njit
-    from static.tools.compare import compare as compare
+    from static.tools.compare_runs import compare as compare
     from static.tools.debugger import debug as debug
     from static.tools.nan_watch import nan_watch as nan_watch
 
@@ -49,7 +49,7 @@ else:
         {
             "static.jit.compile_module": "compile",
             "static.jit.numba_calls": "njit",
-            "static.tools.compare": "compare",
+            "static.tools.compare_runs": "compare",
             "static.tools.debugger": "debug",
             "static.tools.nan_watch": "nan_watch",
         }

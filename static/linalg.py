@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 from common.api import surface
 from common.core import errors
-from common.ops.linalg import namespace
+from common.ops.linalg import linalg_namespace
 from static.api.binding import bind
 
-_FUNCTIONS: dict[str, Any] = dict(sorted(namespace.FUNCTIONS.items()))
+_FUNCTIONS: dict[str, Any] = dict(sorted(linalg_namespace.FUNCTIONS.items()))
 __all__ = list(_FUNCTIONS)
 
 if TYPE_CHECKING:  # bound from one list, which type checkers cannot follow

@@ -3,10 +3,10 @@
 from typing import TYPE_CHECKING, Any
 
 from common.api import surface
-from common.ops.special import namespace
+from common.ops.special import special_namespace
 from static.api.binding import bind
 
-_FUNCTIONS: dict[str, Any] = dict(sorted(namespace.FUNCTIONS.items()))
+_FUNCTIONS: dict[str, Any] = dict(sorted(special_namespace.FUNCTIONS.items()))
 __all__ = list(_FUNCTIONS)
 
 if TYPE_CHECKING:  # bound from one list, which type checkers cannot follow

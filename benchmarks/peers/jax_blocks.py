@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from benchmarks.workloads import charlm, deep, lstm, row_h, row_i
+from benchmarks.workloads import charlm, deep, lstm, lstm_cell, transformer_block
 
 Params = dict[str, Any]
 
@@ -79,8 +79,8 @@ def recurrent_model(params: Params, codes: Any, target: Any) -> Any:
 
 def unrolled_model(params: Params, sequence: Any, target: Any) -> Any:
     """Return the loss of the LSTM cell, unrolled by Python."""
-    h = c = jnp.zeros((row_h.BATCH, row_h.HIDDEN), jnp.float32)
-    for t in range(row_h.STEPS):
+    h = c = jnp.zeros((lstm_cell.BATCH, lstm_cell.HIDDEN), jnp.float32)
+    for t in range(lstm_cell.STEPS):
         gates = sequence[t] @ params["cell.weight_ih"].T + params["cell.bias_ih"]
         gates = gates + (h @ params["cell.weight_hh"].T + params["cell.bias_hh"])
         i, f, u, o = jnp.split(gates, 4, 1)
@@ -93,7 +93,9 @@ def block(params: Params, x: Any) -> Any:
     """Return x (batch, tokens, width) after the transformer block, with JAX's own attention."""
     batch, tokens, width = x.shape
     h = layer_norm(x, params["norm_1.weight"], params["norm_1.bias"])
-    apart = linear(params, "qkv", h).reshape(batch, tokens, 3, row_i.HEADS, width // row_i.HEADS)
+    apart = linear(params, "qkv", h).reshape(
+        batch, tokens, 3, transformer_block.HEADS, width // transformer_block.HEADS
+    )
     heads = jax.nn.dot_product_attention(apart[:, :, 0], apart[:, :, 1], apart[:, :, 2], is_causal=True)
     x = x + linear(params, "projection", heads.reshape(batch, tokens, width))
     h = layer_norm(x, params["norm_2.weight"], params["norm_2.bias"])

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from benchmarks.workloads import charlm, deep, lstm, row_h, row_i
+from benchmarks.workloads import charlm, deep, lstm, lstm_cell, transformer_block
 
 
 class CharacterModel(nn.Module):  # type: ignore[misc]
@@ -63,12 +63,12 @@ class Unrolled(nn.Module):  # type: ignore[misc]
 
     def __init__(self) -> None:
         super().__init__()
-        self.cell = nn.LSTMCell(row_h.WIDTH, row_h.HIDDEN)
-        self.output = nn.Linear(row_h.HIDDEN, row_h.CLASSES)
+        self.cell = nn.LSTMCell(lstm_cell.WIDTH, lstm_cell.HIDDEN)
+        self.output = nn.Linear(lstm_cell.HIDDEN, lstm_cell.CLASSES)
 
     def forward(self, sequence: Any) -> Any:
         """Return logits (batch, 10) of sequences (steps, batch, 64)."""
-        h = c = torch.zeros(row_h.BATCH, row_h.HIDDEN)
+        h = c = torch.zeros(lstm_cell.BATCH, lstm_cell.HIDDEN)
         for x in sequence:
             h, c = self.cell(x, (h, c))
         return self.output(h)
@@ -79,7 +79,7 @@ class TransformerBlock(nn.Module):  # type: ignore[misc]
 
     def __init__(self) -> None:
         super().__init__()
-        width = row_i.WIDTH
+        width = transformer_block.WIDTH
         self.norm_1, self.norm_2 = nn.LayerNorm(width), nn.LayerNorm(width)
         self.qkv, self.projection = nn.Linear(width, 3 * width), nn.Linear(width, width)
         self.wide, self.narrow = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
@@ -87,7 +87,9 @@ class TransformerBlock(nn.Module):  # type: ignore[misc]
     def forward(self, x: Any) -> Any:
         """Return x (batch, tokens, width) after the block."""
         batch, tokens, width = x.shape
-        apart = self.qkv(self.norm_1(x)).view(batch, tokens, 3, row_i.HEADS, width // row_i.HEADS)
+        apart = self.qkv(self.norm_1(x)).view(
+            batch, tokens, 3, transformer_block.HEADS, width // transformer_block.HEADS
+        )
         heads = F.scaled_dot_product_attention(*apart.permute(2, 0, 3, 1, 4).unbind(), is_causal=True)
         x = x + self.projection(heads.transpose(1, 2).reshape(batch, tokens, width))
         return x + self.narrow(F.gelu(self.wide(self.norm_2(x))))

@@ -18,7 +18,7 @@ from benchmarks.peers.torch_blocks import (
     mlp,
 )
 from benchmarks.workload import Array, Workload
-from benchmarks.workloads import chain, newton, row_c, row_d
+from benchmarks.workloads import adam_classifiers, chain, layer_norm, newton
 
 torch.set_num_threads(threads())
 Loss = Callable[[Any, Any], Any]
@@ -94,7 +94,7 @@ def mixed(x: Any, w: Any, b: Any) -> Any:
 PULLBACKS: dict[str, Any] = {
     "a-float32": lambda x, w, b: torch.tanh(x * w + b) * x + torch.exp(-x * x),
     "a-float64": lambda x, w, b: torch.tanh(x * w + b) * x + torch.exp(-x * x),
-    "c-layer-norm": lambda x, w, b: F.layer_norm(x, (row_c.WIDTH,), w, b),
+    "c-layer-norm": lambda x, w, b: F.layer_norm(x, (layer_norm.WIDTH,), w, b),
     "chain": lambda x, w, b: chain.mul_add(x, w, b, torch),
     "mixed-chain": mixed,
 }
@@ -102,8 +102,12 @@ TRAININGS: dict[str, tuple[Any, Loss, Any]] = {
     "digits": (lambda: mlp(64, 128, 10), F.cross_entropy, lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9)),
     "f-mlp": (lambda: mlp(64, 128, 10), F.cross_entropy, lambda p: torch.optim.SGD(p, lr=0.1)),
     "e-tiny-mlp": (lambda: mlp(2, 16, 1), F.mse_loss, lambda p: torch.optim.SGD(p, lr=0.05)),
-    "d-mlp-adam": (lambda: classifier(row_d.WIDTHS), F.cross_entropy, lambda p: torch.optim.Adam(p, lr=0.001)),
-    "g-mlp-adam": (lambda: classifier(row_d.WIDE), F.cross_entropy, lambda p: torch.optim.Adam(p, lr=0.001)),
+    "d-mlp-adam": (
+        lambda: classifier(adam_classifiers.WIDTHS),
+        F.cross_entropy,
+        lambda p: torch.optim.Adam(p, lr=0.001),
+    ),
+    "g-mlp-adam": (lambda: classifier(adam_classifiers.WIDE), F.cross_entropy, lambda p: torch.optim.Adam(p, lr=0.001)),
     "h-lstm-cell": (Unrolled, F.cross_entropy, lambda p: torch.optim.SGD(p, lr=0.1)),
     "deep": (Residual, F.mse_loss, lambda p: torch.optim.Adam(p, lr=0.001)),
     "charlm": (CharacterModel, F.cross_entropy, lambda p: torch.optim.Adam(p, lr=0.003)),

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from common.api import out
-from common.methods import binding
+from common.methods import engine_functions
 from common.tensor.base import Tensor, wrap
 from common.tensor.create import operand, operands
 
 #: Makes the body of a function of operands, sequences of operands, and the call inside it, see
-#: `common.methods.binding.bind`.
+#: `common.methods.engine_functions.bind`.
 Template = Callable[[list[str], list[str], str], list[str]]
 
 
@@ -35,11 +35,11 @@ def bind_function(name: str, function: Any, template: Template, home: str, **sco
     """A function of tensors; `scope` has what its body uses besides."""
     scope = {"Tensor": Tensor, "operand": operand, "operands": operands, **scope}
     write_out = out.write if name in out.NAMES else None
-    in_place = name in binding.INPLACE
-    return binding.bind(name, function, template, home, write_out=write_out, in_place=in_place, **scope)
+    in_place = name in engine_functions.INPLACE
+    return engine_functions.bind(name, function, template, home, write_out=write_out, in_place=in_place, **scope)
 
 
 def bind_creation(names: dict[str, Any]) -> dict[str, Callable[..., Any]]:
     """Functions that make tensors of sizes or data."""
     scope: dict[str, Any] = {"wrap": wrap, "ndarray": np.ndarray, "takes_operands": False}
-    return {name: binding.bind(name, f, _creation_body, __file__, **scope) for name, f in names.items()}
+    return {name: engine_functions.bind(name, f, _creation_body, __file__, **scope) for name, f in names.items()}

@@ -27,7 +27,7 @@ FUNCTIONS = Late(
         "common.random.generator": "dropout rand_like randint_like randn_like",
         "common.random.feature_dropout": "alpha_dropout dropout1d dropout2d dropout3d feature_alpha_dropout",
         "common.random.relaxed": "gumbel_softmax rrelu",
-        "common.random.distributions": "bernoulli multinomial",
+        "common.random.sampling": "bernoulli multinomial",
     }
 )
 CREATION = Late(
@@ -35,7 +35,7 @@ CREATION = Late(
         "common.ops.create.creation": "zeros ones empty full arange eye",
         "common.ops.create.spaced": "linspace logspace tril_indices triu_indices",
         "common.random.generator": "rand randn randint randperm",
-        "common.random.distributions": "normal",
+        "common.random.sampling": "normal",
         "common.tensor.create": "tensor as_tensor asarray=as_tensor from_numpy from_dlpack",
         "common.api.typed": "scalar_tensor",
     }
@@ -70,10 +70,10 @@ OUTSIDE = Late(
     {
         "common.tensor.printing": "set_printoptions get_printoptions",
         "common.tools.files.safetensors": "save_file load_file",
-        "common.tools.files.saved": "save load",
+        "common.tools.files.save_load": "save load",
     }
 )
-ACTS = Late({"common.control.side_effects": "print assert_", "common.control.callback": "ShapeDtypeStruct"})
+ACTS = Late({"common.control.print_assert": "print assert_", "common.control.callback": "ShapeDtypeStruct"})
 #: Functions that run Python, which a compiled program calls.
 HOST = Late({"common.control.callback": "pure_callback"})
 THREADS = Late({"common.runtime.thread_pool": "set_num_threads get_num_threads"})

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 import common.autograd.saved_values  # noqa: F401  gives nodes their `_saved_*`
-from common.autograd import garbage
+from common.autograd import tape_garbage
 from common.core import absent
 from common.methods.install import install_methods
-from common.random import distributions
+from common.random import sampling
 from common.tensor import copies
 from common.tensor.base import TensorBase
 
@@ -22,7 +22,7 @@ def load(*parts: Any) -> Any:
     return copies.loaded(*parts)
 
 
-install_methods(TensorBase, distributions.METHODS)
+install_methods(TensorBase, sampling.METHODS)
 absent.install(TensorBase)
 copies.install(TensorBase, load)
-garbage.install()
+tape_garbage.install()

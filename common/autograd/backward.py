@@ -12,15 +12,15 @@ from common.autograd.recorded_graph import GradientEdge
 from common.autograd.unused_inputs import refuse_unused, require_grad, unused
 from common.autograd.view_histories import rebind
 from common.core import mode
-from common.core.arguments import shown
 from common.core.errors import ArgumentError, GradientError, ShapeError
+from common.core.int_arguments import shown
 from common.core.locks import make_lock
 from common.core.source_lines import user_frame
 from common.ops.math.arithmetic import ones_like, zeros_like
 from common.ops.math.cast import clone, to
 from common.tensor.base import TensorBase, wrap
 from common.tensor.node import Node
-from common.tensor.saved import saved_tensors
+from common.tensor.read_saved import saved_tensors
 from common.tensor.write_log import is_shared, log_write, put
 
 

@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from common.autograd.deep import nested
+from common.autograd.nested_backward import nested
 from common.autograd.view_histories import rebind, require_writable
 from common.core import mode
 from common.core.errors import ArgumentError, GradientError, GraphFreedError, NotDefinedError, ShapeError
@@ -22,7 +22,7 @@ from common.tensor.inference import is_inference, saving
 from common.tensor.node import Edge, Node
 from common.tensor.observers import packers
 from common.tensor.packed_values import PackedValue, pack
-from common.tensor.saved import unpacked, with_edge
+from common.tensor.read_saved import unpacked, with_edge
 from common.tensor.view_families import is_recorded, make_opaque
 
 

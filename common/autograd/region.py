@@ -17,7 +17,7 @@ from common.core import mode
 from common.core.source_lines import user_frame
 from common.tensor.base import TensorBase, wrap
 from common.tensor.node import Edge, Node
-from common.tensor.saved import saved_tensors
+from common.tensor.read_saved import saved_tensors
 
 
 def captured_edges(order: list[Node], outputs: list[Edge], start: int, views: set[int]) -> list[Edge]:

@@ -14,7 +14,7 @@ from common.autograd.backward import view_of
 from common.autograd.backward_pass import collect
 from common.autograd.region import Recorded, RegionOp, captured_edges, outputs_of
 from common.core import mode
-from common.core.numbers import Number
+from common.core.python_numbers import Number
 from common.core.source_lines import user_frame
 from common.core.tree import flatten, unflatten
 from common.tensor.base import TensorBase, wrap

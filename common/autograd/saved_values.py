@@ -16,7 +16,7 @@ from common.tensor import write_log
 from common.tensor.base import TensorBase
 from common.tensor.node import Node
 from common.tensor.packed_values import pack_saved
-from common.tensor.saved import saved_tensors
+from common.tensor.read_saved import saved_tensors
 from common.tensor.write_log import positions_read
 
 #: PyTorch's names of a first and second operand and of the result.

@@ -274,8 +274,8 @@ def _compile(source: str, name: str, symbol: str, compiler: str) -> disk.Entry:
 
 
 def _translated(source: str, name: str, symbol: str) -> tuple[Any, bool]:
+    from common.compiler.registers import Refused
     from common.compiler.translate import translate
-    from common.compiler.values import Refused
 
     try:
         text, complete = translate(source, symbol, partial(meaning, kernel=name))
@@ -327,7 +327,7 @@ def meaning(used: str, kernel: str) -> Any:
 @cache
 def _conversions() -> dict[str, Callable[[Any], Any]]:
     from common.compiler.primitives import convert
-    from common.compiler.values import DTYPES
+    from common.compiler.registers import DTYPES
 
     return {f"to_{dtype}": partial(convert, dtype=dtype) for dtype in DTYPES.values()}
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
-from common.compiler.values import Kind, Register, common_kind, llvm
+from common.compiler.registers import Kind, Register, common_kind, llvm
 
 Variables: TypeAlias = dict[str, Register]
 Kinds: TypeAlias = dict[str, Kind | None]

@@ -13,7 +13,7 @@ from common.compiler import primitives
 from common.compiler.llvm_primitives import OneByOne
 from common.compiler.machine_functions import MachineFunction
 from common.compiler.operands import Operands
-from common.compiler.values import BOOL, DTYPES, INT64, WORDS, ArrayKind, Refused, Register, constant, widens
+from common.compiler.registers import BOOL, DTYPES, INT64, WORDS, ArrayKind, Refused, Register, constant, widens
 
 _FLOAT = {ast.Add: "fadd", ast.Sub: "fsub", ast.Mult: "fmul", ast.Div: "fdiv"}
 _WHOLE = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.LShift: "shl", ast.RShift: "ashr"}

@@ -10,7 +10,7 @@ from llvmlite import ir
 
 from common.compiler.control_flow import Flow
 from common.compiler.llvm_primitives import OneByOne, emit_scalar, llvm_type
-from common.compiler.values import BOOL, INT64, WORDS, ArrayKind, Refused, Register, llvm, storage
+from common.compiler.registers import BOOL, INT64, WORDS, ArrayKind, Refused, Register, llvm, storage
 
 
 class Operands(Flow):

@@ -20,7 +20,7 @@ from typing import Any
 from llvmlite import ir
 
 from common.compiler.expressions import buffer_of
-from common.compiler.values import INT64, Refused, Register, constant
+from common.compiler.registers import INT64, Refused, Register, constant
 from common.compiler.vectors import Vectors
 
 

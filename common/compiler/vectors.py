@@ -28,7 +28,7 @@ from llvmlite import ir
 from common.compiler.control_flow import BasicBlock
 from common.compiler.expressions import Expressions
 from common.compiler.llvm_primitives import OneByOne, llvm_type
-from common.compiler.values import BOOL, INT64, ArrayKind, Refused, Register, constant, llvm, storage
+from common.compiler.registers import BOOL, INT64, ArrayKind, Refused, Register, constant, llvm, storage
 from common.core.numerics import LANES
 
 BYTES = 64

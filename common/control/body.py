@@ -19,7 +19,7 @@ from common.core.op import REGISTRY
 from common.ops.math.arithmetic import zeros_like
 from common.tensor.base import TensorBase, wrap
 from common.tensor.node import Edge, Node
-from common.tensor.saved import saved_tensors
+from common.tensor.read_saved import saved_tensors
 
 
 class Body:

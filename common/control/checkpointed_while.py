@@ -34,7 +34,7 @@ from common.ops.shape.cat import cat
 from common.random.generator import default_generator
 from common.tensor.base import TensorBase, wrap
 from common.tensor.node import Edge, Node, next_number
-from common.tensor.saved import with_edge
+from common.tensor.read_saved import with_edge
 
 Condition = Callable[[list[TensorBase]], TensorBase]
 

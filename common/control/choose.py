@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from common.control.arguments import Function, call, require_functions, scalar
 from common.control.body import Body
 from common.control.branches import Choice, run_choice
+from common.control.loop_arguments import Function, call, require_functions, scalar
 from common.control.results import Results
 from common.control.structures import tensors
 from common.core import mode

@@ -10,10 +10,10 @@ from functools import wraps
 from operator import index as as_index
 from typing import Any
 
-from common.control.arguments import Function, call, carried_on, index_of, initial, require_functions, scalar
 from common.control.body import Body, leaf
 from common.control.checkpointed_while import run_thinned
 from common.control.loop import Request, run_loop
+from common.control.loop_arguments import Function, call, carried_on, index_of, initial, require_functions, scalar
 from common.control.segments import in_segments
 from common.control.shape_trace import Abstract
 from common.control.structures import Said, TreeSpec, place_of, require_equal, tensors

@@ -13,13 +13,13 @@ from types import CellType, FunctionType, MethodType
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
-from common.control import side_effects
+from common.control import print_assert
+from common.convert.function_source import compiled, inner, is_users, parse
 from common.convert.if_statements import if_, if_return
 from common.convert.logic import and_, chain, if_expression, not_, or_
 from common.convert.loop_statements import for_, range_, while_
 from common.convert.name_states import UNSET, Lost, decides, values, where_now
 from common.convert.rewrite import rewrite_function
-from common.convert.source import compiled, inner, is_users, parse
 from common.convert.syntax import RUNTIME
 from common.core import mode
 from common.core.dtypes import bool_, float64, int64
@@ -51,7 +51,7 @@ def result(x: Any) -> Any:
 def assert_(test: Any, message: Callable[[], Any]) -> None:
     """``assert test, message()``."""
     if decides(test):
-        side_effects.assert_(test, str(message()))
+        print_assert.assert_(test, str(message()))
     else:
         assert test, message()
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from common.core.dispatch import apply
 from common.core.dtypes import bool_
-from common.core.numbers import is_foreign, taken
 from common.core.op import Op
+from common.core.python_numbers import is_foreign, taken
 from common.core.sizes import Dim
 
 _BINARY = {

@@ -8,8 +8,8 @@ from functools import partial
 from itertools import count
 from typing import Any
 
-from common.core.arguments import is_nested
 from common.core.errors import ArgumentError
+from common.core.int_arguments import is_nested
 
 Structure = Any
 """A hashable description of the nesting: None, a leaf marker, or (type, parts...)."""

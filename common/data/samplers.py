@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Any, Generic, TypeVar
 
 from common.core.errors import ArgumentError, NotDefinedError
-from common.random import distributions
 from common.random import generator as random
+from common.random import sampling
 from common.tensor.create import as_tensor
 
 T = TypeVar("T", covariant=True)
@@ -157,7 +157,7 @@ class WeightedRandomSampler(Sampler[int]):
 
     def __iter__(self) -> Iterator[int]:
         """The indices."""
-        drawn = distributions.multinomial(self.weights, self.num_samples, self.replacement, generator=self.generator)
+        drawn = sampling.multinomial(self.weights, self.num_samples, self.replacement, generator=self.generator)
         return iter(drawn.tolist())
 
     def __len__(self) -> int:

@@ -12,9 +12,9 @@ from common.core.errors import ArgumentError
 from common.distributions import constraints
 from common.distributions.families import Distribution, parameters
 from common.ops import functional as F
-from common.ops.linalg import factors, solving
-from common.random.distributions import multinomial
+from common.ops.linalg import factorizations, solving
 from common.random.generator import draw
+from common.random.sampling import multinomial
 from common.tensor.create import lift
 
 
@@ -136,7 +136,7 @@ class MultivariateNormal(Distribution):
         if (covariance_matrix is None) == (scale_tril is None):
             raise ArgumentError("Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified.")
         self.loc = loc
-        self.scale_tril = factors.cholesky(covariance_matrix) if scale_tril is None else scale_tril
+        self.scale_tril = factorizations.cholesky(covariance_matrix) if scale_tril is None else scale_tril
         super().__init__(loc.shape[:-1], loc.shape[-1:], validate_args)
 
     def rsample(self, sample_shape: Any = ()) -> Any:

@@ -1,7 +1,7 @@
 """Sums over columns beside a kernel of rows: they read rows again while these lie in the cache.
 
 The gradients of layer normalisation are of this kind: those of the input go row by row, those of weight and bias are
-sums over all rows of what the same rows hold (benchmarks/backward.py).
+sums over all rows of what the same rows hold (benchmarks/backward_passes.py).
 """
 
 from __future__ import annotations

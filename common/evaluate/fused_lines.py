@@ -1,4 +1,5 @@
-"""Elementwise ops of a rule or composite as one kernel: what lies between them is not stored (benchmarks/backward.py).
+"""Elementwise ops of a rule or composite as one kernel: what lies between them is not stored
+(benchmarks/backward_passes.py).
 
 Every op of the kernel is the scalar expression of its record, rounded as if it were stored: the bits are those of the
 ops one by one. Fused are ops of one float dtype with results of one shape; an op whose result something else has
@@ -13,8 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from common.core.numbers import check_range
 from common.core.op import Op
+from common.core.python_numbers import check_range
 from common.evaluate import kernels as eager_kernels
 from common.evaluate import specialise as eager
 from common.kernels.arrays import mapped_sums

@@ -1,9 +1,9 @@
 """Sums and maxima of rows and what is made of them as one kernel: a row is read once from memory, again from the cache.
 
 Softmax, layer normalisation and their gradients are of this kind: ``y * (g - S(g * y))``. A kernel goes through the
-rows; in each it computes the sums, what follows from them, and then the elements (benchmarks/backward.py). A costly
-function that a sum and the elements need is computed once, and waits in the result's row. Ops and the order of sums are
-those of the records, so the bits are those of the ops one by one.
+rows; in each it computes the sums, what follows from them, and then the elements (benchmarks/backward_passes.py). A
+costly function that a sum and the elements need is computed once, and waits in the result's row. Ops and the order of
+sums are those of the records, so the bits are those of the ops one by one.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from common.core.dtypes import compute_dtypes, operand_dtypes
-from common.core.numbers import check_range
 from common.core.op import out_specs
+from common.core.python_numbers import check_range
 from common.core.shapes import broadcast_shapes
 from common.core.spec import Spec
 from common.evaluate import kernels

@@ -17,8 +17,8 @@ from common.core import op as ops
 from common.core.allocation import refuse_endless
 from common.core.dispatch import NO_ATTRS, Attrs, interprets
 from common.core.locks import make_lock
-from common.core.numbers import as_array
 from common.core.op import Op, out_specs
+from common.core.python_numbers import as_array
 from common.runtime.builtins import make_finder
 
 if TYPE_CHECKING:

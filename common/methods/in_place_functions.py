@@ -11,7 +11,7 @@ from common.core.errors import ArgumentError
 from common.methods.assign import assign
 from common.tensor import boundary, create
 from common.tensor.base import TensorBase
-from common.tensor.saved import with_edge
+from common.tensor.read_saved import with_edge
 
 #: The functions of which PyTorch's tensors have an in-place form, besides those of the operators.
 NAMES = frozenset(

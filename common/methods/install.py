@@ -11,16 +11,16 @@ from common.autograd import backward as autograd
 from common.autograd import hooks, versions
 from common.core import dtypes, mode
 from common.core.errors import ArgumentError, DTypeError, GradientError
-from common.core.numbers import is_foreign
 from common.core.op import REGISTRY
 from common.core.operators import accepts, as_operand, install
+from common.core.python_numbers import is_foreign
 from common.core.spec import numel
 from common.methods import conversions, in_place_functions, in_place_index, memory, named
 from common.methods.assign import assign, copy_, fill_, zero_
 from common.ops import functional
 from common.ops.shape import memory_order
+from common.ops.shape.unfold import unfold
 from common.ops.shape.view import transposed
-from common.ops.shape.windows import unfold
 from common.tensor import boundary, leaf_status, printing
 from common.tensor.arrays import concrete, lent
 from common.tensor.base import TensorBase

@@ -18,7 +18,7 @@ from common.ops.shape.view import transposed
 from common.tensor.arrays import concrete, to_array
 from common.tensor.base import TensorBase
 from common.tensor.create import lift, tensor
-from common.tensor.saved import with_edge
+from common.tensor.read_saved import with_edge
 from common.tensor.view_families import is_recorded, leave_family
 
 

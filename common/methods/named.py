@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from common.methods import binding
+from common.methods import engine_functions
 from common.ops import functional
 from common.tensor.base import TensorBase
 from common.tensor.create import operand, operands
@@ -23,7 +23,7 @@ class Named:
 
     def __get__(self, instance: Any, owner: type) -> Any:
         names: dict[str, Any] = {"_operand": operand, "_operands": operands, "_Tensor": TensorBase}
-        method = binding.bind(self.name, getattr(functional, self.name), _body, __file__, **names)
+        method = engine_functions.bind(self.name, getattr(functional, self.name), _body, __file__, **names)
         setattr(self.home, self.name, method)
         return method if instance is None else method.__get__(instance, owner)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from common.core.arguments import integer
 from common.core.devices import on_cpu
 from common.core.errors import ArgumentError, ShapeError
+from common.core.int_arguments import integer
 from common.nn import init
 from common.nn.module import Module
 from common.ops import functional as F

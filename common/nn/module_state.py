@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from common.core.arguments import mapping
 from common.core.errors import ArgumentError, NotDefinedError, ShapeError, StateError
+from common.core.int_arguments import mapping
 from common.core.source_lines import user_frame
 from common.tensor.base import TensorBase
 from common.tensor.fitting import converted as fitted

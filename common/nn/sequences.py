@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from common.core.arguments import number
 from common.core.errors import ArgumentError, DTypeError, ShapeError, TraceError
+from common.core.int_arguments import number
 from common.ops import functional as F
 from common.tensor.base import TensorBase, wrap
 from common.tensor.create import lift

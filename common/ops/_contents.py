@@ -19,8 +19,8 @@ CONTENTS = {
     "image.fold": "fold unfold |",
     "image.geometry": "",
     "image.grid": "affine_grid grid_sample |",
+    "image.instance_norm": "instance_norm local_response_norm |",
     "image.interpolation": "interpolate |",
-    "image.normalization": "instance_norm local_response_norm |",
     "image.pool":
         "avg_pool1d avg_pool2d avg_pool3d lp_pool1d lp_pool2d lp_pool3d max_pool1d max_pool2d max_pool3d max_unpool1d "
         "max_unpool2d max_unpool3d |",
@@ -50,13 +50,13 @@ CONTENTS = {
     "linalg.contract": "inner outer tensordot |",
     "linalg.distances": "cdist pairwise_distance |",
     "linalg.einsum": "einsum trace |",
-    "linalg.exponential": "matrix_exp | matrix_exp",
-    "linalg.factors":
+    "linalg.factorizations":
         "cholesky cholesky_inverse cholesky_solve lu_solve lu_unpack | cholesky lu permutation",
+    "linalg.linalg_namespace": "",
     "linalg.matmul": "bmm dot linear matmul mm mv | addmm bmm dot mm mv",
+    "linalg.matrix_exponential": "matrix_exp | matrix_exp",
     "linalg.matrix_norms": "",
     "linalg.multi_head": "multi_head_attention_forward |",
-    "linalg.namespace": "",
     "linalg.older_names": "orgqr pinverse qr svd |",
     "linalg.orthogonal": "geqrf ormqr | geqrf qr",
     "linalg.solving":
@@ -64,13 +64,13 @@ CONTENTS = {
     "linalg.spectral": "| eigh lstsq pinv svd",
     "linalg.symmetric": "| ldl ldl_solve",
     "loss.classes": "cross_entropy nll_loss | nll nll_mean",
-    "loss.distributions":
+    "loss.distribution_losses":
         "cosine_embedding_loss gaussian_nll_loss multilabel_soft_margin_loss poisson_nll_loss triplet_margin_loss |",
-    "loss.margins":
-        "multi_margin_loss multilabel_margin_loss triplet_margin_with_distance_loss |",
-    "loss.numbers":
+    "loss.elementwise_losses":
         "binary_cross_entropy binary_cross_entropy_with_logits cosine_similarity hinge_embedding_loss huber_loss "
         "kl_div l1_loss margin_ranking_loss mse_loss smooth_l1_loss soft_margin_loss | binary_cross_entropy",
+    "loss.margins":
+        "multi_margin_loss multilabel_margin_loss triplet_margin_with_distance_loss |",
     "loss.reduction": "",
     "loss.squared_error": "| mse_loss",
     "math.activations":
@@ -105,7 +105,7 @@ CONTENTS = {
     "math.rounding":
         "ceil fix floor frac round trunc | ceil floor frac round round_decimals round_tens trunc",
     "math.scaled": "add sub |",
-    "math.special":
+    "math.special_functions":
         "deg2rad digamma erfc erfinv lgamma logit polygamma rad2deg sinc xlogy | digamma erfc erfinv lgamma polygamma "
         "xlogy",
     "math.synonyms":
@@ -145,10 +145,10 @@ CONTENTS = {
     "shape.slice_scatter": "select_scatter slice_scatter | overwrite slice_set",
     "shape.slices": "narrow select | select slice unslice",
     "shape.split": "chunk split tensor_split unbind |",
+    "shape.unfold": "| unfold",
     "shape.view":
         "broadcast_to expand flatten permute reshape squeeze transpose unsqueeze view | expand permute reshape",
     "shape.view_scatter": "| view_set",
-    "shape.windows": "| unfold",
     "sort.data_dependent": "",
     "sort.quantiles": "median mode nanmedian nanquantile quantile |",
     "sort.sorting":
@@ -158,5 +158,5 @@ CONTENTS = {
         "i0 igamma igammac mvlgamma | bessel_j0 bessel_j1 bessel_y0 bessel_y1 erfcx gammainc gammaincc i0 i0e i1 i1e "
         "log_ndtr modified_bessel_k0 modified_bessel_k1 ndtri scaled_modified_bessel_k0 scaled_modified_bessel_k1 "
         "zeta",
-    "special.namespace": "",
+    "special.special_namespace": "",
 }  # fmt: skip

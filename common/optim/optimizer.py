@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from common.core import mode, scopes
-from common.core.arguments import mapping
 from common.core.errors import ArgumentError, StateError
+from common.core.int_arguments import mapping
 from common.ops.math.arithmetic import zeros_like
 from common.optim.fused_step import Active, FusedStep
 from common.optim.group import ParameterGroup, Update

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from common.core import mode
-from common.core.arguments import integer
 from common.core.devices import is_device, on_cpu
 from common.core.dispatch import called
 from common.core.dtypes import DEFAULT_FLOAT, float64, int64
 from common.core.errors import ArgumentError, DTypeError
+from common.core.int_arguments import integer
 from common.core.locks import make_lock
 from common.core.op import REGISTRY
 from common.core.spec import numel

@@ -21,7 +21,7 @@ from common.compiler.compile import load_ir
 from common.compiler.image import outlive
 from common.core.shapes import overlapping
 from common.runtime import cpython_abi, python_builtins
-from common.runtime.binding import Binding
+from common.runtime.bound_program import Binding
 from common.runtime.builtins_ir import MAX_BUFFERS, MAX_INPUTS, module_text
 from common.runtime.dispatch_ir import CELL_WORDS, CELLS
 from common.runtime.program_plan import ProgramPlan

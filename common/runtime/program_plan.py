@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from common.runtime.arguments import ARRAY, FLOAT, INT, ArgumentCheck
-from common.runtime.binding import GIVEN, Binding
+from common.runtime.argument_checks import ARRAY, FLOAT, INT, ArgumentCheck
+from common.runtime.bound_program import GIVEN, Binding
 from common.runtime.builtins_ir import BAD_ARGUMENT, OVERLAP
 from common.runtime.cpython_abi import ALIGNED, C_CONTIGUOUS, WRITEABLE, descr_word
 from common.runtime.table_words import Number, SizeWord, Words

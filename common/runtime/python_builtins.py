@@ -14,8 +14,8 @@ from numpy.lib.array_utils import byte_bounds
 
 from common.core.locks import make_lock
 from common.runtime import program_plan as plan_ops
-from common.runtime.arguments import ARRAY, FLOAT, ArgumentCheck
-from common.runtime.binding import GIVEN, HELD, HELD_GRAD, LEFT, LEFT_FRESH, Binding
+from common.runtime.argument_checks import ARRAY, FLOAT, ArgumentCheck
+from common.runtime.bound_program import GIVEN, HELD, HELD_GRAD, LEFT, LEFT_FRESH, Binding
 from common.runtime.builtins_ir import BAD_ARGUMENT, MAX_BUFFERS, OVERLAP, RAISED
 from common.runtime.program_plan import ProgramPlan
 

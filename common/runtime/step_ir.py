@@ -1,8 +1,8 @@
 """Parts of the builtin that runs a program: the Python objects of a bound one. LLVM IR text.
 
-A bound program (`common.runtime.binding`) finds its state in Python objects, makes its results, and leaves gradients in
-tensors. What can run other Python code comes first and last: objects are made before an address is read, and what is
-replaced is let go of after everything is in its place.
+A bound program (`common.runtime.bound_program`) finds its state in Python objects, makes its results, and leaves
+gradients in tensors. What can run other Python code comes first and last: objects are made before an address is read,
+and what is replaced is let go of after everything is in its place.
 
 Words of a record: kind, descr word or cell address, nd, flags, slot, source, address of a slot, target, descr, dims...
 Words of a binding: results, things to leave, those among them that are gradients, whether there is one result, not a

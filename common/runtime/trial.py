@@ -10,7 +10,7 @@ import numpy as np
 
 from common.compiler.compile import load_ir
 from common.runtime import cpython_abi
-from common.runtime.binding import GIVEN, HELD, HELD_GRAD, LEFT, MADE, ArgumentPlace, Binding
+from common.runtime.bound_program import GIVEN, HELD, HELD_GRAD, LEFT, MADE, ArgumentPlace, Binding
 from common.runtime.builtins_ir import BAD_ARGUMENT
 from common.runtime.dispatch_ir import CELL_WORDS, CELLS
 from common.runtime.program_plan import ProgramPlan

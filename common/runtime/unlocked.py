@@ -13,7 +13,7 @@ import numpy as np
 
 from common.compiler.compile import load_ir
 from common.runtime import cpython_abi
-from common.runtime.binding import GIVEN, HELD, payload_address
+from common.runtime.bound_program import GIVEN, HELD, payload_address
 from common.runtime.builtins_ir import module_text
 from common.runtime.program_plan import ProgramPlan
 

@@ -10,8 +10,8 @@ from common.core import mode
 from common.core.allocation import allocation_error
 from common.core.dtypes import DEFAULT_FLOAT, SUPPORTED, int64
 from common.core.errors import ArgumentError, DTypeError
-from common.core.numbers import is_foreign, taken
 from common.core.op import REGISTRY
+from common.core.python_numbers import is_foreign, taken
 from common.core.unbroadcast import is_tensor
 from common.evaluate.specialise import run
 from common.tensor.external_writes import lend

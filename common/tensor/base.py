@@ -13,7 +13,7 @@ import numpy as np
 from common.core import mode
 from common.core.dtypes import number_spec
 from common.core.errors import ArgumentError, ShapeError
-from common.core.numbers import as_array
+from common.core.python_numbers import as_array
 from common.core.source_lines import is_user_file
 from common.core.spec import Spec
 from common.tensor.arrays import to_array

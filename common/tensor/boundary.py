@@ -16,8 +16,8 @@ from collections.abc import Callable
 from types import FunctionType, GeneratorType
 from typing import Any, TypeVar
 
-from common.core.arguments import shown
 from common.core.errors import ArgumentError
+from common.core.int_arguments import shown
 from common.core.source_lines import PACKAGES
 from common.tensor.diagnose import call_place, translated
 

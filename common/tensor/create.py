@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from common.core import mode
-from common.core.arguments import shown
 from common.core.dtypes import DEFAULT_FLOAT, int64
 from common.core.errors import ArgumentError, TwingradError
-from common.core.numbers import is_foreign, taken
+from common.core.int_arguments import shown
 from common.core.op import REGISTRY
 from common.core.operators import as_operand
+from common.core.python_numbers import is_foreign, taken
 from common.core.sizes import Dim
 from common.tensor.arrays import to_array
 from common.tensor.base import NUMBERS, TensorBase, wrap

@@ -19,7 +19,6 @@ import numpy as np
 
 from common.core.aliases import OPERANDS
 from common.core.allocation import allocation_error, too_large
-from common.core.arguments import is_nested, shown
 from common.core.errors import (
     AllocationError,
     ArgumentError,
@@ -30,6 +29,7 @@ from common.core.errors import (
     TwingradError,
     file_error,
 )
+from common.core.int_arguments import is_nested, shown
 from common.core.sizes import Dim
 from common.core.source_lines import is_user_file, locate, user_frame
 from common.tensor.base import TensorBase

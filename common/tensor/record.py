@@ -12,8 +12,8 @@ from common.core import mode
 from common.core.dispatch import NO_ATTRS, apply_at_home, interprets
 from common.core.dtypes import number_spec, operand_dtypes
 from common.core.errors import EscapedTracerError
-from common.core.numbers import as_array
 from common.core.op import REGISTRY, Op
+from common.core.python_numbers import as_array
 from common.core.source_lines import user_frame
 from common.core.spec import Spec
 from common.evaluate import specialise as eager

@@ -13,7 +13,7 @@ from common.core import mode
 from common.core.errors import ArgumentError
 from common.nn.module import Module
 from common.nn.normalization import _BatchNorm
-from common.optim.lr_scheduler.base import LRScheduler
+from common.optim.lr_scheduler.scheduler import LRScheduler
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable[..., None]:

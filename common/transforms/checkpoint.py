@@ -21,7 +21,7 @@ from common.tensor.base import TensorBase
 from common.tensor.external_writes import exposed, seal
 from common.tensor.node import Edge, Node, next_number
 from common.tensor.observers import saved_tensors_hooks
-from common.tensor.saved import with_edge
+from common.tensor.read_saved import with_edge
 from common.tensor.write_log import postpone
 
 

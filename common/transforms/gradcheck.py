@@ -24,7 +24,7 @@ from common.core.errors import ArgumentError, GradcheckError
 from common.core.spec import numel
 from common.ops.math.arithmetic import zeros_like
 from common.tensor.base import TensorBase, wrap
-from common.transforms.functional import jvp
+from common.transforms.jacobians import jvp
 
 Function = Callable[..., Any]
 

@@ -10,7 +10,7 @@ from common.api.offered import Template, bind_function, function_body
 from common.api.offered import bind_creation as bind_creation
 from common.tensor import boundary
 from dynamic.eager import joins, views
-from dynamic.eager.reductions import SHORT
+from dynamic.eager.short_reductions import SHORT
 
 
 def bind(names: dict[str, Any]) -> dict[str, Callable[..., Any]]:

@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING
 
 from common.core import absent
-from common.transforms.functional import *  # noqa: F403  the names are listed there
-from common.transforms.functional import __all__ as __all__
+from common.transforms.jacobians import *  # noqa: F403  the names are listed there
+from common.transforms.jacobians import __all__ as __all__
 
 if not TYPE_CHECKING:
     __getattr__ = absent.getter(__name__)

@@ -3,9 +3,9 @@
 The call is traced together with its gradients, then cut in two (`static.passes.partition`). Contributions to each
 argument and each captured tensor are totalled inside, as in the eager `function` (docs/numerics.md, point 5), so bits
 are the same. The backward half is compiled when a gradient is first asked for. A backward pass that is itself to be
-differentiated runs a program of its own, traced behind the first one (`static.tracing.stages`), whose results are one
-node again. All of these are found on the disk by the graph as it was traced; then nothing is cut, unless somebody asks
-for halves.
+differentiated runs a program of its own, traced behind the first one (`static.tracing.gradient_stages`), whose results
+are one node again. All of these are found on the disk by the graph as it was traced; then nothing is cut, unless
+somebody asks for halves.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from static.jit.joint_graph import JointGraph, Making, Runner
 from static.passes.partition import Halves, continued
 from static.running import program_store
 from static.running.program_store import Key
+from static.tracing.gradient_stages import Further, StageGradients, differentiate, going_on
 from static.tracing.optimised import Optimised
-from static.tracing.stages import Further, StageGradients, differentiate, going_on
 
 KEPT_GRADIENTS = 128
 """Programs for other gradients of a program that are kept."""

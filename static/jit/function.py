@@ -20,8 +20,8 @@ from common.compiler.compile import checked
 from common.convert.runtime import convert
 from common.core import mode
 from common.core.errors import ArgumentError, TraceError
-from common.core.numbers import check_range, is_foreign, taken
 from common.core.pickling import MadeCallable
+from common.core.python_numbers import check_range, is_foreign, taken
 from common.core.tree import flatten
 from common.runtime.builtins_ir import BAD_ARGUMENT
 from common.tensor.base import Tensor, TensorBase

@@ -15,7 +15,7 @@ import numpy as np
 
 from common.core.errors import ArgumentError, ShapeError
 from common.core.tree import LEAF, Structure, flatten
-from common.runtime.arguments import ARRAY, FLOAT, ArgumentCheck
+from common.runtime.argument_checks import ARRAY, FLOAT, ArgumentCheck
 from common.runtime.builtins import is_native
 from common.runtime.unlocked import FreeProgram
 from common.tensor.arrays import concrete

@@ -16,7 +16,7 @@ from common.core.sizes import Dim
 from common.core.source_lines import user_frame
 from common.core.tree import LEAF, count_leaves, flatten, nester, taker, unflatten
 from common.nn.module import Module
-from common.runtime.binding import GIVEN, HELD, HELD_GRAD, ArgumentPlace
+from common.runtime.bound_program import GIVEN, HELD, HELD_GRAD, ArgumentPlace
 from common.runtime.builtins_ir import BAD_ARGUMENT
 from common.tensor import node, write_log
 from common.tensor.base import Tensor, TensorBase, wrap
@@ -25,20 +25,20 @@ from static.jit.compiled_node import CompiledOp, SavedCall
 from static.jit.joint_graph import JointGraph, Making
 from static.passes import PassReport
 from static.running import program_store
-from static.running.background import Compilation, UntilCompiled
+from static.running.background_compilation import Compilation, UntilCompiled
 from static.running.donate import donate
 from static.running.executable import Executable, executable_of
 from static.running.interpreter import Interpreted
 from static.running.plan import Objects
 from static.tracing.described import Described
+from static.tracing.gradient_stages import first_stage, going_on, record_gradients
 from static.tracing.optimised import Optimised, budgeted
 from static.tracing.refusals import refuse_hidden
-from static.tracing.stages import first_stage, going_on, record_gradients
 from static.tracing.trace import Trace
 
 if TYPE_CHECKING:
     from static.graph import Graph
-    from static.lowering.program import LoweredProgram
+    from static.lowering.lowered_program import LoweredProgram
 
 
 class CompiledTrace:
@@ -49,7 +49,7 @@ class CompiledTrace:
     trace : guards, captured inputs, assumptions.
     raw, graph : before and after the passes.
     compiled : whether it is compiled; else it is interpreted.
-    compilation : what makes the program in a thread, see `static.running.background`.
+    compilation : what makes the program in a thread, see `static.running.background_compilation`.
     op : of the nodes that its calls make on the caller's tape; None if they make none.
     recording : whether gradients were recorded when it was traced; None if nothing in it requires grad, so that it
         serves calls under `no_grad` and others alike.
@@ -207,7 +207,7 @@ class CompiledTrace:
     @cached_property
     def program(self) -> LoweredProgram | None:
         """The compiled program with all that explains it; None when interpreted."""
-        from static.lowering.program import LoweredProgram
+        from static.lowering.lowered_program import LoweredProgram
 
         return LoweredProgram(self.graph, self._options) if self.compiled else None
 

@@ -13,10 +13,10 @@ from common.core.spec import Spec
 from common.kernels.arrays import copying
 from static.graph import Graph, Node, Value
 from static.graph.side_effects import acts
-from static.lowering.codegen.reductions import add_reduction
+from static.lowering.codegen.reduction_items import add_reduction
 from static.lowering.indexing.by_index import ByIndex, why_gathered
 from static.lowering.ir.items import ArrayBuffer, Const, Layout, dense_layout, sizes_key
-from static.lowering.ir.values import Work, unsupported
+from static.lowering.ir.program_values import Work, unsupported
 from static.lowering.memory.update_in_place import begins_as_copy
 
 

@@ -15,8 +15,8 @@ from static.lowering.ir.items import Access, ArrayBuffer, Item, is_literal
 
 if TYPE_CHECKING:
     from static.lowering.ir.step import Step
+    from static.lowering.lowered_program import LoweredProgram
     from static.lowering.memory.layout import MemoryLayout
-    from static.lowering.program import LoweredProgram
     from static.running.plan import Plan
 
 

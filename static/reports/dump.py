@@ -11,7 +11,7 @@ from static.reports import costs
 from static.reports.explain import Inspected
 
 if TYPE_CHECKING:
-    from static.lowering.program import LoweredProgram
+    from static.lowering.lowered_program import LoweredProgram
 
 
 def dump(function: Inspected, folder: str | Path) -> list[Path]:

@@ -13,15 +13,15 @@ from common.kernels.arrays.gemm import of_matrices
 from common.runtime.thread_pool import get_num_threads
 from static.graph import Graph, Node
 from static.lowering.ir.options import CompileOptions
+from static.lowering.lowered_program import LoweredProgram
 from static.lowering.memory.call_table import Frame
 from static.lowering.memory.layout import MemoryLayout
-from static.lowering.program import LoweredProgram
 from static.running.native_form import NativeForm
 from static.running.plan import Plan
 from static.running.result_memory import ResultMemory
 
 if TYPE_CHECKING:
-    from static.lowering.program import LoweredProgram
+    from static.lowering.lowered_program import LoweredProgram
 
 KEPT_FORMS = 16
 """Forms per program; where one thread runs, there is only one."""
@@ -70,7 +70,7 @@ class Executable:
     @cached_property
     def lowered(self) -> LoweredProgram:
         """The program with all that explains it; of one from the disk, made again."""
-        from static.lowering.program import LoweredProgram
+        from static.lowering.lowered_program import LoweredProgram
 
         return LoweredProgram(self.graph, self.options)
 
@@ -148,7 +148,7 @@ def compile_graph(
     ------
     CompileError : a node that has no kernel; names the op and the user's line.
     """
-    from static.lowering.program import LoweredProgram
+    from static.lowering.lowered_program import LoweredProgram
 
     return executable_of(LoweredProgram(graph, CompileOptions(fuse, compiler, share_memory)))
 

@@ -13,8 +13,8 @@ import numpy as np
 from common.core.errors import ArgumentError, ShapeError, TraceError
 from common.core.polynomials import Atom
 from common.evaluate.native_results import raise_status
-from common.runtime.arguments import ArgumentCheck
-from common.runtime.binding import GIVEN, HELD, HELD_GRAD, LEFT, LEFT_FRESH, MADE, ArgumentPlace, Binding
+from common.runtime.argument_checks import ArgumentCheck
+from common.runtime.bound_program import GIVEN, HELD, HELD_GRAD, LEFT, LEFT_FRESH, MADE, ArgumentPlace, Binding
 from common.runtime.builtins import make_run, make_step
 from common.runtime.builtins_ir import INTERRUPTED
 from common.runtime.program_plan import ProgramPlan, RunFailure, explain_failure
@@ -41,12 +41,12 @@ on_change(_rebuild_all)
 
 
 class Objects:
-    """What of Python a bound program reads, changes or makes: see `common.runtime.binding.Binding`.
+    """What of Python a bound program reads, changes or makes: see `common.runtime.bound_program.Binding`.
 
     Parameters
     ----------
     inputs : where the last inputs come from; the others are given. Those that results are written over are results.
-    tensors : see `common.runtime.binding.Binding`.
+    tensors : see `common.runtime.bound_program.Binding`.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class Plan:
     arena_bytes : size of the memory for temporaries and constants.
     layout, arena : where the temporaries lie, and in what memory.
     shares : whether threads share its loops.
-    outdated : whether there is a better one by now; see `static.running.background`.
+    outdated : whether there is a better one by now; see `static.running.background_compilation`.
     version : how often everything was laid out anew.
     call : the program as one call on the arguments alone, with new results, see `bind`; None before it is made.
     step : the same, if it may be called whenever no fact has changed.

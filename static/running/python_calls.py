@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from common.control.callback import Callback, Form
-from common.control.side_effects import show
+from common.control.print_assert import show
 from common.core.errors import StateError
 from common.core.locks import make_lock
 from common.runtime.builtins_ir import INTERRUPTED

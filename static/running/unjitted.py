@@ -20,7 +20,7 @@ from common.kernels.arrays.sums import sum_oracle
 from common.runtime.builtins import make_call
 
 if TYPE_CHECKING:
-    from static.lowering.program import LoweredProgram
+    from static.lowering.lowered_program import LoweredProgram
 
 
 def run_unjitted(program: LoweredProgram, env: Mapping[Atom, int], arrays: Sequence[np.ndarray]) -> list[np.ndarray]:

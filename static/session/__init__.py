@@ -11,7 +11,6 @@ from static.session.defaults import get_default_graph as get_default_graph
 from static.session.defaults import get_default_session as get_default_session
 from static.session.defaults import reset_default_graph as reset_default_graph
 from static.session.gradients import gradients as gradients
-from static.session.graph import Graph as Graph
 from static.session.graph_tensor import GraphTensor as GraphTensor
 from static.session.graph_tensor import Operation as Operation
 from static.session.placeholders import constant as constant
@@ -22,6 +21,7 @@ from static.session.saver import Saver as Saver
 from static.session.session import InteractiveSession as InteractiveSession
 from static.session.session import Session as Session
 from static.session.session import set_random_seed as set_random_seed
+from static.session.session_graph import Graph as Graph
 from static.session.variables import AUTO_REUSE as AUTO_REUSE
 from static.session.variables import Variable as Variable
 from static.session.variables import assign as assign

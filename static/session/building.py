@@ -18,7 +18,7 @@ class GraphKeys:
 
 
 class Building(Protocol):
-    """A graph, as far as the functions that build it need it; see `static.session.graph.Graph`."""
+    """A graph, as far as the functions that build it need it; see `static.session.session_graph.Graph`."""
 
     trace: Any
     version: int

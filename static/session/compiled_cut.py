@@ -21,7 +21,7 @@ from static.tracing.optimised import Optimised
 
 if TYPE_CHECKING:
     from static.graph import Graph
-    from static.lowering.program import LoweredProgram
+    from static.lowering.lowered_program import LoweredProgram
     from static.passes import PassReport
     from static.running.executable import Executable
 

@@ -17,8 +17,8 @@ from static.graph import Effect, Graph, Node, Value
 from static.graph.verify import verify
 from static.session.building import Building
 from static.session.graph_tensor import GraphTensor, Operation, at
+from static.session.open_sizes import Rewrite, solve
 from static.session.recording import ASSIGN, DEFAULT, GROUP
-from static.session.sizes import Rewrite, solve
 
 
 class Cut:

@@ -16,8 +16,8 @@ from common.tensor.arrays import known_dtype, to_array
 from common.tensor.base import TensorBase
 from static.session.defaults import get_default_graph
 from static.session.graph_tensor import GraphTensor
+from static.session.open_sizes import HINT
 from static.session.recording import DEFAULT, GraphTrace
-from static.session.sizes import HINT
 
 
 def placeholder(dtype: Any, shape: Sequence[int | None], name: str | None = None) -> GraphTensor:

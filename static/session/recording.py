@@ -15,7 +15,7 @@ import numpy as np
 
 from common.core.dtypes import SUPPORTED
 from common.core.errors import DTypeError, GraphError, TraceError
-from common.core.numbers import as_array
+from common.core.python_numbers import as_array
 from common.core.spec import Spec
 from common.tensor.base import TensorBase, spec_of
 from common.tensor.leaf import Leaf
@@ -23,7 +23,7 @@ from static.graph import Node, Source, Value
 from static.graph.regions import ControlOp
 from static.session.building import Building
 from static.session.graph_tensor import GraphTensor, at
-from static.session.sizes import Sizes
+from static.session.open_sizes import Sizes
 from static.tracing.spec_cache import Derived
 from static.tracing.trace import Trace
 from static.tracing.tracer import Tracer

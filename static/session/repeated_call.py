@@ -10,7 +10,7 @@ import numpy as np
 from common.core import mode
 from common.core.errors import ArgumentError
 from common.core.tree import LEAF, unflatten
-from common.runtime.binding import HELD, ArgumentPlace
+from common.runtime.bound_program import HELD, ArgumentPlace
 from common.tensor import write_log
 from common.tensor.leaf import Buffer
 from common.tensor.observers import observed

@@ -20,10 +20,10 @@ from static.session.compiled_cut import Compiled
 from static.session.cut import Cut, describe
 from static.session.defaults import default_session, get_default_graph
 from static.session.feeds import feed
-from static.session.graph import Graph
 from static.session.graph_tensor import GraphTensor, Operation
 from static.session.repeated_call import REFUSED, RepeatedCall, SessionCallable
 from static.session.run_program import RunProgram, replayed
+from static.session.session_graph import Graph
 from static.tools.replay import TracedCall
 
 KEPT_CALLS = 256

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from common.core.dispatch import apply
-from common.core.numbers import Number
+from common.core.python_numbers import Number
 from common.core.sizes import resolve
 from common.core.tree import flatten
 from common.tensor.base import TensorBase, wrap

@@ -81,6 +81,6 @@ def budgeted(owner: Described, env: Mapping[Any, int]) -> StayWithin | None:
 
 def _arena(graph: Graph, fuse: bool, env: Mapping[Any, int]) -> int:
     """The size of the memory for temporaries that a program needs in one thread."""
-    from static.lowering.program import LoweredProgram
+    from static.lowering.lowered_program import LoweredProgram
 
     return lay_out(LoweredProgram(graph, CompileOptions(fuse)).frame, env).total

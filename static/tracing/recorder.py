@@ -11,13 +11,13 @@ import numpy as np
 
 from common.autograd.view_histories import rebind
 from common.core import mode
-from common.core.arguments import number
 from common.core.dispatch import interprets
 from common.core.dtypes import SUPPORTED, number_spec
 from common.core.errors import DTypeError, TraceError
-from common.core.numbers import as_array, check_range
+from common.core.int_arguments import number
 from common.core.op import REGISTRY, Op
 from common.core.polynomials import Guard
+from common.core.python_numbers import as_array, check_range
 from common.core.sizes import Dim, DimScope, hint
 from common.core.spec import Spec
 from common.evaluate.specialise import run
@@ -28,7 +28,7 @@ from static.graph import Effect, Graph, Node, Source, Value
 from static.graph.patterns import Copy, Pattern
 from static.tracing.assumptions import Facts
 from static.tracing.captured import Captured
-from static.tracing.gradients import GradAttributes
+from static.tracing.grad_attributes import GradAttributes
 from static.tracing.refusals import Refusals
 from static.tracing.spec_cache import Derived
 from static.tracing.tracer import Tracer

@@ -11,7 +11,7 @@ from common.control.loop import LoopRun, Ran, Request
 from common.core import mode
 from common.core.dtypes import int64
 from common.core.errors import ArgumentError, TraceError
-from common.core.numbers import Number
+from common.core.python_numbers import Number
 from common.core.sizes import Dim
 from common.core.source_lines import locate, user_frame
 from common.core.spec import Spec
@@ -132,7 +132,7 @@ class Stacks(NamedTuple):
 
 
 def act(trace: Recorder, kind: str, operands: Sequence[Any], attrs: Any) -> None:
-    """Record that something is done, see `common.control.side_effects`."""
+    """Record that something is done, see `common.control.print_assert`."""
     trace.append(ACTS[kind], [trace.payload(x) for x in operands], attrs, (Spec((), int64),), source_of(trace))
 
 

@@ -6,8 +6,8 @@ import sys
 import pytest
 
 import dynamic as tw
-from common.autograd import garbage
-from common.autograd.garbage import LONGEST, MANY, postponement
+from common.autograd import tape_garbage
+from common.autograd.tape_garbage import LONGEST, MANY, postponement
 
 
 def chain(x, n):
@@ -59,7 +59,7 @@ def thresholds():
 
 
 def collected(found, new_nodes):
-    postponement.number = garbage.next_number() - new_nodes
+    postponement.number = tape_garbage.next_number() - new_nodes
     postponement("stop", {"generation": 2, "collected": found})
     return gc.get_threshold()
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 import dynamic as tw
-from benchmarks import backward, features
+from benchmarks import backward_passes, features
 from common.core.op import REGISTRY
 from dynamic.eager import tensor
 
@@ -29,4 +29,4 @@ def test_every_feature_has_a_row():
 
 def test_arrays_at_the_peak_are_counted():
     x = np.ones(1 << 16)
-    assert 1.9 < backward.arrays_at_peak(lambda: (x + 1, x + 2), x.nbytes) < 2.1
+    assert 1.9 < backward_passes.arrays_at_peak(lambda: (x + 1, x + 2), x.nbytes) < 2.1

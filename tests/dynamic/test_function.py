@@ -7,7 +7,7 @@ import pytest
 
 import dynamic as tw
 from common.core.errors import GraphFreedError
-from common.core.numbers import Number
+from common.core.python_numbers import Number
 
 
 def leaf(*values):

@@ -12,7 +12,7 @@ import numpy as np
 
 import common.ops.functional as F
 from common.ops.linalg._lapack import identity_like
-from common.ops.linalg.namespace import FUNCTIONS as L
+from common.ops.linalg.linalg_namespace import FUNCTIONS as L
 from tests.helpers.cases import PROGRAMS, Case, X, case
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import common.ops.functional as F
-from common.ops.special.namespace import FUNCTIONS as S
+from common.ops.special.special_namespace import FUNCTIONS as S
 from tests.helpers.cases import PROGRAMS, Case, P, U, X, case
 
 case("i0", F.i0, X("n", 3))

@@ -37,8 +37,8 @@ import numpy as np
 import dynamic
 import static
 from common.core import mode
-from common.core.arguments import shown
 from common.core.errors import TwingradError
+from common.core.int_arguments import shown
 from static.jit.function import CompiledFunction
 from tests.helpers.hostile_calls import Make, calls
 from tests.helpers.hostile_values import VALUES, Raised

@@ -12,7 +12,7 @@ import pytest
 
 from common.compiler.compile import compile_kernel
 from common.runtime import builtins, python_builtins
-from common.runtime.binding import GIVEN, HELD, HELD_GRAD, LEFT, LEFT_FRESH, MADE, ArgumentPlace, Binding
+from common.runtime.bound_program import GIVEN, HELD, HELD_GRAD, LEFT, LEFT_FRESH, MADE, ArgumentPlace, Binding
 from common.runtime.program_plan import ProgramPlan, RunFailure, explain_failure
 from tests.compiler.kernels import ADD, FAIL
 

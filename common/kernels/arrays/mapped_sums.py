@@ -9,7 +9,8 @@ kernel          buffers                 args     result
 
 f is a name in `ELEMENTS`, S that of `common.kernels.arrays.sums`. f is applied element by element, as the ops that it
 is made of would do, and S keeps its order, so the bits are those of the composition; what is saved is the memory
-between its ops (benchmarks/reductions.py). Scratch: `scratch` elements of the dtype of the result. Status: always 0.
+between its ops (benchmarks/reduction_times.py). Scratch: `scratch` elements of the dtype of the result. Status: always
+0.
 """
 
 from __future__ import annotations

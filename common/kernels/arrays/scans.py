@@ -20,7 +20,7 @@ The order is sequential. float32 is accumulated in float64 and every result is r
 integers (int64) wrap. A product and a sum of `recurrence` are two roundings.
 
 Elements that lie side by side, and up to `TOGETHER` rows, go on at the same time: their chains are independent, so no
-bit depends on it, and the latency of one addition is hidden behind the others (benchmarks/reductions.py).
+bit depends on it, and the latency of one addition is hidden behind the others (benchmarks/reduction_times.py).
 """
 
 from __future__ import annotations

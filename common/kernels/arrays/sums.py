@@ -26,7 +26,7 @@ the maximum of no bools is False, the minimum True.
 
 A fused kernel sums columns without storing the summed elements; with scratch of ``sum_cols_scratch(R, C)``
 elements, allocated for C <= `TILE` or its own tiles of that width, and the functions of
-`common.kernels.arrays.functions`::
+`common.kernels.arrays.row_functions`::
 
     start_columns(acc, 0, C, R)
     for r in range(R):
@@ -185,7 +185,7 @@ def whole_columns(kind: np.dtype[Any], parts: str) -> str:
 
     Parameters
     ----------
-    parts : what follows "whole_" in the name of a function of `common.kernels.arrays.functions`.
+    parts : what follows "whole_" in the name of a function of `common.kernels.arrays.row_functions`.
     """
     return f"""
     if args[2] >= {VECTOR_BYTES // kind.itemsize} and args[1] <= min({BLOCK}, {_IN_CACHE // kind.itemsize} // args[2]):

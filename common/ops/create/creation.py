@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from common.core import mode
-from common.core.arguments import gathered, integer, number
 from common.core.dtypes import DEFAULT_FLOAT, bool_, int64
 from common.core.errors import ArgumentError, ShapeError
+from common.core.int_arguments import gathered, integer, number
 from common.core.op import NativeCall, Op
 from common.core.sizes import Dim, meant
 from common.core.spec import Spec, numel

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from common.core.arguments import integer
 from common.core.dtypes import int64
 from common.core.errors import ArgumentError
+from common.core.int_arguments import integer
 from common.core.op import NativeCall
 from common.core.spec import Spec, numel
 from common.ops._define import kernel

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from common.core.arguments import integer
 from common.core.dtypes import DEFAULT_FLOAT, float64, int64
 from common.core.errors import ArgumentError, ShapeError
+from common.core.int_arguments import integer
 from common.core.sizes import Dim
 from common.ops.create.creation import arange_, known_sizes, made
 from common.ops.math.arithmetic import pow

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from common.core.arguments import integer
 from common.core.dispatch import called
 from common.core.errors import ArgumentError, ShapeError
+from common.core.int_arguments import integer
 from common.core.operators import as_operand
 from common.ops.image.geometry import batched, images
 from common.ops.image.pooling import as_images, at_maxima

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from common.core.arguments import integer
 from common.core.errors import ArgumentError, DTypeError, ShapeError
+from common.core.int_arguments import integer
 from common.core.sizes import same
 from common.ops.image.convolution import conv_, conv_bias_, conv_input_
 from common.ops.image.geometry import batched, per_dimension, window_count

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from common.core.arguments import integers
 from common.core.errors import ArgumentError, ShapeError
+from common.core.int_arguments import integers
 from common.ops.shape.view import reshape
 
 

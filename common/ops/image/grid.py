@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import product
 from typing import Any
 
-from common.core.arguments import integers
 from common.core.dispatch import called
 from common.core.dtypes import int64
 from common.core.errors import ArgumentError, DTypeError, ShapeError
+from common.core.int_arguments import integers
 from common.core.operators import as_operand
 from common.core.spec import numel
 from common.ops.image.interpolation import cubic_weights, number, whole, within

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from common.core.arguments import integers
 from common.core.dispatch import called
 from common.core.dtypes import int64
 from common.core.errors import ArgumentError, ShapeError
+from common.core.int_arguments import integers
 from common.core.operators import as_operand
 from common.ops.image.adaptive import adaptive_avg_pool
 from common.ops.index.advanced_keys import along

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from common.core.arguments import integers
 from common.core.dispatch import called
 from common.core.errors import ArgumentError, DTypeError, ShapeError
+from common.core.int_arguments import integers
 from common.core.op import NativeCall, Op
 from common.core.operators import as_operand
 from common.core.spec import Spec, numel

@@ -154,7 +154,7 @@ def gather(x: Any, dim: int, index: Any) -> Any:
     tensor([[2.],
             [3.]])
     """
-    from common.core.arguments import normalize_dim
+    from common.core.int_arguments import normalize_dim
     from common.ops.shape.slices import narrow
     from common.ops.shape.view import reshape
 
@@ -192,7 +192,7 @@ def scatter_add(x: Any, dim: int, index: Any, src: Any) -> Any:
     >>> tw.scatter_add(tw.zeros(3), 0, tw.tensor([0, 2, 2]), tw.ones(3))
     tensor([1., 0., 2.])
     """
-    from common.core.arguments import normalize_dim
+    from common.core.int_arguments import normalize_dim
     from common.ops.index.written_values import same_dtype
     from common.ops.math.cast import to
     from common.ops.math.compare import logical_or, ne
@@ -302,7 +302,7 @@ def index_select(x: Any, dim: int, index: Any) -> Any:
     DTypeError : `index` is not int64 or int32.
     ShapeError : index is not 1-D.
     """
-    from common.core.arguments import normalize_dim
+    from common.core.int_arguments import normalize_dim
     from common.core.unbroadcast import reshaped
 
     index = whole_index("index_select", index)

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from common.core.arguments import normalize_dim
 from common.core.dtypes import int64
 from common.core.errors import ArgumentError, DTypeError
+from common.core.int_arguments import normalize_dim
 from common.ops.create.like import full_like
 from common.ops.index.coordinates import family
 from common.ops.index.gather import require_index, row, scatter_add

@@ -9,8 +9,8 @@ import numpy as np
 
 from common.core import mode
 from common.core.errors import ArgumentError, DTypeError, ShapeError
-from common.core.numbers import as_array
 from common.core.operators import as_operand
+from common.core.python_numbers import as_array
 from common.core.shapes import broadcast_shapes
 from common.core.sizes import Dim, same, same_shape
 from common.ops.create.creation import full_

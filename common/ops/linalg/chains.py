@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from common.core.arguments import number
 from common.core.errors import ArgumentError, DTypeError, ShapeError
+from common.core.int_arguments import number
 from common.core.sizes import same
 from common.core.spec import numel
 from common.ops.create.creation import eye
@@ -164,7 +164,7 @@ def cross(a: Any, b: Any, dim: Any = None) -> Any:
     ShapeError : the numbers of dimensions differ, or there are not 3 components.
     IndexRangeError : the dimension does not exist.
     """
-    from common.core.arguments import normalize_dim
+    from common.core.int_arguments import normalize_dim
 
     if a.ndim != b.ndim:
         raise ShapeError("cross: inputs must have the same number of dimensions.")

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from common.core.arguments import integers, normalize_dim, number
 from common.core.dispatch import apply
 from common.core.errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
+from common.core.int_arguments import integers, normalize_dim, number
 from common.core.sizes import same
 from common.core.spec import numel
 from common.ops.linalg.matmul import bmm_, mm_

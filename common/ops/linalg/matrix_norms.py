@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from common.core.arguments import normalize_dim, normalize_dims, number
 from common.core.errors import ArgumentError, ShapeError
+from common.core.int_arguments import normalize_dim, normalize_dims, number
 from common.ops.linalg._lapack import require_matrix, require_square
 from common.ops.linalg.spectral import svdvals
 from common.ops.math.cast import to

@@ -10,7 +10,7 @@ from common.core.sizes import same
 from common.core.spec import Spec
 from common.ops.create.creation import eye
 from common.ops.linalg._lapack import lapack, matrix_samples, mT, require_matrix
-from common.ops.linalg.factors import _least
+from common.ops.linalg.factorizations import _least
 from common.ops.linalg.matmul import matmul
 from common.ops.linalg.solving import triangular
 from common.ops.shape.cat import cat

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from common.core.arguments import integer
 from common.core.dispatch import called
 from common.core.errors import ArgumentError, ShapeError
+from common.core.int_arguments import integer
 from common.core.op import Op
 from common.core.sizes import same, same_shape
 from common.core.spec import Spec, numel

@@ -10,7 +10,7 @@ from common.core.errors import ShapeError
 from common.core.op import Op
 from common.core.spec import Spec
 from common.ops.linalg._lapack import in_one_batch, lapack, require_one_dtype, require_square, square_samples
-from common.ops.linalg.factors import _INT32
+from common.ops.linalg.factorizations import _INT32
 
 
 class LDL(NamedTuple):

@@ -6,8 +6,8 @@ from typing import Any
 
 from common.compiler.primitives import absolute, constant, select
 from common.core.aliases import accept_numpy_names
-from common.core.arguments import normalize_dim
 from common.core.errors import ArgumentError, ShapeError
+from common.core.int_arguments import normalize_dim
 from common.kernels.math import elementary as e
 from common.ops._define import elementwise
 from common.ops.math.activations import leaky_scaled

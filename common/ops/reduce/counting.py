@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from common.core.arguments import integer
 from common.core.dtypes import float64, int64
 from common.core.errors import ArgumentError, DTypeError, ShapeError
+from common.core.int_arguments import integer
 from common.core.spec import numel
 from common.ops.create.creation import zeros
 from common.ops.index.gather import scatter_add

@@ -6,9 +6,9 @@ import builtins
 from typing import Any
 
 from common.core.aliases import accept_numpy_names
-from common.core.arguments import integer, normalize_dim
 from common.core.dtypes import float64
 from common.core.errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
+from common.core.int_arguments import integer, normalize_dim
 from common.ops.index.written_values import of_dtype
 from common.ops.linalg.matmul import dot
 from common.ops.math.arithmetic import pow

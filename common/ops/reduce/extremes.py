@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from common.core.aliases import accept_numpy_names
-from common.core.arguments import integer, is_whole_number, normalize_dim
 from common.core.dispatch import apply
 from common.core.dtypes import int16, int64, uint8
 from common.core.errors import ArgumentError, ShapeError
+from common.core.int_arguments import integer, is_whole_number, normalize_dim
 from common.core.op import NativeCall, Op
 from common.core.spec import Spec, numel
 from common.core.unbroadcast import reshaped

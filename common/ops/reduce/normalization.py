@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from common.core.aliases import accept_numpy_names
-from common.core.arguments import integer, integers
 from common.core.errors import ArgumentError, ShapeError
+from common.core.int_arguments import integer, integers
 from common.ops.math.arithmetic import rsqrt
 from common.ops.math.compare import clamp_min
 from common.ops.reduce.norms import norm

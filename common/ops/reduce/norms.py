@@ -6,9 +6,9 @@ from math import inf
 from typing import Any
 
 from common.core.aliases import accept_numpy_names
-from common.core.arguments import normalize_dims
 from common.core.dtypes import bool_
 from common.core.errors import ArgumentError
+from common.core.int_arguments import normalize_dims
 from common.ops._define import composite
 from common.ops._samples import join, one
 from common.ops.math.arithmetic import abs, neg, pow, sign, sqrt, zeros_like

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from common.core.aliases import accept_numpy_names
-from common.core.arguments import normalize_dims
+from common.core.int_arguments import normalize_dims
 from common.ops._define import reduction
 from common.ops.math.cast import converted
 from common.ops.reduce.reductions import spread

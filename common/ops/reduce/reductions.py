@@ -6,10 +6,10 @@ from functools import lru_cache
 from typing import Any
 
 from common.core.aliases import accept_numpy_names
-from common.core.arguments import normalize_dims
 from common.core.dispatch import Attrs, apply
 from common.core.dtypes import bool_
 from common.core.errors import DTypeError
+from common.core.int_arguments import normalize_dims
 from common.core.spec import numel
 from common.ops._define import composite, reduction
 from common.ops._samples import of_reduction

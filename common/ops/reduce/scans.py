@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from common.core.aliases import accept_numpy_names
-from common.core.arguments import normalize_dim
 from common.core.dtypes import DEFAULT_FLOAT, int64
+from common.core.int_arguments import normalize_dim
 from common.core.op import NativeCall, Op
 from common.core.spec import Spec, around
 from common.core.unbroadcast import reshaped

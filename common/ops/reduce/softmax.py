@@ -6,10 +6,10 @@ import warnings
 from typing import Any
 
 from common.core.aliases import accept_numpy_names
-from common.core.arguments import integers, normalize_dim, normalize_dims, shown
 from common.core.dispatch import apply, known_attrs
 from common.core.dtypes import DEFAULT_FLOAT
 from common.core.errors import ArgumentError, ShapeError
+from common.core.int_arguments import integers, normalize_dim, normalize_dims, shown
 from common.core.op import Op
 from common.core.unbroadcast import reshaped
 from common.ops._define import composite

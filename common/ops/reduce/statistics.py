@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from common.core.aliases import accept_numpy_names
-from common.core.arguments import normalize_dims
 from common.core.errors import ArgumentError
-from common.core.numbers import check_range
+from common.core.int_arguments import normalize_dims
 from common.core.op import Op
+from common.core.python_numbers import check_range
 from common.ops._define import composite
 from common.ops._samples import join, of_reduction, one
 from common.ops.math.arithmetic import sqrt

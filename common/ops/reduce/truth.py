@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from common.core.aliases import accept_numpy_names
-from common.core.arguments import normalize_dims
 from common.core.dtypes import bool_, uint8
+from common.core.int_arguments import normalize_dims
 from common.core.op import Op
 from common.ops._define import reduction
 from common.ops._samples import of_reduction

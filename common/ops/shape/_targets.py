@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from common.core.arguments import integers
 from common.core.errors import ShapeError
+from common.core.int_arguments import integers
 from common.core.sizes import meant, same
 
 
 def order(dims: tuple[Any, ...], ndim: int) -> tuple[int, ...]:
     """The dimensions that `permute` is asked for."""
-    from common.core.arguments import normalize_dim
+    from common.core.int_arguments import normalize_dim
 
     order = tuple(normalize_dim(d, ndim, "permute") for d in dims)
     if sorted(order) != list(range(ndim)):
@@ -26,7 +26,7 @@ known_order = lru_cache(maxsize=1024)(order)
 
 def swap(ndim: int, dim0: int, dim1: int) -> tuple[int, ...]:
     """All dimensions in order, but for two."""
-    from common.core.arguments import normalize_dim
+    from common.core.int_arguments import normalize_dim
 
     order = list(range(ndim))
     a, b = (normalize_dim(d, ndim, "transpose") for d in (dim0, dim1))

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from common.core.aliases import accept_numpy_names
-from common.core.arguments import integer
 from common.core.dtypes import promote
 from common.core.errors import ArgumentError, IndexRangeError, ShapeError
+from common.core.int_arguments import integer
 from common.core.locks import make_lock
 from common.core.op import NativeCall, Op
 from common.core.shapes import contiguous_strides
@@ -149,7 +149,7 @@ def cat(tensors: Sequence[Any], dim: int = 0) -> Any:
     ArgumentError : no tensors.
     ShapeError : sizes differ in another dimension.
     """
-    from common.core.arguments import normalize_dim
+    from common.core.int_arguments import normalize_dim
     from common.ops.shape.view import reshape
 
     parts = list(tensors)

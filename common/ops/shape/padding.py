@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from common.core.arguments import integers
 from common.core.errors import ArgumentError, ShapeError
+from common.core.int_arguments import integers
 from common.core.op import NativeCall, Op
 from common.core.shapes import contiguous_strides
 from common.core.spec import Spec, numel

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from common.core.arguments import integer, integers, normalize_dim
 from common.core.errors import IndexRangeError, ShapeError
+from common.core.int_arguments import integer, integers, normalize_dim
 from common.core.op import Op
 from common.ops._define import composite, view
 from common.ops._samples import join, one

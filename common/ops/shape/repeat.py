@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from common.core.aliases import accept_numpy_names
-from common.core.arguments import integer, integers, normalize_dim
 from common.core.dtypes import int64
 from common.core.errors import DTypeError, ShapeError
+from common.core.int_arguments import integer, integers, normalize_dim
 from common.core.op import Op
 from common.core.spec import numel
 from common.ops._define import composite

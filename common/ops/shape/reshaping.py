@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from common.core.arguments import integers, normalize_dim
 from common.core.errors import IndexRangeError, ShapeError
+from common.core.int_arguments import integers, normalize_dim
 from common.core.spec import numel
 from common.ops.shape.view import expand, reshape, view
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from common.core.arguments import integer, normalize_dim
 from common.core.errors import IndexRangeError, ShapeError
+from common.core.int_arguments import integer, normalize_dim
 from common.core.op import NativeCall, Op
 from common.core.shapes import contiguous_strides
 from common.core.spec import Spec

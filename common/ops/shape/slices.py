@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from common.core.arguments import integer
 from common.core.errors import IndexRangeError, ShapeError
+from common.core.int_arguments import integer
 from common.core.op import NativeCall, Op
 from common.core.shapes import contiguous_strides
 from common.core.sizes import same_shape
@@ -124,7 +124,7 @@ def narrow(x: Any, dim: int, start: int, length: int) -> Any:
     IndexRangeError : `start` is outside the dimension.
     ShapeError : the range leaves it.
     """
-    from common.core.arguments import normalize_dim
+    from common.core.int_arguments import normalize_dim
 
     axis = normalize_dim(dim, x.ndim, "narrow")
     if x.ndim == 0:
@@ -157,7 +157,7 @@ def select(x: Any, dim: int, position: int) -> Any:
     ------
     IndexRangeError : the index is outside the dimension.
     """
-    from common.core.arguments import normalize_dim
+    from common.core.int_arguments import normalize_dim
 
     axis, index = normalize_dim(dim, x.ndim, "select"), integer(position, "select", "index")
     if x.ndim == 0:

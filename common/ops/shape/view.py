@@ -11,9 +11,9 @@ import numpy as np
 
 from common.core import mode
 from common.core.aliases import accept_numpy_names
-from common.core.arguments import gathered, integer, integers
 from common.core.dispatch import Attrs, apply
 from common.core.errors import IndexRangeError, ShapeError
+from common.core.int_arguments import gathered, integer, integers
 from common.core.op import Op
 from common.core.shapes import contiguous_strides
 from common.core.sizes import meant, same, same_shape
@@ -278,7 +278,7 @@ def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
     ShapeError : `start_dim` comes after `end_dim`.
     IndexRangeError : a dimension that does not exist.
     """
-    from common.core.arguments import normalize_dim
+    from common.core.int_arguments import normalize_dim
 
     a, b = (normalize_dim(d, x.ndim, "flatten") for d in (start_dim, end_dim))
     if x.ndim == 0:
@@ -303,7 +303,7 @@ def squeeze(x: Any, dim: Any = None) -> Any:
     ------
     IndexRangeError : a dimension that does not exist.
     """
-    from common.core.arguments import normalize_dims
+    from common.core.int_arguments import normalize_dims
 
     several = isinstance(dim, (tuple, list))
     dims = () if several and not dim else normalize_dims(dim, x.ndim, "squeeze")

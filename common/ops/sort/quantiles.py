@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from common.core.aliases import accept_numpy_names
-from common.core.arguments import normalize_dim
 from common.core.errors import ArgumentError, DTypeError, ShapeError
+from common.core.int_arguments import normalize_dim
 from common.core.spec import numel
 from common.core.unbroadcast import reshaped
 from common.ops.index.advanced_keys import along

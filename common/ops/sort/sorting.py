@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from common.core.aliases import accept_numpy_names
-from common.core.arguments import integer, normalize_dim
 from common.core.dtypes import float32, int32, int64, promote
 from common.core.errors import ArgumentError, ShapeError
+from common.core.int_arguments import integer, normalize_dim
 from common.core.op import NativeCall, Op
 from common.core.sizes import same
 from common.core.spec import Spec, numel

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from common.core.arguments import normalize_dim
 from common.core.dispatch import called
 from common.core.errors import IndexRangeError, ShapeError
+from common.core.int_arguments import normalize_dim
 from common.core.spec import numel
 from common.evaluate.specialise import run
 from common.ops.index.gather import take_

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from common.compiler.host_kernels import host_call
-from common.core.arguments import integer
 from common.core.dispatch import apply
 from common.core.dtypes import promote
 from common.core.errors import ArgumentError
+from common.core.int_arguments import integer
 from common.core.op import NativeCall, Op
 from common.core.shapes import broadcast_shapes
 from common.core.sizes import same_shape
@@ -23,7 +23,7 @@ from common.ops.create.creation import arange
 from common.ops.math.arithmetic import mul, sign
 from common.ops.math.cast import to
 from common.ops.math.compare import eq, gt, lt, where
-from common.ops.math.special import _floats, erfc, lgamma
+from common.ops.math.special_functions import _floats, erfc, lgamma
 from common.ops.math.transcendental import exp, log
 from common.ops.reduce.reductions import sum as total
 from common.ops.shape.view import expand, unsqueeze

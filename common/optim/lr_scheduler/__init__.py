@@ -5,7 +5,6 @@ new rate at its next call and is not traced again. Every schedule is a function 
 """
 
 from common.optim.lr_scheduler.annealing import CosineAnnealingLR, CosineAnnealingWarmRestarts
-from common.optim.lr_scheduler.base import LRScheduler
 from common.optim.lr_scheduler.factors import (
     ConstantLR,
     ExponentialLR,
@@ -17,6 +16,7 @@ from common.optim.lr_scheduler.factors import (
 )
 from common.optim.lr_scheduler.one_cycle import OneCycleLR
 from common.optim.lr_scheduler.plateau import ReduceLROnPlateau
+from common.optim.lr_scheduler.scheduler import LRScheduler
 from common.optim.lr_scheduler.sequential import SequentialLR
 
 __all__ = [

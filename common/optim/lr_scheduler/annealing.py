@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from common.core.errors import ArgumentError
-from common.optim.lr_scheduler.base import LRScheduler
+from common.optim.lr_scheduler.scheduler import LRScheduler
 from common.optim.optimizer import Optimizer
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from common.core.errors import ArgumentError
-from common.optim.lr_scheduler.base import LRScheduler, per_group
+from common.optim.lr_scheduler.scheduler import LRScheduler, per_group
 from common.optim.optimizer import Optimizer
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from common.core.errors import ArgumentError
 from common.optim.group import ParameterGroup
 from common.optim.lr_scheduler.annealing import cosine, linear
-from common.optim.lr_scheduler.base import LRScheduler, group_values
+from common.optim.lr_scheduler.scheduler import LRScheduler, group_values
 from common.optim.optimizer import Optimizer
 
 

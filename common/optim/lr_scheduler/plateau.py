@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from common.core.arguments import mapping
 from common.core.errors import ArgumentError
-from common.optim.lr_scheduler.base import group_values, refuse_trace
+from common.core.int_arguments import mapping
+from common.optim.lr_scheduler.scheduler import group_values, refuse_trace
 from common.optim.optimizer import Optimizer
 
 

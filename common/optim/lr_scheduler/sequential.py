@@ -6,9 +6,9 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
-from common.core.arguments import mapping
 from common.core.errors import ArgumentError
-from common.optim.lr_scheduler.base import LRScheduler
+from common.core.int_arguments import mapping
+from common.optim.lr_scheduler.scheduler import LRScheduler
 from common.optim.optimizer import Optimizer
 
 

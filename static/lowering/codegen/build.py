@@ -12,8 +12,8 @@ from common.core.numerics import BLOCK, LANES
 from common.core.sizes import Dim
 from static.lowering.codegen.column_reductions import TOGETHER, ColumnReductions
 from static.lowering.codegen.loop_nest import Nest
+from static.lowering.codegen.row_stages import RECOMPUTED_ITEMS, Stages, is_cheap, source_item
 from static.lowering.codegen.row_sums import lane_loops, make_lanes
-from static.lowering.codegen.stages import RECOMPUTED_ITEMS, Stages, is_cheap, source_item
 from static.lowering.fusion.library_kernels import known_sum
 from static.lowering.groups import Group
 from static.lowering.indexing.indexed_access import PLACES, Indexed

@@ -20,7 +20,7 @@ COLUMN_TILE = 1024
 """Columns reduced together where nothing else needs whole rows: their accumulators stay in the cache."""
 
 TOGETHER = 4
-"""Rows of equal lane that are taken in at once where that is all a kernel does (benchmarks/reductions.py)."""
+"""Rows of equal lane that are taken in at once where that is all a kernel does (benchmarks/reduction_times.py)."""
 
 _SHIFT = BLOCK.bit_length() - 1
 LANED = {"sum": "columns", "prod": "products"}

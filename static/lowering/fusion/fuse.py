@@ -17,12 +17,12 @@ from operator import attrgetter
 from typing import Any
 
 from common.runtime.builtins_ir import MAX_BUFFERS
-from static.lowering.codegen.stages import RECOMPUTED_ITEMS, is_cheap
+from static.lowering.codegen.row_stages import RECOMPUTED_ITEMS, is_cheap
 from static.lowering.fusion.common_space import align
 from static.lowering.fusion.merge_policy import MergePolicy
 from static.lowering.groups import Group, single
 from static.lowering.ir.items import Access, ArrayBuffer, Item, Sizes, breaks_within
-from static.lowering.ir.values import Work
+from static.lowering.ir.program_values import Work
 
 MAX_ITEMS = 48
 """Elementwise operations per kernel: compile time grows with them, and registers run out."""
@@ -284,8 +284,8 @@ class _Tally:
 
     @property
     def most_scratch(self) -> int:
-        """An upper bound of the temporaries that the kernel keeps: see `static.lowering.codegen.stages` for what they
-        are.
+        """An upper bound of the temporaries that the kernel keeps: see `static.lowering.codegen.row_stages` for what
+        they are.
         """
         reductions = self.count - self.maps
         return 2 * reductions + (self.costly + self.count // RECOMPUTED_ITEMS if reductions else 0)

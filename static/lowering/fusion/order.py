@@ -6,7 +6,7 @@ import heapq
 
 from static.lowering.groups import Group, single
 from static.lowering.ir.items import ArrayBuffer, Item, Operand, dense_layout, strip_ones
-from static.lowering.ir.values import Work
+from static.lowering.ir.program_values import Work
 from static.lowering.memory.update_in_place import write_over
 
 

@@ -16,7 +16,7 @@ from common.core.spec import Spec, numel
 from common.kernels.arrays import coordinates
 from static.graph import Graph, Node
 from static.lowering.ir.items import ArrayBuffer, Layout, Operand, Sizes, is_literal, sizes_key
-from static.lowering.ir.values import is_dense
+from static.lowering.ir.program_values import is_dense
 from static.lowering.memory.concatenations import InParts
 
 

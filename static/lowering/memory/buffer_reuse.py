@@ -14,11 +14,11 @@ from collections.abc import Iterator, Sequence, Set
 from common.core.lazy import cached_property
 from common.core.sizes import same
 from common.core.spec import numel
-from static.lowering.codegen.stages import Stages
+from static.lowering.codegen.row_stages import Stages
 from static.lowering.fusion.library_kernels import known_sum
 from static.lowering.groups import Group
 from static.lowering.ir.items import Access, ArrayBuffer, Item
-from static.lowering.ir.values import Work
+from static.lowering.ir.program_values import Work
 
 
 def reuse_memory(work: Work, groups: Sequence[Group], escaping: Set[int]) -> dict[int, list[tuple[Item, Item]]]:

@@ -21,8 +21,8 @@ from static.graph import Graph
 from static.lowering.ir.control_steps import Construct, construct
 from static.lowering.ir.items import ArrayBuffer, Sizes, size_key
 from static.lowering.ir.kernel_memory import ColumnScratch, Scratch
+from static.lowering.ir.program_values import Work
 from static.lowering.ir.step import Step
-from static.lowering.ir.values import Work
 from static.lowering.threads.work import picoseconds
 
 ANY_INDEX = -1

@@ -32,7 +32,7 @@ from static.lowering.ir.items import (
     sizes_key,
     strip_ones,
 )
-from static.lowering.ir.values import Values, unsupported
+from static.lowering.ir.program_values import Values, unsupported
 from static.lowering.memory.pieces import (
     MOST,
     cuts,

@@ -11,7 +11,7 @@ import numpy as np
 from common.core.sizes import Dim, same
 from static.graph import Node
 from static.lowering.ir.items import ArrayBuffer, Const, Item, Layout, Sizes, is_literal, size_key
-from static.lowering.ir.values import is_dense
+from static.lowering.ir.program_values import is_dense
 
 MOST = 64
 """Parts of a value: what is done with it takes a step for each of them."""

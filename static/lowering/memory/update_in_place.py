@@ -14,7 +14,7 @@ from common.core.sizes import same
 from common.core.spec import numel
 from static.lowering.groups import Group
 from static.lowering.ir.items import Access, ArrayBuffer, Item, sizes_key
-from static.lowering.ir.values import Work
+from static.lowering.ir.program_values import Work
 
 
 def write_over(work: Work, ordered: Sequence[Group]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from common.core.spec import numel
-from static.lowering.codegen.stages import is_cheap
+from static.lowering.codegen.row_stages import is_cheap
 from static.lowering.groups import Group
 from static.lowering.ir.items import Item
 

@@ -13,7 +13,7 @@ import dynamic
 import static as tw
 from common.core.errors import IndexRangeError
 from static.jit.function import function
-from static.lowering import program
+from static.lowering import lowered_program as program
 from static.lowering.ir.options import CompileOptions
 from static.lowering.threads import sharing, work
 from static.lowering.threads import side_by_side as beside

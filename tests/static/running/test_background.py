@@ -11,7 +11,7 @@ import pytest
 import dynamic
 import static
 from common.core.errors import ArgumentError, CompileError
-from static.running import background, executable, interpreter
+from static.running import background_compilation, executable, interpreter
 from tests.bits import assert_all_same_bits
 from tests.compiler.test_processes import finish, start
 from tests.static.stored import network
@@ -23,7 +23,7 @@ F32 = np.float32
 def gate(fresh_cache, monkeypatch):
     """An event that the compiling thread waits for before each kernel."""
     event = threading.Event()
-    monkeypatch.setattr(background, "_give_way", event.wait)
+    monkeypatch.setattr(background_compilation, "_give_way", event.wait)
     yield event
     event.set()
 
@@ -163,7 +163,7 @@ def test_a_process_may_end_while_kernels_compile(tmp_path, end):
 
 COUNTED = """
 import threading, time
-from static.running import background
+from static.running import background_compilation as background
 give_way, before = background._give_way, []
 
 def counted():

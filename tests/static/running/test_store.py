@@ -9,7 +9,7 @@ import static
 from common.compiler import disk_cache
 from common.compiler import environment_stamp as stamp_module
 from common.core.errors import ArgumentError, DivisionByZeroError, IndexRangeError, TwingradCacheWarning
-from static.lowering import program
+from static.lowering import lowered_program
 from static.running import program_store
 from static.tracing import optimised
 from tests.bits import assert_all_same_bits
@@ -26,7 +26,7 @@ def test_the_second_process_optimises_and_lowers_nothing(disk, monkeypatch):
     for warm in (False, True):
         if warm:
             monkeypatch.setattr(optimised, "run_passes", None)
-            monkeypatch.setattr(program, "LoweredProgram", None)
+            monkeypatch.setattr(lowered_program, "LoweredProgram", None)
         step, model = network()
         compiled = static.function(step)
         losses = [compiled(x, labels), compiled(x[:3], labels[:3]), compiled(x, labels)]
@@ -247,7 +247,7 @@ def test_the_form_for_threads_is_stored(disk, monkeypatch):
         for warm in (False, True):
             if warm:
                 monkeypatch.setattr(optimised, "run_passes", None)
-                monkeypatch.setattr(program, "LoweredProgram", None)
+                monkeypatch.setattr(lowered_program, "LoweredProgram", None)
             compiled, results = called(shared, x, w)
             calls = compiled.newest.executable.for_threads.frame.calls
             assert "disk" in compiled.newest.seconds  # from the process with one thread

@@ -11,7 +11,7 @@ import pytest
 import static
 from common.compiler import disk_cache
 from common.core.errors import CheckError, TwingradCacheWarning
-from static.lowering import program
+from static.lowering import lowered_program
 from static.running import program_store
 from static.tracing import optimised
 from tests.bits import assert_all_same_bits
@@ -75,7 +75,7 @@ def test_the_second_process_lowers_no_region(disk, monkeypatch, name):
     for warm in (False, True):
         if warm:
             monkeypatch.setattr(optimised, "run_passes", None)
-            monkeypatch.setattr(program, "LoweredProgram", None)
+            monkeypatch.setattr(lowered_program, "LoweredProgram", None)
         compiled = static.function(f)
         results = [compiled(X, Y), compiled(X[:3], Y[:3])]
         assert ("disk" in compiled.newest.seconds) is warm

@@ -7,7 +7,7 @@ import pytest
 
 import dynamic
 import static
-from static.lowering import program
+from static.lowering import lowered_program
 from static.running import program_store
 from static.tracing import optimised
 from tests.bits import assert_all_same_bits
@@ -30,14 +30,14 @@ def second(f, *arrays, wanted=(True, True)):
 def made(monkeypatch):
     """What is lowered from here on."""
     found = []
-    lower = program.LoweredProgram
+    lower = lowered_program.LoweredProgram
 
     def noted(*args, **kwargs):
         if len(args) == 2 and not kwargs:  # no region, and not for threads
             found.append(args)
         return lower(*args, **kwargs)
 
-    monkeypatch.setattr(program, "LoweredProgram", noted)
+    monkeypatch.setattr(lowered_program, "LoweredProgram", noted)
     return found
 
 
@@ -112,7 +112,7 @@ def test_a_linear_gradient_and_absent_cotangents_are_found(disk, monkeypatch):
 
     expected = run(dynamic)
     assert_all_same_bits(run(static), expected, "cold")
-    for module, name in ((optimised, "run_passes"), (program, "LoweredProgram")):
+    for module, name in ((optimised, "run_passes"), (lowered_program, "LoweredProgram")):
         monkeypatch.setattr(module, name, None)
     assert_all_same_bits(run(static), expected, "warm")
 

@@ -9,7 +9,7 @@ import dynamic
 import static
 from common.core.errors import IndexRangeError
 from static.jit import joint_graph
-from static.lowering import program
+from static.lowering import lowered_program
 from static.tracing import optimised
 from tests.bits import assert_all_same_bits
 from tests.static.stored import programs
@@ -53,7 +53,7 @@ def gradients(f, x=X, w=W, order=1):
 
 def forbid(monkeypatch):
     """From here on nothing is optimised, cut or lowered."""
-    for module, name in ((optimised, "run_passes"), (joint_graph, "split"), (program, "LoweredProgram")):
+    for module, name in ((optimised, "run_passes"), (joint_graph, "split"), (lowered_program, "LoweredProgram")):
         monkeypatch.setattr(module, name, None)
 
 

@@ -5,7 +5,7 @@ import pytest
 
 import static as tw
 from common.core.errors import IndexRangeError
-from static.lowering import program
+from static.lowering import lowered_program
 from static.tracing import optimised
 from tests.bits import assert_all_same_bits
 from tests.static.stored import programs
@@ -33,7 +33,7 @@ def test_a_second_process_builds_its_graph_and_lowers_nothing(disk, monkeypatch)
     cold = trained()
     count = len(programs(disk))
     monkeypatch.setattr(optimised, "run_passes", None)
-    monkeypatch.setattr(program, "LoweredProgram", None)
+    monkeypatch.setattr(lowered_program, "LoweredProgram", None)
     assert_all_same_bits(cold, trained(), "losses and weights")
     assert len(programs(disk)) == count
 

@@ -9,7 +9,7 @@ import dynamic
 import static
 from common.core.errors import ArgumentError, TraceError
 from static.graph import Node, rebuild
-from static.tools.peers import evaluator
+from static.tools.peer_programs import evaluator
 from tests.bits import assert_same_bits
 from tests.helpers.cases import CASES
 
@@ -192,8 +192,8 @@ def test_a_peer_judges_every_op_by_itself(loss, monkeypatch):
         def numpy(self):
             return np.asarray(self)
 
-    monkeypatch.setattr("static.tools.peers.find_spec", lambda name: object())
-    monkeypatch.setattr("static.tools.peers.import_module", lambda name: Peer)
+    monkeypatch.setattr("static.tools.peer_programs.find_spec", lambda name: object())
+    monkeypatch.setattr("static.tools.peer_programs.import_module", lambda name: Peer)
     found = static.compare(lambda x: (x * 2).tanh().exp(), [np.linspace(-3, 3, 1000, dtype=F32)], "torch")
     assert found is not None
     assert found.op in ("tanh", "exp")
@@ -202,6 +202,6 @@ def test_a_peer_judges_every_op_by_itself(loss, monkeypatch):
 
 
 def test_a_peer_that_is_missing_is_refused(monkeypatch):
-    monkeypatch.setattr("static.tools.peers.find_spec", lambda name: None)
+    monkeypatch.setattr("static.tools.peer_programs.find_spec", lambda name: None)
     with pytest.raises(ArgumentError, match="jax is not installed"):
         evaluator("jax")

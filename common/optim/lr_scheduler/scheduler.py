@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from common.core import mode
-from common.core.arguments import mapping
 from common.core.errors import ArgumentError, TraceError
+from common.core.int_arguments import mapping
 from common.core.pickling import FunctionHolder
 from common.optim.group import ParameterGroup
 from common.optim.optimizer import Optimizer

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from common.core.arguments import shown
 from common.core.dtypes import SUPPORTED
 from common.core.errors import ArgumentError, DTypeError
+from common.core.int_arguments import shown
 
 
 class Number(float):

@@ -1,4 +1,5 @@
-"""``python -m benchmarks.backward``: backward passes of composite functions over a million elements, beside PyTorch.
+"""``python -m benchmarks.backward_passes``: backward passes of composite functions over a million elements, beside
+PyTorch.
 
 Per function the time in milliseconds on one thread, PyTorch's, both in copies of the operand (the time that numpy takes
 to copy it), and how many arrays of the operand's size exist at the peak beyond what was there before: 1 is the
@@ -93,7 +94,7 @@ def find(name: str, seconds: float = 1.0) -> Found:
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.backward", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.backward_passes", description=__doc__)
     parser.add_argument("names", nargs="*", help="functions; all by default")
     parser.add_argument("--seconds", type=float, default=1.0, help="for each function")
     options = parser.parse_args()

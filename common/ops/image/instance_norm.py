@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from common.core.arguments import integer
 from common.core.dispatch import called
 from common.core.errors import ArgumentError, ShapeError
+from common.core.int_arguments import integer
 from common.core.spec import numel
 from common.ops.image.windows import window_sum_
 from common.ops.math.arithmetic import pow, rsqrt

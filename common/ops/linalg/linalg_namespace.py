@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from common.core.arguments import integer
 from common.core.errors import DTypeError, ShapeError
+from common.core.int_arguments import integer
 from common.ops.create.creation import arange
 from common.ops.linalg import (
     chains,
-    exponential,
-    factors,
+    factorizations,
     matmul,
+    matrix_exponential,
     matrix_norms,
     orthogonal,
     solving,
@@ -37,7 +37,7 @@ def cholesky(A: Any, *, upper: bool = False) -> Any:
     ------
     LinAlgError : a matrix is not positive-definite.
     """
-    return factors.cholesky(A, upper)
+    return factorizations.cholesky(A, upper)
 
 
 def det(A: Any) -> Any:
@@ -67,7 +67,7 @@ def matrix_exp(A: Any) -> Any:
     ----------
     A : (..., n, n)
     """
-    return exponential.matrix_exp(A)
+    return matrix_exponential.matrix_exp(A)
 
 
 def matrix_power(A: Any, n: int) -> Any:
@@ -146,7 +146,7 @@ def vander(x: Any, N: Any = None) -> Any:
 
 _MODULES = {
     chains: ["multi_dot"],
-    factors: ["cholesky_ex", "lu", "lu_factor", "lu_factor_ex"],
+    factorizations: ["cholesky_ex", "lu", "lu_factor", "lu_factor_ex"],
     matmul: ["matmul"],
     matrix_norms: ["cond", "matrix_norm", "norm", "vector_norm"],
     orthogonal: ["householder_product", "qr"],
@@ -157,6 +157,6 @@ _MODULES = {
 #: By their names in `torch.linalg`.
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{name: getattr(module, name) for module, names in _MODULES.items() for name in names},
-    "cholesky": cholesky, "cross": cross, "det": det, "diagonal": diagonal, "lu_solve": factors.solve_factored,
+    "cholesky": cholesky, "cross": cross, "det": det, "diagonal": diagonal, "lu_solve": factorizations.solve_factored,
     "matrix_exp": matrix_exp, "matrix_power": matrix_power, "slogdet": slogdet, "vander": vander, "vecdot": vecdot,
 }  # fmt: skip

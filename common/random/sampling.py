@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from common.core import mode
-from common.core.arguments import integer
 from common.core.dtypes import DEFAULT_FLOAT, float64, int64
 from common.core.errors import ArgumentError, DTypeError, ShapeError
+from common.core.int_arguments import integer
 from common.methods.assign import assign
 from common.random.generator import Generator, draw, integers
 from common.tensor.base import TensorBase

@@ -18,7 +18,7 @@ from static.graph.side_effects import gives
 from static.running.executable import compile_graph
 from static.running.interpreter import interpret, with_room
 from static.running.parity import difference
-from static.tools import peers
+from static.tools import peer_programs
 from static.tools.replay import TracedCall, replay, trace_call
 
 Key = tuple[int, int]
@@ -141,7 +141,7 @@ def _eager(everything: Graph, call: TracedCall) -> list[Any]:
 
 
 def _of_peer(call: TracedCall, name: str) -> dict[Key, Any]:
-    judge, found, own = peers.evaluator(name), {}, set(call.graph.nodes)
+    judge, found, own = peer_programs.evaluator(name), {}, set(call.graph.nodes)
 
     def watch(node: Node, operands: Sequence[Any], results: tuple[Any, ...]) -> None:
         attrs = {key: resolve(x, call.env) for key, x in node.attrs.items()}

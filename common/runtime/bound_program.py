@@ -15,7 +15,7 @@ import numpy as np
 from common.runtime import cpython_abi
 
 if TYPE_CHECKING:
-    from common.runtime.arguments import ArgumentCheck
+    from common.runtime.argument_checks import ArgumentCheck
 
 GIVEN, HELD, HELD_GRAD, MADE, LEFT, LEFT_FRESH = range(6)
 """Sources of arguments:

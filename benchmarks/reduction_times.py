@@ -1,4 +1,4 @@
-"""``python -m benchmarks.reductions``: reductions and scans of a million elements, beside numpy, PyTorch and JAX.
+"""``python -m benchmarks.reduction_times``: reductions and scans of a million elements, beside numpy, PyTorch and JAX.
 
 Nanoseconds per element on one core and one thread, the fastest of interleaved rounds, because a machine that others use
 only ever adds time; the engines' bits are compared first. The last column is the slower engine over the fastest other
@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks import measure
 from benchmarks.bits import difference
-from benchmarks.peers import reductions as peers
+from benchmarks.peers import peer_reductions as peers
 from benchmarks.stats import Samples
 
 SHAPES: dict[str, tuple[tuple[int, ...], int | None]] = {
@@ -74,7 +74,7 @@ def row(name: str, where: str, dtype: str, libraries: Sequence[str]) -> tuple[st
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.reductions", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.reduction_times", description=__doc__)
     parser.add_argument("-k", nargs="*", choices=peers.NAMES, default=peers.NAMES, help="functions")
     parser.add_argument("--dtype", nargs="*", choices=("float32", "float64"), default=("float32", "float64"))
     parser.add_argument("--where", nargs="*", choices=tuple(SHAPES), default=tuple(SHAPES))

@@ -9,10 +9,10 @@ import numpy as np
 
 from common.compiler.compile import add_namespace
 from common.compiler.primitives import evaluate
-from common.core.arguments import number
 from common.core.dispatch import called
 from common.core.dtypes import compute_dtypes
 from common.core.errors import ArgumentError
+from common.core.int_arguments import number
 from common.core.op import NativeCall, Op
 from common.core.spec import Spec, numel
 from common.kernels.math import elementary as e

@@ -9,7 +9,7 @@ from common.core.errors import ArgumentError, IndexRangeError, ShapeError
 from common.core.shapes import broadcast_shapes
 from common.ops.index.written_values import without_history
 from common.ops.linalg.distances import pairwise_distance, require_number
-from common.ops.loss.numbers import cosine_similarity
+from common.ops.loss.elementwise_losses import cosine_similarity
 from common.ops.loss.reduction import reduced
 from common.ops.math.activations import logsigmoid
 from common.ops.math.compare import clamp_min, eq, gt, lt, minimum, where

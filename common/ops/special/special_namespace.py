@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from common.ops.math import logarithms, rounding, special, transcendental
+from common.ops.math import logarithms, rounding, special_functions, transcendental
 from common.ops.reduce import softmax as soft
 from common.ops.special import by_scipy
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     **by_scipy.of_one_operand(),
     **{name: getattr(by_scipy, name) for name in ("entr", "i0", "ndtr", "xlog1py", "zeta")},
-    **{name: getattr(special, name) for name in ("digamma", "erfc", "erfinv", "logit", "polygamma", "sinc", "xlogy")},
+    **{name: getattr(special_functions, name)
+       for name in ("digamma", "erfc", "erfinv", "logit", "polygamma", "sinc", "xlogy")},
     **{name: getattr(transcendental, name) for name in ("erf", "expm1", "log1p")},
     **{name: getattr(soft, name) for name in ("log_softmax", "logsumexp", "softmax")},
     "exp2": logarithms.exp2, "expit": transcendental.sigmoid, "gammainc": by_scipy.igamma,
-    "gammaincc": by_scipy.igammac, "gammaln": special.lgamma, "multigammaln": by_scipy.mvlgamma,
-    "psi": special.digamma, "round": rounding.round,
+    "gammaincc": by_scipy.igammac, "gammaln": special_functions.lgamma, "multigammaln": by_scipy.mvlgamma,
+    "psi": special_functions.digamma, "round": rounding.round,
 }  # fmt: skip

@@ -21,8 +21,8 @@ from static.lowering.ir.items import ArrayBuffer
 from static.lowering.ir.kernel_memory import ColumnScratch, Scratch
 from static.lowering.ir.loop_ir import Kernel
 from static.lowering.ir.options import CompileOptions
+from static.lowering.ir.program_values import Work
 from static.lowering.ir.step import Step
-from static.lowering.ir.values import Work
 from static.lowering.legalise import legalise
 from static.lowering.memory.buffer_reuse import reuse_memory
 from static.lowering.memory.call_table import keep_apart, make_frame

@@ -9,9 +9,9 @@ from common.control.body import leaf, tensor_of
 from common.control.shape_trace import Abstract, AbstractTrace
 from common.control.structures import Said, TreeSpec, is_like, place_of, require_equal, tensors
 from common.core import mode
-from common.core.arguments import shown
 from common.core.dtypes import int64, promote
 from common.core.errors import ArgumentError, DTypeError, ShapeError
+from common.core.int_arguments import shown
 from common.core.op import REGISTRY
 from common.core.tree import flatten, unflatten
 from common.ops.create.creation import full_, made

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from common.core import mode
-from common.core.arguments import shown
 from common.core.errors import ArgumentError, CheckError
+from common.core.int_arguments import shown
 from common.core.source_lines import locate, user_frame
 from common.ops.functional import all as all_of
 from common.tensor import printing

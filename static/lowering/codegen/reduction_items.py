@@ -19,7 +19,7 @@ from static.lowering.ir.items import (
     sizes_key,
     strip_ones,
 )
-from static.lowering.ir.values import Values
+from static.lowering.ir.program_values import Values
 
 
 def add_reduction(values: Values, node: Node) -> None:
