@@ -88,7 +88,7 @@ def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Any) -> 
         for p in _listed(parameters):
             g = p.grad
             if g is not None:
-                p.grad = g.detach() * factor.to(g.dtype)
+                g.detach().mul_(factor.to(g.dtype))
 
 
 def clip_grad_norm_(parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Any:
@@ -144,7 +144,7 @@ def clip_grad_value_(parameters: Any, clip_value: float) -> None:
         for p in _listed(parameters):
             g = p.grad
             if g is not None:
-                p.grad = F.clamp(g.detach(), -float(clip_value), float(clip_value))
+                g.detach().clamp_(-float(clip_value), float(clip_value))
 
 
 def parameters_to_vector(parameters: Iterable[Any]) -> Any:

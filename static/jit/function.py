@@ -123,7 +123,7 @@ class CompiledFunction(MadeCallable, TraceReports, Branching):
                 step = self._step(traced, plan)
             result = step(*args)
             if type(result) is not int:
-                return result if traced.plain else traced.deliver(result)
+                return result if traced.plain else traced.deliver(result, (args, {}))
             try:
                 plan.explain(result)
             except Mismatch as miss:
@@ -209,7 +209,7 @@ class CompiledFunction(MadeCallable, TraceReports, Branching):
         while True:
             try:
                 how = is_plain and not kwargs, keeps, copied, list(differentiated.values())
-                return self._run(hit, args, leaves, how, into)
+                return self._run(hit, (args, kwargs), leaves, how, into)
             except NeedsRoom as need:
                 hit = self._with_more_room(hit[0], need, key, leaves)
             except Mismatch as miss:
@@ -222,9 +222,9 @@ class CompiledFunction(MadeCallable, TraceReports, Branching):
         return hit if hit is not None and hit[0].recording is None else None
 
     def _run(
-        self, hit: tuple[CompiledTrace, Any], args: Any, leaves: list[Any], how: tuple[Any, ...], into: Into | None
+        self, hit: tuple[CompiledTrace, Any], call: Any, leaves: list[Any], how: tuple[Any, ...], into: Into | None
     ) -> Any:
-        traced, plan = hit
+        (traced, plan), (args, _) = hit, call
         direct, keeps, copied, wanted = how
         if mode.tracing and checking.get():
             plan = traced.watched(leaves)
@@ -236,15 +236,15 @@ class CompiledFunction(MadeCallable, TraceReports, Branching):
         direct = direct and type(plan) is Plan and traced.op is None and not traced.trace.fixed
         arrays = [leaves[i] for i in traced.positions]
         if into is not None:
-            return into.run(traced, plan, arrays, direct)
+            return into.run(traced, plan, arrays, direct, call)
         if direct:
             self._last = hit
             if plan.call is None and not mode.tracing:  # a plan's first call is made like the later ones
                 result = self._step(traced, plan)(*args)
                 if type(result) is not int:
-                    return result if traced.plain else traced.deliver(result)
+                    return result if traced.plain else traced.deliver(result, (args, {}))
                 plan.explain(result, room=True)
-        return traced.run(plan, arrays, keeps, wanted)
+        return traced.run(plan, arrays, keeps, wanted, call)
 
     def into(self, out: Any) -> Into:
         """Write the results to given arrays, instead of new ones at each call.

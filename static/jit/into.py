@@ -61,7 +61,7 @@ class Into:
             if traced.checked == mode.changes and plan.version == version and not traced.watches:
                 result = step(*args)
                 if type(result) is not int:
-                    traced.deliver(result)
+                    traced.deliver(result, (args, {}))
                     self._copy(traced)
                     return self.out
                 with suppress(Mismatch):  # the general path looks for the right program
@@ -73,13 +73,14 @@ class Into:
         self.function.general(args, kwargs, into=self)
         return self.out
 
-    def run(self, traced: CompiledTrace, plan: Any, arrays: list[Any], direct: bool) -> None:
+    def run(self, traced: CompiledTrace, plan: Any, arrays: list[Any], direct: bool, call: Any) -> None:
         """Run a plan of the function's.
 
         Parameters
         ----------
         arrays : what the program is given.
         direct : whether the next call may take the short way: arguments are plain arrays and numbers.
+        call : positional and named arguments as the caller gave them.
         """
         name = self.function.__name__
         if self._structure != traced.out_structure or any(x is not None for x in traced.results):
@@ -94,11 +95,11 @@ class Into:
             self._check([outputs[k] for k in traced.places])
             for out, x in zip(outs, outputs):
                 np.copyto(out, x)
-            traced.finish(outputs, arrays)
+            traced.finish(outputs, arrays, call)
         else:
             results = plan.arguments[len(arrays) + len(state) :]
             self._check([results[k] for k in traced.places])
-            traced.finish(plan(*arrays, *state, outs=outs), arrays)
+            traced.finish(plan(*arrays, *state, outs=outs), arrays, call)
             if direct:
                 self._last = traced, plan, plan.version, traced.bind(plan, outs)
         self._copy(traced)

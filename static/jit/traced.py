@@ -23,6 +23,7 @@ from common.tensor.base import Tensor, TensorBase, wrap
 from static.graph.regions import FIRST_ROOM, NeedsRoom, rooms
 from static.jit.compiled_node import CompiledOp, SavedCall
 from static.jit.joint_graph import JointGraph, Making
+from static.jit.same_objects import SameObjects
 from static.passes import PassReport
 from static.running import program_store
 from static.running.background_compilation import Compilation, UntilCompiled
@@ -57,6 +58,7 @@ class CompiledTrace:
     within : the pass that keeps to a budget of memory, if there is one.
     donated : position of a result -> of the input in whose memory it lies.
     donations : what has become of each donated array, in words.
+    same : results and gradients that are objects of the caller's.
     plain : whether `deliver` has nothing to do.
     checked : the number of `mode.changes` for which all facts hold.
     structure : of the arguments.
@@ -98,6 +100,8 @@ class CompiledTrace:
                 at = {id(x): k for k, x in enumerate(returned)}
                 self.places = [at[id(x)] for x in result if _is_traced(x)]
                 outputs = [trace.payload(x) for x in returned]
+                arrays = {i: arguments[i] for _, i in self.arrays}
+                self.same = SameObjects(trace, returned, arrays, history is not None)
                 recorded = None
                 if history is not None and (
                     found := first_stage(trace, returned, [arguments[i] for i in history], first)
@@ -112,6 +116,7 @@ class CompiledTrace:
         self.donations, self.donated = donate(
             self.raw, self._given(owner.donate_argnums), len(outputs), recorded is None
         )
+        self.same.leave({self.positions[p] for p in self.donated.values()})
         self.returned = len(outputs) - len(self.donated)
         results = len(self.raw.outputs)
         late = set() if recorded is None else {value.key for value in recorded.cotangents}
@@ -174,7 +179,7 @@ class CompiledTrace:
         self._written_inputs = [i for i, value in enumerate(forward) if value.key in written]
         self._objects: Objects | None = None
         self._nest = None if self.shape_of_result else nester(self.out_structure, self.results, self.places)
-        self.plain = bool(self.shape_of_result and not (self.writes or self.decisions or self.donated))
+        self.plain = bool(self.shape_of_result and not (self.writes or self.decisions or self.donated or self.same))
         if self.writes:
             write_log.programs.add(self)
 
@@ -274,7 +279,7 @@ class CompiledTrace:
         for x, was_none in self.trace.assumed.values():
             if (x._grad is None) is not was_none:
                 return f"the gradient of a tensor of shape {tuple(x.shape)} {'is set' if was_none else 'is None'} now"
-        return None
+        return self.same.objection()
 
     def plan(self, env: Mapping[Any, int]) -> Callable[..., Any]:
         """The program for concrete sizes."""
@@ -288,13 +293,14 @@ class CompiledTrace:
 
         return Watched(self.raw if self.op is None else self.graph, self.env(leaves), self.name)
 
-    def run(self, plan: Any, arrays: Sequence[Any], keeps: bool, arguments: Sequence[TensorBase]) -> Any:
+    def run(self, plan: Any, arrays: Sequence[Any], keeps: bool, arguments: Sequence[TensorBase], call: Any) -> Any:
         """Run a plan on the arguments' arrays.
 
         Parameters
         ----------
         keeps : whether none of them may be written over.
         arguments : the tensors among them to differentiate.
+        call : positional and named arguments as the caller gave them.
         """
         arrays = list(arrays)
         for p in self.donated.values():
@@ -302,13 +308,13 @@ class CompiledTrace:
                 arrays[p] = arrays[p].copy()
         inputs = [*arrays, *[x.payload for x in self.state]]
         if self.op is None:
-            return self.finish(plan(*inputs), arrays)
+            return self.finish(plan(*inputs), arrays, call)
         before = inputs.copy()
         for i in self._written_inputs:
             before[i] = np.array(inputs[i])
         outputs = plan(*inputs)
         tensors = [wrap(x) for x in outputs[: self.returned]]
-        result = self.finish(outputs, (), tensors)
+        result = self.finish(outputs, (), call, tensors)
         edges = tuple(x.edge for x in (*arguments, *self._differentiated))
         self.op.connect(tensors, SavedCall(plan.env, edges), before, outputs)
         return result
@@ -330,12 +336,15 @@ class CompiledTrace:
         template = Tensor(np.zeros(0))
         return Objects(inputs, self.grad_targets, self.cleared, template, one, True)
 
-    def finish(self, outputs: list[np.ndarray], arrays: Sequence[Any], tensors: Sequence[Any] | None = None) -> Any:
+    def finish(
+        self, outputs: list[np.ndarray], arrays: Sequence[Any], call: Any, tensors: Sequence[Any] | None = None
+    ) -> Any:
         """Carry out what concerns Python objects after the program has run, and give its result its structure.
 
         Parameters
         ----------
-        arrays : the arguments.
+        arrays : the arguments' arrays.
+        call : the arguments, see `run`.
         tensors : of the returned arrays, where they are made already.
         """
         for x in self.cleared:
@@ -347,9 +356,9 @@ class CompiledTrace:
         for k, p in sorted(self.donated.items()):
             results.insert(k, arrays[p])
         values = tuple(tensors or map(wrap, results))
-        return self.deliver(values[0] if self.shape_of_result == "one" else values)
+        return self.deliver(values[0] if self.shape_of_result == "one" else values, call)
 
-    def deliver(self, values: Any) -> Any:
+    def deliver(self, values: Any, call: Any) -> Any:
         """Note that the program has run; what the function returns, of its only tensor, or a tuple of them."""
         if self.decisions:
             self.runs += 1
@@ -358,6 +367,10 @@ class CompiledTrace:
         if self.donated:
             for k in self.donated:
                 write_log.log_write((values if self.shape_of_result == "one" else values[k]).payload, *user_frame(3))
+        if self.same:
+            found = [values] if self.shape_of_result == "one" else list(values)
+            self.same.put(found, call)
+            values = found[0] if self.shape_of_result == "one" else tuple(found)
         return values if self._nest is None else self._nest(values)
 
 

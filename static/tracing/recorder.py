@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -75,7 +75,6 @@ class Recorder(GradAttributes, Refusals):
         self.dims = DimScope(self.constant, lambda dim: self.wrap(self.constant(dim)))
         self.grads: dict[int, tuple[TensorBase, Any]] = {}
         self.read_grads: set[int] = set()
-        self._first_grads: dict[int, Tracer] = {}
         self.assumed: dict[int, tuple[TensorBase, bool]] = {}
         self.fixed: dict[int, Any] = {}
         self._values: dict[int, Value] = {}
@@ -86,7 +85,7 @@ class Recorder(GradAttributes, Refusals):
         self._numbers: dict[int, Any] = {}
         self._from_float: dict[int, bool] = {}
         self._arguments: list[tuple[Tracer, Value]] = []
-        self._aliases: list[tuple[weakref.ref[Tracer], weakref.ref[Any], bool]] = []
+        self._aliases: list[tuple[weakref.ref[Tracer], Callable[[], Any], bool]] = []
         self._following: set[int] = set()
         self.families: dict[int, Family] = {}
         self.patterns: dict[Any, Pattern] = {}
@@ -177,7 +176,14 @@ class Recorder(GradAttributes, Refusals):
         ----------
         same : whether they show the same elements; writes to one are then writes to the other, else they are refused.
         """
-        self._aliases.append((weakref.ref(alias), weakref.ref(x), same))
+        if same:  # of what `x` is an alias itself, which lives on for them
+            x = next((base for other, base in self.detached() if other is x), x)
+        self._aliases.append((weakref.ref(alias), (lambda: x) if same else weakref.ref(x), same))
+
+    def detached(self) -> list[tuple[Any, Any]]:
+        """The live tensors that `detach` has made, with what they are made of."""
+        pairs = [(alias(), base()) for alias, base, same in self._aliases if same]
+        return [pair for pair in pairs if pair[0] is not None]
 
     # ------------------------------------------------------------------ meeting concrete things
 
@@ -247,7 +253,7 @@ class Recorder(GradAttributes, Refusals):
         self._following.add(id(x))
         try:
             for other in same:
-                if other is not None and id(other) not in self._following:
+                if id(other) not in self._following:
                     rebind(other, self.wrap(value), "detach", False)
         finally:
             self._following.discard(id(x))
@@ -348,10 +354,9 @@ class Recorder(GradAttributes, Refusals):
 
     def finish(self, outputs: list[Value]) -> tuple[Graph, list[TensorBase], list[TensorBase]]:
         """The graph with final gradients after the outputs; the tensors they belong to; those whose grad is None."""
-        targets, cleared, added = self.final_gradients()
+        targets, cleared = self.final_gradients()
         outputs = [*outputs, *(self.payload(self.grads[id(x)][1]) for x in targets)]
-        effects = [*added]
-        effects += [Effect(old, tracer.payload) for tracer, old in self._arguments if tracer.payload is not old]
+        effects = [Effect(old, tracer.payload) for tracer, old in self._arguments if tracer.payload is not old]
         for key, value in self._values.items():
             original = self._original[key]
             if value.key != original.key:

@@ -58,6 +58,18 @@ def gradients_under_other_names(x, y):
     return *seen, *held, view, flat, alias, leaf.grad, other.grad, leaf.detach()
 
 
+def aliases_of_aliases(x, y):
+    """Names of one memory whose other names are gone."""
+    z = x * y
+    first, second, third = z.detach(), z.detach().detach(), z.detach()[1:].detach()
+    del z
+    second.mul_(2)
+    third.data.add_(first.data[:1])
+    w = y * 1
+    w.data.detach()[0].sub_(1)
+    return first, second, third, w
+
+
 def gradients_in_the_users_memory(x, y):
     """A gradient that is a part of a buffer, an argument's rows, or several elements in one place."""
     leaf, buffer = x.detach().requires_grad_(), y.new_zeros(2, *y.shape)
@@ -144,6 +156,7 @@ PROGRAMS = {
     "in place": (in_place, X, Y),
     "accumulation in .grad": (accumulated, X, Y),
     "gradients under other names": (gradients_under_other_names, X, Y),
+    "aliases of aliases": (aliases_of_aliases, X, Y),
     "gradients in the user's memory": (gradients_in_the_users_memory, X, Y),
     "recorded gradients": (recorded_gradients, X, Y),
     "third derivative": (third_derivative, X),

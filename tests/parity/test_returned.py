@@ -24,6 +24,17 @@ def _dictionary(y: Any) -> Any:
     return {"a": [y, y * 3], "b": (y,), "c": 3}
 
 
+def _doubled(x: Any) -> Any:
+    return x.data.mul_(2) if x.requires_grad else x.mul_(2)
+
+
+def _gradients(tw: Any, x: Any, c: Any) -> Any:
+    p, q = tw.tensor([1.0, 2.0, 3.0], requires_grad=True), c.detach().requires_grad_()
+    p.grad, q.grad = x.detach(), c.detach()
+    (p * p + q).sum().backward()
+    return p.grad, q.grad, x.detach()
+
+
 #: Of an engine, an argument of 3 elements and a captured tensor of as many.
 PROGRAMS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "one": lambda tw, x, c: x * 2,
@@ -37,6 +48,9 @@ PROGRAMS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "a capture": lambda tw, x, c: (c, x * c, c),
     "views": lambda tw, x, c: (lambda y: (y, y.view(-1), y[1:], y))(x * c),
     "views of what is given": lambda tw, x, c: (x.view(-1), c[1:], x[0]),
+    "what is given, detached": lambda tw, x, c: (x.detach(), x.data, c.detach().detach(), x * c),
+    "what is given, written": lambda tw, x, c: (_doubled(x), _doubled(c), x, c * 1),
+    "gradients": lambda tw, x, c: _gradients(tw, x, c),
     "detached": lambda tw, x, c: (lambda y: (y, y.detach(), y))(x * c),
     "a constant": lambda tw, x, c: (*_twice(tw.ones(3)), x * 2),
     "written": lambda tw, x, c: (lambda y: (y, y.mul_(2), y))(x * 2),
@@ -54,7 +68,7 @@ PROGRAMS: dict[str, Callable[[Any, Any, Any], Any]] = {
 }
 
 
-def _called(tw: Any, run: Callable[..., Any], needs: tuple[bool, bool]) -> Any:
+def _called(tw: Any, run: Callable[..., Any], needs: tuple[bool, bool], name: str) -> Any:
     """What of two calls the engines agree on: structure and history as text, and arrays."""
     said: list[Any] = []
     arrays: list[Any] = []
@@ -68,6 +82,10 @@ def _called(tw: Any, run: Callable[..., Any], needs: tuple[bool, bool]) -> Any:
         first: dict[int, int] = {}
         said.append((structure, [first.setdefault(id(t), i) for i, t in enumerate(leaves)]))
         said.append([(t.requires_grad, t.is_leaf, t.output_nr) for t in tensors])
+        said.append([(t is x, t is c) for t in tensors])
+        if "detached" in name or "written" in name:  # views and results with history have memory of their own
+            plain = [t.payload for t in tensors if not t.requires_grad]
+            said.append([[np.shares_memory(t, g.payload) for g in (x, c)] for t in plain])
         arrays += [t.payload for t in tensors]
         roots = [t for t in tensors if t.requires_grad]
         if roots:
@@ -91,12 +109,42 @@ def test_results_are_one_tensor_where_they_are_in_the_eager_engine(name):
         return lambda tw, c: tw.function(lambda x: PROGRAMS[name](tw, x, c), **options)
 
     for needs in product((False, True), repeat=2):
-        expected, arrays = _called(dynamic, made(), needs)
+        expected, arrays = _called(dynamic, made(), needs, name)
         for options in ({}, {"interpret": True}):
-            found = _called(static, made(**options), needs)
+            found = _called(static, made(**options), needs, name)
             what = f"{name}, {needs}, {options}"
             assert found[0] == expected, what
             assert_all_same_bits(found[1], arrays, what)
+
+
+@pytest.mark.parametrize("tw", [dynamic, static])
+def test_what_is_given_is_returned_itself(tw):
+    x, array, held = dynamic.ones(3), np.ones(3, np.float32), dynamic.ones(3)
+    p, q = (dynamic.nn.Parameter(dynamic.ones(3)) for _ in range(2))
+    f = tw.function(lambda x, d: (x, {"a": [x, d["b"], held]}, x * 2))
+    for _ in range(3):
+        y, parts, _ = f(x, {"b": held})
+        assert y is x
+        assert parts["a"][0] is x
+        assert parts["a"][1] is parts["a"][2] is held
+        assert np.shares_memory(f(array, {"b": held})[0].numpy(), array)
+
+    def step(x):
+        p.grad, q.grad = x, held
+        (p * 2).sum().backward()
+        return q.grad, p.grad
+
+    f = tw.function(step)
+    for n in (1, 2, 3):
+        assert all(a is b for a, b in zip(f(x), (held, x), strict=True))
+        assert p.grad is x
+        assert q.grad is held
+        assert x.tolist() == [1 + 2 * n] * 3
+    same = tw.function(lambda x: x)
+    with dynamic.no_grad():
+        assert same(p) is p
+    assert same(x) is same(x=x) is x
+    assert same(array.astype(">f4")).tolist() == array.tolist()
 
 
 def test_a_compiled_module_returns_its_state_and_part_of_it():
