@@ -106,7 +106,7 @@ class AbstractTrace:
     def note_module(self, module: Any) -> None:
         """Nothing: no program relies on it."""
 
-    def note_alias(self, *tensors: Any, same: bool = False) -> None:
+    def note_alias(self, *tensors: Any, **how: Any) -> None:
         """Nothing, for the same reason."""
 
     def set_elements(self, x: TensorBase, new: Any) -> None:

@@ -85,7 +85,7 @@ class Recorder(GradAttributes, Refusals):
         self._numbers: dict[int, Any] = {}
         self._from_float: dict[int, bool] = {}
         self._arguments: list[tuple[Tracer, Value]] = []
-        self._aliases: list[tuple[weakref.ref[Tracer], Callable[[], Any], bool]] = []
+        self._aliases: list[tuple[weakref.ref[Tracer], Callable[[], Any], Any]] = []
         self._following: set[int] = set()
         self.families: dict[int, Family] = {}
         self.patterns: dict[Any, Pattern] = {}
@@ -169,20 +169,21 @@ class Recorder(GradAttributes, Refusals):
         """Note that the program has called a module: it relies on its attributes."""
         self.facts.note_module(module)
 
-    def note_alias(self, alias: Tracer, x: Any, same: bool = False) -> None:
+    def note_alias(self, alias: Tracer, x: Any, same: bool = False, shows: Callable[[], bool] | None = None) -> None:
         """Note that `x` and `alias` show one memory in the eager engine, while both live.
 
         Parameters
         ----------
         same : whether they show the same elements; writes to one are then writes to the other, else they are refused.
+        shows : decides whether they do show one memory, from sizes; asked when one of them is written.
         """
         if same:  # of what `x` is an alias itself, which lives on for them
             x = next((base for other, base in self.detached() if other is x), x)
-        self._aliases.append((weakref.ref(alias), (lambda: x) if same else weakref.ref(x), same))
+        self._aliases.append((weakref.ref(alias), (lambda: x) if same else weakref.ref(x), "same" if same else shows))
 
     def detached(self) -> list[tuple[Any, Any]]:
         """The live tensors that `detach` has made, with what they are made of."""
-        pairs = [(alias(), base()) for alias, base, same in self._aliases if same]
+        pairs = [(alias(), base()) for alias, base, how in self._aliases if how == "same"]
         return [pair for pair in pairs if pair[0] is not None]
 
     # ------------------------------------------------------------------ meeting concrete things
@@ -234,12 +235,14 @@ class Recorder(GradAttributes, Refusals):
         """
         value, same = self.payload(new), []
         self._aliases = [alias for alias in self._aliases if alias[0]() is not None]
-        for view, base, both in self._aliases:
+        for view, base, how in list(self._aliases):
             alive: Any = view()
             if alive is not x and base() is not x:
                 continue
-            if both:
+            if how == "same":
                 same.append(base() if alive is x else alive)
+                continue
+            if base() is None or (how is not None and not how()):
                 continue
             file, line, _ = alive.payload.node.source
             raise TraceError(

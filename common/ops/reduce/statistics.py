@@ -38,7 +38,7 @@ def _freedom(shape: Any, dim: tuple[int, ...], correction: Any) -> Any:
         check_range(correction)
     else:
         n = int(n)  # polynomials of sizes have whole coefficients, so a trace is made per size
-    return n - correction if n > correction else 0
+    return 0 if n < correction else n - correction
 
 
 def _moments(x: Any, dim: tuple[int, ...], correction: Any, keepdim: bool) -> tuple[Any, Any]:
