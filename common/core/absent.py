@@ -73,7 +73,7 @@ HERE = {
     "constant_pad_nd": "functional.pad",
     "upsample": "{tw}.nn.functional.interpolate", "native_batch_norm": "batch_norm", "native_layer_norm": "layer_norm",
     "native_group_norm": "group_norm", "native_dropout": "dropout", "native_norm": "norm",
-    "MultiplicativeLR": "LambdaLR", "ChainedScheduler": "SequentialLR", "register_backward_hook":
+    "register_backward_hook":
     "register_full_backward_hook", "optimizer": "{tw}.optim",
 }  # fmt: skip
 
@@ -126,9 +126,6 @@ REASONS: tuple[tuple[str, str], ...] = (
      "poisson binomial quasirandom"),
     ("not here yet; under no_grad, normal_, uniform_, zero_ and copy_ fill parameters",
      "skip_init"),
-    ("not here yet; SGD, Adam and its relatives, RMSprop, Adagrad and Adadelta are",
-     "LBFGS Adafactor ASGD Muon Rprop swap_in_optimizer*"),
-    ("not here yet; LambdaLR does the same", "CyclicLR"),
     ("not here yet; forward-mode derivatives are func.jvp", "forward_ad"),
     ("not here yet; compute the weight in forward() from your own parameters",
      "orthogonal norm_except_dim stateless fusion fuse_*"),
@@ -161,7 +158,7 @@ REASONS: tuple[tuple[str, str], ...] = (
      "NestedIOFunction SavedTensor grad_mode anomaly_mode narrow_copy select_copy reinforce volatile T_destination "
      "profiler functional testing BufferDict AVG SUM parameter deterministic torch "
      "types serialization return_types cross diagonal multi_dot norm "
-     "ExecutionTraceObserver itt supported_activities tensorboard_trace_handler register_optimizer_step_post_hook "
+     "ExecutionTraceObserver itt supported_activities tensorboard_trace_handler swap_in_optimizer* "
      "RecordScope KinetoStepTracker Profiler* profiler_legacy profiler_util vmap utils"),
 )  # fmt: skip
 

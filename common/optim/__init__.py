@@ -4,8 +4,14 @@ from common.optim.adadelta import Adadelta
 from common.optim.adagrad import Adagrad
 from common.optim.adam import Adam, AdamW
 from common.optim.adam_relatives import Adamax, NAdam, RAdam
+from common.optim.averaged_and_resilient import ASGD, Rprop
+from common.optim.lbfgs import LBFGS
+from common.optim.of_matrices import Adafactor, Muon
 from common.optim.optimizer import Optimizer
 from common.optim.rmsprop import RMSprop
 from common.optim.sgd import SGD
 
-__all__ = ["SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "Optimizer", "RAdam", "RMSprop"]
+__all__ = [
+    "ASGD", "LBFGS", "SGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "Muon", "NAdam",
+    "Optimizer", "RAdam", "RMSprop", "Rprop",
+]  # fmt: skip

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from common.core.errors import ArgumentError
 from common.ops.math.arithmetic import sqrt
+from common.optim.execution import Execution
 from common.optim.group import ParameterGroup, Update
-from common.optim.optimizer import Optimizer, gradient, refuse_negative
+from common.optim.update_rule import UpdateRule, gradient, refuse_negative
 
 
-class Adadelta(Optimizer):
+class Adadelta(UpdateRule):
     """Gradients scaled by the ratio of the root mean squares of past changes and gradients, as PyTorch defines it.
 
     g' = g + weight_decay p;  v = rho v + (1 - rho) g'^2;  d = sqrt(u + eps) / sqrt(v + eps) g';
@@ -24,6 +25,7 @@ class Adadelta(Optimizer):
     lr : learning rate, a number or a 0-d tensor.
     rho, eps, weight_decay : see the formula.
     maximize : ascend: g is negated first.
+    how : see `Execution`.
 
     Raises
     ------
@@ -45,9 +47,10 @@ class Adadelta(Optimizer):
         weight_decay: float = 0,
         *,
         maximize: bool = False,
+        **how: Unpack[Execution],
     ) -> None:
         options = {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
-        super().__init__(params, options)
+        super().__init__(params, options, how)
 
     def check(self, group: ParameterGroup) -> None:
         """rho in [0, 1], nothing negative."""

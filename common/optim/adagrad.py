@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from common.ops.math.arithmetic import sqrt
+from common.optim.execution import Execution
 from common.optim.group import ParameterGroup, Update
-from common.optim.optimizer import Optimizer, gradient, refuse_negative
+from common.optim.update_rule import UpdateRule, gradient, refuse_negative
 
 
-class Adagrad(Optimizer):
+class Adagrad(UpdateRule):
     """Gradients divided by the root of the sum of their squares, as PyTorch defines it.
 
     g' = g + weight_decay p;  s = s + g'^2;  p = p - lr / (1 + (t - 1) lr_decay) g' / (sqrt(s) + eps), t from 1.
@@ -23,6 +24,7 @@ class Adagrad(Optimizer):
     lr_decay, weight_decay, eps : see the formula.
     initial_accumulator_value : s before the first step.
     maximize : ascend: g is negated first.
+    how : see `Execution`.
 
     Raises
     ------
@@ -45,10 +47,11 @@ class Adagrad(Optimizer):
         eps: float = 1e-10,
         *,
         maximize: bool = False,
+        **how: Unpack[Execution],
     ) -> None:
         options = {"lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay}
         super().__init__(
-            params, {**options, "initial_accumulator_value": initial_accumulator_value, "maximize": maximize}
+            params, {**options, "initial_accumulator_value": initial_accumulator_value, "maximize": maximize}, how
         )
 
     def check(self, group: ParameterGroup) -> None:

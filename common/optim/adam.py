@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
-from common.core.errors import ArgumentError
 from common.ops.math.arithmetic import pow, sqrt
 from common.ops.math.compare import maximum
+from common.optim.execution import Execution
 from common.optim.group import ParameterGroup, Update
-from common.optim.optimizer import Optimizer, gradient, refuse_negative
+from common.optim.update_rule import UpdateRule, gradient, refuse_betas, refuse_negative
 
 
-class Adam(Optimizer):
+class Adam(UpdateRule):
     """Adaptive moments, as PyTorch defines them.
 
     g' = g + weight_decay p;  m = m + (1 - b1) (g' - m);  v = b2 v + (1 - b2) g'^2;
@@ -26,6 +26,7 @@ class Adam(Optimizer):
     betas, eps, weight_decay : see the formula.
     amsgrad : divide by the largest v so far.
     maximize : ascend: g is negated first.
+    how : see `Execution`.
     decoupled_weight_decay : instead of g', p = p (1 - lr weight_decay) first: `AdamW`.
 
     Raises
@@ -61,16 +62,15 @@ class Adam(Optimizer):
         *,
         maximize: bool = False,
         decoupled_weight_decay: bool = False,
+        **how: Unpack[Execution],
     ) -> None:
         options = {"lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
                    "maximize": maximize, "decoupled_weight_decay": decoupled_weight_decay}  # fmt: skip
-        super().__init__(params, options)
+        super().__init__(params, options, how)
 
     def check(self, group: ParameterGroup) -> None:
         """Betas in [0, 1), nothing negative."""
-        for i, beta in enumerate(group["betas"]):
-            if not 0 <= beta < 1:
-                raise ArgumentError(f"Invalid beta parameter at index {i}: {beta}")
+        refuse_betas(group)
         refuse_negative(group, "eps", "weight_decay")
 
     def initial_state(self, group: ParameterGroup, p: Any) -> dict[str, np.ndarray]:
@@ -106,6 +106,7 @@ class AdamW(Adam):
     params : parameters or groups of them.
     lr : learning rate, a number or a 0-d tensor.
     betas, eps, weight_decay, amsgrad, maximize : as for `Adam`.
+    how : see `Execution`.
 
     Raises
     ------
@@ -126,5 +127,8 @@ class AdamW(Adam):
         amsgrad: bool = False,
         *,
         maximize: bool = False,
+        **how: Unpack[Execution],
     ) -> None:
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize, decoupled_weight_decay=True)
+        super().__init__(
+            params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize, decoupled_weight_decay=True, **how
+        )

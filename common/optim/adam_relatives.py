@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
-from common.core.errors import ArgumentError
 from common.ops.math.arithmetic import abs, pow, sqrt
 from common.ops.math.compare import gt, maximum, where
+from common.optim.execution import Execution
 from common.optim.group import ParameterGroup, Update
-from common.optim.optimizer import Optimizer, gradient, refuse_negative
+from common.optim.update_rule import UpdateRule, gradient, refuse_betas, refuse_negative
 
 
-class _WithBetas(Optimizer):
+class _WithBetas(UpdateRule):
     """What has two decay rates, a step count and a first moment."""
 
     optional = ("weight_decay",)
@@ -21,9 +21,7 @@ class _WithBetas(Optimizer):
 
     def check(self, group: ParameterGroup) -> None:
         """Betas in [0, 1), nothing negative."""
-        for i, beta in enumerate(group["betas"]):
-            if not 0 <= beta < 1:
-                raise ArgumentError(f"Invalid beta parameter at index {i}: {beta}")
+        refuse_betas(group)
         refuse_negative(group, "eps", "weight_decay")
 
     def initial_state(self, group: ParameterGroup, p: Any) -> dict[str, np.ndarray]:
@@ -57,6 +55,7 @@ class Adamax(_WithBetas):
     lr : learning rate, a number or a 0-d tensor.
     betas, eps, weight_decay : see the formula.
     maximize : ascend: g is negated first.
+    how : see `Execution`.
 
     Raises
     ------
@@ -78,9 +77,10 @@ class Adamax(_WithBetas):
         weight_decay: float = 0,
         *,
         maximize: bool = False,
+        **how: Unpack[Execution],
     ) -> None:
         options = {"lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
-        super().__init__(params, options)
+        super().__init__(params, options, how)
 
     def update(self, options: dict[str, Any], p: Any, g: Any, state: dict[str, Any]) -> Update:
         """One parameter."""
@@ -105,6 +105,7 @@ class NAdam(_WithBetas):
     weight_decay : added to the gradient, times p.
     decoupled_weight_decay : p = p (1 - lr weight_decay) first, instead.
     maximize : ascend: g is negated first.
+    how : see `Execution`.
 
     Raises
     ------
@@ -126,11 +127,12 @@ class NAdam(_WithBetas):
         decoupled_weight_decay: bool = False,
         *,
         maximize: bool = False,
+        **how: Unpack[Execution],
     ) -> None:
         options = {"lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay,
                    "momentum_decay": momentum_decay, "maximize": maximize,
                    "decoupled_weight_decay": decoupled_weight_decay}  # fmt: skip
-        super().__init__(params, options)
+        super().__init__(params, options, how)
 
     def check(self, group: ParameterGroup) -> None:
         """Betas in [0, 1), nothing negative."""
@@ -170,6 +172,7 @@ class RAdam(_WithBetas):
     weight_decay : added to the gradient, times p.
     decoupled_weight_decay : p = p (1 - lr weight_decay) first, instead.
     maximize : ascend: g is negated first.
+    how : see `Execution`.
 
     Raises
     ------
@@ -190,10 +193,11 @@ class RAdam(_WithBetas):
         decoupled_weight_decay: bool = False,
         *,
         maximize: bool = False,
+        **how: Unpack[Execution],
     ) -> None:
         options = {"lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
                    "decoupled_weight_decay": decoupled_weight_decay}  # fmt: skip
-        super().__init__(params, options)
+        super().__init__(params, options, how)
 
     def update(self, options: dict[str, Any], p: Any, g: Any, state: dict[str, Any]) -> Update:
         """One parameter."""

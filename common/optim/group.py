@@ -9,6 +9,7 @@ import numpy as np
 
 from common.core import mode
 from common.core.errors import ArgumentError
+from common.optim.execution import DEFAULTS
 from common.tensor import boundary
 from common.tensor.base import TensorBase
 from common.tensor.leaf import Buffer
@@ -27,30 +28,36 @@ class ParameterGroup(MutableMapping[str, Any]):
     ----------
     options : "params" and the options.
     optional : names of options that leave a term out where they are 0.
+    structural : names of options that decide what the program is, such as a number of iterations.
 
     Attributes
     ----------
     numbers : the 0-d tensors behind each number that the program uses; a tensor given by the user is used itself.
     fixed : all other options.
-    extra : further entries, which mean nothing here; learning rate schedulers keep some.
+    extra : further entries, which no update reads: those of `common.optim.execution`, and learning rate schedulers'.
 
     Raises
     ------
     ArgumentError : a negative learning rate, or one that is no number.
     """
 
-    def __init__(self, options: Mapping[str, Any], optional: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, options: Mapping[str, Any], optional: tuple[str, ...] = (), structural: tuple[str, ...] = ()
+    ) -> None:
         options = {name: _plain(value) for name, value in options.items()}
-        lr = options["lr"]
+        lr = options.get("lr", 0.0)
+        if isinstance(lr, (TensorBase, np.ndarray)) and lr.shape not in ((), (1,)):
+            raise ArgumentError("Tensor lr must be 1-element")
         if not isinstance(lr, TensorBase) and not (isinstance(lr, (int, float, np.number)) and float(lr) >= 0):
             raise ArgumentError(f"Invalid learning rate: {lr}")
         self.numbers: dict[str, tuple[TensorBase, ...]] = {}
         self.fixed: dict[str, Any] = {}
-        self.extra: dict[str, Any] = {}
+        self._structural = structural
+        self.extra: dict[str, Any] = {name: options.pop(name) for name in DEFAULTS if name in options}
         for name, value in options.items():
             parts = value if isinstance(value, tuple) else (value,)
             absent = name in optional and not isinstance(value, TensorBase) and value == 0
-            if name == "params" or absent or not all(map(_is_number, parts)):
+            if name == "params" or name in structural or absent or not all(map(_is_number, parts)):
                 self.fixed[name] = value
             else:
                 self.numbers[name] = tuple(_number(name, x) for x in parts)
@@ -63,7 +70,8 @@ class ParameterGroup(MutableMapping[str, Any]):
     def options(self, wrap: Callable[[TensorBase], Any] = lambda x: x) -> dict[str, Any]:
         """What an update takes: numbers as 0-d tensors, each passed through `wrap`; None for terms left out."""
         given = {name: tuple(map(wrap, parts)) for name, parts in self.numbers.items()}
-        plain = {name: x if isinstance(x, (bool, tuple)) else None for name, x in self.fixed.items()}
+        kept = self._structural
+        plain = {name: x if name in kept or isinstance(x, (bool, tuple)) else None for name, x in self.fixed.items()}
         return {**plain, **{name: parts if len(parts) > 1 else parts[0] for name, parts in given.items()}}
 
     def __getitem__(self, key: str) -> Any:

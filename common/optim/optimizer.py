@@ -1,24 +1,25 @@
-"""What optimisers share: groups of parameters with options, state made before the first step, and the step itself.
+"""What optimisers share: groups of parameters with options, state, hooks, and saving.
 
-All state exists from the start, so that every step is the same program in both engines. Numbers among the options are
-state as well: writing ``optimizer.param_groups[0]["lr"]`` takes effect in compiled programs without a new trace.
+Numbers among the options are state as well: writing ``optimizer.param_groups[0]["lr"]`` takes effect in compiled
+programs without a new trace.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from common.core import mode, scopes
-from common.core.errors import ArgumentError, StateError
+from common.core.errors import ArgumentError, NotDefinedError, StateError
 from common.core.int_arguments import mapping
 from common.ops.math.arithmetic import zeros_like
-from common.optim.fused_step import Active, FusedStep
-from common.optim.group import ParameterGroup, Update
+from common.optim.group import ParameterGroup
 from common.optim.minimize import Minimizing
+from common.optim.step_hooks import Hooked, changed
 from common.tensor.base import TensorBase
 from common.tensor.fitting import converted, misfit
 from common.tensor.leaf import Buffer
@@ -30,8 +31,8 @@ def _state_buffer(p: TensorBase, name: str, value: np.ndarray) -> Buffer:
     return buffer
 
 
-class Optimizer(Minimizing):
-    """Base of optimisers: a subclass names its options, makes state, and says how one parameter is updated.
+class Optimizer(Minimizing, Hooked):
+    """Base of optimisers, the project's and users': a subclass defines `step`.
 
     Parameters
     ----------
@@ -41,17 +42,39 @@ class Optimizer(Minimizing):
     Attributes
     ----------
     param_groups : a `ParameterGroup` per dict.
-    state : parameter -> name -> buffer.
-    optional : names of options that leave a term out where they are 0.
+    state : parameter -> name -> value; empty dicts for a subclass to fill, if it makes no `initial_state`.
+    optional, structural : names of options that leave a term out where they are 0, or decide what the program is.
+    makes_state : whether the names in `state` are those of `initial_state`, and no others.
 
     Raises
     ------
     ArgumentError : no parameters, something that is not a leaf tensor, or a parameter given twice.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> class SignDescent(tw.optim.Optimizer):
+    ...     def __init__(self, params, lr):
+    ...         super().__init__(params, {"lr": lr})
+    ...     @tw.no_grad()
+    ...     def step(self, closure=None):
+    ...         for group in self.param_groups:
+    ...             for p in group["params"]:
+    ...                 p.sub_(group["lr"] * p.grad.sign())
+    >>> w = tw.nn.Parameter([1.0, -2.0])
+    >>> optimizer = SignDescent([w], lr=0.5)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> w.detach()
+    tensor([ 0.5000, -1.5000])
     """
 
     optional: tuple[str, ...] = ()
+    structural: tuple[str, ...] = ()
+    makes_state = False
 
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
+        super().__init__()
         if isinstance(params, TensorBase):
             raise ArgumentError("params argument given to the optimizer should be an iterable of Tensors or dicts")
         given = list(params)
@@ -59,8 +82,7 @@ class Optimizer(Minimizing):
             raise ArgumentError("optimizer got an empty parameter list")
         self.defaults = defaults
         self.param_groups: list[ParameterGroup] = []
-        self.state: dict[TensorBase, dict[str, Any]] = {}
-        self._fused = FusedStep(f"{type(self).__name__}.step")
+        self.state: defaultdict[TensorBase, dict[str, Any]] = defaultdict(dict)
         # its size is the number of groups: read in a trace, so that a group added later is noticed
         self._groups = Buffer(np.zeros(0, np.bool_))
         for options in given if isinstance(given[0], dict) else [{"params": given}]:
@@ -85,11 +107,13 @@ class Optimizer(Minimizing):
         members = [listed] if isinstance(listed, TensorBase) else list(listed)
         members = [x[1] if isinstance(x, tuple) else x for x in members]
         for i, p in enumerate(members):
-            if not isinstance(p, TensorBase) or not p.is_leaf:
-                raise ArgumentError(f"can't optimize a non-leaf Tensor or a {type(p).__name__}")
+            if not isinstance(p, TensorBase):
+                raise ArgumentError(f"optimizer can only optimize Tensors, but one of the params is {_kind(p)}")
+            if not (p.is_leaf or p.retains_grad or self.defaults.get("differentiable")):
+                raise ArgumentError("can't optimize a non-leaf Tensor")
             if p in self.state or any(p is q for q in members[:i]):
                 raise ArgumentError("some parameters appear in more than one parameter group")
-        group = ParameterGroup({**self.defaults, **param_group, "params": members}, self.optional)
+        group = ParameterGroup({**self.defaults, **param_group, "params": members}, self.optional, self.structural)
         self.check(group)
         self.param_groups.append(group)
         for p in members:
@@ -102,19 +126,8 @@ class Optimizer(Minimizing):
         """Refuse options outside their range."""
 
     def initial_state(self, group: ParameterGroup, p: TensorBase) -> dict[str, np.ndarray]:
-        """Arrays that a parameter's updates read and write, by PyTorch's names."""
-        raise NotImplementedError
-
-    def update(self, options: dict[str, Any], p: Any, g: Any, state: dict[str, Any]) -> Update:
-        """The new value of one parameter and of its state: elementwise ops of the registry.
-
-        Parameters
-        ----------
-        options : as `ParameterGroup.options` gives them; numbers are 0-d float64, unless the user gave a tensor.
-        p, g : (...) parameter and gradient.
-        state : as made by `initial_state`.
-        """
-        raise NotImplementedError
+        """Arrays that a parameter's updates read and write; none, unless a subclass says so."""
+        return {}
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients; or set them to 0."""
@@ -126,51 +139,27 @@ class Optimizer(Minimizing):
                     p.grad = zeros_like(p.grad.detach())
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update all parameters that have a gradient.
+        """Update the parameters; a subclass defines it.
 
-        Parameters
-        ----------
-        closure : computes the loss and its gradients again; called first, its result is returned.
+        Raises
+        ------
+        NotDefinedError : it does not.
         """
-        loss = None
-        if closure is not None:
-            with mode.GradSwitch(True):
-                loss = closure()
-        trace = mode.current_trace()
-        with mode.GradSwitch(False):
-            if trace is not None:
-                trace.payload(self._groups)
-            for group in self.param_groups:
-                active: list[Active] = [(p, g, self.state[p]) for p in group.params if (g := p.grad) is not None]
-                left = active if trace is not None else self._fused.run(self, group, active)
-                if left:
-                    with scopes.inside(self):
-                        self._update_by_ops(group, left)
-        return loss
-
-    def _update_by_ops(self, group: ParameterGroup, active: list[Active]) -> None:
-        options, trace = group.options(), mode.current_trace()
-        for p, g, state in active:
-
-            def update(p: Any = p, g: Any = g, state: dict[str, Any] = state) -> dict[str, Any]:
-                new, new_state = self.update(options, p, g, state)
-                return {**new_state, "": new}
-
-            with scopes.inside(p, getattr(p, "name", "") or "parameter"):
-                what = self, id(group), *state
-                new = update() if trace is None else trace.repeated(what, (p, g, *state.values()), update)
-                for name, value in new.items():
-                    (state[name] if name else p).copy_(value)
+        raise NotDefinedError(f"{type(self).__name__} does not define step(), which updates the parameters")
 
     # ------------------------------------------------------------------ saving
 
     def state_dict(self) -> dict[str, Any]:
         """Copies of all state as arrays, by the parameter's position, and the groups' options: PyTorch's layout."""
-        position = {p: i for i, p in enumerate(self.state)}
+        for hook in tuple(self._before_saving.values()):
+            hook(self)
+        members = (p for group in self.param_groups for p in group.params)
+        position = {p: i for i, p in enumerate(members)}
         groups = [{**{k: v for k, v in group.items() if k != "params"}, "params": [position[p] for p in group.params]}
                   for group in self.param_groups]  # fmt: skip
-        states = {i: {n: b.payload.copy() for n, b in self.state[p].items()} for p, i in position.items()}
-        return {"state": {i: s for i, s in states.items() if s}, "param_groups": groups}
+        states = {i: {n: _copied(x) for n, x in self.state[p].items()} for p, i in position.items() if p in self.state}
+        saved = {"state": {i: s for i, s in states.items() if s}, "param_groups": groups}
+        return changed(self._after_saving, self, saved)
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Continue from what `state_dict` returned, here or in PyTorch; nothing is changed if it does not fit.
@@ -181,10 +170,12 @@ class Optimizer(Minimizing):
         StateError : state of another name or shape.
         """
         mapping(state_dict, "load_state_dict", "state_dict")
+        state_dict = changed(self._before_loading, self, dict(state_dict))
         saved = state_dict["param_groups"]
         if len(saved) != len(self.param_groups):
             raise ArgumentError("loaded state dict has a different number of parameter groups")
         arrays: list[tuple[Buffer, Any]] = []
+        free: dict[TensorBase, dict[str, Any]] = {}
         for group, other in zip(self.param_groups, saved, strict=True):
             if len(group.params) != len(other["params"]):
                 raise ArgumentError(
@@ -196,11 +187,18 @@ class Optimizer(Minimizing):
                     raise ArgumentError(f"loaded state dict has {name}={value}; this optimiser was made with "
                                         f"{name}={group.fixed[name]}")  # fmt: skip
             for p, i in zip(group.params, other["params"], strict=True):
-                arrays += self._fitting(group, p, state_dict["state"].get(i, {}))
+                found = state_dict["state"].get(i, {})
+                if self.makes_state:
+                    arrays += self._fitting(group, p, found)
+                elif found:
+                    free[p] = {name: _tensor(value) for name, value in found.items()}
+        self.state.update(free)
         for buffer, value in arrays:
             np.copyto(buffer.payload, value)
         for group, other in zip(self.param_groups, saved, strict=True):
             group.update({name: value for name, value in other.items() if name != "params"})
+        for hook in tuple(self._after_loading.values()):
+            hook(self)
 
     def _fitting(self, group: ParameterGroup, p: TensorBase, saved: Mapping[str, Any]) -> list[tuple[Buffer, Any]]:
         """Buffers of one parameter and their new contents; what is not saved is as before the first step."""
@@ -219,19 +217,16 @@ class Optimizer(Minimizing):
         return found
 
 
-def refuse_negative(group: ParameterGroup, *names: str) -> None:
-    """Refuse negative options, in PyTorch's words."""
-    for name in names:
-        if group[name] < 0:
-            raise ArgumentError(f"Invalid {name.replace('eps', 'epsilon')} value: {group[name]}")
+def _kind(x: Any) -> str:
+    return type(x).__name__
 
 
-def gradient(options: dict[str, Any], p: Any, g: Any) -> Any:
-    """The gradient to descend along: negated for `maximize`, and with `weight_decay` times p added."""
-    if options["maximize"]:
-        g = -g
-    decay = options["weight_decay"]
-    return g if decay is None else g + decay.to(p.dtype) * p
+def _copied(value: Any) -> Any:
+    return value.payload.copy() if isinstance(value, TensorBase) else deepcopy(value)
 
 
-__all__ = ["ParameterGroup", "Optimizer", "Update", "gradient", "refuse_negative"]
+def _tensor(value: Any) -> Any:
+    return Buffer(value.copy()) if isinstance(value, np.ndarray) else deepcopy(value)
+
+
+__all__ = ["ParameterGroup", "Optimizer"]

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from common.ops.math.arithmetic import sqrt
+from common.optim.execution import Execution
 from common.optim.group import ParameterGroup, Update
-from common.optim.optimizer import Optimizer, gradient, refuse_negative
+from common.optim.update_rule import UpdateRule, gradient, refuse_negative
 
 
-class RMSprop(Optimizer):
+class RMSprop(UpdateRule):
     """Gradients divided by the root of their mean square, as PyTorch defines it.
 
     g' = g + weight_decay p;  v = alpha v + (1 - alpha) g'^2;  d = g' / (sqrt(v) + eps), or with `centered`
@@ -23,6 +24,7 @@ class RMSprop(Optimizer):
     lr : learning rate, a number or a 0-d tensor.
     alpha, eps, weight_decay, momentum, centered : see the formula.
     maximize : ascend: g is negated first.
+    how : see `Execution`.
 
     Raises
     ------
@@ -47,9 +49,10 @@ class RMSprop(Optimizer):
         centered: bool = False,
         *,
         maximize: bool = False,
+        **how: Unpack[Execution],
     ) -> None:
         options = {"lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay, "momentum": momentum}
-        super().__init__(params, {**options, "centered": centered, "maximize": maximize})
+        super().__init__(params, {**options, "centered": centered, "maximize": maximize}, how)
 
     def check(self, group: ParameterGroup) -> None:
         """Nothing negative."""

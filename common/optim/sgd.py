@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from common.core.errors import ArgumentError
 from common.ops.math.compare import eq, where
+from common.optim.execution import Execution
 from common.optim.group import ParameterGroup, Update
-from common.optim.optimizer import Optimizer, gradient, refuse_negative
+from common.optim.update_rule import UpdateRule, gradient, refuse_negative
 
 
-class SGD(Optimizer):
+class SGD(UpdateRule):
     """Gradient descent with momentum, as PyTorch defines it.
 
     g' = g + weight_decay p;  v = momentum v + (1 - dampening) g', at the first step v = g';
@@ -25,6 +26,7 @@ class SGD(Optimizer):
     lr : learning rate, a number or a 0-d tensor.
     momentum, dampening, weight_decay, nesterov : see the formula.
     maximize : ascend: g is negated first.
+    how : see `Execution`.
 
     Raises
     ------
@@ -57,9 +59,10 @@ class SGD(Optimizer):
         nesterov: bool = False,
         *,
         maximize: bool = False,
+        **how: Unpack[Execution],
     ) -> None:
         options = {"momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov}
-        super().__init__(params, {"lr": lr, **options, "maximize": maximize})
+        super().__init__(params, {"lr": lr, **options, "maximize": maximize}, how)
 
     def check(self, group: ParameterGroup) -> None:
         """Nothing negative; nesterov has momentum and no dampening."""

@@ -6,7 +6,7 @@ from common.core import absent
 from common.optim import *  # noqa: F403
 from common.optim import __all__ as _names
 from common.tensor import boundary
-from dynamic.optim import lr_scheduler, swa_utils
+from dynamic.optim import lr_scheduler, optimizer, swa_utils
 
 __all__ = list(_names)
 

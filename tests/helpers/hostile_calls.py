@@ -267,9 +267,10 @@ def _table() -> dict[str, Make]:
         add(f"nn.modules.{name}", lambda n=name: (
             lambda *a: getattr(tw.nn.modules.module, f"register_module_{n}")(*a).remove(), [one]))  # fmt: skip
     # optimisers and schedulers
-    for name in ("SGD", "Adagrad", "Adam", "AdamW", "RMSprop"):
+    for name in ("SGD", "Adagrad", "Adam", "AdamW", "RMSprop", "ASGD", "Rprop", "Adafactor"):
         kind = getattr(tw.optim, name)
-        defaults = {p.name: p.default for p in inspect.signature(kind).parameters.values() if p.name != "params"}
+        listed = inspect.signature(kind).parameters.values()
+        defaults = {p.name: p.default for p in listed if p.default is not p.empty}
         add(f"optim.{name}", lambda k=kind, d=defaults: (k, [_linear().parameters()], d))
         add(f"optim.{name}.step", lambda k=kind, d=defaults: (
             lambda *a, **o: _stepped(k, *a, **o), [],
@@ -281,6 +282,7 @@ def _table() -> dict[str, Make]:
     schedulers = tw.optim.lr_scheduler
     options: dict[str, dict[str, Any]] = {
         "ConstantLR": {}, "CosineAnnealingLR": {"T_max": 3}, "CosineAnnealingWarmRestarts": {"T_0": 2},
+        "CyclicLR": {"base_lr": 0.1, "max_lr": 0.5}, "MultiplicativeLR": {"lr_lambda": lambda e: 0.5},
         "ExponentialLR": {"gamma": 0.9}, "LambdaLR": {"lr_lambda": lambda e: 0.5}, "LinearLR": {},
         "MultiStepLR": {"milestones": [1, 2]}, "OneCycleLR": {"max_lr": 0.5, "total_steps": 5}, "PolynomialLR": {},
         "ReduceLROnPlateau": {}, "StepLR": {"step_size": 1},

@@ -27,6 +27,11 @@ def rates(make, steps=8, read=lambda group: group["lr"], **options):
     return seen
 
 
+class Halving(tw.optim.lr_scheduler._LRScheduler):
+    def get_lr(self):
+        return [base * 0.5**self.last_epoch for base in self.base_lrs]
+
+
 # From PyTorch: torch.optim.SGD([p], lr=1.0, momentum=0.9), rates before each of 8 steps, to 6 digits.
 PYTORCH: dict[str, Any] = {
     "LambdaLR": (lambda o: ls.LambdaLR(o, lambda t: 0.5**t), [0.5**t for t in range(8)]),
@@ -38,6 +43,23 @@ PYTORCH: dict[str, Any] = {
     "PolynomialLR": (lambda o: ls.PolynomialLR(o, 4, 2.0), [1, 0.5625, 0.25, 0.0625, 0, 0, 0, 0]),
     "CosineAnnealingLR": (
         lambda o: ls.CosineAnnealingLR(o, 5, 0.1), [1, 0.914058, 0.689058, 0.410942, 0.185942, 0.1, 0.185942, 0.410942]
+    ),
+    "MultiplicativeLR": (lambda o: ls.MultiplicativeLR(o, lambda t: 0.5), [0.5**t for t in range(8)]),
+    "a user's": (lambda o: Halving(o), [0.5**t for t in range(8)]),
+    "chain": (
+        lambda o: ls.ChainedScheduler([ls.ConstantLR(o, 0.1, 3), ls.ExponentialLR(o, 0.5)], optimizer=o),
+        [0.1, 0.05, 0.025, 0.125, 0.0625, 0.03125, 0.015625, 0.0078125],
+    ),
+    "CyclicLR": (
+        lambda o: ls.CyclicLR(o, 0.1, 1.1, 2, 4, cycle_momentum=False), [0.1, 0.6, 1.1, 0.85, 0.6, 0.35, 0.1, 0.6]
+    ),
+    "halved cycles": (
+        lambda o: ls.CyclicLR(o, 0.1, 1.1, 2, mode="triangular2", cycle_momentum=False),
+        [0.1, 0.6, 1.1, 0.6, 0.1, 0.35, 0.6, 0.35],
+    ),
+    "shrinking cycles": (
+        lambda o: ls.CyclicLR(o, 0.0, 1.0, 2, mode="exp_range", gamma=0.5, cycle_momentum=False),
+        [0, 0.25, 0.25, 0.0625, 0, 0.015625, 0.015625, 0.00390625],
     ),
     "warm restarts": (
         lambda o: ls.CosineAnnealingWarmRestarts(o, 2, 2), [1, 0.5, 1, 0.853553, 0.5, 0.146447, 1, 0.96194]
@@ -136,7 +158,7 @@ def test_training_can_go_on_from_an_epoch():
     with pytest.raises(ArgumentError, match="'initial_lr' is not specified"):
         ls.StepLR(opt, 2, last_epoch=3)
     opt.param_groups[0]["initial_lr"] = 1.0
-    assert ls.StepLR(opt, 2, 0.5, last_epoch=3).get_last_lr() == [0.25]
+    assert ls.StepLR(opt, 2, 0.5, last_epoch=3).get_last_lr() == [0.5]  # as in PyTorch: half of the present rate
 
 
 def test_fractions_of_an_epoch():

@@ -49,6 +49,51 @@ def adagrad(p, g, state, t, *, lr, lr_decay=0, weight_decay=0, initial_accumulat
     return p - lr / (1 + (t - 1) * lr_decay) * g / (np.sqrt(state["s"]) + eps)
 
 
+def asgd(p, g, state, t, *, lr, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0, maximize=False):
+    g = (-g if maximize else g) + weight_decay * p
+    eta, mu = state.get("eta", lr), state.get("mu", 1.0)
+    p = p * (1 - lambd * eta) - eta * g
+    state["ax"] = p if mu == 1 else state["ax"] + mu * (p - state["ax"])
+    state["eta"], state["mu"] = lr / (1 + lambd * lr * t) ** alpha, 1 / max(1, t - t0)
+    return p
+
+
+def rprop(p, g, state, t, *, lr, etas=(0.5, 1.2), step_sizes=(1e-6, 50), maximize=False):
+    g = -g if maximize else g
+    agreement = np.sign(g * state.get("before", np.zeros_like(g)))
+    factor = np.select([agreement > 0, agreement < 0], [etas[1], etas[0]], 1.0)
+    state["size"] = np.clip(state.get("size", np.full_like(g, lr)) * factor, *step_sizes)
+    state["before"] = np.where(agreement < 0, 0, g)
+    return p - np.sign(state["before"]) * state["size"]
+
+
+def adafactor(p, g, state, t, *, lr, beta2_decay=-0.8, eps=(None, 1e-3), d=1.0, weight_decay=0, maximize=False):
+    least = 1e-16 if eps[0] is None else eps[0]  # below all moments here
+    g, w = -g if maximize else g, t**beta2_decay
+    size = max(eps[1], np.sqrt(np.mean(p * p))) * min(lr, 1 / np.sqrt(t))
+    p = p * (1 - lr * weight_decay)
+    if g.ndim < 2:
+        v = state["v"] = state.get("v", 0) + w * (g * g - state.get("v", 0))
+    else:
+        r = state["r"] = state.get("r", 0) + w * ((g * g).mean(1, keepdims=True) - state.get("r", 0))
+        c = state["c"] = state.get("c", 0) + w * ((g * g).mean(0, keepdims=True) - state.get("c", 0))
+        v = r @ c / max(r.mean(), least)
+    u = g / np.sqrt(np.maximum(v, least**2))
+    return p - size / max(1, np.sqrt(np.mean(u * u)) / d) * u
+
+
+def muon(p, g, state, t, *, lr, weight_decay=0.1, momentum=0.95, nesterov=True, adjust_lr_fn=None):
+    m = state["m"] = momentum * state.get("m", 0) + (1 - momentum) * g
+    x = (1 - momentum) * g + momentum * m if nesterov else m
+    # the iteration acts on singular values alone
+    u, s, v = np.linalg.svd(x, full_matrices=False)
+    s = s / np.sqrt((s * s).sum())
+    for _ in range(5):
+        s = 3.4445 * s - 4.775 * s**3 + 2.0315 * s**5
+    ratio = 0.2 * max(p.shape) ** 0.5 if adjust_lr_fn == "match_rms_adamw" else max(1, p.shape[0] / p.shape[1]) ** 0.5
+    return p * (1 - lr * weight_decay) - lr * ratio * (u * s) @ v
+
+
 CASES = [
     (tw.optim.SGD, sgd, {"lr": 0.1}),
     (tw.optim.SGD, sgd, {"lr": 0.1, "weight_decay": 0.3, "maximize": True}),
@@ -63,6 +108,14 @@ CASES = [
     (tw.optim.RMSprop, rmsprop, {"lr": 0.1}),
     (tw.optim.RMSprop, rmsprop, {"lr": 0.1, "alpha": 0.7, "eps": 1e-3, "weight_decay": 0.1, "momentum": 0.5}),
     (tw.optim.RMSprop, rmsprop, {"lr": 0.1, "alpha": 0.7, "momentum": 0.5, "centered": True, "eps": 1e-2}),
+    (tw.optim.ASGD, asgd, {"lr": 0.1}),
+    (tw.optim.ASGD, asgd, {"lr": 0.1, "lambd": 0.5, "alpha": 0.5, "t0": 2, "weight_decay": 0.1, "maximize": True}),
+    (tw.optim.Rprop, rprop, {"lr": 0.1}),
+    (tw.optim.Rprop, rprop, {"lr": 0.1, "etas": (0.3, 1.5), "step_sizes": (0.05, 0.2), "maximize": True}),
+    (tw.optim.Adafactor, adafactor, {"lr": 0.1}),
+    (tw.optim.Adafactor, adafactor, {"lr": 0.3, "eps": (1e-3, 0.1), "d": 1.5, "weight_decay": 0.1, "maximize": True}),
+    (tw.optim.Muon, muon, {"lr": 0.1}),
+    (tw.optim.Muon, muon, {"lr": 0.1, "nesterov": False, "momentum": 0.5, "adjust_lr_fn": "match_rms_adamw"}),
     (tw.optim.Adagrad, adagrad, {"lr": 0.1}),
     (tw.optim.Adagrad, adagrad, {"lr": 0.1, "lr_decay": 0.3, "weight_decay": 0.1, "initial_accumulator_value": 0.5}),
 ]  # fmt: skip
@@ -76,12 +129,13 @@ def gradients(step, dtype):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(("kind", "formula", "options"), CASES)
 def test_formulas(kind, formula, options, dtype):
-    start = gradients(99, dtype)
+    which = [i for i, shape in enumerate(SHAPES) if kind is not tw.optim.Muon or len(shape) == 2]
+    start = [gradients(99, dtype)[i] for i in which]
     parameters = [tw.nn.Parameter(x) for x in start]
-    expected, states = [x.astype(np.float64) for x in start], [{} for _ in SHAPES]
+    expected, states = [x.astype(np.float64) for x in start], [{} for _ in which]
     optimizer = kind(parameters, **options)
     for t in range(1, 8):
-        for i, g in enumerate(gradients(t, dtype)):
+        for i, g in enumerate(gradients(t, dtype)[i] for i in which):
             parameters[i].grad = tw.tensor(g)
             expected[i] = formula(expected[i], g.astype(np.float64), states[i], t, **options)
         optimizer.step()
@@ -288,6 +342,18 @@ def test_an_optimiser_can_be_copied_and_pickled():
         (lambda p: tw.optim.SGD([p], lr=1, nesterov=True), "Nesterov"),
         (lambda p: tw.optim.Adam([p], betas=(0.9, 1.0)), "Invalid beta parameter at index 1"),
         (lambda p: tw.optim.Adam([p], eps=-1.0), "Invalid epsilon"),
+        (lambda p: tw.optim.Adam([p], lr=tw.tensor([0.1, 0.1])), "Tensor lr must be 1-element"),
+        (lambda p: tw.optim.Adam([p], betas=(0.9, tw.tensor(0.99))), "either both floats or both Tensors"),
+        (lambda p: tw.optim.Adam([p], lr=tw.tensor(0.1), foreach=True), "lr as a Tensor is not supported for cap"),
+        (lambda p: tw.optim.SGD([p], fused=True, foreach=True), "cannot be `True` together"),
+        (lambda p: tw.optim.SGD([p], fused=True, differentiable=True), "does not support `differentiable`"),
+        (lambda p: tw.optim.SGD([p], fuse=True), "unexpected keyword argument 'fuse'"),  # type: ignore[call-arg]
+        (lambda p: tw.optim.Rprop([p], etas=(1.5, 2.0)), "Invalid eta values: 1.5, 2.0"),
+        (lambda p: tw.optim.Adafactor([p], d=0.5), "Clipping threshold d should be >= 1"),
+        (lambda p: tw.optim.Muon([p]), "only supports 2D parameters"),
+        (lambda p: tw.optim.LBFGS([{"params": [p]}, {"params": [tw.ones(1)]}]), "per-parameter options"),
+        (lambda p: tw.optim.LBFGS([p], line_search_fn="armijo"), "only 'strong_wolfe' is supported"),
+        (lambda p: tw.optim.LBFGS([p]).step(), "missing 1 required argument: 'closure'"),
     ],
 )
 def test_mistakes(make, text):

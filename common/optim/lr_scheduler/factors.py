@@ -33,6 +33,29 @@ class LambdaLR(LRScheduler):
         return self.base_lrs[position] * self.lr_lambdas[position](epoch)
 
 
+class MultiplicativeLR(LRScheduler):
+    """The present rate times f(epoch), at every epoch but the first.
+
+    Parameters
+    ----------
+    optimizer, last_epoch : see `LRScheduler`.
+    lr_lambda : f, or a list with one per group.
+
+    Raises
+    ------
+    ArgumentError : a list of another length.
+    """
+
+    def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
+        self.lr_lambdas: list[Callable[[int], float]] = per_group(optimizer, lr_lambda, "lr_lambdas")
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[Any]:
+        """See the class."""
+        factors = [f(self.last_epoch) if self.last_epoch > 0 else 1.0 for f in self.lr_lambdas]
+        return [group["lr"] * x for group, x in zip(self.optimizer.param_groups, factors, strict=True)]
+
+
 class StepLR(LRScheduler):
     """base gamma^(epoch // step_size).
 

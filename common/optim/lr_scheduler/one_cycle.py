@@ -79,8 +79,7 @@ class OneCycleLR(LRScheduler):
             if last_epoch == -1:
                 group.update({"initial_lr": first, "max_lr": top, "min_lr": first / final_div_factor})
         if cycle_momentum:
-            if any("momentum" not in g.numbers and "betas" not in g.numbers for g in optimizer.param_groups):
-                raise ArgumentError("optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
+            need_momentum(optimizer)
             low = [x for _, x in group_values(optimizer, base_momentum, "base_momentum")]
             high = [x for _, x in group_values(optimizer, max_momentum, "max_momentum")]
             last = [[h] if three_phase else [] for h in high]
@@ -110,11 +109,18 @@ class OneCycleLR(LRScheduler):
             )
         super().go_to(epoch)
         for group, borders in zip(self.optimizer.param_groups, self.momenta):
-            _set_momentum(group, self._at(borders, epoch))
+            set_momentum(group, self._at(borders, epoch))
 
 
-def _set_momentum(group: ParameterGroup, value: float) -> None:
+def set_momentum(group: ParameterGroup, value: float) -> None:
+    """Write the momentum of a group, or the first of its betas."""
     if "betas" in group.numbers:
         group["betas"] = (value, *group["betas"][1:])
     else:
         group["momentum"] = value
+
+
+def need_momentum(optimizer: Optimizer) -> None:
+    """Refuse an optimiser whose momentum cannot cycle."""
+    if any("momentum" not in group.numbers and "betas" not in group.numbers for group in optimizer.param_groups):
+        raise ArgumentError("optimizer must support momentum or beta1 with `cycle_momentum` option enabled")

@@ -7,11 +7,11 @@ from typing import Any
 
 from common.core.errors import ArgumentError
 from common.core.int_arguments import mapping
-from common.optim.lr_scheduler.scheduler import group_values, refuse_trace
+from common.optim.lr_scheduler.scheduler import LRScheduler, group_values, refuse_trace
 from common.optim.optimizer import Optimizer
 
 
-class ReduceLROnPlateau:
+class ReduceLROnPlateau(LRScheduler):
     """The rate times `factor` whenever a measure has not improved for more than `patience` epochs.
 
     Parameters
@@ -62,7 +62,7 @@ class ReduceLROnPlateau:
         margin = self.threshold * (best if self.threshold_mode == "rel" else 1)
         return sign * value < sign * (best - sign * margin) if math.isfinite(best) else sign * value < sign * best
 
-    def step(self, metrics: Any) -> None:
+    def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]  # as in PyTorch
         """Take note of a measure, a number or a tensor of one element.
 
         Raises
@@ -71,7 +71,7 @@ class ReduceLROnPlateau:
         """
         refuse_trace()
         value = float(metrics)
-        self.last_epoch += 1
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if self.is_better(value, self.best):
             self.best, self.num_bad_epochs = value, 0
         else:

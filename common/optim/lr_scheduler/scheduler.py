@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from common.core import mode
-from common.core.errors import ArgumentError, TraceError
+from common.core.errors import ArgumentError, NotDefinedError, TraceError
 from common.core.int_arguments import mapping
 from common.core.pickling import FunctionHolder
 from common.optim.group import ParameterGroup
@@ -49,27 +49,37 @@ class LRScheduler(FunctionHolder):
         self.step()
 
     def lr_at(self, position: int, epoch: int) -> float:
-        """The rate of a group at an epoch."""
-        raise NotImplementedError
+        """The rate of a group at an epoch; a subclass defines this, or `get_lr`.
 
-    def step(self) -> None:
-        """Go to the next epoch.
+        Raises
+        ------
+        NotDefinedError : it defines neither.
+        """
+        raise NotDefinedError(f"{type(self).__name__} defines neither lr_at(position, epoch) nor get_lr()")
+
+    def get_lr(self) -> list[Any]:
+        """The rates at `last_epoch`, one per group; a subclass that defines it may use the groups' present rates."""
+        return [self.lr_at(i, self.last_epoch) for i in range(len(self.base_lrs))]
+
+    def step(self, epoch: int | None = None) -> None:
+        """Go to the next epoch, or to one.
 
         Raises
         ------
         TraceError : inside a traced function, where it would run once per trace.
         """
-        self.go_to(self.last_epoch + 1)
+        self.go_to(self.last_epoch + 1 if epoch is None else epoch)
 
     def go_to(self, epoch: int) -> None:
         """Set the rates of an epoch."""
         refuse_trace()
         before, self.last_epoch = self.last_epoch, epoch
-        for i, group in enumerate(self.optimizer.param_groups):
-            rate = self.lr_at(i, epoch)
-            if self.chainable and epoch == before + 1 and group["lr"] != self._last_lr[i]:
+        own = type(self).get_lr is LRScheduler.get_lr
+        for i, (group, rate) in enumerate(zip(self.optimizer.param_groups, self.get_lr(), strict=True)):
+            if own and self.chainable and epoch == before + 1:
                 previous = self.lr_at(i, before) if epoch > 0 else self.base_lrs[i]
-                rate = rate if previous == 0 else group["lr"] * (rate / previous)
+                if previous not in (0, group["lr"]):  # others have changed it
+                    rate = group["lr"] * (rate / previous)
             group["lr"] = rate
         self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
 

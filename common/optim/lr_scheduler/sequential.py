@@ -1,4 +1,4 @@
-"""Several schedulers, one after the other."""
+"""Several schedulers, one after the other or all at once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,25 @@ from common.optim.lr_scheduler.scheduler import LRScheduler
 from common.optim.optimizer import Optimizer
 
 
-class SequentialLR(LRScheduler):
+class _Several(LRScheduler):
+    """What is made of other schedulers."""
+
+    schedulers: list[LRScheduler]
+
+    def state_dict(self) -> dict[str, Any]:
+        """The states of all schedulers."""
+        own = {k: v for k, v in super().state_dict().items() if k != "schedulers"}
+        return {**own, "schedulers": [s.state_dict() for s in self.schedulers]}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Continue from what `state_dict` returned."""
+        mapping(state_dict, "load_state_dict", "state_dict")
+        super().load_state_dict({k: v for k, v in state_dict.items() if k != "schedulers"})
+        for scheduler, state in zip(self.schedulers, state_dict["schedulers"], strict=True):
+            scheduler.load_state_dict(state)
+
+
+class SequentialLR(_Several):
     """One scheduler after the other, each counting epochs from its milestone.
 
     Parameters
@@ -50,14 +68,38 @@ class SequentialLR(LRScheduler):
         self.schedulers[place].go_to(epoch - (self.milestones[place - 1] if place else 0))
         self._last_lr = self.schedulers[place].get_last_lr()
 
-    def state_dict(self) -> dict[str, Any]:
-        """The states of all schedulers."""
-        own = {k: v for k, v in super().state_dict().items() if k != "schedulers"}
-        return {**own, "schedulers": [s.state_dict() for s in self.schedulers]}
 
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Continue from what `state_dict` returned."""
-        mapping(state_dict, "load_state_dict", "state_dict")
-        super().load_state_dict({k: v for k, v in state_dict.items() if k != "schedulers"})
-        for scheduler, state in zip(self.schedulers, state_dict["schedulers"], strict=True):
-            scheduler.load_state_dict(state)
+class ChainedScheduler(_Several):
+    """Several schedulers that step together; each scales the rate that the ones before it have set.
+
+    Parameters
+    ----------
+    schedulers : of the same optimiser, in order.
+    optimizer : theirs.
+
+    Raises
+    ------
+    ArgumentError : no scheduler, or one of another optimiser.
+    """
+
+    def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
+        if not schedulers:
+            raise ArgumentError("ChainedScheduler expects at least one scheduler to be chained, but got no scheduler.")
+        self.optimizer = schedulers[0].optimizer if optimizer is None else optimizer
+        for i, scheduler in enumerate(schedulers):
+            if scheduler.optimizer is not self.optimizer:
+                raise ArgumentError(
+                    "ChainedScheduler expects all schedulers to belong to the same optimizer, but got scheduler at "
+                    f"index {i} with another optimizer"
+                )
+        self.schedulers = list(schedulers)
+        self.last_epoch = self.schedulers[-1].last_epoch
+        self.base_lrs = self.schedulers[-1].base_lrs
+        self._last_lr = self.schedulers[-1].get_last_lr()
+
+    def go_to(self, epoch: int) -> None:
+        """Set the rates of an epoch."""
+        self.last_epoch = epoch
+        for scheduler in self.schedulers:
+            scheduler.step()
+        self._last_lr = [group["lr"] for group in self.optimizer.param_groups]

@@ -1,0 +1,100 @@
+"""What users add to optimisers: their own steps, hooks, and gradients through steps."""
+
+import numpy as np
+import pytest
+
+import dynamic as tw
+import static
+
+
+def test_how_pytorch_carries_out_a_step_changes_nothing():
+    def run(**how):
+        p = tw.nn.Parameter([1.0, -2.0])
+        optimizer = tw.optim.Adam([p], lr=0.1, **how)
+        for _ in range(3):
+            p.grad = p.detach() * 2
+            optimizer.step()
+        assert {name: optimizer.param_groups[0][name] for name in how} == how
+        return p.tolist()
+
+    assert run() == run(foreach=True) == run(fused=True) == run(foreach=False, capturable=True)
+
+
+@pytest.mark.parametrize("engine", [tw, static])
+def test_gradients_go_through_differentiable_steps(engine):
+    """The derivative of the loss after two steps of momentum with respect to where they began."""
+    start = engine.tensor([1.0, -2.0], dtype=engine.float64, requires_grad=True)
+
+    def after(start):
+        p = start.clone()
+        optimizer = engine.optim.SGD([p], lr=0.1, momentum=0.5, differentiable=True)
+        for _ in range(2):
+            p.grad = p.clone() ** 3
+            optimizer.step()
+        return p
+
+    (slope,) = engine.autograd.grad(after(start).sum(), start)
+    h = 1e-6
+    step = engine.tensor([h, h], dtype=engine.float64)
+    wanted = (after(start.detach() + step) - after(start.detach() - step)) / (2 * h)
+    assert np.allclose(slope.numpy(), wanted.numpy(), rtol=1e-6)
+
+
+class SignDescent(tw.optim.Optimizer):
+    def __init__(self, params, lr=0.5):
+        super().__init__(params, {"lr": lr})
+
+    @tw.no_grad()
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for p in group["params"]:
+                state = self.state[p]
+                state.setdefault("momentum", tw.zeros_like(p)).mul_(0.5).add_(p.grad.sign())
+                state["count"] = state.get("count", 0) + 1
+                p.sub_(group["lr"] * state["momentum"])
+
+
+def test_users_write_optimisers():
+    p = tw.nn.Parameter([1.0, -2.0])
+    optimizer = SignDescent([p])
+    scheduler = tw.optim.lr_scheduler.StepLR(optimizer, 1, 0.5)
+    p.grad = tw.tensor([1.0, -1.0])
+    optimizer.step()
+    scheduler.step()
+    saved = optimizer.state_dict()
+    assert saved["state"][0]["count"] == 1
+    q = tw.nn.Parameter(p.detach().clone())
+    other = SignDescent([q])
+    other.load_state_dict(saved)
+    for x, o in ((p, optimizer), (q, other)):
+        x.grad = tw.tensor([1.0, 1.0])
+        o.step()
+    assert p.tolist() == q.tolist() == [0.125, -1.625]
+    with pytest.raises(NotImplementedError, match="does not define step"):
+        tw.optim.Optimizer([p], {"lr": 0.1}).step()
+
+
+def test_hooks_run_around_steps_saving_and_loading():
+    optimizer, seen = SignDescent([tw.nn.Parameter([1.0])]), []
+    optimizer.param_groups[0]["params"][0].grad = tw.tensor([1.0])
+    modules = tw.optim.optimizer
+    handles = [
+        modules.register_optimizer_step_pre_hook(lambda o, args, kwargs: seen.append("all before")),
+        modules.register_optimizer_step_post_hook(lambda o, args, kwargs: seen.append("all after")),
+        optimizer.register_step_pre_hook(lambda o, args, kwargs: seen.append("before")),
+        optimizer.register_step_post_hook(lambda o, args, kwargs: seen.append("after")),
+        optimizer.register_state_dict_pre_hook(lambda o: seen.append("saving")),
+        optimizer.register_state_dict_post_hook(lambda o, d: {**d, "more": 1}),
+        optimizer.register_state_dict_post_hook(lambda o, d: seen.append("first"), prepend=True),
+        optimizer.register_load_state_dict_pre_hook(lambda o, d: seen.append("loading")),
+        optimizer.register_load_state_dict_post_hook(lambda o: seen.append("loaded")),
+    ]
+    optimizer.step()
+    saved = optimizer.state_dict()
+    optimizer.load_state_dict(saved)
+    assert saved["more"] == 1
+    assert seen == ["all before", "before", "after", "all after", "saving", "first", "loading", "loaded"]
+    for handle in handles:
+        handle.remove()
+    optimizer.step()
+    assert len(seen) == 8
