@@ -19,7 +19,7 @@ from common.api import surface
 from common.core import op
 from common.kernels.math import elementary
 from common.nn.module import Module
-from tests.helpers.proofs import core, share
+from tests.helpers.proofs import core, each, share
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -57,7 +57,7 @@ def test_examples_in_docstrings(name):
     assert done.attempted > 0  # found, and not only written
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+@each("page", PAGES)
 def test_links_lead_somewhere(page):
     broken = []
     for link in LINK.findall(page.read_text(encoding="utf-8")):
@@ -132,7 +132,7 @@ WRITTEN = {
 }
 
 
-@pytest.mark.parametrize("name", WRITTEN)
+@each("name", WRITTEN)
 def test_every_parameter_of_a_function_is_explained(name):
     text = inspect.getdoc(WRITTEN[name]) or ""
     named = text.partition("Parameters\n----------\n")[2].partition("\n\n")[0]
@@ -142,7 +142,7 @@ def test_every_parameter_of_a_function_is_explained(name):
     assert wanted <= heads, f"{name}: not explained: {sorted(wanted - heads)}"
 
 
-@pytest.mark.parametrize("name", sorted(op.REGISTRY))
+@each("name", sorted(op.REGISTRY))
 def test_ops_state_what_they_compute(name):
     record = op.REGISTRY[name]
     assert record.doc

@@ -183,7 +183,7 @@ def test_a_write_that_would_be_lost_is_refused():
 def too_large():
     """Results that no memory holds, as calls on an engine."""
     return {
-        "a product": lambda tw: tw.zeros(1 << 31, 1) @ tw.zeros(1, 1 << 30),
+        "a product": lambda tw: tw.zeros(1, 1).expand(1 << 31, 1) @ tw.zeros(1, 1).expand(1, 1 << 30),
         "of nothing": lambda tw: tw.zeros(1 << 40, 0) @ tw.zeros(0, 1 << 20),
         "a little less": lambda tw: (tw.zeros(1 << 20, 1) @ tw.zeros(1, 1 << 20)).cumsum(0) + 1,
         "an operator": lambda tw: tw.zeros(1 << 20, 1) * tw.zeros(1, 1 << 20) - 1,

@@ -10,6 +10,7 @@ import dynamic
 import static
 from common.core import absent
 from common.nn.module import Module
+from tests.helpers.proofs import each
 
 ENGINES = [dynamic, static]
 SPACES = ("", "nn", "nn.functional", "nn.utils", "optim", "optim.lr_scheduler", "autograd", "autograd.functional",
@@ -35,7 +36,7 @@ def test_every_name_of_the_table_has_a_reason(engine, space):
             assert (caught.value.name, caught.value.obj) == (name, None)  # so that Python suggests nothing
 
 
-@pytest.mark.parametrize("name", absent.TENSOR.split())
+@each("name", absent.TENSOR.split())
 def test_tensors_have_the_same_reasons(name):
     tensor = dynamic.tensor([[1.0, 2.0]])
     if isinstance(getattr(type(tensor), name), absent.Absent):

@@ -14,6 +14,7 @@ from common.core.op import REGISTRY
 from common.evaluate import specialise as eager
 from common.evaluate.straight_line import straight_rules
 from common.tensor.base import Tensor
+from tests.helpers.proofs import each
 
 rng = np.random.default_rng(30)
 
@@ -70,9 +71,9 @@ def check(operands, program):
     assert results(operands, program, dense=True) == first
 
 
-@pytest.mark.parametrize("second", OPERANDS)
 @pytest.mark.parametrize("first", OPERANDS)
 @pytest.mark.parametrize("program", PROGRAMS)
+@each("second", OPERANDS)
 def test_elementwise_programs(program, first, second):
     check((OPERANDS[first], OPERANDS[second]), PROGRAMS[program])
 

@@ -5,6 +5,7 @@ import pytest
 
 import dynamic as tw
 from common.evaluate import kernels as eager_kernels
+from tests.helpers.proofs import each
 
 SIZES = [(64, 64), (65, 70), (1000, 37), (33, 200), (5000, 1), (1, 5000), (2, 2100)]
 CALLS = {
@@ -21,8 +22,8 @@ CALLS = {
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-@pytest.mark.parametrize("size", SIZES, ids=str)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "int64"])
+@each("size", SIZES)
 def test_transposed_operands(dtype, size, call):
     rng = np.random.default_rng(3)
     x, y = ((9 * rng.standard_normal(shape)).astype(dtype) for shape in (size[::-1], size))

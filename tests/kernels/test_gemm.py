@@ -14,6 +14,7 @@ import pytest
 from common.compiler import llvm_engine
 from common.core.numerics import DEEP, LANES
 from common.kernels.arrays import gemm
+from tests.helpers.proofs import each
 from tests.kernels.run import assert_same_bits, run
 
 SHAPES = [
@@ -220,9 +221,9 @@ def test_tiles_cover_the_product_and_are_products_themselves(dtype):
                 assert_same_bits(out[i : i + rows, j : j + columns], tile)
 
 
-@pytest.mark.parametrize("m", [1, 17, 512, 2561, 5000])
-@pytest.mark.parametrize("n", [1, 100, 128, 8191])
 @pytest.mark.parametrize("k", [1, 64, 3000])
+@each("m", [1, 17, 512, 2561, 5000])
+@each("n", [1, 100, 128, 8191])
 def test_tiles_are_few_and_not_too_small(m, n, k):
     rows, columns = gemm.tiles(m, n, k)
     if m * n * k < 2 * 2**21:

@@ -7,6 +7,7 @@ import pytest
 
 from common.kernels.arrays import indexing
 from common.kernels.arrays.coordinates import WrongIndex
+from tests.helpers.proofs import each
 from tests.kernels.run import assert_same_bits, run, special_values
 
 MOVED = ["float32", "float64", "int64", "int32", "bool"]
@@ -30,7 +31,7 @@ def values(rng, shape, dtype):
 
 @pytest.mark.parametrize("index_dtype", INDEX)
 @pytest.mark.parametrize("dtype", MOVED)
-@pytest.mark.parametrize("shape", SHAPES)
+@each("shape", SHAPES)
 def test_gather_and_take(dtype, index_dtype, shape):
     outer, extent, inner, count = shape
     rng = np.random.default_rng(sum(shape))
@@ -46,7 +47,7 @@ def test_gather_and_take(dtype, index_dtype, shape):
 
 @pytest.mark.parametrize("index_dtype", INDEX)
 @pytest.mark.parametrize("dtype", ADDED)
-@pytest.mark.parametrize("shape", SHAPES)
+@each("shape", SHAPES)
 def test_additions_happen_in_the_order_of_the_index(dtype, index_dtype, shape):
     outer, extent, inner, count = shape
     rng = np.random.default_rng(sum(shape))

@@ -8,6 +8,7 @@ import pytest
 from common.compiler.primitives import evaluate
 from common.kernels.arrays import mapped_sums, sums
 from common.kernels.math import elementary
+from tests.helpers.proofs import each
 from tests.kernels.run import assert_same_bits, run, special_values
 
 FUNCTIONS = {
@@ -25,8 +26,8 @@ SHAPES = [
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("element", FUNCTIONS)
+@each("shape", SHAPES)
 def test_columns(element, shape, dtype):
     rng = np.random.default_rng(sum(shape))
     batch, rows, columns = shape

@@ -10,7 +10,7 @@ from common.evaluate import specialise as eager
 from common.kernels.arrays import coordinates
 from common.ops.index.coordinates import family
 from tests.bits import assert_same_bits
-from tests.helpers.proofs import rotated
+from tests.helpers.proofs import each, rotated
 from tests.kernels.run import run, special_values
 
 DTYPES = ["float32", "float64", "int64", "int32", "int16", "int8", "uint8", "bool"]
@@ -48,10 +48,10 @@ def _layout(rng, shapes, count, low):
     return extents, [rng.integers(low * e, e, s) for e, s in zip(extents, own, strict=True)]
 
 
-@pytest.mark.parametrize("outer", [(), (3,), (0,)], ids=str)
 @pytest.mark.parametrize("count", [1, 2, 3])
-@pytest.mark.parametrize("rows", _ROWS)
 @pytest.mark.parametrize("name", [*OPERATIONS, "index_mul", "index_max", "index_min"])
+@each("outer", [(), (3,), (0,)])
+@each("rows", _ROWS)
 def test_every_way_along_rows(name, rows, count, outer):
     rng = np.random.default_rng(7)
     extents, indices = _layout(rng, _ROWS[rows], count, -1)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from common.kernels.arrays import philox
+from tests.helpers.proofs import each
 from tests.kernels.run import assert_same_bits, run
 
 # Random123, tests/kat_vectors, philox4x32 10: counter, key, answer
@@ -36,8 +37,8 @@ def test_known_answers(counter, key, answer):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("n", [0, 1, 7, 8, 33, 1025])
 @pytest.mark.parametrize(("seed", "offset"), STATES)
+@each("n", [0, 1, 7, 8, 33, 1025])
 def test_kernel_is_the_oracle(name, dtype, n, seed, offset):
     assert_same_bits(draw(name, seed, offset, n, dtype), getattr(philox, f"{name}_oracle")(seed, offset, n, dtype))
 

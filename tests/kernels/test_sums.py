@@ -9,6 +9,7 @@ import pytest
 
 from common.core.numerics import BLOCK, LANES
 from common.kernels.arrays import sums
+from tests.helpers.proofs import each
 from tests.kernels.run import assert_same_bits, run, special_values
 
 DTYPES = ["float32", "float64", "int64"]
@@ -41,9 +42,9 @@ def test_oracle_is_the_definition(dtype, n):
     assert sums.sum_oracle(x).tobytes() == sum_by_definition(list(x)).tobytes()
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("n", SIZES)
-@pytest.mark.parametrize("special", [False, True])
+@each("dtype", DTYPES)
+@each("special", [False, True])
 def test_sum_rows(dtype, n, special):
     rng = np.random.default_rng(n)
     rows = 3 if n < 10**6 else 1
@@ -53,9 +54,9 @@ def test_sum_rows(dtype, n, special):
     assert_same_bits(out, sums.sum_oracle(x))
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", COLUMNS)
-@pytest.mark.parametrize("special", [False, True])
+@each("dtype", DTYPES)
+@each("special", [False, True])
 def test_sum_cols(dtype, shape, special):
     rng = np.random.default_rng(sum(shape))
     batch, rows, columns = shape
@@ -94,10 +95,10 @@ def extreme_oracle(x, name):
     return ordered[-1] if name == "max" else ordered[0]
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", ["max", "min"])
 @pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 15, 16, 17, 31, 64, 65, 1000])
-@pytest.mark.parametrize("values", ["normal", "special", "nonpositive", "nonnegative", "zeros"])
+@each("dtype", DTYPES)
+@each("values", ["normal", "special", "nonpositive", "nonnegative", "zeros"])
 def test_extremes(dtype, name, n, values):
     rng = np.random.default_rng(n)
     x = special_values(rng, (30, n), dtype, nan=values == "special")
@@ -116,10 +117,10 @@ def test_extremes(dtype, name, n, values):
     assert_same_bits(out, expected)
 
 
-@pytest.mark.parametrize("dtype", [*DTYPES, "int8"])
 @pytest.mark.parametrize("name", ["max", "min"])
 @pytest.mark.parametrize("rows", [1, 2, 8, 9, 18])
-@pytest.mark.parametrize("columns", [2, 3, 4, 15, 16, 17, 33, 100])
+@each("dtype", [*DTYPES, "int8"])
+@each("columns", [2, 3, 4, 15, 16, 17, 33, 100])
 def test_extremes_of_columns_that_fill_vectors_or_not(dtype, name, rows, columns):
     x = special_values(np.random.default_rng(rows * columns), (2, rows, columns), dtype, nan=columns != 33)
     out = np.full((3, columns), 7, dtype)

@@ -12,6 +12,7 @@ from common.core.spec import Spec
 from common.evaluate import specialise as eager
 from common.ops._contents import CONTENTS
 from tests.helpers import ops_contents
+from tests.helpers.proofs import each
 
 assert common.ops.functional  # defines the ops
 
@@ -29,7 +30,7 @@ def test_every_op_is_found_where_it_is_defined():
     assert len(functions) == len(set(functions))
 
 
-@pytest.mark.parametrize("op", REGISTRY.values(), ids=lambda op: op.name)
+@each("op", REGISTRY.values())
 def test_record_is_complete(op):
     assert op.kind in KINDS
     assert op.doc
@@ -48,7 +49,7 @@ def test_record_is_complete(op):
     assert op.kind != "view" or op.array is not None
 
 
-@pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
+@each("op", OPS)
 def test_op_has_samples(op):
     assert op.samples(np.random.default_rng(0), "float32")
 
@@ -61,8 +62,8 @@ def test_doc_of_a_differentiable_op_states_the_derivative(op):
     assert "d/d" in op.doc or op.name in described, op.doc
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("op", PRIMITIVE, ids=lambda op: op.name)
+@each("dtype", ["float32", "float64"])
 def test_spec_says_what_comes_out(op, dtype):
     for operands, attrs in op.samples(np.random.default_rng(1), dtype):
         results = eager.run(op, operands, attrs)
@@ -71,7 +72,7 @@ def test_spec_says_what_comes_out(op, dtype):
         assert [(x.shape, x.dtype) for x in results] == [(s.shape, s.dtype) for s in specs]
 
 
-@pytest.mark.parametrize("op", [op for op in OPS if op.kind == "view"], ids=lambda op: op.name)
+@each("op", [op for op in OPS if op.kind == "view"])
 def test_index_maps_and_arrays_agree(op):
     """A view is defined twice, as strides and as a numpy view: they name the same elements."""
     for (x,), attrs in op.samples(np.random.default_rng(2), "float32"):
@@ -89,7 +90,7 @@ def test_index_maps_and_arrays_agree(op):
 FORBIDDEN = {"**", "@", "//", "%"}
 
 
-@pytest.mark.parametrize("op", [op for op in OPS if op.differentiable], ids=lambda op: op.name)
+@each("op", [op for op in OPS if op.differentiable])
 def test_rules_use_ops_only(op):
     """Operators that numpy and the registry define differently have no place in a rule."""
     for rule in op.rules:

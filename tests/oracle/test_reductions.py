@@ -17,6 +17,7 @@ from common.ops.reduce.mapped_sums import (
 )
 from common.tensor.base import Tensor
 from tests.bits import assert_same_bits
+from tests.helpers.proofs import each
 from tests.kernels.run import assert_same_bits as same_bits
 from tests.parity.arrays import mixed
 
@@ -51,8 +52,8 @@ def tensor(x, dtype=np.float64):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("dim", DIMS, ids=str)
 @pytest.mark.parametrize("name", FORMULAS)
+@each("dim", DIMS)
 def test_value(name, dim, dtype):
     ours, formula = FORMULAS[name]
     for keepdim in (False, True):
@@ -69,7 +70,7 @@ def test_nan_is_left_out(dim):
 
 
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int8", "int32", "int64", "float32", "float64"])
-@pytest.mark.parametrize("dim", DIMS, ids=str)
+@each("dim", DIMS)
 def test_truth(dim, dtype):
     for share in (0.02, 0.5, 0.98):
         x = (RNG.random((6, 70, 5)) < share).astype(dtype) * np.asarray(3, dtype)

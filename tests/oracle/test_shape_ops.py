@@ -10,6 +10,7 @@ import static
 from common.core import errors
 from static.jit.function import CompiledFunction
 from tests.bits import assert_all_same_bits
+from tests.helpers.proofs import each
 
 
 def halves(x, axis):
@@ -149,8 +150,8 @@ def parts(y):
     return [np.asarray(part) for part in (y if isinstance(y, (tuple, list)) else [y])]
 
 
-@pytest.mark.parametrize("dtype", ["float64", "int8", "bool"])
 @pytest.mark.parametrize("name", CALLS)
+@each("dtype", ["float64", "int8", "bool"])
 def test_against_numpy(name, dtype):
     call, expected, one_trace = CALLS[name]
     compiled = CompiledFunction(lambda x: call(static, x))

@@ -10,6 +10,7 @@ import dynamic as tw
 import static
 from common.core.op import REGISTRY
 from common.core.subgradients import TABLE
+from tests.helpers.proofs import each
 
 ENTRIES = [(name, i) for name in sorted(TABLE) for i in range(len(TABLE[name]))]
 #: Points at which ops of one scalar have kinks, jumps or borders, if they have any.
@@ -73,7 +74,7 @@ def _smooth(left, right):
 SCALARS = [op for op in REGISTRY.values() if op.kind == "elementwise" and not op.attrs and op.differentiable]
 
 
-@pytest.mark.parametrize("op", [op for op in SCALARS if "condition" not in op.inputs], ids=lambda op: op.name)
+@each("op", [op for op in SCALARS if "condition" not in op.inputs])
 def test_no_op_with_such_points_is_missing(op):
     """At every corner of a grid, left and right slopes agree, or the op has an entry."""
     if op.subgradients:
