@@ -8,11 +8,16 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from functools import partial
+from itertools import repeat
+from operator import itemgetter, not_
+from sys import getrefcount
 from threading import get_ident
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from common.core.errors import ArgumentError
+from common.core.int_arguments import shown
 from common.core.locks import after_fork
-from common.core.switching import Change, Effect, Setting, Switching
+from common.core.switching import Change, Effect, Ending, Switching
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -76,27 +81,110 @@ class activate_trace(Switching):
         return Change((begin, partial(_trace.set, self.trace)), (partial(_trace.set, _trace.get()), end), self.trace)
 
 
-class GradSwitch(Setting):
+class _Decorator:
+    """Decorates functions with contexts; a subclass has ``_again()``, which makes one of the same kind."""
+
+    __slots__ = ()
+
+    def _again(self) -> Any:
+        raise NotImplementedError
+
+    def __call__(self, function: F) -> F:
+        """Decorate: every call of `function` runs in a context of its own.
+
+        A generator or coroutine runs in the context whenever it goes on, and only then.
+        """
+        return decorated(function, self._again)
+
+
+class _Prepared(type):
+    """Lets a class whose instances hold their ``__enter__`` answer for it, as `contextlib.ExitStack` asks."""
+
+    __enter__ = property(lambda cls: lambda manager: manager.__enter__())
+    __exit__ = property(lambda cls: lambda manager, *raised: manager.__exit__(*raised))
+
+
+_NEVER = object()
+_before: Any = iter(grad_mode.get, _NEVER)
+_first: Any = itemgetter(0)
+_new = object.__new__
+_set: dict[bool, Any] = {mode: map(grad_mode.set, repeat(mode)) for mode in (False, True)}
+
+
+class GradSwitch(_Decorator, metaclass=_Prepared):
     """Context manager, and decorator, that switches the recording of gradients.
 
-    A decorated generator or coroutine runs in the context whenever it goes on, and only then.
+    Its two methods are prepared builtins, so that an interrupt finds it entered or not, see `common.core.switching`:
+    ``__enter__`` keeps what was set before and sets `mode`, ``__exit__`` sets what was kept last.
 
     Parameters
     ----------
     mode : whether ops on tensors that require gradients are recorded.
     """
 
-    def __init__(self, mode: bool) -> None:
-        self.mode = bool(mode)
-        super().__init__(grad_mode, self.mode)
+    __slots__ = ("mode", "_entered", "__enter__", "__exit__")
+    #: Managers that nobody uses, by mode: to make one takes twice as long as to use it, see benchmarks/test_views.py.
+    _idle: dict[bool, list[Any]] = {True: [], False: []}
+
+    mode: bool
+
+    def __new__(cls, mode: bool) -> Any:  # noqa: D102
+        return _manager(cls, bool(mode))
 
     def _again(self) -> GradSwitch:
-        """Another context of the same kind: every call of a decorated function has its own."""
-        return GradSwitch(self.mode)
+        again: GradSwitch = GradSwitch(self.mode)
+        return again
 
-    def __call__(self, function: F) -> F:
-        """Decorate: every call of `function` runs in a context of its own."""
-        return decorated(function, self._again)
+    def __reduce__(self) -> Any:
+        return type(self), (self.mode,)
+
+    if TYPE_CHECKING:
+
+        def __enter__(self) -> None: ...
+
+        def __exit__(self, *raised: object) -> None: ...
+
+
+def _prepare(manager: Any, mode: bool) -> Any:
+    """Give a manager its methods; left for the last time, it waits among the idle ones."""
+    entered: list[bool] = []
+    manager.mode, manager._entered = mode, entered
+    manager.__enter__ = map(_first, zip(map(entered.append, _before), _set[mode])).__next__
+    ending: Any = Ending()
+    restore = map(grad_mode.set, iter(entered.pop, _NEVER))
+    ending.close = map(not_, zip(restore, map(manager._idle[mode].append, repeat(manager)))).__next__
+    manager.__exit__ = ending.__exit__
+    return manager
+
+
+def _references(pool: list[Any]) -> int:
+    """How many references there are to the only manager of a list, as `_manager` counts them."""
+    manager = pool.pop()
+    return getrefcount(manager)
+
+
+_ALONE = _references([_prepare(_new(GradSwitch), True)])
+
+
+def _manager(cls: Any, mode: bool) -> Any:
+    """A manager: one that was used before, if nobody else has it."""
+    pool = cls._idle[mode]
+    while pool:
+        try:
+            manager = pool.pop()
+        except IndexError:  # another thread has taken it
+            break
+        if getrefcount(manager) == _ALONE and manager.__class__ is cls and not manager._entered:
+            return manager
+    return _prepare(_new(cls), mode)
+
+
+def _decorating(kind: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What ``@no_grad`` makes of a function, as ``@no_grad()`` does."""
+    if len(args) != 1 or kwargs or not callable(args[0]) or isinstance(args[0], bool):
+        given = ", ".join([*map(shown, args), *(f"{name}=" for name in kwargs)])
+        raise ArgumentError(f"{kind.__name__}(): takes no arguments, or a function to decorate, but got {given}")
+    return decorated(args[0], kind)
 
 
 class set_grad_enabled(GradSwitch):
@@ -113,18 +201,25 @@ class set_grad_enabled(GradSwitch):
     False
     """
 
+    __slots__ = ("_before",)
+
+    _before: bool
+
+    def __new__(cls, mode: bool) -> Any:  # noqa: D102
+        self: Any = _new(cls)
+        return self
+
     def __init__(self, mode: bool) -> None:
-        super().__init__(mode)
-        self._before = grad_mode.get()
-        self._entered().append(self._before)
+        _prepare(self, bool(mode))
+        self._before = before = grad_mode.get()
+        entered: Any = self
+        entered._entered.append(before)
+        entered.__enter__ = partial(entered._entered.append, before)
         try:
             grad_mode.set(self.mode)
         except BaseException:
-            grad_mode.set(self._before)
+            grad_mode.set(before)
             raise
-
-    def _enter(self) -> Callable[..., Any]:
-        return partial(self._entered().append, self._before)
 
     def __call__(self, function: F) -> F:
         """Decorate: nothing is switched until `function` is called."""
@@ -132,27 +227,39 @@ class set_grad_enabled(GradSwitch):
         return super().__call__(function)
 
 
+class no_grad(GradSwitch):
+    """Context manager and decorator: ops inside are not recorded."""
+
+    __slots__ = ()
+    _idle: dict[bool, list[Any]] = {True: [], False: []}
+
+    def __new__(cls, *function: Any, **others: Any) -> Any:  # noqa: D102
+        return _decorating(cls, function, others) if function or others else _manager(cls, False)
+
+    def __reduce__(self) -> Any:
+        return type(self), ()
+
+
+class enable_grad(GradSwitch):
+    """Context manager and decorator: ops inside are recorded, also within `no_grad`."""
+
+    __slots__ = ()
+    _idle: dict[bool, list[Any]] = {True: [], False: []}
+
+    def __new__(cls, *function: Any, **others: Any) -> Any:  # noqa: D102
+        return _decorating(cls, function, others) if function or others else _manager(cls, True)
+
+    def __reduce__(self) -> Any:
+        return type(self), ()
+
+
 class _Decorating(type):
-    """Makes ``@no_grad`` the same as ``@no_grad()``."""
+    """Makes ``@inference_mode`` the same as ``@inference_mode()``."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         if len(args) == 1 and not kwargs and callable(args[0]) and not isinstance(args[0], bool):
             return super().__call__()(args[0])
         return super().__call__(*args, **kwargs)
-
-
-class no_grad(GradSwitch, metaclass=_Decorating):
-    """Context manager and decorator: ops inside are not recorded."""
-
-    def __init__(self) -> None:
-        super().__init__(False)
-
-
-class enable_grad(GradSwitch, metaclass=_Decorating):
-    """Context manager and decorator: ops inside are recorded, also within `no_grad`."""
-
-    def __init__(self) -> None:
-        super().__init__(True)
 
 
 _inference: ContextVar[bool] = ContextVar("twingrad_inference_mode", default=False)
@@ -162,7 +269,7 @@ inference_seen = False
 on_inference: list[Callable[[], None]] = []
 
 
-class inference_mode(GradSwitch, metaclass=_Decorating):
+class inference_mode(_Decorator, Switching, metaclass=_Decorating):
     """Context manager and decorator for programs that never ask for a gradient.
 
     What is made inside is marked, see `Tensor.is_inference`: outside it is neither saved for backward nor overwritten.
@@ -184,7 +291,7 @@ class inference_mode(GradSwitch, metaclass=_Decorating):
     """
 
     def __init__(self, mode: bool = True) -> None:
-        super().__init__(not mode)
+        self.mode = not mode
 
     def _change(self) -> Change:
         global inference_seen
@@ -199,11 +306,8 @@ class inference_mode(GradSwitch, metaclass=_Decorating):
             (partial(grad_mode.set, grad_mode.get()), end, partial(_inference.set, before)),
         )
 
-    _enter, _leave = Switching._enter, Switching._leave
-
-    def _again(self) -> GradSwitch:
-        again: GradSwitch = inference_mode(not self.mode)
-        return again
+    def _again(self) -> inference_mode:
+        return inference_mode(not self.mode)
 
 
 def decorated(function: F, context: Callable[[], Any]) -> F:

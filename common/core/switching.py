@@ -43,8 +43,10 @@ class Change(NamedTuple):
     value: Any = None
 
 
-class _Ending(io.IOBase):
+class Ending(io.IOBase):
     """Calls its attribute `close`, whatever it is given: the only such ``__exit__`` among builtins."""
+
+    __slots__ = ("close",)
 
     closed = True  # else it would be closed when it is freed
 
@@ -100,7 +102,7 @@ class Switching:
     def _entered(self) -> list[Any]:
         """What says how to leave, once per time that the manager has been entered."""
         if self._ending is None:
-            ending: Any = _Ending()
+            ending: Any = Ending()
             ends: list[Any] = []
             self._ends = ends
             ending.close = self._leave(iter(ends.pop, _NEVER)).__next__
