@@ -104,9 +104,11 @@ def accumulate(leaf: TensorBase, total: TensorBase, create_graph: bool) -> None:
     """
     with _adding:
         old, trace = leaf.grad, mode.current_trace()
-        if old is None:
-            with mode.GradSwitch(create_graph):
-                leaf.grad = clone(total) if create_graph else total
+        if old is None and not create_graph:
+            leaf.grad = total
+        elif old is None:
+            with mode.GradSwitch(True):
+                leaf.grad = clone(total)
         elif create_graph or trace is not None:
             with mode.GradSwitch(create_graph):
                 new = old + total
@@ -312,6 +314,8 @@ def _seed(root: TensorBase, cotangent: Any) -> Any:
                 f"grad can be implicitly created only for scalar outputs; this one has shape {tuple(root.shape)}: pass "
                 "a gradient of that shape, or reduce it first, for example with .sum()"
             )
+        if not mode.tracing and type(root.payload) is np.ndarray:
+            return wrap(np.ones(root.payload.shape, root.payload.dtype))
         with mode.no_grad():
             return ones_like(root)
     if not isinstance(cotangent, TensorBase):
