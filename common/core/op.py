@@ -146,6 +146,8 @@ class Op:
     oracle : the op on plain arrays, without a compiler, for the tests; kernel ops only.
     array : a view op on a numpy array.
     samples : ``samples(rng, dtype) -> list of (operands, attrs)`` for the generated tests.
+    versions : values of the last operand for which an elementwise op is much less work: a loop over all elements with
+        one such number is compiled for each.
     subgradients : what it gives where it has no derivative, see `common.core.subgradients`.
     """
 
@@ -153,6 +155,7 @@ class Op:
         "name", "kind", "inputs", "spec", "rules", "node_name", "saves", "backward", "doc", "samples", "scalar",
         "result", "reduce", "strided", "native", "forward", "nout", "domain", "attrs", "saved_inputs", "saved_shapes",
         "subgradients", "saves_output", "frees", "oracle", "array", "costly", "differentiable", "save", "refuses",
+        "versions",
     )  # fmt: skip
 
     rules: tuple[Rule | None, ...]
@@ -170,6 +173,7 @@ class Op:
     domain: str
     costly: bool
     refuses: str
+    versions: tuple[float, ...]
     reduce: Any
     strided: Callable[..., Any]
     native: Callable[..., Sequence[NativeCall]]
@@ -197,6 +201,7 @@ class Op:
         self.node_name = (node_name or "".join(w.capitalize() for w in name.split("_"))) + "Backward0"
         self.nout, self.attrs = nout, attrs
         self.costly, self.refuses = fields.pop("costly", False), fields.pop("refuses", "")
+        self.versions = fields.pop("versions", ())
         for field in ("samples", "scalar", "result", "reduce", "strided", "native", "forward", "domain", "oracle",
                       "array"):  # fmt: skip
             setattr(self, field, fields.pop(field, None))

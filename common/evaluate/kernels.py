@@ -134,11 +134,13 @@ def elementwise_source(name: str, dtypes: Sequence[np.dtype], out_dtype: np.dtyp
     if not flat:
         lines += ["    rows = args[0]", "    columns = args[1]"]
     index = {"f": "c"} if flat else _INDEX
-    operands = ", ".join(f"s{i}" if k == "s" else f"x{i}[{index[k]}]" for i, k in enumerate(classes))
+    operands = [f"s{i}" if k == "s" else f"x{i}[{index[k]}]" for i, k in enumerate(classes)]
     loop = [
         f"for c in range({'args[0]' if flat else 'columns'}):",
-        f"    y[{index['f']}] = {name}({operands})",
+        f"    y[{index['f']}] = {name}({', '.join(operands)})",
     ]
+    if flat and classes.endswith("s") and len(classes) > 1:
+        loop = [*_versions(name, operands, dtypes[-1], loop[0]), *loop]
     if "t" in classes:
         loop = [
             f"for c0 in range(0, columns, {_TILE}):",  # the transposed operand is walked through as it lies
@@ -153,6 +155,18 @@ def elementwise_source(name: str, dtypes: Sequence[np.dtype], out_dtype: np.dtyp
     guard = ["    if args[0] == 0:", "        return 0"] if "s" in classes else []
     lines[1 + len(dtypes) + 1 : 1 + len(dtypes) + 1] = guard
     return "\n".join([*lines, "    wide()", *("    " + line for line in loop), "    return 0", ""])
+
+
+def _versions(name: str, operands: Sequence[str], dtype: np.dtype, head: str) -> list[str]:
+    """Loops for values of the last operand that make an op less work: the compiler knows them there."""
+    op = REGISTRY.get(name)
+    lines = []
+    for value in op.versions if op is not None else ():
+        if dtype.kind == "f" or (dtype.kind in "iu" and value == int(value) >= 0):
+            known = f"{dtype.name}({float(value) if dtype.kind == 'f' else int(value)!r})"
+            call = f"{name}({', '.join([*operands[:-1], known])})"
+            lines += [f"if {operands[-1]} == {known}:", f"    {head}", f"        y[c] = {call}", "    return 0"]
+    return lines
 
 
 def loop_source(name: str, body: Sequence[str], dtypes: Sequence[np.dtype], out_dtype: np.dtype, classes: str) -> str:

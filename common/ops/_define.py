@@ -32,6 +32,7 @@ def elementwise(
     node_name: str | None = None,
     costly: bool = False,
     refuses: str = "",
+    versions: tuple[float, ...] = (),
     draw: Draw | None = None,
     samples: Samples | None = None,
 ) -> Op:
@@ -45,6 +46,7 @@ def elementwise(
     result : "same" as the computing dtype, or "bool".
     costly : whether computing it costs clearly more than loading its result.
     refuses : kinds of dtype for which it is not defined, of "b", "iu", "f".
+    versions : values of the last operand for which it is much less work, see `common.core.op.Op`.
     draw : makes an operand inside the domain for the generated tests, by default values of both signs.
     samples : makes all operands instead.
     """
@@ -59,7 +61,8 @@ def elementwise(
     if samples is None:
         samples = of_elementwise(inputs, draw or (truth if domain == "bool" else away_from_zero))
     op = Op(name, "elementwise", inputs, spec, rules, doc, node_name=node_name, scalar=scalar, domain=domain,
-            result=result, costly=costly, refuses=refuses, attrs=attrs, samples=samples)  # fmt: skip
+            result=result, costly=costly, refuses=refuses, attrs=attrs, versions=versions,
+            samples=samples)  # fmt: skip
     if not scalar.__module__.startswith("common."):
         # keys of the compiler's cache cover the package's own files; a user's definition has to name itself
         from common.compiler.compile import define_scalar
