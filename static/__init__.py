@@ -27,12 +27,24 @@ from common.core.lazy import Late
 from common.tensor import boundary
 from common.tensor.base import Tensor as Tensor
 from common.version import __version__ as __version__
-from static.api.binding import SESSION, bind, bind_control, bind_creation, bind_session, bind_transforms
+from static.api.binding import (
+    EXPORTS,
+    OF_PROGRAMS,
+    SESSION,
+    bind,
+    bind_control,
+    bind_creation,
+    bind_of_programs,
+    bind_session,
+    bind_transforms,
+)
 from static.jit.function import function as function
 
 globals().update({**surface.MODES, **surface.DTYPES, **surface.PLAIN})
 
-__all__ = list(surface.NAMES + surface.ENGINE_NAMES + ("compare", "debug", "nan_watch", "njit") + tuple(SESSION))
+__all__ = list(
+    surface.NAMES + surface.ENGINE_NAMES + ("compare", "debug", "nan_watch", "njit") + tuple(SESSION) + tuple(EXPORTS)
+)
 
 if TYPE_CHECKING:  # the functions are bound from one list, which type checkers cannot follow
     from static import autograd, func, linalg, nn, optim, profiler, random, special, utils
@@ -55,13 +67,14 @@ else:
         }
     )
     _TABLES = (
+        (bind_of_programs, OF_PROGRAMS),
         (bind, surface.FUNCTIONS),
         (bind_creation, surface.CREATION),
         (bind_control, surface.CONTROL),
         (bind_control, surface.HOST),
         (bind_transforms, surface.TRANSFORMS),
         (bind_session, SESSION),
-        *((surface.as_they_are, objects) for objects in (_OWN_FUNCTIONS, *surface.SHARED)),
+        *((surface.as_they_are, objects) for objects in (_OWN_FUNCTIONS, EXPORTS, *surface.SHARED)),
     )
     __getattr__, __dir__ = surface.on_demand(globals(), *_TABLES)
 

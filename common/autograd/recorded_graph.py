@@ -137,7 +137,12 @@ def to_networkx(roots: Any) -> nx.DiGraph:
     records: list[tuple[int, Any, str]] = [(i, accumulate_grad(leaf), "input") for i, leaf in enumerate(leaves)]
     records += [(i, node, node.op.name) for i, node in enumerate(nodes, len(leaves))]
     ids = {id(owner): i for i, owner in enumerate([*leaves, *nodes])}
-    return digraph(records, ((ids[id(node)], [ids.get(id(_owner(edge))) for edge in node.edges]) for node in nodes))
+
+    def made(edge: Edge) -> tuple[int, int] | None:
+        number = ids.get(id(_owner(edge)))
+        return None if number is None else (number, edge[1] if type(edge) is tuple else 0)
+
+    return digraph(records, ((ids[id(node)], [made(edge) for edge in node.edges]) for node in nodes))
 
 
 def edges_of(tensors: Any) -> list[Edge]:

@@ -4,7 +4,8 @@ A `networkx.DiGraph` with an edge from each operand's node to the node that read
 
 - A node of it is an int, and ascending ids are program order, which is a topological order. Data: "node", the
   engine's own record, which knows everything; "op", the op's name, "input" for what no op made.
-- An edge has data "operands": the positions at which the operand is read, ascending.
+- An edge has data "operands": the positions at which the operand is read, ascending; and "results": which of the
+  operand's results is read at each of them, from 0.
 """
 
 from __future__ import annotations
@@ -17,14 +18,15 @@ if TYPE_CHECKING:
 
 
 def digraph(
-    records: Iterable[tuple[int, Any, str]], operands: Iterable[tuple[int, Sequence[int | None]]]
+    records: Iterable[tuple[int, Any, str]], operands: Iterable[tuple[int, Sequence[tuple[int, int] | None]]]
 ) -> nx.DiGraph:
     """A graph of this module's schema.
 
     Parameters
     ----------
     records : id, record and op name of every node, in program order.
-    operands : id of a node, and per operand the id of the node that makes it, None for what is no node.
+    operands : id of a node, and per operand the id of the node that makes it and the number of the result, None for
+        what is no node.
     """
     import networkx as nx
 
@@ -34,8 +36,10 @@ def digraph(
         for position, source in enumerate(sources):
             if source is None:
                 continue
-            if graph.has_edge(source, key):
-                graph.edges[source, key]["operands"] += (position,)
+            maker, result = source
+            if graph.has_edge(maker, key):
+                data = graph.edges[maker, key]
+                data.update(operands=(*data["operands"], position), results=(*data["results"], result))
             else:
-                graph.add_edge(source, key, operands=(position,))
+                graph.add_edge(maker, key, operands=(position,), results=(result,))
     return graph

@@ -11,6 +11,7 @@ from common.api import surface
 from common.api.offered import bind_creation as bind_creation
 from common.api.offered import bind_function, function_body
 from common.core import mode
+from common.core.lazy import Late
 from common.core.tree import flatten
 from common.tensor import boundary
 from common.tensor.base import TensorBase
@@ -70,6 +71,20 @@ def bind_transforms(names: Mapping[str, Any]) -> dict[str, Function]:
     from static.api.transforms import TRANSFORMS
 
     return {name: boundary.published(TRANSFORMS[name]) for name in names}
+
+
+#: What `static.export` offers.
+EXPORTS: Any = Late({"static.export.held_graph": "from_networkx"})
+
+#: Functions of both engines that take programs, too.
+OF_PROGRAMS: dict[str, Any] = dict.fromkeys(["trace"])
+
+
+def bind_of_programs(names: dict[str, Any]) -> dict[str, Any]:
+    """Functions that do for programs what the others of these names do for tensors."""
+    offered = importlib.import_module("static.api.programs")
+    general = {"trace": lambda: bind({"trace": surface.FUNCTIONS["trace"]})["trace"]}
+    return {name: boundary.published(getattr(offered, f"bind_{name}")(general[name]())) for name in names}
 
 
 #: Graphs and sessions; loaded when one of these names is first asked for.

@@ -161,10 +161,22 @@ class Graph:
 
     @property
     def dag(self) -> nx.DiGraph:
-        """The program as a networkx.DiGraph, see `common.core.digraph`."""
+        """The program as a networkx.DiGraph, see `common.core.digraph` and `static.graph.dag`."""
         records = [(node.id, node, node.name) for node in self.nodes]
-        operands = ((node.id, [x.node.id if type(x) is Value else None for x in node.operands]) for node in self.nodes)
-        return digraph(records, operands)
+        operands = ((node.id, [x.key if type(x) is Value else None for x in node.operands]) for node in self.nodes)
+        made = digraph(records, operands)
+        for node in self.nodes:
+            numbers = {i: x for i, x in enumerate(node.operands) if type(x) is not Value}
+            specs = tuple(v.spec for v in node.outputs)
+            made.nodes[node.id].update(
+                attrs=dict(node.attrs), specs=specs, numbers=numbers, source=node.source, scope=node.scope
+            )
+        made.graph.update(
+            inputs=[v.key for v in self.inputs],
+            outputs=[v.key for v in self.outputs],
+            effects=[(effect.state.key, effect.value.key) for effect in self.effects],
+        )
+        return made
 
     def __str__(self) -> str:
         lines = [str(node) for node in self.nodes]

@@ -1,4 +1,7 @@
-"""Rewrites of a graph that keep every bit. A pass is a function ``Graph -> Graph`` in a file of its own."""
+"""Rewrites of a graph that keep every bit. A pass is a function ``Graph -> Graph`` in a file of its own.
+
+Users may also give functions from a networkx DAG to one, see `on_dag`.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,9 @@ from static.graph.verify import verify
 from static.passes.fold_constants import fold_constants
 from static.passes.memory_budget import StayWithin
 from static.passes.merge_equal import merge_equal
+from static.passes.on_dag import adapted
+from static.passes.on_dag import from_graph as from_graph
+from static.passes.on_dag import on_dag as on_dag
 from static.passes.rematerialise_sums import compute_again
 from static.passes.remove_dead import remove_dead
 from static.passes.save_residuals import save_residuals
@@ -54,7 +60,7 @@ def run_passes(
     """
     reports = []
     for rewrite in (
-        *(default_pipeline(graph) if pipeline is None else pipeline),
+        *(default_pipeline(graph) if pipeline is None else map(adapted, pipeline)),
         *(() if within is None else (within,)),
     ):
         given, start = graph, perf_counter()

@@ -11,6 +11,8 @@ from static.reports import costs
 from static.reports.paths import Path, paths
 
 if TYPE_CHECKING:
+    import networkx as nx
+
     from static.graph import Value
     from static.tracing.captured import Captured
 
@@ -59,6 +61,8 @@ class Explanation:
     seconds : phase -> seconds: trace, passes, lower (to kernel source), kernels (to machine code, or from disk).
     passes : per pass its name, nodes before and after, and seconds.
     nodes, edges, depth : of the graph after the passes; `depth` is the number of nodes on its longest path.
+    width : how many nodes could run side by side at most: the largest topological generation.
+    necks : nodes after the inputs through which all results are computed (dominators), as names with the user's line.
     captures : tensors and arrays that the program reads by reference.
     guards : facts on which the trace relies.
     operations : items of work after views were folded away; each is in one kernel.
@@ -86,6 +90,8 @@ class Explanation:
         dag = newest.graph.dag
         self.nodes, self.edges = dag.number_of_nodes(), dag.number_of_edges()
         self.depth = len(nx.dag_longest_path(dag, default_weight=1))
+        self.width = max(map(len, nx.topological_generations(dag)), default=0)
+        self.necks = _necks(dag)
         self.name, self.traces = function.__name__, len(function.traces)
         self.seconds = dict(newest.seconds)
         self.passes: list[PassReport] = newest.passes
@@ -120,7 +126,10 @@ class Explanation:
         lines = [f"{self.name}: {self.traces} trace(s), {self.plans} plan(s)"]
         lines += [f"  {phase}: {seconds * 1e3:.1f} ms" for phase, seconds in self.seconds.items()]
         lines += [f"  pass {p.name}: {p.before} -> {p.after} nodes" for p in self.passes]
-        lines.append(f"  graph: {self.nodes} nodes, {self.edges} edges, longest path of {self.depth} nodes")
+        lines.append(
+            f"  graph: {self.nodes} nodes, {self.edges} edges, longest path of {self.depth} nodes, "
+            f"at most {self.width} side by side"
+        )
         lines += [f"  donated: {text}" for text in self.donations]
         if self.hooks:
             lines.append(
@@ -174,6 +183,25 @@ class Explanation:
 
     def _arena_line(self) -> str:
         return f"{self.arena_bytes} bytes for {len(self.arena)} temporaries, {self.unshared_bytes} without sharing"
+
+
+def _necks(dag: nx.DiGraph) -> list[str]:
+    """The nodes without which no result is computed from the inputs."""
+    import networkx as nx
+
+    flow = nx.DiGraph(dag.edges)
+    flow.add_edges_from(("inputs", key) for key, op in dag.nodes(data="op") if op == "input")
+    flow.add_edges_from((key, "results") for key, _ in dag.graph["outputs"])
+    if "inputs" not in flow or "results" not in flow or not nx.has_path(flow, "inputs", "results"):
+        return []
+    above = nx.immediate_dominators(flow, "inputs")
+    found, key = [], above["results"]
+    while key != "inputs":
+        if dag.nodes[key]["op"] != "input":
+            file, line, _ = dag.nodes[key]["source"]
+            found.append(f"{dag.nodes[key]['op']} at {file}:{line}")
+        key = above[key]
+    return found[::-1]
 
 
 def _path_lines(path: Path) -> list[str]:

@@ -100,7 +100,8 @@ def test_explanation_measures_the_graph():
     f = static.function(lambda x: ((x * x).exp() + x.tanh()).sum())
     f(np.ones(3, np.float32))
     facts = f.explain()
-    assert (facts.nodes, facts.edges, facts.depth) == (6, 6, 5)
+    assert (facts.nodes, facts.edges, facts.depth, facts.width) == (6, 6, 5, 2)
+    assert [neck.split()[0] for neck in facts.necks] == ["add", "sum"]
     assert "graph: 6 nodes, 6 edges, longest path of 5 nodes" in str(facts)
 
 
