@@ -46,11 +46,11 @@ class WholeTrace(Trace):
             self.seen.setdefault(value.key, x)
         return value
 
-    def note_alias(self, alias: Tracer, x: Any) -> None:
+    def note_alias(self, alias: Tracer, x: Any, same: bool = False) -> None:
         """A detached tensor is a value of its own."""
-        super().note_alias(alias, x)
+        super().note_alias(alias, x, same)
         value = alias.payload
-        if x.edge is not None:
+        if same and x.edge is not None:
             made = self.append(REGISTRY["clone"], (value,), {}, (value.spec,), self._source(), "detach")
             alias.payload = made.outputs[0]
             self.seen[alias.payload.key] = alias
