@@ -30,11 +30,13 @@ from common.version import __version__ as __version__
 from static.api.binding import (
     EXPORTS,
     OF_PROGRAMS,
+    ROOMS,
     SESSION,
     bind,
     bind_control,
     bind_creation,
     bind_of_programs,
+    bind_room,
     bind_session,
     bind_transforms,
 )
@@ -43,7 +45,12 @@ from static.jit.function import function as function
 globals().update({**surface.MODES, **surface.DTYPES, **surface.PLAIN})
 
 __all__ = list(
-    surface.NAMES + surface.ENGINE_NAMES + ("compare", "debug", "nan_watch", "njit") + tuple(SESSION) + tuple(EXPORTS)
+    surface.NAMES
+    + surface.ENGINE_NAMES
+    + ("compare", "debug", "nan_watch", "njit")
+    + tuple(SESSION)
+    + tuple(EXPORTS)
+    + tuple(ROOMS)
 )
 
 if TYPE_CHECKING:  # the functions are bound from one list, which type checkers cannot follow
@@ -68,6 +75,7 @@ else:
     )
     _TABLES = (
         (bind_of_programs, OF_PROGRAMS),
+        (bind_room, ROOMS),
         (bind, surface.FUNCTIONS),
         (bind_creation, surface.CREATION),
         (bind_control, surface.CONTROL),

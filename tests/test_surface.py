@@ -15,7 +15,7 @@ from common.api import surface
 from common.core.errors import ArgumentError
 from common.ops import functional
 from common.tensor.base import TensorBase
-from static.api.binding import EXPORTS, SESSION
+from static.api.binding import EXPORTS, ROOMS, SESSION
 from tests.bits import assert_same_bits
 
 pytestmark = pytest.mark.quick
@@ -25,7 +25,7 @@ ENGINES = (dynamic, static)
 ROOT = Path(__file__).resolve().parent.parent
 
 
-ONLY_STATIC = {"compare", "compile", "debug", "nan_watch", "njit", *SESSION, *EXPORTS}
+ONLY_STATIC = {"compare", "compile", "debug", "nan_watch", "njit", *SESSION, *EXPORTS, *ROOMS}
 """What a define-by-run engine has no use for."""
 
 

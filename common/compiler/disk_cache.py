@@ -38,6 +38,10 @@ class Entry(NamedTuple):
     code: bytes
 
 
+given: dict[str, Entry] = {}
+"""Entries that are not of the cache: those of files of programs, of which a user said that their code may be run."""
+
+
 def directory() -> Path:
     """Return the cache directory: ``TWINGRAD_CACHE``, or ``twingrad`` in the user's cache folder."""
     chosen = os.environ.get("TWINGRAD_CACHE")
@@ -83,6 +87,8 @@ def _is_used(folder: Path) -> bool:
 
 def read(key: str) -> Entry | None:
     """Return an entry; None if there is none, or if it was damaged or is somebody else's (it is removed)."""
+    if key in given:
+        return given[key]
     try:
         folder = directory()
         path = folder / (key + SUFFIX)

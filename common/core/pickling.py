@@ -12,7 +12,7 @@ import copy
 import importlib
 import pickle
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from types import FunctionType
 from typing import Any
@@ -21,6 +21,10 @@ from common.core.errors import PickleError
 
 _PICKLERS: tuple[type[Any], ...] = (pickle.Pickler, vars(pickle)["_Pickler"])
 _OWN_PICKLERS = ("pickle", "_pickle", "multiprocessing.")
+
+
+#: How a callable is pickled whose function no pickle can hold: each gives what `__reduce_ex__` returns, or None.
+otherwise: list[Callable[[Any], Any]] = []
 
 
 class MadeCallable:
@@ -47,8 +51,14 @@ class MadeCallable:
         if is_global(self):
             return self.__qualname__  # type: ignore[attr-defined]
         module, name, args, kwargs = self._maker
-        for x in (*args, *kwargs.values()):
-            refuse_local(x, f"{module}.{name}(...)")
+        try:
+            for x in (*args, *kwargs.values()):
+                refuse_local(x, f"{module}.{name}(...)")
+        except PickleError:
+            for reduce in otherwise:
+                if (found := reduce(self)) is not None:
+                    return found
+            raise
         return make_again, (module, name, args, dict(kwargs))
 
 
@@ -106,7 +116,7 @@ def refuse_local(x: Any, what: str) -> None:
         raise PickleError(
             f"cannot pickle {what}: its function {place} cannot be pickled, because {why}. Define it with `def` at the "
             "top level of a module (functools.partial of such a function works too), make the object on the other "
-            "side, or pickle with cloudpickle"
+            "side, pickle with cloudpickle, or call a compiled function once: it is then pickled as its program"
         )
 
 

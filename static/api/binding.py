@@ -10,7 +10,7 @@ from typing import Any
 from common.api import surface
 from common.api.offered import bind_creation as bind_creation
 from common.api.offered import bind_function, function_body
-from common.core import mode
+from common.core import mode, pickling
 from common.core.lazy import Late
 from common.core.tree import flatten
 from common.tensor import boundary
@@ -73,18 +73,40 @@ def bind_transforms(names: Mapping[str, Any]) -> dict[str, Function]:
     return {name: boundary.published(TRANSFORMS[name]) for name in names}
 
 
+def _as_program(f: Any) -> Any:
+    """A compiled function that has been called as its program, for a pickle; None if it has none."""
+    if not getattr(f, "traces", None):
+        return None
+    reduced: Any = importlib.import_module("static.export.program_file").reduced(f)
+    return reduced
+
+
+pickling.otherwise.append(_as_program)
+
 #: What `static.export` offers.
 EXPORTS: Any = Late({"static.export.held_graph": "from_networkx"})
 
 #: Functions of both engines that take programs, too.
-OF_PROGRAMS: dict[str, Any] = dict.fromkeys(["trace"])
+OF_PROGRAMS: dict[str, Any] = dict.fromkeys(["trace", "save", "load"])
 
 
 def bind_of_programs(names: dict[str, Any]) -> dict[str, Any]:
     """Functions that do for programs what the others of these names do for tensors."""
     offered = importlib.import_module("static.api.programs")
     general = {"trace": lambda: bind({"trace": surface.FUNCTIONS["trace"]})["trace"]}
-    return {name: boundary.published(getattr(offered, f"bind_{name}")(general[name]())) for name in names}
+    others = surface.OUTSIDE
+    return {
+        name: boundary.published(getattr(offered, f"bind_{name}")(general[name]() if name in general else others[name]))
+        for name in names
+    }
+
+
+def bind_room(names: dict[str, Any]) -> dict[str, Any]:
+    """A room that is a function, too."""
+    return {name: importlib.import_module(f"static.{name}") for name in names}
+
+
+ROOMS: dict[str, Any] = {"export": None}
 
 
 #: Graphs and sessions; loaded when one of these names is first asked for.

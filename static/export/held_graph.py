@@ -13,8 +13,9 @@ from common.core.errors import ArgumentError, GraphError, TwingradError
 from common.core.sizes import hint
 from common.core.spec import Spec
 from common.tensor.base import TensorBase
+from static.export.program_function import ProgramFunction
 from static.export.recorded import Recorded, of_graph, record
-from static.export.rerun import Run, function_of, run_program
+from static.export.rerun import Run, run_program
 from static.graph import Graph, Node
 from static.graph.dag import graph_of
 from static.running.python_calls import journal
@@ -93,8 +94,8 @@ def from_networkx(dag: nx.DiGraph, **options: Any) -> Any:
         raise ArgumentError(f"from_networkx(): the DAG's {PROGRAM!r} is {type(old).__name__}; only trace() makes it")
     else:
         program = _edited(old, graph, dag)
-    _check(program)
-    return function_of([program], **options)
+    check(program)
+    return ProgramFunction([program], {}, **options)
 
 
 def _edited(old: Recorded, graph: Graph, dag: nx.DiGraph) -> Recorded:
@@ -109,7 +110,7 @@ def _edited(old: Recorded, graph: Graph, dag: nx.DiGraph) -> Recorded:
     return replace(old, graph=graph, quiet=quiet)
 
 
-def _check(program: Recorded) -> None:
+def check(program: Recorded) -> None:
     """Hold the specs of a program against those that its ops give when it is traced.
 
     Raises
@@ -142,7 +143,7 @@ class _Checking(Run):
             results = super().node(node)
         except GraphError:
             raise
-        except (TwingradError, TypeError, ValueError, IndexError, KeyError, AttributeError) as error:
+        except (TwingradError, TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as error:
             raise GraphError(f"{place} cannot be applied to its operands: {error}") from error
         for i, (value, x) in enumerate(zip(node.outputs, results, strict=True)):
             if isinstance(x, TensorBase) and _form(x.payload.spec) != _form(value.spec):

@@ -45,6 +45,7 @@ class Recorded:
         that the tensors are.
     targets, cleared : tensors whose `.grad` the last outputs become, and those whose `.grad` becomes None.
     without_grad : per tensor whose `.grad` the program has looked at, whether it was None.
+    custom : names of what has gradients that are Python functions of the user's, and so no part of the graph.
     """
 
     name: str
@@ -62,6 +63,7 @@ class Recorded:
     targets: tuple[TensorBase, ...]
     cleared: tuple[TensorBase, ...]
     without_grad: tuple[tuple[TensorBase, bool], ...]
+    custom: tuple[str, ...] = ()
 
 
 def record(f: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Recorded:
@@ -136,7 +138,7 @@ def _recorded(name: str, target: Callable[..., Any], leaves: list[Any], structur
         tuple(trace.captured), tuple(trace.guards), out_structure,
         tuple(None if isinstance(x, TensorBase) else x for x in result),
         tuple(at[id(x)] for x in result if isinstance(x, TensorBase)), tuple(targets), tuple(cleared),
-        tuple(trace.assumed.values()),
+        tuple(trace.assumed.values()), trace.custom(),
     )  # fmt: skip
 
 

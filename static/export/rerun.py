@@ -12,7 +12,7 @@ from common.control.branches import Choice, run_choice
 from common.control.loop import Request, run_loop
 from common.core import mode
 from common.core.dispatch import apply
-from common.core.errors import ArgumentError, StateError, TraceError
+from common.core.errors import ArgumentError, GradientError, StateError, TraceError
 from common.core.polynomials import evaluate, render
 from common.core.sizes import resolve
 from common.core.spec import Spec
@@ -108,6 +108,13 @@ def run_program(program: Recorded, leaves: Sequence[Any], run: Run) -> Any:
     StateError : it was recorded while a `.grad` was None, or was not.
     """
     graph, trace = program.graph, run.trace
+    if program.custom and mode.is_grad_enabled():
+        known = [leaves[i] for i in program.positions] + [source.owner for source in program.captured]
+        if any(isinstance(x, TensorBase) and x.edge is not None for x in known):
+            raise GradientError(
+                f"{program.name} has gradients that are Python functions of its own ({', '.join(program.custom)}), "
+                "which are no part of its graph: call it under no_grad()"
+            )
     for x, was_none in program.without_grad:
         if (x.grad is None) is not was_none:
             state = "None" if was_none else "set"
@@ -115,7 +122,7 @@ def run_program(program: Recorded, leaves: Sequence[Any], run: Run) -> Any:
                 f"{program.name} was recorded while the gradient of a tensor of shape {tuple(x.shape)} was {state}, "
                 "and it is not now: " + ("call zero_grad() before" if was_none else "record it again")
             )
-    given: list[Any] = [leaves[i] for i in program.positions]
+    given = [leaves[i] for i in program.positions]
     given += [_held(source) for source in program.captured]
     for p, x in enumerate(given[: len(program.positions)]):
         run.env.update({("in", p, axis): n for axis, n in enumerate(x.shape)})
@@ -285,10 +292,3 @@ class Run:
     def leaf(self, x: Any) -> TensorBase:
         """An operand as a tensor."""
         return x if isinstance(x, TensorBase) else self.trace.wrap(self.trace.payload(x))
-
-
-def function_of(programs: Sequence[Recorded], **options: Any) -> Any:
-    """Recorded programs as one compiled function."""
-    from static.jit.function import Function
-
-    return Function(Rerun(programs), **options)

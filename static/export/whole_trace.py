@@ -84,6 +84,22 @@ class WholeTrace(Trace):
             if cut and any(map(self.has_history, node.values)):
                 yield node.id
 
+    def custom(self) -> tuple[str, ...]:
+        """The names of what has a gradient that does not follow from the recorded op."""
+        found: dict[str, None] = {}
+        for node in _all(self.top):
+            for value in node.outputs if isinstance(node.op, Op) else ():
+                first = self.seen.get(value.key)
+                made = None if first is None else first.grad_fn
+                if made is not None and made.op is not node.op and not self._is_known(made.op, node):
+                    found[made.name()] = None
+        return tuple(found)
+
+    @staticmethod
+    def _is_known(op: Any, node: Node) -> bool:
+        """Whether an op of the tape is one of the library's."""
+        return isinstance(op, Op)
+
 
 def _all(nodes: Sequence[Node]) -> Iterator[Node]:
     for node in nodes:

@@ -62,6 +62,7 @@ class CompiledTrace:
     plain : whether `deliver` has nothing to do.
     checked : the number of `mode.changes` for which all facts hold.
     structure : of the arguments.
+    static_leaves : the leaves of the arguments that are no data.
     results, places : the leaves of what is returned, None for tensors; of these the positions among all that the
         program computes: a tensor that is returned twice is one.
     positions : which of the call's leaves are inputs of the graph.
@@ -76,6 +77,7 @@ class CompiledTrace:
     ) -> None:
         start, first = perf_counter(), node.next_number()
         self.structure = structure
+        self.static_leaves = [None if is_data(x) else x for x in leaves]
         self.positions = [i for i, x in enumerate(leaves) if is_data(x)]
         self.arrays = [(p, i) for p, i in enumerate(self.positions) if isinstance(leaves[i], np.ndarray)]
         self.trace = trace = Trace(owner.__name__, control_flow=owner.control_flow)

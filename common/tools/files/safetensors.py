@@ -91,10 +91,10 @@ def load_file(filename: Any) -> dict[str, np.ndarray]:
         entries = read(data)
     except SafetensorError as error:
         raise StateError(f"safetensors: {path} is damaged, or of another format: {error}") from error
-    return {name: _array(name, entry) for name, entry in entries}
+    return {name: array_of(name, entry) for name, entry in entries}
 
 
-def _array(name: str, entry: dict[str, Any]) -> np.ndarray:
+def array_of(name: str, entry: dict[str, Any]) -> np.ndarray:
     """One array, with memory of its own."""
     code, shape = entry["dtype"], entry["shape"]
     if code not in _CODES:

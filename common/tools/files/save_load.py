@@ -144,6 +144,8 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool | None = None, 
         on_cpu(map_location, "load")
     data: bytes = f.read() if hasattr(f, "read") else Path(f).read_bytes()
     name = getattr(f, "name", "the file") if hasattr(f, "read") else os.fspath(f)
+    if data[:4] == b"PK\x03\x04" and data[30:42] == b"program.json":
+        raise StateError(f"load(): {name} is a compiled program: load it with static.load")
     if data[:4] == b"PK\x03\x04" or data[:1] == b"\x80":
         raise StateError(f"load(): {name}: {_CONVERT}")
     try:
@@ -151,9 +153,9 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool | None = None, 
         header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
     except (SafetensorError, ValueError) as error:
         raise StateError(f"load(): {name} is damaged, or of another format: {error}") from error
-    from common.tools.files.safetensors import _array
+    from common.tools.files.safetensors import array_of
 
-    arrays = {key: _array(key, entry) for key, entry in entries}
+    arrays = {key: array_of(key, entry) for key, entry in entries}
     text = header.get("__metadata__", {}).get(_KEY)
     if text is None:
         return {key: wrap(array) for key, array in arrays.items()}

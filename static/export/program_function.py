@@ -1,0 +1,64 @@
+"""Recorded programs as one compiled function, with the state that they read and write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from common.core.pickling import is_global
+from common.tensor.base import TensorBase, wrap
+from common.tensor.leaf import Parameter
+from static.export.recorded import Recorded
+from static.export.rerun import Rerun
+from static.jit.function import Function
+
+
+class ProgramFunction(Function):
+    """A compiled function that is made of programs, not of Python; otherwise like one of `static.function`.
+
+    Parameters
+    ----------
+    programs : recorded calls.
+    names : of the state, by id of the tensor.
+    options : of `static.function`.
+    """
+
+    target: Rerun
+    __qualname__: str
+
+    def __init__(self, programs: Sequence[Recorded], names: Mapping[int, str], **options: Any) -> None:
+        super().__init__(Rerun(programs), **options)
+        self.programs, self.names = tuple(programs), dict(names)
+
+    def named_state(self) -> Iterator[tuple[str, TensorBase]]:
+        """Names and tensors of all state, each once, in the order in which the programs meet it."""
+        seen: dict[int, TensorBase] = {}
+        for program in self.programs:
+            owners = [x.owner for x in program.captured if x.kind != "array"]
+            for x in (*owners, *program.targets, *program.cleared):
+                seen.setdefault(id(x), x)
+        order = {key: n for n, key in enumerate(self.names)}
+        for i, x in enumerate(sorted(seen.values(), key=lambda x: order.get(id(x), len(order)))):
+            yield self.names.get(id(x)) or getattr(x, "name", "") or f"state.{i}", x
+
+    def named_parameters(self) -> Iterator[tuple[str, TensorBase]]:
+        """Names and tensors of the state that needs gradients."""
+        return ((name, x) for name, x in self.named_state() if isinstance(x, Parameter) or x.requires_grad)
+
+    def parameters(self) -> Iterator[TensorBase]:
+        """The state that needs gradients, for an optimiser."""
+        return (x for _, x in self.named_parameters())
+
+    def state_dict(self) -> dict[str, TensorBase]:
+        """All state by name, without history; shares memory."""
+        return {name: wrap(x.payload) for name, x in self.named_state()}
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        from static.export.program_file import of_bytes, to_bytes
+
+        return of_bytes(to_bytes(self))
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        from static.export.program_file import of_bytes, to_bytes
+
+        return self.__qualname__ if is_global(self) else (of_bytes, (to_bytes(self),))
