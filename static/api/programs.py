@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from static.jit.compile_module import CompiledModule
-from static.jit.function import Function
+from static.jit.function import CompiledFunction
 
 
 def bind_trace(matrix: Callable[..., Any]) -> Callable[..., Any]:
@@ -36,7 +36,7 @@ def bind_save(tensors: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(tensors)
     def save(obj: Any, f: Any, **options: Any) -> None:
-        if not isinstance(obj, (Function, CompiledModule)):
+        if not isinstance(obj, (CompiledFunction, CompiledModule)):
             tensors(obj, f, **options)
             return
         from static.export.program_file import save

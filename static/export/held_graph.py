@@ -14,8 +14,8 @@ from common.core.sizes import hint
 from common.core.spec import Spec
 from common.tensor.base import TensorBase
 from static.export.program_function import ProgramFunction
-from static.export.recorded import Recorded, of_graph, record
-from static.export.rerun import Run, run_program
+from static.export.recorded import RecordedCall, of_graph, record
+from static.export.rerun import TapeRun, run_program
 from static.graph import Graph, Node
 from static.graph.dag import graph_of
 from static.running.python_calls import journal
@@ -90,7 +90,7 @@ def from_networkx(dag: nx.DiGraph, **options: Any) -> Any:
     name = getattr(old, "name", "program")
     if old is None:
         program = of_graph(graph, name)
-    elif not isinstance(old, Recorded):
+    elif not isinstance(old, RecordedCall):
         raise ArgumentError(f"from_networkx(): the DAG's {PROGRAM!r} is {type(old).__name__}; only trace() makes it")
     else:
         program = _edited(old, graph, dag)
@@ -98,7 +98,7 @@ def from_networkx(dag: nx.DiGraph, **options: Any) -> Any:
     return ProgramFunction([program], {}, **options)
 
 
-def _edited(old: Recorded, graph: Graph, dag: nx.DiGraph) -> Recorded:
+def _edited(old: RecordedCall, graph: Graph, dag: nx.DiGraph) -> RecordedCall:
     """A traced program with what has become of its graph."""
     if [v.key for v in graph.inputs] != [v.key for v in old.graph.inputs]:
         raise GraphError("from_networkx(): the inputs are not those of the traced program; make a DAG of your own")
@@ -110,7 +110,7 @@ def _edited(old: Recorded, graph: Graph, dag: nx.DiGraph) -> Recorded:
     return replace(old, graph=graph, quiet=quiet)
 
 
-def check(program: Recorded) -> None:
+def check(program: RecordedCall) -> None:
     """Hold the specs of a program against those that its ops give when it is traced.
 
     Raises
@@ -118,7 +118,7 @@ def check(program: Recorded) -> None:
     GraphError : an op cannot be applied to its operands, or a spec is another one.
     """
     made = Trace(program.name)
-    with mode.activate_trace(made), mode.Switch(True):
+    with mode.activate_trace(made), mode.GradSwitch(True):
         leaves: list[Any] = list(program.leaves)
         for i, value in zip(program.positions, program.graph.inputs, strict=False):
             sizes = tuple(hint(n) for n in value.shape)
@@ -127,16 +127,17 @@ def check(program: Recorded) -> None:
                 array = program.fixed.get(i, 0 if value.dtype.kind == "i" else 0.5)
             leaves[i] = made.argument(i, array, value.node.source)
         try:
-            run_program(program, leaves, _Checking(made, program.quiet))
+            run_program(program, leaves, CheckingRun(made, program.quiet))
         finally:
             made.check_state()
             journal.end()
 
 
-class _Checking(Run):
+class CheckingRun(TapeRun):
     """A run that holds what each node gives against what the DAG says."""
 
     def node(self, node: Node) -> Sequence[Any]:
+        """Run a node, and look at its results."""
         file, line, _ = node.source
         place = f"from_networkx(): %{node.id} ({node.name}{f' at {file}:{line}' if line else ''})"
         try:

@@ -25,13 +25,13 @@ from common.nn.module import Module
 from common.random.generator import default_generator
 from common.tensor.base import TensorBase, wrap
 from common.tensor.leaf import Buffer, Parameter
-from static.export import structures
+from static.export import file_values
 from static.export.held_graph import check
 from static.export.program_function import ProgramFunction
-from static.export.recorded import Recorded, record
+from static.export.recorded import RecordedCall, record
 from static.graph import serialize
 from static.graph.verify import verify
-from static.jit.function import Function
+from static.jit.function import CompiledFunction
 from static.tracing.captured import Captured
 
 FORMAT = 1
@@ -70,9 +70,9 @@ def export(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """
     if isinstance(f, ProgramFunction) and not (args or kwargs):
         return f
-    options = f.options._asdict() if isinstance(f, Function) else {}
+    options = f.options._asdict() if isinstance(f, CompiledFunction) else {}
     names = {id(x): name for name, x in _named(f)}
-    if args or kwargs or not isinstance(f, Function):
+    if args or kwargs or not isinstance(f, CompiledFunction):
         return ProgramFunction([record(f, args, kwargs)], names, **options)
     examples = {key[0:1] + key[2:]: traces for key, traces in f._by_signature.items() if traces}
     if not examples:
@@ -175,7 +175,7 @@ class _Written:
         self.arrays: dict[str, np.ndarray] = {}
         self._known: dict[int, int] = {}
 
-    def program(self, program: Recorded) -> dict[str, Any]:
+    def program(self, program: RecordedCall) -> dict[str, Any]:
         """A program as JSON."""
         if program.custom:
             raise ArgumentError(
@@ -188,14 +188,14 @@ class _Written:
             "name": program.name,
             "graph": serialize.to_data(program.graph),
             "quiet": sorted(program.quiet),
-            "structure": structures.structure_to_json(program.structure, what),
-            "leaves": [None if i in data else structures.value_to_json(x, what) for i, x in enumerate(program.leaves)],
+            "structure": file_values.structure_to_json(program.structure, what),
+            "leaves": [None if i in data else file_values.value_to_json(x, what) for i, x in enumerate(program.leaves)],
             "positions": list(program.positions),
-            "fixed": [[i, structures.value_to_json(x, what)] for i, x in program.fixed.items()],
+            "fixed": [[i, file_values.value_to_json(x, what)] for i, x in program.fixed.items()],
             "captured": [[source.kind, self.tensor(source.owner, source.kind)] for source in program.captured],
-            "guards": [structures.guard_to_json(guard) for guard in program.guards],
-            "results": structures.structure_to_json(program.out_structure, "results"),
-            "constants": [structures.value_to_json(x, f"the results of {program.name}") for x in program.results],
+            "guards": [file_values.guard_to_json(guard) for guard in program.guards],
+            "results": file_values.structure_to_json(program.out_structure, "results"),
+            "constants": [file_values.value_to_json(x, f"the results of {program.name}") for x in program.results],
             "places": list(program.places),
             "targets": [self.tensor(x) for x in program.targets],
             "cleared": [self.tensor(x) for x in program.cleared],
@@ -232,7 +232,7 @@ class _Written:
         return name
 
 
-def reduced(f: Function) -> Any:
+def reduced(f: CompiledFunction) -> Any:
     """What a pickle holds of a function that it cannot find by name: its program; None if a file cannot hold it."""
     try:
         return of_bytes, (to_bytes(f),)
@@ -376,14 +376,14 @@ def _tensor(entry: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Any:
     return made
 
 
-def _program(data: Mapping[str, Any], state: Sequence[Any]) -> Recorded:
+def _program(data: Mapping[str, Any], state: Sequence[Any]) -> RecordedCall:
     graph = serialize.GraphReader().graph(data["graph"])
     verify(graph, "load()")
     if [node.outputs[0].key for node in graph.nodes if node.op is None] != sorted(v.key for v in graph.inputs):
         raise GraphError("the inputs are not the nodes that say so")
     positions = tuple(int(i) for i in data["positions"])
     captured = tuple(Captured(str(kind), state[int(number)]) for kind, number in data["captured"])
-    leaves = tuple(structures.value_of_json(x) for x in data["leaves"])
+    leaves = tuple(file_values.value_of_json(x) for x in data["leaves"])
     if len(graph.inputs) != len(positions) + len(captured) or not set(positions) <= set(range(len(leaves))):
         raise GraphError("the inputs are not as many as the arguments and the state")
     for source, value in zip(captured, graph.inputs[len(positions) :], strict=True):
@@ -397,11 +397,11 @@ def _program(data: Mapping[str, Any], state: Sequence[Any]) -> Recorded:
     without = tuple((state[int(n)], bool(was_none)) for n, was_none in data["without_grad"])
     if not all(isinstance(x, TensorBase) for x in (*targets, *cleared, *(x for x, _ in without))):
         raise GraphError("an array has no gradient")
-    return Recorded(
+    return RecordedCall(
         str(data["name"]), graph, frozenset(int(i) for i in data["quiet"]),
-        structures.structure_of_json(data["structure"]), leaves, positions,
-        {int(i): structures.value_of_json(x) for i, x in data["fixed"]}, captured,
-        tuple(structures.guard_of_json(x) for x in data["guards"]), structures.structure_of_json(data["results"]),
-        tuple(structures.value_of_json(x) for x in data["constants"]), tuple(int(i) for i in data["places"]),
+        file_values.structure_of_json(data["structure"]), leaves, positions,
+        {int(i): file_values.value_of_json(x) for i, x in data["fixed"]}, captured,
+        tuple(file_values.guard_of_json(x) for x in data["guards"]), file_values.structure_of_json(data["results"]),
+        tuple(file_values.value_of_json(x) for x in data["constants"]), tuple(int(i) for i in data["places"]),
         tuple(targets), tuple(cleared), without,
     )  # fmt: skip

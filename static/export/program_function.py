@@ -1,4 +1,4 @@
-"""Recorded programs as one compiled function, with the state that they read and write."""
+"""RecordedCall programs as one compiled function, with the state that they read and write."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 from common.core.pickling import is_global
 from common.tensor.base import TensorBase, wrap
 from common.tensor.leaf import Parameter
-from static.export.recorded import Recorded
+from static.export.recorded import RecordedCall
 from static.export.rerun import Rerun
-from static.jit.function import Function
+from static.jit.function import CompiledFunction
 
 
-class ProgramFunction(Function):
+class ProgramFunction(CompiledFunction):
     """A compiled function that is made of programs, not of Python; otherwise like one of `static.function`.
 
     Parameters
@@ -26,7 +26,7 @@ class ProgramFunction(Function):
     target: Rerun
     __qualname__: str
 
-    def __init__(self, programs: Sequence[Recorded], names: Mapping[int, str], **options: Any) -> None:
+    def __init__(self, programs: Sequence[RecordedCall], names: Mapping[int, str], **options: Any) -> None:
         super().__init__(Rerun(programs), **options)
         self.programs, self.names = tuple(programs), dict(names)
 

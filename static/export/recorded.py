@@ -18,7 +18,7 @@ from common.tensor.base import TensorBase
 from static.export.whole_trace import WholeTrace
 from static.graph import Effect, Graph, Node, Value
 from static.graph.verify import verify
-from static.jit.function import Function
+from static.jit.function import CompiledFunction
 from static.jit.traced import is_data
 from static.passes.remove_dead import remove_dead
 from static.running.python_calls import journal
@@ -28,7 +28,7 @@ from static.tracing.signature import native_array
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class RecordedCall:
     """A program.
 
     Attributes
@@ -66,7 +66,7 @@ class Recorded:
     custom: tuple[str, ...] = ()
 
 
-def record(f: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Recorded:
+def record(f: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> RecordedCall:
     """Trace a call without running it.
 
     Parameters
@@ -81,8 +81,8 @@ def record(f: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
     if not callable(f):
         raise ArgumentError(f"a function or a module is traced, not {type(f).__name__}")
     name = getattr(f, "__name__", type(f).__name__)
-    target = f.target if isinstance(f, Function) else f
-    if isinstance(f, Function) and f.control_flow == "guard":
+    target = f.target if isinstance(f, CompiledFunction) else f
+    if isinstance(f, CompiledFunction) and f.control_flow == "guard":
         raise TraceError(
             f"{name} has control_flow='guard', so its program depends on elements: rewrite it with "
             "control_flow='convert', cond or while_loop, which are part of a program"
@@ -97,13 +97,13 @@ def record(f: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
         return _recorded(name, target, leaves, structure, False)
 
 
-def _recorded(name: str, target: Callable[..., Any], leaves: list[Any], structure: Any, history: bool) -> Recorded:
+def _recorded(name: str, target: Callable[..., Any], leaves: list[Any], structure: Any, history: bool) -> RecordedCall:
     trace = WholeTrace(name)
     code = getattr(target, "__code__", None)
     home = (code.co_filename, code.co_firstlineno, code.co_name) if code else ("<unknown>", 0, name)
     positions = [i for i, x in enumerate(leaves) if is_data(x)]
     try:
-        with mode.activate_trace(trace), mode.Switch(True):
+        with mode.activate_trace(trace), mode.GradSwitch(True):
             arguments = list(leaves)
             for i in positions:
                 arguments[i] = trace.argument(i, leaves[i], home)
@@ -132,7 +132,7 @@ def _recorded(name: str, target: Callable[..., Any], leaves: list[Any], structur
             ids.setdefault(node.id, len(ids))
     graph = _renumbered(graph, ids)
     quiet = frozenset(ids[i] for i in trace.without_history() if i in ids)
-    return Recorded(
+    return RecordedCall(
         name, graph, quiet, structure,
         tuple(None if i in positions else x for i, x in enumerate(leaves)), tuple(positions), dict(trace.fixed),
         tuple(trace.captured), tuple(trace.guards), out_structure,
@@ -161,7 +161,7 @@ def _renumbered(graph: Graph, ids: Mapping[int, int]) -> Graph:
     return Graph([new[v.key] for v in graph.inputs], nodes, [new[v.key] for v in graph.outputs], effects)
 
 
-def of_graph(graph: Graph, name: str) -> Recorded:
+def of_graph(graph: Graph, name: str) -> RecordedCall:
     """A program that somebody has built node by node: arrays in, in the order of the inputs, and a tuple out.
 
     The sizes of its inputs are an example: those other than 1 are free.
@@ -172,7 +172,7 @@ def of_graph(graph: Graph, name: str) -> Recorded:
         value.spec = value.spec._replace(shape=tuple(sizes))
     count = len(graph.outputs)
     structure = (tuple, ((tuple, ("*",) * len(graph.inputs)), (dict, (), ())))
-    return Recorded(
+    return RecordedCall(
         name, graph, frozenset(), structure, (None,) * len(graph.inputs), tuple(range(len(graph.inputs))), {}, (), (),
         "*" if count == 1 else (tuple, ("*",) * count), (None,) * count, tuple(range(count)), (), (), (),
     )  # fmt: skip

@@ -19,7 +19,7 @@ from common.core.spec import Spec
 from common.core.tree import flatten, unflatten
 from common.tensor.base import TensorBase
 from common.tensor.node import next_number
-from static.export.recorded import Recorded
+from static.export.recorded import RecordedCall
 from static.graph import Effect, Graph, Node, Value
 from static.graph.regions import LoopParts, branches, room, rooms
 from static.graph.side_effects import gives
@@ -36,7 +36,7 @@ class Rerun:
     programs : recorded calls; the first that fits the arguments runs.
     """
 
-    def __init__(self, programs: Sequence[Recorded]) -> None:
+    def __init__(self, programs: Sequence[RecordedCall]) -> None:
         self.programs = tuple(programs)
         self.__name__ = self.__qualname__ = self.programs[0].name
 
@@ -55,7 +55,7 @@ class Rerun:
         for program in self.programs:
             reason = _objection(program, structure, leaves, trace)
             if reason is None:
-                return run_program(program, leaves, Run(trace, program.quiet))
+                return run_program(program, leaves, TapeRun(trace, program.quiet))
             reasons.append(reason)
         raise ArgumentError(f"{self.__name__}: {reasons[0]}" + (f" ({len(reasons)} programs)" if reasons[1:] else ""))
 
@@ -67,7 +67,7 @@ def _taken(x: Any, trace: Any) -> Any:
     return trace.wrap(trace.constant(x)) if type(x) in (int, float) else x
 
 
-def _objection(program: Recorded, structure: Any, leaves: Sequence[Any], trace: Any) -> str | None:
+def _objection(program: RecordedCall, structure: Any, leaves: Sequence[Any], trace: Any) -> str | None:
     """Why a program does not serve a call; what it finds out of sizes are guards of the trace."""
     if structure != program.structure:
         return f"the arguments are nested as {structure}, the program was made for {program.structure}"
@@ -100,8 +100,8 @@ def _objection(program: Recorded, structure: Any, leaves: Sequence[Any], trace: 
     return None
 
 
-def run_program(program: Recorded, leaves: Sequence[Any], run: Run) -> Any:
-    """Run a program on traced arguments; what it returns.
+def run_program(program: RecordedCall, leaves: Sequence[Any], run: TapeRun) -> Any:
+    """TapeRun a program on traced arguments; what it returns.
 
     Raises
     ------
@@ -149,7 +149,7 @@ def _held(source: Captured) -> Any:
     return source.owner.grad if source.kind == "grad" else source.owner
 
 
-class Run:
+class TapeRun:
     """A run of a graph inside a trace.
 
     Attributes
@@ -169,7 +169,7 @@ class Run:
         return x if isinstance(x, TensorBase) else self.trace.wrap(self.trace.payload(x))
 
     def nodes(self, graph: Graph, given: Sequence[Any]) -> list[Any]:
-        """Run a graph, or a region; its outputs."""
+        """TapeRun a graph, or a region; its outputs."""
         self.values.update((v.key, x) for v, x in zip(graph.inputs, given, strict=True))
         for node in graph.nodes:
             if node.op is not None:
@@ -178,7 +178,7 @@ class Run:
         return [self.tensor(value) for value in graph.outputs]
 
     def node(self, node: Node) -> Sequence[Any]:
-        """Run a node; its results."""
+        """TapeRun a node; its results."""
         operands = [self.values[x.key] if type(x) is Value else x for x in node.operands]
         kind, name = node.op.kind, node.name  # type: ignore[union-attr]
         if kind == "control":
@@ -236,13 +236,13 @@ class Run:
         return Graph([new[v.key] for v in x.inputs], nodes, [new[v.key] for v in x.outputs], effects)
 
     def inside(self, region: Graph, given: Sequence[Any]) -> list[Any]:
-        """Run a region."""
+        """TapeRun a region."""
         inner = type(self)(self.trace, self.quiet)
         inner.env = self.env
         return inner.nodes(region, given)
 
     def loop(self, node: Node, operands: Sequence[Any]) -> list[Any]:
-        """Run a loop on the tape."""
+        """TapeRun a loop on the tape."""
         parts = LoopParts(node)
         if parts.counted or "of" in node.attrs:
             raise TraceError("the gradient of a loop is a program already, and has no gradient of its own here")
@@ -275,7 +275,7 @@ class Run:
         return results
 
     def switch(self, node: Node, operands: Sequence[Any]) -> list[Any]:
-        """Run branches on the tape."""
+        """TapeRun branches on the tape."""
         regions = branches(node)
         uses = [read for _, read in regions]
         shared = next((i for i, read in enumerate(zip(*uses, strict=False)) if len(set(read)) > 1), min(map(len, uses)))

@@ -220,8 +220,9 @@ def paths(data, path=()):
         yield from paths(x, (*path, key))
 
 
-HOSTILE: tuple[Any, ...] = (None, -1, 10**30, 0, True, "x", "__import__('os')", [], {}, [[]], {"dtype": "O"}, {"float": "zz"},
-           {"graph": {}}, {"dim": [[[[["in", 99, 0]], 1]], 3]}, {"dim": [[[[["//", [], []]], 1]], 3]})  # fmt: skip
+HOSTILE: tuple[Any, ...] = (None, -1, 10**30, 0, True, "x", "__import__('os')", [], {}, [[]], {"dtype": "O"},
+           {"float": "zz"}, {"graph": {}}, {"dim": [[[[["in", 99, 0]], 1]], 3]},
+           {"dim": [[[[["//", [], []]], 1]], 3]})  # fmt: skip
 
 
 def test_a_hostile_program_gives_an_error_or_is_a_program():
