@@ -5,7 +5,7 @@ What is replayed from it (`static.export.rerun`) makes the same tape, and with i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from common.core.op import REGISTRY, Op
@@ -46,9 +46,9 @@ class WholeTrace(Trace):
             self.seen.setdefault(value.key, x)
         return value
 
-    def note_alias(self, alias: Tracer, x: Any, same: bool = False) -> None:
+    def note_alias(self, alias: Tracer, x: Any, same: bool = False, shows: Callable[[], bool] | None = None) -> None:
         """A detached tensor is a value of its own."""
-        super().note_alias(alias, x, same)
+        super().note_alias(alias, x, same, shows)
         value = alias.payload
         if same and x.edge is not None:
             made = self.append(REGISTRY["clone"], (value,), {}, (value.spec,), self._source(), "detach")
