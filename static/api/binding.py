@@ -75,7 +75,7 @@ def bind_transforms(names: Mapping[str, Any]) -> dict[str, Function]:
 
 def _as_program(f: Any) -> Any:
     """A compiled function that has been called as its program, for a pickle; None if it has none."""
-    if not getattr(f, "traces", None):
+    if not (getattr(f, "traces", None) or getattr(f, "programs", None)):
         return None
     reduced: Any = importlib.import_module("static.export.program_file").reduced(f)
     return reduced

@@ -14,14 +14,8 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-import numpy as np
-
-from common.autograd.backward import backward
 from common.compiler import disk_cache
-from common.core.errors import CompileError, StateError, TwingradError
-from common.core.sizes import hint
-from common.core.tree import flatten, unflatten
-from common.tensor.base import TensorBase, wrap
+from common.core.errors import CompileError, StateError
 
 SECONDS = 600.0
 """For which a rehearsal may run."""
@@ -40,7 +34,7 @@ def entries_of(data: bytes) -> dict[str, bytes]:
         cache.mkdir(mode=0o700)
         paths = os.pathsep.join(path or "." for path in sys.path)
         environment = {**os.environ, "TWINGRAD_CACHE": str(cache), "PYTHONPATH": paths}
-        command = [sys.executable, "-c", f"from {__name__} import rehearse; rehearse({str(file)!r})"]
+        command = [sys.executable, "-c", f"from static.export.rehearsal import rehearse; rehearse({str(file)!r})"]
         try:
             done = subprocess.run(
                 command, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False
@@ -67,28 +61,3 @@ def install(entries: Mapping[str, bytes]) -> None:
             raise StateError(f"load(native=True): the machine code {name} is damaged")
         found[key] = entry
     disk_cache.given.update(found)
-
-
-def rehearse(path: str) -> None:
-    """Load a file, and run its programs once, forward and backward, on zeros."""
-    from static.export.program_file import load
-
-    f = load(path)
-    for program in f.programs:
-        for history in (False, True):
-            leaves = list(program.leaves)
-            for i, value in zip(program.positions, program.graph.inputs, strict=False):
-                if value.spec.weak:
-                    leaves[i] = program.fixed.get(i, 0 if value.dtype.kind == "i" else 0.5)
-                    continue
-                leaves[i] = wrap(np.zeros(tuple(hint(n) for n in value.shape), value.dtype))
-                if history and value.dtype.kind == "f":
-                    leaves[i].requires_grad_()
-            args, kwargs = unflatten(program.structure, leaves)
-            try:
-                results, _ = flatten(f(*args, **kwargs))
-                again = [x for x in results if isinstance(x, TensorBase) and x.requires_grad]
-                if again:
-                    backward(again, [wrap(np.ones(tuple(y.shape), y.dtype)) for y in again])
-            except TwingradError:  # zeros may be no arguments of it, such as classes that a step refuses
-                continue

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from common.core.pickling import is_global
+from common.core.errors import PickleError
+from common.core.pickling import is_global, otherwise
 from common.tensor.base import TensorBase, wrap
 from common.tensor.leaf import Parameter
 from static.export.recorded import RecordedCall
@@ -54,11 +55,20 @@ class ProgramFunction(CompiledFunction):
         return {name: wrap(x.payload) for name, x in self.named_state()}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        from static.export.program_file import of_bytes, to_bytes
-
-        return of_bytes(to_bytes(self))
+        make, arguments = self._as_file()
+        return make(*arguments)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        from static.export.program_file import of_bytes, to_bytes
+        return self.__qualname__ if is_global(self) else self._as_file()
 
-        return self.__qualname__ if is_global(self) else (of_bytes, (to_bytes(self),))
+    def _as_file(self) -> Any:
+        """What a pickle holds: a file, and what reads it.
+
+        Raises
+        ------
+        PickleError : a file cannot hold the programs.
+        """
+        for reduce in otherwise:
+            if (found := reduce(self)) is not None:
+                return found
+        raise PickleError(f"cannot copy or pickle {self.__name__}: no file can hold its program, see static.save")
