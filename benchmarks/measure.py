@@ -59,13 +59,18 @@ def idlest_cores(cores: set[int], count: int = 1, seconds: float = 0.1) -> list[
     return sorted(cores, key=lambda core: (after.get(core, 0) - before.get(core, 0), core), reverse=True)[:count]
 
 
-def batch(call: Call, inputs: Sequence[tuple[Any, ...]], repeats: int) -> float:
+CLOCKS = {"wall": time.perf_counter, "processor": time.process_time}
+"""What can be timed: what a user waits for, or what the processor works, which other processes disturb less."""
+
+
+def batch(call: Call, inputs: Sequence[tuple[Any, ...]], repeats: int, clock: str = "wall") -> float:
     """Return the seconds per call of `repeats` passes over all input sets, results dropped as they come."""
-    start = time.perf_counter()
+    now = CLOCKS[clock]
+    start = now()
     for _ in range(repeats):
         for arguments in inputs:
             call(*arguments)
-    return (time.perf_counter() - start) / (repeats * len(inputs))
+    return (now() - start) / (repeats * len(inputs))
 
 
 def calibrate(call: Call, inputs: Sequence[tuple[Any, ...]], seconds: float = BATCH_SECONDS) -> int:
@@ -88,6 +93,8 @@ def interleave(
     minimum: int = 7,
     maximum: int = 301,
     batch_seconds: float = BATCH_SECONDS,
+    clock: str = "wall",
+    repeats: int | None = None,
 ) -> dict[str, Samples]:
     """Measure several programs in rounds: one batch of each, the order reversed in every other round.
 
@@ -101,19 +108,26 @@ def interleave(
         Bounds on the number of rounds.
     batch_seconds : float
         How long one batch lasts at least.
+    clock : str
+        A key of `CLOCKS`.
+    repeats : int, optional
+        Passes per batch, the same for all; by default as many as `batch_seconds` needs.
 
     Returns
     -------
     dict of (rounds,) float64 arrays
         Seconds per call, by name; index i of every array belongs to the same round.
     """
-    repeats = {name: calibrate(call, inputs, batch_seconds) for name, (call, inputs) in calls.items()}
+    passes = {
+        name: calibrate(call, inputs, batch_seconds) if repeats is None else repeats
+        for name, (call, inputs) in calls.items()
+    }
     rounds: dict[str, list[float]] = {name: [] for name in calls}
     order = list(calls)
     gc.collect()  # start from a clean heap; collections that a program causes stay in its time
     end = time.perf_counter() + seconds
     while (made := len(rounds[order[0]])) < minimum or (made < maximum and time.perf_counter() < end):
         for name in order:
-            rounds[name].append(batch(*calls[name], repeats[name]))
+            rounds[name].append(batch(*calls[name], passes[name], clock))
         order.reverse()
     return {name: np.array(samples) for name, samples in rounds.items()}

@@ -11,6 +11,7 @@ import numpy as np
 from benchmarks import bits, oneoff, peak_memory, stats
 from benchmarks.lab import stability
 from benchmarks.lab.activity import Activity, Watch
+from benchmarks.lab.probe import PREFIX, probes
 from benchmarks.measure import interleave
 from benchmarks.stats import Estimate
 from benchmarks.terminal import progress
@@ -21,11 +22,12 @@ ENGINES = ("dynamic", "static")
 
 @dataclass(frozen=True)
 class Effort:
-    """How much to measure: seconds of interleaved calls, and processes per engine and kind of start."""
+    """How much to measure: seconds of interleaved calls, processes per engine and kind of start; and by which clock."""
 
     seconds: float
     cold: int
     disk: int
+    clock: str = "wall"
 
 
 FULL = Effort(seconds=6.0, cold=3, disk=5)
@@ -46,12 +48,14 @@ class Result:
     error: str = ""
     calls: dict[str, stats.Samples] = field(default_factory=dict)
     starts: dict[str, dict[str, list[oneoff.Report]]] = field(default_factory=dict)
+    probes: dict[str, stats.Samples] = field(default_factory=dict)
     activity: Activity | None = None
+    clock: str = "wall"
 
     @property
     def unstable(self) -> list[str]:
         """Why the times per call are unreliable, each with its remedy; none if they are stable."""
-        return stability.objections(self.calls, self.activity) if self.calls else []
+        return stability.objections(self.calls, self.activity if self.clock == "wall" else None) if self.calls else []
 
     @property
     def passed(self) -> bool:
@@ -93,7 +97,8 @@ class Result:
             "processes": self.starts,
         }
         if self.calls:
-            record["unstable"] = self.unstable
+            record["clock"], record["unstable"] = self.clock, self.unstable
+            record["probes"] = {name: samples.tolist() for name, samples in self.probes.items()}
             if self.activity is not None:
                 record["activity"] = asdict(self.activity)
             record["call"] = {name: self.call(name).as_json() for name in self.calls}
@@ -120,8 +125,10 @@ def measure(workload: Workload, engines: dict[str, ModuleType], effort: Effort, 
         result.differences = list(bits.mismatches(workload, engines["dynamic"], engines["static"]))
         if result.passed:
             progress(f"{workload.name}: calls, interleaved")
-            watch = Watch()
-            result.calls = interleave(programs(workload, engines, peers), effort.seconds)
+            watch, result.clock = Watch(), effort.clock
+            timed = interleave({**programs(workload, engines, peers), **probes()}, effort.seconds, clock=effort.clock)
+            result.calls = {name: samples for name, samples in timed.items() if not name.startswith(PREFIX)}
+            result.probes = {name: samples for name, samples in timed.items() if name.startswith(PREFIX)}
             result.activity = watch.since()
             for engine in ENGINES if effort.cold else ():
                 progress(f"{workload.name}: {engine} in new processes, cold and from the disk cache")

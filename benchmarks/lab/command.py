@@ -40,9 +40,14 @@ def run_parser(word: str = "run") -> argparse.ArgumentParser:
     how.add_argument("--quick", action="store_true", help="fewer repetitions")
     how.add_argument("--threads", metavar="N", type=int, default=1, help="threads, at most the cores")
     how.add_argument("--json", metavar="PATH", type=Path, help="file for the results; default: in .benchmarks")
+    if word != "graph":
+        how.add_argument("--report", metavar="FILE.html", type=Path, help="write the results as a page, too")
     if word == "graph":
         p.add_argument("--to", metavar="FILE", type=Path, help=".html (default), .svg, .dot, .txt or .json")
     if word == "run":
+        how.add_argument("--clock", choices=("wall", "processor"), default="wall", help="processor: what the processor "
+                         "works, which other processes disturb less; for a loaded machine, and for gates")  # fmt: skip
+        how.add_argument("--starts", action=argparse.BooleanOptionalAction, default=True, help="one-off costs too")
         how.add_argument("--sweep", metavar="NAME=N,N", default="", help="measure at several sizes, as n=10,100,1000")
         how.add_argument("--peers", metavar="NAMES", nargs="?", const="all", help="also PyTorch and JAX")
         how.add_argument("--resume", metavar="PATH", nargs="?", const="", help="go on with a run that was interrupted")
@@ -64,7 +69,50 @@ def explain(arguments: list[str]) -> int:
     return explaining.main(run_parser("explain").parse_args(arguments))
 
 
-COMMANDS: dict[str, Callable[[list[str]], int]] = {"run": run, "explain": explain}
+def report(arguments: list[str]) -> int:
+    """Write the page of a run."""
+    from benchmarks.lab.html import command
+
+    return command.report(arguments)
+
+
+def graph(arguments: list[str]) -> int:
+    """Draw a program."""
+    from benchmarks.lab.html import command
+
+    return command.graph(run_parser("graph").parse_args(arguments))
+
+
+def compare(arguments: list[str]) -> int:
+    """Compare two runs."""
+    from benchmarks.lab import comparing
+
+    return comparing.main(arguments)
+
+
+def doctor(arguments: list[str]) -> int:
+    """Look at the machine."""
+    from benchmarks.lab import doctor
+
+    return doctor.main(arguments)
+
+
+def export(arguments: list[str]) -> int:
+    """Write a run for pyperf."""
+    from benchmarks.lab import exporting
+
+    return exporting.main(arguments)
+
+
+COMMANDS: dict[str, Callable[[list[str]], int]] = {
+    "run": run,
+    "explain": explain,
+    "compare": compare,
+    "doctor": doctor,
+    "export": export,
+    "report": report,
+    "graph": graph,
+}
 
 
 def main(word: str, arguments: list[str]) -> int:

@@ -7,10 +7,9 @@ import sys
 from typing import Any
 
 from benchmarks import machine, store
-from benchmarks.lab import console, verdict
+from benchmarks.lab import console, measuring, verdict
 from benchmarks.lab.activity import governor
 from benchmarks.lab.ladder import NotTheSame, ladder
-from benchmarks.lab.measuring import begin, programs
 from benchmarks.lab.stability import first_line
 from benchmarks.terminal import seconds, significant
 from static.reports.costs import amount
@@ -24,8 +23,8 @@ def main(options: argparse.Namespace) -> int:
     if not 1 <= threads <= cores:
         raise ValueError(f"--threads is from 1 to {cores}, the cores of this process, not {threads}")
     options.threads, options.sweep = 1, ""
-    engines, kept = begin(options)
-    (workload,) = programs(options, engines["dynamic"])
+    engines, kept = measuring.begin(options)
+    (workload,) = measuring.programs(options, engines["dynamic"])
     workload.inputs()
     duration = options.seconds or (2.0 if options.quick else 10.0)
     try:
@@ -45,6 +44,7 @@ def main(options: argparse.Namespace) -> int:
     store.save(path, record)
     show(workload.name, found)
     print(f"results: {path}", file=sys.stderr)
+    measuring.report(record, options.report, engines)
     return 0
 
 

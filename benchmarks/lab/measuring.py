@@ -56,9 +56,10 @@ def _size(text: str) -> tuple[str, int]:
 def effort_of(options: argparse.Namespace) -> run.Effort:
     """Return how much to measure."""
     effort = run.QUICK if options.quick else run.FULL
-    if options.threads > 1:
+    if options.threads > 1 or not options.starts:
         effort = run.without_starts(effort)
-    return effort if options.seconds is None else dataclasses.replace(effort, seconds=options.seconds)
+    seconds = effort.seconds if options.seconds is None else options.seconds
+    return dataclasses.replace(effort, seconds=seconds, clock=options.clock)
 
 
 def begin(options: argparse.Namespace) -> tuple[dict[str, ModuleType], list[int]]:
@@ -111,7 +112,17 @@ def main(options: argparse.Namespace) -> int:
                     f"`--resume {path}` measures the others", "yellow")  # fmt: skip
         return interrupts.EXIT_CODE
     print(f"results: {path}", file=sys.stderr)
+    report(record, options.report, engines)
     return 0 if all(w["bits_equal"] for w in results) else 1
+
+
+def report(record: dict[str, Any], path: Path | None, engines: dict[str, ModuleType]) -> None:
+    """Write the page of a record, if there is a path for it."""
+    if path is not None:
+        from benchmarks.lab.html.report import write
+
+        write(record, path, engines)
+        print(f"report: {path}", file=sys.stderr)
 
 
 def resumed(options: argparse.Namespace) -> tuple[list[dict[str, Any]], Path]:
@@ -172,4 +183,4 @@ def details(workload: dict[str, Any]) -> None:
         console.wrapped(f"{name}: {line}", "  ")
 
 
-__all__ = ["WrongUse", "begin", "details", "main", "programs", "resumed", "show"]
+__all__ = ["WrongUse", "begin", "details", "main", "programs", "report", "resumed", "show"]

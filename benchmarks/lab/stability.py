@@ -34,8 +34,8 @@ def objections(calls: Mapping[str, Samples], activity: Activity | None) -> list[
     if activity is not None:
         if (activity.others or 0) > BUSY:
             found.append(
-                f"other processes kept {activity.others:.1f} cores busy: end them, or measure when they are done "
-                "(`twingrad doctor` shows the load)"
+                f"other processes kept {activity.others:.1f} cores busy: end them (`twingrad doctor`), measure later, "
+                "or use --clock processor"
             )
         if activity.stolen > STOLEN:
             found.append(f"the host took {100 * activity.stolen:.0f} % of the time away: use a machine of your own")

@@ -221,7 +221,7 @@ def test_reasons_for_mistrust_name_a_remedy():
     assert stability.objections(quiet, Activity(0.0, 0.0, 1.0)) == []
     busy = stability.objections(quiet, Activity(1.7, 0.1, 1.0))
     assert "1.7 cores" in busy[0]
-    assert "twingrad doctor" in busy[0]
+    assert "--clock processor" in busy[0]
     assert "took 10 %" in busy[1]
     drifting = {**quiet, "static": quiet["static"] * np.linspace(1, 1.2, 60)}
     assert any("static drifted" in line and "cpupower" in line for line in stability.objections(drifting, None))

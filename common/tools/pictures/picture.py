@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 from common.core.errors import ArgumentError
 from common.tools.pictures.diagram import Diagram
@@ -52,13 +54,29 @@ class Picture(Diagram):
         """
         return svg(self.at_most(max_items))
 
+    def to_json(self) -> str:
+        """Everything that is drawn, as JSON: title, legend, items with their operands as (item, result)."""
+        items = [item._asdict() for item in self.items]
+        return json.dumps({"title": self.title, "legend": self.legend, "items": items}, indent=1)
+
+    def to_networkx(self) -> Any:
+        """The picture as a networkx.MultiDiGraph: items are nodes, with what they are; edges carry shapes."""
+        import networkx as nx
+
+        graph = nx.MultiDiGraph(title=self.title)
+        for position, item in enumerate(self.items):
+            graph.add_node(position, **item._asdict())
+        for (made, result), (reader, operand) in self.edges:
+            graph.add_edge(made, reader, operand=operand, value=self.items[made].results[result])
+        return graph
+
     @property
     def source(self) -> str:
         """`to_dot`, by the name that Graphviz's Python package has for it."""
         return self.to_dot()
 
     def save(self, path: str | Path) -> Path:
-        """Write a file: ``.svg``, ``.dot`` or ``.gv``, or ``.txt``.
+        """Write a file: ``.svg``, ``.dot`` or ``.gv``, ``.txt``, or ``.json``.
 
         Raises
         ------
@@ -66,6 +84,7 @@ class Picture(Diagram):
         """
         path = Path(path)
         writers = {".svg": self.to_svg, ".dot": self.to_dot, ".gv": self.to_dot, ".txt": self.to_text}
+        writers[".json"] = self.to_json
         if path.suffix not in writers:
             raise ArgumentError(f"a picture is saved as {', '.join(writers)}, not as {path.suffix!r}")
         path.write_text(writers[path.suffix](), encoding="utf-8")

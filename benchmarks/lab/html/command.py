@@ -1,0 +1,48 @@
+"""``report`` and ``graph``: pages of what was measured, and of a program."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from benchmarks import machine, store
+from benchmarks.lab import counting, measuring
+from benchmarks.lab.html.report import write
+from benchmarks.lab.rungs import climb
+
+
+def report(arguments: list[str]) -> int:
+    """Write the page of a run that is stored."""
+    p = argparse.ArgumentParser(prog="twingrad report", description="Write the page of a run.")
+    p.add_argument("record", nargs="?", type=Path, help="a run's JSON file; default: the newest in .benchmarks")
+    p.add_argument("--to", type=Path, default=Path("report.html"), help="file; default: report.html")
+    options = p.parse_args(arguments)
+    engines = {name: __import__(name) for name in ("dynamic", "static")}
+    path = options.record or store.newest()
+    write(store.load(path), options.to, engines)
+    print(f"{path} is shown in {options.to}")
+    return 0
+
+
+def graph(options: argparse.Namespace) -> int:
+    """Write the graph of a program; the ending of the file decides how."""
+    options.sweep = ""
+    engines = {name: __import__(name) for name in ("dynamic", "static")}
+    (workload,) = measuring.programs(options, engines["dynamic"])
+    to = options.to or Path(f"{workload.target.name or 'program'}.html")
+    *_, last = climb(workload, engines["dynamic"], engines["static"])
+    last.call(*last.inputs[0])
+    function = last.function
+    if function is None:
+        raise LookupError(f"{workload.name} is not one compiled function: it has no graph of its own")
+    if to.suffix == ".html":
+        record = {
+            "machine": machine.describe(),
+            "workloads": [{"name": workload.name, "key": workload.key, "title": workload.title, "bits_equal": True}],
+        }  # fmt: skip
+        write(record, to, engines, only_graph=True)
+    else:
+        function.picture.save(to)
+    nodes = counting.graph(function)
+    print(f"{workload.name}: {nodes['kernel_calls'] if nodes else '?'} nodes that compute, in {to}")
+    return 0
