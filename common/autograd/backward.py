@@ -112,7 +112,7 @@ def accumulate(leaf: TensorBase, total: TensorBase, create_graph: bool) -> None:
         elif create_graph or trace is not None:
             with mode.GradSwitch(create_graph):
                 new = old + total
-            if create_graph or not trace.adds_in_place(old):
+            if create_graph or trace is None or not trace.adds_in_place(old):
                 leaf.grad = new
             else:
                 rebind(old, new, "add", False)

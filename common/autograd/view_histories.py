@@ -168,7 +168,7 @@ def rebind(x: Any, value: Any, name: str, with_history: bool) -> None:
     if trace is None and not with_history:
         return
     family, base, steps = family_of(x)
-    if family is None and not with_history:
+    if trace is not None and family is None and not with_history:
         trace.set_elements(x, value)
         return
     with mode.GradSwitch(with_history):

@@ -47,6 +47,15 @@ class Choice:
     old: Branches | None
     settle: Callable[[int, Body], None] | None = None
 
+    def for_shapes(self) -> BranchResults:
+        """Branches inside something that is traced for its shapes."""
+        bodies = [trace_branch(self, i) for i in range(self.count)]
+        if self.settle is not None:
+            self.settle(0, bodies[0])
+        branches = Branches(self, self.index, bodies)
+        summed = {key: Abstract(branches.missing(key)) for key in branches.keys}
+        return BranchResults([x.payload for x in bodies[0].carried], summed, branches)
+
     def edges(self) -> list[Edge]:
         """Where gradients of operands go; those of the old branches follow the new ones."""
         edges = [x.edge for x in self.operands]
@@ -108,7 +117,7 @@ class Branches:
 def run_choice(choice: Choice) -> tuple[list[TensorBase], dict[Hashable, TensorBase]]:
     """Run one of several branches by the engine at work; put it on the tape if a gradient may be wanted."""
     trace = mode.current_trace()
-    chosen: BranchResults = getattr(trace, "run_choice", run_eager)(choice)
+    chosen: BranchResults = run_eager(choice) if trace is None else trace.run_choice(choice)
     results, branches = [wrap(x) for x in chosen.results], chosen.branches
     summed = {key: wrap(x) for key, x in chosen.summed.items()}
     edges = [*branches.edges, *branches.captured]
@@ -153,16 +162,3 @@ def trace_branch(choice: Choice, i: int) -> Body:
     with mode.activate_trace(abstract), uncounted():
         leaves = [leaf(Abstract(spec_of(x)), recording and x.edge is not None) for x in choice.operands]
         return choice.step(i, leaves, None if choice.old is None else choice.old.bodies[i])
-
-
-def run_abstract(choice: Choice) -> BranchResults:
-    """Branches inside something that is traced for its shapes."""
-    bodies = [trace_branch(choice, i) for i in range(choice.count)]
-    if choice.settle is not None:
-        choice.settle(0, bodies[0])
-    branches = Branches(choice, choice.index, bodies)
-    summed = {key: Abstract(branches.missing(key)) for key in branches.keys}
-    return BranchResults([x.payload for x in bodies[0].carried], summed, branches)
-
-
-AbstractTrace.run_choice = staticmethod(run_abstract)  # type: ignore[attr-defined]

@@ -159,7 +159,8 @@ def pure_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args:
     wanted, results = flatten(result_shape_dtypes)
     specs = [_spec(x) for x in wanted]
     call = Callback(callback, structure, [None if _is_data(x) else x for x in leaves], results, user_frame(2))
-    run = getattr(mode.current_trace(), "callback", _call_now)
+    trace = mode.current_trace()
+    run = _call_now if trace is None else trace.callback
     tensors = [wrap(x) for x in run(call, [leaves[i] for i in given], specs)]
     edges = tuple(x.edge if isinstance(x, TensorBase) else None for x in (leaves[i] for i in given))
     if mode.is_grad_enabled() and any(edge is not None for edge in edges):

@@ -54,6 +54,15 @@ class Request(NamedTuple):
     flip: bool
     old: LoopRun | None
 
+    def for_shapes(self) -> Ran:
+        """A loop inside something that is traced for its shapes."""
+        body = trace_once(self, None if self.old is None else self.old.some)
+        count = self.count
+        length = 0 if count is None else count
+        stacked = [Abstract(Spec((length, *y.shape), y.dtype)) for y in body.stacked]
+        summed = {key: x.payload for key, x in body.summed.items()}
+        return Ran([Abstract(spec_of(x)) for x in self.carried], stacked, summed, LoopRun(self, count, [], body))
+
     def row_edges(self) -> list[Edge]:
         """Where gradients of rows go; those of the old loop follow the new ones."""
         edges = [x.edge for x in self.rows]
@@ -177,7 +186,7 @@ class LoopOp:
 def run_loop(request: Request) -> tuple[list[TensorBase], list[TensorBase], dict[Hashable, TensorBase]]:
     """Run a loop by the engine that is at work, and put it on the tape if a gradient may be wanted."""
     trace = mode.current_trace()
-    ran: Ran = getattr(trace, "run_loop", run_eager)(request)
+    ran: Ran = run_eager(request) if trace is None else trace.run_loop(request)
     carried, stacked = [wrap(x) for x in ran.carried], [wrap(x) for x in ran.stacked]
     summed = {key: wrap(x) for key, x in ran.summed.items()}
     loop = ran.loop
@@ -262,16 +271,3 @@ def trace_once(request: Request, old: Body | None) -> Body:
             with mode.no_grad():
                 request.condition([leaf(Abstract(spec_of(x)), False) for x in request.carried])
         return request.step(leaves, old)
-
-
-def run_abstract(request: Request) -> Ran:
-    """A loop inside something that is traced for its shapes."""
-    body = trace_once(request, None if request.old is None else request.old.some)
-    count = request.count
-    length = 0 if count is None else count
-    stacked = [Abstract(Spec((length, *y.shape), y.dtype)) for y in body.stacked]
-    summed = {key: x.payload for key, x in body.summed.items()}
-    return Ran([Abstract(spec_of(x)) for x in request.carried], stacked, summed, LoopRun(request, count, [], body))
-
-
-AbstractTrace.run_loop = staticmethod(run_abstract)  # type: ignore[attr-defined]

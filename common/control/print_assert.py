@@ -43,7 +43,8 @@ def print(*values: Any, sep: str = " ", end: str = "\n") -> None:
             raise ArgumentError(f"print(): argument '{name}' must be str, not {type(text).__name__} ({shown(text)})")
     tensors = [x for x in values if isinstance(x, (TensorBase, np.ndarray))]
     texts = tuple(None if isinstance(x, (TensorBase, np.ndarray)) else str(x) for x in values)
-    act = getattr(mode.current_trace(), "act", show)
+    trace = mode.current_trace()
+    act = show if trace is None else trace.act
     act("print", tensors, {"texts": texts, "sep": sep, "end": end})
 
 
@@ -75,7 +76,8 @@ def assert_(condition: Any, message: str = "") -> None:
         condition = np.asarray(bool(condition))
     with mode.no_grad():
         whole = all_of(condition) if isinstance(condition, TensorBase) else np.asarray(condition.all())
-    act = getattr(mode.current_trace(), "act", show)
+    trace = mode.current_trace()
+    act = show if trace is None else trace.act
     file, line, function = locate(*user_frame(2))
     act("assert", [whole], {"message": f"{message or 'assertion failed'}\n  in {file}:{line} in {function}"})
 

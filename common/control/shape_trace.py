@@ -14,6 +14,7 @@ import numpy as np
 from common.core import mode
 from common.core.dtypes import number_spec
 from common.core.errors import TraceError
+from common.core.interpretation import OpenTrace
 from common.core.op import REGISTRY, Op, out_specs
 from common.core.operators import install
 from common.core.source_lines import locate, user_frame
@@ -48,7 +49,7 @@ class AbstractTensor(TensorBase):
         self._grad = None
 
 
-class AbstractTrace:
+class AbstractTrace(OpenTrace):
     """What takes the place of a trace.
 
     Parameters
@@ -56,7 +57,7 @@ class AbstractTrace:
     name : of the function, for messages.
     """
 
-    inlines = True
+    replays = True
     decide = None
 
     def __init__(self, name: str) -> None:
@@ -102,6 +103,14 @@ class AbstractTrace:
     def callback(self, call: Any, operands: Sequence[Any], specs: Sequence[Spec]) -> list[Abstract]:
         """What it would return."""
         return [Abstract(spec) for spec in specs]
+
+    def run_loop(self, request: Any) -> Any:
+        """A loop runs its body once, see `common.control.loop.Request.for_shapes`."""
+        return request.for_shapes()
+
+    def run_choice(self, choice: Any) -> Any:
+        """Every branch runs once, see `common.control.branches.Choice.for_shapes`."""
+        return choice.for_shapes()
 
     def note_module(self, module: Any) -> None:
         """Nothing: no program relies on it."""

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+
+from common.core.interpretation import Interpreter
 
 
 class Attrs(dict[str, Any]):
@@ -47,13 +49,6 @@ def called(y: Any, node_name: str, *operands: Any) -> Any:
     if node is not None and not any(y is x for x in operands):
         node.attrs = Attrs(node_name=node_name, **node.attrs) if node.attrs else known_attrs(node_name)
     return y
-
-
-class Interpreter(Protocol):
-    """What an op does with operands of some class."""
-
-    def __call__(self, op: Any, operands: Sequence[Any], attrs: Mapping[str, Any], /) -> Any:
-        """Run, or record, an op; the result is one, or a tuple for an op with several."""
 
 
 I = TypeVar("I", bound=Interpreter)

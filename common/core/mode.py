@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from common.core.errors import ArgumentError
 from common.core.int_arguments import shown
+from common.core.interpretation import OpenTrace
 from common.core.locks import after_fork
 from common.core.switching import Change, Effect, Ending, Switching
 
@@ -24,7 +25,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 grad_mode: ContextVar[bool] = ContextVar("twingrad_grad_mode", default=True)
 #: The profile that is open in this context, see `common.tools.profiling.profiler`; read only while `tracing` is not 0.
 profiling: ContextVar[Any] = ContextVar("twingrad_profile", default=None)
-_trace: ContextVar[Any] = ContextVar("twingrad_trace", default=None)
+_trace: ContextVar[OpenTrace | None] = ContextVar("twingrad_trace", default=None)
 
 #: Open traces, profiles and other observers in the process, and the threads that opened them; the eager engine's hot
 #: path asks whether there are any before it reads the ContextVars.
@@ -40,7 +41,7 @@ def note_change() -> None:
     changes += 1
 
 
-def current_trace() -> Any:
+def current_trace() -> OpenTrace | None:
     """The trace that records ops in this context, or None."""
     return _trace.get() if tracing else None
 
@@ -73,7 +74,7 @@ after_fork(_forget_other_threads)
 class activate_trace(Switching):
     """Context manager: ops in this context are recorded by `trace`; None suspends tracing."""
 
-    def __init__(self, trace: Any) -> None:
+    def __init__(self, trace: OpenTrace | None) -> None:
         self.trace = trace
 
     def _change(self) -> Change:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from common.core.dtypes import compute_dtypes, operand_dtypes
+from common.core.interpretation import Interpretation
 from common.core.op import REGISTRY, Op, rule_parameters
 from common.core.operators import install
 from common.core.spec import Spec
@@ -70,7 +71,7 @@ class _Term:
     @staticmethod
     def __apply_op__(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         trail = next(x.trail for x in operands if isinstance(x, _Term))
-        return trail.call(op, operands, attrs)
+        return trail.record(op, operands, attrs)
 
 
 @cache
@@ -79,7 +80,7 @@ def _give_operators() -> None:
     install(_Term, REGISTRY, comparisons=False)
 
 
-class _Trail:
+class _Trail(Interpretation):
     """The lines written so far, and the functions and constants that they name.
 
     Parameters
@@ -107,7 +108,7 @@ class _Trail:
             return tuple(_Term(f"{name}[{i}]", each, self) for i, each in enumerate(spec))
         return _Term(name, spec, self)
 
-    def call(self, op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    def record(self, op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         """Write down the application of an op."""
         if not all(isinstance(x, (_Term, *NUMBERS)) for x in operands):
             raise _NotStraightError
@@ -118,7 +119,7 @@ class _Trail:
         if any(isinstance(x, _Term) and isinstance(x.spec, Spec) and x.spec.shape is None for x in operands):
             return self._shapeless(op, operands, attrs)
         if op.name == "reshape" and (alone := _without_ones(operands[0], attrs["new_shape"])) is not None:
-            return self.call(REGISTRY["sum"], (alone.operand,), {"dim": alone.dim, "keepdim": False})
+            return self.record(REGISTRY["sum"], (alone.operand,), {"dim": alone.dim, "keepdim": False})
         forms: Any = tuple(
             (x.spec if isinstance(x.spec, type) else x.spec[:2]) if isinstance(x, _Term) else type(x) for x in operands
         )

@@ -15,6 +15,7 @@ import numpy as np
 
 from common.compiler.compile import compile_kernel
 from common.core.dtypes import compute_dtypes, number_spec, operand_dtypes
+from common.core.interpretation import Interpretation
 from common.core.op import REGISTRY, Op
 from common.core.operators import install
 from common.core.spec import Spec
@@ -60,13 +61,13 @@ class _UpdateTerm:
     @staticmethod
     def __apply_op__(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> _UpdateTerm:
         writer: _KernelLines = next(x.writer for x in operands if isinstance(x, _UpdateTerm))
-        return writer.call(op, operands)
+        return writer.record(op, operands, attrs)
 
 
 install(_UpdateTerm, REGISTRY, comparisons=False)
 
 
-class _KernelLines:
+class _KernelLines(Interpretation):
     """The lines of a kernel before and inside its loop."""
 
     def __init__(self) -> None:
@@ -87,7 +88,7 @@ class _KernelLines:
         (self.inside if each else self.before).append(f"{name} = {text}")
         return _UpdateTerm(name, dtype, each, self)
 
-    def call(self, op: Op, operands: Sequence[Any]) -> _UpdateTerm:
+    def record(self, op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> _UpdateTerm:
         """An elementwise op on terms and numbers, by the rules of promotion."""
         assert op.scalar is not None, f"an update is elementwise; {op.name} is not"
         specs = [x.spec if isinstance(x, _UpdateTerm) else number_spec(x) for x in operands]

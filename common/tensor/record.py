@@ -12,6 +12,7 @@ from common.core import mode
 from common.core.dispatch import NO_ATTRS, apply_at_home, interprets
 from common.core.dtypes import number_spec, operand_dtypes
 from common.core.errors import EscapedTracerError
+from common.core.interpretation import OpenTrace
 from common.core.op import REGISTRY, Op
 from common.core.python_numbers import as_array
 from common.core.source_lines import user_frame
@@ -181,12 +182,11 @@ def record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     return t
 
 
-def _record_traced(trace: Any, op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+def _record_traced(trace: OpenTrace, op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     if op.kind == "elementwise":
         operands = cast_operands(op, operands)
     payloads = [trace.payload(x) for x in operands]
-    inline = op.forward is not None and trace.inlines
-    result = trace.record(op, payloads, attrs) if inline else op(*payloads, **attrs)
+    result = trace.record(op, payloads, attrs) if op.forward is not None else op(*payloads, **attrs)
     tensors = [trace.wrap(y) for y in (result if type(result) is tuple else (result,))]
     trace.note_views(op, attrs, operands, tensors)
     if op.differentiable and _grad_enabled():

@@ -15,6 +15,7 @@ from common.core.dispatch import interprets
 from common.core.dtypes import SUPPORTED, number_spec
 from common.core.errors import DTypeError, TraceError
 from common.core.int_arguments import number
+from common.core.interpretation import OpenTrace
 from common.core.op import REGISTRY, Op
 from common.core.polynomials import Guard
 from common.core.python_numbers import as_array, check_range
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from common.nn.module import Module
 
 
-class Recorder(GradAttributes, Refusals):
+class Recorder(GradAttributes, Refusals, OpenTrace):
     """What every trace can do: take arguments in, append nodes, follow writes, and give its graph.
 
     Attributes
@@ -52,7 +53,6 @@ class Recorder(GradAttributes, Refusals):
     fixed : argument position -> number, for number arguments that the program used as Python numbers.
     scope : where the next node is made: modules and composites, outermost first.
     hooks : how many hooks of tensors, nodes and modules have run.
-    inlines : whether composites are recorded as what they are made of.
     patterns : what has been recorded that may come again, see `static.tracing.repetitions`.
     copies : id of a first node -> that which was copied with it.
     derived : what follows from an op's operands, see `static.tracing.spec_cache`.
@@ -61,7 +61,7 @@ class Recorder(GradAttributes, Refusals):
     replays : whether calls repeat what Python has done; see `common.core.mode.replayed`.
     """
 
-    inlines = replays = True
+    replays = True
 
     def __init__(self, name: str) -> None:
         self.name, self.facts = name, Facts()

@@ -92,7 +92,8 @@ class Tracer(TensorBase):
     def known_number(self, x: Any) -> Any:
         """The Python number that an operand is in this call, None if it is not a number or depends on arrays."""
         if isinstance(x, (Tracer, Dim)):
-            if mode.current_trace() is not self.trace:
+            is_open: bool = self.trace is mode.current_trace()
+            if not is_open:
                 return None
             return int(x) if isinstance(x, Dim) else self.trace.known_number(x.payload)
         return x if isinstance(x, NUMBERS) else None

@@ -27,6 +27,25 @@ def test_only_the_branch_that_is_taken_runs(run):
         run(f, -X, bad)
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda tw: tw.nn.init.ones_(tw.empty(3)),
+        lambda tw: tw.optim.SGD([tw.nn.Parameter(X)], lr=0.5).param_groups[0]["lr"],
+    ],
+    ids=["init", "group"],
+)
+def test_a_branch_that_is_not_taken_may_use_state(run, make):
+    def f(tw, x):
+        def other():
+            make(tw)
+            return x * 2
+
+        return tw.cond(x.sum() > 0, lambda: x + 1, other)
+
+    assert run(f, X) == [2, 3, 4]
+
+
 def test_switch_moves_an_index_into_range(run):
     f = lambda tw, i, x: tw.switch(i, [lambda x: x, lambda x: x * 10, lambda x: x * 100], x)  # noqa: E731
     assert [run(f, np.array(i), X)[0] for i in (-7, 0, 1, 2, 3)] == [1, 1, 10, 100, 100]

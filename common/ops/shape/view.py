@@ -133,10 +133,11 @@ def reshape(x: Any, *sizes: Any, shape: Any = None) -> Any:
     target = (_known_target if plain else _target)(x.shape, shape)
     if not is_tensor(x) and same_shape(target, x.shape):
         return x
-    if mode.tracing and (place := _lies(x)) is not None and not _reshape(*place, target):
-        y = apply(reshape_, (x,), {"new_shape": target})  # whether this is a view only the sizes of a call say
-        mode.current_trace().note_alias(y, x, shows=lambda: _as_view(place, target) is not None)
-        return y
+    if mode.tracing and (trace := mode.current_trace()) is not None and (place := _lies(x)) is not None:
+        if not _reshape(*place, target):
+            y = apply(reshape_, (x,), {"new_shape": target})  # whether this is a view only the sizes of a call say
+            trace.note_alias(y, x, shows=lambda: _as_view(place, target) is not None)
+            return y
     return apply(reshape_, (x,), known_sizes(target) if plain else {"new_shape": target})
 
 
