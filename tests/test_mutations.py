@@ -22,5 +22,12 @@ def test_defect_is_noticed(name, tmp_path):
     assert done.returncode == NOTICED, f"{MUTATIONS[name].test} does not notice {name!r}\n{done.stdout}{done.stderr}"
 
 
+def test_defects_change_what_is_there_and_name_tests_that_are_there():
+    command = [sys.executable, "-m", "tests.helpers.mutations"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def test_there_are_enough():
     assert len(MUTATIONS) >= 20

@@ -1,11 +1,14 @@
 """One defect at a time, and the test that must notice it: ``python -m tests.helpers.mutations NAME``.
 
+Without a name all are put in, to see that what they change and the tests that they name are there.
+
 Each runs in a process of its own with an empty cache, because a defect may get into compiled code.
 """
 
 from __future__ import annotations
 
 import importlib
+import inspect
 import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -304,7 +307,7 @@ MUTATIONS: dict[str, Mutation] = {
         "tests.parity.test_control:test_both_engines_agree", {"name": "scan", "dtype": "float32"},
     ),
     "loop: nothing flows back into what was carried": Mutation(
-        attribute("common.control.loop:Loop", "hidden_edges", lambda old: lambda self: [None] * len(self.carried)),
+        attribute("common.control.loop:LoopRun", "hidden_edges", lambda old: lambda self: [None] * len(self.carried)),
         "tests.oracle.test_control:test_gradients_are_derivatives", {"name": "scan", "order": 2},
     ),
     "branches: the others trace nothing": Mutation(
@@ -337,8 +340,20 @@ def run_test(mutation: Mutation) -> None:
     getattr(importlib.import_module(module), function)(**arguments_of(mutation))
 
 
-def main(name: str) -> int:
+def check() -> None:
+    """Put in every defect and look up every test, without running any."""
+    for mutation in MUTATIONS.values():
+        module, _, function = mutation.test.partition(":")
+        test = getattr(importlib.import_module(module), function)
+        inspect.signature(test, follow_wrapped=True).bind(**arguments_of(mutation))
+        mutation.apply()
+
+
+def main(name: str = "") -> int:
     """Apply one mutation, run its test; `NOTICED` if the test fails."""
+    if not name:
+        check()
+        return 0
     mutation = MUTATIONS[name]
     mutation.apply()
     try:
@@ -353,4 +368,4 @@ def main(name: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(*sys.argv[1:]))

@@ -126,6 +126,7 @@ def gradients(step, dtype):
     return [rng.standard_normal(shape).astype(dtype) for shape in SHAPES]
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(("kind", "formula", "options"), CASES)
 def test_formulas(kind, formula, options, dtype):

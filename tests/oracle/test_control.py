@@ -12,6 +12,7 @@ from tests.helpers.differences import check_gradient
 ORDERS = [(name, order) for name, case in CASES.items() for order in (1, 2)[: 1 + case.twice]]
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(("name", "order"), ORDERS)
 def test_gradients_are_derivatives(name, order):
     case = CASES[name]

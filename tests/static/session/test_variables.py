@@ -8,6 +8,8 @@ import dynamic
 import static as tw
 from common.core.errors import DTypeError, GraphError, SessionError, ShapeError
 
+pytestmark = pytest.mark.quick
+
 
 @pytest.fixture
 def graph():
