@@ -24,7 +24,7 @@ from common.core.op import REGISTRY
 from common.core.source_lines import locate
 from common.core.unbroadcast import fit
 from common.tensor import external_writes, hook_handles, write_log
-from common.tensor.node import Edge, Node
+from common.tensor.node import Edge, FunctionNode, Node
 
 
 def collect(roots: Iterable[Edge], first: int = -1, outside: dict[int, Any] | None = None) -> list[Node]:
@@ -41,14 +41,14 @@ def collect(roots: Iterable[Edge], first: int = -1, outside: dict[int, Any] | No
         for edge in roots:
             if type(edge) is tuple:
                 edge = edge[0]
-            if type(edge) is Node and edge.number >= first:
+            if (type(edge) is Node or type(edge) is FunctionNode) and edge.number >= first:
                 add(edge)
         stack += seen
         while stack:
             for edge in pop().edges:
                 if type(edge) is tuple:
                     edge = edge[0]
-                if type(edge) is Node and edge not in seen and edge.number >= first:
+                if (type(edge) is Node or type(edge) is FunctionNode) and edge not in seen and edge.number >= first:
                     add(edge)
                     push(edge)
         return sorted(seen, key=_number, reverse=True)
@@ -57,7 +57,7 @@ def collect(roots: Iterable[Edge], first: int = -1, outside: dict[int, Any] | No
         for edge in edges:
             if type(edge) is tuple:
                 edge = edge[0]
-            if type(edge) is Node and edge.number >= first:
+            if (type(edge) is Node or type(edge) is FunctionNode) and edge.number >= first:
                 if edge not in seen:
                     seen.add(edge)
                     stack.append(edge)

@@ -6,12 +6,18 @@ import functools
 import inspect
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+from common.autograd.function_context import FunctionCtx, PackedForBackward, SavedForBackward
 from common.autograd.nested_backward import nested
 from common.autograd.view_histories import rebind, require_writable
 from common.core import mode
-from common.core.errors import ArgumentError, GradientError, GraphFreedError, NotDefinedError, ShapeError
+from common.core.errors import (
+    ArgumentError,
+    GradientError,
+    NotDefinedError,
+    ShapeError,
+)
 from common.core.source_lines import user_frame
 from common.core.spec import Spec
 from common.core.unbroadcast import fit
@@ -19,107 +25,10 @@ from common.ops.create.creation import zeros
 from common.tensor.base import TensorBase, wrap
 from common.tensor.external_writes import exposed, seal
 from common.tensor.inference import is_inference, saving
-from common.tensor.node import Edge, Node
+from common.tensor.node import Edge, FunctionNode
 from common.tensor.observers import packers
-from common.tensor.packed_values import PackedValue, pack
-from common.tensor.read_saved import unpacked, with_edge
+from common.tensor.packed_values import pack
 from common.tensor.view_families import is_recorded, make_opaque
-
-
-class FunctionCtx:
-    """What `forward` hands to `backward`; takes any attributes.
-
-    Attributes
-    ----------
-    needs_input_grad : per argument of `apply`, whether its gradient is asked for.
-    """
-
-    def __init__(self, needs: tuple[bool, ...]) -> None:
-        self.needs_input_grad = needs
-        self._to_save: tuple[Any, ...] = ()
-        self._dirty: tuple[Any, ...] = ()
-        self._constant: tuple[Any, ...] = ()
-        self._materialize = True
-        self._node: Any = None
-
-    def save_for_backward(self, *tensors: Any) -> None:
-        """Keep tensors, or None, for `backward`, which finds them in `saved_tensors`.
-
-        Overwriting one of them before `backward` is noticed; inputs and results keep their history.
-
-        Raises
-        ------
-        ArgumentError : something that is no tensor; keep that as an attribute.
-        """
-        for x in tensors:
-            if x is not None and not isinstance(x, TensorBase):
-                raise ArgumentError(
-                    f"save_for_backward can only save variables, but got an object of type {type(x).__name__}"
-                )
-        self._to_save = tensors
-
-    def mark_dirty(self, *tensors: Any) -> None:
-        """Say which arguments `forward` has overwritten; they must be among its results."""
-        self._dirty = tensors
-
-    def mark_non_differentiable(self, *tensors: Any) -> None:
-        """Say which results have no gradient."""
-        self._constant = tensors
-
-    def set_materialize_grads(self, value: bool) -> None:
-        """Whether `backward` gets zeros (the default) or None for results that no gradient reached."""
-        self._materialize = value
-
-    @property
-    def saved_tensors(self) -> tuple[Any, ...]:
-        """What `save_for_backward` kept.
-
-        Raises
-        ------
-        GraphFreedError : a backward pass without `retain_graph` has freed it.
-        """
-        node = self._node() if self._node is not None else None
-        if node is None or node.saved is None:
-            if node is None:
-                return self._to_save
-            raise GraphFreedError(
-                "Trying to access saved tensors after they have already been freed. Specify retain_graph=True if you "
-                "need to backward through the graph a second time."
-            )
-        return tuple(None if x is None else x.restore(node) for x in node.saved)
-
-
-class _Saved(NamedTuple):
-    """A saved tensor without its history, which would be a cycle if it is a result.
-
-    Attributes
-    ----------
-    edge : where its gradient goes.
-    output : which result it is, None for an argument or anything else.
-    """
-
-    payload: Any
-    edge: Edge
-    output: int | None
-
-    def restore(self, node: Node) -> TensorBase:
-        """The tensor with its history."""
-        edge = self.edge if self.output is None else (node, self.output) if self.output else node
-        return with_edge(self.payload, edge)
-
-
-class _Packed(NamedTuple):
-    """What a pack hook made of a saved tensor; `edge` and `output` as for `_Saved`."""
-
-    slot: PackedValue
-    edge: Edge
-    output: int | None
-    payload: None = None  # no array that a write could reach
-
-    def restore(self, node: Node) -> TensorBase:
-        """What the unpack hook returns, with the history of the saved tensor."""
-        edge = self.edge if self.output is None else (node, self.output) if self.output else node
-        return unpacked(self.slot.open(), edge)
 
 
 class Function:
@@ -203,9 +112,10 @@ def _recorded(cls: Any, ctx: FunctionCtx, args: Sequence[Any], edges: list[Edge]
     op: Any = _FunctionOp(cls, [_spec(y) for y in returned], [_spec(x) for x in args])
     saved = tuple(_keep(x, args, edges, outputs) for x in ctx._to_save)
     ctx._to_save = ()
-    node = Node(op, ctx, tuple(edges), saved, None, *user_frame(3))
+    node = FunctionNode(op, ctx, tuple(edges), saved, None, *user_frame(3))
     if mode.tracing and packers.get() and mode.current_trace() is None:
-        node.saved = tuple(x if x is None else _Packed(pack(x.payload, packers.get()[-1]), *x[1:]) for x in saved)
+        hooks = packers.get()[-1]
+        node.saved = tuple(x if x is None else PackedForBackward(pack(x.payload, hooks), *x[1:]) for x in saved)
     if exposed:
         seal(node)
     ctx._node = weakref.ref(node)
@@ -282,11 +192,11 @@ def _keep(x: Any, args: Sequence[Any], edges: list[Edge], outputs: Sequence[Any]
     data = _payload(x)
     for y, edge in zip(args, edges):
         if y is x:
-            return _Saved(data, edge, None)
+            return SavedForBackward(data, edge, None)
     for position, y in enumerate(outputs):
         if y is x:
-            return _Saved(data, None, position)
-    return _Saved(data, None, None)
+            return SavedForBackward(data, None, position)
+    return SavedForBackward(data, None, None)
 
 
 class _FunctionOp:

@@ -16,7 +16,7 @@ from common.autograd.backward_pass import backward_pass, collect
 from common.core import mode
 from common.core.source_lines import user_frame
 from common.tensor.base import TensorBase, wrap
-from common.tensor.node import Edge, Node
+from common.tensor.node import Edge, FunctionNode, Node
 from common.tensor.read_saved import saved_tensors
 
 
@@ -25,10 +25,10 @@ def captured_edges(order: list[Node], outputs: list[Edge], start: int, views: se
     found: dict[tuple[int, int], Edge] = {}
     for edges in (outputs, *(node.edges for node in reversed(order))):
         for edge in edges:
-            if edge is None or (type(edge) is Node and edge.number >= start):
+            if edge is None or ((type(edge) is Node or type(edge) is FunctionNode) and edge.number >= start):
                 continue  # most of them
             owner, output = edge if type(edge) is tuple else (edge, 0)
-            if id(owner) not in views and not (type(owner) is Node and owner.number >= start):
+            if id(owner) not in views and not (isinstance(owner, Node) and owner.number >= start):
                 found.setdefault((id(owner), output), edge)
     return list(found.values())
 

@@ -173,7 +173,7 @@ def _storage(array: Any) -> Any:
 def _module(node: Node) -> str:
     """The module that holds a parameter among the operands, or among what they are views of; or ""."""
     for edge in node.edges:
-        while type(edge) is Node and edge.op.kind == "view":
+        while isinstance(edge, Node) and edge.op.kind == "view":
             edge = edge.edges[0]
         name = getattr(edge, "name", "") if isinstance(edge, TensorBase) else ""
         if name:

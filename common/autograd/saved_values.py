@@ -14,18 +14,25 @@ from common.core.errors import GradientError, MissingAttributeError
 from common.core.op import REGISTRY, Op, rules_changed
 from common.tensor import write_log
 from common.tensor.base import TensorBase
-from common.tensor.node import Node
+from common.tensor.node import FunctionNode, Node
 from common.tensor.packed_values import pack_saved
 from common.tensor.read_saved import saved_tensors
 from common.tensor.write_log import positions_read
 
 #: PyTorch's names of a first and second operand and of the result.
-_PYTORCH = {"x": "self", "a": "self", "b": "other", "y": "result", "rest": "result", "first": "result"}
+_PYTORCH = {"x": "self", "a": "self", "b": "other", "y": "result", "rest": "result", "first": "result",
+            "x_shape": "self_sym_sizes"}  # fmt: skip
+#: What it calls other operands of an op, where the parameter has another name too.
+_RENAMED = {"clamp": {"low": "min", "high": "max"}}
 
 
 def saved_names(op: Op) -> tuple[str, ...]:
     """PyTorch's names of the values that a node of an op saves, in the order in which it holds them."""
-    public = {**_PYTORCH, **{k: v for k, v in RENAMED_IN.get(op.name, {}).items() if k != op.inputs[0]}}
+    public = {
+        **_PYTORCH,
+        **_RENAMED.get(op.name, {}),
+        **{k: v for k, v in RENAMED_IN.get(op.name, {}).items() if k != op.inputs[0]},
+    }
     return tuple(public.get(name, name) for name in getattr(op, "saves", ()))
 
 
@@ -114,7 +121,19 @@ def _of_function(node: Node) -> tuple[Any, ...]:
     return found
 
 
+def _names(node: Node) -> list[str]:
+    """The attributes of a node, without the names of values that nodes of other ops save."""
+    own = {*saved_names(node.op), *getattr(node.op, "attrs", ())}
+    parts = ((name, *name.partition("saved_")) for name in object.__dir__(node))
+    has_context = isinstance(node, FunctionNode)
+    unset = [name for name in ("_hooks", "_metadata") if not hasattr(node, name)]
+    unset += [] if has_context else ["saved_tensors"]
+    found = [n for n, before, _, value in parts if n not in unset and (before not in ("_", "_raw_") or value in own)]
+    return [*found, *vars(node.attrs)] if has_context else found
+
+
 Node.saved_tensors = property(_of_function)  # type: ignore[attr-defined]
+Node.__dir__ = _names  # type: ignore[assignment, method-assign]
 
 
 def _show_values(op: Op) -> None:

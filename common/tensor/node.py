@@ -9,6 +9,7 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
+from common.core.errors import MissingAttributeError
 from common.core.op import Op
 from common.core.source_lines import locate
 from common.tensor.accumulate_grad import accumulate_grad, register
@@ -95,3 +96,29 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<{self.name()} object at {id(self):#x}>"
+
+
+class FunctionNode(Node):
+    """The node of a user-defined function, with the attributes of its context: in PyTorch the two are one object."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        if name in Node.__slots__ or name.startswith("__"):
+            raise MissingAttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        try:
+            return self.attrs.__dict__[name]
+        except KeyError:
+            raise MissingAttributeError(f"{self.name()!r} object has no attribute {name!r}") from None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if hasattr(FunctionNode, name):
+            super().__setattr__(name, value)
+        else:
+            setattr(self.attrs, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        if hasattr(FunctionNode, name):
+            super().__delattr__(name)
+        else:
+            delattr(self.attrs, name)

@@ -250,3 +250,51 @@ def gradients_that_do_not_fit(tw):
         tw.autograd.backward([x * 2, x * 3], [tw.ones(2)])
     with pytest.raises(RuntimeError, match="assign"):
         x.grad = tw.ones(3)
+
+
+def contexts_are_seen_through_their_nodes(tw):
+    class Times(tw.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, factor):
+            ctx.save_for_backward(x)
+            ctx.factor, ctx.saved_shape = factor, tuple(x.shape)
+            return x * factor
+
+        @staticmethod
+        def backward(ctx, g):
+            ctx.seen = (ctx.name(), len(ctx.next_functions), ctx.metadata["note"])
+            return g * ctx.factor, None
+
+    x = tw.tensor([1.0, 2.0], requires_grad=True)
+    node = Times.apply(x, 3.0).grad_fn
+    assert node.factor == 3.0
+    assert node.saved_shape == (2,)
+    assert node.needs_input_grad == (True, False)
+    assert node.saved_tensors[0].tolist() == [1.0, 2.0]
+    assert {"factor", "saved_shape", "saved_tensors", "next_functions"} <= set(dir(node))
+    assert not hasattr(node, "other")
+    node.other, node.factor = [1], 4.0
+    assert node.other == [1]
+    del node.other
+    with pytest.raises(AttributeError, match="'TimesBackward' object has no attribute 'other'"):
+        _ = node.other
+    node.metadata["note"] = "kept"
+    y = Times.apply(x, 5.0)
+    y.grad_fn.factor = 7.0
+    y.grad_fn.metadata["note"] = "kept"
+    node = y.grad_fn
+    y.sum().backward()
+    assert x.grad.tolist() == [7.0, 7.0]
+    assert node.seen[0] == "TimesBackward"
+    assert node.seen[2] == "kept"
+    with pytest.raises(RuntimeError, match="already been freed"):
+        _ = node.saved_tensors
+
+
+def nodes_list_what_they_save(tw):
+    x = tw.tensor([1.0, 2.0], requires_grad=True)
+    for y, expected in ((x.exp(), {"_saved_result"}), (x * x, {"_saved_self", "_saved_other"})):
+        assert {name for name in dir(y.grad_fn) if name.startswith("_saved")} == expected
+        for name in dir(y.grad_fn):
+            getattr(y.grad_fn, name)
+    assert tuple(x.sum().grad_fn._saved_self_sym_sizes) == (2,)

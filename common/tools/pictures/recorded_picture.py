@@ -185,7 +185,7 @@ class _RecordedItems:
         if self.scopes is not None:
             return (*inside, *self.scopes.of(node))
         for edge in node.edges:
-            while type(edge) is Node and edge.op.kind == "view":
+            while isinstance(edge, Node) and edge.op.kind == "view":
                 edge = edge.edges[0]
             name = getattr(edge, "name", "") if isinstance(edge, TensorBase) else ""
             if "." in name:

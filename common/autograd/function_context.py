@@ -1,0 +1,117 @@
+"""The context of a user-defined function: what its `forward` hands to its `backward`."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from common.core.errors import ArgumentError, GraphFreedError, MissingAttributeError
+from common.tensor.base import TensorBase
+from common.tensor.node import Edge, Node
+from common.tensor.packed_values import PackedValue
+from common.tensor.read_saved import unpacked, with_edge
+
+#: What a context has of its node.
+_OF_NODE = frozenset(("metadata", "name", "next_functions", "register_hook", "register_prehook", "_sequence_nr"))
+
+
+class FunctionCtx:
+    """What `forward` hands to `backward`; takes any attributes, which `grad_fn` of the results shows too.
+
+    Attributes
+    ----------
+    needs_input_grad : per argument of `apply`, whether its gradient is asked for.
+    """
+
+    def __init__(self, needs: tuple[bool, ...]) -> None:
+        self.needs_input_grad = needs
+        self._to_save: tuple[Any, ...] = ()
+        self._dirty: tuple[Any, ...] = ()
+        self._constant: tuple[Any, ...] = ()
+        self._materialize = True
+        self._node: Any = None
+
+    def __getattr__(self, name: str) -> Any:
+        node = self._node() if "_node" in self.__dict__ and self._node is not None else None
+        if node is not None and name in _OF_NODE:
+            return getattr(node, name)
+        kind = type(self).__name__ if node is None else node.name()
+        raise MissingAttributeError(f"{kind!r} object has no attribute {name!r}")
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Keep tensors, or None, for `backward`, which finds them in `saved_tensors`.
+
+        Overwriting one of them before `backward` is noticed; inputs and results keep their history.
+
+        Raises
+        ------
+        ArgumentError : something that is no tensor; keep that as an attribute.
+        """
+        for x in tensors:
+            if x is not None and not isinstance(x, TensorBase):
+                raise ArgumentError(
+                    f"save_for_backward can only save variables, but got an object of type {type(x).__name__}"
+                )
+        self._to_save = tensors
+
+    def mark_dirty(self, *tensors: Any) -> None:
+        """Say which arguments `forward` has overwritten; they must be among its results."""
+        self._dirty = tensors
+
+    def mark_non_differentiable(self, *tensors: Any) -> None:
+        """Say which results have no gradient."""
+        self._constant = tensors
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether `backward` gets zeros (the default) or None for results that no gradient reached."""
+        self._materialize = value
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """What `save_for_backward` kept.
+
+        Raises
+        ------
+        GraphFreedError : a backward pass without `retain_graph` has freed it.
+        """
+        node = self._node() if self._node is not None else None
+        if node is None or node.saved is None:
+            if node is None:
+                return self._to_save
+            raise GraphFreedError(
+                "Trying to access saved tensors after they have already been freed. Specify retain_graph=True if you "
+                "need to backward through the graph a second time."
+            )
+        return tuple(None if x is None else x.restore(node) for x in node.saved)
+
+
+class SavedForBackward(NamedTuple):
+    """A saved tensor without its history, which would be a cycle if it is a result.
+
+    Attributes
+    ----------
+    edge : where its gradient goes.
+    output : which result it is, None for an argument or anything else.
+    """
+
+    payload: Any
+    edge: Edge
+    output: int | None
+
+    def restore(self, node: Node) -> TensorBase:
+        """The tensor with its history."""
+        edge = self.edge if self.output is None else (node, self.output) if self.output else node
+        return with_edge(self.payload, edge)
+
+
+class PackedForBackward(NamedTuple):
+    """What a pack hook made of a saved tensor; `edge` and `output` as for `SavedForBackward`."""
+
+    slot: PackedValue
+    edge: Edge
+    output: int | None
+    payload: None = None  # no array that a write could reach
+
+    def restore(self, node: Node) -> TensorBase:
+        """What the unpack hook returns, with the history of the saved tensor."""
+        edge = self.edge if self.output is None else (node, self.output) if self.output else node
+        return unpacked(self.slot.open(), edge)
