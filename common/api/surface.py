@@ -11,7 +11,8 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from common.api import tensors, typed
+from common.api import places, tensors, typed
+from common.api.machine import determinism
 from common.core import absent, devices, dtypes, mode
 from common.core.lazy import Late
 from common.ops import functional
@@ -73,6 +74,15 @@ OUTSIDE = Late(
         "common.tools.files.save_load": "save load",
     }
 )
+#: Questions about precision and reproducibility.
+SWITCHES = Late(
+    {
+        determinism.__name__: "use_deterministic_algorithms are_deterministic_algorithms_enabled "
+        "is_deterministic_algorithms_warn_only_enabled set_float32_matmul_precision get_float32_matmul_precision "
+        "set_num_interop_threads get_num_interop_threads compiled_with_cxx11_abi",
+        "common.api.machine.precision": "autocast",
+    }
+)
 ACTS = Late({"common.control.print_assert": "print assert_", "common.control.callback": "ShapeDtypeStruct"})
 #: Functions that run Python, which a compiled program calls.
 HOST = Late({"common.control.callback": "pure_callback"})
@@ -87,24 +97,25 @@ DTYPES: dict[str, Any] = {
 PLAIN: dict[str, Any] = {
     **typed.TYPED, **typed.PLAIN, "device": devices.device, "set_default_device": devices.set_default_device,
     "get_default_device": devices.get_default_device,
-    "e": math.e, "inf": math.inf, "nan": math.nan, "newaxis": None, "pi": math.pi,
+    **determinism.FORMATS, "e": math.e, "inf": math.inf, "nan": math.nan, "newaxis": None, "pi": math.pi,
 }  # fmt: skip
 #: Modules of an engine; each is loaded when it is first asked for.
 MODULES = (
     "accelerator", "amp", "autograd", "backends", "cpu", "cuda", "distributions", "func", "jit", "linalg", "mps", "nn",
-    "optim", "profiler", "random", "special", "utils", "xpu",
+    "multiprocessing", "optim", "profiler", "random", "special", "testing", "utils", "version", "xpu",
 )  # fmt: skip
 RANDOM = Late(
     {"common.random.generator": "Generator manual_seed get_rng_state set_rng_state seed initial_seed default_generator"}
 )
 
 #: What is the same in both engines.
-SHARED = (OUTSIDE, ACTS, THREADS, RANDOM)
+SHARED = (OUTSIDE, SWITCHES, ACTS, THREADS, RANDOM)
 
 #: Everything at the top level of an engine that this module provides; the engines add `Tensor`, `function`, `compile`
 #: and the modules.
 NAMES = (
-    *FUNCTIONS, *CREATION, *CONTROL, *TRANSFORMS, *MODES, *OUTSIDE, *ACTS, *HOST, *THREADS, *DTYPES, *PLAIN, *RANDOM,
+    *FUNCTIONS, *CREATION, *CONTROL, *TRANSFORMS, *MODES, *OUTSIDE, *SWITCHES, *ACTS, *HOST, *THREADS,
+    *DTYPES, *PLAIN, *RANDOM,
 )  # fmt: skip
 ENGINE_NAMES = ("Tensor", "compile", "function", *MODULES)
 
@@ -125,6 +136,8 @@ def on_demand(space: dict[str, Any], *tables: tuple[Callable[..., Any], Mapping[
     tables : pairs of ``bind(names) -> functions`` and the functions by name.
     """
     own = space["__name__"]
+    if "." not in own:
+        places.open_places(own)
 
     def module_getattr(name: str) -> Any:
         for bind, functions in tables:

@@ -143,7 +143,7 @@ REASONS: tuple[tuple[str, str], ...] = (
      "multigammaln mvlgamma* polygamma* xlog1py zeta"),
     ("not here yet; scipy.signal.windows has it", "*_window signal"),
     ("it changes how PyTorch is run, which has no meaning here; leave it out",
-     "use_deterministic* are_deterministic* is_deterministic* *deterministic_debug_mode set_warn* is_warn* "
+     "*deterministic_debug_mode set_warn* is_warn* "
      "*anomaly_enabled is_anomaly_check* set_flush_denormal *num_interop_threads init_num_threads has_* "
      "compiled_with* USE_* PRIVATE_OPS *privateuse* backend_registration cpp_backtrace *_cpp_backtrace hub "
      "set_multithreading_enabled is_multithreading_enabled is_view_replay_enabled enforce_grad_layout_policy "
@@ -153,7 +153,7 @@ REASONS: tuple[tuple[str, str], ...] = (
      "reproducibility_notes weak"),
     ("not here yet",
      "addbmm* addmv_ combinations hash_tensor nonzero_static histogramdd segment_reduce gradient masked "
-     "monitor hooks swap_tensors set_submodule module_load as_subclass grouped_mm scaled_*mm batch_norm_* "
+     "monitor hooks set_submodule module_load as_subclass grouped_mm scaled_*mm batch_norm_* "
      "embedding_renorm_ fractional* rearrange replace_all_batch* allow_mutation* disable_saved* increment_version "
      "NestedIOFunction SavedTensor grad_mode anomaly_mode narrow_copy select_copy reinforce volatile T_destination "
      "profiler functional testing BufferDict AVG SUM parameter deterministic torch "

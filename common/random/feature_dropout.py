@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 from common.core import mode
@@ -39,6 +40,12 @@ def _dropped(x: Any, p: float, training: bool, lead: int) -> Any:
 
 def _by_rank(n: int, x: Any, p: float, training: bool, ranks: dict[int, int]) -> Any:
     _checked(p)
+    if n > 1 and x.ndim >= 2 and x.ndim not in ranks:
+        warnings.warn(
+            f"dropout{n}d: Received a {x.ndim}-D input, of which channels are dropped along dimensions 0 and 1; "
+            "to silence this warning, use dropout", UserWarning, stacklevel=2,
+        )  # fmt: skip
+        return _dropped(x, p, training, 2)
     if x.ndim not in ranks:
         raise ShapeError(
             f"dropout{n}d: Expected {' or '.join(f'{rank}D' for rank in ranks)} input, but received a {x.ndim}D input"

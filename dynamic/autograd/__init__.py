@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from common.api.places import open_places
 from common.autograd.backward import backward, grad
 from common.autograd.function import Function
 from common.autograd.variable import Variable
@@ -11,6 +12,8 @@ from common.tensor import boundary
 from common.tensor.observers import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from common.transforms.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from dynamic.autograd import function, functional, graph
+
+open_places(__name__)
 
 __all__ = [
     "Function",

@@ -2,11 +2,14 @@
 
 from typing import TYPE_CHECKING
 
+from common.api.places import open_places
 from common.core import absent
 from common.optim import *  # noqa: F403
 from common.optim import __all__ as _names
 from common.tensor import boundary
 from dynamic.optim import lr_scheduler, optimizer, swa_utils
+
+open_places(__name__)
 
 __all__ = list(_names)
 

@@ -5,15 +5,16 @@ from typing import TYPE_CHECKING, Any
 
 from common.core import absent
 from common.tensor import boundary
+from common.tensor.swapping import swap_tensors
 from static.utils import checkpoint
 
-__all__ = ["checkpoint", "data"]
+__all__ = ["benchmark", "checkpoint", "data", "swap_tensors"]
 
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
-        if name == "data":  # loaded when it is first asked for
-            return importlib.import_module("static.utils.data")
+        if name in ("benchmark", "data"):  # loaded when it is first asked for
+            return importlib.import_module(f"{__name__}.{name}")
         return absent.refuse(__name__, name)
 
 

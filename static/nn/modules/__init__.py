@@ -1,5 +1,17 @@
-"""PyTorch's place of what concerns all modules."""
+"""PyTorch's places of modules, and of what concerns all modules."""
 
+from typing import TYPE_CHECKING
+
+from common.api.places import open_places
 from static.nn.modules import module
 
+open_places(__name__)
+
 __all__ = ["module"]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        import static.nn
+
+        return getattr(static.nn, name)

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from common.api.places import open_places
 from common.core import absent
 from common.nn.parametrizations import remove_spectral_norm as remove_spectral_norm
 from common.nn.parametrizations import remove_weight_norm as remove_weight_norm
@@ -10,6 +11,8 @@ from common.nn.parametrizations import weight_norm as weight_norm
 from common.nn.utils import *  # noqa: F403
 from common.nn.utils import __all__ as _names
 from static.nn.utils import parametrizations, parametrize, prune, rnn
+
+open_places(__name__)
 
 __all__ = list(_names)
 

@@ -1,0 +1,57 @@
+"""PyTorch's longer paths: modules that offer under another name what an engine has elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+#: Package of PyTorch -> its modules, and the package here that has what stands in them.
+PLACES: dict[str, tuple[str, str]] = {
+    "": ("functional serialization", ""),
+    "nn.modules": (
+        "activation adaptive batchnorm channelshuffle container conv distance dropout flatten fold instancenorm linear "
+        "loss normalization padding pixelshuffle pooling rnn sparse transformer upsampling",
+        "nn",
+    ),
+    "nn.utils": ("clip_grad convert_parameters spectral_norm weight_norm", "nn.utils"),
+    "optim": ("adadelta adagrad adam adamax adamw asgd lbfgs nadam radam rmsprop rprop sgd", "optim"),
+    "autograd": ("gradcheck anomaly_mode grad_mode variable", "autograd"),
+    "distributions": (
+        "bernoulli categorical distribution exponential kl laplace multivariate_normal normal uniform", "distributions"
+    ),
+}  # fmt: skip
+
+
+def _forward(own: str, target: str) -> Callable[[str], Any]:
+    def module_getattr(name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(f"module {own!r} has no attribute {name!r}")
+        return getattr(sys.modules[target], name)
+
+    return module_getattr
+
+
+def open_places(package: str) -> None:
+    """Make the modules of a package, so that they can be imported, as attributes too where it has no others.
+
+    Parameters
+    ----------
+    package : a package of an engine, such as "dynamic.optim".
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> from dynamic.nn.modules.linear import Linear
+    >>> Linear is tw.nn.Linear
+    True
+    """
+    engine, _, inner = package.partition(".")
+    names, home = PLACES[inner]
+    target = f"{engine}.{home}".rstrip(".")
+    for name in names.split():
+        module = ModuleType(f"{package}.{name}", f"What PyTorch has there; here it is in `{target}`.")
+        module.__getattr__ = _forward(module.__name__, target)  # type: ignore[method-assign]
+        sys.modules[module.__name__] = module
+        vars(sys.modules[package]).setdefault(name, module)

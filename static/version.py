@@ -1,0 +1,9 @@
+"""What PyTorch says of its build: here there are no libraries of GPUs."""
+
+from common.version import __version__ as __version__
+
+cuda = hip = xpu = None
+debug = False
+git_version = ""
+
+__all__ = ["cuda", "debug", "git_version", "hip", "xpu"]

@@ -1,0 +1,122 @@
+"""PyTorch's longer paths, and the small rooms that scripts ask for."""
+
+import importlib
+import time
+
+import numpy as np
+import pytest
+
+import dynamic
+import static
+from common.api.places import PLACES
+
+PATHS = [(package, name, home) for package, (names, home) in PLACES.items() for name in names.split()]
+
+
+@pytest.mark.parametrize("engine", [dynamic, static])
+def test_every_place_is_a_module_that_offers_what_its_home_has(engine):
+    root = engine.__name__
+    for package, name, home in PATHS:
+        module = importlib.import_module(".".join(x for x in (root, package, name) if x))
+        own = importlib.import_module(f"{root}.{home}".rstrip("."))
+        wanted = own.__all__[0]
+        assert getattr(module, wanted) is getattr(own, wanted), (package, name)
+        with pytest.raises(AttributeError):
+            module.no_such_name  # noqa: B018
+
+
+@pytest.mark.parametrize("engine", [dynamic, static])
+def test_a_function_hides_the_module_of_its_name(engine):
+    module = importlib.import_module(f"{engine.__name__}.autograd.gradcheck")
+    assert module.gradcheck is engine.autograd.gradcheck
+    assert callable(engine.autograd.gradcheck)
+    assert callable(engine.nn.utils.weight_norm)
+
+
+@pytest.mark.parametrize("engine", [dynamic, static])
+def test_switches_of_precision_and_determinism_are_accepted(engine):
+    engine.use_deterministic_algorithms(True, warn_only=True)
+    assert engine.are_deterministic_algorithms_enabled()
+    assert engine.is_deterministic_algorithms_warn_only_enabled()
+    engine.use_deterministic_algorithms(False)
+    engine.set_float32_matmul_precision("high")
+    assert engine.get_float32_matmul_precision() == "highest"
+    engine.set_num_interop_threads(2)
+    assert engine.get_num_interop_threads() == 1
+    with pytest.raises(ValueError, match="precision must be one of"):
+        engine.set_float32_matmul_precision("low")
+    with pytest.raises(ValueError, match="positive int"):
+        engine.set_num_interop_threads(0)
+    assert engine.version.cuda is None
+    assert engine.ones(2, 2).to(memory_format=engine.channels_last).shape == (2, 2)
+
+
+def doubled(rank, queue):
+    queue.put((rank, dynamic.ones(2) * (rank + 1)))
+
+
+def failing(rank):
+    raise SystemExit(3)
+
+
+def test_processes_are_pythons():
+    processes = dynamic.multiprocessing
+    assert processes.cpu_count() >= 1
+    queue = processes.get_context("fork").SimpleQueue()
+    processes.spawn(doubled, (queue,), nprocs=2, start_method="fork")
+    found = dict(queue.get() for _ in range(2))
+    assert {rank: x.tolist() for rank, x in found.items()} == {0: [1.0, 1.0], 1: [2.0, 2.0]}
+    with pytest.raises(RuntimeError, match="process 0 terminated with exit code 3"):
+        processes.spawn(failing, start_method="fork")
+    processes.set_sharing_strategy(processes.get_sharing_strategy())
+    with pytest.raises(ValueError, match="as copies"):
+        processes.set_sharing_strategy("file_descriptor")
+
+
+def test_tensors_are_compared_as_closely_as_their_dtype_allows():
+    close, x = dynamic.testing.assert_close, dynamic.tensor([1.0, 2.0])
+    close(x, x * (1 + 1e-6))
+    close({"a": [x, 1]}, {"a": [x.clone(), 1]})
+    for other, text in (
+        (x + 1e-3, "Tensor-likes are not close"),
+        (x[:1], "'shape' do not match"),
+        (x.double(), "'dtype' do not match"),
+        (x * float("nan"), "not close"),
+    ):
+        with pytest.raises(AssertionError, match=text):
+            close(x, other)
+    close(x, x.double(), check_dtype=False)
+    with pytest.raises(AssertionError, match="mine"):
+        close(x, x + 1, msg="mine")
+    with pytest.raises(ValueError, match="both be specified"):
+        close(x, x, rtol=0.1)
+    with pytest.raises(AssertionError, match="length"):
+        close([x], [x, x])
+    made = dynamic.testing.make_tensor(3, 4, dtype=dynamic.int64, low=0, high=2, exclude_zero=True)
+    assert set(np.unique(made.numpy())) == {1}
+    assert dynamic.testing.make_tensor((2, 3), dtype=dynamic.float64, noncontiguous=True).stride() == (6, 2)
+
+
+def test_a_timer_measures_seconds_per_run():
+    timer = dynamic.utils.benchmark.Timer("time.sleep(0.001)", globals={"time": time}, label="sleep", description="a")
+    found = timer.timeit(3)
+    assert 0.001 <= found.median < 0.1
+    assert found.times == [found.mean]
+    again = timer.blocked_autorange(min_run_time=0.01)
+    assert again.iqr >= 0
+    assert "sleep" in repr(again)
+    assert "sleep" in str(dynamic.utils.benchmark.Compare([found, again]))
+
+
+@pytest.mark.parametrize("engine", [dynamic, static])
+def test_tensors_are_swapped_under_all_their_names(engine):
+    a, b = engine.nn.Parameter([1.0]), engine.nn.Parameter([2.0, 3.0])
+    module = engine.nn.Module()
+    module.p = a
+    b.grad = engine.tensor([4.0, 5.0])
+    engine.utils.swap_tensors(a, b)
+    assert module.p.tolist() == [2.0, 3.0]
+    assert module.p.grad.tolist() == [4.0, 5.0]
+    assert (b.tolist(), b.grad) == ([1.0], None)
+    with pytest.raises(TypeError, match="two tensors of one class"):
+        engine.utils.swap_tensors(a, engine.ones(1))
