@@ -179,7 +179,7 @@ def _load_module(key: str, text: Callable[[], str], symbol: str) -> int:
             with collecting_later():
                 module = llvm_engine.parse(text())
                 llvm_engine.tidy(module)
-                entry = disk.Entry(symbol, _externals(module), llvm_engine.emit(module, symbol))
+                entry = disk.Entry(symbol, externals(module), llvm_engine.emit(module, symbol))
             disk.write(key, entry)
         return llvm_engine.load(entry.code, entry.symbol, entry.externals)
 
@@ -187,15 +187,21 @@ def _load_module(key: str, text: Callable[[], str], symbol: str) -> int:
 @cache
 def _library(symbol: str) -> int:
     """Return the address of a `common.compiler.machine_functions.MachineFunction` with code of its own."""
-    _, name, dtype = symbol.split(".")
-
-    def text() -> str:
-        return str(meaning(name, symbol).module(np.dtype(dtype)))
-
-    return _load_module(make_key(symbol), text, symbol)
+    return _load_module(make_key(symbol), partial(library_text, symbol), symbol)
 
 
 llvm_engine.define_family(PREFIX, _library)
+
+
+def front_end(source: str, name: str, symbol: str) -> tuple[Any, bool]:
+    """Return the LLVM module of a kernel, and whether its loops are vectors already, see `llvm_engine.tidy`."""
+    return _translated(source, name, symbol)
+
+
+def library_text(symbol: str) -> str:
+    """Return the LLVM IR of a `common.compiler.machine_functions.MachineFunction` with code of its own."""
+    _, name, dtype = symbol.split(".")
+    return str(meaning(name, symbol).module(np.dtype(dtype)))
 
 
 def make_key(text: str, compiler: str = LLVM) -> str:
@@ -270,7 +276,7 @@ def _compile(source: str, name: str, symbol: str, compiler: str) -> disk.Entry:
         llvm_engine.tidy(module)
     else:
         llvm_engine.optimise(module)
-    return disk.Entry(symbol, _externals(module), llvm_engine.emit(module, symbol))
+    return disk.Entry(symbol, externals(module), llvm_engine.emit(module, symbol))
 
 
 def _translated(source: str, name: str, symbol: str) -> tuple[Any, bool]:
@@ -332,7 +338,7 @@ def _conversions() -> dict[str, Callable[[Any], Any]]:
     return {f"to_{dtype}": partial(convert, dtype=dtype) for dtype in DTYPES.values()}
 
 
-def _externals(module: Any) -> tuple[str, ...]:
+def externals(module: Any) -> tuple[str, ...]:
     """Return the symbols that a module uses but does not define; mathematical functions are refused.
 
     libm is not correctly rounded and differs between systems; the project's own definitions are used instead.

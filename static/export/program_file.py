@@ -76,14 +76,14 @@ def export(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         raise ArgumentError(
             f"{f.__name__} has not been traced yet: call it once, or give export() an example of its arguments"
         )
-    return ProgramFunction([record(f, *_example(traces[-1])) for traces in examples.values()], names, **options)
+    return ProgramFunction([record(f, *example_of(traces[-1])) for traces in examples.values()], names, **options)
 
 
 def _named(f: Any) -> list[tuple[str, Any]]:
     return [*f.named_parameters(), *f.named_buffers()] if isinstance(f, Module) else []
 
 
-def _example(traced: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
+def example_of(traced: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
     """Arguments like those of a trace."""
     from common.core.sizes import hint
     from common.core.tree import unflatten
