@@ -63,7 +63,9 @@ def driver_of(
         _collect(terms, atoms)
     sizes = [atoms[key] for key in sorted(atoms, key=repr)]
     values = [str(n) if type(n) is int else expression(n, atoms) for n in frame.sizes]
-    parameters, pointers, taken = [], [], set(sizes)
+    parameters: list[CParameter] = []
+    pointers: list[str] = []
+    taken = {*sizes, "workspace", "v", "b", "offsets", "code", "base", "bytes", "own"}
     for title, argument in [*zip(inputs, frame.inputs, strict=True), *zip(outputs, frame.outputs, strict=True)]:
         if argument.over is not None:
             pointers.append(pointers[argument.over])
