@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
 
-from common.autograd import backward as autograd
-from common.tensor.base import Tensor
+from dynamic import Tensor, autograd
 
 STEP = 1e-5
 
@@ -29,12 +28,15 @@ def scalar(f: Callable[..., Any], weights: list[np.ndarray], rng: np.random.Gene
     return projected
 
 
-def check_gradient(f: Callable[..., Any], arrays: Sequence[np.ndarray], what: str, *, order: int = 1) -> None:
+def check_gradient(
+    f: Callable[..., Any], arrays: Sequence[np.ndarray], what: str, *, order: int = 1, fixed: Collection[int] = ()
+) -> None:
     """Compare the derivative of ``<w, f(x)>`` along a random direction with a central difference, in float64.
 
     Parameters
     ----------
     order : 2 compares the derivative of ``<v, gradient>`` instead: differences of gradients.
+    fixed : positions of arrays by which `f` has no derivative, whatever differences say; they are not moved.
 
     Raises
     ------
@@ -43,7 +45,8 @@ def check_gradient(f: Callable[..., Any], arrays: Sequence[np.ndarray], what: st
     rng = np.random.default_rng(20)
     value = scalar(f, [], rng)
     value(*map(Tensor, arrays))
-    directions = [rng.normal(size=x.shape) if x.dtype.kind == "f" else None for x in arrays]
+    moves = [x.dtype.kind == "f" and i not in fixed for i, x in enumerate(arrays)]
+    directions = [rng.normal(size=x.shape) if move else None for x, move in zip(arrays, moves, strict=True)]
     if order == 2:
         value = gradient_along(value, [None if d is None else rng.normal(size=d.shape) for d in directions])
     leaves = [Tensor(x, requires_grad=d is not None) for x, d in zip(arrays, directions, strict=True)]
@@ -58,7 +61,9 @@ def check_gradient(f: Callable[..., Any], arrays: Sequence[np.ndarray], what: st
 
     def at(step: float) -> float:
         points = [x if d is None else x + step * d for x, d in zip(arrays, directions, strict=True)]
-        return float(value(*[Tensor(np.asarray(x), requires_grad=x.dtype.kind == "f") for x in points]).payload)
+        return float(
+            value(*[Tensor(np.asarray(x), requires_grad=move) for x, move in zip(points, moves, strict=True)]).payload
+        )
 
     # Richardson: the error is O(STEP^4)
     wide, narrow = (at(2 * STEP) - at(-2 * STEP)) / (4 * STEP), (at(STEP) - at(-STEP)) / (2 * STEP)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from common.core.op import REGISTRY
+from dynamic import Tensor, autograd
 from tests.helpers import proofs
 from tests.helpers.cases import CASES, PROGRAMS, internal, public
 from tests.helpers.differences import check_gradient
@@ -14,9 +15,10 @@ FIRST = {case.label for cases in CASES.values() for case in [*filter(lambda c: c
 ORDERS = (1,) if proofs.quick else (1, 2)
 FLAT = ("sign", "zeros_like", "ones_like")
 SYMMETRIC = ("cholesky", "eigh")  # they read one triangle, and differentiate among symmetric matrices
-PARTIAL = ("ldl_solve", "zeta", "gammainc", "gammaincc")  # not by every operand; see cases_lapack.py, cases_scipy.py
+#: Operands by which an op has no derivative, as in PyTorch, though its value depends on them.
+FIXED = {"ldl_solve": (0,), "zeta": (0,), "gammainc": (0,), "gammaincc": (0,)}
 OPS = [  # elementwise functions are among the cases, with the same operands
-    op for op in REGISTRY.values() if op.differentiable and op.name not in (*FLAT, *PARTIAL)
+    op for op in REGISTRY.values() if op.differentiable and op.name not in FLAT
     and not (op.kind == "elementwise" and op.name in CASES)
 ]  # fmt: skip
 
@@ -40,8 +42,19 @@ def test_op(op):
     for operands, attrs in op.samples(np.random.default_rng(2), "float64"):
         if attrs.get("dtype") == np.float32:
             continue  # differences need the digits of float64
+        fixed = FIXED.get(op.name, ())
         for order in ORDERS:
-            check_gradient(lambda *xs, a=attrs: op(*meant(op, xs), **a), operands, f"{op.name} {attrs}", order=order)
+            what = f"{op.name} {attrs}"
+            check_gradient(lambda *xs, a=attrs: op(*meant(op, xs), **a), operands, what, order=order, fixed=fixed)
+
+
+@pytest.mark.parametrize("name", FIXED)
+def test_an_op_has_no_derivative_by_some_operands(name):
+    op = REGISTRY[name]
+    for operands, attrs in op.samples(np.random.default_rng(2), "float64"):
+        tensors = [Tensor(x, requires_grad=x.dtype.kind == "f") for x in operands]
+        grads = autograd.grad(op(*tensors, **attrs).sum(), [t for t in tensors if t.requires_grad], allow_unused=True)
+        assert [i for i, g in enumerate(grads) if g is None] == list(FIXED[name])
 
 
 @pytest.mark.parametrize("name", FLAT)
