@@ -10,6 +10,7 @@ import numpy as np
 from common.core.dispatch import called
 from common.core.dtypes import int64
 from common.core.errors import DTypeError, IndexRangeError, ShapeError
+from common.core.int_arguments import normalize_dim
 from common.core.op import NativeCall, Op
 from common.core.sizes import same
 from common.core.spec import Spec, around, numel
@@ -154,18 +155,18 @@ def gather(x: Any, dim: int, index: Any) -> Any:
     tensor([[2.],
             [3.]])
     """
-    from common.core.int_arguments import normalize_dim
-    from common.ops.shape.slices import narrow
-    from common.ops.shape.view import reshape
-
     index = whole_index("gather", index)
     axis = normalize_dim(dim, x.ndim, "gather")
     if x.ndim == 0 or (x.ndim == 1 and index.ndim == 0):
+        from common.ops.shape.view import reshape
+
         return called(reshape(gather(row(x), 0, row(index)), index.shape), "GatherBackward0")
     if x.ndim != index.ndim:
         raise ShapeError("Index tensor must have the same number of dimensions as input tensor")
     for d, (n, limit) in enumerate(zip(index.shape, x.shape)):
         if d != axis and not same(n, limit) and n != limit:
+            from common.ops.shape.slices import narrow
+
             x = narrow(x, d, 0, n)
     return gather_(x, index, dim=axis)
 
@@ -192,7 +193,6 @@ def scatter_add(x: Any, dim: int, index: Any, src: Any) -> Any:
     >>> tw.scatter_add(tw.zeros(3), 0, tw.tensor([0, 2, 2]), tw.ones(3))
     tensor([1., 0., 2.])
     """
-    from common.core.int_arguments import normalize_dim
     from common.ops.index.written_values import same_dtype
     from common.ops.math.cast import to
     from common.ops.math.compare import logical_or, ne
@@ -302,7 +302,6 @@ def index_select(x: Any, dim: int, index: Any) -> Any:
     DTypeError : `index` is not int64 or int32.
     ShapeError : index is not 1-D.
     """
-    from common.core.int_arguments import normalize_dim
     from common.core.unbroadcast import reshaped
 
     index = whole_index("index_select", index)

@@ -94,8 +94,8 @@ def masked_fill(x: Any, mask: Any, value: Any) -> Any:
     """
     require_mask("masked_fill", mask)
     attrs = known_attrs(f"MaskedFillBackward{int(hasattr(value, 'ndim'))}")
-    number = number_like(value, x, "masked_fill")
-    return apply(filled_, (x, mask, value if x.dtype.kind == "f" and type(value) is float else number), attrs)
+    plain = x.dtype.kind == "f" and type(value) is float
+    return apply(filled_, (x, mask, value if plain else number_like(value, x, "masked_fill")), attrs)
 
 
 def masked_select(x: Any, mask: Any) -> Any:

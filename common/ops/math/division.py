@@ -86,6 +86,8 @@ def _checked(op: Op, a: Any, b: Any, user: str) -> Any:
     ------
     DivisionByZeroError : the op computes in integers, and b has a zero; inside a trace when the program runs.
     """
+    if type(b) is float or getattr(getattr(b, "dtype", None), "kind", "") == "f":
+        return op(a, b)
     dtype = compute_dtypes(op, (_spec(a), _spec(b)))[0]
     if dtype.kind not in "iu":
         return op(a, b)

@@ -147,7 +147,7 @@ def max(x: Any, dim: Any = None, keepdim: bool = False, *, b: Any = None) -> Any
     >>> tw.max(tw.tensor([1.0, 3.0]))
     tensor(3.)
     """
-    return _extremum("Max", amax_, maximum, argmax, x, dim, keepdim, b)
+    return _extremum("Max", amax_, maximum, argmax_, x, dim, keepdim, b)
 
 
 @accept_numpy_names
@@ -168,7 +168,7 @@ def min(x: Any, dim: Any = None, keepdim: bool = False, *, b: Any = None) -> Any
     ShapeError : a dimension of size 0.
     IndexRangeError : one that does not exist.
     """
-    return _extremum("Min", amin_, minimum, argmin, x, dim, keepdim, b)
+    return _extremum("Min", amin_, minimum, argmin_, x, dim, keepdim, b)
 
 
 def _extremum(
@@ -187,13 +187,12 @@ def _extremum(
             return elementwise(x, dim)
         dim = integer(dim, "max", "dim")
     axis, node_name = normalize_dim(dim, x.ndim, "max"), f"{name}Backward0"
-    indices = position(x, axis, keepdim=True)
+    indices = _positions(position, x, axis, False)
     if x.ndim == 0:
         return Extremum(reshaped(x, (), node_name), indices)
-    values = taken(x, indices, axis, bool(keepdim), node_name)
-    if not keepdim:
-        indices = reshape(indices, (*x.shape[:axis], *x.shape[axis + 1 :]))
-    return Extremum(values, indices)
+    kept = reshape(indices, (*x.shape[:axis], 1, *x.shape[axis + 1 :]))
+    values = taken(x, kept, axis, bool(keepdim), node_name)
+    return Extremum(values, kept if keepdim else indices)
 
 
 __all__ = ["argmax", "argmin", "max", "min"]
