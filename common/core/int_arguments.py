@@ -72,6 +72,21 @@ def integers(values: Any, op: str, name: str) -> tuple[Any, ...]:
     return (integer(values, op, name),)
 
 
+def lengths(values: Any, op: str, name: str = "size") -> tuple[Any, ...]:
+    """The sizes of a tensor that is to be made: none of them negative.
+
+    Raises
+    ------
+    ArgumentError : something else than ints.
+    ShapeError : a negative size.
+    """
+    sizes = integers(values, op, name)
+    for size in sizes:
+        if type(size) is int and size < 0:
+            raise ShapeError(f"Trying to create tensor with negative dimension {size}: {list(sizes)}")
+    return sizes
+
+
 def gathered(given: tuple[Any, ...], named: Any, op: str, name: str) -> tuple[Any, ...]:
     """Sizes or dimensions that came under their name, as if given one by one.
 

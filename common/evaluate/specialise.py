@@ -16,6 +16,7 @@ import numpy as np
 from common.core import op as ops
 from common.core.allocation import refuse_endless
 from common.core.dispatch import NO_ATTRS, Attrs, interprets
+from common.core.int_arguments import lengths
 from common.core.locks import make_lock
 from common.core.op import Op, out_specs
 from common.core.python_numbers import as_array
@@ -62,6 +63,8 @@ class Recipe:
         _PREPARE["rules"](self)
         _PREPARE[op.kind](self)
         specs = () if self.spec is None else out_specs(self.spec)
+        for spec in specs:  # native code writes as many elements as they say
+            lengths(spec.shape, op.name)
         self.keeps = 0 if not op.saves else 2 if op.saves == op.inputs and len(op.saves) == 2 else -1
         self.recorded = op.differentiable and all(spec.dtype.kind == "f" for spec in specs[:1])
 

@@ -42,13 +42,8 @@ def assign(self: TensorBase, value: Any, name: str, part: Any = None) -> TensorB
             return self
     if recording:
         require_unprotected(self, name)
-    if not same_shape(value.shape, self.shape) and tuple(value.shape) != tuple(self.shape):
-        raise ShapeError(
-            f"{name}_(): the result has shape {tuple(value.shape)}, which does not fit the tensor's {tuple(self.shape)}"
-        )
+    require_fitting(self, value, name)
     if value.dtype != self.dtype:
-        if value.dtype.kind == "f" and self.dtype.kind != "f":
-            raise DTypeError(f"{name}_(): result type {value.dtype} can't be cast to {self.dtype}")
         value = value.to(self.dtype)
     with_history = recording and (value.requires_grad or is_recorded(self))
     if with_history:
@@ -68,6 +63,21 @@ def require_unprotected(x: TensorBase, name: str) -> None:
             f"a leaf Variable that requires grad is being used in an in-place operation ({name}_). Use no_grad() for "
             "an update of a parameter, or the functional form."
         )
+
+
+def require_fitting(self: TensorBase, value: Any, name: str) -> None:
+    """Refuse new contents of another shape, or of a dtype that is not cast to the tensor's.
+
+    Raises
+    ------
+    ShapeError, DTypeError : they do not fit.
+    """
+    if not same_shape(value.shape, self.shape) and tuple(value.shape) != tuple(self.shape):
+        raise ShapeError(
+            f"{name}_(): the result has shape {tuple(value.shape)}, which does not fit the tensor's {tuple(self.shape)}"
+        )
+    if value.dtype.kind == "f" and self.dtype.kind != "f":
+        raise DTypeError(f"{name}_(): result type {value.dtype} can't be cast to {self.dtype}")
 
 
 def _set_now(self: TensorBase, other: TensorBase | None, value: Any, name: str) -> bool:

@@ -26,8 +26,8 @@ LEAVES = frozenset(
 PLACED = (LEAVES - {"normal"}) | {"as_tensor", "asarray", "scalar_tensor", "tensor", "tril_indices", "triu_indices"}
 #: Functions that take ``inplace=``, as those of PyTorch's `nn.functional`.
 INPLACE = frozenset(
-    ["celu", "dropout", "elu", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", "mish", "relu", "relu6", "selu",
-     "silu", "threshold"]
+    ["celu", "dropout", "elu", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", "mish", "relu", "relu6", "rrelu",
+     "selu", "silu", "threshold"]
 )  # fmt: skip
 _ABOUT_MEMORY = {"device": None, "layout": None, "pin_memory": False}
 

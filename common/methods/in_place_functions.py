@@ -8,10 +8,11 @@ import numpy as np
 
 from common.core import mode
 from common.core.errors import ArgumentError
-from common.methods.assign import assign
+from common.methods.assign import assign, require_fitting
 from common.tensor import boundary, create
 from common.tensor.base import TensorBase
 from common.tensor.read_saved import with_edge
+from common.tensor.view_families import shows_writable
 
 #: The functions of which PyTorch's tensors have an in-place form, besides those of the operators.
 NAMES = frozenset(
@@ -38,9 +39,6 @@ def over(name: str, function: Any, x: Any, *args: Any, **options: Any) -> Tensor
     name : of the function, for messages.
     x : a tensor; an array is written as the tensor that shares its memory.
     """
-    if isinstance(x, np.ndarray) and not (x.flags.writeable and x.dtype.isnative):
-        kind = "read-only" if x.dtype.isnative else "not in native byte order"
-        raise ArgumentError(f"{name}(inplace=True) writes over its input, an array that is {kind}: give a copy of it")
     x = create.lift(x)
     if not isinstance(x, TensorBase):
         message = f"{name}(inplace=True) writes over a tensor; given {type(x).__name__}"
@@ -49,7 +47,13 @@ def over(name: str, function: Any, x: Any, *args: Any, **options: Any) -> Tensor
     if x.requires_grad and not x.is_leaf and mode.is_grad_enabled() and type(x.payload) is np.ndarray:
         # the rules of what the function is made of need the operand as it was before this write
         source = with_edge(x.payload.copy(), x.edge)
-    return assign(x, function(source, *args, **options), name)
+    y = function(source, *args, **options)
+    if type(x.payload) is np.ndarray and not x.payload.flags.writeable and not shows_writable(x):
+        require_fitting(x, y, name)
+        raise ArgumentError(
+            f"{name}_() writes over an array that is read-only, or not in native byte order: give a copy of it"
+        )
+    return assign(x, y, name)
 
 
 class InPlace:

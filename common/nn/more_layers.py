@@ -7,6 +7,7 @@ from typing import Any
 
 from common.core.devices import on_cpu
 from common.core.errors import ArgumentError, ShapeError
+from common.methods.in_place_functions import over
 from common.nn import init
 from common.nn.losses import _Loss
 from common.nn.module import Module
@@ -130,7 +131,8 @@ class RReLU(Module):
 
     def forward(self, input: Any) -> Any:
         """rrelu(input), input (...)."""
-        return rrelu(input, self.lower, self.upper, self.training, self.inplace)
+        given = self.lower, self.upper, self.training
+        return over("rrelu", rrelu, input, *given) if self.inplace else rrelu(input, *given)
 
     def extra_repr(self) -> str:
         """The arguments."""

@@ -18,9 +18,11 @@ def _kept(x: Any, p: float, shape: tuple[Any, ...]) -> Any:
     return REGISTRY["to"](kept, dtype=x.dtype, x_dtype=kept.dtype)
 
 
-def _checked(p: float) -> None:
+def _probability(p: Any) -> float:
+    """`p` as a float of Python's: one of numpy's would decide the dtype of arrays."""
     if not 0 <= p <= 1:
         raise ArgumentError(f"dropout probability has to be between 0 and 1, but got {p}")
+    return float(p)
 
 
 def _channels(x: Any, lead: int) -> tuple[Any, ...]:
@@ -39,7 +41,7 @@ def _dropped(x: Any, p: float, training: bool, lead: int) -> Any:
 
 
 def _by_rank(n: int, x: Any, p: float, training: bool, ranks: dict[int, int]) -> Any:
-    _checked(p)
+    p = _probability(p)
     if n > 1 and x.ndim >= 2 and x.ndim not in ranks:
         warnings.warn(
             f"dropout{n}d: Received a {x.ndim}-D input, of which channels are dropped along dimensions 0 and 1; "
@@ -109,7 +111,7 @@ _ALPHA = 1.7580993408473766
 
 
 def _alpha(x: Any, p: float, training: bool, lead: int) -> Any:
-    _checked(p)
+    p = _probability(p)
     if not training or p == 0:
         return x
     if x.home is not None and mode.current_trace() is None:

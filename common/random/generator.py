@@ -17,7 +17,7 @@ from common.core.devices import is_device, on_cpu
 from common.core.dispatch import called
 from common.core.dtypes import DEFAULT_FLOAT, float64, int64
 from common.core.errors import ArgumentError, DTypeError
-from common.core.int_arguments import integer
+from common.core.int_arguments import integer, lengths
 from common.core.locks import make_lock
 from common.core.op import REGISTRY
 from common.core.spec import numel
@@ -113,8 +113,10 @@ class Generator:
 
         Raises
         ------
+        ArgumentError : a size that is no int, or is negative.
         DTypeError : another dtype.
         """
+        shape = lengths(shape, name)
         if dtype.kind != "f":
             raise DTypeError(f"{name}(): dtype must be floating point, got {dtype}")
         op, count = REGISTRY[name], numel(shape)

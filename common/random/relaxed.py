@@ -32,7 +32,7 @@ def gumbel_softmax(x: Any, tau: float = 1, hard: bool = False, eps: float = 1e-1
     return F.scatter(F.zeros_like(soft), dim, best, 1.0) - soft.detach() + soft
 
 
-def rrelu(x: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False) -> Any:
+def rrelu(x: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False) -> Any:
     """x where x > 0, else x times a slope from [lower, upper), drawn per element in training, their mean otherwise.
 
     Parameters
@@ -40,7 +40,6 @@ def rrelu(x: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = F
     x : (...), floating point.
     lower, upper : bounds of the slope.
     training : whether slopes are drawn.
-    inplace : whether `x` itself is changed.
 
     Raises
     ------
@@ -53,5 +52,4 @@ def rrelu(x: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = F
     if not lower <= upper:
         raise ArgumentError(f"Lower bound should be less than or equal to the upper bound, got {lower} and {upper}")
     slope = rand_like(x) * (upper - lower) + lower if training else (lower + upper) / 2
-    y = F.where(x > 0, x, x * slope)
-    return x.copy_(y) if inplace else y
+    return F.where(x > 0, x, x * slope)

@@ -22,13 +22,21 @@ CONVERTED = (np.ndarray, np.generic, list, tuple)
 
 
 def lift(x: Any) -> Any:
-    """An array, of any library, as a tensor of the running engine, captured by reference in a trace; else as it is."""
+    """An array, of any library, as a tensor of the running engine, captured by reference in a trace; else as it is.
+
+    Of an array that is not in native byte order it is a locked copy, since a write to it would be lost.
+    """
     if not isinstance(x, (np.ndarray, np.generic)):
         if isinstance(x, (TensorBase, *NUMBERS)) or not is_foreign(x):
             return x
         x = taken(x)
     trace = mode.current_trace()
-    return wrap(to_array(x, copy=False) if trace is None else trace.payload(x))
+    if trace is not None:
+        return wrap(trace.payload(x))
+    array = to_array(x, copy=False)
+    if not x.dtype.isnative:
+        array.flags.writeable = False
+    return wrap(array)
 
 
 def operand(x: Any, *others: Any) -> Any:

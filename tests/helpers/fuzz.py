@@ -8,7 +8,7 @@ A failure is
 
 - results that differ in a bit, a dtype or a shape;
 - an error in one way and a result, or an error of another class, in another way;
-- an error from outside `common.core.errors`, or one that says nothing.
+- an error from outside `common.core.errors`, one that says nothing, or that a kernel cannot be compiled.
 
 A traced function may refuse with `TraceError` what depends on data, and gets contiguous arrays, of which `view` need
 not refuse a shape. The process limits its own memory, and says before
@@ -35,7 +35,7 @@ import dynamic
 import static
 from common.api import surface
 from common.core.dtypes import SUPPORTED
-from common.core.errors import TraceError, TwingradError
+from common.core.errors import CompileError, TraceError, TwingradError
 from common.core.tree import flatten
 from common.tensor.base import TensorBase
 from static.jit.function import CompiledFunction
@@ -122,8 +122,17 @@ def _has_method(call: Call) -> bool:
     first = call.args[0] if call.args else None
     return (
         type(first) is np.ndarray and call.name not in OTHER_METHODS and first.dtype in SUPPORTED
-        and hasattr(dynamic.Tensor, call.name) and hasattr(dynamic, call.name)
+        and hasattr(dynamic.Tensor, call.name) and hasattr(dynamic, call.name) and not _writes_over(call)
     )  # fmt: skip
+
+
+def _writes_over(call: Call) -> bool:
+    """Whether ``inplace`` is given, which functions take and methods do not."""
+    try:
+        given = inspect.signature(getattr(dynamic, call.name)).bind(*call.args, **call.kwargs)
+    except TypeError:
+        return False
+    return "inplace" in given.arguments
 
 
 def differentiate(call: Call) -> dict[str, Outcome]:
@@ -185,6 +194,8 @@ def disagreement(outcomes: dict[str, Outcome]) -> str | None:
         if not isinstance(error, TwingradError):
             where = _origin(error)
             return f"{way}: an error that is none of the package ({type(error).__name__} at {where})\n{told}"
+        if isinstance(error, CompileError):
+            return f"{way}: a kernel that its arguments break\n{told}"
         if len(str(error)) < 10:
             return f"{way}: an error that says nothing\n{told}"
     if not outcomes:

@@ -57,7 +57,7 @@ def draw_module(rng: np.random.Generator, name: str) -> ModuleCall:
     options: dict[str, Any] = {}
     size = int(_pick(rng, [1, 2, 3, 4]))
     for p in inspect.signature(kind).parameters.values():
-        if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) or p.name in ("device", "dtype", "inplace"):
+        if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) or p.name in ("device", "dtype"):
             continue
         if p.default is not p.empty and rng.random() < 0.6:
             continue

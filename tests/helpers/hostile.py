@@ -7,7 +7,7 @@ failure is
 
 - an error that is none of the library's, unless the user's own code raised it, or Python, since the arguments do not
   fit the function's parameters or the operator's types;
-- an error that says nothing;
+- an error that says nothing, or that a kernel cannot be compiled;
 - a call that takes more than five seconds, or two gigabytes, or that ends the process.
 
 The process limits its memory, and writes each call down before it runs, so that a crash has a name.
@@ -37,7 +37,7 @@ import numpy as np
 import dynamic
 import static
 from common.core import mode
-from common.core.errors import TwingradError
+from common.core.errors import CompileError, TwingradError
 from common.core.int_arguments import shown
 from static.jit.function import CompiledFunction
 from tests.helpers.hostile_calls import Make, calls
@@ -124,6 +124,8 @@ def complaint(call: Call) -> str | None:
 
 def objection(error: BaseException) -> str | None:
     """What is wrong with an error; None if nothing is."""
+    if isinstance(error, CompileError):
+        return f"a kernel that its arguments break: {str(error)[:200]}"
     if isinstance(error, TwingradError):
         return None if len(str(error)) >= 10 else f"an error that says nothing: {type(error).__name__}"
     if isinstance(error, Raised) or (isinstance(error, TypeError) and _BINDING.search(str(error))):

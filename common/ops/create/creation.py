@@ -10,8 +10,8 @@ import numpy as np
 
 from common.core import mode
 from common.core.dtypes import DEFAULT_FLOAT, bool_, int64
-from common.core.errors import ArgumentError, ShapeError
-from common.core.int_arguments import gathered, integer, number
+from common.core.errors import AllocationError, ArgumentError
+from common.core.int_arguments import gathered, integer, lengths, number
 from common.core.op import NativeCall, Op
 from common.core.sizes import Dim, meant
 from common.core.spec import Spec, numel
@@ -80,11 +80,7 @@ def known_sizes(size: tuple[Any, ...], named: Any = None) -> tuple[Any, ...]:
         size = gathered(size, named, "creation", "size")
     if len(size) == 1 and isinstance(size[0], (tuple, list)):
         size = tuple(size[0])
-    found = tuple([n if type(n) is int else meant(integer(n, "size", "size")) for n in size])
-    for n in found:
-        if isinstance(n, int) and n < 0:
-            raise ShapeError(f"Trying to create tensor with negative dimension {n}: {list(size)}")
-    return found
+    return lengths(tuple([n if type(n) is int else meant(integer(n, "size", "size")) for n in size]), "size")
 
 
 def zeros(*sizes: Any, size: Any = None, dtype: Any = None) -> Any:
@@ -208,6 +204,7 @@ def arange(start: Any, end: Any = None, step: Any = 1, dtype: Any = None) -> Any
     Raises
     ------
     ArgumentError : `step` is 0, or its sign leads away from `end`.
+    AllocationError : so many elements that their bytes cannot be counted.
 
     Examples
     --------
@@ -231,11 +228,14 @@ def arange(start: Any, end: Any = None, step: Any = 1, dtype: Any = None) -> Any
     if step == 0 or (end < start if step > 0 else end > start):
         raise ArgumentError(f"arange(): step {step} must be nonzero and lead from {start} to {end}")
     wanted = wanted or dtype_or(None, DEFAULT_FLOAT if fractional else int64)
+    count = math.ceil((float(end) - float(start)) / float(step)) if fractional else -((start - end) // step)
+    if isinstance(count, int) and count >= 1 << 60:
+        raise AllocationError(f"arange(): {count} elements have more bytes than 64 bits can count")
     if fractional:
-        counted = made(arange_, start=0, step=1, count=math.ceil((float(end) - float(start)) / float(step)))
+        counted = made(arange_, start=0, step=1, count=count)
         counted = to(counted, dtype=np.dtype(np.float64), x_dtype=int64) * float(step) + float(start)
     else:
-        counted = made(arange_, start=start, step=step, count=-((start - end) // step))
+        counted = made(arange_, start=start, step=step, count=count)
     return counted if counted.dtype == wanted else to(counted, dtype=wanted, x_dtype=counted.dtype)
 
 

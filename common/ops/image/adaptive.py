@@ -9,7 +9,7 @@ from common.core.errors import ArgumentError, ShapeError
 from common.core.int_arguments import integer
 from common.core.operators import as_operand
 from common.ops.image.geometry import batched, images
-from common.ops.image.pooling import as_images, at_maxima
+from common.ops.image.pooling import as_images, at_maxima, require_means
 from common.ops.image.windows import window_sum_
 from common.ops.index.advanced_keys import along
 from common.ops.math.cast import to
@@ -51,6 +51,7 @@ def adaptive_avg_pool(n: int, x: Any, output_size: Any) -> Any:
     if all(type(m) is int and m == 1 for m in count):
         y = mean(x, tuple(range(2, n + 2)), True)
     else:
+        require_means(op, x)
         total = reshape(window_sum_(images(x), **_as_images(windows)), (*x.shape[:2], *count))
         sizes: Any = 1
         for d, (m, extent) in enumerate(zip(count, x.shape[2:], strict=True)):

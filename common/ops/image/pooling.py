@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from common.core.dispatch import called
+from common.core.dtypes import int64
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.int_arguments import integers
 from common.core.op import NativeCall, Op
@@ -101,13 +102,18 @@ def _lengths(extent: Any, count: Any, size: Any, stride: Any, padding: Any, insi
     return clamp_max(end, as_operand(extent)) - clamp_min(start, 0) if inside else end - start
 
 
+def require_means(op: str, x: Any) -> None:
+    """Refuse dtypes in which windows are not summed: all but int64 and those of floating point."""
+    if x.dtype.kind != "f" and x.dtype != int64:
+        raise DTypeError(f'"{op}" not implemented for {x.dtype}; convert with .to(...)')
+
+
 def avg_pool(
     n: int, x: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: Any, count_include_pad: Any, divisor: Any
 ) -> Any:
     """The means of windows; see `avg_pool2d`."""
     op = f"avg_pool{n}d"
-    if x.dtype.kind == "b":
-        raise DTypeError(f'"{op}" not implemented for bool; convert with .to(...)')
+    require_means(op, x)
     if divisor is not None and divisor == 0:
         raise ArgumentError(f"{op}(): divisor must be not zero")
     x, batch = batched(x, n, op)
