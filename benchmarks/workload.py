@@ -6,6 +6,7 @@ A workload is one file in ``benchmarks/workloads`` that defines ``WORKLOADS``. I
 
 import importlib
 import pkgutil
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from types import ModuleType
@@ -57,19 +58,19 @@ class Program:
         }
 
 
-class Workload:
+class Workload(ABC):
     """One program on fixed inputs. The class docstring's first line describes it in reports."""
 
     name: str
     outputs: tuple[str, ...] = ("loss",)  # what a call returns, in order
 
+    @abstractmethod
     def inputs(self) -> list[Inputs]:
         """Return at least two input sets of equal shapes; calls alternate between them."""
-        raise NotImplementedError
 
+    @abstractmethod
     def make(self, tw: ModuleType) -> Program:
         """Build the program with the engine `tw`; two engines start from the same parameters."""
-        raise NotImplementedError
 
     def peer(self, name: str, initial: dict[str, Array]) -> tuple[Any, list[tuple[Any, ...]]] | None:
         """Return a peer's version of this workload and its input sets; None to look in `benchmarks.peers`."""

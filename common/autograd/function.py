@@ -76,7 +76,7 @@ class Function:
     @staticmethod
     def vjp(ctx: Any, *grad_outputs: Any) -> Any:
         """Another name of `backward`."""
-        raise NotImplementedError("You must implement either the backward or vjp method for your custom Function.")
+        raise NotDefinedError("You must implement either the backward or vjp method for your custom Function.")
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:

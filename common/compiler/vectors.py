@@ -18,6 +18,7 @@ Whatever else a loop does is left to LLVM.
 from __future__ import annotations
 
 import ast
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
@@ -68,7 +69,7 @@ class _Outside(NamedTuple):
     known: dict[tuple[str, int], Register]
 
 
-class Vectors(Expressions):
+class Vectors(Expressions, ABC):
     """Writes loops with vectors; `_lanes` is set while their bodies are written."""
 
     _lanes: _Lanes | None = None
@@ -151,9 +152,9 @@ class Vectors(Expressions):
             self.line(f"store {self.variables.pop(key).typed}, ptr {address}{access}")
         del self.variables[counter]
 
+    @abstractmethod
     def statements(self, nodes: list[ast.stmt]) -> None:
         """Write statements."""
-        raise NotImplementedError
 
     def _hold(self, node: ast.For, counter: str) -> dict[str, tuple[str, str]]:
         """Load the accumulators that a loop adds to into variables; by their names where they are stored again."""

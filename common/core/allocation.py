@@ -13,6 +13,8 @@ _MANY_DIMENSIONS = ("aximum supported dimension", "number of dimensions must be 
 def too_large(error: BaseException) -> bool:
     """Whether an error says that an array would not fit into memory, or into the numbers that describe it."""
     words = ("array is too big", "aximum allowed dimension", "too large to convert", *_MANY_DIMENSIONS)
+    if isinstance(error, KeyError):  # whose text may be endless
+        return False
     return isinstance(error, MemoryError) or any(word in str(error) for word in words)
 
 
@@ -30,13 +32,13 @@ def allocation_error(name: str, error: BaseException) -> AllocationError:
 MOST_ELEMENTS = 1 << 36
 
 
-def refuse_endless(name: str, shape: tuple[int, ...]) -> None:
+def refuse_endless(name: str, shape: tuple[int, ...], most: int = MOST_ELEMENTS) -> None:
     """Refuse to go through an operand of more elements than any memory holds.
 
     Raises
     ------
-    AllocationError : it has more than `MOST_ELEMENTS`.
+    AllocationError : it has more than `most`.
     """
-    if (count := prod(shape)) > MOST_ELEMENTS:
+    if (count := prod(shape)) > most:
         raise AllocationError(f"{name}(): an operand of shape {shape} has {count} elements, more than the "
-                              f"{MOST_ELEMENTS} that an op goes through; reduce it before it is expanded")  # fmt: skip
+                              f"{most} that an op goes through; reduce it before it is expanded")  # fmt: skip

@@ -7,17 +7,25 @@ numbers). Inside a tier dtypes promote as usual; a lower tier changes the result
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 import numpy as np
 
 from common.core.errors import DTypeError
 from common.core.spec import Spec
 
-if TYPE_CHECKING:
-    from common.core.op import Op
+
+class Elementwise(Hashable, Protocol):
+    """What decides on the dtypes of an elementwise op; see `common.core.op.Op`."""
+
+    name: str
+    inputs: tuple[str, ...]
+    domain: str
+    result: Any
+    refuses: str
+
 
 float32 = np.dtype(np.float32)
 float64 = np.dtype(np.float64)
@@ -74,7 +82,7 @@ def result_dtype(specs: Iterable[Spec]) -> tuple[np.dtype, bool]:
     return result, False
 
 
-def compute_dtypes(op: Op, specs: Sequence[Spec]) -> tuple[np.dtype, np.dtype, bool]:
+def compute_dtypes(op: Elementwise, specs: Sequence[Spec]) -> tuple[np.dtype, np.dtype, bool]:
     """Dtype in which an elementwise op computes, dtype of its result, and whether that is weak.
 
     Raises
@@ -85,7 +93,7 @@ def compute_dtypes(op: Op, specs: Sequence[Spec]) -> tuple[np.dtype, np.dtype, b
 
 
 @lru_cache(maxsize=8192)
-def _compute_dtypes(op: Op, kinds: tuple[tuple[np.dtype, bool, bool], ...]) -> tuple[np.dtype, np.dtype, bool]:
+def _compute_dtypes(op: Elementwise, kinds: tuple[tuple[np.dtype, bool, bool], ...]) -> tuple[np.dtype, np.dtype, bool]:
     """The same, of what it depends on: per operand dtype, whether it has dimensions, and weakness."""
     specs = [Spec((2,) * dimensions, dtype, weak) for dtype, dimensions, weak in kinds]
     dtype, weak = result_dtype(spec for name, spec in zip(op.inputs, specs) if name != "condition")
@@ -100,7 +108,7 @@ def _compute_dtypes(op: Op, kinds: tuple[tuple[np.dtype, bool, bool], ...]) -> t
     return dtype, (bool_ if op.result == "bool" else dtype), weak
 
 
-def operand_dtypes(op: Op, specs: Sequence[Spec]) -> tuple[np.dtype, ...]:
+def operand_dtypes(op: Elementwise, specs: Sequence[Spec]) -> tuple[np.dtype, ...]:
     """The dtype to which each operand of an elementwise op is brought."""
     dtype = compute_dtypes(op, specs)[0]
     return tuple(bool_ if name == "condition" else dtype for name in op.inputs)

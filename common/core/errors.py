@@ -4,7 +4,7 @@
 
     TwingradError
     |-- ShapeError            RuntimeError, ValueError   operands do not fit together
-    |-- DTypeError            TypeError, RuntimeError    an op is not defined for a dtype
+    |-- DTypeError            TypeError, NotImplementedError  an op is not defined for a dtype
     |-- ArgumentError         TypeError, ValueError, RuntimeError  an argument of the wrong kind
     |   `-- MissingKeyError   KeyError                   one that a mapping does not have
     |-- LinAlgError           RuntimeError, ValueError   a matrix is singular, or not positive-definite
@@ -47,7 +47,7 @@ class ShapeError(TwingradError, RuntimeError, ValueError):
     """Shapes that do not fit together, or a dimension that does not exist."""
 
 
-class DTypeError(TwingradError, TypeError, RuntimeError):
+class DTypeError(TwingradError, TypeError, NotImplementedError):
     """A dtype for which an operation is not defined."""
 
 

@@ -87,6 +87,18 @@ def lengths(values: Any, op: str, name: str = "size") -> tuple[Any, ...]:
     return sizes
 
 
+def flag(value: Any, op: str, name: str) -> bool:
+    """A truth value, which an int may stand for.
+
+    Raises
+    ------
+    ArgumentError : something else.
+    """
+    if isinstance(value, (bool, int, np.bool_)):
+        return bool(value)
+    raise ArgumentError(f"{op}(): argument '{name}' must be bool, not {type(value).__name__} ({shown(value)})")
+
+
 def gathered(given: tuple[Any, ...], named: Any, op: str, name: str) -> tuple[Any, ...]:
     """Sizes or dimensions that came under their name, as if given one by one.
 

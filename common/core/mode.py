@@ -87,8 +87,9 @@ class _Decorator:
 
     __slots__ = ()
 
-    def _again(self) -> Any:
-        raise NotImplementedError
+    if TYPE_CHECKING:  # a subclass has it
+
+        def _again(self) -> Any: ...
 
     def __call__(self, function: F) -> F:
         """Decorate: every call of `function` runs in a context of its own.

@@ -23,6 +23,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from common.core.dispatch import apply
+from common.core.dtypes import SUPPORTED
+from common.core.errors import DTypeError
+from common.core.int_arguments import lengths
+from common.core.sizes import Dim
 from common.core.spec import Spec
 
 if TYPE_CHECKING:
@@ -196,7 +200,8 @@ class Op:
         attrs: tuple[str, ...] = (),
         **fields: Any,
     ) -> None:
-        self.name, self.kind, self.inputs, self.spec, self.doc = name, kind, inputs, spec, doc
+        self.name, self.kind, self.inputs, self.doc = name, kind, inputs, doc
+        self.spec = sound(name, spec)
         self.rules = tuple(rules) + (None,) * (len(inputs) - len(rules))
         self.node_name = (node_name or "".join(w.capitalize() for w in name.split("_"))) + "Backward0"
         self.nout, self.attrs = nout, attrs
@@ -294,6 +299,28 @@ def _subgradients(op: Op) -> Sequence[Subgradient]:
 _MAKERS: dict[str, Callable[[Op], Any]] = {
     "backward": _generate_backward, "save": _generate_save, "subgradients": _subgradients,
 }  # fmt: skip
+
+
+def sound(name: str, spec: Callable[..., Any]) -> Callable[..., Any]:
+    """The function for an op's results, refusing sizes and dtypes that no memory has: kernels rely on both.
+
+    Raises
+    ------
+    ArgumentError, ShapeError : a size that is no int, or is negative.
+    DTypeError : a dtype without ops.
+    """
+
+    def found(*specs: Spec, **attrs: Any) -> Any:
+        result = spec(*specs, **attrs)
+        for out in out_specs(result):
+            if out.dtype not in SUPPORTED:
+                raise DTypeError(f"{name}(): dtype {out.dtype} is not supported; use {[d.name for d in SUPPORTED]}")
+            for size in out.shape:
+                if type(size) is not int and not isinstance(size, Dim):
+                    lengths(out.shape, name)
+        return result
+
+    return found
 
 
 def out_specs(result: Spec | tuple[Spec, ...]) -> tuple[Spec, ...]:

@@ -19,7 +19,7 @@ from contextvars import ContextVar
 from functools import partial
 from itertools import compress, repeat
 from operator import call, itemgetter, not_
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 Effect = Callable[[], Any]
 _truth = partial(bool, True)
@@ -82,8 +82,9 @@ class Switching:
     _ends: list[Any]
     _ending: Any = None
 
-    def _change(self) -> Change:
-        raise NotImplementedError
+    if TYPE_CHECKING:  # a subclass has it
+
+        def _change(self) -> Change: ...
 
     def _enter(self) -> Callable[..., Any]:
         change = self._change()

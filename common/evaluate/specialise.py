@@ -16,7 +16,8 @@ import numpy as np
 from common.core import op as ops
 from common.core.allocation import refuse_endless
 from common.core.dispatch import NO_ATTRS, Attrs, interprets
-from common.core.int_arguments import lengths
+from common.core.dtypes import SUPPORTED
+from common.core.errors import DTypeError
 from common.core.locks import make_lock
 from common.core.op import Op, out_specs
 from common.core.python_numbers import as_array
@@ -63,8 +64,6 @@ class Recipe:
         _PREPARE["rules"](self)
         _PREPARE[op.kind](self)
         specs = () if self.spec is None else out_specs(self.spec)
-        for spec in specs:  # native code writes as many elements as they say
-            lengths(spec.shape, op.name)
         self.keeps = 0 if not op.saves else 2 if op.saves == op.inputs and len(op.saves) == 2 else -1
         self.recorded = op.differentiable and all(spec.dtype.kind == "f" for spec in specs[:1])
 
@@ -145,8 +144,12 @@ def recipe(op: Op, forms: tuple[Any, ...], attrs: Mapping[str, Any]) -> Recipe:
     except TypeError:  # an attribute that is a list
         return Recipe(op, forms, attrs)
     if found is None:
-        for form in forms if op.kind != "view" else ():
-            if type(form) is tuple:
+        for form in forms:
+            if type(form) is not tuple:
+                continue
+            if form[1] not in SUPPORTED:
+                raise DTypeError(f"{op.name}(): dtype {form[1]} is not supported; use {[d.name for d in SUPPORTED]}")
+            if op.kind != "view":
                 refuse_endless(op.name, form[0])
         found = Recipe(op, forms, attrs)
         with _lock:

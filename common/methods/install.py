@@ -10,12 +10,13 @@ import numpy as np
 from common.autograd import backward as autograd
 from common.autograd import hooks, versions
 from common.core import dtypes, mode
+from common.core.allocation import refuse_endless
 from common.core.errors import ArgumentError, DTypeError, GradientError
 from common.core.op import REGISTRY
 from common.core.operators import accepts, as_operand, install
 from common.core.python_numbers import is_foreign
 from common.core.spec import numel
-from common.methods import conversions, in_place_functions, in_place_index, memory, named
+from common.methods import conversions, in_place_functions, in_place_index, memory, named, numpy_functions
 from common.methods.assign import assign, copy_, fill_, zero_
 from common.ops import functional
 from common.ops.shape import memory_order
@@ -27,6 +28,9 @@ from common.tensor.base import TensorBase
 from common.tensor.create import lift
 from common.tensor.to_python import index, item, number_of, tolist, truth, whole
 from common.tensor.write_log import apart
+
+#: Rows that are gone through, a tensor each: only expanded tensors have more.
+MOST_ROWS = 1 << 30
 
 #: Public functions that are no methods, as in PyTorch.
 NOT_METHODS = frozenset(
@@ -173,7 +177,8 @@ def _len(self: TensorBase) -> Any:
 def _iter(self: TensorBase) -> Any:
     if self.ndim == 0:
         raise ArgumentError("iteration over a 0-d tensor")
-    return (self[i] for i in range(_len(self)))
+    refuse_endless("iteration", (count := _len(self),), MOST_ROWS)
+    return (self[i] for i in range(count))
 
 
 def _contains(self: TensorBase, element: Any) -> bool:
@@ -230,6 +235,7 @@ _METHODS = {
     "copy_": copy_, "zero_": zero_, "fill_": fill_, "clone": clone, "backward": backward,
     "numpy": numpy, "item": item, "__bool__": truth, "__len__": _len,
     "__contains__": _contains, "__iter__": _iter, "__array__": _array,
+    "__array_ufunc__": numpy_functions.array_ufunc,
     "__dlpack__": _dlpack, "__dlpack_device__": _dlpack_device, "__buffer__": _buffer,
     "__pos__": _positive, "__repr__": _repr, "__format__": _format, "__index__": index,
     "register_hook": hooks.register_hook, "retain_grad": hooks.retain_grad,

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from common.core import mode
-from common.core.errors import ArgumentError
+from common.core.errors import ArgumentError, NotDefinedError
 from common.nn.module import Module
 from common.ops import functional as F
 from common.random.generator import randperm
@@ -199,7 +199,7 @@ class BasePruningMethod:
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
         """The mask of a tensor, of the mask so far."""
-        raise NotImplementedError
+        raise NotDefinedError(f"{type(self).__name__} has to define compute_mask(t, default_mask)")
 
     @classmethod
     def apply(cls, module: Module, name: str, *args: Any, **kwargs: Any) -> Module:

@@ -7,6 +7,7 @@ one product for all steps; the others are made step by step.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from typing import Any
 
 from common.control.iterate import scan
@@ -22,7 +23,7 @@ from common.random.generator import dropout
 from common.tensor.create import lift
 
 
-class _Recurrent(Module):
+class _Recurrent(Module, ABC):
     gates = 1
     states = 1
 
@@ -65,9 +66,9 @@ class _Recurrent(Module):
                 if proj_size:
                     setattr(self, f"weight_hr{suffix}", init.uniform((proj_size, hidden_size), bound, dtype))
 
+    @abstractmethod
     def step(self, a: Any, b: Any, *states: Any) -> tuple[Any, ...]:
         """The next states, of the products of input and hidden state with their weights, and the states."""
-        raise NotImplementedError
 
     def _suffixes(self, layer: int) -> list[str]:
         """How the names of a layer's parameters end, per direction."""

@@ -255,7 +255,10 @@ def bernoulli_(self: TensorBase, p: Any = 0.5, *, generator: Generator | None = 
     ------
     ArgumentError : a probability outside [0, 1].
     """
-    p = _looked_at(lift(p), lambda x: (x >= 0) & (x <= 1), "bernoulli_", "got p={}")
+    p = lift(p.item() if isinstance(p, np.generic) else p)
+    if isinstance(p, TensorBase) and p.dtype.kind != "f":
+        raise DTypeError(f"bernoulli_(): expected a floating point tensor of probabilities, got {p.dtype}")
+    p = _looked_at(p, lambda x: (x >= 0) & (x <= 1), "bernoulli_", "got p={}")
     with mode.no_grad():
         u = lift(draw("rand", tuple(self.shape), float64, generator))
         ones = (u < p).to(self.dtype)

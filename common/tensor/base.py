@@ -43,7 +43,7 @@ class TensorBase:
     home: Any = None
     __op_priority__ = 2
     __array_priority__ = 1000
-    __array_ufunc__: Any = None
+    __array_ufunc__: Any = None  # `common.methods.numpy_functions` answers numpy's functions
 
     payload: Any
     _requires_grad: bool

@@ -113,7 +113,8 @@ def _is_below(name: str) -> bool:
 
 
 _PYTHON = os.path.dirname(os.__file__) + os.sep  # noqa: PTH120  compared with the texts of code objects
-_LIBRARIES = ("numpy", "numba", "llvmlite", "networkx", "scipy", "safetensors")
+_LIBRARIES = ("numpy", "numba", "llvmlite", "networkx", "scipy", "safetensors", "tensorboard", "google.protobuf",
+              "matplotlib", "rich", "jinja2", "onnx", "dask")  # fmt: skip
 
 
 def _ours(place: PublicFunction, arguments: dict[str, Any], error: Exception) -> Exception:
@@ -129,14 +130,14 @@ def _ours(place: PublicFunction, arguments: dict[str, Any], error: Exception) ->
         return file_error(error)
     line = "" if (code := user_frame(1))[0] is None else " (called at {}:{})".format(*locate(*code)[:2])
     if isinstance(error, TypeError) and _is_binding(error):
-        return ArgumentError(f"{place.name}(){str(error).partition('()')[2] or str(error)}{line}")
+        return ArgumentError(f"{place.name}(){_said(error).partition('()')[2] or _said(error)}{line}")
     found = next(_wrong(place, arguments, error), None) or next(_against_types(place, arguments), None)
     kind = MissingKeyError if isinstance(error, KeyError) else ArgumentError  # what a mapping's callers wait for
     if found is not None:
         return kind(f"{place.name}(): {found}{line}")
     blamed = _blamed(arguments, error)
     if isinstance(error, IndexError):
-        return IndexRangeError(f"{place.name}(): {error}{blamed}{line}")
+        return IndexRangeError(f"{place.name}(): {_said(error)}{blamed}{line}")
     if isinstance(error, ZeroDivisionError):
         return DivisionByZeroError(f"{place.name}(): {error}{line}")
     if isinstance(error, NotImplementedError):
@@ -144,8 +145,16 @@ def _ours(place: PublicFunction, arguments: dict[str, Any], error: Exception) ->
     return kind(f"{place.name}(): {_told(error)}{blamed}{line}")
 
 
+def _said(error: Exception) -> str:
+    """The text of an error; the name of one that cannot be shown, as a `KeyError` of an endless int."""
+    try:
+        return str(error)
+    except Exception:
+        return type(error).__name__
+
+
 def _told(error: Exception) -> str:
-    said = str(error)
+    said = _said(error)
     return said if said and isinstance(error, (TypeError, ValueError)) else f"{type(error).__name__}: {said}"
 
 
@@ -159,7 +168,7 @@ def _is_binding(error: TypeError) -> bool:
 
 def _blamed(arguments: dict[str, Any], error: Exception) -> str:
     """The arguments of which an error may speak, as text: that of a type that it names, else all."""
-    kinds = set(_KIND.findall(str(error)))
+    kinds = set(_KIND.findall(_said(error)))
     named = {key: x for key, x in arguments.items() if type(x).__name__ in kinds} or arguments
     return f"; given {', '.join(f'{key}={shown(x)}' for key, x in named.items())}" if named else ""
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from common.core import mode
 from common.core.errors import ArgumentError, GradientError, ShapeError
+from common.core.int_arguments import shown
 from common.core.tree import LEAF, MAPS, flatten, unflatten
 from common.ops.shape.cat import stack
 from common.ops.shape.split import unbind
@@ -89,7 +90,7 @@ def _spread(dims: Any, structure: Any, what: str) -> list[Any]:
         return []
     if structure == LEAF:
         if dims is not None and (not isinstance(dims, int) or isinstance(dims, bool)):
-            raise ArgumentError(f"vmap: {what} must be an int, None, or as nested as the arguments, got {dims!r}")
+            raise ArgumentError(f"vmap: {what} must be an int, None, or as nested as the arguments, got {shown(dims)}")
         return [dims]
     kind, parts = structure[0], structure[-1]
     if dims is None or isinstance(dims, int):

@@ -15,11 +15,13 @@ from weakref import ref
 import numpy as np
 
 from common.core import mode
+from common.core.errors import TwingradError
 from common.core.op import Op, rules_changed
 from common.core.source_lines import user_files, user_frame
 from common.evaluate.native_results import view_of
 from common.evaluate.specialise import Recipe, recipe
 from common.ops import functional
+from common.tensor import boundary
 from common.tensor.base import InferenceTensor, Tensor, TensorBase
 from common.tensor.leaf import Leaf
 from common.tensor.node import Node, next_number
@@ -83,7 +85,12 @@ class _Ways:
         return y
 
     def _made(self, x: np.ndarray, arguments: tuple[Any, ...]) -> Way | None:
-        asked = self.ask(OpProbe(x), *arguments)
+        try:
+            asked = self.ask(OpProbe(x), *arguments)
+        except TwingradError:
+            raise
+        except Exception:  # the general way says which argument is to blame
+            return None
         if type(asked) is not tuple or len(asked) != 2 or not isinstance(asked[0], Op):
             return None
         op, attrs = asked
@@ -268,7 +275,7 @@ def _transposed(name: str) -> property:
     return property(turned)
 
 
-_general_getitem = TensorBase.__getitem__
+_general_getitem = boundary.guarded(TensorBase.__getitem__)
 parts = _Ways(functional.getitem)
 recent_parts = parts.recent
 

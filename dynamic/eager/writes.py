@@ -13,7 +13,8 @@ from common.core.op import rules_changed
 from common.core.source_lines import user_files, user_frame
 from common.evaluate.kinds import number
 from common.evaluate.specialise import Recipe
-from common.methods.setitem import setitem as general
+from common.methods.setitem import setitem
+from common.tensor import boundary
 from common.tensor.base import InferenceTensor, Tensor, TensorBase
 from common.tensor.leaf import Leaf
 from common.tensor.node import Node, next_number
@@ -21,6 +22,7 @@ from common.tensor.view_families import Family, is_recorded
 from common.tensor.write_log import log_write
 from dynamic.eager.views import known_key, parts, recent_parts
 
+general = boundary.guarded(setitem, "__setitem__")
 _new = object.__new__
 _getframe = sys._getframe
 _grad_enabled = mode.grad_mode.get

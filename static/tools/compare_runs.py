@@ -75,6 +75,8 @@ def compare(
     >>> static.compare(lambda x: (static.exp(x) * 2).sum(), [np.ones(3, np.float32)]) is None
     True
     """
+    if not isinstance(args, (tuple, list)):
+        raise ArgumentError(f"compare(): argument 'args' must be a list of arguments, not {type(args).__name__}")
     call = trace_call(f, tuple(args), kwargs)
     first, second = (with_room(partial(_values, call, way), call.env) for way in (a, b))
     equal = 0

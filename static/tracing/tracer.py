@@ -13,18 +13,10 @@ from common.core.errors import EscapedTracerError, TraceError
 from common.core.op import REGISTRY
 from common.core.operators import install
 from common.core.sizes import Dim
+from common.methods.numpy_functions import operator_of
 from common.tensor.base import NUMBERS, TensorBase
 from static.graph import Value
 
-#: Operators of numpy's arrays, and the methods that have them the other way round.
-_OPERATORS = {
-    "add": "__radd__", "subtract": "__rsub__", "multiply": "__rmul__", "matmul": "__rmatmul__",
-    "divide": "__rtruediv__", "true_divide": "__rtruediv__", "floor_divide": "__rfloordiv__",
-    "remainder": "__rmod__", "power": "__rpow__", "divmod": "__rdivmod__", "bitwise_and": "__rand__",
-    "bitwise_or": "__ror__", "bitwise_xor": "__rxor__", "left_shift": "__rlshift__", "right_shift": "__rrshift__",
-    "less": "__gt__", "less_equal": "__ge__", "greater": "__lt__", "greater_equal": "__le__", "equal": "__eq__",
-    "not_equal": "__ne__",
-}  # fmt: skip
 #: What numpy calls differently.
 _NAMES = {
     "arctan2": "atan2", "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsinh": "asinh", "arccosh": "acosh",
@@ -49,9 +41,9 @@ class Tracer(TensorBase):
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         """What numpy's operators ask an operand: an array's with a tracer are the tracer's own; others are refused."""
-        own = _OPERATORS.get(ufunc.__name__)
-        if own is not None and method == "__call__" and len(inputs) == 2 and not isinstance(inputs[0], Tracer):
-            return getattr(self, own)(inputs[0])
+        found = operator_of(self, ufunc, method, inputs, {})
+        if found is not NotImplemented:
+            return found
         raise self.refuse_numpy(ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}")
 
     def __array_function__(self, function: Any, kinds: Any, args: Any, options: Any) -> Any:

@@ -1,5 +1,6 @@
 """Hostile calls of everything public: each works, or raises an error of the library, or what the user's code raises."""
 
+import fractions
 import os
 import re
 import subprocess
@@ -207,3 +208,106 @@ def test_all_nan_extremes_share_their_gradient(name):
         f = tw.function(tw.grad(lambda x: getattr(x, name)()))
         third = float(np.float32(1) / np.float32(3))
         assert np.asarray(f(x)).tolist() == [third, 0, third, third]
+
+
+def test_everything_public_is_called():
+    """Each function and class that a public module lists has a row, and so have the methods of the classes."""
+    rows = hostile.rows(0)
+    ends = {tuple(name.split(".")[-2:]) for name in rows} | {("session", name.partition(".")[2]) for name in rows}
+    missed = [
+        path for path in hostile.listed()
+        if path not in rows and tuple(path.split(".")[-2:]) not in ends
+        and ("session", path.rpartition(".")[2]) not in ends and ".register_module_" not in path
+    ]  # fmt: skip
+    assert missed == []
+    assert len(rows) > 2800
+
+
+@pytest.mark.parametrize("size", [fractions.Fraction(1, 3), fractions.Fraction(4, 1), 2.0, np.float64(2), "3", None])
+def test_a_size_that_is_no_int_reaches_no_kernel(size):
+    calls = [
+        lambda: LINEAR(size, 3), lambda: LINEAR(3, size), lambda: dynamic.nn.Embedding(3, size),
+        lambda: dynamic.rand(size),
+        lambda: dynamic.nn.Transformer(dim_feedforward=size), lambda: dynamic.nn.Conv2d(1, size, 3),
+        lambda: static.function(lambda: static.zeros(2, size))(),
+    ]  # fmt: skip
+    for call in calls:
+        with pytest.raises(TypeError):
+            call()
+
+
+def test_negative_sizes_are_refused_as_pytorch_refuses_them():
+    for call in (lambda: LINEAR(-1, 3), lambda: LINEAR(3, -1), lambda: dynamic.nn.Embedding(-3, 2)):
+        with pytest.raises(RuntimeError, match="negative dimension"):
+            call()
+
+
+@pytest.mark.parametrize("name", ["avg_pool1d", "lp_pool1d", "adaptive_avg_pool1d"])
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32"])
+def test_a_dtype_without_kernel_is_refused_by_its_name(name, dtype):
+    x, more = np.ones((1, 1, 8), dtype), (2, 2) if name == "lp_pool1d" else (2,)
+    for tw in (dynamic, static):
+        f = getattr(tw.nn.functional, name)
+        for run in (lambda: f(x, *more), lambda: tw.function(lambda x: f(x, *more))(x)):  # noqa: B023
+            if name == "lp_pool1d":
+                continue
+            with pytest.raises(NotImplementedError, match=f"not implemented for {dtype}"):
+                run()
+
+
+def test_dtypes_without_kernels_reach_none():
+    half, record = np.zeros((2, 3), np.float16), np.dtype([("a", "f4")])
+    for call in (
+        lambda: static.max(1e300, half),
+        lambda: dynamic.linalg.vector_norm(X, dtype=record),
+        lambda: static.function(lambda x: static.linalg.vector_norm(x, dtype=record))(np.ones(3, np.float32)),
+    ):
+        with pytest.raises(DTypeError, match="is not supported"):
+            call()
+
+
+def test_numbers_of_numpy_decide_no_dtype():
+    for p in (0.25, np.float64(0.25), np.float32(0.25)):
+        for name in ("dropout", "dropout1d", "alpha_dropout", "feature_alpha_dropout"):
+            y = getattr(dynamic.nn.functional, name)(np.ones((2, 3), np.float32), p=p, training=True)
+            assert y.dtype == np.float32
+
+
+def test_more_elements_than_bytes_can_be_counted():
+    with pytest.raises(AllocationError, match="more bytes than"):
+        dynamic.arange(2**63 - 1)
+    with pytest.raises(AllocationError):
+        list(WIDE)
+
+
+NESTED: list[Any] = []
+NESTED.append(NESTED)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: X.permute(10**5000, 0),
+        lambda: dynamic.nn.ModuleDict({"a": LINEAR(1, 1)})[10**5000],  # type: ignore[index]
+        lambda: dynamic.vmap(lambda x: x, in_dims=NESTED)(X),
+        lambda: static.function(lambda x: static.prod(x, keepdim=NESTED))(np.ones(3)),
+        lambda: X.__setitem__([1, NESTED], 0.0),
+    ],
+)
+def test_values_that_cannot_be_shown(call):
+    with pytest.raises(TwingradError):
+        call()
+
+
+INPLACE = ["ReLU", "SiLU", "Hardsigmoid", "RReLU", "ELU", "Dropout"]
+
+
+@pytest.mark.parametrize("name", INPLACE)
+def test_a_module_does_not_lose_a_write(name):
+    swapped, locked = np.ones((2, 3), ">f4"), np.broadcast_to(np.float32(1), (2, 3))
+    for tw in (dynamic, static):
+        module = getattr(tw.nn, name)(inplace=True)
+        for array in (swapped, locked):
+            for run in (module, tw.function(lambda x, m=module: m(x))):
+                with pytest.raises(ArgumentError):
+                    run(array)

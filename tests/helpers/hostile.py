@@ -41,6 +41,7 @@ from common.core.errors import CompileError, TwingradError
 from common.core.int_arguments import shown
 from static.jit.function import CompiledFunction
 from tests.helpers.hostile_calls import Make, calls
+from tests.helpers.hostile_public import code_of, listed
 from tests.helpers.hostile_values import VALUES, Raised
 
 SECONDS, BYTES, LIMIT = 5.0, 2 << 30, 4 << 30
@@ -99,6 +100,8 @@ def complaint(call: Call) -> str | None:
     before, error = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, None
     signal.signal(signal.SIGPROF, _late)
     start = time.process_time()
+    for watch in _watch:
+        sys.setprofile(watch)
     try:
         signal.setitimer(signal.ITIMER_PROF, SECONDS, 1.0)  # again: a finaliser may swallow one
         with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
@@ -130,16 +133,15 @@ def objection(error: BaseException) -> str | None:
         return None if len(str(error)) >= 10 else f"an error that says nothing: {type(error).__name__}"
     if isinstance(error, Raised) or (isinstance(error, TypeError) and _BINDING.search(str(error))):
         return None
-    seen, place, last = "", error.__traceback__, None
+    seen, place, own = "", error.__traceback__, False
     while place is not None:
-        last, name = place, place.tb_frame.f_code.co_filename
+        name = place.tb_frame.f_code.co_filename
         if re.search(r"/(common|dynamic|static)/", name):
-            seen = f"{'/'.join(name.rsplit('/', 3)[-3:])}:{place.tb_lineno}"
+            seen, own = f"{'/'.join(name.rsplit('/', 3)[-3:])}:{place.tb_lineno}", False
+        own = own or "/tests/" in name
         place = place.tb_next
-    if last is not None and re.search(r"/tests/helpers/hostile", last.tb_frame.f_code.co_filename) and not seen:
-        return None  # the call was not even made
-    if last is not None and "/tests/" in last.tb_frame.f_code.co_filename:
-        return None  # a callback's own
+    if own or (error.__traceback__ is not None and not seen):
+        return None  # a callback's own; or nothing of the library has run: Python, or numpy with its own operands
     return f"{type(error).__name__} at {seen}: {str(error)[:200]}"
 
 
@@ -150,6 +152,8 @@ def _tidy() -> None:
     dynamic.set_num_threads(1)
     static.reset_default_graph()
     dynamic.autograd.set_detect_anomaly(False)
+    dynamic.set_default_dtype(dynamic.float32)
+    dynamic.set_default_device("cpu")
 
 
 def run(
@@ -179,6 +183,22 @@ def run(
     return failures
 
 
+def uncalled(names: dict[str, Any], run: Callable[[], Any]) -> list[str]:
+    """Which of some functions and classes, by name, do not run their own code while something runs."""
+    seen: set[Any] = set()
+    _watch[:] = [lambda frame, event, _: seen.add(frame.f_code) if event == "call" else None]
+    try:
+        run()
+    finally:
+        _watch.clear()
+        sys.setprofile(None)
+    return [name for name, value in names.items() if (code := code_of(value)) is not None and code not in seen]
+
+
+#: What sees every call of Python, while `uncalled` runs; one that is interrupted by `TooLong` is lost, and set anew.
+_watch: list[Any] = []
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run as many calls as asked for; the status says whether one failed."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
@@ -191,6 +211,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--limit", type=int, default=50, help="failures after which to stop")
     parser.add_argument("--trace-file", default=None, help="where the running call is written to")
     parser.add_argument("--traceback", action="store_true")
+    parser.add_argument("--coverage", action="store_true", help="print which public callables no call has reached")
     options = parser.parse_args(arguments)
     resource.setrlimit(resource.RLIMIT_AS, (LIMIT, LIMIT))
     trace = options.trace_file and str(Path(options.trace_file).absolute())
@@ -206,7 +227,18 @@ def main(arguments: list[str] | None = None) -> int:
                     traceback.print_exc()
             return 0
         numbers = iter(range(options.first, options.first + count))
-        return int(run(options.seed, numbers, names, options.seconds, options.limit, trace) > 0)
+        failures: list[int] = []
+
+        def calls_run() -> None:
+            failures.append(run(options.seed, numbers, names, options.seconds, options.limit, trace))
+
+        if options.coverage:
+            public = listed()
+            missed = uncalled(public, calls_run)
+            print(f"{len(public)} public callables, {len(missed)} not called: {', '.join(missed)}")
+        else:
+            calls_run()
+        return int(failures[0] > 0)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import dynamic.utils.tensorboard
 import static
 from common.api import surface
 from common.tensor.base import TensorBase
-from tests.helpers import fuzz_modules, hostile_sessions
+from tests.helpers import fuzz_modules, hostile_public, hostile_sessions
 from tests.helpers.fuzz_arguments import draw_call
 
 Rng = np.random.Generator
@@ -386,4 +386,5 @@ def calls() -> dict[str, Make]:
     for name in fuzz_modules.names():
         made[name] = _module(name)
         made[f"{name}()"] = _forward(name)
-    return {**made, **_table(), **hostile_sessions.table()}
+    made = {**made, **_table(), **hostile_sessions.table()}
+    return {**made, **hostile_public.table(made)}

@@ -93,3 +93,26 @@ def test_a_failing_product_names_sizes_and_module(engine, inside):
     run = engine.function(lambda x: model(x)) if inside else model
     with pytest.raises(ValueError, match=r"\(3x5 and 6x2\)\n  in module Model.body.1.0 \(Linear\)"):
         run(np.ones((3, 5), np.float32))
+
+
+@pytest.mark.parametrize("engine", ENGINES, ids=lambda e: e.__name__)
+def test_functions_of_numpy_take_tensors_without_history(engine):
+    x = engine.tensor(V)
+    for f in (np.tanh, np.isfinite, lambda x: np.add(x, 1), lambda x: np.maximum(V[::-1], x), np.add.reduce):
+        y = f(x)
+        assert type(y) is type(x)
+        assert y.numpy().tobytes() == np.asarray(f(V)).tobytes()
+    assert [type(part) for part in np.modf(x)] == [type(x)] * 2
+    total = V.copy()
+    total += x
+    assert total.tolist() == (V + V).tolist()
+
+
+@pytest.mark.parametrize("engine", ENGINES, ids=lambda e: e.__name__)
+def test_functions_of_numpy_say_that_they_lose_the_gradient(engine):
+    x = engine.tensor(V, requires_grad=True)
+    assert (V * x).requires_grad
+    with pytest.raises(RuntimeError, match=r"Can't call numpy\(\) on Tensor that requires grad.* Use x.tanh\(\)"):
+        np.tanh(x)
+    with pytest.raises(TypeError, match="must be an array, not a Tensor"):
+        np.tanh(engine.tensor(V), out=engine.tensor(V))

@@ -8,6 +8,7 @@ from common.core.dispatch import called
 from common.core.errors import ArgumentError, ShapeError
 from common.core.int_arguments import integer
 from common.core.spec import numel
+from common.ops.image.pooling import require_means
 from common.ops.image.windows import window_sum_
 from common.ops.math.arithmetic import pow, rsqrt
 from common.ops.reduce.normalization import _affine, _per_channel
@@ -90,6 +91,7 @@ def local_response_norm(x: Any, size: int, alpha: float = 1e-4, beta: float = 0.
         raise ShapeError(f"Expected 3D or higher dimensionality input (got {x.ndim} dimensions)")
     if size <= 0:
         raise ArgumentError(f"local_response_norm(): size must be positive, got {size}")
+    require_means("local_response_norm", x)
     n, c, l = x.shape[0], x.shape[1], numel(x.shape[2:])
     total = window_sum_(
         reshape(x * x, (n, 1, c, l, 1)), size=(size, 1, 1), count=(c, l, 1), stride=(1, 1, 1),

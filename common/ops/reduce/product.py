@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from common.core.aliases import accept_numpy_names
-from common.core.int_arguments import normalize_dims
+from common.core.int_arguments import flag, normalize_dims
 from common.ops._define import reduction
 from common.ops.math.cast import converted
 from common.ops.reduce.reductions import spread
@@ -66,7 +66,7 @@ def prod(x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -
     """
     if dtype is not None:
         return converted(prod(converted(x, dtype), dim, keepdim), dtype)
-    return prod_(x, dim=normalize_dims(dim, x.ndim, "prod"), keepdim=keepdim)
+    return prod_(x, dim=normalize_dims(dim, x.ndim, "prod"), keepdim=flag(keepdim, "prod", "keepdim"))
 
 
 __all__ = ["prod"]

@@ -9,7 +9,7 @@ from common.core.aliases import accept_numpy_names
 from common.core.dispatch import Attrs, apply
 from common.core.dtypes import bool_
 from common.core.errors import DTypeError
-from common.core.int_arguments import normalize_dims
+from common.core.int_arguments import flag, normalize_dims
 from common.core.spec import numel
 from common.ops._define import composite, reduction
 from common.ops._samples import of_reduction
@@ -18,11 +18,13 @@ from common.ops.math.compare import eq, ne, where
 from common.ops.shape.view import expand, reshape
 
 
-def reduced(dim: Any, keepdim: bool, ndim: int, op: str, node_name: str | None = None) -> Any:
+def reduced(dim: Any, keepdim: Any, ndim: int, op: str, node_name: str | None = None) -> Any:
     """The attributes of a reduction; a node may have another name than the op's where `dim` is None."""
+    if type(keepdim) is not bool:
+        keepdim = flag(keepdim, op, "keepdim")
     kind = type(dim)
     plain = dim is None or kind is int or (kind is tuple and {int}.issuperset(map(type, dim)))
-    if plain and type(keepdim) is bool:
+    if plain:
         return _known_reduced(dim, keepdim, ndim, op, node_name)
     return {"dim": normalize_dims(dim, ndim, op), "keepdim": keepdim}
 

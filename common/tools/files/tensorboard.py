@@ -5,6 +5,8 @@ Needs the package `tensorboard` (``pip install twingrad[tensorboard]``), and not
 
 from __future__ import annotations
 
+import math
+import os
 import re
 import socket
 import time
@@ -16,6 +18,7 @@ import numpy as np
 
 from common.core import mode
 from common.core.errors import ArgumentError, StateError
+from common.core.int_arguments import integer
 from common.core.tree import flatten, unflatten
 from common.tensor.base import TensorBase
 from common.tools.pictures.diagram import PictureItem
@@ -88,10 +91,18 @@ class SummaryWriter:
         flush_secs: float = 120,
         filename_suffix: str = "",
     ) -> None:
+        for name, text in (("comment", comment), ("filename_suffix", filename_suffix)):
+            if not isinstance(text, str):
+                raise ArgumentError(f"SummaryWriter(): argument '{name}' must be str, not {type(text).__name__}")
+        if not (log_dir is None or isinstance(log_dir, (str, os.PathLike))):
+            raise ArgumentError(f"SummaryWriter(): argument 'log_dir' must be str, not {type(log_dir).__name__}")
+        max_queue, seconds = integer(max_queue, "SummaryWriter", "max_queue"), float(flush_secs)
+        if not 0 <= seconds < math.inf:
+            raise ArgumentError(f"SummaryWriter(): argument 'flush_secs' must be a time in seconds, not {seconds}")
         self._event, self._graph, self._summary, self._tensor, self._text, writer = _protos()
         folder = Path("runs") / f"{time.strftime('%b%d_%H-%M-%S')}_{socket.gethostname()}{comment}"
         self.log_dir = str(folder if log_dir is None else log_dir)
-        self._file = writer.EventFileWriter(self.log_dir, max_queue, flush_secs, filename_suffix)
+        self._file = writer.EventFileWriter(self.log_dir, max_queue, seconds, filename_suffix)
         if purge_step is not None:
             started = self._event.SessionLog(status=self._event.SessionLog.START)
             self._write(self._event.Event(session_log=started), purge_step, None)

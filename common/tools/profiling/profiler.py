@@ -87,16 +87,24 @@ class profile(Watching):
         self.activities = activities
         self.step_num = 0
         self._schedule, self._on_trace_ready = schedule, on_trace_ready
-        self._action = ProfilerAction.RECORD if schedule is None else schedule(0)
+        self._action = ProfilerAction.RECORD if schedule is None else self._asked(0)
         self._events: list[FunctionEvent] = []
         self._threads: dict[int, _Thread] = {}
+
+    def _asked(self, step: int) -> ProfilerAction:
+        """What the schedule says of a step."""
+        assert self._schedule is not None
+        action = self._schedule(step)
+        if not isinstance(action, ProfilerAction):
+            raise ArgumentError(f"profile(): the schedule must return a ProfilerAction, not {type(action).__name__}")
+        return action
 
     def step(self) -> None:
         """The next step of the schedule begins; a cycle that records begins without the events of the last one."""
         self.step_num += 1
         if self._schedule is None:
             return
-        before, self._action = self._action, self._schedule(self.step_num)
+        before, self._action = self._action, self._asked(self.step_num)
         if before is ProfilerAction.RECORD_AND_SAVE and self._on_trace_ready is not None:
             self._on_trace_ready(self)
         if self._action.records and before is not ProfilerAction.RECORD:
