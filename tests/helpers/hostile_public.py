@@ -233,6 +233,7 @@ INSTANCES: dict[str, Callable[[], Any]] = {
     "StackDataset": lambda: dynamic.utils.data.StackDataset(_dataset(), _dataset()),
     "IterableDataset": lambda: dynamic.utils.data.ChainDataset([]),
     "SequentialLR": lambda: _sequential(),
+    "SummaryWriter": lambda: importlib.import_module("dynamic.utils.tensorboard").SummaryWriter("runs"),
     "InteractiveSession": lambda: static.Session(),
     "Categorical": lambda: dynamic.distributions.Categorical(dynamic.ones(3) / 3),
     "Bernoulli": lambda: dynamic.distributions.Bernoulli(dynamic.ones(3) / 2),
@@ -297,12 +298,12 @@ def code_of(value: Any) -> Any:
 
 def instance_of(name: str, kind: Any) -> Callable[[], Any] | None:
     """What makes an instance of a class; None for one that nobody makes."""
-    make = INSTANCES.get(name)
-    if make is None:
+    if name in INSTANCES:
+        return INSTANCES[name]
 
-        def make() -> Any:
-            args, kwargs = given(name, kind) or ([], {})
-            return kind(*args, **kwargs)
+    def make() -> Any:
+        args, kwargs = given(name, kind) or ([], {})
+        return kind(*args, **kwargs)
 
     try:
         with warnings.catch_warnings():
