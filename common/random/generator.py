@@ -113,13 +113,11 @@ class Generator:
 
         Raises
         ------
-        ArgumentError : a size that is no int, or is negative.
-        DTypeError : another dtype.
+        ArgumentError, ShapeError, DTypeError : a size that is no int, or is negative; another dtype.
         """
-        shape = lengths(shape, name)
         if dtype.kind != "f":
             raise DTypeError(f"{name}(): dtype must be floating point, got {dtype}")
-        op, count = REGISTRY[name], numel(shape)
+        op, count = REGISTRY[name], numel(shape := lengths(shape, name))
         if self is default_generator:
             note_drawn(count)
         if mode.current_trace() is None:
