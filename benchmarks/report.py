@@ -1,12 +1,15 @@
 """The run's results as a page of Markdown that reads well in a terminal."""
 
+import textwrap
 from pathlib import Path
 from statistics import geometric_mean
 from typing import Any
 
 from benchmarks import machine, peak_memory, stats
+from benchmarks.lab.stability import first_line
+from benchmarks.lab.verdict import interval, times
 from benchmarks.run import ENGINES, Result
-from benchmarks.terminal import calls, megabytes, seconds, table, times
+from benchmarks.terminal import megabytes, seconds, table
 
 MARKERS = (
     "<!-- results: written by `python3 -m benchmarks --readme README.md` -->",
@@ -15,32 +18,59 @@ MARKERS = (
 
 
 def text(results: list[Result], about: dict[str, Any], peers: list[str], threads: int = 1) -> str:
-    """Return the tables with the machine named; a workload without equal bits has no timings."""
+    """Return tables of at most 80 columns, the machine named; a workload without equal bits has no timings.
+
+    A run that is unstable says so in its first line, and has no mean over workloads.
+    """
     used = "One thread" if threads == 1 else f"{threads} threads"
-    parts = [machine.one_line(about) + f". {used}; medians, 95 % intervals in brackets."]
-    compared = compared_with(peers)
+    unstable = {result.workload.name: result.unstable for result in results if result.unstable}
+    parts = [first_line(next(iter(unstable.values())))] if unstable else []
+    parts.append(machine.one_line(about) + f". {used}; medians, 95 % intervals in brackets.")
     parts.append(table(
-        ["workload", "bits", "dynamic", "static", *(f"{ours}/{other}" for ours, other in compared)],
-        [call_row(result, compared) for result in results],
+        ["workload", "bits", "dynamic", "static", "static is so many times as fast"],
+        [call_row(result) for result in results],
     ))  # fmt: skip
     if peers:
-        parts += [line for line in [summary(results, peers)] if line]
+        parts.append(
+            "So many times as fast as the peer, static where dynamic is not named; intervals: in the JSON file."
+        )
+        compared = compared_with(peers)
+        parts.append(table(
+            ["workload", *(other if ours == "static" else f"{ours} : {other}" for ours, other in compared)],
+            [peer_row(result, compared) for result in results],
+        ))  # fmt: skip
+        if unstable:
+            parts.append(f"No mean over workloads: {len(unstable)} of {len(results)} are unstable.")
+        else:
+            parts += [line for line in [summary(results, peers)] if line]
     measured = [result for result in results if result.starts]
     if measured:
         parts.append(table(
-            ["workload", *(f"{e} {s}" for s in ("cold", "disk") for e in ENGINES),
-             "pays off after (cold)", "pays off after (disk)", *(f"peak {e}" for e in ENGINES)],
+            ["workload", *(f"{e} {s}" for s in ("cold", "disk") for e in ENGINES)],
             [once_row(result) for result in measured],
+        ))  # fmt: skip
+        parts.append(table(
+            ["workload", "pays off, cold", "pays off, disk", *(f"peak {e}" for e in ENGINES)],
+            [pays_row(result) for result in measured],
         ))  # fmt: skip
         parts.append(
             "Cold and disk: seconds from `import` to the end of the first call in a new process, with an "
-            "empty compiler cache and with a filled one. Pays off after: calls until static has cost less "
+            "empty compiler cache and with a filled one. Pays off: calls until static has cost less "
             f"than dynamic in all. Peak: {peak_memory.method()}, after 22 calls from a filled cache."
         )
-    parts += [f"- `{r.workload.name}`: {r.workload.title}" for r in results]
-    parts += [f"- `{r.workload.name}` BITS DIFFER: {line}" for r in results for line in r.differences]
-    parts += [f"- `{r.workload.name}` FAILED: {r.error.splitlines()[-1]}" for r in results if r.error]
-    return "\n\n".join(parts).replace("\n\n- ", "\n- ").replace("\n- ", "\n\n- ", 1)
+    items = [f"- `{r.workload.name}`: {r.workload.title}" for r in results]
+    items += [f"- `{name}` UNSTABLE: {line}" for name, lines in unstable.items() for line in lines]
+    items += [f"- `{r.workload.name}` BITS DIFFER: {line}" for r in results for line in r.differences]
+    items += [f"- `{r.workload.name}` FAILED: {r.error.splitlines()[-1]}" for r in results if r.error]
+    return "\n\n".join([*map(wrapped, parts), "\n".join(map(wrapped, items))])
+
+
+def wrapped(part: str) -> str:
+    """Return a paragraph in lines of at most 80 columns; tables stay."""
+    if part.startswith("|"):
+        return part
+    return "\n".join(textwrap.wrap(part, 80, subsequent_indent="  " if part.startswith("- ") else "",
+                                   break_long_words=False, break_on_hyphens=False))  # fmt: skip
 
 
 def summary(results: list[Result], peers: list[str]) -> str:
@@ -60,33 +90,46 @@ def summary(results: list[Result], peers: list[str]) -> str:
 
 
 def compared_with(peers: list[str]) -> list[tuple[str, str]]:
-    """Return which engine is compared with what: each with its own kind, the compiled one with all."""
+    """Return which engine is compared with what: the eager one with its own kind, the compiled one with all."""
     eager = [("dynamic", "torch")] if "torch" in peers else []
-    return [("static", "dynamic"), *eager, *(("static", peer) for peer in peers)]
+    return [*(("static", peer) for peer in peers), *eager]
 
 
-def call_row(result: Result, compared: list[tuple[str, str]]) -> list[str]:
+def call_row(result: Result) -> list[str]:
     """Return the first table's row."""
     state = "differ" if result.differences else "failed" if result.error else "equal"
     row = [result.workload.name, state]
     if not result.calls or result.error:
-        return row + ["-"] * (len(ENGINES) + len(compared))
+        return row + ["-"] * (len(ENGINES) + 1)
     row += [seconds(result.call(engine).value) for engine in ENGINES]
-    for ours, other in compared:
-        known = other in result.calls
-        row.append(times(stats.ratio(result.calls[ours], result.calls[other])) if known else "-")
-    return row
+    ratio = stats.ratio(result.calls["static"], result.calls["dynamic"]).as_json()
+    return [*row, f"{times(1 / (ratio['value'] or 1))} {interval(ratio)}"]
+
+
+def peer_row(result: Result, compared: list[tuple[str, str]]) -> list[str]:
+    """Return the row of the table of peers."""
+    known = [not result.error and other in result.calls for _, other in compared]
+    return [
+        result.workload.name,
+        *(
+            times(1 / stats.ratio(result.calls[ours], result.calls[other]).value) if has else "-"
+            for has, (ours, other) in zip(known, compared, strict=True)
+        ),
+    ]
 
 
 def once_row(result: Result) -> list[str]:
-    """Return the second table's row."""
+    """Return the row of one-off costs."""
     starts = ("cold", "disk")
-    return [
-        result.workload.name,
-        *(seconds(result.once(engine, start).value) for start in starts for engine in ENGINES),
-        *(calls(result.break_even(start)) for start in starts),
-        *(megabytes(result.peak(engine)) for engine in ENGINES),
-    ]
+    found = (seconds(result.once(engine, start).value) for start in starts for engine in ENGINES)
+    return [result.workload.name, *found]
+
+
+def pays_row(result: Result) -> list[str]:
+    """Return the row of what compiling needs to pay off, and of memory."""
+    found = (result.break_even(start).value for start in ("cold", "disk"))
+    told = ("never" if value == float("inf") else f"{int(value):,}" for value in found)
+    return [result.workload.name, *told, *(megabytes(result.peak(engine)) for engine in ENGINES)]
 
 
 def around(path: Path, markers: tuple[str, str] = MARKERS) -> tuple[str, str]:

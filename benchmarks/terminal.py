@@ -3,8 +3,6 @@
 import sys
 from collections.abc import Sequence
 
-from benchmarks.stats import Estimate
-
 UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 
 
@@ -42,23 +40,6 @@ def significant(value: float) -> str:
 def megabytes(size: float) -> str:
     """Return a size in units of 10^6 bytes."""
     return f"{size / 1e6:.0f} MB"
-
-
-def times(estimate: Estimate) -> str:
-    """Return a ratio with its interval."""
-    digits = 2 if estimate.value >= 0.1 else 4
-    return f"{estimate.value:.{digits}f} [{estimate.low:.{digits}f}, {estimate.high:.{digits}f}]"
-
-
-def calls(estimate: Estimate) -> str:
-    """Return a number of calls with its interval; an infinite one is "never"."""
-
-    def count(value: float) -> str:
-        return f"{int(value):,}" if value != float("inf") else "never"
-
-    if estimate.low == estimate.high:
-        return count(estimate.value)
-    return f"{count(estimate.value)} [{count(estimate.low)}, {count(estimate.high)}]"
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

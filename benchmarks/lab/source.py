@@ -7,6 +7,7 @@ imports are rewritten in memory, lines keep their numbers, so that errors and gr
 from __future__ import annotations
 
 import ast
+import builtins
 import importlib
 import sys
 from pathlib import Path
@@ -18,8 +19,8 @@ NAMES = ("dynamic", "static", "torch")
 _HOOK = "__engine_import__"
 
 
-def load(path: Path, engine: Any, base: str) -> ModuleType:
-    """Return a user's file as a new module that is run by an engine.
+def load(path: Path, engine: Any, base: str, loaded: dict[Path, ModuleType] | None = None) -> ModuleType:
+    """Return a user's file as a new module that is run by an engine, and so are the files beside it that it imports.
 
     Parameters
     ----------
@@ -29,6 +30,8 @@ def load(path: Path, engine: Any, base: str) -> ModuleType:
         Takes the place of every engine that the file imports.
     base : str
         Package in which submodules such as ``nn.functional`` are looked for.
+    loaded : dict, optional
+        Files that have been loaded on the way here.
 
     Raises
     ------
@@ -56,11 +59,19 @@ def load(path: Path, engine: Any, base: str) -> ModuleType:
         except AttributeError:
             return importlib.import_module(f"{base}.{name}")
 
+    beside = {} if loaded is None else loaded
+    beside[path.resolve()] = module
+
+    def beside_or_installed(name: str, *rest: Any) -> Any:
+        """Import a file of the same folder as this one was, and everything else as always."""
+        other = path.resolve().parent / (name.replace(".", "/") + ".py")
+        if not other.is_file() or (rest and rest[-1] and len(rest) == 4):
+            return builtins.__import__(name, *rest)
+        return beside[other] if other in beside else load(other, engine, base, beside)
+
     setattr(module, _HOOK, found)
+    module.__dict__["__builtins__"] = {**vars(builtins), "__import__": beside_or_installed}
     sys.modules[module.__name__] = module  # dataclasses and pickle look their module up
-    folder = str(path.resolve().parent)
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
     exec(code, module.__dict__)
     return module
 

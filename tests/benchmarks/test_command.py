@@ -27,7 +27,7 @@ def test_quick_run(tmp_path):
     done = benchmarks("--quick", "-k", "e-tiny-mlp", "--json", str(path))
     assert done.returncode == 0, done.stderr
     rows = [line for line in done.stdout.splitlines() if line.startswith("| e-tiny-mlp")]
-    assert len(rows) == 2
+    assert len(rows) == 3
     assert "equal" in rows[0]
     assert "bits over 20 steps" in done.stderr
     (workload,) = store.load(path)["workloads"]

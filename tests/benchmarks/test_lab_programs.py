@@ -109,6 +109,18 @@ def test_the_engine_takes_the_place_of_every_engine_that_is_imported(path):
     assert module.loss.__code__.co_firstlineno == FILE.splitlines().index("def loss(x, w):") + 1
 
 
+def test_files_beside_it_get_the_engine_too(path):
+    beside = path.parent / "user.py"
+    beside.write_text(
+        "from mine import Net as Other, loss\nimport json\ndef make(tw):\n    import mine\n    return mine.Net()\n"
+    )
+    for engine in (dynamic, static):
+        module = source.load(beside, engine, engine.__name__)
+        assert module.Other.__mro__[1] is engine.nn.Module
+        assert module.make(engine).__class__ is module.Other
+        assert module.json is json
+
+
 @pytest.mark.parametrize(
     ("name", "options", "told"),
     [

@@ -4,7 +4,6 @@ import math
 import pytest
 
 from benchmarks import store, terminal
-from benchmarks.stats import Estimate
 
 
 def test_a_record_of_another_schema_is_refused(tmp_path):
@@ -33,12 +32,6 @@ def test_examples():
                                              (-2e-6, "-2.00 us")])  # fmt: skip
 def test_durations(value, text):
     assert terminal.seconds(value) == text
-
-
-def test_calls():
-    assert terminal.calls(Estimate(1234.0, 1000.0, math.inf)) == "1,234 [1,000, never]"
-    assert terminal.calls(Estimate(math.inf, math.inf, math.inf)) == "never"
-    assert terminal.calls(Estimate(0.0, 0.0, 0.0)) == "0"
 
 
 def test_table_is_aligned():
