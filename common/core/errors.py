@@ -4,9 +4,11 @@
 
     TwingradError
     |-- ShapeError            RuntimeError, ValueError   operands do not fit together
+    |   `-- EmptyError        IndexError                 a dimension of size 0 that a reduction cannot take
     |-- DTypeError            TypeError, NotImplementedError  an op is not defined for a dtype
     |-- ArgumentError         TypeError, ValueError, RuntimeError  an argument of the wrong kind
-    |   `-- MissingKeyError   KeyError                   one that a mapping does not have
+    |   |-- MissingKeyError   KeyError                   one that a mapping does not have
+    |   `-- IndexKindError    IndexError                 what no tensor is indexed with
     |-- LinAlgError           RuntimeError, ValueError   a matrix is singular, or not positive-definite
     |-- AllocationError       MemoryError, RuntimeError  a result that does not fit into memory
     |-- IndexRangeError       IndexError, RuntimeError   an index outside its dimension
@@ -47,6 +49,10 @@ class ShapeError(TwingradError, RuntimeError, ValueError):
     """Shapes that do not fit together, or a dimension that does not exist."""
 
 
+class EmptyError(ShapeError, IndexError):
+    """A dimension of size 0 is reduced by an op that has no value for no elements."""
+
+
 class DTypeError(TwingradError, TypeError, NotImplementedError):
     """A dtype for which an operation is not defined."""
 
@@ -59,6 +65,10 @@ class MissingKeyError(ArgumentError, KeyError):
     """An argument that a mapping does not have, or that means nothing to a function."""
 
     __str__ = Exception.__str__
+
+
+class IndexKindError(ArgumentError, IndexError):
+    """A tensor is indexed with something that is no index."""
 
 
 class LinAlgError(TwingradError, RuntimeError, ValueError):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from common.core.dtypes import compute_dtypes
-from common.core.errors import ShapeError
+from common.core.errors import EmptyError
 from common.core.op import Op, rule_parameters
 from common.core.shapes import broadcast_shapes, contiguous_strides
 from common.core.spec import Spec
@@ -93,7 +93,7 @@ def reduction(
         if not identity:
             for axis in dim:
                 if x.shape[axis] == 0:
-                    raise ShapeError(f"{name}(): dimension {axis} has size 0 and the op has no identity")
+                    raise EmptyError(f"{name}(): dimension {axis} has size 0 and the op has no identity")
         if keepdim:
             shape = tuple(1 if i in dim else n for i, n in enumerate(x.shape))
         else:

@@ -55,7 +55,12 @@ def gradients(
     seeds = [None] * len(roots) if grad_ys is None else _listed(grad_ys)
     if len(seeds) != len(roots):
         raise ArgumentError(f"gradients(): {len(roots)} tensors and {len(seeds)} grad_ys")
-    graph = next(x for x in (*roots, *targets) if isinstance(x, GraphTensor)).graph
+    graph = next((x.graph for x in (*roots, *targets) if isinstance(x, GraphTensor)), None)
+    if graph is None:
+        raise ArgumentError(
+            "gradients(): ys and xs are tensors of a graph (placeholders, variables, and what is made of them), but "
+            "none of these is: of tensors that have elements use autograd.grad, of functions grad"
+        )
     stopped = {_maker(x) for x in _listed([] if stop_gradients is None else stop_gradients)}
     with graph.building(), graph.name_scope(name):
         pairs = [

@@ -15,7 +15,7 @@ import numpy as np
 
 from common.core import mode
 from common.core.dtypes import bool_
-from common.core.errors import ArgumentError, DTypeError, IndexRangeError
+from common.core.errors import DTypeError, IndexKindError, IndexRangeError
 from common.core.shapes import broadcast_shapes
 from common.core.sizes import Dim, same
 from common.ops.basic_keys import basic as at_basic_key
@@ -119,7 +119,7 @@ def _entry(k: Any) -> Any:
     if not isinstance(k, (TensorBase, np.ndarray)):
         if hasattr(type(k), "__index__"):
             return operator.index(k)
-        raise ArgumentError(
+        raise IndexKindError(
             "tensors are indexed with ints, slices, None, Ellipsis, bools, integer tensors and masks, not "
             f"{type(k).__name__}"
         )

@@ -10,7 +10,7 @@ import numpy as np
 from common.core.aliases import accept_numpy_names
 from common.core.dispatch import apply
 from common.core.dtypes import int16, int64, uint8
-from common.core.errors import ArgumentError, ShapeError
+from common.core.errors import ArgumentError, EmptyError
 from common.core.int_arguments import integer, is_whole_number, normalize_dim
 from common.core.op import NativeCall, Op
 from common.core.spec import Spec, numel
@@ -40,7 +40,7 @@ class Extremum(NamedTuple):
 def _position_op(name: str) -> Op:
     def spec(x: Spec, *, dim: int) -> Spec:
         if x.shape[dim] == 0:
-            raise ShapeError(f"arg{name}(): the dimension has size 0, which has no {name}imum")
+            raise EmptyError(f"arg{name}(): the dimension has size 0, which has no {name}imum")
         return Spec((*x.shape[:dim], *x.shape[dim + 1 :]), int64)
 
     def native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str, Any]) -> list[NativeCall]:
