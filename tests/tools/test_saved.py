@@ -93,3 +93,10 @@ def test_what_is_refused(tw, tmp_path):
     for old, new in ((b"list", b"lisp"), (b'\\"0\\"', b'\\"7\\"')):
         with pytest.raises(StateError, match="damaged"):
             tw.load(io.BytesIO(good.getvalue().replace(old, new)))
+
+
+def test_files_of_every_length_of_header_are_read():
+    """A file begins with the length of its header, which may begin with the first byte of a pickle."""
+    for length in range(0, 280, 4):
+        obj = {"k" * length: dynamic.ones(1)}
+        assert through(dynamic, obj)["k" * length].tolist() == [1.0]

@@ -146,7 +146,8 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool | None = None, 
     name = getattr(f, "name", "the file") if hasattr(f, "read") else os.fspath(f)
     if data[:4] == b"PK\x03\x04" and data[30:42] == b"program.json":
         raise StateError(f"load(): {name} is a compiled program: load it with static.load")
-    if data[:4] == b"PK\x03\x04" or data[:1] == b"\x80":
+    # a pickle begins with 0x80; so does the header's length in some of our files, whose ninth byte is a brace
+    if data[:4] == b"PK\x03\x04" or (data[:1] == b"\x80" and data[8:9] != b"{"):
         raise StateError(f"load(): {name}: {_CONVERT}")
     try:
         entries = cast("Callable[[bytes], list[Any]]", deserialize)(data)
