@@ -129,7 +129,7 @@ REASONS: tuple[tuple[str, str], ...] = (
     ("not here yet; forward-mode derivatives are func.jvp", "forward_ad"),
     ("not here yet; compute the weight in forward() from your own parameters",
      "orthogonal norm_except_dim stateless fusion fuse_*"),
-    ("lazy modules are not here; give the sizes", "Lazy* Uninitialized* call_super_init"),
+    ("not here; UninitializedParameter is", "UninitializedBuffer call_super_init"),
     ("it is a layer that other names offer: RNN, LSTM, GRU and their cells",
      "rnn_* gru gru_cell lstm lstm_cell RNNBase RNNCellBase rrelu_"),
     ("this loss is not here yet",

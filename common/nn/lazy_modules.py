@@ -1,0 +1,213 @@
+"""Lazy modules: their first input says how many features they have."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+
+from common.core import mode
+from common.core.dtypes import DEFAULT_FLOAT
+from common.core.errors import ShapeError, TraceError
+from common.nn.convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
+from common.nn.images import InstanceNorm1d, InstanceNorm2d, InstanceNorm3d
+from common.nn.layers import Linear
+from common.nn.module import Module
+from common.nn.normalization import BatchNorm1d, BatchNorm2d, BatchNorm3d
+from common.tensor.leaf import Parameter
+
+
+class UninitializedParameter(Parameter):
+    """A parameter of a lazy module before its first call: of no elements yet."""
+
+    __slots__ = ()
+
+    def __init__(self, dtype: Any = None) -> None:
+        super().__init__(np.zeros(0, DEFAULT_FLOAT if dtype is None else dtype))
+
+
+class LazyModule(Module):
+    """A module without the size of its input: the first call makes it a `cls_to_become` of that size, in place.
+
+    Its parameters stay the same objects, so an optimiser may be given them before. Which values they get, the first
+    call draws.
+
+    Parameters
+    ----------
+    args, kwargs : those of `cls_to_become` behind its first.
+
+    Attributes
+    ----------
+    cls_to_become : class whose first parameter is the number of features.
+    channel_axis : of the features in an input with a batch.
+    ranks : numbers of dimensions of an input with a batch; empty for any.
+
+    Raises
+    ------
+    ArgumentError : as `cls_to_become`, at the first call.
+    ShapeError : an input of another number of dimensions.
+    TraceError : a first call inside a traced function.
+    """
+
+    cls_to_become: Any
+    channel_axis = 1
+    ranks: tuple[int, ...] = ()
+    unbatched = True
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__()
+        object.__setattr__(self, "_behind_first", (args, kwargs))
+        given = inspect.signature(self.cls_to_become).bind(1, *args, **kwargs)
+        given.apply_defaults()
+        affine = given.arguments.get("affine", True)
+        for name, wanted in (("weight", affine), ("bias", affine and given.arguments.get("bias", True))):
+            made = UninitializedParameter(given.arguments.get("dtype")) if wanted else None
+            self.register_parameter(name, made)
+        if not affine:  # conversions of the module change its dtype
+            marker = np.zeros(0, given.arguments.get("dtype") or DEFAULT_FLOAT)
+            self.register_buffer("uninitialized", marker, persistent=False)
+
+    def has_uninitialized_params(self) -> bool:
+        """Whether the first call is still to come: True."""
+        return True
+
+    def features(self, x: Any) -> int:
+        """The number of features of an input."""
+        rank = len(x.shape)
+        if not self.ranks or rank in self.ranks:
+            return int(x.shape[self.channel_axis])
+        if self.unbatched and rank + 1 in self.ranks:
+            return int(x.shape[self.channel_axis - 1])
+        raise ShapeError(
+            f"{type(self).__name__}: expected input of {' or '.join(map(str, self.ranks))} dimensions"
+            f"{', or one less without a batch' if self.unbatched else ''}, but got {rank}"
+        )
+
+    def initialize_parameters(self, x: Any) -> None:
+        """Become a `cls_to_become` that fits an input.
+
+        Raises
+        ------
+        TraceError : inside a traced function, which must not make parameters.
+        """
+        if mode.current_trace() is not None:
+            raise TraceError(
+                f"{type(self).__name__} meets its first input inside a traced function: call it once before, on an "
+                "input of that size"
+            )
+        args, kwargs = self._behind_first
+        before = {name: p for name, p in self._parameters.items() if p is not None}
+        (dtype,) = {x.dtype for x in (*before.values(), *self._buffers.values())}
+        made = self.cls_to_become(self.features(x), *args, **{**kwargs, "dtype": dtype})
+        del self.__dict__["_behind_first"]
+        self.__class__ = self.cls_to_become
+        for name, value in made.__dict__.items():
+            if name not in ("training", "_hooks"):
+                object.__setattr__(self, name, value)
+        for name, p in before.items():
+            p.payload = made._parameters[name].payload
+            p.__class__ = Parameter
+            self._parameters[name] = p
+        self._rename("")
+
+    def forward(self, input: Any, *args: Any, **kwargs: Any) -> Any:
+        """Take the size of the first input, and compute."""
+        self.initialize_parameters(input)
+        return self.forward(input, *args, **kwargs)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        args, kwargs = self._behind_first
+        return ", ".join([*map(repr, args), *(f"{name}={value!r}" for name, value in kwargs.items())])
+
+
+class LazyLinear(LazyModule):
+    """`Linear` that takes `in_features` from its first input.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> layer = tw.nn.LazyLinear(4)
+    >>> layer(tw.ones(2, 3)).shape, layer
+    ((2, 4), Linear(in_features=3, out_features=4, bias=True))
+    """
+
+    cls_to_become, channel_axis = Linear, -1
+
+
+class LazyConv1d(LazyModule):
+    """`Conv1d` that takes `in_channels` from its first input."""
+
+    cls_to_become, ranks = Conv1d, (3,)
+
+
+class LazyConv2d(LazyModule):
+    """`Conv2d` that takes `in_channels` from its first input."""
+
+    cls_to_become, ranks = Conv2d, (4,)
+
+
+class LazyConv3d(LazyModule):
+    """`Conv3d` that takes `in_channels` from its first input."""
+
+    cls_to_become, ranks = Conv3d, (5,)
+
+
+class LazyConvTranspose1d(LazyModule):
+    """`ConvTranspose1d` that takes `in_channels` from its first input."""
+
+    cls_to_become, ranks = ConvTranspose1d, (3,)
+
+
+class LazyConvTranspose2d(LazyModule):
+    """`ConvTranspose2d` that takes `in_channels` from its first input."""
+
+    cls_to_become, ranks = ConvTranspose2d, (4,)
+
+
+class LazyConvTranspose3d(LazyModule):
+    """`ConvTranspose3d` that takes `in_channels` from its first input."""
+
+    cls_to_become, ranks = ConvTranspose3d, (5,)
+
+
+class LazyBatchNorm1d(LazyModule):
+    """`BatchNorm1d` that takes `num_features` from its first input."""
+
+    cls_to_become, ranks, unbatched = BatchNorm1d, (2, 3), False
+
+
+class LazyBatchNorm2d(LazyModule):
+    """`BatchNorm2d` that takes `num_features` from its first input."""
+
+    cls_to_become, ranks, unbatched = BatchNorm2d, (4,), False
+
+
+class LazyBatchNorm3d(LazyModule):
+    """`BatchNorm3d` that takes `num_features` from its first input."""
+
+    cls_to_become, ranks, unbatched = BatchNorm3d, (5,), False
+
+
+class LazyInstanceNorm1d(LazyModule):
+    """`InstanceNorm1d` that takes `num_features` from its first input."""
+
+    cls_to_become, ranks = InstanceNorm1d, (3,)
+
+
+class LazyInstanceNorm2d(LazyModule):
+    """`InstanceNorm2d` that takes `num_features` from its first input."""
+
+    cls_to_become, ranks = InstanceNorm2d, (4,)
+
+
+class LazyInstanceNorm3d(LazyModule):
+    """`InstanceNorm3d` that takes `num_features` from its first input."""
+
+    cls_to_become, ranks = InstanceNorm3d, (5,)
+
+
+for _kind in LazyModule.__subclasses__():
+    _first, *_rest = inspect.signature(_kind.cls_to_become).parameters.values()
+    _kind.__signature__ = inspect.Signature(_rest)  # type: ignore[attr-defined]
