@@ -17,7 +17,6 @@ import sys
 from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
-from threading import get_ident
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -29,7 +28,7 @@ from common.compiler.environment_stamp import hashed_files, stamp, version_file
 from common.compiler.fingerprint import fingerprint
 from common.compiler.machine_functions import PREFIX
 from common.core.garbage import collecting_later
-from common.core.locks import after_fork, make_lock
+from common.core.locks import make_lock
 
 LLVM, NUMBA = COMPILERS = "llvm", "numba"
 """Compilers of kernel text: our own translation to LLVM, and numba's front end. The bits are the same."""
@@ -73,7 +72,6 @@ _origins: dict[tuple[str, str], Origin] = {}
 _providers: list[Callable[[str], Any]] = []
 _foreign: dict[str, str] = {}
 _lock = make_lock()
-_asking: set[int] = set()
 
 
 def add_namespace(provider: Callable[[str], Any]) -> None:
@@ -124,14 +122,10 @@ def compile_kernel(source: str, name: str, compiler: str | None = None) -> int:
     of = source, compiler or default_compiler()
     address = _addresses.get(of)
     if address is None:
-        _asking.add(get_ident())
-        try:
-            with _lock:
-                address = _addresses.get(of)
-                if address is None:
-                    address = _addresses[of] = _get(source, name, of[1])
-        finally:
-            _asking.discard(get_ident())
+        with _lock:
+            address = _addresses.get(of)
+            if address is None:
+                address = _addresses[of] = _get(source, name, of[1])
     return address
 
 
@@ -146,20 +140,6 @@ def llvm_text(source: str, name: str, compiler: str | None = None) -> str:
     if source.startswith(host_kernels.MARK):
         return "".join(f"; {line}\n" for line in source.splitlines())
     return str(_FRONT_ENDS[compiler or default_compiler()](source, name, name)[0])
-
-
-def _ask_for_fork() -> None:
-    _asking.add(get_ident())
-
-
-if hasattr(os, "register_at_fork"):  # a fork waits for the kernel at hand, and the next one for the fork
-    os.register_at_fork(before=_ask_for_fork, after_in_parent=lambda: _asking.discard(get_ident()))
-after_fork(_asking.clear)
-
-
-def is_asked_for() -> bool:
-    """Whether another thread waits for a kernel, or compiles one: what is not urgent may let it go first."""
-    return bool(_asking - {get_ident()})
 
 
 def origin(source: str, compiler: str | None = None) -> Origin | None:

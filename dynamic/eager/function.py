@@ -35,7 +35,6 @@ def function(
     passes: Sequence[Callable[..., Any]] | None = None,
     max_traces: int = 64,
     control_flow: str | None = None,
-    compile: str = "now",
     memory_budget: int | None = None,
     donate_argnums: int | Sequence[int] = (),
 ) -> Any:
@@ -47,7 +46,7 @@ def function(
     Parameters
     ----------
     target : the function; omitted when used as a decorator with options.
-    fuse, compiler, share_memory, interpret, passes, max_traces, compile, memory_budget, donate_argnums : options of the
+    fuse, compiler, share_memory, interpret, passes, max_traces, memory_budget, donate_argnums : options of the
         compiling engine, without effect here.
     control_flow : "convert" rewrites `if`, `while` and `for` as the other engine does, so that bits of gradients are
         equal; other values have no effect.

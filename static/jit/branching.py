@@ -54,7 +54,7 @@ class Branching:
             if any(i not in self._fixed for i in path.trace.fixed):  # the key does not say enough
                 return path, self._plan(path, path.env(leaves))
         hit = self._by_call.get((key, path))
-        if hit is None or hit[1].outdated:
+        if hit is None:
             hit = path, self._plan(path, path.env(leaves))
             self._keep((key, path), hit)
         self._by_call[key] = hit

@@ -42,7 +42,7 @@ from static.tracing.tracer import Tracer
 
 _grad_enabled = mode.grad_mode.get
 
-NAMES = ("interpret", "passes", "max_traces", "control_flow", "compile", "memory_budget", "donate_argnums")
+NAMES = ("interpret", "passes", "max_traces", "control_flow", "memory_budget", "donate_argnums")
 """What `function` takes besides the target and `CompileOptions`."""
 
 
@@ -69,7 +69,6 @@ class CompiledFunction(MadeCallable, TraceReports, Branching):
         passes: Sequence[Pass] | None = None,
         max_traces: int = 64,
         control_flow: str | None = None,
-        compile: str = "now",
         memory_budget: int | None = None,
         donate_argnums: int | Sequence[int] = (),
     ) -> None:
@@ -80,7 +79,6 @@ class CompiledFunction(MadeCallable, TraceReports, Branching):
         self.inlined = self.target = convert(target) if control_flow == "convert" else target
         self.options = CompileOptions(fuse, compiler, share_memory)
         self.interpret, self.max_traces, self.control_flow = interpret, max_traces, control_flow
-        self.compile = compile
         self.memory_budget = memory_budget
         self.donate_argnums = (donate_argnums,) if isinstance(donate_argnums, int) else tuple(donate_argnums)
         self.passes: tuple[Pass, ...] | None = None if passes is None else tuple(passes)
@@ -197,7 +195,7 @@ class CompiledFunction(MadeCallable, TraceReports, Branching):
             hit = self._by_call.get(key) or self._switched(key)
         except TypeError as error:
             raise ArgumentError(f"{self.__name__}: a static argument must be hashable: {error}") from None
-        if hit is None or hit[1].outdated or hit[0].outgrown(hit[1].env) or hit[0].state_objection() is not None:
+        if hit is None or hit[0].outgrown(hit[1].env) or hit[0].state_objection() is not None:
             hit = self.prepare(leaves, structure, history)
             unseen = [i for i in hit[0].trace.fixed if i not in self._fixed]
             if unseen:  # from now on these numbers are part of the key
@@ -335,7 +333,6 @@ def function(
     passes: Sequence[Callable[..., Any]] | None = None,
     max_traces: int = 64,
     control_flow: str | None = None,
-    compile: str = "now",
     memory_budget: int | None = None,
     donate_argnums: int | Sequence[int] = (),
 ) -> Any:
@@ -356,8 +353,6 @@ def function(
     control_flow : what happens where Python asks a traced value for its elements, as in ``if x.sum() > 0``. None
         refuses; "guard" traces the path that the call takes, others when they first occur; "convert" rewrites `if`,
         `while` and `for` from source to `cond` and loops. See docs/control.md.
-    compile : when kernels are compiled: "now", in the first call; or in the "background", while calls are interpreted.
-        The bits are the same. See docs/benchmarks.md for when it pays.
     memory_budget : bytes for the temporaries of a call (`explain().arena_bytes`), for the sizes of the call that is
         traced, in one thread. Where they would take more, what is needed much later is computed again there, the
         cheapest first (`explain().recomputed`). Of a call on tensors that need gradients: bytes kept for the backward
@@ -381,7 +376,7 @@ def function(
     tensor([0., 0., 0.])
     """
     options: dict[str, Any] = {"fuse": fuse, "compiler": checked(compiler, "function()"), "interpret": interpret}
-    options |= {"passes": passes, "max_traces": max_traces, "control_flow": control_flow, "compile": compile}
+    options |= {"passes": passes, "max_traces": max_traces, "control_flow": control_flow}
     options |= {"memory_budget": memory_budget, "donate_argnums": donate_argnums, "share_memory": bool(share_memory)}
     if target is None:
         return functools.partial(function, **options)
@@ -391,8 +386,6 @@ def function(
         raise ArgumentError("function(): max_traces is at least 1, and passes are functions from a Graph to a Graph")
     if control_flow not in (None, "guard", "convert"):
         raise ArgumentError(f'function(): control_flow is None, "guard" or "convert", not {control_flow!r}')
-    if compile not in ("now", "background"):
-        raise ArgumentError(f'function(): compile is "now" or "background", not {compile!r}')
     numbers = (donate_argnums,) if isinstance(donate_argnums, int) else tuple(donate_argnums)
     if not all(isinstance(n, int) and n >= 0 for n in numbers):
         raise ArgumentError(f"function(): donate_argnums are numbers of positional arguments, not {donate_argnums!r}")

@@ -78,8 +78,6 @@ def njit(target: Callable[..., Any], *examples: Any) -> Any:
     """
     compiled = target if isinstance(target, CompiledFunction) else function(target)
     traced, plan = _specialise(compiled, examples)
-    if traced.compilation is not None and traced.compilation.executable is not None:  # it is compiled by now
-        traced, plan = _specialise(compiled, examples)
     _check(compiled, traced)
     if not is_native("run"):
         raise ArgumentError("njit() needs this interpreter's arrays in a known layout, which it does not find here")

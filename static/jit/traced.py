@@ -26,7 +26,6 @@ from static.jit.joint_graph import JointGraph, Making
 from static.jit.same_objects import SameObjects
 from static.passes import PassReport
 from static.running import program_store
-from static.running.background_compilation import Compilation, UntilCompiled
 from static.running.donate import donate
 from static.running.executable import Executable, executable_of
 from static.running.interpreter import Interpreted
@@ -50,7 +49,6 @@ class CompiledTrace:
     trace : guards, captured inputs, assumptions.
     raw, graph : before and after the passes.
     compiled : whether it is compiled; else it is interpreted.
-    compilation : what makes the program in a thread, see `static.running.background_compilation`.
     op : of the nodes that its calls make on the caller's tape; None if they make none.
     recording : whether gradients were recorded when it was traced; None if nothing in it requires grad, so that it
         serves calls under `no_grad` and others alike.
@@ -134,7 +132,6 @@ class CompiledTrace:
         matters = history or self.decisions or trace.facts.has_gradients
         self.recording = history is not None if matters else None
         self.compiled, self._options, self._key = not owner.interpret, owner.options, None
-        self.compilation: Compilation | None = None
         env = self.env(leaves)
         self.within = None if recorded is not None else budgeted(owner, env)
         self.optimised = Optimised(self.raw, owner.passes, self.within)
@@ -147,7 +144,7 @@ class CompiledTrace:
         if self.compiled and owner.passes is None:
             self._key = program_store.key_of(self.raw, trace.dims, options, trace.copies)
         stored = None if self._key is None else program_store.load(self._key, owner.options, graph)
-        self._executable: Executable | None = stored
+        self.executable: Executable | None = stored
         if stored is None:
             given = [*(leaves[i] for i in self.positions), *(source.payload for source in trace.captured)]
             self.optimised.optimise(given, late, env)
@@ -159,10 +156,8 @@ class CompiledTrace:
             compiler = partial(program_store.program, options=owner.options) if self.compiled else None
             making = Making(owner.passes, compiler, owner.memory_budget)
             self.op = CompiledOp(owner.__name__, cut, places, recorded, making, key=self._key)
-        if stored is None and self.compiled and owner.compile == "background":
-            self.compilation = Compilation(self.graph, self._lowered)
-        elif stored is None and self.compiled:
-            self._executable = self._lowered()
+        if stored is None and self.compiled:
+            self.executable = self._lowered()
         self.seconds["lower" if stored is None else "disk"] = perf_counter() - start
         inputs = [value for value in self.raw.inputs if value.key not in late][len(self.positions) :]
         written = {effect.state.key for effect in self.raw.effects}
@@ -187,19 +182,12 @@ class CompiledTrace:
 
     def _lowered(self) -> Executable:
         """The compiled program, stored for other processes."""
-        with going_on:  # a thread may be here
+        with going_on:  # another thread may be here
             assert self.program is not None
             program = executable_of(self.program)
         if self._key is not None:
             program_store.save(self._key, program, None if self.op is None else self.op.cut.notes)
         return program
-
-    @property
-    def executable(self) -> Executable | None:
-        """What is run of the compiled program; None when interpreted, or not compiled yet."""
-        if self._executable is None and self.compilation is not None and self.compilation.done:
-            self._executable = self.compilation.executable
-        return self._executable
 
     @property
     def graph(self) -> Graph:
@@ -287,7 +275,7 @@ class CompiledTrace:
         """The program for concrete sizes."""
         if self.executable is not None:
             return self.executable.plan(env)
-        return Interpreted(self.graph, env) if self.compilation is None else UntilCompiled(self.compilation, env)
+        return Interpreted(self.graph, env)
 
     def watched(self, leaves: Sequence[Any]) -> Interpreted:
         """The program as it was traced, for the sizes of a call, which looks for results that are not finite."""

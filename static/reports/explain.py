@@ -77,7 +77,6 @@ class Explanation:
     machine_code : how many distinct kernels were "compiled" and how many came from the "disk" in this process.
     retraces : why each trace after the first was made.
     paths : per path of Python's decisions on traced values a `static.reports.paths.Path`.
-    interpreted : how many calls ran in the interpreter because kernels were still being compiled.
     donations : per array of an argument in `donate_argnums` what became of its memory.
     hooks : how many hooks ran while it was traced. What they computed is part of the program; what else they did, such
         as printing or appending to a list, is not repeated.
@@ -118,7 +117,6 @@ class Explanation:
         self.retraces = list(function.retraces)
         self.plans = function.plans_made
         self.hooks = newest.trace.hooks
-        self.interpreted = 0 if newest.compilation is None else newest.compilation.interpreted
         self.paths = paths(function.traces)
         self.donations = list(newest.donations)
 
@@ -135,8 +133,6 @@ class Explanation:
             lines.append(
                 f"  hooks: {self.hooks} ran while tracing; what they computed is recorded, their other effects are not"
             )
-        if self.interpreted:
-            lines.append(f"  {self.interpreted} call(s) were interpreted while kernels compiled")
         for title in ("captures", "guards"):
             lines += _section(title, getattr(self, title))
         lines += _section("kernels", self._kernel_lines())

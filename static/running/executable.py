@@ -10,7 +10,6 @@ from common.compiler.compile import compile_kernel
 from common.core.lazy import cached_property
 from common.core.polynomials import Atom
 from common.kernels.arrays.gemm import of_matrices
-from common.runtime.thread_pool import get_num_threads
 from static.graph import Graph, Node
 from static.lowering.ir.options import CompileOptions
 from static.lowering.lowered_program import LoweredProgram
@@ -102,13 +101,6 @@ class Executable:
                 self._forms.pop(next(iter(self._forms)), None)
             self._forms[cuts] = NativeForm(self, layout, count)
         return self._forms[cuts]
-
-    def load(self, before: Callable[[], None]) -> None:
-        """Compile all kernels that a plan needs now, or load them from the disk; `before` is called before each."""
-        for call in (self.for_threads if get_num_threads() > 1 else self).frame.all_calls():
-            if call.source:
-                before()
-                compile_kernel(of_matrices(call.source), call.name, self.options.compiler)
 
     @cached_property
     def outlasts(self) -> frozenset[int]:

@@ -77,8 +77,6 @@ def with_room(run: Callable[[Mapping[Any, int]], T], env: Mapping[Any, int]) -> 
 class Interpreted:
     """A graph for concrete sizes, as a plan that is interpreted; called as a compiled one."""
 
-    outdated = False
-
     def __init__(self, graph: Graph, env: Mapping[Any, int]) -> None:
         self.graph, self.env = graph, dict(env)
 

@@ -76,13 +76,10 @@ class Plan:
     arena_bytes : size of the memory for temporaries and constants.
     layout, arena : where the temporaries lie, and in what memory.
     shares : whether threads share its loops.
-    outdated : whether there is a better one by now; see `static.running.background_compilation`.
     version : how often everything was laid out anew.
     call : the program as one call on the arguments alone, with new results, see `bind`; None before it is made.
     step : the same, if it may be called whenever no fact has changed.
     """
-
-    outdated = False
 
     def __init__(self, program: Planned, env: Mapping[Atom, int]) -> None:
         self._whole, self.env, self.version = program, dict(env), 0

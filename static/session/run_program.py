@@ -35,7 +35,7 @@ class RunProgram(TraceReports):
         """What a trace of a function would say."""
         variant, cut = self.variant, compiled.cut
         needed = SimpleNamespace(guards=cut.guards, fixed={}, hooks=0)
-        known = {"trace": needed, "captured": [], "compilation": None, "donations": [], "decisions": (), "within": None}
+        known = {"trace": needed, "captured": [], "donations": [], "decisions": (), "within": None}
         fields = {name: getattr(variant, name) for name in ("raw", "graph", "program", "passes", "seconds")}
         return SimpleNamespace(**fields, **known, op=None, grad_targets=[], returned=len(cut.outputs))
 

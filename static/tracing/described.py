@@ -20,7 +20,6 @@ class Described(Protocol):
     options : how its programs are compiled.
     interpret : whether they are interpreted instead.
     control_flow : "guard" or "convert", where Python may decide on elements; see `static.tracing.decisions`.
-    compile : "now" or "background".
     memory_budget : bytes for temporaries, or None.
     donate_argnums : arguments whose arrays may be overwritten by results.
     passes : in place of the default ones, or None.
@@ -32,7 +31,6 @@ class Described(Protocol):
     options: CompileOptions
     interpret: bool
     control_flow: str | None
-    compile: str
     memory_budget: int | None
     donate_argnums: tuple[int, ...]
     passes: tuple[Pass, ...] | None

@@ -14,7 +14,7 @@ from tests.bits import assert_all_same_bits, assert_same_bits
 
 F32 = np.float32
 X = np.random.default_rng(2).standard_normal((3, 4)).astype(F32)
-OPTIONS = [{}, {"interpret": True}, {"fuse": False}, {"control_flow": "guard"}, {"compile": "background"}]
+OPTIONS = [{}, {"interpret": True}, {"fuse": False}, {"control_flow": "guard"}]
 
 
 def like(tw, x, dtype=None):

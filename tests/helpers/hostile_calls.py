@@ -174,7 +174,7 @@ def _table() -> dict[str, Make]:
             _linear(), {"bias": tw.ones(2)}, (tw.ones(3),)], {"kwargs": {}, "strict": False}))  # fmt: skip
         add(f"{engine}.func.stack_module_state", lambda m=mod: (m.func.stack_module_state, [[_linear(), _linear()]]))
         add(f"{engine}.function", lambda m=mod: (m.function, [twice], {
-            "fuse": True, "interpret": False, "passes": None, "max_traces": 4, "control_flow": None, "compile": "now",
+            "fuse": True, "interpret": False, "passes": None, "max_traces": 4, "control_flow": None,
             "memory_budget": None, "donate_argnums": (), "share_memory": True}))  # fmt: skip
         add(f"{engine}.function()", lambda m=mod: (m.function(one), [tw.ones(3), 2]))
         add(f"{engine}.pure_callback", lambda m=mod: (m.pure_callback, [

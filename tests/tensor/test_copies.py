@@ -57,9 +57,9 @@ def test_another_one_of_what_has_run_computes_the_same_bits(name):
 
 
 def test_options_go_with_a_pickle():
-    f = static.function(scaled, fuse=False, max_traces=7, control_flow="guard", compile="background", donate_argnums=0)
+    f = static.function(scaled, fuse=False, max_traces=7, control_flow="guard", donate_argnums=0)
     g = pickle.loads(pickle.dumps(f))
-    for option in ("options", "interpret", "passes", "max_traces", "control_flow", "compile", "donate_argnums"):
+    for option in ("options", "interpret", "passes", "max_traces", "control_flow", "donate_argnums"):
         assert getattr(g, option) == getattr(f, option), option
     passes = [static.passes.remove_dead, drop_first]
     assert pickle.loads(pickle.dumps(static.function(scaled, passes=passes))).passes == tuple(passes)

@@ -315,12 +315,6 @@ def test_what_needs_python_is_refused(name):
         static.njit(f, *arguments)
 
 
-def test_a_function_that_compiles_in_the_background():
-    f = static.function(lambda x: static.tanh(x) * 5, compile="background")
-    x = floats(4)
-    assert_same_bits(static.njit(f, x)(x), f(x), "result")
-
-
 def test_interpreted_functions_and_unknown_interpreters_are_refused(monkeypatch):
     with pytest.raises(ArgumentError, match="interpreted"):
         static.njit(static.function(lambda x: x * 2, interpret=True), floats(3))

@@ -216,10 +216,6 @@ def test_new_sizes_and_other_functions_of_state_go_the_general_way():
             assert_same_bits(out, f(floats(4, 3, seed=seed), floats(3)), "two threads")
     finally:
         static.set_num_threads(1)
-    background = static.function(lambda x: x * 2, compile="background").into(out)
-    for _ in range(50):
-        background(floats(3))
-        assert_same_bits(out, floats(3) * 2, "in the background")
     interpreted = static.function(lambda x: x * 2, interpret=True).into(out)
     interpreted(floats(3))
     assert_same_bits(out, floats(3) * 2, "interpreted")
