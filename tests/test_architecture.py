@@ -155,7 +155,6 @@ NAMED_OPS = {
     "static/running/interpreter.py": "constants have no operands and no kernel",
     "static/tools/replay.py": "constants are numbers",
     "static/tools/peer_programs.py": "what other libraries call ops",
-    "static/running/unjitted.py": "names of kernel functions, which are those of their ops",
     "static/lowering/codegen/build.py": "kinds of reductions; how a spread, a selection and a position are read",
     "static/lowering/indexing/by_index.py": "what reads and writes at indices",
     "static/lowering/indexing/index_checks.py": "which ops have an index per element",

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from common.compiler.compile import _translated, compile_kernel
-from static.running.unjitted import python_kernel
 from tests.compiler.kernels import run_kernel
+from tests.helpers.python_kernels import python_kernel
 
 BUFFERS = """def loop(bufs, args):
     x = buffer(bufs, 0, float32)

@@ -1,6 +1,6 @@
 """Polynomial coefficients of the elementary functions, constant term first.
 
-Written by `python -m common.kernels.math.fit`; do not edit. The comment gives the largest weighted
+Written by `python -m tests.oracle.fit`; do not edit. The comment gives the largest weighted
 error of the fit before its coefficients are rounded: the relative error it causes in the function.
 """
 

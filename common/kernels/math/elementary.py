@@ -7,7 +7,7 @@ The docstrings give the largest error found, in units in the last place (ulp). f
 all 2^32 arguments (``python -m benchmarks.exhaustive``). Others: over millions of points, uniform where the function
 bends, over all exponents, near what is special in it, and random bit patterns, the worst confirmed with mpmath at 160
 bits (``python -m benchmarks.accuracy`` takes some 600,000 of them and prints times as well). Polynomial coefficients
-come from `common.kernels.math.fit`.
+come from `tests.oracle.fit`.
 """
 
 from common.kernels.math.complementary_error import erfc, erfinv

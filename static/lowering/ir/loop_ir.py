@@ -9,7 +9,7 @@ Grammar::
     place     ::= buffer [ base + step * var ]
 
 The printed source is both what `common.compiler.compile` compiles and plain Python that runs un-jitted (see
-`static.running.unjitted`).
+`tests.helpers.python_kernels`).
 """
 
 from __future__ import annotations

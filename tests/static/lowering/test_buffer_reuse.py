@@ -13,8 +13,8 @@ from common.ops.index.getitem import getitem
 from common.ops.linalg import matmul
 from common.ops.math import cast, compare, transcendental
 from common.ops.reduce import reductions, softmax
-from static.running.unjitted import run_unjitted
 from tests.bits import assert_all_same_bits
+from tests.helpers.python_kernels import run_unjitted
 from tests.static import programs
 from tests.static.compare import as_tuple, assert_compiles, program_of
 from tests.static.lowering.test_state import plan_of

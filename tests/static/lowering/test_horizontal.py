@@ -13,8 +13,8 @@ from common.ops.reduce import reductions
 from static.jit.function import function
 from static.lowering.fusion.horizontal import WIDTH
 from static.running import executable
-from static.running.unjitted import run_unjitted
 from tests.bits import assert_all_same_bits
+from tests.helpers.python_kernels import run_unjitted
 from tests.static.compare import as_tuple, assert_compiles, program_of
 from tests.static.lowering.test_state import plan_of
 from tests.static.programs import Draw

@@ -16,8 +16,8 @@ from static.lowering.ir.kernel_memory import ColumnScratch
 from static.lowering.ir.loop_ir import Call, Constant, Kernel, Let, Loop, Place, Store, literal
 from static.lowering.memory.arena import ALIGNMENT, Arena, aligned
 from static.running.result_memory import POOLED_BYTES, make_allocator
-from static.running.unjitted import python_kernel
 from tests.bits import assert_same_bits
+from tests.helpers.python_kernels import python_kernel
 
 F32 = np.dtype(np.float32)
 

@@ -15,9 +15,9 @@ from static.graph import Effect, Graph
 from static.jit.function import function
 from static.running.executable import compile_graph
 from static.running.interpreter import interpret
-from static.running.unjitted import run_unjitted
 from static.tracing.trace import Trace
 from tests.bits import assert_all_same_bits
+from tests.helpers.python_kernels import run_unjitted
 from tests.static.compare import as_tuple, assert_compiles
 from tests.static.programs import Draw, draw_program, draw_writes
 

@@ -18,8 +18,8 @@ from static.lowering.ir.options import CompileOptions
 from static.lowering.threads import sharing, work
 from static.lowering.threads import side_by_side as beside
 from static.running import program_store
-from static.running.unjitted import run_unjitted
 from tests.bits import assert_all_same_bits
+from tests.helpers.python_kernels import run_unjitted
 from tests.static.compare import as_tuple
 from tests.static.lowering.test_random import inputs
 from tests.static.programs import draw_program

@@ -1,6 +1,6 @@
 """Fit the polynomials of the elementary functions and write `coefficients.py`.
 
-Run ``python -m common.kernels.math.fit`` (needs mpmath; a few seconds). Each polynomial minimises the largest
+Run ``python -m tests.oracle.fit`` (needs mpmath; a few seconds). Each polynomial minimises the largest
 weighted error on an interval, found by Remez' exchange algorithm on a Chebyshev grid: solve for the
 polynomial whose weighted error alternates on n + 2 points, move the points to the extrema of that error,
 repeat until they stay. The weight turns the error of the fitted part into the relative error of the
@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from common.kernels.math import fit_error, fit_gamma, fit_inverse
+from tests.oracle import fit_error, fit_gamma, fit_inverse
 
 __all__ = ["fit", "main"]
 
@@ -50,9 +50,7 @@ def fit(
             system[row, degree + 1] = (-1) ** row / weights[i]
             right[row] = values[i]
         coefficients = list(mp.lu_solve(system, right))[: degree + 1]
-        errors = [
-            w * (v - mp.polyval(coefficients[::-1], x)) for x, v, w in zip(grid, values, weights, strict=True)
-        ]
+        errors = [w * (v - mp.polyval(coefficients[::-1], x)) for x, v, w in zip(grid, values, weights, strict=True)]
         extrema = _alternating_extrema(errors, degree + 2)
         if len(extrema) < degree + 2 or extrema == points:
             break
@@ -190,7 +188,7 @@ def main() -> None:
     lines = [
         '"""Polynomial coefficients of the elementary functions, constant term first.',
         "",
-        "Written by `python -m common.kernels.math.fit`; do not edit. The comment gives the largest weighted",
+        "Written by `python -m tests.oracle.fit`; do not edit. The comment gives the largest weighted",
         "error of the fit before its coefficients are rounded: the relative error it causes in the function.",
         '"""',
         "",
@@ -205,7 +203,7 @@ def main() -> None:
             numbers = ", ".join(repr(float(np.float32(c) if single else float(c))) for c in coefficients)
             lines += [f"# {what}: 2^{float(mp.log(error, 2)):.1f}", f"{name} = ({numbers})"]
             print(lines[-2], name, flush=True)
-    Path(__file__).with_name("coefficients.py").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    Path(fitted.__file__).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
