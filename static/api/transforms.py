@@ -13,7 +13,7 @@ from common.core.tree import flatten
 from common.nn.functional_call import functional_call, stack_module_state
 from common.tensor.base import TensorBase
 from common.transforms import func, grad
-from static.jit.function import CompiledFunction as Compiled
+from static.jit.function import CompiledFunction
 from static.jit.function import function as make
 
 Function = Callable[..., Any]
@@ -21,9 +21,9 @@ Function = Callable[..., Any]
 
 def _options(function: Function) -> dict[str, Any]:
     """Those of a compiled function, or of a transform of one, that a program made around it shares."""
-    if not isinstance(function, Compiled):
+    if not isinstance(function, CompiledFunction):
         return {}
-    names = ("interpret", "passes", "max_traces", "compile")
+    names = ("interpret", "passes", "max_traces")
     guard = "guard" if function.control_flow == "guard" else None  # what has been converted stays so
     return {"control_flow": guard, **function.options._asdict(), **{name: getattr(function, name) for name in names}}
 
@@ -38,7 +38,7 @@ def _compiled_outside(transform: Function, module: str = "static.func") -> Funct
 
     @functools.wraps(transform)
     def bound(function: Function, *args: Any, **kwargs: Any) -> Function:
-        program: Compiled = _compiled(transform(function, *args, **kwargs), function)
+        program: CompiledFunction = _compiled(transform(function, *args, **kwargs), function)
         program.inlined = regional(program.target)
         program._maker = module, transform.__name__, (function, *args), kwargs
         return program

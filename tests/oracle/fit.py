@@ -18,6 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from common.kernels.math import coefficients as fitted
 from tests.oracle import fit_error, fit_gamma, fit_inverse
 
 __all__ = ["fit", "main"]

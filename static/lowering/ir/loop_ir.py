@@ -8,8 +8,8 @@ Grammar::
     expression::= name | place | constant | call function expression*
     place     ::= buffer [ base + step * var ]
 
-The printed source is both what `common.compiler.compile` compiles and plain Python that runs un-jitted (see
-`tests.helpers.python_kernels`).
+The printed source is both what `common.compiler.compile` compiles and plain Python, as which the tests
+run it too (`tests.helpers.python_kernels`).
 """
 
 from __future__ import annotations
