@@ -11,6 +11,7 @@ import numpy as np
 from benchmarks import bits, oneoff, peak_memory, stats
 from benchmarks.lab import stability
 from benchmarks.lab.activity import Activity, Watch
+from benchmarks.lab.agreement import agreement
 from benchmarks.lab.probe import PREFIX, probes
 from benchmarks.measure import interleave
 from benchmarks.stats import Estimate
@@ -51,6 +52,7 @@ class Result:
     probes: dict[str, stats.Samples] = field(default_factory=dict)
     activity: Activity | None = None
     clock: str = "wall"
+    agreement: dict[str, str] = field(default_factory=dict)
 
     @property
     def unstable(self) -> list[str]:
@@ -98,6 +100,7 @@ class Result:
         }
         if self.calls:
             record["clock"], record["unstable"] = self.clock, self.unstable
+            record["agreement"] = self.agreement
             record["probes"] = {name: samples.tolist() for name, samples in self.probes.items()}
             if self.activity is not None:
                 record["activity"] = asdict(self.activity)
@@ -126,7 +129,9 @@ def measure(workload: Workload, engines: dict[str, ModuleType], effort: Effort, 
         if result.passed:
             progress(f"{workload.name}: calls, interleaved")
             watch, result.clock = Watch(), effort.clock
-            timed = interleave({**programs(workload, engines, peers), **probes()}, effort.seconds, clock=effort.clock)
+            found = programs(workload, engines, peers)
+            result.agreement = agreement(found) if len(found) > len(engines) else {}
+            timed = interleave({**found, **probes()}, effort.seconds, clock=effort.clock)
             result.calls = {name: samples for name, samples in timed.items() if not name.startswith(PREFIX)}
             result.probes = {name: samples for name, samples in timed.items() if name.startswith(PREFIX)}
             result.activity = watch.since()

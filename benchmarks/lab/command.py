@@ -41,12 +41,12 @@ def run_parser(word: str = "run") -> argparse.ArgumentParser:
     how.add_argument("--threads", metavar="N", type=int, default=1, help="threads, at most the cores")
     how.add_argument("--json", metavar="PATH", type=Path, help="file for the results; default: in .benchmarks")
     if word != "graph":
+        how.add_argument("--clock", choices=("wall", "processor"), default="wall", help="processor: what the processor "
+                         "works, which other processes disturb less; for a loaded machine, and for gates")  # fmt: skip
         how.add_argument("--report", metavar="FILE.html", type=Path, help="write the results as a page, too")
     if word == "graph":
         p.add_argument("--to", metavar="FILE", type=Path, help=".html (default), .svg, .dot, .txt or .json")
     if word == "run":
-        how.add_argument("--clock", choices=("wall", "processor"), default="wall", help="processor: what the processor "
-                         "works, which other processes disturb less; for a loaded machine, and for gates")  # fmt: skip
         how.add_argument("--starts", action=argparse.BooleanOptionalAction, default=True, help="one-off costs too")
         how.add_argument("--sweep", metavar="NAME=N,N", default="", help="measure at several sizes, as n=10,100,1000")
         how.add_argument("--peers", metavar="NAMES", nargs="?", const="all", help="also PyTorch and JAX")
@@ -119,7 +119,7 @@ def main(word: str, arguments: list[str]) -> int:
     """Run a command; what cannot be done is one line on stderr and exit code 2."""
     try:
         return COMMANDS[word](arguments)
-    except (LookupError, OSError, ValueError, SyntaxError) as problem:
-        text = str(problem) if isinstance(problem, OSError | SyntaxError) else problem.args[0]
+    except (LookupError, OSError, ValueError, SyntaxError, ImportError) as problem:
+        text = problem.args[0] if isinstance(problem, LookupError | ValueError) else str(problem)
         print(f"twingrad {word}: {text}", file=sys.stderr)
         return 2

@@ -28,7 +28,7 @@ def main(options: argparse.Namespace) -> int:
     workload.inputs()
     duration = options.seconds or (2.0 if options.quick else 10.0)
     try:
-        found = ladder(workload, engines, duration, threads, not options.quick, console.progress)
+        found = ladder(workload, engines, duration, threads, not options.quick, console.progress, options.clock)
     except NotTheSame as problem:
         console.done()
         console.wrapped(f"{workload.name}: BITS DIFFER, so nothing was timed: {problem}", style="bold red")

@@ -34,6 +34,7 @@ def ladder(
     threads: int,
     starts: bool,
     tell: Callable[[str], None],
+    clock: str = "wall",
 ) -> dict[str, Any]:
     """Return the ladder of a program as plain data.
 
@@ -47,6 +48,8 @@ def ladder(
         Whether to measure one-off costs in new processes.
     tell : callable
         Told what is being done.
+    clock : str
+        A key of `benchmarks.measure.CLOCKS`.
 
     Raises
     ------
@@ -69,11 +72,11 @@ def ladder(
         calls[waterfall.ALLOCATION] = (allocate, [()])
     tell("all rungs, in turns")
     watch = Watch()
-    samples = measure.interleave(calls, seconds)
+    samples = measure.interleave(calls, seconds, clock=clock)
     each: list[Samples] = []
     if apart is not None and apart.each:
         tell("each kernel on its own")
-        each = _each(apart, seconds / 3)
+        each = _each(apart, seconds / 3, clock)
     activity = watch.since()
     tell("memory, bytes and limits")
     counted = {name: _counted(rung, rungs, dynamic) for name, rung in rungs.items()}
@@ -95,7 +98,9 @@ def ladder(
         "waterfall": shares,
         "machine": machine,
         "kernels": parts,
-        "unstable": objections({"dynamic": samples[RECORDING], "static": samples[PLANNED]}, activity),
+        "unstable": objections(
+            {"dynamic": samples[RECORDING], "static": samples[PLANNED]}, activity if clock == "wall" else None
+        ),
     }  # fmt: skip
     if threads > 1:
         tell(f"{threads} threads")
@@ -129,11 +134,11 @@ def _apart(rung: Rung) -> Any:
     return kernels_apart(function, *rung.inputs[-1])
 
 
-def _each(apart: Any, seconds: float) -> list[Samples]:
+def _each(apart: Any, seconds: float, clock: str) -> list[Samples]:
     """Seconds of each kernel run alone, without what starting it takes."""
     runs: dict[str, Any] = {str(i): (run, [()]) for i, run in enumerate(apart.each[:PARTS])}
     runs[EMPTY] = (apart.empty, [()])
-    found = measure.interleave(runs, seconds, minimum=5, batch_seconds=0.001)
+    found = measure.interleave(runs, seconds, minimum=5, batch_seconds=0.001, clock=clock)
     return [found[str(i)] - found[EMPTY] for i in range(len(runs) - 1)]
 
 

@@ -9,6 +9,7 @@ from benchmarks import store
 from benchmarks.lab import activity, comparing, doctor, exporting
 from benchmarks.lab import command as laboratory
 from benchmarks.lab.activity import Activity
+from benchmarks.lab.agreement import agreement
 
 ROUNDS = 64
 
@@ -133,6 +134,16 @@ def test_others_are_told_from_this_process(tmp_path, monkeypatch):
     assert found.others == pytest.approx(0.5 * activity.os.cpu_count(), abs=0.5)
     stat.unlink()
     assert activity.Watch().since().others is None
+
+
+def test_peers_are_compared_with_us_and_with_their_own_eager_mode():
+    x = np.array([1.0, 2.0, 4.0], np.float32)
+    near = np.nextafter(x, np.float32(9))
+    calls = {"dynamic": x, "static": x, "torch": (near,), "torch.compile": [np.append(near[:2], x[2])], "jax": x[:2]}
+    told = agreement({name: (lambda value=value: value, [()]) for name, value in calls.items()})
+    assert told["torch"] == "agrees with dynamic to 1.2e-07 of the largest element"
+    assert told["torch.compile"].endswith("; 66.7 % of its elements have the bits of its own eager mode")
+    assert "not compared" in told["jax"]
 
 
 def test_pyperf_reads_an_export(tmp_path, capsys):

@@ -203,6 +203,7 @@ def test_an_interrupted_run_is_resumed(path, quick, tmp_path, monkeypatch, capsy
     ("words", "told"),
     [
         (["nowhere.py:f"], "there is no file"),
+        (["LACKS:f"], "No module named 'nobody_has_this'"),
         (["FILE:loss"], "takes (x, w)"),
         (["FILE:trace", "--threads", "999"], "--threads is from 1 to"),
         (["FILE:trace", "--sweep", "n"], "--sweep is a name and numbers"),
@@ -211,7 +212,8 @@ def test_an_interrupted_run_is_resumed(path, quick, tmp_path, monkeypatch, capsy
     ],
 )
 def test_a_command_that_cannot_be_followed_ends_with_2_and_one_line(path, quick, words, told, capsys):
-    words = [word.replace("FILE", str(path)) for word in words]
+    (path.parent / "lacks.py").write_text("import nobody_has_this\n")
+    words = [word.replace("FILE", str(path)).replace("LACKS", str(path.parent / "lacks.py")) for word in words]
     code = laboratory.main("run", [*words, "--quick"])
     output = capsys.readouterr()
     assert code in (1, 2)
