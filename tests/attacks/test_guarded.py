@@ -9,7 +9,7 @@ import pytest
 from tests.conftest import ROOT
 from tests.helpers import guarded
 
-PROGRAMS = 16
+PROGRAMS = 10
 
 
 def run(*arguments):

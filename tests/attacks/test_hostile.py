@@ -24,7 +24,7 @@ def test_a_sample_of_hostile_calls(tmp_path):
         "-m",
         "tests.helpers.hostile",
         "--calls",
-        "700",
+        "400",
         "--seed",
         "5",
         "--trace-file",

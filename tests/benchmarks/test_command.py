@@ -82,6 +82,7 @@ def test_one_wrong_bit_ends_with_1_and_no_timing(in_process, monkeypatch, capsys
     assert workload["seconds_per_call"] == {}
 
 
+@pytest.mark.slow
 def test_results_that_cannot_be_written_are_still_shown(in_process, capsys):
     in_process.parent.rmdir()
     in_process.parent.write_text("a file where a folder should be")
@@ -101,6 +102,7 @@ def test_a_page_without_markers_is_refused_at_once(in_process, monkeypatch, caps
     assert output.out == ""
 
 
+@pytest.mark.slow
 def test_a_failed_run_does_not_replace_the_published_table(in_process, monkeypatch, capsys, tmp_path_factory):
     page = tmp_path_factory.mktemp("page") / "page.md"
     published = "\n".join([report.MARKERS[0], "old", report.MARKERS[1]])

@@ -44,6 +44,11 @@ def named(x: Any) -> str:
     return str(getattr(x, "label", None) or getattr(x, "name", None) or getattr(x, "__name__", None) or x)
 
 
+def chosen(example: Any, choices: Sequence[Any]) -> Any:
+    """The choice that `rotated` makes for an example in every run."""
+    return choices[share(named(example), len(choices))]
+
+
 def rotated(examples: Iterable[Any], choices: Sequence[Any], core: Chosen = no, seldom: Chosen = no) -> list[Any]:
     """Parameters ``(example, choice)``: one choice of each example in every run, the others marked `slow`.
 
@@ -54,16 +59,15 @@ def rotated(examples: Iterable[Any], choices: Sequence[Any], core: Chosen = no, 
     """
     params = []
     for example in examples:
-        chosen = choices[share(named(example), len(choices))]
         for choice in choices:
-            level = _level(example, core, seldom) if choice == chosen else [pytest.mark.slow]
+            level = _level(example, core, seldom) if choice == chosen(example, choices) else [pytest.mark.slow]
             params.append(pytest.param(example, choice, id=f"{named(example)}-{named(choice)}", marks=level))
     return params
 
 
-def core(examples: Iterable[Any], chosen: Chosen = every, seldom: Chosen = no) -> list[Any]:
-    """Examples as parameters, those chosen marked `quick`, others `slow` if they are `seldom` needed."""
-    return [pytest.param(x, id=named(x), marks=_level(x, chosen, seldom)) for x in examples]
+def core(examples: Iterable[Any], quick: Chosen = every, seldom: Chosen = no) -> list[Any]:
+    """Examples as parameters, some of them marked `quick`, others `slow` if they are `seldom` needed."""
+    return [pytest.param(x, id=named(x), marks=_level(x, quick, seldom)) for x in examples]
 
 
 def _level(example: Any, core: Chosen, seldom: Chosen) -> list[Any]:
