@@ -21,6 +21,7 @@ from llvmlite import ir
 
 from common.compiler.expressions import buffer_of
 from common.compiler.registers import INT64, Refused, Register, constant
+from common.compiler.syntax_tree import parts
 from common.compiler.vectors import Vectors
 
 
@@ -161,7 +162,7 @@ class _Statements(Vectors):
             self.variables[name] = self.variables[counter]
             before = self.calls
             self.statements(node.body)
-            inner = any(isinstance(part, (ast.For, ast.While)) for part in ast.walk(node) if part is not node)
+            inner = any(isinstance(part, (ast.For, ast.While)) for part in parts(node) if part is not node)
             self.complete &= inner or self.calls > before
 
         def advance() -> None:
@@ -213,19 +214,19 @@ def _refuse_else(node: ast.For | ast.While) -> None:
 
 def _assigned(node: ast.stmt) -> list[str]:
     """The names that are assigned inside a statement, in the order of the text."""
-    names = (part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store))
+    names = (part.id for part in parts(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store))
     return list(dict.fromkeys(names))
 
 
 def _written(function: ast.FunctionDef) -> Iterator[int]:
     """The slots of buffers to whose elements something is assigned."""
     slots: dict[str, set[int]] = {}
-    for node in ast.walk(function):
+    for node in parts(function):
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Name(id="buffer"), args=nodes)):
                 slots.setdefault(name, set()).add(buffer_of(nodes)[0])
     found = set[int]()
-    for node in ast.walk(function):
+    for node in parts(function):
         match node:
             case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store()):
                 found |= slots.get(name, set())

@@ -30,6 +30,7 @@ from common.compiler.control_flow import BasicBlock
 from common.compiler.expressions import Expressions
 from common.compiler.llvm_primitives import OneByOne, llvm_type
 from common.compiler.registers import BOOL, INT64, ArrayKind, Refused, Register, constant, llvm, storage
+from common.compiler.syntax_tree import parts
 from common.core.numerics import LANES
 
 BYTES = 64
@@ -77,9 +78,11 @@ class Vectors(Expressions, ABC):
 
     def vector_loop(self, node: ast.For, name: str, start: Register, stop: Register) -> bool:
         """Write ``for name in range(start, stop)`` with vectors; False, and nothing else, if that is not possible."""
-        names = [part for part in ast.walk(node) if isinstance(part, ast.Name)]
+        if not all(map(_is_simple, node.body)):
+            return False
+        names = [part for part in parts(node) if isinstance(part, ast.Name)]
         assigned = {part.id for part in names if isinstance(part.ctx, ast.Store)}
-        if not all(map(_is_simple, node.body)) or not assigned.isdisjoint(self.variables):
+        if not assigned.isdisjoint(self.variables):
             return False
         mark = self.mark()
         try:
@@ -159,7 +162,7 @@ class Vectors(Expressions, ABC):
     def _hold(self, node: ast.For, counter: str) -> dict[str, tuple[str, str]]:
         """Load the accumulators that a loop adds to into variables; by their names where they are stored again."""
         held: dict[str, tuple[str, str]] = {}
-        for part in ast.walk(node):
+        for part in parts(node):
             match part:
                 case ast.Subscript(value=ast.Name(id=name), slice=index) if _lane(index, counter) is not None:
                     buffer = self.variables.get(name)
@@ -174,7 +177,7 @@ class Vectors(Expressions, ABC):
         return held
 
     def _count_lanes(self, node: ast.For) -> int:
-        names = {p.value.id for p in ast.walk(node) if isinstance(p, ast.Subscript) and isinstance(p.value, ast.Name)}
+        names = {p.value.id for p in parts(node) if isinstance(p, ast.Subscript) and isinstance(p.value, ast.Name)}
         kinds = [self.variables[name].kind for name in names if name in self.variables]
         dtypes = [kind.dtype for kind in kinds if isinstance(kind, ArrayKind)]
         sizes = [d.itemsize for d in dtypes if d.kind == "f"] or [d.itemsize for d in dtypes] or [8]
@@ -245,7 +248,7 @@ class Vectors(Expressions, ABC):
         """The place of the first lane, and whether the others are those behind it, or the same."""
         lanes = self._lanes
         assert lanes is not None
-        names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+        names = {part.id for part in parts(node) if isinstance(part, ast.Name)}
         if not names & lanes.assigned:
             return self.integer(node), False
         match node:
@@ -350,16 +353,15 @@ class Vectors(Expressions, ABC):
 
 def _given_once(node: ast.For) -> dict[str, ast.expr]:
     """What the names mean that the body of a loop assigns once."""
-    stores = Counter(p.id for p in ast.walk(node) if isinstance(p, ast.Name) and isinstance(p.ctx, ast.Store))
+    stores = Counter(p.id for p in parts(node) if isinstance(p, ast.Name) and isinstance(p.ctx, ast.Store))
     lets = [part for part in node.body if isinstance(part, ast.Assign)]
     return {t.id: let.value for let in lets for t in let.targets if isinstance(t, ast.Name) and stores[t.id] == 1}
 
 
 def _is_data(index: ast.expr, given: dict[str, ast.expr]) -> bool:
     """Whether a place depends on elements; LLVM has other ways to read every other element, or rows from the end."""
-    parts = list(ast.walk(index))
-    names = [part.id for part in parts if isinstance(part, ast.Name)]
-    elements = any(isinstance(part, ast.Subscript) for part in parts)
+    names = [part.id for part in parts(index) if isinstance(part, ast.Name)]
+    elements = any(isinstance(part, ast.Subscript) for part in parts(index))
     return elements or any(_is_data(given[name], given) for name in names if name in given)
 
 
