@@ -84,7 +84,13 @@ def _as_program(f: Any) -> Any:
 pickling.otherwise.append(_as_program)
 
 #: What `static.export` offers.
-EXPORTS: Any = Late({"static.export.held_graph": "from_networkx", "static.export.c_library": "export_library"})
+EXPORTS: Any = Late(
+    {
+        "static.export.held_graph": "from_networkx",
+        "static.export.c_library": "export_library",
+        "static.export.onnx_model": "export_onnx",
+    }
+)
 
 #: Functions of both engines that take programs, too.
 OF_PROGRAMS: dict[str, Any] = dict.fromkeys(["trace", "save", "load"])

@@ -66,13 +66,20 @@ class RecordedCall:
     custom: tuple[str, ...] = ()
 
 
-def record(f: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> RecordedCall:
+def record(
+    f: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    whole: Callable[[str], bool] = lambda name: True,
+) -> RecordedCall:
     """Trace a call without running it.
 
     Parameters
     ----------
     f : a `function`, what `compile` or a transform returns, a module, or a Python function that could be one.
     args, kwargs : an example of its arguments: their sizes may differ from call to call, and numbers are data.
+
+    whole : which composites, by name, stay one node; the others are what they are made of.
 
     Raises
     ------
@@ -92,13 +99,15 @@ def record(f: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
         if isinstance(x, (TensorBase, np.ndarray, np.generic)):
             leaves[i] = native_array(np.asarray(x.payload if isinstance(x, TensorBase) else x), i)
     try:
-        return _recorded(name, target, leaves, structure, True)
+        return _recorded(name, target, leaves, structure, True, whole)
     except TwingradError:  # perhaps it writes to an argument, which it cannot if that requires grad
-        return _recorded(name, target, leaves, structure, False)
+        return _recorded(name, target, leaves, structure, False, whole)
 
 
-def _recorded(name: str, target: Callable[..., Any], leaves: list[Any], structure: Any, history: bool) -> RecordedCall:
-    trace = WholeTrace(name)
+def _recorded(
+    name: str, target: Callable[..., Any], leaves: list[Any], structure: Any, history: bool, whole: Any
+) -> RecordedCall:
+    trace = WholeTrace(name, whole)
     code = getattr(target, "__code__", None)
     home = (code.co_filename, code.co_firstlineno, code.co_name) if code else ("<unknown>", 0, name)
     positions = [i for i, x in enumerate(leaves) if is_data(x)]

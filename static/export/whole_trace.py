@@ -18,13 +18,18 @@ from static.tracing.tracer import Tracer
 class WholeTrace(Trace):
     """The trace.
 
+    Parameters
+    ----------
+    whole : which composites, by name, stay one node.
+
     Attributes
     ----------
     seen : key of a value -> the first tensor that stood for it.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, whole: Callable[[str], bool]) -> None:
         super().__init__(name)
+        self.whole = whole
         self.seen: dict[tuple[int, int], TensorBase] = {}
 
     def argument(self, leaf: int, x: Any, source: Source) -> Tracer:
@@ -57,7 +62,7 @@ class WholeTrace(Trace):
 
     def record(self, op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         """Append an application of `op`, which stays one node if it is a composite."""
-        if op.forward is None:
+        if op.forward is None or not self.whole(op.name):
             return super().record(op, operands, attrs)
         before = len(self.nodes)
         result = super().record(op, operands, attrs)
