@@ -146,6 +146,7 @@ NAMED_OPS = {
     "static/session/open_sizes.py": "sums that undo broadcasting",
     "static/session/placeholders.py": "what a constant and an identity are",
     "static/session/variables.py": "what assign_add, assign_sub and first values do",
+    "static/export/onnx_ops.py": "what ops are in another format",
     "static/export/rerun.py": "what a constant is, and the branches of a switch",
     "static/export/whole_trace.py": "what a detached tensor is",
     "static/graph/dag.py": "what a constant is",
