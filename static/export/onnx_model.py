@@ -151,7 +151,7 @@ class OnnxWriter:
 
     def constant(self, array: np.ndarray, name: str = "") -> str:
         """The name of an array."""
-        name = name or self._new("constant")
+        name = name or self._new("number")
         self.initializers.append(self.onnx.numpy_helper.from_array(np.asarray(array, order="C"), name))
         return name
 
