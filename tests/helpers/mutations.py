@@ -282,7 +282,8 @@ MUTATIONS: dict[str, Mutation] = {
         f"{FUNCTIONS}:test_creation", {"name": "full of zeros of both signs"},
     ),
     "simplify: x + 0": Mutation(
-        attribute("static.passes.simplify", "_same_as", _adds_zero), f"{ELEMENTWISE}:test_numbers", {"op": "add"}
+        attribute("static.passes.simplify", "_same_as", _adds_zero),
+        f"{ELEMENTWISE}:test_numbers", {"op": "add", "dtype": "float32"},
     ),
     "remove_dead: effects": Mutation(
         attribute("static.graph:Graph", "results", lambda old: property(lambda self: self.outputs)),
