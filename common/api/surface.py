@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from common.api import places, tensors, typed
+from common.api import places, tensors, typed, written_first
 from common.api.machine import determinism
 from common.core import absent, devices, dtypes, mode
 from common.core.lazy import Late
@@ -146,6 +146,9 @@ def on_demand(space: dict[str, Any], *tables: tuple[Callable[..., Any], Mapping[
                 if getattr(bound, "__module__", own) is None:
                     bound.__module__ = own  # where a pickle finds it
                 return bound
+        if name.endswith("_") and (function := written_first.made(own, name)) is not None:
+            space[name] = function
+            return function
         if name in MODULES and "." not in own:
             return importlib.import_module(f"{own}.{name}")
         if name in absent.NAMESPACES and "." not in own:

@@ -279,7 +279,8 @@ class HookedPass:
             if self.deposit(leaf, total):
                 totals.pop(leaf)
                 for hook in list(hooks.accumulated.values()):
-                    hook(leaf)
+                    if hook(leaf) is not None:
+                        raise GradientError("Tensor post accumulate grad hooks should return None.")
                 for hook in list(hooks.after.values()):
                     hook((), (self._tensor(total),))
 

@@ -48,7 +48,7 @@ HERE = {
     "isreal": "always True here", "real": "x itself", "conj": "x itself", "adjoint": "x.mT", "mH": "x.mT", "H": "x.T",
     "resolve_conj": "x itself", "resolve_neg": "x itself", "positive": "x itself", "sgn": "x.sign()",
     "angle": "where(x < 0, pi, 0)", "is_conj": "always False here", "is_neg": "always False here",
-    "is_inference": "x.is_inference()", "is_same_size": "a.shape == b.shape", "dist": "(a - b).norm(p)",
+    "is_inference": "x.is_inference()", "is_same_size": "a.shape == b.shape",
     "isposinf": "x == float('inf')", "isneginf": "x == -float('inf')", "fill": "full_like(x, value)",
     "rsub": "b - a", "renorm": "x * (limit / norm).clamp(max=1)", "pdist": "cdist(x, x)",
     "split_with_sizes": "x.split(sizes, dim)", "hsplit": "tensor_split(x, n, 1)", "vsplit": "tensor_split(x, n, 0)",
@@ -73,8 +73,7 @@ HERE = {
     "constant_pad_nd": "functional.pad",
     "upsample": "{tw}.nn.functional.interpolate", "native_batch_norm": "batch_norm", "native_layer_norm": "layer_norm",
     "native_group_norm": "group_norm", "native_dropout": "dropout", "native_norm": "norm",
-    "register_backward_hook":
-    "register_full_backward_hook", "optimizer": "{tw}.optim",
+    "optimizer": "{tw}.optim",
 }  # fmt: skip
 
 #: Reasons, and patterns of the names that have them.
@@ -166,7 +165,7 @@ REASONS: tuple[tuple[str, str], ...] = (
 TENSOR = """
 H addbmm addbmm_ adjoint angle apply_ as_strided as_strided_ as_strided_scatter as_subclass bfloat16
 ccol_indices cdouble cfloat chalf coalesce col_indices conj conj_physical conj_physical_ const_data_ptr corrcoef
-cov crow_indices dense_dim dequantize diagflat diagonal_scatter dim_order dist dsplit eig gcd gcd_ grad_dtype
+cov crow_indices dense_dim dequantize diagflat diagonal_scatter dim_order dsplit eig gcd gcd_ grad_dtype
 half hash_tensor histogram hsplit i0_ igamma_ igammac_ imag index indices int_repr is_coalesced is_conj
 is_distributed is_neg isneginf isposinf isreal istft layout lcm lcm_ lstsq lu mH map2_ map_ module_load
 mvlgamma_ name narrow_copy new_empty_strided nonzero_static polygamma_ positive q_per_channel_axis
@@ -179,7 +178,7 @@ untyped_storage values volatile vsplit
 """
 #: Methods of `torch.nn.Module` that modules do not have; users' own attributes may have any other name.
 MODULE = (
-    "bfloat16", "compile", "cpu", "cuda", "half", "ipu", "mtia", "register_backward_hook", "set_submodule",
+    "bfloat16", "compile", "cpu", "cuda", "half", "ipu", "mtia", "set_submodule",
     "share_memory", "to_empty", "type", "xpu",
 )  # fmt: skip
 #: Packages of PyTorch of which nothing is here but some names at the top level.

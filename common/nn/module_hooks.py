@@ -112,6 +112,10 @@ class Hookable:
         """
         return self._hook("backward", hook, prepend)
 
+    def register_backward_hook(self, hook: Hook) -> RemovableHandle:
+        """`register_full_backward_hook`, by the name that older programs use."""
+        return self._hook("backward", hook)
+
     def _hook(self, kind: str, hook: Hook, *options: bool) -> RemovableHandle:
         if self._hooks is None:
             object.__setattr__(self, "_hooks", ModuleHooks())

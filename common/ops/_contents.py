@@ -48,7 +48,7 @@ CONTENTS = {
     "linalg.attention": "scaled_dot_product_attention |",
     "linalg.chains": "bilinear chain_matmul cross kron matrix_power multi_dot |",
     "linalg.contract": "inner outer tensordot |",
-    "linalg.distances": "cdist pairwise_distance |",
+    "linalg.distances": "cdist dist pairwise_distance |",
     "linalg.einsum": "einsum trace |",
     "linalg.factorizations":
         "cholesky cholesky_inverse cholesky_solve lu_solve lu_unpack | cholesky lu permutation",

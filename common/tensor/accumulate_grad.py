@@ -10,13 +10,19 @@ from common.tensor.hook_handles import RemovableHandle, hooks_of
 
 
 class AccumulateGrad:
-    """The end of a path: the leaf into whose `.grad` the gradient goes."""
+    """The end of a path: the leaf into whose `.grad` the gradient goes.
 
-    __slots__ = ("__weakref__", "variable")
+    Attributes
+    ----------
+    metadata : a dictionary for the user's own purposes.
+    """
+
+    __slots__ = ("__weakref__", "metadata", "variable")
     next_functions: tuple[()] = ()
 
     def __init__(self, variable: Any) -> None:
         self.variable = variable
+        self.metadata: dict[str, Any] = {}
 
     def name(self) -> str:
         """PyTorch's name."""

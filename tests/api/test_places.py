@@ -8,6 +8,7 @@ import pytest
 
 import dynamic
 import static
+from common.api import written_first
 from common.api.places import PLACES
 
 PATHS = [(package, name, home) for package, (names, home) in PLACES.items() for name in names.split()]
@@ -120,3 +121,22 @@ def test_tensors_are_swapped_under_all_their_names(engine):
     assert (b.tolist(), b.grad) == ([1.0], None)
     with pytest.raises(TypeError, match="two tensors of one class"):
         engine.utils.swap_tensors(a, engine.ones(1))
+
+
+@pytest.mark.parametrize("engine", [dynamic, static])
+def test_functions_that_write_to_their_argument(engine):
+    for name in sorted(written_first.METHODS - {"detach_", "index_put_", "resize_as_"}):
+        more = {"addmv_": (engine.ones(2, 2), engine.ones(2)), "fill_": (2.0,), "ldexp_": (engine.tensor([1, 2]),),
+                "xlogy_": (engine.ones(2),), "clamp_": (0.3,), "clip_": (0.3,), "clamp_max_": (0.3,),
+                "clamp_min_": (0.3,)}.get(name, ())  # fmt: skip
+        x, y = engine.tensor([0.25, 0.5]), engine.tensor([0.25, 0.5])
+        if name in ("acosh_", "arccosh_"):
+            x, y = x + 1, y + 1
+        assert getattr(engine, name)(x, *more) is x
+        assert x.tolist() == getattr(y, name)(*more).tolist(), name
+    for name in sorted(written_first.ACTIVATIONS):
+        more = (0.1, 20.0) if name == "threshold_" else ()
+        x = engine.tensor([-1.0, 0.5])
+        wanted = getattr(engine.nn.functional, name[:-1])(x.clone(), *more)
+        assert getattr(engine.nn.functional, name)(x, *more) is x
+        assert x.tolist() == wanted.tolist(), name

@@ -50,6 +50,28 @@ def cdist(x1: Any, x2: Any, p: Any = 2.0, compute_mode: str = "use_mm_for_euclid
     return norm(unsqueeze(x1, -2) - unsqueeze(x2, -3), p, -1)
 
 
+def dist(input: Any, other: Any, p: Any = 2.0) -> Any:
+    """The p-norm of a difference: ``|input - other|_p`` over all elements.
+
+    Parameters
+    ----------
+    input, other : (...), floating point, broadcast.
+    p : of the norm, see `norm`.
+
+    Raises
+    ------
+    ShapeError : the shapes do not broadcast.
+    ArgumentError : p is not a number.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.dist(tw.tensor([3.0, 1.0]), tw.tensor([0.0, 5.0]))
+    tensor(5.)
+    """
+    return norm(input - other, p)
+
+
 def pairwise_distance(x1: Any, x2: Any, p: Any = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
     """The distances of corresponding rows: ``|x1 - x2 + eps|_p`` over the last dimension.
 
@@ -86,4 +108,4 @@ def require_number(p: Any, function: str) -> None:
         raise ArgumentError(f"{function}(): argument 'p' must be float, not str ({p!r})")
 
 
-__all__ = ["cdist", "pairwise_distance"]
+__all__ = ["cdist", "dist", "pairwise_distance"]
