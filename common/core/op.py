@@ -149,6 +149,8 @@ class Op:
     differentiable : whether any input has a gradient rule.
     oracle : the op on plain arrays, without a compiler, for the tests; kernel ops only.
     array : a view op on a numpy array.
+    product : whether it multiplies matrices: its cost grows with the sizes of all three.
+    literal : whether its value is an attribute: it has no operands and runs nothing.
     samples : ``samples(rng, dtype) -> list of (operands, attrs)`` for the generated tests.
     versions : values of the last operand for which an elementwise op is much less work: a loop over all elements with
         one such number is compiled for each.
@@ -159,6 +161,7 @@ class Op:
         "name", "kind", "inputs", "spec", "rules", "node_name", "saves", "backward", "doc", "samples", "scalar",
         "result", "reduce", "strided", "native", "forward", "nout", "domain", "attrs", "saved_inputs", "saved_shapes",
         "subgradients", "saves_output", "frees", "oracle", "array", "costly", "differentiable", "save", "refuses",
+        "product", "literal",
         "versions",
     )  # fmt: skip
 
@@ -176,6 +179,8 @@ class Op:
     result: str
     domain: str
     costly: bool
+    product: bool
+    literal: bool
     refuses: str
     versions: tuple[float, ...]
     reduce: Any
@@ -206,6 +211,7 @@ class Op:
         self.node_name = (node_name or "".join(w.capitalize() for w in name.split("_"))) + "Backward0"
         self.nout, self.attrs = nout, attrs
         self.costly, self.refuses = fields.pop("costly", False), fields.pop("refuses", "")
+        self.product, self.literal = fields.pop("product", False), fields.pop("literal", False)
         self.versions = fields.pop("versions", ())
         for field in ("samples", "scalar", "result", "reduce", "strided", "native", "forward", "domain", "oracle",
                       "array"):  # fmt: skip

@@ -142,10 +142,14 @@ def kernel(
     nout: int = 1,
     attrs: tuple[str, ...] = (),
     samples: Samples,
+    **fields: Any,
 ) -> Op:
-    """Define an op by compiled kernels: ``native(in_specs, out_specs, attrs) -> [NativeCall, ...]``."""
+    """Define an op by compiled kernels: ``native(in_specs, out_specs, attrs) -> [NativeCall, ...]``.
+
+    `fields` are others of the record, such as `product`.
+    """
     return Op(name, "kernel", inputs, spec, rules, doc, node_name=node_name, nout=nout, attrs=attrs, native=native,
-              oracle=oracle, samples=samples)  # fmt: skip
+              oracle=oracle, samples=samples, **fields)  # fmt: skip
 
 
 def composite(

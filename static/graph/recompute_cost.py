@@ -37,7 +37,7 @@ def nanoseconds(node: Node) -> float:
     if op.kind == "elementwise":
         return size * (COSTLY if op.costly else MOVED)
     given = max((elements(v.shape) for v in node.values), default=size)
-    if op.name in ("mm", "bmm"):
+    if op.product:
         a, b = (elements(v.shape) for v in list(node.values)[:2])
         return 100 + 2 * math.sqrt(max(a * b * size, 1.0)) / FLOPS
     return 50 + ADDED * max(given, size)

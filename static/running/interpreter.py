@@ -99,7 +99,7 @@ def run_node(
     if op.kind == "act":
         return run_act(node, operands_of(node, values), env)
     attrs = {name: resolve(value, env) for name, value in node.attrs.items()}
-    if op.name == "constant":
+    if op.literal:
         spec = node.outputs[0].spec
         return (number(attrs["value"], spec.dtype),)
     operands = operands_of(node, values)

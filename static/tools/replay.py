@@ -92,7 +92,7 @@ def replay(graph: Graph, inputs: Sequence[Any], env: Mapping[Any, int]) -> list[
             values.update((v.key, wrap(x)) for v, x in zip(node.outputs, results, strict=True))
             continue
         attrs = {name: resolve(x, env) for name, x in node.attrs.items()}
-        if node.op.name == "constant":
+        if node.op.literal:
             values[node.outputs[0].key] = attrs["value"]
             continue
         operands = [values[x.key] if type(x) is Value else x for x in node.operands]

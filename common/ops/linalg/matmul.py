@@ -82,13 +82,13 @@ _RULES = (
 )
 
 mm_ = kernel(
-    "mm", ("a", "b"), _mm_spec, _mm_native, _mm_oracle, _RULES, attrs=("trans_a", "trans_b"),
+    "mm", ("a", "b"), _mm_spec, _mm_native, _mm_oracle, _RULES, attrs=("trans_a", "trans_b"), product=True,
     samples=products(),
     doc="op(a) @ op(b) of matrices. d/da = g @ op(b)^T, d/db = op(a)^T @ g.",
 )  # fmt: skip
 
 bmm_ = kernel(
-    "bmm", ("a", "b"), _bmm_spec, _mm_native, _mm_oracle, _RULES, attrs=("trans_a", "trans_b"),
+    "bmm", ("a", "b"), _bmm_spec, _mm_native, _mm_oracle, _RULES, attrs=("trans_a", "trans_b"), product=True,
     samples=products(2),
     doc="A matrix product per batch item, slice by slice.",
 )  # fmt: skip
