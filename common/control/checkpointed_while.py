@@ -250,9 +250,11 @@ def _drawing_from(kept: TensorBase) -> Any:
     with mode.no_grad():
         now = offset.clone()
         offset.copy_(kept)
-    yield
-    with mode.no_grad():
-        offset.copy_(now)
+    try:
+        yield
+    finally:
+        with mode.no_grad():
+            offset.copy_(now)
 
 
 class _ThinnedOp(LoopOp):

@@ -3,62 +3,49 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import partial
+from operator import not_
 from threading import get_ident
 
-from common.core.locks import after_fork, make_lock
+from common.core.locks import after_fork
+from common.core.switching import Change, switching, when
 
-_lock = make_lock()
 _resting: dict[object, int] = {}
 """Blocks without the collector, and the threads they are in."""
 _wanted = True
 
 
-@contextmanager
-def collecting_later() -> Iterator[None]:
+@switching
+def collecting_later() -> Change:
     """Without the collector: what a trace or a compilation makes lives until its end, and would be visited in vain.
 
     Blocks may overlap in several threads; the last to end gives the collector back the state that the first one found.
     """
-    global _wanted
-    block = object()
-    with _lock:
-        _wanted = _wanted if _resting else gc.isenabled()
-        _resting[block] = get_ident()
-        gc.disable()
-    try:
-        yield
-    finally:
-        with _lock:
-            _end(block)
+    block, wanted = object(), _wanted if _resting else gc.isenabled()
+    on = (
+        partial(globals().__setitem__, "_wanted", wanted),
+        partial(_resting.__setitem__, block, get_ident()),
+        gc.disable,
+    )
+    return Change(on, (partial(_resting.pop, block, None), when(gc.enable, partial(bool, wanted), _nobody_rests)))
 
 
-def _end(*blocks: object) -> None:
-    for block in blocks:
-        del _resting[block]
-    if _wanted and not _resting:
-        gc.enable()
+_nobody_rests = partial(not_, _resting)
 
 
 def _forget_other_threads() -> None:
-    others = [block for block, thread in _resting.items() if thread != get_ident()]
-    if others:
-        _end(*others)
+    for block in [block for block, thread in _resting.items() if thread != get_ident()]:
+        del _resting[block]
+        if _wanted and not _resting:
+            gc.enable()
 
 
 after_fork(_forget_other_threads)
 
 
-@contextmanager
-def collecting_now() -> Iterator[None]:
+@switching
+def collecting_now() -> Change:
     """With the collector, inside a block without it: most of what a search makes is thrown away at once."""
-    with _lock:
-        wanted = _wanted if _resting else gc.isenabled()
-        gc.enable()
-    try:
-        yield
-    finally:
-        with _lock:
-            if _resting or not wanted:
-                gc.disable()
+    wanted = _wanted if _resting else gc.isenabled()
+    rests = () if not wanted else (partial(bool, _resting),)
+    return Change((gc.enable,), (when(gc.disable, *rests),))

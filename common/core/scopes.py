@@ -7,12 +7,12 @@ process more.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from typing import Any
 
 from common.core import mode
+from common.core.switching import Change, Effect, switching
 
 #: Told of every part that begins or ends, as ``mark(path)``; None where nobody asks.
 recorder: ContextVar[Any] = ContextVar("twingrad_scopes", default=None)
@@ -50,8 +50,8 @@ def _steps(name: str, modules: dict[str, Any]) -> tuple[str, ...]:
     return tuple(f"{type(modules[p]).__name__}[{part}]" for p, part in zip(prefixes, parts, strict=True))
 
 
-@contextmanager
-def inside(owner: Any, name: str = "") -> Iterator[None]:
+@switching
+def inside(owner: Any, name: str = "") -> Change:
     """What runs in this context belongs to a part of the program.
 
     Parameters
@@ -60,21 +60,16 @@ def inside(owner: Any, name: str = "") -> Iterator[None]:
     """
     asks, trace = recorder.get(), mode.current_trace()
     if asks is None and trace is None:
-        yield
-        return
+        return Change((), ())
     around = _running.get()
     outer = around[-1].path if around else ()
     names = (name,) if name else around[-1].names_of(owner) if around else (type(owner).__name__,)
-    token = _running.set((*around, _Part(owner, (*outer, *names))))
+    on: list[Effect] = [partial(_running.set, (*around, _Part(owner, (*outer, *names))))]
+    off: list[Effect] = [partial(_running.set, around)]
     if trace is not None:
-        trace.scope.extend(names)
+        on.append(partial(trace.scope.extend, names))
+        off.append(partial(trace.scope.__delitem__, slice(-len(names), None)))
     if asks is not None:
-        asks.mark((*outer, *names))
-    try:
-        yield
-    finally:
-        _running.reset(token)
-        if trace is not None:
-            del trace.scope[-len(names) :]
-        if asks is not None:
-            asks.mark(outer)
+        on.append(partial(asks.mark, (*outer, *names)))
+        off.append(partial(asks.mark, outer))
+    return Change(tuple(on), tuple(off))

@@ -8,13 +8,14 @@ decides by the hint and records a *guard*: later calls with other sizes reuse th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from common.core.polynomials import Atom, Guard, Terms, add, divide, evaluate, multiply
+from common.core.switching import Change, switching
 
 
 def _terms(value: Dim | int) -> Terms:
@@ -297,20 +298,14 @@ class DimScope:
         self._canonical.clear()
         self._recorded.clear()  # what is decided again may make more sizes one by now
 
-    @contextmanager
-    def knowing(self, renamed: dict[Atom, Atom | int]) -> Iterator[None]:
+    @switching
+    def knowing(self, renamed: dict[Atom, Atom | int]) -> Change:
         """A context in which no sizes are one but those of `renamed`, which takes up what is found out there."""
-        now = self.renamed
-        self._know(renamed)
-        try:
-            yield
-        finally:
-            self._know(now)
-
-    def _know(self, renamed: dict[Atom, Atom | int]) -> None:
-        self.renamed = renamed
-        self._canonical.clear()
-        self._recorded.clear()
+        on, off = (
+            (partial(setattr, self, "renamed", known), self._canonical.clear, self._recorded.clear)
+            for known in (renamed, self.renamed)
+        )
+        return Change(on, off)
 
     def canonical(self, terms: Terms) -> Terms:
         """`terms` with unified dimensions written as one, and dimensions that are numbers as these."""

@@ -15,17 +15,19 @@ from __future__ import annotations
 import io
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ContextDecorator
 from contextvars import ContextVar
-from functools import partial
+from functools import partial, wraps
 from itertools import compress, repeat
 from operator import call, itemgetter, not_
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec
 
 Effect = Callable[[], Any]
 _truth = partial(bool, True)
 _call: Any = call
 _first: Any = itemgetter(0)
 _NEVER = object()
+P = ParamSpec("P")
 
 
 class Change(NamedTuple):
@@ -116,6 +118,31 @@ class Switching:
 
     __enter__ = _Method(lambda manager: manager._enter())
     __exit__ = _Method(lambda manager: manager._exit())
+
+
+class Switched(Switching, ContextDecorator):
+    """A `Switching` made by a function, see `switching`; it decorates functions too."""
+
+    def __init__(self, change: Callable[[], Change]) -> None:
+        self._made = change
+
+    def _change(self) -> Change:
+        return self._made()
+
+
+def switching(change: Callable[P, Change]) -> Callable[P, Switched]:
+    """Decorator: a function that says what to do, and does nothing, makes a context manager that does it."""
+
+    @wraps(change)
+    def make(*args: P.args, **kwargs: P.kwargs) -> Switched:
+        return Switched(partial(change, *args, **kwargs))
+
+    return make
+
+
+def when(effect: Effect, *conditions: Effect) -> Effect:
+    """An effect, a builtin, that is there only if builtins say so at the time; to be called once."""
+    return _all(compress((effect,), map(all, (map(_call, conditions),))))
 
 
 class Setting(Switching):

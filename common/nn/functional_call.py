@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from common.core.errors import ArgumentError, StateError
+from common.core.switching import Change, switching
 from common.ops.shape.cat import stack
 from common.tensor.create import lift
 
@@ -74,8 +75,8 @@ def _merged(dicts: Any) -> dict[str, Any]:
     return {name: x for d in dicts for name, x in d.items()}
 
 
-@contextmanager
-def _replaced(module: Any, given: Mapping[str, Any], tie_weights: bool, strict: bool) -> Iterator[None]:
+@switching
+def _replaced(module: Any, given: Mapping[str, Any], tie_weights: bool, strict: bool) -> Change:
     """A context in which tensors stand in the places of a module's parameters and buffers."""
     places = _places(module)
     unexpected = [name for name in given if name not in places]
@@ -88,15 +89,11 @@ def _replaced(module: Any, given: Mapping[str, Any], tie_weights: bool, strict: 
     if strict and missing:
         raise StateError(f"Error(s) in functional_call: missing key(s): {missing}")
     own = {name: places[name][0][places[name][1]] for name in chosen}
-    try:
-        for name, x in chosen.items():
-            table, last = places[name]
-            table[last] = x
-        yield
-    finally:
-        for name, x in own.items():
-            table, last = places[name]
-            table[last] = x
+    on, off = (
+        tuple(partial(places[name][0].__setitem__, places[name][1], x) for name, x in tensors.items())
+        for tensors in (chosen, own)
+    )
+    return Change(on, off)
 
 
 def _places(module: Any) -> Places:

@@ -6,20 +6,22 @@ in ``module.parametrizations.<name>.original``, as in PyTorch, so that state dic
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from copy import deepcopy
+from functools import partial
+from operator import not_
 from typing import Any
 
 from common.core import mode
 from common.core.errors import ArgumentError, ShapeError
+from common.core.switching import Change, switching, when
 from common.nn.containers import ModuleDict, ModuleList
 from common.nn.module import Module
 from common.tensor.base import TensorBase
 from common.tensor.leaf import Buffer, Parameter
 
 _cache: dict[tuple[int, str], Any] = {}
-_depth = [0]
+_open: list[bool] = []
 
 
 class ParametrizationList(ModuleList):
@@ -83,7 +85,7 @@ class ParametrizationList(ModuleList):
 
 def _property(name: str) -> property:
     def get(self: Any) -> Any:
-        if not _depth[0]:
+        if not _open:
             return self.parametrizations[name]()
         key = id(self), name
         if key not in _cache:
@@ -232,16 +234,10 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
     return module
 
 
-@contextmanager
-def cached() -> Iterator[None]:
+@switching
+def cached() -> Change:
     """Compute each parametrized attribute once inside, however often it is read."""
-    _depth[0] += 1
-    try:
-        yield
-    finally:
-        _depth[0] -= 1
-        if not _depth[0]:
-            _cache.clear()
+    return Change((partial(_open.append, True),), (_open.pop, when(_cache.clear, partial(not_, _open))))
 
 
 def type_before_parametrizations(module: Module) -> type:

@@ -8,6 +8,7 @@ compiled program continues the stream where the last call left it, and both engi
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from common.core.int_arguments import integer, lengths
 from common.core.locks import make_lock
 from common.core.op import REGISTRY
 from common.core.spec import numel
+from common.core.switching import Change, Switching
 from common.ops.math.compare import where
 from common.ops.random import draws as _ops  # noqa: F401  registers rand and randn
 from common.random.draw_counts import counted as counted
@@ -168,7 +170,7 @@ def seed() -> int:
     return default_generator.seed()
 
 
-class fork_rng:
+class fork_rng(Switching):
     """Context manager: the default generator afterwards continues as if nothing inside had drawn.
 
     In a trace too, where seeding is refused.
@@ -189,22 +191,20 @@ class fork_rng:
 
     def __init__(self, devices: Any = None, enabled: bool = True) -> None:
         self.enabled = enabled
-        self._states: list[Any] = []
 
-    def __enter__(self) -> None:
-        if mode.current_trace() is None:
-            self._states.append(default_generator.get_state())
-        else:
+    def _change(self) -> Change:
+        if not self.enabled:
+            return Change((), ())
+        if mode.current_trace() is not None:
             with mode.GradSwitch(False):
-                self._states.append(default_generator.offset.clone())
+                return Change((), (partial(_continue_from, default_generator.offset.clone()),))
+        states = default_generator.key.payload, default_generator.offset.payload
+        return Change((), tuple(partial(x.__setitem__, Ellipsis, x.copy()) for x in states))
 
-    def __exit__(self, *exc: object) -> None:
-        state = self._states.pop()
-        if self.enabled and isinstance(state, np.ndarray):
-            default_generator.set_state(state)
-        elif self.enabled:
-            with mode.GradSwitch(False):
-                default_generator.offset.copy_(state)
+
+def _continue_from(offset: Any) -> None:
+    with mode.GradSwitch(False):
+        default_generator.offset.copy_(offset)
 
 
 def rand(*sizes: Any, size: Any = None, dtype: Any = None, generator: Generator | None = None) -> Any:

@@ -7,9 +7,8 @@ inside, then contributed once (docs/numerics.md, point 5). What is recorded insi
 
 from __future__ import annotations
 
-import contextlib
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from types import MethodType
 from typing import Any
@@ -18,6 +17,7 @@ from common.autograd.region_calls import run_region
 from common.convert.runtime import convert
 from common.core import mode
 from common.core.pickling import MadeCallable
+from common.core.switching import Setting
 from common.core.tree import flatten, unflatten
 from common.tensor.boundary import refuse
 from common.tensor.create import lift
@@ -106,11 +106,6 @@ class EagerFunction(MadeCallable):
         return f"<dynamic.function {getattr(self, '__qualname__', type(self._target).__name__)}>"
 
 
-@contextlib.contextmanager
-def inlining() -> Iterator[None]:
+def inlining() -> Setting:
     """A context in which a `function` is a plain call, because something around it is one."""
-    token = _inside.set(True)
-    try:
-        yield
-    finally:
-        _inside.reset(token)
+    return Setting(_inside, True)

@@ -9,6 +9,7 @@ write was made in between.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from common.core.dtypes import SUPPORTED
 from common.core.errors import DTypeError, GraphError, TraceError
 from common.core.python_numbers import as_array
 from common.core.spec import Spec
+from common.core.switching import Effect
 from common.tensor.base import TensorBase, spec_of
 from common.tensor.leaf import Leaf
 from static.graph import Node, Source, Value
@@ -171,10 +173,11 @@ class GraphTrace(Trace):
         self._values[id(x)], self._owners[id(x)] = value, x
         return value
 
-    def wait_for(self, ids: tuple[int, ...]) -> None:
-        """New nodes are run after those; what they use is read anew."""
-        if ids != self.waits and not self.regions:
-            self.waits, self._values = ids, {}
+    def waiting_for(self, ids: tuple[int, ...]) -> tuple[Effect, ...]:
+        """The effects by which new nodes are run after those; what they use is read anew."""
+        if self.regions:
+            return ()
+        return partial(setattr, self, "waits", ids), partial(setattr, self, "_values", {})
 
     # ------------------------------------------------------------------ writes
 

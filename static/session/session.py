@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +12,7 @@ from common.compiler.compile import checked
 from common.core import mode
 from common.core.errors import ArgumentError, SessionError
 from common.core.pickling import Bound
+from common.core.switching import Change, Switched, Switching
 from common.core.tree import flatten
 from common.random.generator import default_generator
 from common.tensor.observers import checking, observed
@@ -60,7 +61,7 @@ class Prepared(NamedTuple):
     structure: Any
 
 
-class Session(Bound):
+class Session(Bound, Switching):
     """Values of a graph's variables, and what runs its operations.
 
     As a context manager it is the default session, and its graph the default graph; the end of the block closes it.
@@ -105,7 +106,6 @@ class Session(Bound):
         self._slots: dict[int, tuple[Any, VariableSlot]] = {}
         self._calls: dict[Any, RepeatedCall] = {}
         self.version = self.graph.version
-        self._blocks: list[ExitStack] = []
         self._closed = False
         seed = default_generator.initial_seed() if self.graph.seed is None else self.graph.seed
         key = np.array((int(seed) + 2**63) % 2**64 - 2**63, np.int64)
@@ -310,17 +310,16 @@ class Session(Bound):
         """Context manager: `eval` and `Operation.run` use this session."""
         return default_session(self)
 
-    def __enter__(self) -> Session:
+    def _default(self) -> Change:
+        """The session and its graph are the default ones."""
         self._refuse_closed()
-        block = ExitStack()
-        block.enter_context(self.graph.as_default())
-        block.enter_context(self.as_default())
-        self._blocks.append(block)
-        return self
+        blocks: Any = self.graph.as_default(), self.as_default()
+        graph, session = (block._change() for block in blocks)
+        return Change((*graph.on, *session.on), (*session.off, *graph.off), self)
 
-    def __exit__(self, *exc: object) -> None:
-        self._blocks.pop().close()
-        self.close()
+    def _change(self) -> Change:
+        change = self._default()
+        return change._replace(off=(*change.off, self.close))
 
 
 class InteractiveSession(Session):
@@ -344,13 +343,15 @@ class InteractiveSession(Session):
         compiler: str | None = None,
     ) -> None:
         super().__init__(graph, fuse=fuse, interpret=interpret, compiler=compiler)
-        self.__enter__()
+        self._block: Switched | None = Switched(self._default)
+        self._block.__enter__()
 
     def close(self) -> None:
         """Forget all values, and end being the default session."""
         super().close()
-        if self._blocks:
-            self._blocks.pop().close()
+        block, self._block = self._block, None
+        if block is not None:
+            block.__exit__(None, None, None)
 
 
 def set_random_seed(seed: int) -> None:

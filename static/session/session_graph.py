@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from common.core import mode
 from common.core.errors import ArgumentError, GraphError, MissingNameError
 from common.core.pickling import Bound
 from common.core.spec import named
+from common.core.switching import Change, switching
 from static.graph import Graph as Program
 from static.graph import Node, Value
 from static.session.defaults import by_default, default_graph
@@ -122,33 +124,28 @@ class Graph(Bound):
         self._counts.setdefault(unique, 1)
         return unique
 
-    @contextmanager
-    def name_scope(self, name: str | None) -> Iterator[str]:
+    @switching
+    def name_scope(self, name: str | None) -> Change:
         """Context manager: names of new operations begin with `name` and a slash.
 
         Parameters
         ----------
         name : made unique; one that ends in a slash is taken as it is, "" means no scope, None the present one.
         """
-        before = self._scope
+        scope = self._scope
         if name is not None:
-            self._scope = name if not name or name.endswith("/") else self.unique_name(name) + "/"
-        try:
-            yield self._scope
-        finally:
-            self._scope = before
+            scope = name if not name or name.endswith("/") else self.unique_name(name) + "/"
+        on, off = ((partial(setattr, self, "_scope", known),) for known in (scope, self._scope))
+        return Change(on, off, scope)
 
-    @contextmanager
-    def control_dependencies(self, control_inputs: Sequence[Any] | None) -> Iterator[None]:
+    @switching
+    def control_dependencies(self, control_inputs: Sequence[Any] | None) -> Change:
         """Context manager: new operations are run after `control_inputs`; None forgets those of blocks outside."""
         trace = self.trace
         before = trace.waits
         ids = [self.as_operation(x).node.id for x in control_inputs or ()]
-        trace.wait_for(() if control_inputs is None else tuple(dict.fromkeys((*before, *ids))))
-        try:
-            yield
-        finally:
-            trace.wait_for(before)
+        now = () if control_inputs is None else tuple(dict.fromkeys((*before, *ids)))
+        return Change(trace.waiting_for(now), trace.waiting_for(before) if now != before else ())
 
     def group(self, *inputs: Any, name: str | None = None) -> Operation:
         """An operation that does nothing but run after all of `inputs`."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from common.core import mode
 from common.core.errors import ArgumentError, DTypeError, GraphError, ShapeError
 from common.core.op import REGISTRY
 from common.core.sizes import same_shape
+from common.core.switching import Change, switching
 from common.tensor.arrays import known_dtype, to_array
 from common.tensor.base import TensorBase
 from static.session.building import Building, GraphKeys
@@ -249,8 +250,8 @@ def _glorot(shape: tuple[int, ...], dtype: np.dtype) -> Any:
     return (rand(shape, dtype=dtype) * 2.0 - 1.0) * limit
 
 
-@contextmanager
-def variable_scope(name: str, reuse: Any = None) -> Iterator[str]:
+@switching
+def variable_scope(name: str, reuse: Any = None) -> Change:
     """Context manager: names of variables and operations begin with `name`.
 
     Parameters
@@ -258,13 +259,13 @@ def variable_scope(name: str, reuse: Any = None) -> Iterator[str]:
     reuse : True gives existing variables, AUTO_REUSE makes those that are missing; None is as in the scope around.
     """
     graph = get_default_graph()
-    before = graph.variable_scope, graph.reuse
-    graph.variable_scope, graph.reuse = f"{before[0]}{name}/", before[1] if reuse is None else reuse
-    try:
-        with graph.name_scope(name):
-            yield graph.variable_scope
-    finally:
-        graph.variable_scope, graph.reuse = before
+    scope, inner = f"{graph.variable_scope}{name}/", graph.name_scope(name)._change()
+    new = scope, graph.reuse if reuse is None else reuse
+    on, off = (
+        (partial(setattr, graph, "variable_scope", names), partial(setattr, graph, "reuse", again))
+        for names, again in (new, (graph.variable_scope, graph.reuse))
+    )
+    return Change((*on, *inner.on), (*inner.off, *off), scope)
 
 
 def global_variables() -> list[Any]:

@@ -6,18 +6,28 @@ import gc
 import random
 import signal
 import sys
+from contextlib import contextmanager
+from types import ModuleType
 
 import pytest
 
 import dynamic as tw
 import static
 from common.control.shape_trace import AbstractTrace
-from common.core import mode
+from common.core import garbage, mode
+from common.core.switching import Switching
+from common.nn import functional_call, parametrize
 from common.random import draw_counts
+from common.random.generator import default_generator
 from common.tensor import observers
+from dynamic.eager import function as eager_functions
+from dynamic.eager.function import inlining
 from static.session import defaults
 
 GRAPH, SESSION = static.Graph(), object()
+with GRAPH.as_default():
+    FIRST = static.constant(1.0, name="first")
+LINEAR, DEFAULT = tw.nn.Linear(2, 1), static.get_default_graph()
 
 MODES = {
     "no_grad": tw.no_grad,
@@ -35,6 +45,15 @@ MODES = {
     "uncounted": draw_counts.uncounted,
     "a graph": GRAPH.as_default,
     "a session": lambda: defaults.default_session(SESSION),
+    "Session": lambda: static.Session(GRAPH),
+    "name_scope": lambda: GRAPH.name_scope("inner"),
+    "variable_scope": lambda: static.variable_scope("inner", reuse=static.AUTO_REUSE),
+    "control_dependencies": lambda: GRAPH.control_dependencies([FIRST]),
+    "fork_rng": tw.random.fork_rng,
+    "cached": tw.nn.utils.parametrize.cached,
+    "replaced parameters": lambda: functional_call._replaced(LINEAR, {"bias": tw.zeros(1)}, True, False),
+    "collecting_later": garbage.collecting_later,
+    "a function in a function": inlining,
 }
 #: Modes that are on as soon as they are made, which only a statement of its own can promise to end.
 AT_ONCE = {
@@ -49,6 +68,9 @@ def state():
         tw.is_grad_enabled(), tw.is_inference_mode_enabled(), mode.profiling.get(), mode._trace.get(),
         dict(mode.tracing), observers.packers.get(), observers.refusing.get(), observers.checking.get(),
         draw_counts._counters.get(), defaults._graphs.get(), defaults._sessions.get(),
+        *((graph._scope, graph.variable_scope, graph.reuse, graph.trace.waits) for graph in (GRAPH, DEFAULT)),
+        default_generator.get_state().tolist(), len(parametrize._open), id(LINEAR.bias), len(garbage._resting),
+        eager_functions._inside.get(),
     )  # fmt: skip
 
 
@@ -89,6 +111,8 @@ def interrupted(function, moment):
 def test_an_interrupt_before_any_instruction(name, around):
     def once():
         with MODES[name]():
+            if name == "fork_rng":
+                default_generator.offset.payload[...] += 1
             inside.append(state())
 
     inside, moment = [], 0
@@ -128,15 +152,16 @@ def test_a_manager_used_in_itself_and_by_hand():
         before, manager = state(), make()
         with manager:
             first = state()
-            if name not in ("profile", "a graph"):
+            if name not in ("profile", "a graph", "Session"):
                 with manager:
                     pass
                 assert state() == first
         assert state() == before
-        manager.__enter__()
-        assert state() != before or name in ("enable_grad", "no inference", "uncounted")
-        manager.__exit__(None, None, None)
-        assert state() == before
+        if name != "Session":  # which is closed
+            manager.__enter__()
+            assert state() != before or name in ("enable_grad", "no inference", "uncounted", "fork_rng")
+            manager.__exit__(None, None, None)
+            assert state() == before
         with pytest.raises(ZeroDivisionError), make():
             raise ZeroDivisionError
         assert state() == before
@@ -181,3 +206,36 @@ def test_signals_while_modes_come_and_go():
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, old)
     assert hits == 200
+
+
+#: Where functions are that `contextlib` makes of generators.
+CONTEXTS = contextmanager(lambda: iter(())).__code__.co_filename
+#: Public context managers that change nothing that outlives an interrupt: blocks without effect, and files.
+WITHOUT_STATE = {
+    "device_index", "autocast", "flags", "device", "set_checkpoint_early_stop", "record_function", "SummaryWriter",
+    "RemovableHandle", "Path",
+}  # fmt: skip
+
+
+def public(package):
+    """All that an engine offers, in the modules that both have too: (name, object)."""
+    seen, waiting = set(), [package]
+    while waiting:
+        module = waiting.pop()
+        seen.add(id(module))
+        for name in getattr(module, "__all__", ()) if module is not package else dir(package):
+            x = getattr(module, name)
+            if callable(x):
+                yield name, x
+        below = [x for name, x in vars(module).items() if isinstance(x, ModuleType) and hasattr(tw, name)]
+        waiting += [x for x in below if x.__name__.startswith(package.__name__) and id(x) not in seen]
+
+
+@pytest.mark.parametrize("package", [tw, static])
+def test_every_public_manager_is_one_that_no_interrupt_leaves_half_done(package):
+    found = dict(public(package))
+    classes = {name for name, x in found.items() if isinstance(x, type) and hasattr(x, "__enter__")}
+    assert {"no_grad", "inference_mode", "fork_rng", "profile"} <= classes
+    plain = {name for name in classes if not issubclass(found[name], Switching)}
+    made = {name for name, x in found.items() if getattr(getattr(x, "__code__", None), "co_filename", "") == CONTEXTS}
+    assert plain | made <= WITHOUT_STATE | MODES.keys() | AT_ONCE.keys()
