@@ -59,7 +59,7 @@ def array_ufunc(self: TensorBase, ufunc: Any, method: str, *inputs: Any, **optio
     arrays = [x.numpy() if isinstance(x, TensorBase) else x for x in inputs]
     try:
         results = getattr(ufunc, method)(*arrays, **options)
-    except TypeError as error:
+    except (TypeError, ValueError, ArithmeticError) as error:
         raise ArgumentError(f"np.{name}(): {error}") from error
     if given or results is None:
         return results

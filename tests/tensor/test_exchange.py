@@ -114,5 +114,7 @@ def test_functions_of_numpy_say_that_they_lose_the_gradient(engine):
     assert (V * x).requires_grad
     with pytest.raises(RuntimeError, match=r"Can't call numpy\(\) on Tensor that requires grad.* Use x.tanh\(\)"):
         np.tanh(x)
+    with pytest.raises(ValueError, match="could not be broadcast"):
+        np.maximum(engine.tensor(V), np.ones(7))
     with pytest.raises(TypeError, match="must be an array, not a Tensor"):
         np.tanh(engine.tensor(V), out=engine.tensor(V))
