@@ -5,6 +5,8 @@ It also writes `common/ops/_contents.py`, which says where they are.
 
 import inspect
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import dynamic
@@ -83,5 +85,8 @@ def page() -> str:
 
 
 if __name__ == "__main__":
-    ops_contents.TABLE.write_text(ops_contents.text(), encoding="utf-8")
-    PAGE.write_text(page(), encoding="utf-8")
+    if ops_contents.TABLE.read_text(encoding="utf-8") != (found := ops_contents.text()):
+        ops_contents.TABLE.write_text(found, encoding="utf-8")
+        subprocess.run([sys.executable, "-m", "tests.helpers.ops_page"], check=True)  # which reads the new list
+    else:
+        PAGE.write_text(page(), encoding="utf-8")

@@ -11,10 +11,11 @@ from common.core.shapes import broadcast_shapes
 from common.ops._define import composite
 from common.ops.index.written_values import of_dtype
 from common.ops.loss.reduction import check_reduction, reduced
+from common.ops.loss.smooth_l1 import smooth_l1_piece
 from common.ops.loss.squared_error import known_reduction, squared_
 from common.ops.math.activations import logsigmoid
 from common.ops.math.arithmetic import abs, sqrt
-from common.ops.math.compare import clamp_min, eq, gt, le, lt, ne, where
+from common.ops.math.compare import clamp_min, eq, gt, le, ne, where
 from common.ops.math.transcendental import exp, log, log1p
 from common.ops.reduce.reductions import sum
 from common.ops.shape.join import broadcast_tensors
@@ -119,9 +120,7 @@ def smooth_l1_loss(input: Any, target: Any, reduction: str = "mean", beta: float
         raise ArgumentError("smooth_l1_loss does not support negative values for beta.")
     if beta == 0:
         return l1_loss(input, target, reduction)
-    d = input - target
-    losses = where(lt(abs(d), beta), 0.5 * (d * d) / beta, abs(d) - 0.5 * beta)
-    return called(reduced(losses, reduction), "SmoothL1LossBackward0")
+    return called(reduced(smooth_l1_piece(input - target, beta), reduction), "SmoothL1LossBackward0")
 
 
 def huber_loss(
