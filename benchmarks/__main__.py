@@ -51,6 +51,8 @@ def main() -> int:
     ):
         del sys.argv[1]
     if sys.argv[1:2] and sys.argv[1] in LABORATORY:
+        if sys.argv[1] == "report" or "--report" in sys.argv:
+            bootstrap("benchmarks", "lab", (*NEEDS, "jinja2"))
         bootstrap("benchmarks", "bench", NEEDS)
         from benchmarks.lab import command
 
