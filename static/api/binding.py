@@ -101,10 +101,10 @@ def bind_of_programs(names: dict[str, Any]) -> dict[str, Any]:
     offered = importlib.import_module("static.api.programs")
     general = {"trace": lambda: bind({"trace": surface.FUNCTIONS["trace"]})["trace"]}
     others = surface.OUTSIDE
-    return {
-        name: boundary.published(getattr(offered, f"bind_{name}")(general[name]() if name in general else others[name]))
-        for name in names
+    made = {
+        name: getattr(offered, f"bind_{name}")(general[name]() if name in general else others[name]) for name in names
     }
+    return {name: boundary.published(x) for name, x in surface.owned(made, "static").items()}
 
 
 def bind_room(names: dict[str, Any]) -> dict[str, Any]:
