@@ -38,7 +38,7 @@ class ParameterGroup(MutableMapping[str, Any]):
 
     Raises
     ------
-    ArgumentError : a negative learning rate, or one that is no number.
+    ArgumentError : a negative learning rate, or one that is no number; an option that is an array of several.
     """
 
     def __init__(
@@ -56,6 +56,9 @@ class ParameterGroup(MutableMapping[str, Any]):
         self.extra: dict[str, Any] = {name: options.pop(name) for name in DEFAULTS if name in options}
         for name, value in options.items():
             parts = value if isinstance(value, tuple) else (value,)
+            for x in parts if name != "params" else ():
+                if isinstance(x, np.ndarray):
+                    raise ArgumentError(f"option {name!r} must be a number, not an array of shape {x.shape}")
             absent = name in optional and not isinstance(value, TensorBase) and value == 0
             if name == "params" or name in structural or absent or not all(map(_is_number, parts)):
                 self.fixed[name] = value

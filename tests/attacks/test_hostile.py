@@ -300,6 +300,13 @@ def test_values_that_cannot_be_shown(call):
         call()
 
 
+@pytest.mark.parametrize("name", ["ASGD", "Adam", "SGD", "RMSprop"])
+def test_an_option_of_an_optimiser_that_is_an_array_is_refused(name):
+    option = {"ASGD": "alpha", "Adam": "eps", "SGD": "momentum", "RMSprop": "alpha"}[name]
+    with pytest.raises(ValueError, match=f"option '{option}'|ambiguous|Invalid|argument '{option}'"):
+        getattr(dynamic.optim, name)(LINEAR(3, 2).parameters(), lr=0.1, **{option: np.ones(3)})
+
+
 INPLACE = ["ReLU", "SiLU", "Hardsigmoid", "RReLU", "ELU", "Dropout"]
 
 
