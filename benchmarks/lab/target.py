@@ -175,7 +175,7 @@ class UserProgram(Workload):
             thing, second = thing
             optimizer = second if hasattr(second, "param_groups") else None
         if isinstance(thing, type):
-            thing = thing()
+            thing = _instance(thing)
         if training.is_module(thing):
             return training.step(tw, thing, target.loss, target.optimizer, optimizer)
         parameters, found = training.state_of(thing)
@@ -237,6 +237,17 @@ def _is_maker(thing: Any) -> bool:
         return False
     names = list(inspect.signature(thing).parameters)
     return thing.__name__ == "make" or names[:1] in (["tw"], ["engine"])
+
+
+def _instance(kind: type) -> Any:
+    """An object of a class that is made without arguments."""
+    names = [p.name for p in inspect.signature(kind).parameters.values() if p.default is p.empty and p.kind < 2]
+    if names:
+        raise ValueError(
+            f"{kind.__name__} is made with ({', '.join(names)}): write `def make(tw): return {kind.__name__}(...)` in "
+            "a file beside it, and measure that"
+        )
+    return kind()
 
 
 def _made(thing: Callable[..., Any], tw: Any) -> Any:

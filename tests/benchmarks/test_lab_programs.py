@@ -54,6 +54,13 @@ def make(tw):
 
     return step, (torch.ones(4, 3).numpy(), torch.zeros(4, dtype=torch.int64).numpy())
 
+class Sized(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+
+    def forward(self, x):
+        return x
+
 def branch(x):
     return x * 2 if x.sum() > 0 else x
 '''
@@ -124,7 +131,7 @@ def test_files_beside_it_get_the_engine_too(path):
 @pytest.mark.parametrize(
     ("name", "options", "told"),
     [
-        ("nothing", {}, "it has: loss, trace, Net, make, branch"),
+        ("nothing", {}, "it has: loss, trace, Net, make, Sized, branch"),
         ("", {}, None),  # make is meant
         ("loss", {}, "takes (x, w)"),
         ("loss", {"args": "f32[3"}, "no argument"),
@@ -204,6 +211,7 @@ def test_an_interrupted_run_is_resumed(path, quick, tmp_path, monkeypatch, capsy
     [
         (["nowhere.py:f"], "there is no file"),
         (["LACKS:f"], "No module named 'nobody_has_this'"),
+        (["FILE:Sized", "--args", "f32[2,3]"], "Sized is made with (n): write `def make(tw)"),
         (["FILE:loss"], "takes (x, w)"),
         (["FILE:trace", "--threads", "999"], "--threads is from 1 to"),
         (["FILE:trace", "--sweep", "n"], "--sweep is a name and numbers"),
