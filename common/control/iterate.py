@@ -107,7 +107,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Function, init_val: Any, *, unro
     tensor(10.)
     """
     require_functions("fori_loop", body_fun=body_fun)
-    _refuse_less_than_one("fori_loop: unroll", unroll)
+    _refuse_less_than("fori_loop: unroll", unroll, 0)
     if not (_is_size(lower) and _is_size(upper)):
         stop = index_of(upper, "upper")
 
@@ -176,7 +176,7 @@ def scan(
     (tensor(6.), tensor([0., 2., 9.]))
     """
     require_functions("scan", f=f)
-    _refuse_less_than_one("scan: unroll", unroll)
+    _refuse_less_than("scan: unroll", unroll, 0)
     rows, xs_structure = tensors(xs, "scan: xs")
 
     def row(x: TensorBase) -> TensorBase:
@@ -220,7 +220,7 @@ def map(f: Function, xs: Any, *, batch_size: int | None = None) -> Any:
     tensor([1., 4., 9.])
     """
     require_functions("map", f=f)
-    _refuse_less_than_one("map: batch_size", batch_size)
+    _refuse_less_than("map: batch_size", batch_size, 1)
     rows = tensors(xs, "map: xs")
     nothing = TreeSpec(flatten(())[1], [])
     count = _length("map", rows[0], None)
@@ -267,9 +267,9 @@ def _length(name: str, rows: list[TensorBase], length: Any) -> Any:
     return sizes[0]
 
 
-def _refuse_less_than_one(name: str, number: Any) -> None:
-    if number is not None and type(number) is not bool and (not isinstance(number, int) or number < 1):
-        raise ArgumentError(f"{name} is {number!r}; it must be an int of at least 1")
+def _refuse_less_than(name: str, number: Any, least: int) -> None:
+    if number is not None and type(number) is not bool and (not isinstance(number, int) or number < least):
+        raise ArgumentError(f"{name} is {number!r}; it must be an int of at least {least}")
 
 
 def _is_size(x: Any) -> bool:
