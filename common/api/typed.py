@@ -12,6 +12,7 @@ from common.core.dtypes import result_dtype
 from common.core.errors import ArgumentError, DTypeError
 from common.methods.memory import constructed
 from common.ops.create import creation
+from common.tensor import boundary
 from common.tensor.arrays import dtype_or, known_dtype
 from common.tensor.base import TensorBase, spec_of
 from common.tensor.create import lift
@@ -40,7 +41,11 @@ def _typed(name: str, dtype: np.dtype) -> Any:
 
     says = (f"Tensors of {dtype.name}. Called with sizes, it makes a tensor to be written to, of zeros; with data, a "
             "copy of them.")  # fmt: skip
-    return _Typed(name, (), {"__new__": new, "__doc__": says, "__module__": __name__, "tensor_dtype": dtype})
+    return _Typed(
+        name,
+        (),
+        {"__new__": boundary.guarded(new, name), "__doc__": says, "__module__": __name__, "tensor_dtype": dtype},
+    )
 
 
 TYPED: dict[str, Any] = {

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from common.core import mode
+from common.core.allocation import allocation_error
 from common.core.dtypes import number_spec
 from common.core.errors import ArgumentError, ShapeError
 from common.core.python_numbers import as_array
@@ -196,7 +197,10 @@ def _of_sizes(sizes: tuple[Any, ...]) -> np.ndarray:
     sizes = sizes[:1] if len(sizes) == 2 and sizes[1] is False else sizes
     if not all(type(n) is int and n >= 0 for n in sizes):
         raise ShapeError(f"Tensor(): sizes must be ints that are not negative, got {sizes}")
-    return np.zeros(sizes, np.float32)
+    try:
+        return np.zeros(sizes, np.float32)
+    except (ValueError, MemoryError) as error:
+        raise allocation_error("Tensor", error) from error
 
 
 class InferenceTensor(Tensor):

@@ -277,8 +277,9 @@ def test_numbers_of_numpy_decide_no_dtype():
 def test_more_elements_than_bytes_can_be_counted():
     with pytest.raises(AllocationError, match="more bytes than"):
         dynamic.arange(2**63 - 1)
-    with pytest.raises(AllocationError):
-        list(WIDE)
+    for call in (lambda: list(WIDE), lambda: dynamic.Tensor(2**62, 4), lambda: dynamic.IntTensor(2**62, 4)):
+        with pytest.raises(AllocationError):
+            call()
 
 
 NESTED: list[Any] = []
