@@ -7,6 +7,8 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+from common.tensor import boundary
+
 #: Package of PyTorch -> its modules, and the package here that has what stands in them.
 PLACES: dict[str, tuple[str, str]] = {
     "": ("functional serialization", ""),
@@ -54,4 +56,6 @@ def open_places(package: str) -> None:
         module = ModuleType(f"{package}.{name}", f"What PyTorch has there; here it is in `{target}`.")
         module.__getattr__ = _forward(module.__name__, target)  # type: ignore[method-assign]
         sys.modules[module.__name__] = module
-        vars(sys.modules[package]).setdefault(name, module)
+        there = vars(sys.modules[package]).setdefault(name, module)
+        if there is not module:  # a function of that name, which the module's import may put the module in place of
+            setattr(module, name, boundary.published(there))

@@ -130,6 +130,7 @@ def grad(
     grad_outputs: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
+    only_inputs: bool = True,
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
@@ -140,6 +141,7 @@ def grad(
     ----------
     outputs, grad_outputs : roots and their cotangents, see `backward`.
     inputs : a tensor or a sequence of them, leaves or results of recorded ops; or a `GradientEdge`.
+    only_inputs : accepted; gradients of other leaves are not accumulated in any case.
     allow_unused : give None for inputs that the outputs do not depend on, instead of raising; by default as
         `materialize_grads`.
     is_grads_batched : cotangents have a leading dimension, and so do the gradients: one pass for each.
@@ -197,7 +199,8 @@ def _batched(outputs: Any, inputs: Any, cotangents: Any, create_graph: bool, *op
         row = tuple(None if batch is None else batch[i] for batch in batches)
         allow_unused, materialize = options
         unused = None if materialize else allow_unused
-        rows.append(grad(outputs, inputs, row, True, create_graph, unused, materialize_grads=materialize))
+        given = grad(outputs, inputs, row, True, create_graph, allow_unused=unused, materialize_grads=materialize)
+        rows.append(given)
     return tuple(None if column[0] is None else stack(column) for column in zip(*rows, strict=True))
 
 
