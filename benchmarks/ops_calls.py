@@ -164,7 +164,7 @@ CALLS = [
       for name in ("sum", "mean", "max", "amax", "cumsum", "var")),
     *(Call(name, lambda tw, x, name=name: getattr(tw, name)(x, 1), _matrix, False)
       for name in ("argmax", "argmin", "all", "any")),
-    Call("argsort", lambda tw, x: tw.argsort(x, 1, stable=True), _matrix, False),
+    Call("argsort", lambda tw, x: tw.argsort(x, dim=1, stable=True), _matrix, False),
     Call("sort", lambda tw, x: tw.sort(x, 1), _matrix),
     Call("topk", lambda tw, x: tw.topk(x, 5, 1), _matrix),
     Call("kthvalue", lambda tw, x: tw.kthvalue(x, 5, 1), _matrix),
