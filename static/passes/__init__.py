@@ -14,6 +14,7 @@ from static.graph.verify import verify
 from static.passes.fold_constants import fold_constants
 from static.passes.memory_budget import StayWithin
 from static.passes.merge_equal import merge_equal
+from static.passes.on_dag import Pass as Pass
 from static.passes.on_dag import adapted
 from static.passes.on_dag import from_graph as from_graph
 from static.passes.on_dag import on_dag as on_dag
@@ -22,8 +23,6 @@ from static.passes.remove_dead import remove_dead
 from static.passes.save_residuals import save_residuals
 from static.passes.simplify import simplify
 from static.passes.trim_regions import trim_regions
-
-Pass = Callable[[Graph], Graph]
 
 PIPELINE: tuple[Pass, ...] = (remove_dead, simplify, fold_constants, merge_equal, compute_again, remove_dead)
 #: Of these, those that leave regions alone.

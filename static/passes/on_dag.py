@@ -12,7 +12,8 @@ from static.graph import Graph
 if TYPE_CHECKING:
     import networkx as nx
 
-    from static.passes import Pass
+#: A rewrite of a graph that keeps every bit.
+Pass = Callable[[Graph], Graph]
 
 
 def on_dag(rewrite: Callable[[nx.DiGraph], nx.DiGraph]) -> Pass:

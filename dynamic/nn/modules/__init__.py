@@ -12,6 +12,6 @@ __all__ = ["module"]
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        import dynamic.nn
+        import common.nn  # the same classes in both engines
 
-        return getattr(dynamic.nn, name)
+        return getattr(common.nn, name)
