@@ -7,6 +7,8 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from common.api import surface
 from common.core import mode
 from common.core.errors import EscapedTracerError, TraceError
@@ -47,7 +49,9 @@ class Tracer(TensorBase):
         raise self.refuse_numpy(ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}")
 
     def __array_function__(self, function: Any, kinds: Any, args: Any, options: Any) -> Any:
-        """Refuse numpy's functions, which need elements."""
+        """Answer what numpy asks of the form alone; refuse its other functions, which need elements."""
+        if function in (np.shape, np.ndim) and len(args) == 1 and not options:
+            return tuple(self.shape) if function is np.shape else self.ndim
         raise self.refuse_numpy(
             f"{function.__module__.removeprefix('numpy').lstrip('.')}.{function.__name__}".lstrip(".")
         )

@@ -132,6 +132,7 @@ PROGRAMS = {
     "inputs and views returned": (lambda x: (x, x, x.T, x[1:], x.reshape(-1), x[0, 0]), X),
     "structures": (lambda d: {"a": d["p"] + d["q"][0], "b": [d["p"], (d["q"][0],)]}, {"p": X, "q": [Y]}),
     "a static argument": (lambda x, y, flag: x + y if flag else x - y, X, Y, False),
+    "numpy's questions of the form": (lambda x: x * np.ndim(x) + np.shape(x)[1] - np.shape(x[0])[0], X),
     "lengths as numbers": (lambda x: x * len(x) + x.shape[1] * x.sum() / x.numel(), X),
     "powers of sizes": (lambda x: (x / x.shape[1] ** 0.5, x * 2 ** x.shape[0], x * x.shape[0] ** 2), X),
     "inverse powers of sizes": (lambda x: x * x.shape[0] ** -1, X),
