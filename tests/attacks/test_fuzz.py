@@ -27,7 +27,6 @@ def test_both_engines_give_the_same_or_refuse_alike(seed, tmp_path):
 
 
 @pytest.mark.quick
-@pytest.mark.filterwarnings("ignore::UserWarning")  # as in those processes: random arguments are warned of
 def test_a_sample_in_this_process():
     """Of every tenth function; the processes above call all."""
     sample = [next(fuzz.calls(9, name)) for name in fuzz.names() if share(name, 10) == 0]

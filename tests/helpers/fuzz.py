@@ -81,7 +81,7 @@ def attempt(f: Callable[[], Any]) -> Outcome:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            warnings.filterwarnings("ignore", "Implicit dimension choice|dropout[23]d: Received a")
+            warnings.filterwarnings("ignore", r"Implicit dimension choice|(\w+_)?dropout[123]d: Received a")
             return Outcome([_plain(x) for x in flatten(f())[0]], None)
     except (KeyboardInterrupt, SystemExit):
         raise
