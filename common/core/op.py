@@ -60,36 +60,33 @@ class Registry(dict[str, "Op"]):
         return super().__contains__(name) or name in self.homes
 
     def __iter__(self) -> Iterator[str]:
-        self.load()
-        return super().__iter__()
+        return iter(self.load())
 
     def __len__(self) -> int:
-        self.load()
-        return super().__len__()
+        return len(self.load())
 
     def keys(self) -> Any:
         """The names of all ops."""
-        self.load()
-        return super().keys()
+        return self.load().keys()
 
     def values(self) -> Any:
         """All ops."""
-        self.load()
-        return super().values()
+        return self.load().values()
 
     def items(self) -> Any:
         """All ops with their names."""
-        self.load()
-        return super().items()
+        return self.load().items()
 
     def loaded(self) -> list[Op]:
         """The ops that are loaded now; `rules_changed` tells of those that follow."""
         return list(super().values())
 
-    def load(self) -> None:
-        """Load every op."""
-        for module in set(self.homes.values()):
+    def load(self) -> dict[str, Op]:
+        """Load every op; all of them in the order of `homes`, whichever were loaded first, then those of no module."""
+        for module in dict.fromkeys(self.homes.values()):
             import_module(module)
+        known = dict(list(super().items()))
+        return {name: known[name] for name in (*self.homes, *known) if name in known}
 
 
 REGISTRY = Registry()

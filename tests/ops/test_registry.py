@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import common.ops.functional
-from common.core.op import REGISTRY, out_specs
+from common.core.op import REGISTRY, Registry, out_specs
 from common.core.spec import Spec
 from common.evaluate import specialise as eager
 from common.ops._contents import CONTENTS
@@ -28,6 +28,14 @@ def test_every_op_is_found_where_it_is_defined():
     assert ops_contents.TABLE.read_text(encoding="utf-8") == ops_contents.text()
     functions = [name for words in CONTENTS.values() for name in words.partition("|")[0].split()]
     assert len(functions) == len(set(functions))
+
+
+def test_order_of_the_ops_does_not_depend_on_what_was_loaded_first():
+    ops = Registry()
+    ops.homes = {"first": "math", "second": "cmath"}
+    ops["second"], ops["first"], ops["third"] = REGISTRY["add"], REGISTRY["mul"], REGISTRY["exp"]
+    assert list(ops) == [*ops.keys()] == [name for name, _ in ops.items()] == ["first", "second", "third"]
+    assert list(REGISTRY)[: len(REGISTRY.homes)] == list(REGISTRY.homes)
 
 
 @each("op", REGISTRY.values())
