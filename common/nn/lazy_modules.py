@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from common.core import mode
+from common.core.devices import on_cpu
 from common.core.dtypes import DEFAULT_FLOAT
 from common.core.errors import ShapeError, TraceError
 from common.nn.convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
@@ -19,12 +20,18 @@ from common.tensor.leaf import Parameter
 
 
 class UninitializedParameter(Parameter):
-    """A parameter of a lazy module before its first call: of no elements yet."""
+    """A parameter of a lazy module before its first call: of no elements yet.
+
+    Raises
+    ------
+    DeviceError : `device` is not the CPU.
+    """
 
     __slots__ = ()
 
-    def __init__(self, dtype: Any = None) -> None:
-        super().__init__(np.zeros(0, DEFAULT_FLOAT if dtype is None else dtype))
+    def __init__(self, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> None:
+        on_cpu(device, "UninitializedParameter")
+        super().__init__(np.zeros(0, DEFAULT_FLOAT if dtype is None else dtype), requires_grad)
 
 
 class LazyModule(Module):
@@ -62,7 +69,7 @@ class LazyModule(Module):
         given.apply_defaults()
         affine = given.arguments.get("affine", True)
         for name, wanted in (("weight", affine), ("bias", affine and given.arguments.get("bias", True))):
-            made = UninitializedParameter(given.arguments.get("dtype")) if wanted else None
+            made = UninitializedParameter(dtype=given.arguments.get("dtype")) if wanted else None
             self.register_parameter(name, made)
         if not affine:  # conversions of the module change its dtype
             marker = np.zeros(0, given.arguments.get("dtype") or DEFAULT_FLOAT)
