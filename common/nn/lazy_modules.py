@@ -62,6 +62,16 @@ class LazyModule(Module):
     ranks: tuple[int, ...] = ()
     unbatched = True
 
+    def __init_subclass__(cls) -> None:
+        """Document the parameters, which are those of `cls_to_become` behind its first."""
+        super().__init_subclass__()
+        page = inspect.getdoc(cls.cls_to_become) or ""
+        section = page.partition("Parameters\n----------\n")[2].partition("\n\n")[0]
+        first = next(iter(inspect.signature(cls.cls_to_become).parameters))
+        lines = [line.removeprefix(f"{first}, ") for line in section.splitlines() if not line.startswith(f"{first} :")]
+        head, found, examples = inspect.cleandoc(cls.__doc__ or "").partition("\n\nExamples")
+        cls.__doc__ = "\n".join([f"{head}\n\nParameters\n----------", *lines]) + found + examples
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
         object.__setattr__(self, "_behind_first", (args, kwargs))
