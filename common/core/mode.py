@@ -125,8 +125,9 @@ class GradSwitch(_Decorator, metaclass=_Prepared):
     """
 
     __slots__ = ("mode", "_entered", "__enter__", "__exit__")
-    #: Managers that nobody uses, by mode: to make one takes twice as long as to use it, see benchmarks/test_views.py.
-    _idle: dict[bool, list[Any]] = {True: [], False: []}
+    #: The last managers made, by mode: one that nobody uses is used again, for to make one takes twice as long as to
+    #: use it, see benchmarks/test_views.py. A manager knows nothing of them, so it is in no cycle.
+    _known: dict[bool, list[Any]] = {True: [], False: []}
 
     mode: bool
 
@@ -148,37 +149,37 @@ class GradSwitch(_Decorator, metaclass=_Prepared):
 
 
 def _prepare(manager: Any, mode: bool) -> Any:
-    """Give a manager its methods; left for the last time, it waits among the idle ones."""
+    """Give a manager its methods."""
     entered: list[bool] = []
     manager.mode, manager._entered = mode, entered
     manager.__enter__ = map(_first, zip(map(entered.append, _before), _set[mode])).__next__
     ending: Any = Ending()
-    restore = map(grad_mode.set, iter(entered.pop, _NEVER))
-    ending.close = map(not_, zip(restore, map(manager._idle[mode].append, repeat(manager)))).__next__
+    ending.close = map(not_, map(grad_mode.set, iter(entered.pop, _NEVER))).__next__
     manager.__exit__ = ending.__exit__
     return manager
 
 
-def _references(pool: list[Any]) -> int:
-    """How many references there are to the only manager of a list, as `_manager` counts them."""
-    manager = pool.pop()
-    return getrefcount(manager)
+def _references(known: list[Any]) -> int:
+    """How many references there are to a manager that only a list has, as `_manager` counts them."""
+    for manager in known:
+        return getrefcount(manager)
+    return 0
 
 
 _ALONE = _references([_prepare(_new(GradSwitch), True)])
+_KNOWN_MANAGERS = 8
 
 
 def _manager(cls: Any, mode: bool) -> Any:
     """A manager: one that was used before, if nobody else has it."""
-    pool = cls._idle[mode]
-    while pool:
-        try:
-            manager = pool.pop()
-        except IndexError:  # another thread has taken it
-            break
+    known = cls._known[mode]
+    for manager in known:
         if getrefcount(manager) == _ALONE and manager.__class__ is cls and not manager._entered:
             return manager
-    return _prepare(_new(cls), mode)
+    manager = _prepare(_new(cls), mode)
+    known.insert(0, manager)
+    del known[_KNOWN_MANAGERS:]
+    return manager
 
 
 def _decorating(kind: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -233,7 +234,7 @@ class no_grad(GradSwitch):
     """Context manager and decorator: ops inside are not recorded."""
 
     __slots__ = ()
-    _idle: dict[bool, list[Any]] = {True: [], False: []}
+    _known: dict[bool, list[Any]] = {True: [], False: []}
 
     def __new__(cls, *function: Any, **others: Any) -> Any:  # noqa: D102
         return _decorating(cls, function, others) if function or others else _manager(cls, False)
@@ -246,7 +247,7 @@ class enable_grad(GradSwitch):
     """Context manager and decorator: ops inside are recorded, also within `no_grad`."""
 
     __slots__ = ()
-    _idle: dict[bool, list[Any]] = {True: [], False: []}
+    _known: dict[bool, list[Any]] = {True: [], False: []}
 
     def __new__(cls, *function: Any, **others: Any) -> Any:  # noqa: D102
         return _decorating(cls, function, others) if function or others else _manager(cls, True)

@@ -61,6 +61,8 @@ def _all(effects: Iterable[Effect]) -> Effect:
 class _Method:
     """A method that is looked up where it is needed.
 
+    Whoever only looks finds a method, as `hasattr` does: what refuses to be prepared refuses when it is called.
+
     Parameters
     ----------
     prepared : gives it, as a builtin.
@@ -72,7 +74,10 @@ class _Method:
     def __get__(self, manager: Any, owner: type) -> Callable[..., Any]:
         if manager is None:
             return lambda manager, *exc: self._prepared(manager)(*exc)
-        return self._prepared(manager)
+        try:
+            return self._prepared(manager)
+        except Exception:
+            return lambda *exc: self._prepared(manager)(*exc)
 
 
 class Switching:

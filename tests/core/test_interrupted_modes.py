@@ -27,7 +27,7 @@ from static.session import defaults
 GRAPH, SESSION = static.Graph(), object()
 with GRAPH.as_default():
     FIRST = static.constant(1.0, name="first")
-LINEAR, DEFAULT = tw.nn.Linear(2, 1), static.get_default_graph()
+LINEAR = tw.nn.Linear(2, 1)
 
 MODES = {
     "no_grad": tw.no_grad,
@@ -68,7 +68,7 @@ def state():
         tw.is_grad_enabled(), tw.is_inference_mode_enabled(), mode.profiling.get(), mode._trace.get(),
         dict(mode.tracing), observers.packers.get(), observers.refusing.get(), observers.checking.get(),
         draw_counts._counters.get(), defaults._graphs.get(), defaults._sessions.get(),
-        *((graph._scope, graph.variable_scope, graph.reuse, graph.trace.waits) for graph in (GRAPH, DEFAULT)),
+        *((x._scope, x.variable_scope, x.reuse, x.trace.waits) for x in (GRAPH, static.get_default_graph())),
         default_generator.get_state().tolist(), len(parametrize._open), id(LINEAR.bias), len(garbage._resting),
         eager_functions._inside.get(),
     )  # fmt: skip

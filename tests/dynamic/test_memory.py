@@ -39,6 +39,24 @@ def loop(x, **options):
     return tw.while_loop(lambda s: s[0] < 8, lambda s: (s[0] + 1, (s[1] * x).tanh()), (0, x), **options)[1].sum()
 
 
+def held(x):
+    """Two managers, one of which the program still holds when it asks for the other."""
+    manager = tw.no_grad()
+    with manager:
+        x = x * 2
+    with tw.no_grad(), tw.enable_grad():
+        return x * 2
+
+
+def switched(x):
+    tw.set_grad_enabled(False)
+    x = x * 2
+    with tw.set_grad_enabled(True):
+        x = x * 2
+    tw.set_grad_enabled(True)
+    return x
+
+
 PROGRAMS = {
     "forward": lambda x: expression(x),
     "backward": lambda x: expression(x).backward(),
@@ -47,6 +65,10 @@ PROGRAMS = {
     "function": lambda x: tw.function(expression)(x).backward(),
     "value_and_grad": lambda x: tw.value_and_grad(expression)(x),
     "vjp": lambda x: tw.vjp(expression, x)[1](tw.tensor(1.0)),
+    "modes": held,
+    "modes at once": switched,
+    "a mode never entered": lambda x: tw.no_grad() and tw.no_grad(),
+    "decorated": lambda x: tw.no_grad()(lambda x: x * 2)(x),
     "in place": lambda x: (x * 2).add_(x).sum().backward(),
     **{f"{f.__name__} forward": f for f in (scan, branches, loop)},
     "scan backward": lambda x: scan(x).backward(),
@@ -80,6 +102,13 @@ def test_programs_make_no_garbage(name):
     PROGRAMS[name](x)
     x.grad = None
     assert gc.collect() == 0
+
+
+def test_modes_at_once_are_freed():
+    for _ in range(3):
+        with tw.set_grad_enabled(False):
+            pass
+    assert not [x for x in gc.get_objects() if isinstance(x, tw.set_grad_enabled)]
 
 
 def test_saved_values_go_with_the_result():

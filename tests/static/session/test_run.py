@@ -215,9 +215,12 @@ def test_a_closed_session(graph):
     call = session.make_callable(x)
     assert session.run(x) == call() == 1.0
     session.close()
+    assert hasattr(session, "__enter__")  # whoever only looks is refused nothing
     for use in (lambda: session.run(x), call, session.__enter__):
         with pytest.raises(RuntimeError, match="closed Session"):
             use()
+    with pytest.raises(SessionError, match="closed Session"), session:
+        pass
     with tw.Session() as inside:
         inside.run(x)
     with pytest.raises(SessionError, match="closed Session"):
