@@ -93,24 +93,32 @@ class _ImportLock:
         return False
 
 
+def _wanted() -> list[Any]:
+    """The locks that a fork takes."""
+    return [*_all(_awaited), *_foreign(), _ImportLock]
+
+
 def _hold() -> None:
     """Take all locks: wait for one of them while holding no other, so nobody waits in a circle; then try the others."""
     end = monotonic() + LIMIT
     if not _forking.acquire(timeout=LIMIT):
         return
-    locks = [*_all(_awaited), *_foreign(), _ImportLock]
+    locks = _wanted()
     while True:
         seconds, missed = max(0.0, end - monotonic()), -1
         for i, lock in enumerate(locks):
             if not _take(lock, 0.0 if i else seconds):
                 missed = i
                 break
-        if missed < 0:
+        held = set(map(id, _held))
+        made = [lock for lock in _wanted() if id(lock) not in held] if missed < 0 else []
+        if missed < 0 and not made:
             return
         _give_back()
         if monotonic() > end:
             return
-        if locks[missed] is not _ImportLock:
+        locks += made  # by a library that another thread has loaded while this one waited
+        if missed >= 0 and locks[missed] is not _ImportLock:
             locks[0], locks[missed] = locks[missed], locks[0]
 
 

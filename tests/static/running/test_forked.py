@@ -130,6 +130,23 @@ assert forked() < locks.LIMIT
 done.set()
 thread.join()
 """,
+    "a library is loaded while the fork waits": """
+kept, taken = locks.make_lock(), threading.Event()
+def load():
+    with kept:
+        taken.set()
+        time.sleep(0.1)
+        from llvmlite.binding.ffi import lib
+        lib._lock._lock.acquire()
+    time.sleep(0.3)
+    lib._lock._lock.release()
+assert "llvmlite" not in sys.modules
+thread = threading.Thread(target=load)
+thread.start()
+assert taken.wait(60)
+forked()
+thread.join()
+""",
     "the forking thread holds a lock": """
 def callback(v):
     forked()
@@ -160,7 +177,9 @@ computes()
 }
 
 
-EMPTY = ("in the middle of a kernel", "compiling", "importing", "anything")
+EMPTY = (
+    "in the middle of a kernel", "compiling", "importing", "a library is loaded while the fork waits", "anything",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -172,8 +191,4 @@ def filled(tmp_path_factory):
 def test_a_forked_process_computes_and_ends(moment, filled, tmp_path):
     """Where what compiles is what matters, with an empty cache."""
     code = PREPARE.replace("SEED", str(sum(map(ord, moment)))) + MOMENTS[moment]
-    finish(
-        start(
-            code, tmp_path if moment in ("in the middle of a kernel", "compiling", "importing", "anything") else filled
-        )
-    )
+    finish(start(code, tmp_path if moment in EMPTY else filled))
