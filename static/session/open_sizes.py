@@ -147,6 +147,14 @@ class Sizes(DimScope):
             else:
                 self._decided = set()
 
+    def follow(self, *nodes: Node) -> None:
+        """Nodes that were made before rely on the decisions on this line, too."""
+        waiting, self._not_one = self._not_one, []
+        for guard in waiting:
+            self._rely(str(guard))
+        for node in nodes:
+            self._note(self._in_regions if self._trace.regions else self._decided, node)
+
     def _note(self, texts: set[str], node: Node) -> None:
         for text in texts:
             self.relying.setdefault(text, set()).add(node.id)

@@ -181,6 +181,10 @@ class GraphTrace(Trace):
 
     # ------------------------------------------------------------------ writes
 
+    def note_copies(self, *values: Any) -> None:
+        """A run that reads one of these checks the sizes that have just made a reshape a copy."""
+        self.dims.follow(*(value.node for value in values if type(value) is Value))
+
     def restore(self, x: TensorBase, value: Value) -> None:
         """From here on `x` stands for `value`."""
         if type(x) is GraphTensor:

@@ -179,7 +179,12 @@ class Recorder(GradAttributes, Refusals, OpenTrace):
         """
         if same:  # of what `x` is an alias itself, which lives on for them
             x = next((base for other, base in self.detached() if other is x), x)
+        elif (root := family_of(x)[1]) is not None:  # which lives as long as anything else that shows its memory
+            x = root
         self._aliases.append((weakref.ref(alias), (lambda: x) if same else weakref.ref(x), "same" if same else shows))
+
+    def note_copies(self, *values: Any) -> None:
+        """Note what is read as it is because sizes have just made a reshape a copy: every call checks all its sizes."""
 
     def detached(self) -> list[tuple[Any, Any]]:
         """The live tensors that `detach` has made, with what they are made of."""
@@ -242,7 +247,11 @@ class Recorder(GradAttributes, Refusals, OpenTrace):
             if how == "same":
                 same.append(base() if alive is x else alive)
                 continue
-            if base() is None or (how is not None and not how()):
+            root = base()
+            if root is None:
+                continue
+            if how is not None and not how():
+                self.note_copies(alive.payload, self.payload(root), value)
                 continue
             file, line, _ = alive.payload.node.source
             raise TraceError(

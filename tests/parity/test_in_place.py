@@ -222,3 +222,56 @@ def test_views_under_other_shapes(name):
         for tw in (dynamic, static):
             with pytest.raises(ShapeError, match="contiguous subspaces"):
                 tw.function(refused)(X, np.array(W))
+
+
+def base_after_its_reshape(x):
+    y = x * 1
+    r = y[:, ::2].reshape(-1)
+    y.mul_(2)
+    return r * 1
+
+
+def reshape_of_what_is_gone(x):
+    y = x * 1
+    y[:, ::2].reshape(-1).mul_(2)
+    return y * 1
+
+
+def view_of_a_reshape(x):
+    y = x * 1
+    y[:, ::2].reshape(-1)[1:].mul_(2)
+    return y * 1
+
+
+@pytest.mark.parametrize("program", [base_after_its_reshape, reshape_of_what_is_gone, view_of_a_reshape])
+def test_reshapes_that_no_size_shows_are_not_written(program):
+    """Where a reshape shows memory in this call only, a write to it, or to what it shows, is refused, never lost."""
+    with pytest.raises(TraceError, match="shares memory with another"):
+        static.function(program)(X)
+
+
+@pytest.mark.parametrize("program", [base_after_its_reshape, reshape_of_what_is_gone, view_of_a_reshape])
+@pytest.mark.parametrize("columns", [6, None])
+def test_reshapes_of_open_sizes_are_written_or_refused(program, columns):
+    with static.Graph().as_default():
+        x = static.placeholder("float32", [None, columns])
+        y = program(x)
+        session = static.Session()
+    for shown in (X, X[:1]) if columns else (X, X[:, :5], X[:1]):
+        try:
+            found = session.run(y, {x: shown})
+        except ShapeError as error:
+            if columns or "sizes" not in str(error):
+                raise
+            continue
+        assert found.tobytes() == np.asarray(dynamic.function(program)(shown)).tobytes()
+
+
+def test_a_reshape_of_what_nobody_else_shows_is_written():
+    def program(x, w):
+        r = (x * w)[:, ::2].reshape(3 * x.shape[0])
+        r.mul_(2)
+        return (r * r).sum()
+
+    eager, compiled = both(program)
+    assert eager == compiled

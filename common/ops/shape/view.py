@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -134,9 +134,11 @@ def reshape(x: Any, *sizes: Any, shape: Any = None) -> Any:
     if not is_tensor(x) and same_shape(target, x.shape):
         return x
     if mode.tracing and (trace := mode.current_trace()) is not None and (place := _lies(x)) is not None:
-        if not _reshape(*place, target):
-            y = apply(reshape_, (x,), {"new_shape": target})  # whether this is a view only the sizes of a call say
-            trace.note_alias(y, x, shows=lambda: _as_view(place, target) is not None)
+        shows = partial(_shows, place, target)
+        # a function is traced again for sizes that decide otherwise; a graph of open sizes decides when it is written
+        if (not trace.replays or shows()) and not _reshape(*place, target):
+            y = apply(reshape_, (x,), {"new_shape": target})  # whether this is a view no size shows
+            trace.note_alias(y, x, shows=shows)
             return y
     return apply(reshape_, (x,), known_sizes(target) if plain else {"new_shape": target})
 
@@ -198,6 +200,11 @@ def _as_view(place: Placed, target: tuple[Any, ...]) -> Any:
         return contiguous_strides(target)
     found = viewed(shape, strides, target, operator.eq)
     return contiguous_strides(target) if found is None and any(n == 0 for n in shape) else found
+
+
+def _shows(place: Placed, target: tuple[Any, ...]) -> bool:
+    """Whether a reshape shows the same memory; a trace relies on the answer."""
+    return _as_view(place, target) is not None
 
 
 def _lies(x: Any) -> Placed | None:
