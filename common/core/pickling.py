@@ -81,10 +81,21 @@ def is_global(x: Any) -> bool:
     """Whether an object is what its module has under its qualified name, so that a pickle can hold the name."""
     names = getattr(x, "__dict__", {})
     name, module = names.get("__qualname__", getattr(x, "__qualname__", None)), getattr(x, "__module__", None)
-    found: Any = sys.modules.get(module) if isinstance(module, str) else None
-    for part in name.split(".") if isinstance(name, str) else ():
+    if not isinstance(name, str):
+        return False
+    first, *rest = name.split(".")
+    holders: list[Any]
+    if module is None:  # made where no module has a name, such as in `exec`: pickle looks in all of them
+        holders = [m for m in list(sys.modules.values()) if first in getattr(m, "__dict__", ())]
+    else:
+        holders = [sys.modules.get(module)] if isinstance(module, str) else []
+    return x is not None and any(_inside(holder, first, *rest) is x for holder in holders)
+
+
+def _inside(found: Any, *path: str) -> Any:
+    for part in path:
         found = getattr(found, part, None)
-    return found is x and x is not None
+    return found
 
 
 def refuse_local(x: Any, what: str) -> None:
@@ -105,14 +116,14 @@ def refuse_local(x: Any, what: str) -> None:
             refuse_local(part, what)
     elif isinstance(x, partial):
         refuse_local((x.func, *x.args, *x.keywords.values()), what)
-    elif isinstance(x, FunctionType) and x.__module__ and not is_global(x) and not _takes_functions():
-        place = f"{x.__module__}.{x.__qualname__}"
+    elif isinstance(x, FunctionType) and not is_global(x) and not _takes_functions():
+        place = ".".join(filter(None, (x.__module__, x.__qualname__)))
         if "<lambda>" in x.__qualname__:
             why = "a lambda has no name by which another process could find it"
         elif "<locals>" in x.__qualname__:
             why = "it is defined inside another function, where another process cannot find it"
         else:
-            why = f"{x.__module__} has something else under that name"
+            why = f"{x.__module__ or 'no module'} has {'something else' if x.__module__ else 'it'} under that name"
         raise PickleError(
             f"cannot pickle {what}: its function {place} cannot be pickled, because {why}. Define it with `def` at the "
             "top level of a module (functools.partial of such a function works too), make the object on the other "

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from common.core import mode
 from common.core.errors import ArgumentError, GraphError, MissingNameError
+from common.core.int_arguments import shown
 from common.core.pickling import Bound
 from common.core.spec import named
 from common.core.switching import Change, switching
@@ -112,6 +113,8 @@ class Graph(Bound):
         ------
         ArgumentError : it is no name.
         """
+        if not isinstance(name, str):
+            raise ArgumentError(f"argument 'name' must be str, not {type(name).__name__} ({shown(name)})")
         if not _NAME.fullmatch(name):
             raise ArgumentError(f"{name!r} is not a valid name: letters, digits and . _ - / only, the first no _ - /")
         wanted = self._scope + name
@@ -131,10 +134,15 @@ class Graph(Bound):
         Parameters
         ----------
         name : made unique; one that ends in a slash is taken as it is, "" means no scope, None the present one.
+
+        Raises
+        ------
+        ArgumentError : it is no name.
         """
         scope = self._scope
         if name is not None:
-            scope = name if not name or name.endswith("/") else self.unique_name(name) + "/"
+            kept = isinstance(name, str) and (not name or name.endswith("/"))
+            scope = name if kept else self.unique_name(name) + "/"
         on, off = ((partial(setattr, self, "_scope", known),) for known in (scope, self._scope))
         return Change(on, off, scope)
 

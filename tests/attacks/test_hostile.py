@@ -237,6 +237,22 @@ def test_a_size_that_is_no_int_reaches_no_kernel(size):
             call()
 
 
+class Endless:
+    __iter__ = fail
+
+    def __len__(self):
+        return 1
+
+
+@pytest.mark.parametrize("dims", ["a", 1.5, np.ones((2, 2)), dynamic.ones(2, 2), Endless()])
+def test_dimensions_that_are_no_ints_are_not_gone_through(dims):
+    for tw in (dynamic, static):
+        solve = tw.function(lambda a, b: tw.linalg.tensorsolve(a, b, dims=dims))  # noqa: B023
+        for run in (solve, lambda a, b: tw.linalg.tensorsolve(tw.tensor(a), tw.tensor(b), dims)):  # noqa: B023
+            with pytest.raises(ArgumentError):
+                run(np.eye(2), np.ones(2))
+
+
 def test_negative_sizes_are_refused_as_pytorch_refuses_them():
     for call in (lambda: LINEAR(-1, 3), lambda: LINEAR(3, -1), lambda: dynamic.nn.Embedding(-3, 2)):
         with pytest.raises(RuntimeError, match="negative dimension"):

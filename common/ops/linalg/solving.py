@@ -8,7 +8,7 @@ import numpy as np
 
 from common.core.dispatch import called
 from common.core.errors import ArgumentError, ShapeError
-from common.core.int_arguments import integer
+from common.core.int_arguments import integer, integers
 from common.core.op import Op
 from common.core.sizes import same, same_shape
 from common.core.spec import Spec, numel
@@ -334,9 +334,15 @@ def tensorsolve(A: Any, B: Any, dims: Any = None) -> Any:
     A : (*B.shape, *x.shape) after `dims` have been moved to the end.
     B : (...)
     dims : dimensions of A to move to the end first.
+
+    Raises
+    ------
+    ArgumentError : `dims` are no ints.
+    ShapeError : A and B do not make a square system.
     """
     if dims is not None:
-        A = movedim(A, tuple(dims), tuple(range(A.ndim - len(dims), A.ndim)))
+        last = integers(dims, "tensorsolve", "dims")
+        A = movedim(A, last, tuple(range(A.ndim - len(last), A.ndim)))
     sizes = tuple(A.shape[B.ndim :])
     m, n = numel(B.shape), numel(sizes)
     if not same(m, n) and m != n:

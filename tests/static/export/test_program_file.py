@@ -11,6 +11,7 @@ import sys
 import zipfile
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -324,6 +325,25 @@ def test_a_lambda_is_pickled_as_its_program_once_it_was_called():
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         (found,) = pool.map(functools.partial(apply, f), [X])
     assert_same_bits(found, f(X).detach())
+
+
+def test_a_function_of_no_module_is_pickled_as_its_program():
+    """Code that `exec` runs in a plain dict has no module: pickle would look for its functions in `__main__`."""
+    space = {"static": static}
+    exec("f = static.function(lambda x: x.tanh() * 2)\ndef g(x): return x.tanh() * 2", space)
+    f, g = space["f"], static.function(space["g"])
+    assert space["g"].__module__ is None
+    for made, why in ((f, "lambda"), (g, "no module has it")):
+        with pytest.raises(PickleError, match=why):
+            pickle.dumps(made)
+        made(X)
+        agree(made, pickle.loads(pickle.dumps(made)), X)
+    module = ModuleType("made_by_hand")
+    exec("def g(x): return x.tanh() * 2", module.__dict__)
+    module.g.__module__ = None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, module.__name__, module)
+        assert pickle.loads(pickle.dumps(static.function(module.g))).__wrapped__ is module.g  # found, as pickle finds
 
 
 def test_the_digest_is_that_of_all_other_bytes():

@@ -49,6 +49,20 @@ def test_a_name_must_be_a_name(graph):
         tw.constant(1.0, name="a b")
 
 
+@pytest.mark.parametrize("name", [len, b"s", 3, ["s"]])
+def test_a_name_that_is_no_text_is_refused(graph, name):
+    uses = [
+        lambda: tw.name_scope(name).__enter__(), lambda: graph.unique_name(name), lambda: tw.constant(1.0, name=name),
+        lambda: tw.placeholder(tw.float32, [2], name=name), lambda: tw.Variable(1.0, name=name),
+        lambda: tw.no_op(name=name),
+    ]  # fmt: skip
+    for use in uses:
+        with pytest.raises(ArgumentError, match=f"'name' must be str, not {type(name).__name__}"):
+            use()
+    with tw.name_scope("s"):
+        assert tw.constant(1.0, name="c").name == "s/c:0"
+
+
 def test_lookup_by_name(graph):
     x = tw.placeholder(tw.float32, [None], name="x")
     y = tw.identity(x * 2.0, name="y")

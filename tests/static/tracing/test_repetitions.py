@@ -9,7 +9,7 @@ import pytest
 
 import dynamic
 import static
-from common.optim.optimizer import Optimizer
+from common.optim.update_rule import UpdateRule
 from common.tensor.leaf import Buffer
 from static.tracing.trace import Trace
 from tests.bits import assert_all_same_bits
@@ -65,7 +65,7 @@ def test_copied_updates_are_recorded_ones(monkeypatch, name, groups):
     assert_all_same_bits(copied, eager, "eager")
 
 
-class Counting(Optimizer):
+class Counting(UpdateRule):
     """An update that also counts, in state of its own."""
 
     def __init__(self, params):
