@@ -327,6 +327,7 @@ def test_a_lambda_is_pickled_as_its_program_once_it_was_called():
     assert_same_bits(found, f(X).detach())
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # pickle asks every module that is loaded
 def test_a_function_of_no_module_is_pickled_as_its_program():
     """Code that `exec` runs in a plain dict has no module: pickle would look for its functions in `__main__`."""
     space = {"static": static}
