@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from common.methods.in_place_functions import over
+from common.nn.docstrings import sections_of
 from common.nn.module import Module
 from common.ops import functional as F
 
@@ -211,67 +212,50 @@ class Softsign(Module):
         return F.softsign(input)
 
 
-class SiLU(Module):
-    """x sigmoid(x).
+class _OverInput(Module):
+    """An activation without other arguments, which may be written over its input.
 
     Parameters
     ----------
     inplace : write the result over the input.
     """
 
-    def __init__(self, inplace: bool = False) -> None:
-        super().__init__()
-        self.inplace = inplace
-
-    def forward(self, input: Any) -> Any:
-        """silu(input), input (...)."""
-        return over("silu", F.silu, input) if self.inplace else F.silu(input)
-
-    def extra_repr(self) -> str:
-        """The argument."""
-        return "inplace=True" if self.inplace else ""
-
-
-class Mish(Module):
-    """x tanh(log(1 + e^x)).
-
-    Parameters
-    ----------
-    inplace : write the result over the input.
-    """
+    #: Name of the function.
+    function: str
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__()
         self.inplace = inplace
 
     def forward(self, input: Any) -> Any:
-        """mish(input), input (...)."""
-        return over("mish", F.mish, input) if self.inplace else F.mish(input)
+        """Apply the function to input (...)."""
+        function = getattr(F, self.function)
+        return over(self.function, function, input) if self.inplace else function(input)
 
     def extra_repr(self) -> str:
         """The argument."""
         return "inplace=True" if self.inplace else ""
 
 
-class SELU(Module):
-    """Scaled elu, which keeps mean 0 and variance 1.
+@sections_of(_OverInput)
+class SiLU(_OverInput):
+    """x sigmoid(x)."""
 
-    Parameters
-    ----------
-    inplace : write the result over the input.
-    """
+    function = "silu"
 
-    def __init__(self, inplace: bool = False) -> None:
-        super().__init__()
-        self.inplace = inplace
 
-    def forward(self, input: Any) -> Any:
-        """selu(input), input (...)."""
-        return over("selu", F.selu, input) if self.inplace else F.selu(input)
+@sections_of(_OverInput)
+class Mish(_OverInput):
+    """x tanh(log(1 + e^x))."""
 
-    def extra_repr(self) -> str:
-        """The argument."""
-        return "inplace=True" if self.inplace else ""
+    function = "mish"
+
+
+@sections_of(_OverInput)
+class SELU(_OverInput):
+    """Scaled elu, which keeps mean 0 and variance 1."""
+
+    function = "selu"
 
 
 class Softmax(Module):

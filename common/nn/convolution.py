@@ -9,6 +9,7 @@ from common.core.devices import on_cpu
 from common.core.errors import ArgumentError, ShapeError
 from common.core.int_arguments import integer
 from common.nn import init
+from common.nn.docstrings import sections_of
 from common.nn.module import Module
 from common.ops import functional as F
 from common.ops.image.geometry import per_dimension
@@ -70,11 +71,6 @@ class _Convolution(Module):
         if self.padding_mode != "zeros":
             parts.append(f"padding_mode={self.padding_mode}")
         return ", ".join(parts)
-
-
-def _arguments(base: type) -> str:
-    """The docstring of a class without its first line."""
-    return (base.__doc__ or "").partition("\n")[2]
 
 
 class _Conv(_Convolution):
@@ -220,43 +216,43 @@ class _ConvTranspose(_Convolution):
         return tuple(m - low for m, low in zip(sizes, least, strict=True))
 
 
+@sections_of(_Conv)
 class Conv1d(_Conv):
     """Convolution of images of 1 dimension, see `conv1d`."""
 
-    __doc__ = f"{__doc__}\n{_arguments(_Conv)}"
     rank, function = 1, F.conv1d
 
 
+@sections_of(_Conv)
 class Conv2d(_Conv):
     """Convolution of images of 2 dimensions, see `conv2d`."""
 
-    __doc__ = f"{__doc__}\n{_arguments(_Conv)}"
     rank, function = 2, F.conv2d
 
 
+@sections_of(_Conv)
 class Conv3d(_Conv):
     """Convolution of images of 3 dimensions, see `conv3d`."""
 
-    __doc__ = f"{__doc__}\n{_arguments(_Conv)}"
     rank, function = 3, F.conv3d
 
 
+@sections_of(_ConvTranspose)
 class ConvTranspose1d(_ConvTranspose):
     """Transposed convolution of images of 1 dimension, see `conv_transpose1d`."""
 
-    __doc__ = f"{__doc__}\n{_arguments(_ConvTranspose)}"
     rank, function = 1, F.conv_transpose1d
 
 
+@sections_of(_ConvTranspose)
 class ConvTranspose2d(_ConvTranspose):
     """Transposed convolution of images of 2 dimensions, see `conv_transpose2d`."""
 
-    __doc__ = f"{__doc__}\n{_arguments(_ConvTranspose)}"
     rank, function = 2, F.conv_transpose2d
 
 
+@sections_of(_ConvTranspose)
 class ConvTranspose3d(_ConvTranspose):
     """Transposed convolution of images of 3 dimensions, see `conv_transpose3d`."""
 
-    __doc__ = f"{__doc__}\n{_arguments(_ConvTranspose)}"
     rank, function = 3, F.conv_transpose3d

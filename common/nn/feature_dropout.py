@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from common.core.errors import ArgumentError
+from common.nn.docstrings import sections_of
 from common.nn.module import Module
 from common.random import feature_dropout as f
 
@@ -39,41 +40,36 @@ class _Dropout(Module):
         return f"p={self.p}"
 
 
-def _arguments(base: type) -> str:
-    """The docstring of a class without its first line."""
-    return (base.__doc__ or "").partition("\n")[2]
-
-
+@sections_of(_Dropout)
 class Dropout1d(_Dropout):
     """Dropout of channels of (batch, channels, length); see `dropout1d`."""
 
-    __doc__ = f"{__doc__}\n{_arguments(_Dropout)}"
     function = f.dropout1d
 
 
+@sections_of(_Dropout)
 class Dropout2d(_Dropout):
     """Dropout of channels of (batch, channels, height, width); see `dropout2d`."""
 
-    __doc__ = f"{__doc__}\n{_arguments(_Dropout)}"
     function = f.dropout2d
 
 
+@sections_of(_Dropout)
 class Dropout3d(_Dropout):
     """Dropout of channels of (batch, channels, depth, height, width); see `dropout3d`."""
 
-    __doc__ = f"{__doc__}\n{_arguments(_Dropout)}"
     function = f.dropout3d
 
 
+@sections_of(_Dropout)
 class AlphaDropout(_Dropout):
     """Dropout of elements that keeps mean and variance, for SELU; see `alpha_dropout`."""
 
-    __doc__ = f"{__doc__}\n{_arguments(_Dropout)}"
     function = f.alpha_dropout
 
 
+@sections_of(_Dropout)
 class FeatureAlphaDropout(_Dropout):
     """Dropout of channels that keeps mean and variance, for SELU; see `feature_alpha_dropout`."""
 
-    __doc__ = f"{__doc__}\n{_arguments(_Dropout)}"
     function = f.feature_alpha_dropout

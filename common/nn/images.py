@@ -6,6 +6,7 @@ from typing import Any
 
 from common.core.devices import on_cpu
 from common.core.errors import ShapeError
+from common.nn.docstrings import sections_of
 from common.nn.module import Module
 from common.nn.normalization import _BatchNorm
 from common.ops import functional as F
@@ -184,56 +185,23 @@ class _InstanceNorm(_BatchNorm):
         return y if batch else y.squeeze(0)
 
 
+@sections_of(_InstanceNorm)
 class InstanceNorm1d(_InstanceNorm):
-    """Normalisation of each channel of each item of (batch, channels, length), see `instance_norm`.
-
-    Parameters
-    ----------
-    num_features : number of channels.
-    eps : added to the variance.
-    momentum : the batch's share in the new running statistics.
-    affine : whether there are weight and bias.
-    track_running_stats : whether there are running statistics, which are used outside training.
-    device : the CPU.
-    dtype : of the parameters, float32 by default.
-    bias : whether there is a bias, if `affine`.
-    """
+    """Normalisation of each channel of each item of (batch, channels, length), see `instance_norm`."""
 
     ranks = (2, 3)
 
 
+@sections_of(_InstanceNorm)
 class InstanceNorm2d(_InstanceNorm):
-    """Normalisation of each channel of each item of (batch, channels, height, width), see `instance_norm`.
-
-    Parameters
-    ----------
-    num_features : number of channels.
-    eps : added to the variance.
-    momentum : the batch's share in the new running statistics.
-    affine : whether there are weight and bias.
-    track_running_stats : whether there are running statistics, which are used outside training.
-    device : the CPU.
-    dtype : of the parameters, float32 by default.
-    bias : whether there is a bias, if `affine`.
-    """
+    """Normalisation of each channel of each item of (batch, channels, height, width), see `instance_norm`."""
 
     ranks = (3, 4)
 
 
+@sections_of(_InstanceNorm)
 class InstanceNorm3d(_InstanceNorm):
-    """Normalisation of each channel of each item of (batch, channels, depth, height, width), see `instance_norm`.
-
-    Parameters
-    ----------
-    num_features : number of channels.
-    eps : added to the variance.
-    momentum : the batch's share in the new running statistics.
-    affine : whether there are weight and bias.
-    track_running_stats : whether there are running statistics, which are used outside training.
-    device : the CPU.
-    dtype : of the parameters, float32 by default.
-    bias : whether there is a bias, if `affine`.
-    """
+    """Normalisation of each channel of each item of (batch, channels, depth, height, width), see `instance_norm`."""
 
     ranks = (4, 5)
 

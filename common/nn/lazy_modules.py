@@ -63,12 +63,17 @@ class LazyModule(Module):
     unbatched = True
 
     def __init_subclass__(cls) -> None:
-        """Document the parameters, which are those of `cls_to_become` behind its first."""
+        """Give the class the parameters of `cls_to_become` behind its first, documented."""
         super().__init_subclass__()
+        first, *rest = inspect.signature(cls.cls_to_become).parameters.values()
+        cls.__signature__ = inspect.Signature(rest)  # type: ignore[attr-defined]
         page = inspect.getdoc(cls.cls_to_become) or ""
         section = page.partition("Parameters\n----------\n")[2].partition("\n\n")[0]
-        first = next(iter(inspect.signature(cls.cls_to_become).parameters))
-        lines = [line.removeprefix(f"{first}, ") for line in section.splitlines() if not line.startswith(f"{first} :")]
+        lines = [
+            line.removeprefix(f"{first.name}, ")
+            for line in section.splitlines()
+            if not line.startswith(f"{first.name} :")
+        ]
         head, found, examples = inspect.cleandoc(cls.__doc__ or "").partition("\n\nExamples")
         cls.__doc__ = "\n".join([f"{head}\n\nParameters\n----------", *lines]) + found + examples
 
@@ -223,8 +228,3 @@ class LazyInstanceNorm3d(LazyModule):
     """`InstanceNorm3d` that takes `num_features` from its first input."""
 
     cls_to_become, ranks = InstanceNorm3d, (5,)
-
-
-for _kind in LazyModule.__subclasses__():
-    _first, *_rest = inspect.signature(_kind.cls_to_become).parameters.values()
-    _kind.__signature__ = inspect.Signature(_rest)  # type: ignore[attr-defined]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from common.nn.docstrings import sections_of
 from common.nn.module import Module
 from common.ops import functional as F
 from common.ops.image.geometry import per_dimension
@@ -57,36 +58,31 @@ class _ConstantPad(_Pad):
         return f"padding={self.padding}, value={self.value}"
 
 
-def _arguments(base: type) -> str:
-    """The docstring of a class without its first line."""
-    return (base.__doc__ or "").partition("\n")[2]
-
-
+@sections_of(_ConstantPad)
 class ConstantPad1d(_ConstantPad):
     """A number around images of 1 dimension, see `pad`."""
 
-    __doc__ = f"{__doc__}\n{_arguments(_ConstantPad)}"
     rank = 1
 
 
+@sections_of(_ConstantPad)
 class ConstantPad2d(_ConstantPad):
     """A number around images of 2 dimensions, see `pad`."""
 
-    __doc__ = f"{__doc__}\n{_arguments(_ConstantPad)}"
     rank = 2
 
 
+@sections_of(_ConstantPad)
 class ConstantPad3d(_ConstantPad):
     """A number around images of 3 dimensions, see `pad`."""
 
-    __doc__ = f"{__doc__}\n{_arguments(_ConstantPad)}"
     rank = 3
 
 
+@sections_of(_Pad)
 class ZeroPad1d(_ConstantPad):
     """Zeros around images of 1 dimension, see `pad`."""
 
-    __doc__ = f"{__doc__}\n{_arguments(_Pad)}"
     rank = 1
 
     def __init__(self, padding: Any) -> None:
@@ -97,10 +93,10 @@ class ZeroPad1d(_ConstantPad):
         return f"{self.padding}"
 
 
+@sections_of(_Pad)
 class ZeroPad2d(_ConstantPad):
     """Zeros around images of 2 dimensions, see `pad`."""
 
-    __doc__ = f"{__doc__}\n{_arguments(_Pad)}"
     rank = 2
 
     def __init__(self, padding: Any) -> None:
@@ -111,10 +107,10 @@ class ZeroPad2d(_ConstantPad):
         return f"{self.padding}"
 
 
+@sections_of(_Pad)
 class ZeroPad3d(_ConstantPad):
     """Zeros around images of 3 dimensions, see `pad`."""
 
-    __doc__ = f"{__doc__}\n{_arguments(_Pad)}"
     rank = 3
 
     def __init__(self, padding: Any) -> None:
@@ -125,73 +121,73 @@ class ZeroPad3d(_ConstantPad):
         return f"{self.padding}"
 
 
+@sections_of(_Pad)
 class ReflectionPad1d(_Pad):
     """Reflections around images of 1 dimension, see `pad`."""
 
-    __doc__ = f"{__doc__}\n{_arguments(_Pad)}"
     rank = 1
     mode = "reflect"
 
 
+@sections_of(_Pad)
 class ReflectionPad2d(_Pad):
     """Reflections around images of 2 dimensions, see `pad`."""
 
-    __doc__ = f"{__doc__}\n{_arguments(_Pad)}"
     rank = 2
     mode = "reflect"
 
 
+@sections_of(_Pad)
 class ReflectionPad3d(_Pad):
     """Reflections around images of 3 dimensions, see `pad`."""
 
-    __doc__ = f"{__doc__}\n{_arguments(_Pad)}"
     rank = 3
     mode = "reflect"
 
 
+@sections_of(_Pad)
 class ReplicationPad1d(_Pad):
     """The edge around images of 1 dimension, see `pad`."""
 
-    __doc__ = f"{__doc__}\n{_arguments(_Pad)}"
     rank = 1
     mode = "replicate"
 
 
+@sections_of(_Pad)
 class ReplicationPad2d(_Pad):
     """The edge around images of 2 dimensions, see `pad`."""
 
-    __doc__ = f"{__doc__}\n{_arguments(_Pad)}"
     rank = 2
     mode = "replicate"
 
 
+@sections_of(_Pad)
 class ReplicationPad3d(_Pad):
     """The edge around images of 3 dimensions, see `pad`."""
 
-    __doc__ = f"{__doc__}\n{_arguments(_Pad)}"
     rank = 3
     mode = "replicate"
 
 
+@sections_of(_Pad)
 class CircularPad1d(_Pad):
     """The other side around images of 1 dimension, see `pad`."""
 
-    __doc__ = f"{__doc__}\n{_arguments(_Pad)}"
     rank = 1
     mode = "circular"
 
 
+@sections_of(_Pad)
 class CircularPad2d(_Pad):
     """The other side around images of 2 dimensions, see `pad`."""
 
-    __doc__ = f"{__doc__}\n{_arguments(_Pad)}"
     rank = 2
     mode = "circular"
 
 
+@sections_of(_Pad)
 class CircularPad3d(_Pad):
     """The other side around images of 3 dimensions, see `pad`."""
 
-    __doc__ = f"{__doc__}\n{_arguments(_Pad)}"
     rank = 3
     mode = "circular"

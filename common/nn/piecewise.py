@@ -9,51 +9,25 @@ import numpy as np
 from common.core.devices import on_cpu
 from common.core.dtypes import DEFAULT_FLOAT
 from common.methods.in_place_functions import over
+from common.nn.activations import _OverInput
+from common.nn.docstrings import sections_of
 from common.nn.module import Module
 from common.ops import functional as F
 from common.tensor.leaf import Parameter
 
 
-class Hardsigmoid(Module):
-    """A sigmoid of three straight pieces.
+@sections_of(_OverInput)
+class Hardsigmoid(_OverInput):
+    """A sigmoid of three straight pieces."""
 
-    Parameters
-    ----------
-    inplace : write the result over the input.
-    """
-
-    def __init__(self, inplace: bool = False) -> None:
-        super().__init__()
-        self.inplace = inplace
-
-    def forward(self, input: Any) -> Any:
-        """hardsigmoid(input), input (...)."""
-        return over("hardsigmoid", F.hardsigmoid, input) if self.inplace else F.hardsigmoid(input)
-
-    def extra_repr(self) -> str:
-        """The argument."""
-        return "inplace=True" if self.inplace else ""
+    function = "hardsigmoid"
 
 
-class Hardswish(Module):
-    """x times its hard sigmoid.
+@sections_of(_OverInput)
+class Hardswish(_OverInput):
+    """x times its hard sigmoid."""
 
-    Parameters
-    ----------
-    inplace : write the result over the input.
-    """
-
-    def __init__(self, inplace: bool = False) -> None:
-        super().__init__()
-        self.inplace = inplace
-
-    def forward(self, input: Any) -> Any:
-        """hardswish(input), input (...)."""
-        return over("hardswish", F.hardswish, input) if self.inplace else F.hardswish(input)
-
-    def extra_repr(self) -> str:
-        """The argument."""
-        return "inplace=True" if self.inplace else ""
+    function = "hardswish"
 
 
 class Tanhshrink(Module):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from common.nn.docstrings import sections_of
 from common.nn.module import Module
 from common.ops import functional as F
 
@@ -206,60 +207,55 @@ class _AdaptiveMaxPool(_Pooling):
         return type(self).function(input, self.output_size, self.return_indices)
 
 
-def _arguments(base: type) -> str:
-    """The docstring of a class without its first line."""
-    return (base.__doc__ or "").partition("\n")[2]
-
-
+@sections_of(_MaxPool)
 class MaxPool1d(_MaxPool):
     """The maximum of each window, images of 1 dimension; see `max_pool1d`."""
 
-    __doc__ = f"{__doc__}\n{_arguments(_MaxPool)}"
     function = F.max_pool1d
 
 
+@sections_of(_MaxPool)
 class MaxPool2d(_MaxPool):
     """The maximum of each window, images of 2 dimensions; see `max_pool2d`."""
 
-    __doc__ = f"{__doc__}\n{_arguments(_MaxPool)}"
     function = F.max_pool2d
 
 
+@sections_of(_MaxPool)
 class MaxPool3d(_MaxPool):
     """The maximum of each window, images of 3 dimensions; see `max_pool3d`."""
 
-    __doc__ = f"{__doc__}\n{_arguments(_MaxPool)}"
     function = F.max_pool3d
 
 
+@sections_of(_MaxUnpool)
 class MaxUnpool1d(_MaxUnpool):
     """The inverse of max pooling, images of 1 dimension; see `max_unpool1d`."""
 
-    __doc__ = f"{__doc__}\n{_arguments(_MaxUnpool)}"
     function = F.max_unpool1d
     rank = 1
 
 
+@sections_of(_MaxUnpool)
 class MaxUnpool2d(_MaxUnpool):
     """The inverse of max pooling, images of 2 dimensions; see `max_unpool2d`."""
 
-    __doc__ = f"{__doc__}\n{_arguments(_MaxUnpool)}"
     function = F.max_unpool2d
     rank = 2
 
 
+@sections_of(_MaxUnpool)
 class MaxUnpool3d(_MaxUnpool):
     """The inverse of max pooling, images of 3 dimensions; see `max_unpool3d`."""
 
-    __doc__ = f"{__doc__}\n{_arguments(_MaxUnpool)}"
     function = F.max_unpool3d
     rank = 3
 
 
+@sections_of(_AvgPool)
 class AvgPool1d(_AvgPool):
     """The mean of each window, images of 1 dimension; see `avg_pool1d`."""
 
-    __doc__ = f"{__doc__}\n{_arguments(_AvgPool)}"
     function = F.avg_pool1d
 
     def __init__(
@@ -273,80 +269,80 @@ class AvgPool1d(_AvgPool):
         return F.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
 
 
+@sections_of(_AvgPool)
 class AvgPool2d(_AvgPool):
     """The mean of each window, images of 2 dimensions; see `avg_pool2d`."""
 
-    __doc__ = f"{__doc__}\n{_arguments(_AvgPool)}"
     function = F.avg_pool2d
 
 
+@sections_of(_AvgPool)
 class AvgPool3d(_AvgPool):
     """The mean of each window, images of 3 dimensions; see `avg_pool3d`."""
 
-    __doc__ = f"{__doc__}\n{_arguments(_AvgPool)}"
     function = F.avg_pool3d
 
 
+@sections_of(_LPPool)
 class LPPool1d(_LPPool):
     """The p-norm of each window, images of 1 dimension; see `lp_pool1d`."""
 
-    __doc__ = f"{__doc__}\n{_arguments(_LPPool)}"
     function = F.lp_pool1d
 
 
+@sections_of(_LPPool)
 class LPPool2d(_LPPool):
     """The p-norm of each window, images of 2 dimensions; see `lp_pool2d`."""
 
-    __doc__ = f"{__doc__}\n{_arguments(_LPPool)}"
     function = F.lp_pool2d
 
 
+@sections_of(_LPPool)
 class LPPool3d(_LPPool):
     """The p-norm of each window, images of 3 dimensions; see `lp_pool3d`."""
 
-    __doc__ = f"{__doc__}\n{_arguments(_LPPool)}"
     function = F.lp_pool3d
 
 
+@sections_of(_AdaptiveAvgPool)
 class AdaptiveAvgPool1d(_AdaptiveAvgPool):
     """The means of as many windows as are wanted, images of 1 dimension; see `adaptive_avg_pool1d`."""
 
-    __doc__ = f"{__doc__}\n{_arguments(_AdaptiveAvgPool)}"
     function = F.adaptive_avg_pool1d
 
 
+@sections_of(_AdaptiveAvgPool)
 class AdaptiveAvgPool2d(_AdaptiveAvgPool):
     """The means of as many windows as are wanted, images of 2 dimensions; see `adaptive_avg_pool2d`."""
 
-    __doc__ = f"{__doc__}\n{_arguments(_AdaptiveAvgPool)}"
     function = F.adaptive_avg_pool2d
 
 
+@sections_of(_AdaptiveAvgPool)
 class AdaptiveAvgPool3d(_AdaptiveAvgPool):
     """The means of as many windows as are wanted, images of 3 dimensions; see `adaptive_avg_pool3d`."""
 
-    __doc__ = f"{__doc__}\n{_arguments(_AdaptiveAvgPool)}"
     function = F.adaptive_avg_pool3d
 
 
+@sections_of(_AdaptiveMaxPool)
 class AdaptiveMaxPool1d(_AdaptiveMaxPool):
     """The maxima of as many windows as are wanted, images of 1 dimension; see `adaptive_max_pool1d`."""
 
-    __doc__ = f"{__doc__}\n{_arguments(_AdaptiveMaxPool)}"
     function = F.adaptive_max_pool1d
 
 
+@sections_of(_AdaptiveMaxPool)
 class AdaptiveMaxPool2d(_AdaptiveMaxPool):
     """The maxima of as many windows as are wanted, images of 2 dimensions; see `adaptive_max_pool2d`."""
 
-    __doc__ = f"{__doc__}\n{_arguments(_AdaptiveMaxPool)}"
     function = F.adaptive_max_pool2d
 
 
+@sections_of(_AdaptiveMaxPool)
 class AdaptiveMaxPool3d(_AdaptiveMaxPool):
     """The maxima of as many windows as are wanted, images of 3 dimensions; see `adaptive_max_pool3d`."""
 
-    __doc__ = f"{__doc__}\n{_arguments(_AdaptiveMaxPool)}"
     function = F.adaptive_max_pool3d
 
 
