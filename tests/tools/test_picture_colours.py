@@ -2,18 +2,17 @@
 
 import re
 import xml.etree.ElementTree as ET
-from pathlib import Path
 
 import pytest
 
-from tests.helpers.graph_picture import drawn
+from tests.helpers import page_pictures
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+DOCS = page_pictures.DOCS
 
 
 def test_svg_has_plain_colours_for_viewers_that_know_attributes_only():
     """No variables anywhere, and without its style the picture has all its colours: CSS changes them on dark pages."""
-    text = drawn()
+    text = (DOCS / "graph.svg").read_text(encoding="utf-8")
     assert "var(" not in text
     for element in ET.fromstring(text).iter():
         kind = element.tag.rpartition("}")[2]
@@ -28,6 +27,16 @@ def test_svg_has_plain_colours_for_viewers_that_know_attributes_only():
         depth += line.count("{") - line.count("}")
 
 
-@pytest.mark.parametrize("name", ["graph.svg", "architecture.svg", "payoff.svg"])
-def test_pictures_of_the_pages_need_no_variables(name):
-    assert "var(" not in (DOCS / name).read_text(encoding="utf-8")
+def test_pictures_of_the_pages_need_no_variables():
+    pictures = sorted(DOCS.rglob("*.svg"))
+    assert len(pictures) > 5
+    assert [path.name for path in pictures if "var(" in path.read_text(encoding="utf-8")] == []
+
+
+@pytest.mark.parametrize("page", page_pictures.pages(), ids=lambda page: page.stem)
+def test_the_pictures_on_a_page_are_those_of_its_programs(page):
+    """If not: ``python -m tests.helpers.page_pictures`` draws them."""
+    made = dict(page_pictures.drawn(page))
+    assert made
+    for path, text in made.items():
+        assert text == path.read_text(encoding="utf-8"), path.name

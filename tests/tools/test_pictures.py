@@ -19,7 +19,6 @@ from common.tools.pictures.layered_drawing import Wire, _WiredVertices, arrange
 from common.tools.pictures.picture import Picture
 from dynamic.autograd import graph
 from tests.autograd.test_graph_tools import PROGRAMS, diamond, inside, leaf
-from tests.helpers import graph_picture
 
 X, T = np.ones((5, 8), np.float32), np.zeros(5, np.int64)
 
@@ -370,11 +369,6 @@ def test_files_have_the_form_of_their_ending(tmp_path):
     assert picture.source == picture.to_dot()
     assert picture._repr_svg_() == picture.to_svg()
     assert repr(picture) == "<Picture 'recorded graph': 10 items>"
-
-
-def test_the_picture_in_the_docs_is_current():
-    """If not: ``python -m tests.helpers.graph_picture`` draws it."""
-    assert graph_picture.drawn() == graph_picture.PATH.read_text(encoding="utf-8")
 
 
 def test_a_tree_names_what_is_shared_once():

@@ -1,0 +1,35 @@
+"""The study guide: its chapters lead to each other, and have exercises whose solutions run."""
+
+import itertools
+import re
+
+import pytest
+
+from tests.test_docs import ROOT
+
+GUIDE = ROOT / "docs" / "tradeoff"
+CHAPTERS = sorted(GUIDE.glob("[0-9]-*.md"))
+SOLUTION = re.compile(r"<details><summary>Solution</summary>\n\n.*?\n</details>\n", re.DOTALL)
+
+
+@pytest.mark.parametrize("page", CHAPTERS, ids=lambda page: page.stem)
+def test_a_chapter_promises_shows_and_asks(page):
+    text = page.read_text(encoding="utf-8")
+    number = int(page.name[0])
+    assert text.startswith(f"# {number}. ")
+    assert text.split("\n\n")[1].startswith("After this chapter you can ")
+    lesson, _, exercises = text.partition("## Exercises\n")
+    assert lesson.count("```python\n>>> ") > 3
+    asked = re.split(r"^\*\*\d\.\*\* ", exercises, flags=re.MULTILINE)[1:]
+    assert len(asked) == 3
+    for exercise in asked:
+        (solution,) = SOLUTION.findall(exercise)
+        assert ">>> " in solution  # which the tests of the pages run
+
+
+def test_chapters_are_listed_and_lead_on():
+    contents = (GUIDE / "README.md").read_text(encoding="utf-8")
+    heads = {page.name: page.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ") for page in CHAPTERS}
+    assert re.findall(r"^\| \[(.*?)\]\((.*?)\)", contents, re.MULTILINE) == [(h, name) for name, h in heads.items()]
+    for page, after in itertools.pairwise(CHAPTERS):
+        assert page.read_text(encoding="utf-8").endswith(f"Next: [{heads[after.name]}]({after.name})\n")
