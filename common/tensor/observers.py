@@ -277,7 +277,7 @@ def finite(x: Any) -> bool:
     if isinstance(x, tuple):
         return all(map(finite, x))
     data = x.payload if isinstance(x, TensorBase) else x
-    if not isinstance(data, (np.ndarray, float)):
+    if not isinstance(data, (np.ndarray, np.generic, float)):
         return True
     return np.asarray(data).dtype.kind != "f" or bool(np.isfinite(data).all())
 

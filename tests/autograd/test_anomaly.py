@@ -41,6 +41,13 @@ def test_backward_names_the_line_of_the_forward_op():
         z.backward()
 
 
+@pytest.mark.parametrize("dtype", [tw.float32, tw.float64], ids=str)
+def test_the_first_node_is_named_also_where_gradients_are_single_numbers(dtype):
+    x = tw.tensor([0.0, 0.0], dtype=dtype, requires_grad=True)
+    with tw.autograd.detect_anomaly(), pytest.raises(GradientError, match="'SqrtBackward0' returned inf"):
+        (x * x).sum().sqrt().backward()
+
+
 def test_switching_by_call():
     tw.autograd.set_detect_anomaly(True)
     try:
