@@ -1,6 +1,6 @@
 """The pictures that pages show of their own programs; ``python -m tests.helpers.page_pictures`` draws them.
 
-A page makes a ``picture`` in an example, and shows it below: ``![title](file.svg)``.
+A page makes a ``picture`` in an example, and shows it below: ``![title: what is to be seen](file.svg)``.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def drawn(page: Path) -> Iterator[tuple[Path, str]]:
         space = test.globs
         picture = space["picture"]
         items = [item._replace(line="") for item in picture.items]
-        yield page.parent / shown[2], Picture(items, shown[1], picture.legend).to_svg()
+        yield page.parent / shown[2], Picture(items, shown[1].partition(":")[0], picture.legend).to_svg()
 
 
 if __name__ == "__main__":

@@ -264,7 +264,16 @@ def parsed(picture):
     for x0, y0, x1, y1 in (*items.values(), *boxes):
         assert 0 <= x0 < x1 <= width
         assert 0 <= y0 < y1 <= height
+    notes = [e for e in root.iter(f"{tag}text") if e.get("x") == "16.0"]  # title and legend, at the left margin
+    assert all(16 + 0.603 * float(e.get("font-size")) * len(e.text or "") <= width for e in notes)
     return items, boxes, wires
+
+
+def test_a_title_that_is_longer_than_the_picture_is_wide_is_seen_whole():
+    x = tw.tensor([1.0], requires_grad=True)
+    picture = graph.make_dot(x.exp())
+    items, _, _ = parsed(Picture(picture.items, "a title of a good many letters, which is wider than the picture"))
+    assert items
 
 
 @settings(max_examples=60, deadline=None)

@@ -57,8 +57,8 @@ def svg(picture: Diagram) -> str:
     """The document; light or dark as the page or the viewer is."""
     root = _Box("", (), 0, len(picture.items), picture)
     root.lay_out()
-    notes = [picture.title, *picture.legend]
-    width = max(root.width, *(len(line) * _SMALL for line in notes)) + 2 * _MARGIN
+    notes = max((len(line) * _SMALL for line in picture.legend), default=0.0)
+    width = max(root.width, len(picture.title) * _LETTER, notes) + 2 * _MARGIN
     top = _MARGIN + 14
     height = root.height + top + _MARGIN + 13 * len(picture.legend)
     boxes: list[str] = []
