@@ -58,6 +58,8 @@ def write(name: str, out: Any, result: Any) -> Any:
     if not isinstance(out, (TensorBase, np.ndarray)) or (isinstance(out, np.ndarray) and mode.replayed()):
         raise ArgumentError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
     x, y = lift(out), lift(result)
+    if mode.tracing and (level := mode.dual_level.get()) is not None:
+        level.refuse(f"an out= function, {name}(),", (x, y))
     if mode.is_grad_enabled() and (x.requires_grad or y.requires_grad):
         raise GradientError(
             f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "

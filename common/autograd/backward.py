@@ -256,6 +256,14 @@ def view_of(x: TensorBase) -> TensorBase:
     return view
 
 
+def without_history(x: TensorBase) -> TensorBase:
+    """A leaf that shows the same elements, and carries the same forward-mode tangent."""
+    alias: TensorBase = x.detach()
+    if mode.tracing and (level := mode.dual_level.get()) is not None:
+        level.hand_on(x, alias)
+    return alias
+
+
 def cotangent_like(root: TensorBase) -> Any:
     """The cotangent 1 of a scalar."""
     return _seed(root, None)
@@ -275,12 +283,16 @@ def _run(
     if len(given) != len(roots):
         raise GradientError(f"got {len(roots)} tensors and {len(given)} gradients")
     trace = mode.current_trace()
+    level = mode.dual_level.get() if mode.tracing else None
+    unpack = saved_tensors if create_graph else None
+    if level is not None:  # rules run on tensors, which carry tangents
+        unpack = level.saved_tensors
     for position, (root, cotangent) in enumerate(zip(roots, given)):
         if not isinstance(root, (TensorBase, GradientEdge)) or root.edge is None:
             raise GradientError(f"element {position} of tensors does not require grad and does not have a grad_fn")
         seed = _seed(root if isinstance(root, TensorBase) else _with_shape(root, cotangent), cotangent)
         payload = seed.payload if isinstance(seed, TensorBase) and trace is None else seed
-        if create_graph:
+        if unpack is not None:
             payload = seed if isinstance(seed, TensorBase) else wrap(seed)
         elif trace is not None:
             payload = trace.payload(seed)
@@ -288,7 +300,7 @@ def _run(
     with mode.GradSwitch(create_graph):
         return backward_pass(
             seeds,
-            saved_tensors if create_graph else None,
+            unpack,
             retain=retain,
             wanted=wanted,
             consumer=user_frame(3),

@@ -6,6 +6,7 @@ import functools
 import inspect
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from common.autograd.function_context import FunctionCtx, PackedForBackward, SavedForBackward
@@ -70,13 +71,21 @@ class Function:
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
         """Gradients of the arguments from those of the results; defined by the subclass."""
         raise NotDefinedError(
-            "You must implement the backward function for your custom autograd.Function to differentiate it."
+            "You must implement either the backward or vjp method for your custom autograd.Function to use it with "
+            "backward mode AD."
         )
 
     @staticmethod
     def vjp(ctx: Any, *grad_outputs: Any) -> Any:
         """Another name of `backward`."""
-        raise NotDefinedError("You must implement either the backward or vjp method for your custom Function.")
+        raise NotDefinedError("You must implement the backward or vjp method for your custom autograd.Function.")
+
+    @staticmethod
+    def jvp(ctx: Any, *grad_inputs: Any) -> Any:
+        """Tangents of the results from those of the arguments, None for those without; for `forward_ad`."""
+        raise NotDefinedError(
+            "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
+        )
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
@@ -87,7 +96,9 @@ class Function:
         recording = mode.is_grad_enabled()
         ctx = FunctionCtx(tuple(recording and isinstance(x, TensorBase) and x.requires_grad for x in args))
         edges = [x.edge if isinstance(x, TensorBase) and recording else None for x in args]
-        with mode.no_grad():
+        level: Any = mode.dual_level.get() if mode.tracing else None
+        tangents = () if level is None else tuple(map(level.tangent, args))
+        with mode.no_grad(), nullcontext() if level is None else mode.activate_dual_level(None):
             result = cls.forward(*args, **kwargs) if separate else cls.forward(ctx, *args, **kwargs)
             if separate:
                 cls.setup_context(ctx, args, result)
@@ -100,9 +111,18 @@ class Function:
                 )
         if recording:
             _require_writable(ctx._dirty, any(edge is not None for edge in edges))
+        shown = outputs
         if any(edge is not None for edge in edges):
             outputs = _recorded(cls, ctx, args, edges, outputs)
-        return tuple(outputs) if isinstance(result, tuple) else outputs[0]
+        elif any(t is not None for t in tangents):
+            outputs = [_shown(cls, y, args) if not _among(y, ctx._dirty) else y for y in outputs]
+        made = tuple(outputs) if isinstance(result, tuple) else outputs[0]
+        if any(t is not None for t in tangents):
+            constant = tuple(new for old, new in zip(shown, outputs, strict=True) if _among(old, ctx._constant))
+            ctx._for_forward = ctx._for_forward or ()
+            level.carry(cls, ctx, args, tangents, made, constant)
+        ctx._for_forward = None
+        return made
 
 
 def _recorded(cls: Any, ctx: FunctionCtx, args: Sequence[Any], edges: list[Edge], outputs: list[Any]) -> list[Any]:
@@ -221,9 +241,14 @@ class _FunctionOp:
 
     def backward(self, saved: Any, ctx: FunctionCtx, g: Any, needs: Any) -> tuple[Any, ...]:
         """Contributions to the arguments, of their shapes and dtypes."""
-        bare = not mode.is_grad_enabled()
+        bare = not mode.is_grad_enabled() and mode.dual_level.get() is None
         grads = [self._gradient(ctx, y, spec) for y, spec in zip((g,) if self.nout == 1 else g, self.outputs)]
         function = self.function
+        if function.backward is not Function.backward and function.vjp is not Function.vjp:
+            raise GradientError(
+                f"Implementing both 'backward' and 'vjp' for a custom Function is not allowed: {self.name} should have "
+                "one of them"
+            )
         if function.backward is Function.backward and function.vjp is not Function.vjp:
             returned = nested(function.vjp, ctx, *grads)
         else:

@@ -28,6 +28,7 @@ class FunctionCtx:
         self._dirty: tuple[Any, ...] = ()
         self._constant: tuple[Any, ...] = ()
         self._materialize = True
+        self._for_forward: tuple[Any, ...] | None = None
         self._node: Any = None
 
     def __getattr__(self, name: str) -> Any:
@@ -53,6 +54,20 @@ class FunctionCtx:
                 )
         self._to_save = tensors
 
+    def save_for_forward(self, *tensors: Any) -> None:
+        """Keep tensors, or None, for `jvp`, which finds them in `saved_tensors`.
+
+        Raises
+        ------
+        ArgumentError : something that is no tensor; keep that as an attribute.
+        """
+        for x in tensors:
+            if x is not None and not isinstance(x, TensorBase):
+                raise ArgumentError(
+                    f"save_for_forward can only save variables, but argument is of type {type(x).__name__}"
+                )
+        self._for_forward = tensors
+
     def mark_dirty(self, *tensors: Any) -> None:
         """Say which arguments `forward` has overwritten; they must be among its results."""
         self._dirty = tensors
@@ -73,6 +88,8 @@ class FunctionCtx:
         ------
         GraphFreedError : a backward pass without `retain_graph` has freed it.
         """
+        if self._for_forward is not None:
+            return self._for_forward
         node = self._node() if self._node is not None else None
         if node is None or node.saved is None:
             if node is None:

@@ -14,6 +14,7 @@ import numpy as np
 
 from common.autograd.backward_pass import backward_pass, collect
 from common.core import mode
+from common.core.errors import NotDefinedError
 from common.core.source_lines import user_frame
 from common.tensor.base import TensorBase, wrap
 from common.tensor.node import Edge, FunctionNode, Node
@@ -97,6 +98,8 @@ def outputs_of(node: Node, results: Iterable[TensorBase]) -> dict[int, TensorBas
     for i, x in enumerate(results):
         out = made[id(x)] = wrap(x.payload)
         out.grad_fn, out.output_nr, out._requires_grad = node, i, True
+        if mode.tracing and (level := mode.dual_level.get()) is not None:
+            level.hand_on(x, out)
     return made
 
 
@@ -137,10 +140,17 @@ class RegionOp:
         ----------
         retain : keep what is saved inside, unless the pass is recorded, which keeps it anyway.
         """
+        level = mode.dual_level.get() if mode.tracing else None
         if not mode.is_grad_enabled():
             seeds = [(edge, c) for edge, c in zip(inner.outputs, cotangents, strict=True) if c is not None]
-            totals = backward_pass(seeds, None, retain=retain, first=inner.start)
+            unpack = None if level is None else level.saved_tensors
+            totals = backward_pass(seeds, unpack, retain=retain, first=inner.start)
             return tuple(totals.get(edge) for edge in inner.inputs)
+        if level is not None:
+            raise NotDefinedError(
+                f"Trying to use forward AD with {self.node_name}, recorded by create_graph=True, that does not support "
+                "it; func.jvp of func.grad does"
+            )
         pulled = pull(inner, [None if c is None else _leaf(c) for c in cotangents], needs)
         if not pulled.results:
             return tuple(pulled.found)

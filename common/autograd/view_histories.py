@@ -237,7 +237,7 @@ def _regenerate(family: Family, base: Any, trace: Any, with_history: bool) -> No
                     _move(view, Node(op, None, (), (), (), *user_frame(3)), 0)
     alive = family.alive()
     for view in alive:
-        made = _replayed(base, steps_to(view._family))
+        made = replayed_from(base, steps_to(view._family))
         if trace is not None:
             trace.set_elements(view, made)
         if with_history and not family.is_quiet(view._family):
@@ -245,7 +245,8 @@ def _regenerate(family: Family, base: Any, trace: Any, with_history: bool) -> No
     family.views = [ref(view) for view in alive]  # without those that were made on the way
 
 
-def _replayed(base: Any, steps: tuple[ViewStep, ...]) -> Any:
+def replayed_from(base: Any, steps: tuple[ViewStep, ...]) -> Any:
+    """What a chain of view ops shows of a tensor."""
     x = base
     for step in steps:
         result = apply(step.op, (x,), step.attrs)

@@ -116,6 +116,8 @@ class Branches:
 
 def run_choice(choice: Choice) -> tuple[list[TensorBase], dict[Hashable, TensorBase]]:
     """Run one of several branches by the engine at work; put it on the tape if a gradient may be wanted."""
+    if mode.tracing and (level := mode.dual_level.get()) is not None:
+        level.refuse_all(choice.name)
     trace = mode.current_trace()
     chosen: BranchResults = run_eager(choice) if trace is None else trace.run_choice(choice)
     results, branches = [wrap(x) for x in chosen.results], chosen.branches

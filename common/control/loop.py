@@ -185,6 +185,8 @@ class LoopOp:
 
 def run_loop(request: Request) -> tuple[list[TensorBase], list[TensorBase], dict[Hashable, TensorBase]]:
     """Run a loop by the engine that is at work, and put it on the tape if a gradient may be wanted."""
+    if mode.tracing and (level := mode.dual_level.get()) is not None:
+        level.refuse_all(request.name)
     trace = mode.current_trace()
     ran: Ran = run_eager(request) if trace is None else trace.run_loop(request)
     carried, stacked = [wrap(x) for x in ran.carried], [wrap(x) for x in ran.stacked]

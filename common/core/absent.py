@@ -125,7 +125,6 @@ REASONS: tuple[tuple[str, str], ...] = (
      "poisson binomial quasirandom"),
     ("not here yet; under no_grad, normal_, uniform_, zero_ and copy_ fill parameters",
      "skip_init"),
-    ("not here yet; forward-mode derivatives are func.jvp", "forward_ad"),
     ("not here yet; compute the weight in forward() from your own parameters",
      "orthogonal norm_except_dim stateless fusion fuse_*"),
     ("not here; UninitializedParameter is", "UninitializedBuffer call_super_init"),

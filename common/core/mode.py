@@ -18,13 +18,15 @@ from common.core.errors import ArgumentError
 from common.core.int_arguments import shown
 from common.core.interpretation import OpenTrace
 from common.core.locks import after_fork
-from common.core.switching import Change, Effect, Ending, Switching
+from common.core.switching import Change, Effect, Ending, Setting, Switching
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 grad_mode: ContextVar[bool] = ContextVar("twingrad_grad_mode", default=True)
 #: The profile that is open in this context, see `common.tools.profiling.profiler`; read only while `tracing` is not 0.
 profiling: ContextVar[Any] = ContextVar("twingrad_profile", default=None)
+#: The level of forward-mode derivatives that is open, see `common.autograd.forward_level`; read as `profiling` is.
+dual_level: ContextVar[Any] = ContextVar("twingrad_dual_level", default=None)
 _trace: ContextVar[OpenTrace | None] = ContextVar("twingrad_trace", default=None)
 
 #: Open traces, profiles and other observers in the process, and the threads that opened them; the eager engine's hot
@@ -80,6 +82,18 @@ class activate_trace(Switching):
     def _change(self) -> Change:
         begin, end = watched()
         return Change((begin, partial(_trace.set, self.trace)), (partial(_trace.set, _trace.get()), end), self.trace)
+
+
+class activate_dual_level(Setting):
+    """Context manager: tangents are carried on by `level`; None leaves them behind.
+
+    Parameters
+    ----------
+    level : a `common.autograd.forward_level.Level`, or None.
+    """
+
+    def __init__(self, level: Any) -> None:
+        super().__init__(dual_level, level)
 
 
 class _Decorator:

@@ -53,6 +53,8 @@ def assign(self: TensorBase, value: Any, name: str, part: Any = None) -> TensorB
         _put(self, target, source, name in ONE_VALUE)
         log_write(target, *user_frame(2))
     rebind(self, value, name, with_history)
+    if mode.tracing and (level := mode.dual_level.get()) is not None:
+        level.written(self, value)
     return self
 
 

@@ -30,7 +30,7 @@ from common.tensor.write_log import log_write, put
 
 def has_history(x: TensorBase, *others: Any) -> bool:
     """Whether a write of `others` to `x` is for the tape, or for the trace that is open."""
-    if mode.tracing and mode.current_trace() is not None:
+    if mode.tracing and (mode.current_trace() is not None or mode.dual_level.get() is not None):
         return True
     return mode.is_grad_enabled() and (is_recorded(x) or any(getattr(t, "requires_grad", False) for t in others))
 

@@ -203,6 +203,8 @@ def _repr(self: TensorBase) -> str:
         extra.append(f"grad_fn=<{self.grad_fn.name()}>")
     elif self.requires_grad:
         extra.append("requires_grad=True")
+    if mode.tracing and (level := mode.dual_level.get()) is not None and (tangent := level.tangent(self)) is not None:
+        extra.append(f"tangent={printing.text(tangent.payload, [])}")
     return printing.text(self.payload, extra)
 
 

@@ -60,6 +60,8 @@ def detach_(self: TensorBase) -> TensorBase:
     if type(getattr(self, "_family", None)) is tuple and self.grad_fn is not None:
         raise GradientError("Can't detach views in-place. Use detach() instead.")
     self.grad_fn, self.output_nr, self._requires_grad = None, 0, False
+    if mode.tracing and (level := mode.dual_level.get()) is not None:
+        level.set(self, None)
     return self
 
 

@@ -94,6 +94,8 @@ def _operands(operands: Sequence[Any]) -> tuple[list[Any], list[Edge], bool]:
 def record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     """Run an op on tensors and, where a gradient may be wanted, put a node on the tape."""
     if mode.tracing:
+        if (level := mode.dual_level.get()) is not None:
+            return level.record(op, operands, attrs)
         if (trace := mode.current_trace()) is not None:
             return _record_traced(trace, op, operands, attrs)
         if (profile := mode.profiling.get()) is not None:

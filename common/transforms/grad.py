@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from common.autograd.backward import cotangent_like, differentiate, view_of
+from common.autograd.backward import cotangent_like, differentiate, view_of, without_history
 from common.autograd.backward_pass import collect
 from common.core import mode
 from common.core.errors import ArgumentError, DTypeError, GradientError
@@ -203,7 +203,7 @@ def _fresh(x: Any, outer: bool) -> TensorBase:
         raise DTypeError(f"grad requires floating point inputs, but got {x.dtype}")
     if outer and x.requires_grad:
         return view_of(x)
-    leaf: TensorBase = x.detach()
+    leaf = without_history(x)
     if mode.tracing or mode.inference_seen:
         leaf.requires_grad_()
     leaf._requires_grad = True  # at once: a new leaf is nothing that compiled programs rely on
@@ -211,7 +211,7 @@ def _fresh(x: Any, outer: bool) -> TensorBase:
 
 
 def _detached(x: Any) -> Any:
-    return x.detach() if isinstance(x, TensorBase) and x.requires_grad else x
+    return without_history(x) if isinstance(x, TensorBase) and x.requires_grad else x
 
 
 def _scalar(value: Any) -> TensorBase:

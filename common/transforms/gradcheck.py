@@ -12,74 +12,20 @@ HIPS autograd's `check_vjp`, for the projection.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from common.autograd import backward
+from common.autograd import backward, forward_mode
 from common.core import mode
 from common.core.dtypes import float64
 from common.core.errors import ArgumentError, GradcheckError
 from common.core.spec import numel
 from common.ops.math.arithmetic import zeros_like
 from common.tensor.base import TensorBase, wrap
-from common.transforms.jacobians import jvp
-
-Function = Callable[..., Any]
-
-
-class _Check(NamedTuple):
-    """One call of `gradcheck`.
-
-    Attributes
-    ----------
-    function : of the inputs; returns a tuple of the results that can have gradients.
-    inputs : all of them.
-    places : positions of those that require grad.
-    """
-
-    function: Function
-    inputs: tuple[Any, ...]
-    places: list[int]
-    eps: float
-    atol: float
-    rtol: float
-    nondet_tol: float
-    rng: np.random.Generator
-
-    def moved(self, place: int, step: np.ndarray) -> list[np.ndarray]:
-        """The results where one input is moved."""
-        given = list(self.inputs)
-        x = given[place].detach().numpy()
-        given[place] = wrap(np.asarray(x + step, x.dtype)).requires_grad_()  # the function may differentiate inside
-        with mode.enable_grad():
-            return [np.array(y.detach().numpy(), np.float64) for y in self.function(*given)]
-
-    def slope(self, place: int, direction: np.ndarray) -> list[np.ndarray]:
-        """Per result the central difference along a direction of one input."""
-        ahead, behind = (self.moved(place, sign * self.eps * direction) for sign in (1.0, -1.0))
-        return [(a - b) / (2 * self.eps) for a, b in zip(ahead, behind, strict=True)]
-
-    def pulled(self, outputs: Sequence[Any], position: int, cotangent: np.ndarray) -> list[np.ndarray]:
-        """Per checked input the gradient for a cotangent of one result; twice, and the two have to agree."""
-        inputs, y = [self.inputs[i] for i in self.places], outputs[position]
-        if y.grad_fn is None and not y.requires_grad:
-            return [np.zeros(x.shape) for x in inputs]
-        runs = []
-        for _ in range(2):
-            seed = wrap(np.asarray(cotangent.reshape(y.shape), y.dtype))
-            found = backward.grad(y, inputs, seed, retain_graph=True, allow_unused=True)
-            runs.append([np.zeros(x.shape) if g is None else g.detach().numpy() for g, x in zip(found, inputs)])
-        for place, first, second in zip(self.places, *runs, strict=True):
-            difference = _largest(first - second)
-            if difference > self.nondet_tol:
-                raise GradcheckError(
-                    "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times "
-                    f"gives different values: they differ by {difference:.3g} for input {place}, nondet_tol is "
-                    f"{self.nondet_tol}"
-                )
-        return runs[0]
+from common.transforms.gradcheck_runs import Check, Function, largest
+from common.transforms.vmap import vmap
 
 
 def gradcheck(
@@ -94,6 +40,7 @@ def gradcheck(
     check_undefined_grad: bool = True,
     check_grad_dtypes: bool = False,
     check_batched_grad: bool = False,
+    check_batched_forward_grad: bool = False,
     check_forward_ad: bool = False,
     check_backward_ad: bool = True,
     fast_mode: bool = False,
@@ -111,7 +58,8 @@ def gradcheck(
     check_undefined_grad : whether gradients that are absent for some results count as zeros.
     check_grad_dtypes : whether gradients have the dtypes of their inputs.
     check_batched_grad : whether `is_grads_batched` gives what single passes give.
-    check_forward_ad : whether `autograd.functional.jvp` gives what differences give.
+    check_batched_forward_grad : whether a batch of tangents, by `vmap`, gives what single ones give.
+    check_forward_ad : whether `autograd.forward_ad` gives what differences give.
     check_backward_ad : whether gradients do.
     fast_mode : compare one random projection of each Jacobian instead of all its elements.
 
@@ -148,7 +96,7 @@ def gradcheck(
                 "fail if all the inputs are not of double precision floating point.",
                 stacklevel=2,
             )
-    check = _Check(
+    check = Check(
         lambda *xs: _results(func(*xs)), tuple(given), places, eps, atol, rtol, nondet_tol, np.random.default_rng(0)
     )
     try:
@@ -162,7 +110,7 @@ def gradcheck(
             if check_batched_grad:
                 _batched(check, outputs)
         if check_forward_ad:
-            _forward(check, fast_mode)
+            _forward(check, fast_mode, check_batched_forward_grad)
     except GradcheckError:
         if raise_exception:
             raise
@@ -264,11 +212,7 @@ def _cotangent(rng: np.random.Generator, y: Any, strided: bool) -> Any:
     return wrap(draw[..., 0] if strided else draw).requires_grad_()
 
 
-def _largest(difference: np.ndarray) -> float:
-    return float(np.max(np.abs(difference))) if difference.size else 0.0
-
-
-def _slow(check: _Check, outputs: Sequence[Any]) -> None:
+def _slow(check: Check, outputs: Sequence[Any]) -> None:
     """Every element of every Jacobian."""
     numerical = {place: _columns(check, place, outputs) for place in check.places}
     for position, y in enumerate(outputs):
@@ -285,7 +229,7 @@ def _slow(check: _Check, outputs: Sequence[Any]) -> None:
                 )
 
 
-def _columns(check: _Check, place: int, outputs: Sequence[Any]) -> list[np.ndarray]:
+def _columns(check: Check, place: int, outputs: Sequence[Any]) -> list[np.ndarray]:
     """Per result the numerical Jacobian with respect to one input, transposed: (input elements, result elements)."""
     shape = tuple(check.inputs[place].shape)
     count = int(np.prod(shape))
@@ -299,7 +243,7 @@ def _columns(check: _Check, place: int, outputs: Sequence[Any]) -> list[np.ndarr
     ]
 
 
-def _fast(check: _Check, outputs: Sequence[Any]) -> None:
+def _fast(check: Check, outputs: Sequence[Any]) -> None:
     """One projection of every Jacobian."""
     directions = {place: _unit(check.rng, check.inputs[place].shape) for place in check.places}
     slopes = {place: check.slope(place, directions[place]) for place in check.places}
@@ -325,7 +269,7 @@ def _unit(rng: np.random.Generator, shape: Any) -> np.ndarray:
     return draw / length if length else draw
 
 
-def _undefined(check: _Check, outputs: Sequence[Any]) -> None:
+def _undefined(check: Check, outputs: Sequence[Any]) -> None:
     """Results without gradient count as results with gradient 0."""
     inputs = [check.inputs[i] for i in check.places]
     roots = [y for y in outputs if y.requires_grad]
@@ -346,11 +290,11 @@ def _undefined(check: _Check, outputs: Sequence[Any]) -> None:
             if not np.allclose(one, two, check.rtol, check.atol):
                 raise GradcheckError(
                     "Expected undefined output grads to count as zeros, but the gradient of input "
-                    f"{place} differs by {_largest(one - two):.3g}"
+                    f"{place} differs by {largest(one - two):.3g}"
                 )
 
 
-def _dtypes(check: _Check, outputs: Sequence[Any]) -> None:
+def _dtypes(check: Check, outputs: Sequence[Any]) -> None:
     inputs = [check.inputs[i] for i in check.places]
     roots = [y for y in outputs if y.requires_grad]
     seeds = [zeros_like(y.detach()) for y in roots]
@@ -360,7 +304,7 @@ def _dtypes(check: _Check, outputs: Sequence[Any]) -> None:
             raise GradcheckError(f"grad is of dtype {g.dtype}, input {place} of {x.dtype}")
 
 
-def _batched(check: _Check, outputs: Sequence[Any]) -> None:
+def _batched(check: Check, outputs: Sequence[Any]) -> None:
     inputs = [check.inputs[i] for i in check.places]
     for y in (y for y in outputs if y.requires_grad):
         seeds = np.asarray(check.rng.standard_normal((2, *y.shape)), y.dtype)
@@ -372,25 +316,41 @@ def _batched(check: _Check, outputs: Sequence[Any]) -> None:
                     raise GradcheckError(f"a batch of cotangents gives other gradients of input {place} than one")
 
 
-def _forward(check: _Check, fast: bool) -> None:
-    """Products with tangents against differences."""
+def _forward(check: Check, fast: bool, batched: bool) -> None:
+    """Tangents of the results against differences."""
     for place in check.places:
         shape = tuple(check.inputs[place].shape)
         count = int(np.prod(shape))
         directions = [_unit(check.rng, shape)] if fast else [np.eye(count)[i].reshape(shape) for i in range(count)]
-
-        def of_one(x: Any, place: int = place) -> Any:
-            return check.function(*check.inputs[:place], x, *check.inputs[place + 1 :])
-
         for direction in directions:
-            tangent = wrap(np.asarray(direction, check.inputs[place].dtype))
-            _, products = jvp(of_one, check.inputs[place].detach(), tangent)
-            for position, (a, b) in enumerate(zip(products, check.slope(place, direction), strict=True)):
-                if not np.allclose(a.detach().numpy(), b, check.rtol, check.atol):
+            tangents = check.pushed(place, direction)
+            for position, (a, b) in enumerate(zip(tangents, check.slope(place, direction), strict=True)):
+                if not np.allclose(a, b, check.rtol, check.atol):
                     raise GradcheckError(
                         f"Jacobian computed with forward mode mismatch for output {position} with respect to input "
                         f"{place},\nnumerical:{b}\nanalytical:{a}\n"
                     )
+        if batched:
+            _batched_forward(check, place, shape)
+
+
+def _batched_forward(check: Check, place: int, shape: tuple[int, ...]) -> None:
+    """Tangents in a batch, by `vmap`, against each alone."""
+    x = check.inputs[place]
+
+    def push(tangent: Any) -> tuple[Any, ...]:
+        with forward_mode.dual_level():
+            return check.tangents(place, forward_mode.make_dual(x.detach(), tangent))
+
+    directions = np.asarray(check.rng.standard_normal((2, *shape)), x.dtype)
+    both = vmap(push)(wrap(directions))
+    for i in range(2):
+        for position, (a, b) in enumerate(zip(both, check.pushed(place, directions[i]), strict=True)):
+            if not np.allclose(a.detach().numpy()[i], b, check.rtol, check.atol):
+                raise GradcheckError(
+                    f"While computing batched gradients, got: a batch of tangents of input {place} gives another "
+                    f"tangent of output {position} than one of them alone"
+                )
 
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]

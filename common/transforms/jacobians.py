@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from common.autograd import backward as autograd
-from common.autograd.backward import view_of
+from common.autograd.backward import view_of, without_history
 from common.core import mode
 from common.core.errors import ArgumentError, GradientError
 from common.core.spec import numel
@@ -193,7 +193,7 @@ def _run(func: Function, inputs: Any, create_graph: bool, name: str) -> tuple[li
                 f"{name}: the inputs given to the function must be either a Tensor or a tuple of Tensors but the value "
                 f"at index {position} has type {type(x).__name__}"
             )
-    xs = [view_of(x) if create_graph and x.requires_grad else x.detach().requires_grad_() for x in given]
+    xs = [view_of(x) if create_graph and x.requires_grad else without_history(x).requires_grad_() for x in given]
     returned = func(*xs)
     several = isinstance(returned, (tuple, list))
     ys = list(returned) if several else [returned]
@@ -236,7 +236,7 @@ def _scalar(y: Any, name: str) -> Any:
 
 
 def _results(ys: Sequence[Any], create_graph: bool) -> list[Any]:
-    return list(ys) if create_graph else [y.detach() for y in ys]
+    return list(ys) if create_graph else [without_history(y) for y in ys]
 
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]

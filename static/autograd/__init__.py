@@ -11,7 +11,7 @@ from common.core.mode import enable_grad, inference_mode, is_grad_enabled, no_gr
 from common.tensor import boundary
 from common.tensor.observers import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from common.transforms.gradcheck import GradcheckError, gradcheck, gradgradcheck
-from static.autograd import function, functional, graph
+from static.autograd import forward_ad, function, functional, graph
 
 open_places(__name__)
 
@@ -22,6 +22,7 @@ __all__ = [
     "backward",
     "detect_anomaly",
     "enable_grad",
+    "forward_ad",
     "function",
     "functional",
     "grad",

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from common.autograd.region_calls import regional
 from common.compiler.compile import checked
 from common.convert.runtime import convert
 from common.core import mode
@@ -104,6 +105,8 @@ class CompiledFunction(MadeCallable, TraceReports, Branching):
         if mode.tracing:
             if mode.current_trace() is not None:
                 return self.inlined(*args, **kwargs)
+            if mode.dual_level.get() is not None:  # tangents go from op to op
+                return regional(self.inlined)(*args, **kwargs)
             if (profile := mode.profiling.get()) is not None:
                 with profile.span(self.__name__, "compiled", args):
                     return self.general(args, kwargs)

@@ -1,0 +1,87 @@
+"""What `gradcheck` runs: a function at moved inputs, its backward pass, and its tangents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from common.autograd import backward, forward_mode
+from common.core import mode
+from common.core.errors import GradcheckError
+from common.ops.math.arithmetic import zeros_like
+from common.tensor.base import wrap
+
+Function = Callable[..., Any]
+
+
+class Check(NamedTuple):
+    """One call of `gradcheck`.
+
+    Attributes
+    ----------
+    function : of the inputs; returns a tuple of the results that can have gradients.
+    inputs : all of them.
+    places : positions of those that require grad.
+    """
+
+    function: Function
+    inputs: tuple[Any, ...]
+    places: list[int]
+    eps: float
+    atol: float
+    rtol: float
+    nondet_tol: float
+    rng: np.random.Generator
+
+    def moved(self, place: int, step: np.ndarray) -> list[np.ndarray]:
+        """The results where one input is moved."""
+        given = list(self.inputs)
+        x = given[place].detach().numpy()
+        given[place] = wrap(np.asarray(x + step, x.dtype)).requires_grad_()  # the function may differentiate inside
+        with mode.enable_grad():
+            return [np.array(y.detach().numpy(), np.float64) for y in self.function(*given)]
+
+    def slope(self, place: int, direction: np.ndarray) -> list[np.ndarray]:
+        """Per result the central difference along a direction of one input."""
+        ahead, behind = (self.moved(place, sign * self.eps * direction) for sign in (1.0, -1.0))
+        return [(a - b) / (2 * self.eps) for a, b in zip(ahead, behind, strict=True)]
+
+    def tangents(self, place: int, dual: Any) -> tuple[Any, ...]:
+        """Per result its tangent, where one input is a dual tensor; zeros if it has none."""
+        given = [*self.inputs[:place], dual, *self.inputs[place + 1 :]]
+        pairs = [(y, forward_mode.unpack_dual(y).tangent) for y in self.function(*given)]
+        return tuple(zeros_like(y.detach()) if t is None else t for y, t in pairs)
+
+    def pushed(self, place: int, direction: np.ndarray) -> list[np.ndarray]:
+        """`tangents` along one direction, as arrays."""
+        x = self.inputs[place]
+        with forward_mode.dual_level():
+            found = self.tangents(place, forward_mode.make_dual(x, wrap(np.asarray(direction, x.dtype))))
+        return [t.detach().numpy() for t in found]
+
+    def pulled(self, outputs: Sequence[Any], position: int, cotangent: np.ndarray) -> list[np.ndarray]:
+        """Per checked input the gradient for a cotangent of one result; twice, and the two have to agree."""
+        inputs, y = [self.inputs[i] for i in self.places], outputs[position]
+        if y.grad_fn is None and not y.requires_grad:
+            return [np.zeros(x.shape) for x in inputs]
+        runs = []
+        for _ in range(2):
+            seed = wrap(np.asarray(cotangent.reshape(y.shape), y.dtype))
+            found = backward.grad(y, inputs, seed, retain_graph=True, allow_unused=True)
+            runs.append([np.zeros(x.shape) if g is None else g.detach().numpy() for g, x in zip(found, inputs)])
+        for place, first, second in zip(self.places, *runs, strict=True):
+            difference = largest(first - second)
+            if difference > self.nondet_tol:
+                raise GradcheckError(
+                    "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times "
+                    f"gives different values: they differ by {difference:.3g} for input {place}, nondet_tol is "
+                    f"{self.nondet_tol}"
+                )
+        return runs[0]
+
+
+def largest(difference: np.ndarray) -> float:
+    """The largest absolute value; 0 of none."""
+    return float(np.max(np.abs(difference))) if difference.size else 0.0
