@@ -7,7 +7,8 @@ import pytest
 
 from tests.test_docs import ROOT
 
-GUIDE = ROOT / "docs" / "tradeoff"
+DOCS = ROOT / "docs"
+GUIDE = DOCS / "tradeoff"
 CHAPTERS = sorted(GUIDE.glob("[0-9]-*.md"))
 SOLUTION = re.compile(r"<details><summary>Solution</summary>\n\n.*?\n</details>\n", re.DOTALL)
 
@@ -33,3 +34,19 @@ def test_chapters_are_listed_and_lead_on():
     assert re.findall(r"^\| \[(.*?)\]\((.*?)\)", contents, re.MULTILINE) == [(h, name) for name, h in heads.items()]
     for page, after in itertools.pairwise(CHAPTERS):
         assert page.read_text(encoding="utf-8").endswith(f"Next: [{heads[after.name]}]({after.name})\n")
+
+
+def test_the_glossary_is_in_order_and_has_each_term_in_chinese():
+    rows = re.findall(
+        r"^\| (.*?) \((.*?)\) \| (.*?) \|$", (DOCS / "glossary.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert len(rows) > 40
+    assert [term for term, *_ in rows] == sorted((term for term, *_ in rows), key=str.lower)
+    assert [term for term, chinese, _ in rows if not re.search("[\u4e00-\u9fff]", chinese)] == []
+
+
+def test_every_sharp_bit_is_an_example():
+    text = (DOCS / "sharp-bits.md").read_text(encoding="utf-8")
+    entries = re.split("^### ", text, flags=re.MULTILINE)[1:]
+    assert len(entries) > 20
+    assert [entry.partition("\n")[0] for entry in entries if "```python\n>>> " not in entry] == []
