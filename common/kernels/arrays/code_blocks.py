@@ -240,3 +240,10 @@ def apart(function: ir.Function) -> None:
     """A function of its own: it has many registers to save, or would be there several times."""
     function.attributes.add("noinline")
     wide(function)
+
+
+def prefetch(b: ir.IRBuilder, address: ir.Value) -> None:
+    """Ask for a line of the cache that is read soon; an address beyond an array does no harm."""
+    name, number = "llvm.prefetch.p0", ir.IntType(32)
+    signature = ir.FunctionType(ir.VoidType(), [ir.PointerType(), number, number, number])
+    b.call(b.module.globals.get(name) or ir.Function(b.module, signature, name), [address, *map(number, (0, 3, 1))])

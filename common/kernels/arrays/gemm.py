@@ -20,7 +20,7 @@ Kernel ``gemm`` (`gemm_source`):
   m, n); out does not overlap the operands;
 - args: ``batch, m, n, k, trans_a, trans_b, stride_a, stride_b``; the strides are the elements from one slice
   to the next, 0 to use one slice for all;
-- no scratch but 60 KB of stack; status 0;
+- no scratch but 60 KB of stack, of large products 680 KB; status 0;
 - k = 0 gives zeros; with m, n or batch 0 there is nothing to do.
 
 *Why not BLAS.* Its bits depend on its version, the processor and the number of its threads, and follow from blocks that

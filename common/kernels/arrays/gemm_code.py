@@ -30,6 +30,7 @@ from common.kernels.arrays.code_blocks import (
     load_lanes,
     load_some,
     picks,
+    prefetch,
     spread,
     store_lanes,
     store_some,
@@ -37,8 +38,17 @@ from common.kernels.arrays.code_blocks import (
     zero,
 )
 
+_LEAST = 16, 192, 64
+"""Rows, columns and inner size from which on the left operand is copied block by block too."""
+
 _KEPT = 2**19
-"""Bytes of the left operand that meet one panel after the other, so that they come from the second-level cache."""
+"""Bytes of the left operand, or of its copy, that meet one panel after the other: what a second-level cache holds."""
+
+_PANELS, _TOGETHER = 4, 32
+"""Panels of the right operand, and rows of the left one, that are copied at a time: a few lines of a cache per row."""
+
+_AHEAD = 8
+"""How many rows ahead the processor is asked for what is copied; it foresees no steps from page to page."""
 
 _VOID = ir.VoidType()
 
@@ -71,80 +81,130 @@ def multiply(module: ir.Module, kind: ir.Type) -> ir.Function:
 
     Sizes are at least 1.
     """
-    pointer = kind.as_pointer()
 
     def define(function: ir.Function, b: ir.IRBuilder) -> None:
+        m, n, k = function.args[3:6]
+        tall, wide, deep = (b.icmp_signed(">=", x, word(least)) for x, least in zip((m, n, k), _LEAST, strict=True))
+        with b.if_else(b.and_(tall, b.and_(wide, deep))) as (often, rarely):
+            with often:
+                b.call(_blocks(module, kind, True), function.args)
+            with rarely:
+                b.call(_blocks(module, kind, False), function.args)
+        b.ret_void()
+
+    return internal(module, f"multiply.{kind}", _VOID, _of_products(kind), define)
+
+
+def _of_products(kind: ir.Type) -> list[ir.Type]:
+    """Types of the arguments of `multiply`."""
+    return [kind.as_pointer()] * 3 + [WORD] * 8
+
+
+def _blocks(module: ir.Module, kind: ir.Type, packs: bool) -> ir.Function:
+    """The same, block by block; if `packs`, of the left operand too there is a copy, block by block.
+
+    A copy pays where many panels meet it: few rows of the left operand at a time lie side by side then, wherever they
+    were. Rows some powers of two apart would share a few sets of every cache, and each be on a page of its own.
+    """
+
+    def define(function: ir.Function, b: ir.IRBuilder) -> None:
+        apart(function)
         left, right, out, m, n, k, lda, ldb, ldc, trans_a, trans_b = function.args
         shape = tile(kind)
-        panel = b.alloca(kind, (DEEP + shape.width) * shape.columns)
-        panel.align = 64
+        swath = shape.columns * (_PANELS if packs else 1)
+        panels = b.alloca(kind, (DEEP + shape.width) * swath)
         plain_a, plain_b = (b.icmp_signed("==", trans, word(0)) for trans in (trans_a, trans_b))
         down, along = b.select(plain_a, lda, word(1)), b.select(plain_a, word(1), lda)
         deeper, wider = b.select(plain_b, ldb, word(1)), b.select(plain_b, word(1), ldb)
         tall = _KEPT // (DEEP * align(kind))
-        heights, depths, strips = ForStrips(b, m, tall), ForStrips(b, k, DEEP), ForStrips(b, n, shape.columns)
-        with heights as (i, height), depths as (p, depth), strips as (j, columns):
-            source = b.gep(right, [b.add(b.mul(p, deeper), b.mul(j, wider))])
-            with b.if_else(plain_b) as (copied, transposed):
+        copy = b.alloca(kind, (DEEP + shape.width) * tall) if packs else left
+        for scratch in (panels, copy) if packs else (panels,):
+            scratch.align = 64
+
+        def pack(across: int, plain: ir.Value, *rest: ir.Value) -> None:
+            """Copy panels of so many columns, of what is stored by rows or by columns."""
+            with b.if_else(plain) as (copied, transposed):
                 with copied:
-                    b.call(_copy(module, kind), [source, ldb, depth, columns, panel])
+                    b.call(_copy(module, kind, across), rest)
                 with transposed:
-                    b.call(_transpose(module, kind), [source, ldb, depth, columns, panel])
+                    b.call(_transpose(module, kind, across), rest)
+
+        heights, depths, strips = ForStrips(b, m, tall), ForStrips(b, k, DEEP), ForStrips(b, n, swath)
+        with heights as (i, height), depths as (p, depth):
             rows = b.gep(left, [b.add(b.mul(i, down), b.mul(p, along))])
-            into = b.gep(out, [b.add(b.mul(i, ldc), j)])
-            b.call(_all_rows(module, kind), [rows, down, along, height, panel, depth, columns, into, ldc, p])
+            walk = [rows, down, along, down]
+            if packs:
+                with ForStrips(b, height, _TOGETHER) as (r, some):
+                    into = b.gep(copy, [b.mul(r, depth)])
+                    pack(shape.rows, b.not_(plain_a), b.gep(rows, [b.mul(r, down)]), lda, depth, some, into)
+                walk = [copy, word(1), word(shape.rows), depth]
+            with strips as (j, columns):
+                source = b.gep(right, [b.add(b.mul(p, deeper), b.mul(j, wider))])
+                pack(shape.columns, plain_b, source, ldb, depth, columns, panels)
+                with ForStrips(b, columns, shape.columns) as (c, there):
+                    panel = b.gep(panels, [b.mul(c, depth)])
+                    into = b.gep(out, [b.add(b.mul(i, ldc), b.add(j, c))])
+                    b.call(_all_rows(module, kind), [*walk, height, panel, depth, there, into, ldc, p])
         b.ret_void()
 
-    return internal(module, f"multiply.{kind}", _VOID, [pointer] * 3 + [WORD] * 8, define)
+    return internal(module, f"{'packed' if packs else 'plain'}_blocks.{kind}", _VOID, _of_products(kind), define)
 
 
 # -------------------------------------------------------------------- panels
-def _copy(module: ir.Module, kind: ir.Type) -> ir.Function:
-    """``void (source, ld, depth, columns, panel)``: rows of the right operand side by side, filled up with zeros."""
-    shape = tile(kind)
-    missing = zero(ir.VectorType(kind, shape.width))
+def _copy(module: ir.Module, kind: ir.Type, across: int) -> ir.Function:
+    """``void (source, ld, depth, columns, panels)``: rows cut into panels of `across` columns, filled up with zeros.
 
-    def define(function: ir.Function, b: ir.IRBuilder) -> None:
-        apart(function)
-        source, ld, depth, columns, panel = function.args
-        with ForStrips(b, depth, 1) as (p, _):
-            row, to = b.gep(source, [b.mul(p, ld)]), b.gep(panel, [b.mul(p, word(shape.columns))])
-            for first in range(0, shape.columns, shape.width):
-                taken = load_some(b, b.gep(row, [word(first)]), b.sub(columns, word(first)), missing)
-                store_lanes(b, taken, b.gep(to, [word(first)]))
-        b.ret_void()
-
-    pointer = kind.as_pointer()
-    return internal(module, f"copy_panel.{kind}", _VOID, [pointer, WORD, WORD, WORD, pointer], define)
-
-
-def _transpose(module: ir.Module, kind: ir.Type) -> ir.Function:
-    """The same of an operand that is transposed: what fills up is its last column; a panel has room for more rows.
-
-    By squares of half a register of AVX-512 at most: they take as long, and a third of the time to compile.
+    A panel has `depth` rows, which lie side by side.
     """
-    shape = tile(kind)
-    side = min(shape.width, 32 // align(kind))
+    side = min(tile(kind).width, across)
     missing = zero(ir.VectorType(kind, side))
 
     def define(function: ir.Function, b: ir.IRBuilder) -> None:
         apart(function)
-        source, ld, depth, columns, panel = function.args
-        stop = b.and_(b.add(columns, word(shape.width - 1)), word(-shape.width))
-        with ForStrips(b, stop, side) as (j, _):
-            last = b.sub(b.sub(columns, word(1)), j)
-            first = b.gep(source, [b.mul(ld, j)])
-            lines = [b.gep(first, [b.mul(ld, least(b, word(lane), last))]) for lane in range(side)]
-            with ForStrips(b, depth, side) as (p, count):
-                some = first_lanes(b, side, count)
-                square = _transposed(b, [load_some(b, b.gep(line, [p]), some, missing) for line in lines])
-                to = b.gep(panel, [b.add(j, b.mul(p, word(shape.columns)))])
-                for lane, row in enumerate(square):
-                    store_lanes(b, row, b.gep(to, [word(lane * shape.columns)]))
+        source, ld, depth, columns, panels = function.args
+        with ForStrips(b, depth, 1) as (p, _):
+            row, to = b.gep(source, [b.mul(p, ld)]), b.gep(panels, [b.mul(p, word(across))])
+            with ForStrips(b, columns, across) as (j, there):
+                part, into = b.gep(row, [j]), b.gep(to, [b.mul(j, depth)])
+                prefetch(b, b.gep(part, [b.mul(ld, word(_AHEAD))]))
+                for first in range(0, across, side):
+                    taken = load_some(b, b.gep(part, [word(first)]), b.sub(there, word(first)), missing)
+                    store_lanes(b, taken, b.gep(into, [word(first)]))
         b.ret_void()
 
     pointer = kind.as_pointer()
-    return internal(module, f"transpose_panel.{kind}", _VOID, [pointer, WORD, WORD, WORD, pointer], define)
+    return internal(module, f"copy_{across}.{kind}", _VOID, [pointer, WORD, WORD, WORD, pointer], define)
+
+
+def _transpose(module: ir.Module, kind: ir.Type, across: int) -> ir.Function:
+    """The same of columns: what fills up is the last one; behind the last panel there is room for more rows.
+
+    By squares of half a register of AVX-512 at most: they take as long, and a third of the time to compile.
+    """
+    width = min(tile(kind).width, across)
+    side = min(width, 32 // align(kind))
+    missing = zero(ir.VectorType(kind, side))
+
+    def define(function: ir.Function, b: ir.IRBuilder) -> None:
+        apart(function)
+        source, ld, depth, columns, panels = function.args
+        with ForStrips(b, columns, across) as (first, there):
+            panel, start = b.gep(panels, [b.mul(first, depth)]), b.gep(source, [b.mul(ld, first)])
+            stop = b.and_(b.add(there, word(width - 1)), word(-width))
+            with ForStrips(b, stop, side) as (j, _):
+                last = b.sub(b.sub(there, word(1)), j)
+                line = b.gep(start, [b.mul(ld, j)])
+                lines = [b.gep(line, [b.mul(ld, least(b, word(lane), last))]) for lane in range(side)]
+                with ForStrips(b, depth, side) as (p, count):
+                    some = first_lanes(b, side, count)
+                    square = _transposed(b, [load_some(b, b.gep(line, [p]), some, missing) for line in lines])
+                    to = b.gep(panel, [b.add(j, b.mul(p, word(across)))])
+                    for lane, row in enumerate(square):
+                        store_lanes(b, row, b.gep(to, [word(lane * across)]))
+        b.ret_void()
+
+    pointer = kind.as_pointer()
+    return internal(module, f"transpose_{across}.{kind}", _VOID, [pointer, WORD, WORD, WORD, pointer], define)
 
 
 def _transposed(b: ir.IRBuilder, rows: list[ir.Value]) -> list[ir.Value]:
@@ -184,19 +244,20 @@ def _sorted(b: ir.IRBuilder, rows: list[ir.Value], some: int) -> list[ir.Value]:
 
 # -------------------------------------------------------------------- sums
 def _all_rows(module: ir.Module, kind: ir.Type) -> ir.Function:
-    """``void (a, down, along, height, panel, depth, columns, out, ldc, p)``: all rows with one panel.
+    """``void (a, down, along, step, height, panel, depth, columns, out, ldc, p)``: all rows with one panel.
 
-    The element of row r and depth d is a[r * down + d * along]. If p is not 0, what `out` holds comes first.
+    They are taken a few at a time, the first of which begins at ``a[r * step]``. Then the element of row r and depth d
+    is at ``r * down + d * along``. If p is not 0, what `out` holds comes first.
     """
     shape = tile(kind)
 
     def define(function: ir.Function, b: ir.IRBuilder) -> None:
         apart(function)
-        a, down, along, height, panel, depth, columns, out, ldc, p = function.args
+        a, down, along, step, height, panel, depth, columns, out, ldc, p = function.args
         few = shape.rows // 4  # of narrow panels they would take as long: a chain waits for its last addition
 
         with ForStrips(b, height, shape.rows) as (r, there):
-            source, into = b.gep(a, [b.mul(r, down)]), b.gep(out, [b.mul(r, ldc)])
+            source, into = b.gep(a, [b.mul(r, step)]), b.gep(out, [b.mul(r, ldc)])
 
             def some(rows: int, vectors: int) -> None:
                 into_registers = _few_rows(module, kind, rows, vectors)
@@ -209,11 +270,11 @@ def _all_rows(module: ir.Module, kind: ir.Type) -> ir.Function:
             cases(b, columns, [(shape.width * (v - 1), v) for v in range(shape.vectors, 0, -1)], wide)
         b.ret_void()
 
-    return internal(module, f"all_rows.{kind}", _VOID, _of_rows(kind), define)
+    return internal(module, f"all_rows.{kind}", _VOID, [kind.as_pointer(), WORD, *_of_rows(kind)[1:]], define)
 
 
 def _of_rows(kind: ir.Type) -> list[ir.Type]:
-    """Types of the arguments of `_all_rows`, and of `_few_rows`."""
+    """Types of the arguments of `_few_rows`."""
     pointer = kind.as_pointer()
     return [pointer, WORD, WORD, WORD, pointer, WORD, WORD, pointer, WORD, WORD]
 
@@ -243,38 +304,50 @@ def _few_rows(module: ir.Module, kind: ir.Type, rows: int, vectors: int) -> ir.F
                 element = spread(b, b.load(b.gep(line, [d])), shape.width)
                 added += [fused(b, element, right[v], sums[r * vectors + v]) for v in range(vectors)]
             walk.next = [b.add(q, word(shape.columns)), b.add(d, along), *added]
-        beside = b.icmp_signed("==", p, word(0))
-        some = first_lanes(b, shape.width, there)
-        into, stride = b.select(beside, out, held), b.select(beside, ldc, word(shape.width * vectors))
-        for r, number in enumerate(numbers):
-            row = b.gep(into, [b.mul(number, stride)])
-            *whole, rest = walk.carried[2 + r * vectors :][:vectors]
-            for v, total in enumerate(whole):
-                store_lanes(b, total, b.gep(row, [word(v * shape.width)]))
-            store_some(b, rest, b.gep(row, [word((vectors - 1) * shape.width)]), some)
-        with b.if_then(b.not_(beside)):
-            b.call(_join(module, kind), [held, stride, height, columns, out, ldc])
+        totals = [(number, walk.carried[2 + r * vectors :][:vectors]) for r, number in enumerate(numbers)]
+
+        def store(into: ir.Value, stride: ir.Value, adds: bool = False) -> None:
+            for number, row in totals:
+                line = b.gep(into, [b.mul(number, stride)])
+                for v, total in enumerate(row):
+                    to = b.gep(line, [word(v * shape.width)])
+                    store_lanes(b, add(b, load_lanes(b, to, shape.width), total) if adds else total, to)
+
+        whole, first = b.icmp_signed("==", there, word(shape.width)), b.icmp_signed("==", p, word(0))
+        with b.if_else(b.and_(whole, first)) as (alone, others):
+            with alone:
+                store(out, ldc)
+            with others, b.if_else(b.and_(whole, b.icmp_signed("==", height, word(rows)))) as (later, cut):
+                with later:
+                    store(out, ldc, adds=True)
+                with cut:  # a row that is taken twice would be added twice
+                    stride = word(shape.width * vectors)
+                    store(held, stride)
+                    b.call(_join(module, kind), [held, stride, height, columns, out, ldc, p])
         b.ret_void()
 
     return internal(module, f"rows_{rows}x{vectors}.{kind}", _VOID, _of_rows(kind), define)
 
 
 def _join(module: ir.Module, kind: ir.Type) -> ir.Function:
-    """``void (sums, stride, height, columns, out, ldc)``: sums added to what `out` holds.
+    """``void (sums, stride, height, columns, out, ldc, p)``: sums stored, or if p is not 0, added to what `out` holds.
 
-    Not in `_few_rows` itself, where it would be unrolled: more to compile than all products.
+    Where the last vector or the rows are not whole ones. Not in `_few_rows` itself, where it would be unrolled: more to
+    compile than all products.
     """
     width = tile(kind).width
     nothing = zero(ir.VectorType(kind, width))
 
     def define(function: ir.Function, b: ir.IRBuilder) -> None:
         apart(function)
-        sums, stride, height, columns, out, ldc = function.args
-        with ForStrips(b, height, 1) as (r, _), ForStrips(b, columns, width) as (c, some):
+        sums, stride, height, columns, out, ldc, p = function.args
+        adds = b.icmp_signed("!=", p, word(0))
+        with ForStrips(b, height, 1) as (r, _), ForStrips(b, columns, width) as (c, there):
             total = load_lanes(b, b.gep(sums, [b.add(b.mul(r, stride), c)]), width)
-            into = b.gep(out, [b.add(b.mul(r, ldc), c)])
-            store_some(b, add(b, load_some(b, into, some, nothing), total), into, some)
+            into, some = b.gep(out, [b.add(b.mul(r, ldc), c)]), first_lanes(b, width, there)
+            added = add(b, load_some(b, into, some, nothing), total)
+            store_some(b, b.select(adds, added, total), into, some)
         b.ret_void()
 
     pointer = kind.as_pointer()
-    return internal(module, f"join.{kind}", _VOID, [pointer, WORD, WORD, WORD, pointer, WORD], define)
+    return internal(module, f"join.{kind}", _VOID, [pointer, WORD, WORD, WORD, pointer, WORD, WORD], define)
