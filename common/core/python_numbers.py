@@ -1,4 +1,4 @@
-"""Python numbers as arguments of a `function`: their arithmetic is the registry's, as in a compiled program."""
+"""Python numbers as arguments of a `function` or a gradient rule: their arithmetic is the registry's, as in a graph."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Number(float):
     """A float argument: a weak float64 whose ``+ - *`` are IEEE 754's and whose ``/`` and ``**`` are ops.
 
     Python's own ``**`` calls the C library, whose bits differ between systems, and ``1.0 / 0.0`` raises; ops do
-    neither. Everything else is as for floats.
+    neither. An op of such numbers alone gives one too. Everything else is as for floats.
 
     Examples
     --------
@@ -26,6 +26,26 @@ class Number(float):
     """
 
     __slots__ = ()
+
+
+class Int(int):
+    """An int that a gradient rule is given: a weak int64 whose arithmetic is that of ops.
+
+    Behind a float literal it is Python's to compute: ``0.5 * n`` is a float as others are; write ``n * 0.5``.
+
+    Examples
+    --------
+    >>> Int(3) / 0, Int(2) ** 62 * 4
+    (inf, 0)
+    """
+
+    __slots__ = ()
+
+
+def weak(x: Any) -> Any:
+    """A Python number whose arithmetic is that of ops, as it is in a graph; a truth value is as good as it is."""
+    kind = type(x)
+    return Number(x) if kind is float else Int(x) if kind is int else x
 
 
 def _exact(name: str) -> Callable[[Number, Any], Any]:
@@ -38,14 +58,14 @@ def _exact(name: str) -> Callable[[Number, Any], Any]:
     return operator
 
 
-def _op(name: str, *, swapped: bool = False) -> Callable[[Number, Any], Any]:
-    def operator(self: Number, other: Any) -> Any:
+def _op(name: str, *, swapped: bool = False) -> Callable[[Any, Any], Any]:
+    def operator(self: Any, other: Any) -> Any:
         if not isinstance(other, (int, float)):
             return NotImplemented
         from common.core.op import REGISTRY
 
-        x, y = (np.asarray(float(v)) for v in ((other, self) if swapped else (self, other)))
-        return Number(REGISTRY[name](x, y))
+        x, y = (float(v) if isinstance(v, float) else int(v) for v in ((other, self) if swapped else (self, other)))
+        return weak(REGISTRY[name](x, y).item())
 
     return operator
 
@@ -53,11 +73,15 @@ def _op(name: str, *, swapped: bool = False) -> Callable[[Number, Any], Any]:
 for _name in ("add", "sub", "mul"):
     for _prefix in ("__", "__r"):
         setattr(Number, f"{_prefix}{_name}__", _exact(f"{_prefix}{_name}__"))
+        setattr(Int, f"{_prefix}{_name}__", _op(_name, swapped=_prefix == "__r"))
 for _name, _target in (("truediv", "div"), ("pow", "pow")):
-    setattr(Number, f"__{_name}__", _op(_target))
-    setattr(Number, f"__r{_name}__", _op(_target, swapped=True))
+    for _kind in (Number, Int):
+        setattr(_kind, f"__{_name}__", _op(_target))
+        setattr(_kind, f"__r{_name}__", _op(_target, swapped=True))
 Number.__neg__ = lambda self: Number(-float(self))  # type: ignore[method-assign]
 Number.__abs__ = lambda self: Number(math.fabs(self))  # type: ignore[method-assign]
+Int.__neg__ = lambda self: 0 - self  # type: ignore[method-assign]
+Int.__abs__ = lambda self: -self if self < 0 else self  # type: ignore[method-assign]
 
 
 def check_range(value: int) -> None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from common.core.spec import Spec
 from common.core.unbroadcast import fit
 from common.evaluate import kernels, kinds
-from common.evaluate.specialise import Recipe, prepares, run_rules
+from common.evaluate.immediate import run_rules, unwrapped, wrapped
+from common.evaluate.specialise import Recipe, prepares
 
 assert kinds  # completes recipes of ops of all other kinds
 
@@ -21,8 +20,7 @@ def _rules(self: Recipe) -> None:
     Writing lines is worth it only for forms that come again.
     """
     op, forms = self.op, self.forms
-    dtypes = {form[1] for form in forms if type(form) is tuple}
-    calls = int(op.kind == "composite" and len(dtypes) > 1)  # what numpy makes of two dtypes may be another one
+    calls = 0
 
     def backward(saved: Any, attrs: Any, g: Any, needs: Any) -> tuple[Any, ...]:
         nonlocal calls
@@ -54,8 +52,7 @@ def _composite(self: Recipe) -> None:
         return self.run(*operands)
 
     def general(*operands: Any) -> Any:
-        with np.errstate(all="ignore"):
-            return op.forward(*operands, **attrs)  # type: ignore[misc]
+        return unwrapped(op.forward(*map(wrapped, operands), **attrs))  # type: ignore[misc]
 
     self.run = first
 

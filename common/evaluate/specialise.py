@@ -20,7 +20,7 @@ from common.core.dtypes import SUPPORTED
 from common.core.errors import DTypeError
 from common.core.locks import make_lock
 from common.core.op import Op, out_specs
-from common.core.python_numbers import as_array
+from common.core.python_numbers import Int, Number, as_array, weak
 from common.runtime.builtins import make_finder
 
 if TYPE_CHECKING:
@@ -63,9 +63,18 @@ class Recipe:
         self.casts = False
         _PREPARE["rules"](self)
         _PREPARE[op.kind](self)
+        if op.kind == "elementwise" and any(form in (Number, Int) for form in forms):
+            _give_numbers(self)
         specs = () if self.spec is None else out_specs(self.spec)
         self.keeps = 0 if not op.saves else 2 if op.saves == op.inputs and len(op.saves) == 2 else -1
         self.recorded = op.differentiable and all(spec.dtype.kind == "f" for spec in specs[:1])
+
+
+def _give_numbers(self: Recipe) -> None:
+    """Let an op of numbers alone, of which one is weak, give a number: it is weak too, as in a graph."""
+    run = self.run
+    if all(isinstance(form, type) for form in self.forms):
+        self.builtin, self.run = None, lambda *numbers: weak(run(*numbers).item())
 
 
 #: Who completes a recipe: by the kind of its op how it runs, and for "rules" how it is differentiated.
@@ -157,12 +166,6 @@ def recipe(op: Op, forms: tuple[Any, ...], attrs: Mapping[str, Any]) -> Recipe:
                 del recipes[next(iter(recipes))]
             recipes[tuple(key)] = found
     return found
-
-
-def run_rules(op: Op, saved: Any, attrs: Any, g: Any, needs: Any) -> tuple[Any, ...]:
-    """The rules of an op on arrays; operators on arrays are numpy's, which would warn."""
-    with np.errstate(all="ignore"):
-        return op.backward(saved, attrs, g, needs)
 
 
 def _forget(op: Op) -> None:

@@ -25,9 +25,10 @@ from common.core.unbroadcast import fit
 from common.evaluate.fused_columns import scratch
 from common.evaluate.fused_lines import DelayedOp, fused, fused_sum, is_costly
 from common.evaluate.fused_rows import DelayedReduction, fused_rows
+from common.evaluate.immediate import run_rules
 from common.evaluate.kernels import fast, form_spec
 from common.evaluate.kinds import number, spread
-from common.evaluate.specialise import NUMBERS, Recipe, recipe, run, run_rules
+from common.evaluate.specialise import NUMBERS, Recipe, recipe, run
 
 Backward = Callable[..., tuple[Any, ...]]
 

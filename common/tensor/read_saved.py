@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from common.core.op import REGISTRY
+from common.core.python_numbers import weak
 from common.core.source_lines import user_frame
 from common.tensor.base import NUMBERS, TensorBase, wrap
 from common.tensor.node import Edge, Node
@@ -31,7 +32,7 @@ def saved_tensors(node: Node) -> tuple[Any, ...]:
         payload = saved[position]
         edge = node.edges[index]
         out.append(
-            payload if isinstance(payload, NUMBERS)
+            weak(payload) if isinstance(payload, NUMBERS)
             else unpacked(payload, edge) if position in changed
             else with_edge(payload, edge)
         )  # fmt: skip

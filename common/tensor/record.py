@@ -14,7 +14,7 @@ from common.core.dtypes import number_spec, operand_dtypes
 from common.core.errors import EscapedTracerError
 from common.core.interpretation import OpenTrace
 from common.core.op import REGISTRY, Op
-from common.core.python_numbers import as_array
+from common.core.python_numbers import as_array, weak
 from common.core.source_lines import user_frame
 from common.core.spec import Spec
 from common.evaluate import specialise as eager
@@ -194,14 +194,14 @@ def _record_traced(trace: OpenTrace, op: Op, operands: Sequence[Any], attrs: Map
     if op.differentiable and _grad_enabled():
         edges = [x.edge if isinstance(x, TensorBase) else None for x in operands]
         if any(edge is not None for edge in edges):
-            _attach(op, attrs, payloads, result, tensors, edges, None)
+            _attach(op, attrs, [weak(x) for x in payloads], result, tensors, edges, None)
     return tuple(tensors) if type(result) is tuple else tensors[0]
 
 
 def _attach(
     op: Op, attrs: Any, payloads: Any, result: Any, tensors: list[TensorBase], edges: Any, found: Recipe | None
 ) -> Node:
-    fit = tuple([_form(x) if e is not None or type(x) in NUMBERS else None for x, e in zip(payloads, edges)])
+    fit = tuple([_form(x) if e is not None or isinstance(x, NUMBERS) else None for x, e in zip(payloads, edges)])
     node = Node(op, attrs, tuple(edges), op.save(payloads, result), fit, *user_frame(3))
     if found is not None:
         node.backward = found.backward
@@ -215,4 +215,4 @@ def _attach(
 
 def _form(x: Any) -> Any:
     """Shape and dtype, or the type of a number."""
-    return type(x) if type(x) in NUMBERS else (x.shape, x.dtype)
+    return type(x) if isinstance(x, NUMBERS) else (x.shape, x.dtype)

@@ -10,9 +10,12 @@ import pytest
 
 import common.ops.functional as F
 import dynamic as tw
+import static
+from benchmarks.bits import difference
 from common.core.op import REGISTRY
 from common.evaluate import specialise as eager
 from common.evaluate.straight_line import straight_rules
+from common.ops._define import elementwise
 from common.tensor.base import Tensor
 from tests.helpers.proofs import each
 
@@ -192,3 +195,68 @@ def test_rules_of_nodes_that_came_first_are_written_once(monkeypatch):
         y = multiply(y, x)
     assert [tw.autograd.grad(y.sum(), x, retain_graph=True)[0].tolist() for _ in range(3)] == [[6, -192]] * 3
     assert len(written) == 1
+
+
+class Rule:
+    """A random gradient rule of an operand x beside a number d: ``g * e(d, x)``, with ops of d alone inside."""
+
+    CALLS = (
+        lambda v: REGISTRY["sqrt"](REGISTRY["abs"](v)), REGISTRY["exp"], REGISTRY["abs"], REGISTRY["square"],
+        lambda v: REGISTRY["where"](REGISTRY["lt"](v, 0.2), v, REGISTRY["neg"](v)),
+    )  # fmt: skip
+    OPERATORS = (lambda a, b: a + b, lambda a, b: a - b, lambda a, b: a * b, lambda a, b: a / b)
+
+    def __init__(self, seed):
+        self.rng = np.random.default_rng(seed)
+        number, operand = self.number(3), self.pick(lambda d, x: x, lambda d, x: x**3, lambda d, x: 2 / x)
+        join, rest = self.pick(*self.OPERATORS), self.number(1)
+        self.value = lambda d, x: join(number(d), operand(d, x)) * rest(d)
+
+    def pick(self, *choices):
+        return choices[self.rng.integers(len(choices))]
+
+    def number(self, depth):
+        if depth == 0:
+            return lambda d: d
+        inner, kind = self.number(depth - 1), self.rng.integers(4)
+        if kind < 2:
+            call = self.pick(*self.CALLS)
+            return lambda d: call(inner(d))
+        whole, part, join = self.pick(3, -2, 1), self.pick(0.1, 0.5, 2), self.pick(*self.OPERATORS)
+        if kind == 2:
+            return lambda d: join(whole, inner(d))
+        return lambda d: join(inner(d), part) ** part
+
+    def __call__(self, g, d, x):
+        return g * self.value(d, x)
+
+
+def _derivatives(engine, op, number, x, g):
+    """The first derivative of an op by its rule, and the derivative of that."""
+    (first,) = engine.autograd.grad(op(number, x), x, g, create_graph=True)
+    return first, engine.autograd.grad(first.sum(), x)[0]
+
+
+def _by_every_way(engine, op, number, x, g):
+    """The first derivative, and mostly the second one too: eager with and without a graph, and of a function."""
+    leaf, g_ = engine.tensor(x, requires_grad=True), engine.tensor(g)
+    yield engine.function(lambda x, g: _derivatives(engine, op, number, x.requires_grad_(), g))(x, g)
+    yield _derivatives(engine, op, number, leaf, g_)
+    for _ in range(3):  # by the rule, then by straight lines where there are some
+        yield engine.autograd.grad(op(number, leaf), leaf, g_)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_ops_of_numbers_in_rules_are_weak_in_every_engine(seed):
+    name, draws = f"of_a_number_{seed}", np.random.default_rng(seed)
+    op = elementwise(name, lambda d, x: d * x, (None, Rule(seed)), doc="d x, with another derivative.", domain="float")
+    try:
+        for dtype, number in ((np.float32, 0.1), (np.float32, 3), (np.float64, 0.1), (np.float32, np.float32(0.7))):
+            x, g = (draws.uniform(0.2, 1.5, 5).astype(dtype) for _ in range(2))
+            eager.forget()
+            found = [ys for engine in (static, tw) for ys in _by_every_way(engine, op, number, x, g)]
+            for results in found[1:]:
+                for ours, compiled in zip(results, found[0], strict=False):
+                    assert difference(ours.detach().numpy(), compiled.detach().numpy()) is None
+    finally:
+        del REGISTRY[name]
