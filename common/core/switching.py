@@ -58,6 +58,10 @@ def _all(effects: Iterable[Effect]) -> Effect:
     return partial(deque, map(_call, effects), 0)
 
 
+#: Called with a manager and the error that its preparation raised: raises what is to leave instead, if anything.
+refusals: list[Callable[[Any, Exception], None]] = []
+
+
 class _Method:
     """A method that is looked up where it is needed.
 
@@ -77,7 +81,15 @@ class _Method:
         try:
             return self._prepared(manager)
         except Exception:
-            return lambda *exc: self._prepared(manager)(*exc)
+            return lambda *exc: self._refused(manager)(*exc)
+
+    def _refused(self, manager: Any) -> Callable[..., Any]:
+        try:
+            return self._prepared(manager)
+        except Exception as error:
+            for refuse in refusals:
+                refuse(manager, error)
+            raise
 
 
 class Switching:

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 from common.core.errors import ArgumentError
 from common.core.int_arguments import shown
 from common.core.source_lines import PACKAGES
+from common.core.switching import refusals
 from common.tensor.diagnose import call_place, translated
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -177,6 +178,19 @@ def refuse(error: Exception, function: Any, name: str, /, *args: Any, **kwargs: 
             raise ours from ours.__cause__
     finally:
         del ours, error  # a frame that an error knows must not know the error
+
+
+def _refuse_manager(manager: Any, error: Exception) -> None:
+    """`refuse` for what a context manager was made with, which is looked at when it is entered."""
+    made = getattr(manager, "_made", None)
+    if isinstance(made, functools.partial):
+        refuse(error, made.func, made.func.__qualname__, *made.args, **made.keywords)
+    else:
+        given = {key: x for key, x in getattr(manager, "__dict__", {}).items() if not key.startswith("_")}
+        refuse(error, type(manager), type(manager).__name__, **given)
+
+
+refusals.append(_refuse_manager)
 
 
 def close(package: str) -> None:

@@ -46,6 +46,7 @@ X = dynamic.ones(2, 3)
 
 
 LINEAR: Any = dynamic.nn.Linear  # called against its types
+FORK: Any = dynamic.random.fork_rng
 
 
 @pytest.mark.parametrize(
@@ -68,6 +69,21 @@ def test_the_function_the_argument_and_the_line_are_named(call, words):
         call()
     assert words in str(caught.value)
     assert "+: " in words or "of a graph" in words or f"{__file__}:" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("manager", "words"),
+    [
+        (lambda: FORK(enabled=np.zeros(2)), "fork_rng(): argument 'enabled' must be bool"),
+        (lambda: static.control_dependencies(np.zeros(2)), "argument 'control_inputs' must be Sequence"),
+        (lambda: static.get_default_graph().control_dependencies(5), "argument 'control_inputs' must be Sequence"),
+    ],
+)
+def test_a_context_manager_refuses_when_it_is_entered(manager, words):
+    block = manager()
+    with pytest.raises(ArgumentError, match=re.escape(words)) as caught, block:
+        pass
+    assert f"{__file__}:" in str(caught.value)
 
 
 class Mine(Exception):
