@@ -1,14 +1,17 @@
 """Documentation is true: examples run, links lead somewhere, public names say what they do."""
 
 import doctest
+import functools
 import importlib
 import inspect
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,6 +29,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 RUN = [page for page in PAGES if page.name != "contributing.md"]
 CORE = ("README.md", "architecture.md", "tutorial.md")
 FLAGS = doctest.ELLIPSIS
+CODE = re.compile(r"(`+)[^`\n]+\1")
 LINK = re.compile(r"\]\((?!https?:)([^)\s]+)\)")
 
 
@@ -62,7 +66,7 @@ def test_examples_in_docstrings(name):
 @each("page", PAGES)
 def test_links_lead_somewhere(page):
     broken = []
-    for link in LINK.findall(page.read_text(encoding="utf-8")):
+    for link in LINK.findall(CODE.sub("", page.read_text(encoding="utf-8"))):
         path, _, anchor = link.partition("#")
         target = (page.parent / path) if path else page
         if not target.exists() or (anchor and target.suffix == ".md" and anchor not in anchors(target)):
@@ -164,12 +168,39 @@ def test_modules_document_their_parameters():
 # ------------------------------------------------------------------ pages that are written by commands
 
 
+@functools.cache
+def written() -> dict[str, Any]:
+    """The texts that commands write, and the public names; from a process of its own: other tests register ops."""
+    code = ("import json; from tests.helpers import api_pages, ops_page; print(json.dumps({'ops': ops_page.page(), "
+            "'api': api_pages.texts(), 'names': [*{**api_pages.public(api_pages.dynamic), "
+            "**api_pages.public(api_pages.static)}]}))")  # fmt: skip
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True)
+    return json.loads(done.stdout)
+
+
 def test_the_page_of_ops_is_current():
     """If not: ``python -m tests.helpers.ops_page`` writes it."""
-    # in a process of its own: other tests register ops
-    command = [sys.executable, "-c", "from tests.helpers.ops_page import page; print(page(), end='')"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
-    assert done.stdout.decode("utf-8") == (ROOT / "docs" / "ops.md").read_text(encoding="utf-8")
+    assert written()["ops"] == (ROOT / "docs" / "ops.md").read_text(encoding="utf-8")
+
+
+def test_the_reference_is_current():
+    """If not: ``python -m tests.helpers.api_pages`` writes it."""
+    found = {page.name: page.read_text(encoding="utf-8") for page in (ROOT / "docs" / "api").glob("*.md")}
+    assert sorted(written()["api"]) == sorted(found)
+    for name, text in written()["api"].items():
+        assert text == found[name], name
+
+
+def test_the_reference_has_every_public_name_once():
+    told = []
+    for page in (ROOT / "docs" / "api").glob("*.md"):
+        text, _, constants = page.read_text(encoding="utf-8").partition("## Constants, dtypes and switches\n")
+        told += re.findall("^### (.*)$", text, re.MULTILINE)
+        for also in re.findall(r"\bAlso (`.*?)\.(?:\n|$)", re.sub("\n(?! *[-#\n]|$)", " ", text)):
+            told += re.findall("`(.*?)`", also)
+        told += re.findall("`(.*?)`", constants)
+    assert len(told) > 1200
+    assert sorted(told) == sorted(written()["names"])
 
 
 def accuracy_rows() -> dict[tuple[str, str], float]:

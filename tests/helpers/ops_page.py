@@ -1,6 +1,6 @@
 """Write docs/ops.md from the registry and the public functions: ``python -m tests.helpers.ops_page``.
 
-It also writes `common/ops/_contents.py`, which says where they are.
+It also writes `common/ops/_contents.py`, which says where they are, and the reference, see `tests.helpers.api_pages`.
 """
 
 import inspect
@@ -13,7 +13,7 @@ import dynamic
 from common.api import surface
 from common.core.op import REGISTRY
 from common.core.subgradients import TABLE
-from tests.helpers import ops_contents
+from tests.helpers import api_pages, ops_contents
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "ops.md"
 
@@ -40,18 +40,6 @@ def _summary(doc: str) -> str:
     return inspect.cleandoc(doc).partition("\n\n")[0]
 
 
-def _signature(name: str) -> str:
-    parts, starred = [], False
-    for p in inspect.signature(getattr(dynamic, name)).parameters.values():
-        if p.name in ("axis", "keepdims", "out"):  # numpy's names of dim and keepdim; what many functions have
-            continue
-        if p.kind is p.KEYWORD_ONLY and not starred:
-            parts.append("*")
-        starred = starred or p.kind in (p.KEYWORD_ONLY, p.VAR_POSITIONAL)
-        parts.append(str(p.replace(annotation=p.empty, default=p.empty if p.default is ... else p.default)))
-    return f"`{name}({', '.join(parts)})`"
-
-
 def page() -> str:
     """The page's text; ops of which there is one per number of operands or results are left out."""
     ops = [
@@ -59,7 +47,10 @@ def page() -> str:
     ]
     records = [[f"`{op.name}`", op.kind, ", ".join(op.inputs), ", ".join(op.attrs), op.doc] for op in ops]
     offered = sorted({**surface.FUNCTIONS, **surface.CREATION})
-    functions = [[_signature(name), _summary(getattr(dynamic, name).__doc__)] for name in offered]
+    functions = [
+        [f"`{name}{api_pages.signature(getattr(dynamic, name))}`", _summary(getattr(dynamic, name).__doc__)]
+        for name in offered
+    ]
     choices = [[f"`{name}`", each.where, each.choice] for name in sorted(TABLE) for each in TABLE[name]]
     return "\n".join([
         HEAD,
@@ -90,3 +81,4 @@ if __name__ == "__main__":
         subprocess.run([sys.executable, "-m", "tests.helpers.ops_page"], check=True)  # which reads the new list
     else:
         PAGE.write_text(page(), encoding="utf-8")
+        api_pages.write()
