@@ -26,8 +26,12 @@ class BasicBlock:
         return "\n  ".join([f"{self.label}:", *self.phis, *self.lines])
 
 
+_AS_IT_IS = '!{!"llvm.loop.unroll.disable"}, !{!"llvm.loop.vectorize.enable", i1 false}'
+_FIRST_NOTE = 1_000_000
+"""Metadata that tells LLVM to leave a loop as it is, and its least number, above those of `llvmlite.ir`."""
+
 Edge: TypeAlias = tuple[BasicBlock, Variables]
-Mark: TypeAlias = tuple[int, BasicBlock, int, Variables]
+Mark: TypeAlias = tuple[int, BasicBlock, int, int, Variables]
 
 
 class Flow:
@@ -37,6 +41,7 @@ class Flow:
     ----------
     here : the open block that is being written; None where nothing can be reached.
     variables : what names mean here.
+    notes : lines of metadata that stand after the function.
     """
 
     def __init__(self, variables: Variables) -> None:
@@ -44,6 +49,7 @@ class Flow:
         self._count = 0
         self._loops: list[tuple[list[Edge], list[Edge]]] = []
         self.variables = variables
+        self.notes: list[str] = []
         self.here: BasicBlock | None = self.block()
 
     def __str__(self) -> str:
@@ -78,12 +84,12 @@ class Flow:
     def mark(self) -> Mark:
         """Where the text ends now."""
         assert self.here is not None
-        return len(self._blocks), self.here, len(self.here.lines), dict(self.variables)
+        return len(self._blocks), self.here, len(self.here.lines), len(self.notes), dict(self.variables)
 
     def back(self, mark: Mark) -> None:
         """Forget what has been written since."""
-        count, self.here, lines, variables = mark
-        del self._blocks[count:], self.here.lines[lines:]
+        count, self.here, lines, notes, variables = mark
+        del self._blocks[count:], self.here.lines[lines:], self.notes[notes:]
         self.variables = dict(variables)
 
     # ---------------------------------------------------------------- paths
@@ -150,6 +156,7 @@ class Flow:
         test: Callable[[], str],
         body: Callable[[], None],
         advance: Callable[[], None] = lambda: None,
+        short: bool = False,
     ) -> None:
         """Write ``while test: body; advance``.
 
@@ -157,11 +164,12 @@ class Flow:
         ----------
         changing : names that body or advance assign.
         test : writes the condition and returns it.
+        short : whether it has so few iterations that LLVM leaves it as it is.
         """
         mark, outer = self.mark(), self.variables
         kinds: Kinds = {name: outer[name].kind for name in changing if name in outer}
         while True:
-            needed = self._try(outer, kinds, test, body, advance)
+            needed = self._try(outer, kinds, test, body, advance, short)
             if needed == kinds:
                 return
             self.back(mark)
@@ -169,7 +177,7 @@ class Flow:
 
     def _try(
         self, outer: Variables, kinds: Kinds, test: Callable[[], str], body: Callable[[], None],
-        advance: Callable[[], None],
+        advance: Callable[[], None], short: bool,
     ) -> Kinds:  # fmt: skip
         """Write the loop with variables of these kinds; return those that it needs, None for what has no kind."""
         before = self.here
@@ -202,12 +210,19 @@ class Flow:
             for name, texts in incoming.items():
                 value = self.convert(self.variables[name], inside[name].kind)
                 texts.append(f"[{value.text}, %{self.here.label}]")
-            self.line(f"br label %{head.label}")
+            self.line(f"br label %{head.label}{self._as_it_is() if short else ''}")
         for name, texts in incoming.items():
             value = inside[name]
             head.phis.append(f"{value.text} = phi {llvm(value.kind, value.lanes)} {', '.join(texts)}")
         self.join([end, *left])
         return kinds
+
+    def _as_it_is(self) -> str:
+        """What stands at the end of a loop that LLVM neither unrolls nor makes vectors of."""
+        self._count += 1
+        name = f"!{_FIRST_NOTE + self._count}"
+        self.notes.append(f"{name} = distinct !{{{name}, {_AS_IT_IS}}}")
+        return f", !llvm.loop {name}"
 
     def end_iteration(self, leaving: bool) -> None:
         """``break`` or ``continue``."""

@@ -22,7 +22,7 @@ from typing import NamedTuple
 MAGIC = b"twingrd2"
 SUFFIX = ".kernel"
 LIMIT_BYTES = 512 * 2**20
-PRUNE_EVERY = 32  # stores, on average
+PRUNE_EVERY = 512  # stores, on average: it asks for the size of every entry; 512 entries are some 3 MB
 STALE_SECONDS = 3600.0
 TOUCH_SECONDS = 86400.0
 

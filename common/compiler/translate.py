@@ -65,7 +65,7 @@ class _Statements(Vectors):
             raise Refused("the kernel does not return a status at its end")
         parameters = "ptr noalias %status, ptr noalias %exception, ptr noalias %bufs, ptr noalias %args"
         head = f"define i32 @{symbol}({parameters}) {' '.join(sorted({'nounwind', *self.attributes}))} {{"
-        return f"{self.module}\n{head}\n{self}\n}}\n"
+        return "\n".join([str(self.module), head, str(self), "}", *self.notes, ""])
 
     def statements(self, nodes: list[ast.stmt]) -> None:
         """Write statements; those behind a return are never reached."""
@@ -171,7 +171,8 @@ class _Statements(Vectors):
             now = self.variables[counter].text
             self.variables[counter] = Register(self.register(f"add{exact} i64 {now}, {step.text}"), INT64)
 
-        self.loop([counter, *_assigned(node)], lambda: self._goes_on(counter, stop, step), body, advance)
+        short = stop.literal is None and _is_of_sizes(node)
+        self.loop([counter, *_assigned(node)], lambda: self._goes_on(counter, stop, step), body, advance, short)
         for gone in (counter, name):  # after the loop it would depend on whether there was an iteration
             self.variables.pop(gone, None)
 
@@ -210,6 +211,15 @@ _STATEMENTS: dict[type[ast.stmt], Callable[[_Statements, Any], None]] = {
 def _refuse_else(node: ast.For | ast.While) -> None:
     if node.orelse:
         raise Refused("a loop has no else")
+
+
+def _is_of_sizes(node: ast.For) -> bool:
+    """Whether a loop reads and writes no buffers: it goes over dimensions, of which there are few."""
+    arguments = all(
+        isinstance(part.value, ast.Name) and part.value.id == "args"
+        for part in parts(node) if isinstance(part, ast.Subscript)
+    )  # fmt: skip
+    return arguments and not any(isinstance(part, (ast.For, ast.While)) for part in parts(node) if part is not node)
 
 
 def _assigned(node: ast.stmt) -> list[str]:

@@ -127,6 +127,31 @@ def test_loops_are_vectorised_without_overlap_checks(front_end, read, written):
     assert not re.search(r"\b(fast|contract|reassoc|nnan|nsz|arcp|afn)\b", str(module))
 
 
+def test_loops_over_dimensions_are_neither_unrolled_nor_vectors():
+    """They are short; code for long ones would take most of the time of compiling an index."""
+    text = """def dimensions(bufs, args):
+    x = buffer(bufs, 0, int64)
+    rows = 1
+    for d in range(args[0]):
+        rows *= args[1 + d]
+    for i in range(rows):
+        rest = i
+        place = 0
+        for d in range(args[0] - 1, -1, -1):
+            place += rest % args[1 + d] * args[9 + d]
+            rest //= args[1 + d]
+        x[i] = place
+    return 0"""
+    module, complete = compile_module._translated(text, "dimensions", "test_dimensions")
+    assert not complete
+    llvm_engine.optimise(module)
+    assert len(str(module).splitlines()) < 250
+    assert not re.search(r"<\d+ x i64>", str(module))
+    found = np.zeros(6, np.int64)
+    assert run_kernel(compile_kernel(text, "dimensions"), [found], [2, 2, 3, *[0] * 6, 10, 1]) == 0
+    assert found.tolist() == [0, 1, 2, 10, 11, 12]
+
+
 @pytest.mark.parametrize("front_end", FRONT_ENDS)
 def test_wide_asks_for_512_bits(front_end):
     module, _ = front_end("def wide_kernel(bufs, args):\n    wide()\n    return 0\n", "wide_kernel", "test_wide")
@@ -246,6 +271,8 @@ def test_a_scalar_from_outside_is_part_of_the_key():
         results.append(z[0])
     assert keys[0] != keys[1]
     assert results == [3.0, 4.0]
+    longer = ADD.replace("plus", "users_operation")  # a name that only begins like it
+    assert make_key(longer) == (define_scalar("users_op", lambda x: x), make_key(longer))[1]
 
 
 def test_providers_are_asked_for_used_names_only():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import dynamic  # noqa: F401  provides the functions that kernels name
 from common.compiler.compile import _translated, compile_kernel
 from tests.compiler.kernels import run_kernel
 from tests.helpers.python_kernels import python_kernel
