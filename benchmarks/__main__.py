@@ -32,7 +32,8 @@ def parser() -> argparse.ArgumentParser:
                    help="time calls with N threads on N cores, peers too; no one-off costs")  # fmt: skip
     p.add_argument("--list", action="store_true", help="list the workloads and end")
     p.add_argument("--json", metavar="PATH", type=Path, help="file for the results; default: in .benchmarks")
-    p.add_argument("--readme", metavar="PATH", type=Path, help="write the table between this file's markers")
+    p.add_argument("--readme", metavar="PATH", type=Path, help="write a short table between this file's markers")
+    p.add_argument("--results", metavar="PATH", type=Path, help="write all tables between this file's markers")
     return p
 
 
@@ -84,8 +85,11 @@ def main() -> int:
     try:
         workloads = discover(options.select)
         peers, lacking = chosen(options.peers)
-        if options.readme:
-            report.around(options.readme)  # now, not after minutes of measuring
+        pages = {
+            path: tell for path, tell in ((options.readme, report.in_short), (options.results, report.text)) if path
+        }
+        for path in pages:
+            report.around(path)  # now, not after minutes of measuring
     except (LookupError, ValueError, OSError) as problem:
         print(f"benchmarks: {problem if isinstance(problem, OSError) else problem.args[0]}", file=sys.stderr)
         return 2
@@ -107,19 +111,19 @@ def main() -> int:
         progress(f"interrupted: {len(results)} of {len(workloads)} workloads are finished")
         if not results:
             return interrupts.EXIT_CODE
-    text = report.text(results, about, peers, options.threads)
-    print(text)
+    print(report.text(results, about, peers, options.threads))
     record = {"machine": about, "quick": options.quick, "cores": cores, "threads": options.threads, "complete": done}
     passed = all(result.passed for result in results)
     path = options.json or store.default_path()
     try:
         store.save(path, {**record, "workloads": [result.as_json() for result in results]})
         progress(f"results written to {path}")
-        if options.readme and passed and done:
-            report.insert(options.readme, text)
-            progress(f"table written to {options.readme}")
-        elif options.readme:
-            progress(f"{options.readme} is left as it was: a workload {'failed' if done else 'is missing'}")
+        for page, tell in pages.items():
+            if passed and done:
+                report.insert(page, tell(results, about, peers, options.threads))
+                progress(f"results written to {page}")
+            else:
+                progress(f"{page} is left as it was: a workload {'failed' if done else 'is missing'}")
     except OSError as problem:
         print(f"benchmarks: the results could not be written: {problem}", file=sys.stderr)
         return 1

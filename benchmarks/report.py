@@ -12,9 +12,11 @@ from benchmarks.run import ENGINES, Result
 from benchmarks.terminal import megabytes, seconds, table
 
 MARKERS = (
-    "<!-- results: written by `python3 -m benchmarks --readme README.md` -->",
+    "<!-- results: written by `python3 -m benchmarks --peers --readme README.md --results docs/results.md` -->",
     "<!-- end of results -->",
 )
+SHORT = {"torch": "torch", "torch.compile": "compile", "jax.jit": "jax.jit"}
+"""The peers of the short table, and the heads of their columns."""
 
 
 def text(results: list[Result], about: dict[str, Any], peers: list[str], threads: int = 1) -> str:
@@ -63,6 +65,23 @@ def text(results: list[Result], about: dict[str, Any], peers: list[str], threads
     items += [f"- `{r.workload.name}` BITS DIFFER: {line}" for r in results for line in r.differences]
     items += [f"- `{r.workload.name}` FAILED: {r.error.splitlines()[-1]}" for r in results if r.error]
     return "\n\n".join([*map(wrapped, parts), "\n".join(map(wrapped, items))])
+
+
+def in_short(results: list[Result], about: dict[str, Any], peers: list[str], threads: int = 1) -> str:
+    """Return one table of at most 80 columns, a line per workload, and what its columns are.
+
+    An unstable run says so in its first line, and a workload without equal bits has no timings.
+    """
+    unstable = [result.unstable for result in results if result.unstable]
+    compared = [("static", peer) for peer in SHORT if peer in peers]
+    used = "one thread" if threads == 1 else f"{threads} threads"
+    others = "".join(f", {peer}" for _, peer in compared)
+    rows = [[row[0], *row[2:4], row[4].partition(" [")[0], *peer_row(result, compared)[1:]]
+            for result in results for row in [call_row(result)]]  # fmt: skip
+    parts = [first_line(unstable[0])] if unstable else []
+    parts.append(f"{about['cpu']}, {used}: time per call; how many times as fast static is as dynamic{others}.")
+    parts.append(table(["workload", "dynamic", "static", "as fast", *(SHORT[peer] for _, peer in compared)], rows))
+    return "\n\n".join(map(wrapped, parts))
 
 
 def wrapped(part: str) -> str:

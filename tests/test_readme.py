@@ -62,3 +62,11 @@ def test_the_script_runs_as_it_stands(engine, tmp_path):
 @pytest.mark.parametrize("link", re.findall(r"\]\((?!http)([^)#]+)\)", README))
 def test_links_lead_somewhere(link):
     assert (ROOT / link).exists()
+
+
+def test_it_is_short_and_its_one_table_fits_a_terminal():
+    lines = README.splitlines()
+    assert len(lines) <= 150
+    table = [line for line in lines if line.startswith("|")]
+    assert max(map(len, table)) <= 80
+    assert sum(line.startswith("|--") for line in table) == 1

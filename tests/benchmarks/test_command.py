@@ -107,10 +107,14 @@ def test_a_failed_run_does_not_replace_the_published_table(in_process, monkeypat
     page = tmp_path_factory.mktemp("page") / "page.md"
     published = "\n".join([report.MARKERS[0], "old", report.MARKERS[1]])
     page.write_text(published)
-    monkeypatch.setattr(sys, "argv", [*sys.argv, "--readme", str(page)])
+    longer = page.with_name("results.md")
+    longer.write_text(published)
+    monkeypatch.setattr(sys, "argv", [*sys.argv, "--readme", str(page), "--results", str(longer)])
     monkeypatch.setattr(bits, "mismatches", lambda *_: ["step 3: loss: 1 of 1 elements"])
     assert command.main() == 1
-    assert page.read_text() == published
     monkeypatch.setattr(bits, "mismatches", lambda *_: [])
+    assert (page.read_text(), longer.read_text()) == (published, published)
     assert command.main() == 0
-    assert "| e-tiny-mlp | equal |" in page.read_text()
+    assert "| e-tiny-mlp |" in page.read_text()
+    assert "equal" not in page.read_text()
+    assert "| e-tiny-mlp | equal |" in longer.read_text()

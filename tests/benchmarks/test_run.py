@@ -92,6 +92,22 @@ def test_peers_get_columns(no_processes):
     assert "jax.jit 2.00 (1), torch" in page
 
 
+def test_the_short_table_has_a_line_per_workload_and_the_known_peers(no_processes):
+    result = run.measure(FakeWorkload(), pair(), EFFORT)
+    result.calls["dynamic"] = 3 * result.calls["static"]
+    result.calls |= {"jax.jit": 2 * result.calls["static"], "another": result.calls["static"]}
+    page = report.in_short([result], ABOUT, ["jax.jit", "another", "torch"])
+    assert page.startswith("an abacus, one thread: time per call")
+    header, _, row = ([c.strip() for c in line.strip("|").split("|")] for line in page.splitlines() if line[0:1] == "|")
+    assert header == ["workload", "dynamic", "static", "as fast", "torch", "jax.jit"]
+    assert (row[0], *row[3:]) == ("fake", "3.0x", "-", "2.0x")
+    result.activity, result.clock = Activity(1.5, 0.0, 1.0), "wall"
+    page = report.in_short([result, run.measure(FakeWorkload(), pair(error=1e-15), EFFORT)], ABOUT, [], threads=2)
+    assert page.startswith("UNSTABLE: other processes kept 1.5 cores busy")
+    assert "2 threads" in page
+    assert [c.strip() for c in page.splitlines()[-1].strip("|").split("|")] == ["fake", "-", "-", "-"]
+
+
 def test_the_mean_over_workloads_is_that_of_the_fastest_peers(no_processes):
     results = [run.measure(FakeWorkload(), pair(), EFFORT) for _ in range(2)]
     for result, first, second in zip(results, (2, 8), (4, 4), strict=True):
