@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import common.autograd.node_calls
 import common.autograd.saved_values  # noqa: F401  gives nodes their `_saved_*`
 from common.autograd import tape_garbage
 from common.core import absent

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from common.autograd.backward_pass import added, backward_pass
+from common.autograd.pass_callbacks import run_waiting, waiting
 from common.autograd.recorded_graph import GradientEdge
 from common.autograd.unused_inputs import refuse_unused, require_grad, unused
 from common.autograd.view_histories import rebind
@@ -70,6 +71,8 @@ def backward(
 
     for edge, total in _run(roots, grad_tensors, create_graph, retain, wanted and set(wanted), deposit=deposit).items():
         deposit(edge, total)
+    if waiting:
+        run_waiting()
 
 
 def _accumulating(x: Any) -> Any:
@@ -173,12 +176,14 @@ def grad(
         order = refuse_unused(roots, targets)
     retain = create_graph if retain_graph is None else retain_graph
     totals = _run(roots, grad_outputs, create_graph, retain, {x.edge for x in targets}, order)
+    if waiting:
+        run_waiting()
     out = []
     for x in targets:
         total = totals.get(x.edge)
         if total is None and materialize_grads:
             with mode.no_grad():
-                total = zeros_like(_with_shape(x))
+                total = zeros_like(_with_shape(x)).requires_grad_(create_graph)
         if total is None and not allow_unused:
             raise unused(roots, targets, [x for x in targets if totals.get(x.edge) is None], order or [])
         out.append(total if total is None or isinstance(total, TensorBase) else wrap(_array(total)))

@@ -115,7 +115,7 @@ def backward_pass(
     useful = None if wanted is None else leading_to(order, wanted)
     roots, run = [edge for edge, _ in seeds], None
     if hook_handles.hooks_seen or mode.tracing:
-        run = watched_pass(order, useful, roots, wanted, unpack is None, deposit)
+        run = watched_pass(order, useful, roots, wanted, unpack is None, deposit, first >= 0)
     if run is not None:
         with run:
             _run_tensors(order, totals, unpack, retain, consumer, useful, wanted, run)

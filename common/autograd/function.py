@@ -57,6 +57,13 @@ class Function:
     tensor([12.])
     """
 
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Refuse what PyTorch of long ago did."""
+        raise GradientError(
+            "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd "
+            f"function with static forward method: {type(self).__name__}.apply(...)"
+        )
+
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
         """Compute the results; defined by the subclass."""
@@ -114,7 +121,7 @@ class Function:
         shown = outputs
         if any(edge is not None for edge in edges):
             outputs = _recorded(cls, ctx, args, edges, outputs)
-        elif any(t is not None for t in tangents):
+        elif recording or any(t is not None for t in tangents):
             outputs = [_shown(cls, y, args) if not _among(y, ctx._dirty) else y for y in outputs]
         made = tuple(outputs) if isinstance(result, tuple) else outputs[0]
         if any(t is not None for t in tangents):
@@ -135,7 +142,7 @@ def _recorded(cls: Any, ctx: FunctionCtx, args: Sequence[Any], edges: list[Edge]
     node = FunctionNode(op, ctx, tuple(edges), saved, None, *user_frame(3))
     if mode.tracing and packers.get() and mode.current_trace() is None:
         hooks = packers.get()[-1]
-        node.saved = tuple(x if x is None else PackedForBackward(pack(x.payload, hooks), *x[1:]) for x in saved)
+        node.saved = tuple(x if x is None else PackedForBackward(pack(x.payload, hooks), *x[1:3]) for x in saved)
     if exposed:
         seal(node)
     ctx._node = weakref.ref(node)
@@ -212,11 +219,16 @@ def _keep(x: Any, args: Sequence[Any], edges: list[Edge], outputs: Sequence[Any]
     data = _payload(x)
     for y, edge in zip(args, edges):
         if y is x:
-            return SavedForBackward(data, edge, None)
+            return SavedForBackward(data, edge, None, _lone(x) if edge is None else None)
     for position, y in enumerate(outputs):
         if y is x:
             return SavedForBackward(data, None, position)
-    return SavedForBackward(data, None, None)
+    return SavedForBackward(data, None, None, _lone(x))
+
+
+def _lone(x: TensorBase) -> Any:
+    """A tensor that may be kept as it is: it has no history, which would keep more alive, and belongs to no trace."""
+    return x if x.grad_fn is None and not x._requires_grad and mode.current_trace() is None else None
 
 
 class _FunctionOp:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, NamedTuple
 
 from common.core.errors import ArgumentError, GraphFreedError, MissingAttributeError
@@ -100,6 +101,12 @@ class FunctionCtx:
             )
         return tuple(None if x is None else x.restore(node) for x in node.saved)
 
+    @property
+    def saved_variables(self) -> tuple[Any, ...]:
+        """`saved_tensors`, under its name of long ago."""
+        warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
+        return self.saved_tensors
+
 
 class SavedForBackward(NamedTuple):
     """A saved tensor without its history, which would be a cycle if it is a result.
@@ -108,14 +115,18 @@ class SavedForBackward(NamedTuple):
     ----------
     edge : where its gradient goes.
     output : which result it is, None for an argument or anything else.
+    itself : the tensor, if it has no history.
     """
 
     payload: Any
     edge: Edge
     output: int | None
+    itself: Any = None
 
     def restore(self, node: Node) -> TensorBase:
         """The tensor with its history."""
+        if self.itself is not None and self.itself.payload is self.payload:
+            return self.itself
         edge = self.edge if self.output is None else (node, self.output) if self.output else node
         return with_edge(self.payload, edge)
 

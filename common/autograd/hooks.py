@@ -21,7 +21,7 @@ from common.core.errors import ArgumentError, GradientError, ShapeError
 from common.tensor.base import TensorBase, wrap
 from common.tensor.hook_handles import Hook, RemovableHandle, hooks_of
 from common.tensor.node import Edge, Node
-from common.tensor.observers import check_contributions, checking
+from common.tensor.observers import check_contributions, checking, in_rule
 
 # ------------------------------------------------------------------ registration
 
@@ -154,10 +154,17 @@ class HookedPass:
     wanted : edges whose total is asked for; None for all leaves.
     bare : whether gradients are arrays or values instead of tensors.
     deposit : adds a leaf's total to its `.grad`; None if totals are returned.
+    part : whether what it gives is contributed to a pass outside, where hooks of leaves run.
     """
 
     def __init__(
-        self, order: Sequence[Node], roots: Sequence[Edge], wanted: set[Any] | None, bare: bool, deposit: Any
+        self,
+        order: Sequence[Node],
+        roots: Sequence[Edge],
+        wanted: set[Any] | None,
+        bare: bool,
+        deposit: Any,
+        part: bool,
     ) -> None:
         self.bare, self.deposit, self._wanted = bare, deposit, wanted or ()
         self._nodes = set(order)
@@ -167,7 +174,7 @@ class HookedPass:
                 if isinstance(edge, TensorBase) and (wanted is None or edge in wanted):
                     last[edge] = node
         self._leaves: dict[Node | None, list[Any]] = {}
-        for leaf, latest in last.items():
+        for leaf, latest in last.items() if not part else ():
             self._leaves.setdefault(latest, []).append(leaf)
         self._all = last
         self._profile = _profile()
@@ -208,6 +215,9 @@ class HookedPass:
             slot = (owner, output) if output else owner
             total = totals.get(slot)
             if total is None:
+                if isinstance(owner, Node) and owner.op.nout > 1 and _reached(owner, totals):
+                    for hook in list(hooks.tensor.get(output, {}).values()):
+                        hook(None)  # as PyTorch does, of a result that the pass leaves out
                 continue
             grad = self._tensor(total)
             for hook in list(hooks.tensor.get(output, {}).values()):
@@ -231,6 +241,8 @@ class HookedPass:
             g = bare if node.op.nout > 1 else bare[0]
         if self._profile is not None:
             self._rule = self._profile.open()
+        if checking.get():
+            self._inside = in_rule.set([] if node.op.kind == "function" else None)
         return g
 
     def after(self, node: Node, contributions: tuple[Any, ...], g: Any) -> tuple[Any, ...]:
@@ -239,8 +251,11 @@ class HookedPass:
             gs = g if node.op.nout > 1 else (g,)
             frame = node.code, node.lasti
             self._profile.close(self._rule, node.name(), "rule", [x for x in gs if x is not None], node.number, frame)
-        if checking.get() and mode.current_trace() is None:
-            check_contributions(node, contributions, g)
+        if checking.get():
+            seen = in_rule.get() or []
+            in_rule.reset(self._inside)
+            if mode.current_trace() is None:
+                check_contributions(node, contributions, g, seen)
         hooks = getattr(node, "_hooks", None)
         if hooks is None or not hooks.after:
             return contributions
@@ -294,6 +309,11 @@ class HookedPass:
         _running.reset(self._token)
         if self._profile is not None:
             self._profile.close(self._pass, "backward", "backward")
+
+
+def _reached(node: Node, totals: dict[Edge, Any]) -> bool:
+    """Whether any of a node's results has a gradient."""
+    return any(totals.get(slot) is not None for slot in (node, *((node, i) for i in range(1, node.op.nout))))
 
 
 def _profile() -> Any:

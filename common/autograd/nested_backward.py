@@ -20,6 +20,11 @@ class _Level(threading.local):
 _level = _Level()
 
 
+def depth() -> int:
+    """How many functions of users run in each other in this thread."""
+    return _level.depth
+
+
 def nested(function: Callable[..., Any], *args: Any) -> Any:
     """Call a user's `backward`, which may start a pass that calls the next one."""
     if _level.depth >= LEVELS:

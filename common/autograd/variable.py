@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from common.autograd.pass_callbacks import ExecutionEngine
 from common.core.errors import ArgumentError
 from common.tensor.base import TensorBase
 
@@ -32,6 +33,8 @@ class Variable(metaclass=_VariableType):
     >>> tw.autograd.Variable(tw.ones(2), requires_grad=True)
     tensor([1., 1.], requires_grad=True)
     """
+
+    _execution_engine = ExecutionEngine()
 
     def __new__(cls, data: Any = None, requires_grad: bool = False, volatile: bool = False) -> Any:
         """Share the memory of `data`."""

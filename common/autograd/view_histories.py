@@ -33,12 +33,11 @@ _FILLS = frozenset({"fill", "zero"})
 
 #: Why a view without a family may not be written with history, by the last entry of its place.
 _REFUSALS = {
-    "no_grad": "a view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that "
-    "this use case is ambiguous and error-prone, it is forbidden. Make the view outside of no_grad(), or write to it "
-    "inside",
-    "inference": "a view was created in inference mode and is being modified inplace in normal mode. Given that this "
-    "use case is ambiguous and error-prone, it is forbidden. Make the view outside of inference_mode(), or write to "
-    "it inside",
+    why: f"A view was created in {why} mode and is being modified inplace with grad mode enabled, or a view of a view "
+    "which was created so is being modified. Given that this use case is ambiguous and error-prone, it is forbidden. "
+    f"Move both the view and the write inside the {block} block, or both outside"
+    for why, block in (("no_grad", "no_grad"), ("inference", "inference_mode"))
+} | {
     "left": "the tensor that this view shows was given other memory by an assignment to .data, so it is not known what "
     "the view belongs to; write to a copy (.clone())",
 }
@@ -65,11 +64,13 @@ def path_of(x: Any, name: str) -> Path:
             f"a view of a leaf Variable that requires grad is being used in an in-place operation ({name}_). Use "
             "no_grad() for an update of a parameter, or the functional form."
         )
-    if any(step.position is not None for step in steps):
-        raise GradientError(
-            f"{name}_(): this view is the output of a function that returns multiple views. Such functions do not "
-            "allow the output views to be modified inplace; use a slice, or the functional form"
-        )
+    for step in steps:
+        if step.position is not None:
+            raise GradientError(
+                f"{name}_(): Output {step.position} of {step.op.node_name} is a view and is being modified inplace. "
+                "This view is the output of a function that returns multiple views. Such functions do not allow the "
+                "output views to be modified inplace; use a slice, or the functional form"
+            )
     if (name not in _FILLS and repeats(x)) or in_windows(x):
         raise overlap(name)
     return path_along(steps, base)

@@ -13,6 +13,7 @@
     |-- AllocationError       MemoryError, RuntimeError  a result that does not fit into memory
     |-- IndexRangeError       IndexError, RuntimeError   an index outside its dimension
     |-- DivisionByZeroError   ZeroDivisionError, RuntimeError  integer division by zero
+    |-- NumberRangeError      OverflowError, ValueError  a number that the wanted kind cannot hold
     |-- CheckError            AssertionError             what a program asserts does not hold
     |-- GradientError         RuntimeError               differentiation cannot go on
     |   |-- GraphFreedError                              backward through a freed graph
@@ -85,6 +86,10 @@ class IndexRangeError(TwingradError, IndexError, RuntimeError):
 
 class DivisionByZeroError(TwingradError, ZeroDivisionError, RuntimeError):
     """Integer division by zero."""
+
+
+class NumberRangeError(TwingradError, OverflowError, ValueError):
+    """A number that the wanted kind of number cannot hold."""
 
 
 class CheckError(TwingradError, AssertionError):

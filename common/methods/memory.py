@@ -10,6 +10,7 @@ import numpy as np
 from common.core import mode
 from common.core.devices import on_cpu
 from common.core.errors import ArgumentError, GradientError, ShapeError
+from common.core.sizes import Dim
 from common.core.spec import numel
 from common.ops import functional
 from common.ops.create import creation
@@ -128,6 +129,8 @@ def new_tensor(
 def new(self: TensorBase, *args: Any, device: Any = None) -> Any:
     """A tensor of this dtype: of sizes, of zeros to be written to; or of data, a copy."""
     on_cpu(device, "new")
+    if len(args) == 1 and type(args[0]) is tuple and all(isinstance(n, (int, Dim)) for n in args[0]):
+        return lift(creation.zeros(args[0], dtype=self.dtype))  # of what `size()` gives
     return constructed(args, self.dtype)
 
 

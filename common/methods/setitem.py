@@ -20,7 +20,7 @@ from common.evaluate import specialise as eager
 from common.methods.assign import assign, require_unprotected
 from common.methods.in_place import has_history, run_in_place
 from common.ops.basic_keys import hashable, is_plain, known_part, place
-from common.ops.index.advanced_keys import Selection, check_mask, integers, neighbours, take_apart
+from common.ops.index.advanced_keys import Selection, as_keys, check_mask, integers, neighbours, take_apart
 from common.ops.index.coordinates import family, index_get, index_set
 from common.ops.index.masks import masked_fill, require_mask
 from common.ops.index.written_values import as_value, at_indices, fitted
@@ -51,7 +51,7 @@ def setitem(self: TensorBase, key: Any, value: Any) -> None:
     GradientError : a leaf that requires grad, outside `no_grad`; or another tensor shows the memory that is written.
     TraceError : in a trace, a tensor that shares memory with a view, or a mask and a value that has its true elements.
     """
-    keys = key if isinstance(key, tuple) else (key,)
+    keys = as_keys(key)
     selection = take_apart(self.shape, keys)
     if selection.basic is not None:
         place(self.shape, selection.basic)  # refuses what is outside

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from common.core.errors import MissingAttributeError
 from common.core.op import Op
@@ -94,8 +95,23 @@ class Node:
         """Call ``hook(grad_outputs)`` before the node's rules; it returns None or new `grad_outputs`."""
         return register(self, "before", hook)
 
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        """A class that has PyTorch's name of the node; `type(node)` is what it is."""
+        return _shown_class(self.name())
+
+    if TYPE_CHECKING:  # `common.autograd.node_calls` has it
+
+        def __call__(self, *grad_outputs: Any) -> Any:
+            """Run the node's rules."""
+
     def __repr__(self) -> str:
         return f"<{self.name()} object at {id(self):#x}>"
+
+
+@cache
+def _shown_class(name: str) -> type:
+    return type(name, (Node,), {"__slots__": ()})
 
 
 class FunctionNode(Node):

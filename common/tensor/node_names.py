@@ -42,13 +42,18 @@ def _number(node: NamedNode, position: int) -> bool:
 
 
 def shown_edges(node: NamedNode) -> list[Any]:
-    """The edges of operands that have a derivative: not those of indices and conditions, nor of most numbers."""
+    """The edges of the operands at `shown_positions`."""
+    return [node.edges[i] for i in shown_positions(node)]
+
+
+def shown_positions(node: NamedNode) -> list[int]:
+    """Which operands have a derivative: not indices and conditions, nor most numbers."""
     rules, forms = getattr(node.op, "rules", None), node.fit
     if rules is None:
-        return list(node.edges)
+        return list(range(len(node.edges)))
     numbers = forms is None or node.op.name in _NUMBERS_COUNT
     return [
-        edge
+        i
         for i, edge in enumerate(node.edges)
         if edge is not None or (rules[i] is not None and (numbers or not isinstance(forms[i], type)))
     ]

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping, Sequence
 from contextvars import ContextVar
 from functools import partial
 from threading import get_ident
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
 from common.core import mode
-from common.core.errors import GradientError
+from common.core.errors import CheckError, GradientError
 from common.core.op import Op
 from common.core.source_lines import locate, user_frame
 from common.core.switching import Change, Effect, Setting, Switching
@@ -29,6 +30,10 @@ from common.tensor.packed_values import pack_saved
 packers: ContextVar[tuple[Any, ...]] = ContextVar("twingrad_saved_tensors_hooks", default=())
 #: The error for whoever sets such hooks, None where they are allowed.
 refusing: ContextVar[str | None] = ContextVar("twingrad_saved_tensors_hooks_refused", default=None)
+#: Whether `allow_mutation_on_saved_tensors` is open.
+_mutable: ContextVar[bool] = ContextVar("twingrad_mutable_saved_tensors", default=False)
+#: While the rule of a user-defined function runs: what `watch` has seen in it; else None.
+in_rule: ContextVar[list[str] | None] = ContextVar("twingrad_anomaly_in_rule", default=None)
 checking: ContextVar[bool] = ContextVar("twingrad_anomaly", default=False)
 
 
@@ -113,6 +118,15 @@ class allow_mutation_on_saved_tensors(saved_tensors_hooks):
 
     Ops save copies, so a program takes more memory here.
 
+    Attributes
+    ----------
+    cloned : the copies that are alive, by a number of each.
+
+    Raises
+    ------
+    GradientError : it stands inside another one.
+    CheckError : in backward, outside of it.
+
     Examples
     --------
     >>> import dynamic as tw
@@ -131,21 +145,30 @@ class allow_mutation_on_saved_tensors(saved_tensors_hooks):
 
     def __init__(self) -> None:
         self._open = False
+        self.cloned: MutableMapping[int, Any] = WeakValueDictionary()
 
         def unpack(copy: Any) -> Any:
             if not self._open:
-                raise GradientError(
+                raise CheckError(
                     "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context in which the graph "
                     "was originally recorded."
                 )
             return copy
 
-        super().__init__(lambda x: x.clone(), unpack)
+        def pack(x: Any) -> Any:
+            copy = x.clone()
+            self.cloned[id(copy)] = copy
+            return copy
+
+        super().__init__(pack, unpack)
 
     def _change(self) -> Change:
+        if _mutable.get():
+            raise GradientError("allow_mutation_on_saved_tensors contexts cannot be nested")
         change = super()._change()
-        opens, closes = (partial(setattr, self, "_open", on) for on in (True, False))
-        return change._replace(on=(opens, *change.on), off=(closes, *change.off))
+        on = partial(setattr, self, "_open", True), partial(_mutable.set, True)
+        off = partial(setattr, self, "_open", False), partial(_mutable.set, False), self.cloned.clear
+        return change._replace(on=(*on, *change.on), off=(*change.off, *off))
 
 
 class disable_saved_tensors_hooks(Setting):
@@ -246,16 +269,24 @@ def watch(op: Op, payloads: list[Any], y: Any, node: Node | None) -> None:
         profile.end(op.name, payloads, -1 if node is None else node.number)
     if checking.get() and not finite(y) and all(map(finite, payloads)):
         file, line, function = locate(*user_frame(3))
-        raise GradientError(
+        said = (
             f"{op.name}() at {file}:{line} in {function} returned {worst(y)} values for finite inputs of shapes "
             f"{[np.shape(x) for x in payloads]}"
         )
+        inside = in_rule.get()
+        if inside is None:
+            raise GradientError(said)
+        inside.append(said)  # the gradient of which node it is says `check_contributions`
     if node is not None and packers.get() and type(node.saved) is tuple and node.saved:
         pack_saved(node, packers.get()[-1])
 
 
-def check_contributions(node: Node, contributions: tuple[Any, ...], g: Any) -> None:
+def check_contributions(node: Node, contributions: tuple[Any, ...], g: Any, inside: Sequence[str] = ()) -> None:
     """Look at what a node's rules gave for `g`.
+
+    Parameters
+    ----------
+    inside : what `watch` has seen while they ran.
 
     Raises
     ------
@@ -269,6 +300,7 @@ def check_contributions(node: Node, contributions: tuple[Any, ...], g: Any) -> N
             raise GradientError(
                 f"Function '{node.name()}' returned {worst(c)} values in its {position}th output, for a finite "
                 f"gradient of its result. The forward op is at {file}:{line} in {function}."
+                + "".join(f" In its backward, {said}." for said in inside[:1])
             )
 
 

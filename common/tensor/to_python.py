@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from common.core import mode
-from common.core.errors import AllocationError, ArgumentError, ShapeError
+from common.core.errors import AllocationError, ArgumentError, NumberRangeError, ShapeError
 from common.tensor.arrays import concrete
 from common.tensor.base import TensorBase
 
@@ -41,7 +41,11 @@ def whole(self: TensorBase) -> int:
     if mode.tracing and (decide := _decisions()) is not None:
         answer: int = decide.whole(self)
         return answer
-    return int(item(self))
+    element = item(self)
+    try:
+        return int(element)
+    except OverflowError as error:
+        raise NumberRangeError(f"{error}: the element is {element}") from error
 
 
 def tolist(self: TensorBase) -> Any:

@@ -69,8 +69,16 @@ def checkpoint(
     leaves, structure = flatten((args, kwargs))
     arguments = [view_of(x) if isinstance(x, TensorBase) and x.requires_grad else x for x in leaves]
     start = next_number()
-    with first, _Discarding(lambda x: None, _never), random.counted() as drawn:
-        returned = _call(function, arguments, structure)
+    try:
+        with first, _Discarding(lambda x: None, _never), random.counted() as drawn:
+            returned = _call(function, arguments, structure)
+    except _NeedsSaved:
+        if context_fn is not None:
+            raise GradientError(
+                "a checkpointed function that has a context_fn cannot call backward on what it computes inside"
+            ) from None
+        with _State(drawn.count) if _drew(drawn.count) else nullcontext(), random.counted() as drawn:
+            returned = _call(function, arguments, structure)
     results, out_structure = flatten(returned)
     recorded = [x for x in results if isinstance(x, TensorBase) and x.requires_grad]
     if not recorded:
@@ -79,7 +87,7 @@ def checkpoint(
     views = [(x.edge, view.edge) for x, view in zip(leaves, arguments) if view is not x]
     outputs = [x.edge for x in recorded]
     captured = captured_edges(order, outputs, start, {id(edge) for _, edge in views})
-    drew = preserve_rng_state and (type(drawn.count) is not int or drawn.count > 0)
+    drew = preserve_rng_state and _drew(drawn.count)
     again = _Again(
         function, structure, [_kept(x) for x in leaves], captured, [tuple(x.shape) for x in recorded],
         _State(drawn.count) if drew else None, second,
@@ -157,8 +165,17 @@ def _call(function: Callable[..., Any], leaves: list[Any], structure: Any) -> An
     return function(*args, **kwargs)
 
 
+class _NeedsSaved(BaseException):
+    """Never leaves `checkpoint`: the function calls backward on what it computes, so it runs again and keeps that."""
+
+
 def _never(packed: Any) -> Any:
-    raise GradientError("a checkpointed function cannot call backward on what it computes inside")
+    raise _NeedsSaved
+
+
+def _drew(count: Any) -> bool:
+    """Whether random numbers were drawn, or may have been."""
+    return type(count) is not int or count > 0
 
 
 class _Discarding(saved_tensors_hooks):
@@ -186,17 +203,19 @@ class _State:
 
 
 class _Kept(NamedTuple):
-    """An argument without a tensor that its history would keep alive."""
+    """An argument: not a tensor with a history, which that would keep alive; one without is kept `itself`."""
 
     payload: Any
     edge: Edge
+    itself: Any
 
 
 def _kept(x: Any) -> Any:
     if not isinstance(x, TensorBase):
         return x
     trace = mode.current_trace()
-    return _Kept(x.payload if trace is None else trace.payload(x), x.edge)
+    itself = x if trace is None and x.edge is None else None
+    return _Kept(x.payload if trace is None else trace.payload(x), x.edge, itself)
 
 
 def _arrays(holders: Iterable[Any]) -> list[np.ndarray]:
@@ -231,7 +250,7 @@ class _Again(NamedTuple):
         with mode.enable_grad():
             for x in self.leaves:
                 if type(x) is _Kept:
-                    tensor = with_edge(x.payload, x.edge)
+                    tensor = with_edge(x.payload, x.edge) if x.itself is None else x.itself
                     if x.edge is not None:
                         tensor = view_of(tensor)
                         edges.append(tensor.edge)

@@ -20,7 +20,7 @@ import numpy as np
 from common.autograd import backward, forward_mode
 from common.core import mode
 from common.core.dtypes import float64
-from common.core.errors import ArgumentError, GradcheckError
+from common.core.errors import ArgumentError, CheckError, GradcheckError
 from common.core.spec import numel
 from common.ops.math.arithmetic import zeros_like
 from common.tensor.base import TensorBase, wrap
@@ -70,7 +70,8 @@ def gradcheck(
 
     Raises
     ------
-    ArgumentError : no input requires grad, or nothing is to be checked.
+    ArgumentError : no input requires grad.
+    CheckError : nothing is to be checked.
     GradcheckError : something does not hold; names input, output, and both numbers.
 
     Examples
@@ -81,7 +82,7 @@ def gradcheck(
     True
     """
     if not (check_forward_ad or check_backward_ad):
-        raise ArgumentError("Expected at least one of check_forward_ad and check_backward_ad to be True")
+        raise CheckError("Expected at least one of check_forward_ad and check_backward_ad to be True")
     given = inputs if isinstance(inputs, (tuple, list)) else (inputs,)
     places = [i for i, x in enumerate(given) if isinstance(x, TensorBase) and x.requires_grad]
     if not places:

@@ -118,3 +118,41 @@ def values_packed_by_hooks_survive_a_write_by_their_own_op(tw):
         h.mul_(w)
     h.sum().backward()
     assert w.grad.tolist() == [1.0, 2.0]
+
+
+def functions_that_differentiate_inside(tw):
+    checkpoint = tw.utils.checkpoint.checkpoint
+
+    def f(x):
+        return x.sin().exp().sin()
+
+    def slope(function):
+        def call(x):
+            with tw.enable_grad():
+                y = function(x)
+                (g,) = tw.autograd.grad(y, x, create_graph=True)
+            return g
+
+        return call
+
+    def kept(function):
+        return lambda x: checkpoint(function, x, use_reentrant=False)
+
+    x = tw.tensor(0.7, requires_grad=True)
+    for wanted, found in (
+        (slope(f), (slope(kept(f)), slope(kept(kept(f))), kept(slope(f)))),
+        (slope(slope(f)), (slope(kept(slope(f))), kept(slope(slope(kept(f)))), slope(kept(slope(kept(f)))))),
+        (slope(slope(slope(f))), (slope(kept(slope(kept(slope(kept(f)))))),)),
+    ):
+        for function in found:
+            assert tw.allclose(wanted(x), function(x), atol=1e-4)
+
+
+def hooks_of_captured_leaves_run_once(tw):
+    seen = []
+    w = tw.full((2,), 3.0, requires_grad=True)
+    w.register_hook(lambda g: seen.append(g.tolist()))
+    x = tw.ones(2, requires_grad=True)
+    h = w * x
+    tw.utils.checkpoint.checkpoint(lambda x: w * x, h, use_reentrant=False).sum().backward()
+    assert seen == [[6.0, 6.0]]

@@ -1,6 +1,7 @@
 """`autograd.Function`: operations with a rule of the user's own."""
 
 import gc
+import warnings
 import weakref
 
 import pytest
@@ -347,3 +348,32 @@ def missing_rules(tw):
 
     with pytest.raises(NotImplementedError, match=r"must implement the forward"):
         Empty.apply(_leaf(tw, 1.0))
+
+
+def saved_without_history_is_the_tensor(tw):
+    class Keeps(tw.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.save_for_backward(y)
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, g):
+            found.extend(ctx.saved_tensors)
+            return g, None
+
+    found = []
+    x, y = tw.ones(2, requires_grad=True), tw.zeros(2)
+    Keeps.apply(x, y).sum().backward()
+    assert found[0] is y
+
+
+def instances_are_no_functions(tw):
+    class Old(tw.autograd.Function):
+        def forward(self, x):
+            return x
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(RuntimeError, match="non-static forward method is deprecated"):
+            Old()(tw.ones(2))

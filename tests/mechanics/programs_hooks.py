@@ -246,3 +246,40 @@ def accumulators_form_no_cycle(tw):
         assert alive() is None
     finally:
         gc.enable()
+
+
+def hooks_of_results_that_are_left_out(tw):
+    seen = []
+    x = tw.ones(3, requires_grad=True)
+    first, second, _ = x.unbind()
+    first.register_hook(seen.append)
+    second.backward()
+    assert seen == [None]
+    first.backward()
+    assert seen[1].item() == 1
+
+
+def callbacks_run_when_the_pass_is_over(tw):
+    seen = []
+    x = tw.ones(2, requires_grad=True)
+
+    class Asks(tw.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, name, inside):
+            ctx.name, ctx.inside = name, inside
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, g):
+            grad = None if x.grad is None else x.grad.tolist()
+            seen.append((ctx.name, grad))
+            tw.autograd.Variable._execution_engine.queue_callback(lambda: seen.append((ctx.name, "done")))
+            if ctx.inside:
+                with tw.enable_grad():
+                    Asks.apply(tw.ones(1, requires_grad=True), "inner", False).sum().backward()
+            return g, None, None
+
+    Asks.apply(x * 2, "outer", True).sum().backward()
+    assert seen == [("outer", None), ("inner", None), ("inner", "done"), ("outer", "done")]
+    with pytest.raises(RuntimeError, match="only be installed during backward"):
+        tw.autograd.Variable._execution_engine.queue_callback(lambda: None)

@@ -298,3 +298,36 @@ def nodes_list_what_they_save(tw):
         for name in dir(y.grad_fn):
             getattr(y.grad_fn, name)
     assert tuple(x.sum().grad_fn._saved_self_sym_sizes) == (2,)
+
+
+def nodes_are_functions(tw):
+    x = tw.tensor([2.0, 3.0], requires_grad=True)
+    y = x * x.exp()
+    g = tw.tensor([1.0, 10.0])
+    left, right = y.grad_fn(g)
+    assert tw.equal(left, g * x.exp())
+    assert tw.equal(right, g * x)
+    (total,) = tw.autograd.grad(x**2, x, g)
+    assert tw.equal((x**2).grad_fn(g), total)
+    for wrong in ((), (g, g)):
+        with pytest.raises(TypeError, match=r"expected .* arguments, got .* instead"):
+            (x**2).grad_fn(*wrong)
+    y.sum().backward()
+    with pytest.raises(RuntimeError, match=r"second time|already been freed"):
+        y.grad_fn(g)
+
+
+def classes_have_names(tw):
+    class Double(tw.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    x = tw.ones(2, requires_grad=True)
+    assert Double.apply(x).grad_fn.__class__.__name__ == "DoubleBackward"
+    assert (x * x).grad_fn.__class__.__name__ == "MulBackward0"
+    assert isinstance((x * x).grad_fn, tw.autograd.graph.Node)

@@ -1,5 +1,7 @@
 """Views, joins, and writes that overwrite all of a tensor."""
 
+import warnings
+
 import pytest
 
 
@@ -152,3 +154,15 @@ def joined_gradients_are_taken_apart(tw):
     (tw.stack([x, y], -1).reshape(-1) * weights).sum().backward()
     assert x.grad.tolist() == [[0.0, 2.0], [4.0, 6.0]]
     assert y.grad.tolist() == [[1.0, 3.0], [5.0, 7.0]]
+
+
+def lists_are_keys_where_they_hold_more_than_numbers(tw):
+    x = tw.arange(24.0).reshape(2, 3, 4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert tw.equal(x[[slice(None), [0, 2]]], x[:, [0, 2]])
+        assert tw.equal(x[[[0, 1, 1], [2, 0, 0]]], x[[0, 1, 1], [2, 0, 0]])
+        assert tw.equal(x[[None, Ellipsis, 1]], x[None, ..., 1])
+        assert tw.equal(x[[1, 0]], x.flip(0))
+        x[[[0, 1], [1, 1]]] = 5
+    assert x[0, 1].tolist() == x[1, 1].tolist() == [5.0] * 4

@@ -56,6 +56,20 @@ class Selection(NamedTuple):
         return x
 
 
+def as_keys(key: Any) -> tuple[Any, ...]:
+    """The entries of a key. A list that holds more than numbers is one entry per item, as in PyTorch."""
+    if isinstance(key, tuple):
+        return key
+    if type(key) is list and len(key) < 32 and any(map(_is_entry, key)):
+        return tuple(key)
+    return (key,)
+
+
+def _is_entry(k: Any) -> bool:
+    """Whether something in a list shows that the list is a key, not an index."""
+    return k is None or k is Ellipsis or isinstance(k, (list, tuple, slice, TensorBase, np.ndarray))
+
+
 def take_apart(shape: tuple[Any, ...], keys: tuple[Any, ...]) -> Selection:
     """Separate the basic part of a key from the rest.
 

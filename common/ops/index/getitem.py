@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from common.ops.basic_keys import basic, is_basic, is_plain
-from common.ops.index.advanced_keys import read
+from common.ops.index.advanced_keys import as_keys, read
 from common.ops.index.coordinates import INDEX_DTYPES, index_get
 from common.tensor.base import TensorBase
 
@@ -26,7 +26,7 @@ def getitem(x: Any, key: Any) -> Any:
     """
     if isinstance(key, TensorBase) and key.dtype in INDEX_DTYPES and key.ndim > 0 and x.ndim > 0:
         return index_get(x, (key,), 0)
-    keys = key if isinstance(key, tuple) else (key,)
+    keys = key if isinstance(key, tuple) else as_keys(key)
     return basic(x, keys) if is_plain(keys) or all(map(is_basic, keys)) else read(x, keys)
 
 

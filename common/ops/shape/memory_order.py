@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from common.core.op import REGISTRY
@@ -11,8 +13,12 @@ from common.tensor.base import TensorBase
 from common.tensor.view_families import family_of
 
 
-def contiguous(self: TensorBase) -> TensorBase:
+def contiguous(self: TensorBase, memory_format: Any = None) -> TensorBase:
     """The tensor itself where its elements lie one after the other in C order; else a copy in which they do.
+
+    Parameters
+    ----------
+    memory_format : accepted; the order is always C's.
 
     In a traced program what is no view lies in order, arguments among them, and so do views whose strides say so.
     """
