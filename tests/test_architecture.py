@@ -140,17 +140,8 @@ NAMED_OPS = {
     "dynamic/random.py": "the public names of this module",
     "static/random.py": "the public names of this module",
     "static/api/binding.py": "the public names of static.session",
-    "static/session/__init__.py": "the public names of this package",
     "static/session/gradients.py": "the cotangent of a sum",
-    "static/session/open_sizes.py": "sums that undo broadcasting",
-    "static/session/placeholders.py": "what a constant and an identity are",
-    "static/session/variables.py": "what assign_add, assign_sub and first values do",
     "static/export/onnx_ops.py": "what ops are in another format",
-    "static/export/rerun.py": "what a constant is, and the branches of a switch",
-    "static/export/whole_trace.py": "what a detached tensor is",
-    "static/graph/dag.py": "what a constant is",
-    "static/tracing/spec_cache.py": "operands are cast by `to`",
-    "static/tracing/recorder.py": "numbers are constants",
     "static/tools/peer_programs.py": "what other libraries call ops",
     "static/lowering/codegen/build.py": "kinds of reductions; how a spread, a selection and a position are read",
     "static/lowering/indexing/by_index.py": "what reads and writes at indices",
@@ -158,23 +149,21 @@ NAMED_OPS = {
     "static/lowering/codegen/column_reductions.py": "kinds of reductions and what joins their parts",
     "static/lowering/ir/items.py": "a position as a view",
     "static/lowering/codegen/row_sums.py": "what joins the elements of a sum",
-    "static/lowering/legalise.py": "what becomes a constant, a copy or a view",
     "static/lowering/memory/concatenations.py": "what makes values in parts and what selects from them",
     "static/lowering/memory/pieces.py": "which sums never give -0.0",
     "static/lowering/codegen/reduction_items.py": "kinds of reductions and what joins their parts",
-    "static/jit/function.py": "`taken` is a function of its own, too",
-    "static/session/cut.py": "`solve` is that of sizes",
     "static/tracing/tracer.py": "which op stands for each function of numpy, for the error that names it",
-    "static/passes/fold_constants.py": "what a constant becomes",
-    "static/passes/simplify.py": "a rewrite is a fact about particular ops",
 }
 
 
 def ops_named_in(path: Path) -> set[str]:
-    """Names of ops among the imports and texts of a file."""
+    """Names of ops among the texts of a file, and among what it imports from the files that define them."""
     nodes = list(ast.walk(ast.parse(TEXTS[path])))
     texts = {node.value for node in nodes if isinstance(node, ast.Constant) and type(node.value) is str}
-    imported = {alias.name for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names}
+    defining = [
+        node for node in nodes if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("common.ops")
+    ]
+    imported = {alias.name for node in defining for alias in node.names}
     return (texts | imported) & set(REGISTRY)
 
 

@@ -123,6 +123,18 @@ class NativeCall(NamedTuple):
     errors: Mapping[int, str] = {}
 
 
+#: Ops that engines insert themselves, by what they do: convert a dtype, copy, hold a number, fill an array with one,
+#: and undo broadcasting.
+CAST, COPY, NUMBER, FILL, UNBROADCAST = "to", "clone", "constant", "full", "sum"
+
+#: The fields that a definition may set, and what the other ops have.
+DEFAULTS: Mapping[str, Any] = {
+    **dict.fromkeys(("samples", "scalar", "result", "reduce", "strided", "native", "forward", "domain", "oracle",
+                     "array", "fill")),
+    **dict.fromkeys(("costly", "product", "literal", "casts", "copies", "form_only", "involution"), False),
+    "refuses": "", "versions": (), "neutral": (),
+}  # fmt: skip
+
 #: What rules call outputs: all of them, all but the first, the first alone; and what a node saves of outputs `y`. What
 #: no rule reads may be overwritten before the backward pass.
 OUTPUTS = {"y": "y", "rest": "(None, *y[1:])", "first": "(y[0], *(None for _ in y[1:]))"}
@@ -146,20 +158,27 @@ class Op:
     differentiable : whether any input has a gradient rule.
     oracle : the op on plain arrays, without a compiler, for the tests; kernel ops only.
     array : a view op on a numpy array.
+    costly : whether computing it costs clearly more than loading its result; of elementwise ops.
+    refuses : kinds of dtype for which it is not defined, of "b", "iu", "f"; of elementwise ops.
     product : whether it multiplies matrices: its cost grows with the sizes of all three.
     literal : whether its value is an attribute: it has no operands and runs nothing.
     samples : ``samples(rng, dtype) -> list of (operands, attrs)`` for the generated tests.
     versions : values of the last operand for which an elementwise op is much less work: a loop over all elements with
         one such number is compiled for each.
     subgradients : what it gives where it has no derivative, see `common.core.subgradients`.
+    casts : whether it changes the dtype of elements, and nothing else.
+    copies : whether it gives its operand's elements in new memory.
+    form_only : whether it changes no more than shape and dtype: where both stay, the result is the operand.
+    fill : where all elements of its result are one number, that number, or the attribute that is; else None.
+    neutral : pairs (position, number): with this number as that operand, the result is the other operand, bit by bit.
+    involution : whether twice it is the operand, bit by bit.
     """
 
     __slots__ = (
         "name", "kind", "inputs", "spec", "rules", "node_name", "saves", "backward", "doc", "samples", "scalar",
         "result", "reduce", "strided", "native", "forward", "nout", "domain", "attrs", "saved_inputs", "saved_shapes",
         "subgradients", "saves_output", "frees", "oracle", "array", "costly", "differentiable", "save", "refuses",
-        "product", "literal",
-        "versions",
+        "product", "literal", "versions", "casts", "copies", "form_only", "fill", "neutral", "involution",
     )  # fmt: skip
 
     rules: tuple[Rule | None, ...]
@@ -180,6 +199,12 @@ class Op:
     literal: bool
     refuses: str
     versions: tuple[float, ...]
+    casts: bool
+    copies: bool
+    form_only: bool
+    fill: float | str | None
+    neutral: tuple[tuple[int, float], ...]
+    involution: bool
     reduce: Any
     strided: Callable[..., Any]
     native: Callable[..., Sequence[NativeCall]]
@@ -207,13 +232,9 @@ class Op:
         self.rules = tuple(rules) + (None,) * (len(inputs) - len(rules))
         self.node_name = (node_name or "".join(w.capitalize() for w in name.split("_"))) + "Backward0"
         self.nout, self.attrs = nout, attrs
-        self.costly, self.refuses = fields.pop("costly", False), fields.pop("refuses", "")
-        self.product, self.literal = fields.pop("product", False), fields.pop("literal", False)
-        self.versions = fields.pop("versions", ())
-        for field in ("samples", "scalar", "result", "reduce", "strided", "native", "forward", "domain", "oracle",
-                      "array"):  # fmt: skip
-            setattr(self, field, fields.pop(field, None))
-        assert not fields, f"unknown fields {sorted(fields)} of op {name}"
+        for field, value in fields.items():
+            assert field in DEFAULTS, f"unknown field {field} of op {name}"
+            setattr(self, field, value)
         self.set_rules(self.rules)
         assert not dict.__contains__(REGISTRY, name), f"op {name} is registered twice"
         REGISTRY[name] = self
@@ -246,9 +267,12 @@ class Op:
 
     def __getattr__(self, name: str) -> Any:
         """Make what follows from the rules when it is first asked for: most programs use few ops."""
-        if name not in _MAKERS:
+        if name in _MAKERS:
+            made = _MAKERS[name](self)
+        elif name in DEFAULTS:
+            made = DEFAULTS[name]
+        else:
             raise AttributeError(f"an op has no attribute {name!r}")
-        made = _MAKERS[name](self)
         setattr(self, name, made)
         return made
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from common.core import mode
 from common.core.dispatch import Attrs, apply
-from common.core.op import REGISTRY
+from common.core.op import CAST, REGISTRY, UNBROADCAST
 from common.core.sizes import same, same_shape
 
 INTS = frozenset((int,))
@@ -20,7 +20,7 @@ def fit(c: Any, shape: Any, dtype: Any) -> Any:
     if c.shape != shape if type(c) is np.ndarray else not same_shape(c.shape, shape):
         c = sum_to(c, shape)
     if c.dtype != dtype:
-        c = REGISTRY["to"](c, dtype=dtype, x_dtype=c.dtype)
+        c = REGISTRY[CAST](c, dtype=dtype, x_dtype=c.dtype)
     return c
 
 
@@ -52,4 +52,4 @@ def sum_to(x: Any, shape: tuple[Any, ...]) -> Any:
     # Only what is repeated is summed: a sum over one element, or over none of the dimensions, would still turn -0
     # into +0. In a trace `!=` therefore becomes a guard on a size that is 1 in some calls.
     ones = [i for i in range(x.ndim) if i < lead or (same(shape[i - lead], 1) and x.shape[i] != 1)]
-    return reshaped(REGISTRY["sum"](x, dim=tuple(ones), keepdim=True) if ones else x, shape, None)
+    return reshaped(REGISTRY[UNBROADCAST](x, dim=tuple(ones), keepdim=True) if ones else x, shape, None)

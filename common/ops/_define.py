@@ -30,11 +30,9 @@ def elementwise(
     result: str = "same",
     attrs: tuple[str, ...] = (),
     node_name: str | None = None,
-    costly: bool = False,
-    refuses: str = "",
-    versions: tuple[float, ...] = (),
     draw: Draw | None = None,
     samples: Samples | None = None,
+    **fields: Any,
 ) -> Op:
     """Define an elementwise op by its scalar expression.
 
@@ -44,11 +42,9 @@ def elementwise(
         value and takes no part in promotion.
     domain : "any", "number" (bools become int64), "float" (ints become float32) or "bool".
     result : "same" as the computing dtype, or "bool".
-    costly : whether computing it costs clearly more than loading its result.
-    refuses : kinds of dtype for which it is not defined, of "b", "iu", "f".
-    versions : values of the last operand for which it is much less work, see `common.core.op.Op`.
     draw : makes an operand inside the domain for the generated tests, by default values of both signs.
     samples : makes all operands instead.
+    fields : others of the record, such as `costly`, `refuses`, `neutral`: see `common.core.op.Op`.
     """
 
     def spec(*specs: Spec, **attrs: Any) -> Spec:
@@ -61,8 +57,7 @@ def elementwise(
     if samples is None:
         samples = of_elementwise(inputs, draw or (truth if domain == "bool" else away_from_zero))
     op = Op(name, "elementwise", inputs, spec, rules, doc, node_name=node_name, scalar=scalar, domain=domain,
-            result=result, costly=costly, refuses=refuses, attrs=attrs, versions=versions,
-            samples=samples)  # fmt: skip
+            result=result, attrs=attrs, samples=samples, **fields)  # fmt: skip
     if not scalar.__module__.startswith("common."):
         # keys of the compiler's cache cover the package's own files; a user's definition has to name itself
         from common.compiler.compile import define_scalar
@@ -114,6 +109,7 @@ def view(
     doc: str,
     samples: Samples,
     node_name: str | None = None,
+    **fields: Any,
 ) -> Op:
     """Define a view by its map ``strided(offset, shape, strides, **attrs) -> (offset, shape, strides) | None``.
 
@@ -126,7 +122,7 @@ def view(
 
     attrs = rule_parameters(strided)[3:]
     return Op(name, "view", ("x",), spec, rules, doc, node_name=node_name, strided=strided, array=array,
-              attrs=attrs, samples=samples)  # fmt: skip
+              attrs=attrs, samples=samples, **fields)  # fmt: skip
 
 
 def kernel(

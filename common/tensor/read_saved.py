@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from common.core.op import REGISTRY
+from common.core.op import COPY, REGISTRY
 from common.core.python_numbers import weak
 from common.core.source_lines import user_frame
 from common.tensor.base import NUMBERS, TensorBase, wrap
@@ -53,7 +53,7 @@ def unpacked(payload: Any, edge: Edge) -> TensorBase:
     if not isinstance(edge, TensorBase) or same_bits(payload, edge.payload):
         return with_edge(payload, edge)
     tensor = wrap(payload)
-    op = REGISTRY["clone"]
+    op = REGISTRY[COPY]
     node = Node(op, {}, (edge,), op.save((payload,), payload), None, *user_frame(2))
     tensor.grad_fn, tensor._requires_grad = node, True
     return tensor

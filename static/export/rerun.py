@@ -180,7 +180,8 @@ class TapeRun:
     def node(self, node: Node) -> Sequence[Any]:
         """TapeRun a node; its results."""
         operands = [self.values[x.key] if type(x) is Value else x for x in node.operands]
-        kind, name = node.op.kind, node.name  # type: ignore[union-attr]
+        assert node.op is not None
+        kind, name = node.op.kind, node.name
         if kind == "control":
             wanted = mode.is_grad_enabled() and any(isinstance(x, TensorBase) and x.edge is not None for x in operands)
             if not wanted:
@@ -195,7 +196,7 @@ class TapeRun:
             self.trace.act(name, operands, node.attrs)
             return [None]
         attrs = {key: resolve(x, self.env) for key, x in node.attrs.items()}
-        if name == "constant":
+        if node.op.literal:
             return [self.trace.wrap(self.trace.constant(attrs["value"]))]
         if node.id in self.quiet:
             with mode.no_grad():

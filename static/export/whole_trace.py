@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from common.core.op import REGISTRY, Op
+from common.core.op import COPY, REGISTRY, Op
 from common.tensor.base import TensorBase
 from static.graph import Node, Source, Value
 from static.tracing.trace import Trace
@@ -56,7 +56,7 @@ class WholeTrace(Trace):
         super().note_alias(alias, x, same, shows)
         value = alias.payload
         if same and x.edge is not None:
-            made = self.append(REGISTRY["clone"], (value,), {}, (value.spec,), self._source(), "detach")
+            made = self.append(REGISTRY[COPY], (value,), {}, (value.spec,), self._source(), "detach")
             alias.payload = made.outputs[0]
             self.seen[alias.payload.key] = alias
 

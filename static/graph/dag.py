@@ -184,7 +184,7 @@ def _specs(
     dag: nx.DiGraph, key: int, op: Op, operands: tuple[Any, ...], attrs: Mapping[str, Any], given: Any, caller: str
 ) -> tuple[Spec, ...]:
     """The specs of a node's results, those that it has if they are right."""
-    if op.name == "constant" or op.spec is None:
+    if op.literal or op.spec is None:
         return given
     asked = [spec_of(x) for x in operands]
     try:

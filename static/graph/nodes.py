@@ -24,7 +24,7 @@ from operator import is_
 from typing import TYPE_CHECKING, Any
 
 from common.core.digraph import digraph
-from common.core.op import Op
+from common.core.op import DEFAULTS, Op
 from common.core.spec import Spec, Specified, named
 
 if TYPE_CHECKING:
@@ -32,6 +32,26 @@ if TYPE_CHECKING:
 
 Source = tuple[str, int, str]
 """File, line and function of the user's code that made a node."""
+
+
+class GraphOp:
+    """An op that only graphs have: control flow, or an act. It has the fields of a record, none of them set.
+
+    Attributes
+    ----------
+    kind : "control" or "act".
+    nout : of an act 1: a result that nobody reads but a callback's, which orders it among a program's steps. How many
+        results control flow has depends on the node.
+    """
+
+    differentiable = False
+    inputs: tuple[str, ...] = ()
+
+    def __init__(self, name: str, kind: str, attrs: tuple[str, ...] = ()) -> None:
+        vars(self).update(DEFAULTS, name=name, kind=kind, nout=int(kind == "act"), attrs=attrs)
+
+    def __repr__(self) -> str:
+        return f"<op {vars(self)['name']}>"
 
 
 class Value(Specified):

@@ -24,7 +24,7 @@ from typing import Any
 from common.core.errors import CompileError
 from common.core.sizes import Dim, DimScope, hint
 from common.core.spec import Spec
-from static.graph.nodes import Graph, Node, Value
+from static.graph.nodes import Graph, GraphOp, Node, Value
 from static.graph.side_effects import acts
 
 FIRST_ROOM = 64
@@ -42,25 +42,8 @@ class NeedsRoom(Exception):
         self.atom = atom
 
 
-class ControlOp:
-    """An op with regions."""
-
-    kind = "control"
-    nout = 0  # depends on the node
-    forward = native = None
-    differentiable = False
-    attrs: tuple[str, ...] = ()
-    inputs: tuple[str, ...] = ()
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __repr__(self) -> str:
-        return f"<op {self.name}>"
-
-
-LOOP: Any = ControlOp("loop")
-SWITCH: Any = ControlOp("switch")
+LOOP: Any = GraphOp("loop", "control")
+SWITCH: Any = GraphOp("switch", "control")
 CONTROL: dict[str, Any] = {"loop": LOOP, "switch": SWITCH}
 
 

@@ -20,28 +20,12 @@ from __future__ import annotations
 from typing import Any
 
 from static.graph import Node
+from static.graph.nodes import GraphOp
 
-
-class ActOp:
-    """An op that acts. Its first result, which nobody reads but a callback's, orders it among a program's steps."""
-
-    kind = "act"
-    nout = 1
-    forward = native = None
-    differentiable = costly = False
-    inputs: tuple[str, ...] = ()
-
-    def __init__(self, name: str, attrs: tuple[str, ...]) -> None:
-        self.name, self.attrs = name, attrs
-
-    def __repr__(self) -> str:
-        return f"<op {self.name}>"
-
-
-EXPECT: Any = ActOp("expect", ("decision", "bits"))
-PRINT: Any = ActOp("print", ("texts", "sep", "end"))
-ASSERT: Any = ActOp("assert", ("message",))
-CALLBACK: Any = ActOp("callback", ("call",))
+EXPECT: Any = GraphOp("expect", "act", ("decision", "bits"))
+PRINT: Any = GraphOp("print", "act", ("texts", "sep", "end"))
+ASSERT: Any = GraphOp("assert", "act", ("message",))
+CALLBACK: Any = GraphOp("callback", "act", ("call",))
 ACTS: dict[str, Any] = {"expect": EXPECT, "print": PRINT, "assert": ASSERT, "callback": CALLBACK}
 
 

@@ -114,12 +114,10 @@ class _Legaliser(ByIndex):
         assert node.op is not None
         if not node.outputs:
             return None
-        name, spec = node.op.name, node.outputs[0].spec
-        if name in ("constant", "full"):
-            return _constant(node.attrs["value"], spec)
-        if name in ("zeros_like", "ones_like"):
-            return _constant(int(name == "ones_like"), spec)
-        if name == "to" and spec.dtype.kind == "f":
+        op, spec = node.op, node.outputs[0].spec
+        if op.fill is not None:
+            return _constant(node.attrs[op.fill] if type(op.fill) is str else op.fill, spec)
+        if op.casts and spec.dtype.kind == "f":
             root = self.layout(node.operands[0]).root
             if isinstance(root, Const) and isinstance(root.value, Dim) and root.dtype in (None, np.dtype(np.int64)):
                 return Const(root.value, spec.dtype)

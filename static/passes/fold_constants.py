@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from common.core.op import REGISTRY
+from common.core.op import FILL, REGISTRY
 from common.core.sizes import Dim
 from common.evaluate.specialise import run
 from static.graph import Graph, Node, Value, rebuild
@@ -22,7 +22,7 @@ def fold_constants(graph: Graph) -> Graph:
             nodes.append(node)
             continue
         known[node.outputs[0].key] = result
-        nodes.append(_constant(node, result) if node.name not in ("constant", "full") else node)
+        nodes.append(node if _is_constant(node) else _constant(node, result))
     return rebuild(graph, nodes, {})
 
 
@@ -31,16 +31,21 @@ def _evaluate(node: Node, known: dict[tuple[int, int], np.ndarray]) -> np.ndarra
     op = node.op
     if op is None or op.nout != 1 or node.outputs[0].spec.shape != () or _symbolic(node.attrs):
         return None
-    if op.name == "constant":
+    if op.literal:
         return np.array(node.attrs["value"], node.outputs[0].dtype)
-    if op.kind not in ("elementwise", "reduction", "view") and op.name != "full":
+    if op.kind not in ("elementwise", "reduction", "view") and not _is_constant(node):
         return None
     operands = [known.get(x.key) if type(x) is Value else x for x in node.operands]
-    if any(x is None for x in operands) or (not operands and op.name != "full"):
+    if any(x is None for x in operands) or (not operands and not _is_constant(node)):
         return None
-    if op.name != "to" and any(type(x) is Value and x.spec.weak for x in node.operands):
+    if not op.casts and any(type(x) is Value and x.spec.weak for x in node.operands):
         return None
     return np.asarray(run(op, operands, node.attrs))
+
+
+def _is_constant(node: Node) -> bool:
+    """Whether an attribute is the value."""
+    return node.op is not None and type(node.op.fill) is str
 
 
 def _symbolic(attrs: Any) -> bool:
@@ -53,4 +58,4 @@ def _symbolic(attrs: Any) -> bool:
 
 def _constant(node: Node, result: np.ndarray) -> Node:
     attrs = {"shape": (), "value": result.item(), "dtype": result.dtype}
-    return Node(node.id, REGISTRY["full"], (), attrs, (node.outputs[0].spec,), node.source, node.scope)
+    return Node(node.id, REGISTRY[FILL], (), attrs, (node.outputs[0].spec,), node.source, node.scope)

@@ -9,7 +9,10 @@ from static.graph import Graph, Node, Value, rebuild
 
 
 def simplify(graph: Graph) -> Graph:
-    """x * 1 -> x;  x / 1 -> x;  -(-x) -> x;  reshape(x, shape of x) -> x;  expand(x, shape of x) -> x."""
+    """x * 1 -> x;  x / 1 -> x;  -(-x) -> x;  reshape(x, shape of x) -> x;  expand(x, shape of x) -> x.
+
+    The records say which ops these are: `neutral`, `involution`, `form_only` of `common.core.op.Op`.
+    """
     replace: dict[tuple[int, int], Any] = {}
     for node in graph.nodes:
         target = _same_as(node, replace)
@@ -20,18 +23,21 @@ def simplify(graph: Graph) -> Graph:
 
 def _same_as(node: Node, replace: dict[tuple[int, int], Any]) -> Any:
     """The value that a node's result equals, or None."""
+    op = node.op
+    if op is None:
+        return None
     operands = [replace.get(x.key, x) if type(x) is Value else x for x in node.operands]
-    match node.name, operands:
-        case ("mul" | "div", [Value() as x, int() | float() as c]) if c == 1:
+    for position, number in op.neutral:
+        x, c = operands[1 - position], operands[position]
+        if type(x) is Value and isinstance(c, (int, float)) and c == number:
             return x
-        case ("mul", [int() | float() as c, Value() as x]) if c == 1:
-            return x
-        case ("neg", [Value() as x]) if x.node.name == "neg":
-            inner = x.node.operands[0]
-            return replace.get(inner.key, inner) if type(inner) is Value else None
-        case ("reshape" | "expand" | "to", [Value() as x]):
-            return x
-    return None
+    x = operands[0] if len(operands) == 1 else None
+    if type(x) is not Value:
+        return None
+    if op.involution and x.node.op is op:
+        inner = x.node.operands[0]
+        return replace.get(inner.key, inner) if type(inner) is Value else None
+    return x if op.form_only else None
 
 
 def _same_spec(a: Value, b: Value) -> bool:

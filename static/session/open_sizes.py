@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from common.core.errors import ShapeError, TraceError
+from common.core.op import UNBROADCAST
 from common.core.polynomials import Atom, Guard, Terms, evaluate, render
 from common.core.sizes import Dim, DimScope
 from common.core.spec import Spec
@@ -131,7 +132,7 @@ class Sizes(DimScope):
     def made(self, node: Node) -> None:
         """A node follows on the decisions before it."""
         waiting, self._not_one = self._not_one, []
-        if waiting and node.name == "sum":
+        if waiting and node.name == UNBROADCAST:
             self.repeated[node.id] = [guard.left for guard in waiting]
         else:
             for guard in waiting:

@@ -9,7 +9,7 @@ import numpy as np
 
 from common.core.dtypes import SUPPORTED
 from common.core.errors import ArgumentError, DTypeError, ShapeError
-from common.core.op import REGISTRY
+from common.core.op import COPY, REGISTRY
 from common.core.sizes import Dim
 from common.core.spec import Spec
 from common.tensor.arrays import known_dtype, to_array
@@ -145,5 +145,5 @@ def identity(input: Any, name: str | None = None) -> GraphTensor:
         x = convert(graph, input)
         graph.trace.payload(x)  # a variable is read before the name is given
         graph.trace.next_name = name or "identity"
-        made: GraphTensor = REGISTRY["clone"](x)
+        made: GraphTensor = REGISTRY[COPY](x)
         return made

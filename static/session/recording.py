@@ -22,7 +22,7 @@ from common.core.switching import Effect
 from common.tensor.base import TensorBase, spec_of
 from common.tensor.leaf import Leaf
 from static.graph import Node, Source, Value
-from static.graph.regions import ControlOp
+from static.graph.nodes import GraphOp
 from static.session.building import Building
 from static.session.graph_tensor import GraphTensor, at
 from static.session.open_sizes import Sizes
@@ -33,9 +33,9 @@ from static.tracing.tracer import Tracer
 if TYPE_CHECKING:
     from static.session.graph_tensor import Operation
 
-ASSIGN: Any = ControlOp("assign")
-DEFAULT: Any = ControlOp("placeholder_with_default")
-GROUP: Any = ControlOp("group")
+ASSIGN: Any = GraphOp("assign", "control")
+DEFAULT: Any = GraphOp("placeholder_with_default", "control")
+GROUP: Any = GraphOp("group", "control")
 
 
 class Role(NamedTuple):

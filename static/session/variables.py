@@ -10,7 +10,6 @@ import numpy as np
 
 from common.core import mode
 from common.core.errors import ArgumentError, DTypeError, GraphError, ShapeError
-from common.core.op import REGISTRY
 from common.core.sizes import same_shape
 from common.core.switching import Change, switching
 from common.tensor.arrays import known_dtype, to_array
@@ -156,12 +155,12 @@ def assign(ref: Any, value: Any, name: str | None = None) -> GraphTensor:
 
 def assign_add(ref: Any, value: Any, name: str | None = None) -> GraphTensor:
     """Add to a variable; see `assign`."""
-    return _write(_target(ref), lambda old, new: REGISTRY["add"](old, new), value, name or "AssignAdd")
+    return _write(_target(ref), lambda old, new: old + new, value, name or "AssignAdd")
 
 
 def assign_sub(ref: Any, value: Any, name: str | None = None) -> GraphTensor:
     """Subtract from a variable; see `assign`."""
-    return _write(_target(ref), lambda old, new: REGISTRY["sub"](old, new), value, name or "AssignSub")
+    return _write(_target(ref), lambda old, new: old - new, value, name or "AssignSub")
 
 
 def _write(ref: Variable, how: Callable[[Any, Any], Any], value: Any, name: str) -> GraphTensor:

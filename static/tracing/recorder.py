@@ -16,7 +16,7 @@ from common.core.dtypes import SUPPORTED, number_spec
 from common.core.errors import DTypeError, TraceError
 from common.core.int_arguments import number
 from common.core.interpretation import OpenTrace
-from common.core.op import REGISTRY, Op
+from common.core.op import NUMBER, REGISTRY, Op
 from common.core.polynomials import Guard
 from common.core.python_numbers import as_array, check_range
 from common.core.sizes import Dim, DimScope, hint
@@ -133,7 +133,7 @@ class Recorder(GradAttributes, Refusals, OpenTrace):
     def constant(self, value: Any) -> Value:
         """A weak 0-d constant: a number or a symbolic size."""
         spec = number_spec(hint(value))
-        node = Node(self.next_id(), REGISTRY["constant"], (), {"value": value}, (spec,), self._source())
+        node = Node(self.next_id(), REGISTRY[NUMBER], (), {"value": value}, (spec,), self._source())
         self.nodes.append(node)
         return node.outputs[0]
 
@@ -310,7 +310,7 @@ class Recorder(GradAttributes, Refusals, OpenTrace):
             leaf, number = self._leaf_of[node.id]
             self.fixed[leaf] = number
             return number
-        if node.op is REGISTRY["constant"]:
+        if node.op is not None and node.op.literal:
             number = node.attrs["value"]
             return int(number) if isinstance(number, Dim) else number
         if node.op is None or node.op.kind != "elementwise" or not value.spec.weak:

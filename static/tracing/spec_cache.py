@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from common.core.dtypes import operand_dtypes
-from common.core.op import REGISTRY, Op, out_specs
+from common.core.op import CAST, REGISTRY, Op, out_specs
 from common.core.sizes import Dim, DimScope
 from common.core.spec import Spec
 from common.tensor.base import spec_of
@@ -82,7 +82,7 @@ class Derived:
         return values, out_specs(op.spec(*[spec_of(x) for x in values]))
 
     def _cast(self, x: Value, dtype: np.dtype) -> Value:
-        value: Value = self._trace.record(REGISTRY["to"], (x,), {"dtype": dtype, "x_dtype": x.dtype})
+        value: Value = self._trace.record(REGISTRY[CAST], (x,), {"dtype": dtype, "x_dtype": x.dtype})
         return value
 
     def one(self, spec: Spec) -> Spec:

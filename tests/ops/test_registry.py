@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import common.ops.functional
+from benchmarks.bits import difference
 from common.core.op import REGISTRY, Registry, out_specs
 from common.core.spec import Spec
 from common.evaluate import specialise as eager
@@ -108,3 +109,32 @@ def test_rules_use_ops_only(op):
         assert not used & FORBIDDEN, f"{op.name}: {used & FORBIDDEN}"
         functions = set(rule.__code__.co_names) & {"np", "numpy"}
         assert not functions or op.name == "permute", f"{op.name}: {functions}"  # permute sorts its attribute
+
+
+def _awkward(dtype):
+    """Values of a dtype on which algebra breaks, where it is not exact."""
+    given = {"f": [0.0, -0.0, 1.5, -3e38, 1e-45, np.inf, -np.inf, np.nan], "b": [False, True]}
+    return np.array(given.get(dtype.kind, [0, 1, -7, np.iinfo(np.int32).min]), dtype)
+
+
+@each("op", PRIMITIVE)
+def test_what_the_compiler_relies_on_is_so_bit_by_bit(op):
+    """Fields of a record by which passes rewrite programs."""
+    for name in ("float32", "float64", "int64", "bool"):
+        x = _awkward(np.dtype(name))
+        for position, number in op.neutral:
+            given = [x, x]
+            given[position] = number
+            result = eager.run(op, given, {})
+            assert result.dtype != x.dtype or difference(result, x) is None
+        if op.involution and not (op.domain == "number" and name == "bool"):
+            assert difference(eager.run(op, [eager.run(op, [x], {})], {}), x) is None
+        if op.form_only and op.kind == "view":
+            assert difference(eager.run(op, [x], {"new_shape": x.shape}), x) is None
+        if op.copies:
+            assert difference(eager.run(op, [x], {}), x) is None
+        if op.casts:
+            other = eager.run(op, [x], {"dtype": np.dtype("float64"), "x_dtype": x.dtype})
+            assert difference(other, x.astype("float64")) is None
+        if op.fill is not None and len(op.inputs) == 1:
+            assert difference(eager.run(op, [x], {}), np.full_like(x, op.fill)) is None

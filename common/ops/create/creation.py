@@ -44,7 +44,7 @@ full_ = kernel(
     lambda shape, value, dtype: np.full(shape, value, dtype),
     samples=join(nothing(shape=(3, 4), value=1.5), nothing(shape=(), value=-0.0)),
     doc="A number everywhere.",
-    attrs=("shape", "value", "dtype"),
+    attrs=("shape", "value", "dtype"), fill="value",
 )  # fmt: skip
 
 arange_ = kernel(

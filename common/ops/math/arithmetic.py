@@ -33,7 +33,7 @@ mul = elementwise(
     "mul", lambda a, b: a & b if _is_bool(a) else a * b,
     (lambda g, b: g * b,
      lambda g, a: g * a),
-    doc="a * b; bools multiply as logical and. d/da = b, d/db = a.",
+    doc="a * b; bools multiply as logical and. d/da = b, d/db = a.", neutral=((1, 1), (0, 1)),
 )  # fmt: skip
 
 div = elementwise(
@@ -41,9 +41,10 @@ div = elementwise(
     (lambda g, b: g / b,
      lambda g, y, b: -g * (y / b)),
     costly=True, doc="a / b, true division; ints become float32. d/da = 1 / b, d/db = -(a / b) / b.", domain="float",
+    neutral=((1, 1),),
 )  # fmt: skip
 
-neg = elementwise("neg", lambda x: -x, (lambda g: -g,), doc="-x. d/dx = -1.", domain="number")
+neg = elementwise("neg", lambda x: -x, (lambda g: -g,), doc="-x. d/dx = -1.", domain="number", involution=True)
 
 abs = elementwise(
     "abs", absolute, (lambda g, x: g * sign(x),), doc="Magnitude of x. d/dx = sign(x), so 0 at 0.", domain="number"
@@ -56,12 +57,12 @@ sign: Op = elementwise(
 
 zeros_like: Op = elementwise(
     "zeros_like", lambda x: select(x == x, constant(0, x), constant(0, x)), (lambda g: zeros_like(g),),
-    doc="+0 in the shape and dtype of x. d/dx = 0.",
+    doc="+0 in the shape and dtype of x. d/dx = 0.", fill=0,
 )  # fmt: skip
 
 ones_like = elementwise(
     "ones_like", lambda x: select(x == x, constant(1, x), constant(1, x)), (lambda g: zeros_like(g),),
-    doc="1 in the shape and dtype of x. d/dx = 0.",
+    doc="1 in the shape and dtype of x. d/dx = 0.", fill=1,
 )  # fmt: skip
 
 square = elementwise("square", lambda x: x * x, (lambda g, x: g * (2 * x),), doc="x * x. d/dx = 2 x.",

@@ -13,7 +13,7 @@ to: Op = elementwise(
     "to", lambda x, dtype: convert(x, dtype), (lambda g, x_dtype: to(g, dtype=x_dtype, x_dtype=g.dtype),),
     samples=conversions,
     doc="x in another dtype. Float to int: towards zero, nan is 0, out of range saturates; to bool: x != 0.",
-    attrs=("dtype", "x_dtype"), node_name="ToCopy",
+    attrs=("dtype", "x_dtype"), node_name="ToCopy", casts=True, form_only=True,
 )  # fmt: skip
 
 
@@ -32,7 +32,7 @@ def converted(x: Any, dtype: Any) -> Any:
     return x if x.dtype == wanted else to(x, dtype=wanted, x_dtype=x.dtype)
 
 
-clone = elementwise("clone", lambda x: x, (lambda g: g,), doc="The same elements in new memory.")
+clone = elementwise("clone", lambda x: x, (lambda g: g,), doc="The same elements in new memory.", copies=True)
 
 
 __all__ = ["clone"]

@@ -19,5 +19,5 @@ def _native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str, Any]) 
 constant = kernel(
     "constant", (), lambda *, value: number_spec(value), _native, lambda value: value,
     doc="A number written in a program, or a symbolic size used as a number; placed when a plan is made.",
-    attrs=("value",), samples=fixed({"value": 1.5}), literal=True,
+    attrs=("value",), samples=fixed({"value": 1.5}), literal=True, fill="value",
 )  # fmt: skip

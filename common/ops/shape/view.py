@@ -85,7 +85,7 @@ reshape_: Op = define_view(
     (lambda g, x_shape: reshape_(g, new_shape=x_shape),),
     samples=join(one(3, 4, new_shape=(2, 6)), one(3, 4, new_shape=(12,)), one(new_shape=(1, 1))),
     doc="The same elements in C order under another shape; a copy only if strides do not allow a view.",
-    node_name="View",
+    node_name="View", form_only=True,
 )  # fmt: skip
 
 permute_: Op = define_view(
@@ -110,7 +110,7 @@ expand_ = define_view(
     "expand", _expand, lambda x, new_shape: np.broadcast_to(x, new_shape),
     (lambda g, x_shape: sum_to(g, x_shape),),
     samples=join(one(3, 1, new_shape=(2, 3, 4)), one(new_shape=(3,))),
-    doc="Sizes of 1 repeated without copying.",
+    doc="Sizes of 1 repeated without copying.", form_only=True,
 )  # fmt: skip
 
 

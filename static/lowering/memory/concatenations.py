@@ -91,7 +91,7 @@ class InParts(Values):
         self.parts: dict[tuple[int, int], Parts] = {}
         self.users: dict[tuple[int, int], list[Node]] = {}
         for node in graph.nodes:
-            for value in node.values if node.name not in ("zeros_like", "ones_like") else ():
+            for value in node.values if node.op is None or node.op.fill is None else ():
                 self.users.setdefault(value.key, []).append(node)
         self.whole = {value.key for value in (*graph.outputs, *(effect.value for effect in graph.effects))}
 
@@ -343,13 +343,12 @@ class InParts(Values):
         """The scalar function of an elementwise node, "" for a copy, and the dtypes that it takes."""
         assert node.op is not None
         specs = [x.spec if type(x) is Value else number_spec(hint(x)) for x in node.operands]
-        name = node.op.name
-        if name == "to":
+        if node.op.casts:
             target = np.dtype(node.attrs["dtype"])
             return "" if specs[0].dtype == target else f"to_{target.name}", (specs[0].dtype,)
         if node.op.attrs:
             raise unsupported(node, "an elementwise op with attributes")
-        return "" if name == "clone" else name, operand_dtypes(node.op, specs)
+        return "" if node.op.copies else node.op.name, operand_dtypes(node.op, specs)
 
     def compute(self, node: Node, shape: Sizes, layouts: Sequence[Layout]) -> Layout:
         """The result of an elementwise node over a shape, of operands that lie as told."""
