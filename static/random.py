@@ -2,15 +2,14 @@
 
 from typing import TYPE_CHECKING
 
-from common.api.surface import CREATION, owned
+from common.api.surface import CREATION, DRAWS, owned
 from common.core import absent
 from common.random.generator import Generator, fork_rng, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from common.tensor import boundary
 from static.api.binding import bind_creation
 
-NAMES = ("normal", "rand", "randint", "randn", "randperm")
 normal, rand, randint, randn, randperm = owned(
-    bind_creation({name: CREATION[name] for name in NAMES}), __name__
+    bind_creation({name: CREATION[name] for name in DRAWS}), __name__
 ).values()
 
 __all__ = [

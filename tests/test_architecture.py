@@ -137,28 +137,17 @@ NAMED_OPS = {
     "dynamic/eager/short_reductions.py": "reductions on a short path; benchmarks/test_chain.py shows the gain",
     "dynamic/eager/tensor.py": "hot operators that skip the general path; benchmarks/test_chain.py shows the gain",
     "dynamic/eager/views.py": "methods that skip the general path; benchmarks/test_views.py shows the gain",
-    "dynamic/random.py": "the public names of this module",
-    "static/random.py": "the public names of this module",
     "static/api/binding.py": "the public names of static.session",
     "static/session/gradients.py": "the cotangent of a sum",
     "static/export/onnx_ops.py": "what ops are in another format",
     "static/tools/peer_programs.py": "what other libraries call ops",
-    "static/lowering/codegen/build.py": "kinds of reductions; how a spread, a selection and a position are read",
-    "static/lowering/indexing/by_index.py": "what reads and writes at indices",
-    "static/lowering/indexing/index_checks.py": "which ops have an index per element",
-    "static/lowering/codegen/column_reductions.py": "kinds of reductions and what joins their parts",
-    "static/lowering/ir/items.py": "a position as a view",
-    "static/lowering/codegen/row_sums.py": "what joins the elements of a sum",
-    "static/lowering/memory/concatenations.py": "what makes values in parts and what selects from them",
-    "static/lowering/memory/pieces.py": "which sums never give -0.0",
-    "static/lowering/codegen/reduction_items.py": "kinds of reductions and what joins their parts",
-    "static/tracing/tracer.py": "which op stands for each function of numpy, for the error that names it",
 }
 
 
 def ops_named_in(path: Path) -> set[str]:
-    """Names of ops among the texts of a file, and among what it imports from the files that define them."""
-    nodes = list(ast.walk(ast.parse(TEXTS[path])))
+    """Names of ops among the texts of a file, `__all__` apart, and among its imports of what ops are defined by."""
+    lines = [line for line in ast.parse(TEXTS[path]).body if not ast.unparse(line).startswith("__all__")]
+    nodes = [node for line in lines for node in ast.walk(line)]
     texts = {node.value for node in nodes if isinstance(node, ast.Constant) and type(node.value) is str}
     defining = [
         node for node in nodes if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("common.ops")

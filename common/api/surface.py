@@ -41,6 +41,9 @@ CREATION = Late(
         "common.api.typed": "scalar_tensor",
     }
 )
+
+#: Those of `random`.
+DRAWS = ("normal", "rand", "randint", "randn", "randperm")
 NN_FUNCTIONS = (
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
     "adaptive_max_pool2d", "adaptive_max_pool3d", "affine_grid", "alpha_dropout", "avg_pool1d", "avg_pool2d",

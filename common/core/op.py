@@ -124,16 +124,38 @@ class NativeCall(NamedTuple):
 
 
 #: Ops that engines insert themselves, by what they do: convert a dtype, copy, hold a number, fill an array with one,
-#: and undo broadcasting.
-CAST, COPY, NUMBER, FILL, UNBROADCAST = "to", "clone", "constant", "full", "sum"
+#: undo broadcasting, compare, and choose.
+CAST, COPY, NUMBER, FILL, UNBROADCAST, EQUAL, CHOOSE = "to", "clone", "constant", "full", "sum", "eq", "where"
 
-#: The fields that a definition may set, and what the other ops have.
-DEFAULTS: Mapping[str, Any] = {
-    **dict.fromkeys(("samples", "scalar", "result", "reduce", "strided", "native", "forward", "domain", "oracle",
-                     "array", "fill")),
+#: Of what engines rely on, the fields that are plain data, and what an op has that does not set them.
+TRAITS: Mapping[str, Any] = {
+    **dict.fromkeys(("result", "reduce", "domain", "fill", "indexed")),
     **dict.fromkeys(("costly", "product", "literal", "casts", "copies", "form_only", "involution"), False),
-    "refuses": "", "versions": (), "neutral": (),
+    "refuses": "", "parts": "", "versions": (), "neutral": (),
 }  # fmt: skip
+
+#: The same for all fields that a definition may set.
+DEFAULTS: Mapping[str, Any] = {
+    **TRAITS, **dict.fromkeys(("samples", "scalar", "strided", "native", "forward", "oracle", "array")),
+}  # fmt: skip
+
+
+class Indexed(NamedTuple):
+    """How an op reads or writes at indices that are data.
+
+    Attributes
+    ----------
+    writes : whether it writes there, to zeros or to a copy of its first operand; else it reads there.
+    one : whether it is one element of each row, the last dimension; else rows or elements along the attribute `dim`.
+    own : whether each element has an index of its own; else those of a row share one.
+    join : of a write, the scalar function that joins an element with what is written there; "" replaces it.
+    """
+
+    writes: bool = False
+    one: bool = False
+    own: bool = False
+    join: str = ""
+
 
 #: What rules call outputs: all of them, all but the first, the first alone; and what a node saves of outputs `y`. What
 #: no rule reads may be overwritten before the backward pass.
@@ -172,6 +194,9 @@ class Op:
     fill : where all elements of its result are one number, that number, or the attribute that is; else None.
     neutral : pairs (position, number): with this number as that operand, the result is the other operand, bit by bit.
     involution : whether twice it is the operand, bit by bit.
+    indexed : how it reads or writes at indices that are data, its last operand; None for other ops.
+    parts : how its result is made of parts of its operands, or is a part of one: "join", "stack up", "pad", "set
+        slice", "set view", "part" or "turn"; "" for other ops. Those of one way have attributes of the same names.
     """
 
     __slots__ = (
@@ -179,6 +204,7 @@ class Op:
         "result", "reduce", "strided", "native", "forward", "nout", "domain", "attrs", "saved_inputs", "saved_shapes",
         "subgradients", "saves_output", "frees", "oracle", "array", "costly", "differentiable", "save", "refuses",
         "product", "literal", "versions", "casts", "copies", "form_only", "fill", "neutral", "involution",
+        "indexed", "parts",
     )  # fmt: skip
 
     rules: tuple[Rule | None, ...]
@@ -205,6 +231,8 @@ class Op:
     fill: float | str | None
     neutral: tuple[tuple[int, float], ...]
     involution: bool
+    indexed: Indexed | None
+    parts: str
     reduce: Any
     strided: Callable[..., Any]
     native: Callable[..., Sequence[NativeCall]]

@@ -15,6 +15,7 @@ from common.core.op import REGISTRY
 from common.core.spec import Spec
 from common.kernels.arrays import mapped_sums, sums
 from common.kernels.arrays.copying import buffer_dtype
+from common.kernels.arrays.reducers import REDUCERS
 from common.runtime.builtins import make_call, make_elementwise, make_fixed
 from common.runtime.builtins_ir import MAX_INPUTS
 
@@ -239,13 +240,9 @@ def class_of(have: tuple[int, ...], shape: tuple[int, ...], split: int) -> str |
     return None
 
 
-#: Reductions by lanes, which need scratch for columns.
-LANED = frozenset(("sum", "prod"))
-
-
 def reduced_dtype(kind: str, dtype: np.dtype) -> np.dtype:
     """The dtype in which a reduction with a result of `dtype` computes."""
-    return dtype if kind in LANED else sums.extreme_dtype(dtype)
+    return dtype if REDUCERS[kind].columns else sums.extreme_dtype(dtype)
 
 
 def reduction(
@@ -272,7 +269,7 @@ def reduction(
     kernel = compiled(source, name)
     ints = (batch * columns, rows) if by_rows else (batch, rows, columns)
     lanes = 0
-    if kind in LANED and not by_rows:
+    if REDUCERS[kind].columns and not by_rows:
         lanes = dtype.itemsize * sums.sum_cols_scratch(rows, columns)
 
     def run(x: np.ndarray) -> np.ndarray:
@@ -323,10 +320,10 @@ def with_scratch(
 
 def _unreduced(kind: str, x: np.ndarray, out_shape: Any, dtype: np.dtype) -> np.ndarray:
     """A reduction over no dimensions, or with an empty result; a sum of one element starts from +0."""
-    return np.array((x + dtype.type(0) if kind == "sum" else x), dtype).reshape(out_shape)
+    return np.array((x + dtype.type(0) if REDUCERS[kind].start == 0 else x), dtype).reshape(out_shape)
 
 
 __all__ = [
-    "LANED", "arrange", "compiled", "fast", "form_spec", "general", "mapped_sum", "reduced_dtype", "reduction",
+    "arrange", "compiled", "fast", "form_spec", "general", "mapped_sum", "reduced_dtype", "reduction",
     "same_shape", "scratch",
 ]  # fmt: skip

@@ -21,6 +21,21 @@ OPERATORS = {
     "not_equal": "__ne__",
 }  # fmt: skip
 
+#: Functions that numpy calls differently.
+_NAMES = {
+    "arctan2": "atan2", "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsinh": "asinh", "arccosh": "acosh",
+    "arctanh": "atanh", "power": "pow", "negative": "neg", "absolute": "abs", "conjugate": "clone", "rint": "round",
+    "add.reduce": "sum", "multiply.reduce": "prod", "maximum.reduce": "amax", "minimum.reduce": "amin", "max": "amax",
+    "min": "amin", "concatenate": "cat", "invert": "bitwise_not", "left_shift": "bitwise_left_shift",
+    "right_shift": "bitwise_right_shift", "fabs": "abs", "modf": "frac", "array": "clone", "linalg.norm": "norm",
+    "expand_dims": "unsqueeze", "transpose": "permute", "copy": "clone", "add.accumulate": "cumsum",
+}  # fmt: skip
+
+
+def torch_name(name: str) -> str:
+    """PyTorch's name of a function of numpy's."""
+    return _NAMES.get(name, name.rpartition(".")[2])
+
 
 def operator_of(self: TensorBase, ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """The result of ``array * tensor``, which numpy asks the tensor for; NotImplemented for another call."""

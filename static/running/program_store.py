@@ -28,7 +28,7 @@ from common.compiler import disk_cache as disk
 from common.compiler.compile import make_key
 from common.compiler.environment_stamp import package_files, stamp
 from common.control.callback import Callback
-from common.core.op import Op, Refusal
+from common.core.op import TRAITS, Op, Refusal
 from common.core.sizes import Dim, DimScope
 from common.kernels.arrays.coordinates import WrongIndex
 from static.graph import Graph, Value
@@ -188,8 +188,7 @@ def _is_fixed(op: Op) -> bool:
 
 def _meaning(op: Op) -> str:
     """What lowering asks of an op besides its expression."""
-    told = (getattr(op, name, None) for name in ("kind", "reduce", "domain", "result", "costly"))
-    return ":".join(map(str, (op.name, *told)))
+    return ":".join(map(str, (op.name, op.kind, *(getattr(op, name) for name in TRAITS))))
 
 
 def _plain_graph(graph: Graph, met: _Met, copies: Mapping[int, Copy]) -> list[Any]:

@@ -15,19 +15,9 @@ from common.core.errors import EscapedTracerError, TraceError
 from common.core.op import REGISTRY
 from common.core.operators import install
 from common.core.sizes import Dim
-from common.methods.numpy_functions import operator_of
+from common.methods.numpy_functions import operator_of, torch_name
 from common.tensor.base import NUMBERS, TensorBase
 from static.graph import Value
-
-#: What numpy calls differently.
-_NAMES = {
-    "arctan2": "atan2", "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsinh": "asinh", "arccosh": "acosh",
-    "arctanh": "atanh", "power": "pow", "negative": "neg", "absolute": "abs", "conjugate": "clone", "rint": "round",
-    "add.reduce": "sum", "multiply.reduce": "prod", "maximum.reduce": "amax", "minimum.reduce": "amin", "max": "amax",
-    "min": "amin", "concatenate": "cat", "invert": "bitwise_not", "left_shift": "bitwise_left_shift",
-    "right_shift": "bitwise_right_shift", "fabs": "abs", "modf": "frac", "array": "clone", "linalg.norm": "norm",
-    "expand_dims": "unsqueeze", "transpose": "permute", "copy": "clone", "add.accumulate": "cumsum",
-}  # fmt: skip
 
 
 class Tracer(TensorBase):
@@ -58,7 +48,7 @@ class Tracer(TensorBase):
 
     def refuse_numpy(self, name: str) -> TraceError:
         """The error for a function of numpy: with what to call instead."""
-        bare = _NAMES.get(name, name.rpartition(".")[2])
+        bare = torch_name(name)
         if bare in surface.FUNCTIONS:
             instead = f"use static.{bare}"
             instead += f" or x.{bare}()" if callable(getattr(TensorBase, bare, None)) else ""

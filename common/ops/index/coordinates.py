@@ -18,7 +18,7 @@ import numpy as np
 
 from common.core.dtypes import bool_
 from common.core.errors import DTypeError, ShapeError
-from common.core.op import NativeCall, Op
+from common.core.op import Indexed, NativeCall, Op
 from common.core.shapes import broadcast_shapes
 from common.core.sizes import same_shape
 from common.core.spec import Spec
@@ -261,6 +261,14 @@ def _samples(k: int, operation: str) -> Any:
     return samples
 
 
+#: What an op with one index per row does.
+_INDEXED = {
+    "get": Indexed(), "put": Indexed(writes=True, join="add"), "add": Indexed(writes=True, join="add"),
+    "set": Indexed(writes=True), "mul": Indexed(writes=True, join="mul"),
+    "max": Indexed(writes=True, join="maximum"), "min": Indexed(writes=True, join="minimum"),
+}  # fmt: skip
+
+
 @cache
 def family(k: int) -> dict[str, Op]:
     """The ops for k indices."""
@@ -279,7 +287,8 @@ def family(k: int) -> dict[str, Op]:
              attrs: tuple[str, ...] = ("dim", "wrap")) -> Op:  # fmt: skip
         operation = name.split("_")[1]
         return kernel(f"{name}{k}", (*inputs, *names), spec, _native(operation), oracle, rules, doc=doc, attrs=attrs,
-                      node_name=node, samples=_samples(k, operation))  # fmt: skip
+                      node_name=node, samples=_samples(k, operation),
+                      indexed=_INDEXED.get(operation) if k == 1 else None)  # fmt: skip
 
     at = f"({listed},)"
     extreme_rules = tuple(rule("g, y, x, v", f"ties(g, y, x, v, {at}, dim, wrap)[{i}]") for i in range(2))

@@ -31,11 +31,11 @@ def _op(name: str, count: int) -> Op:
     """`cat` or `stack` of a number of operands: an op has a fixed number of them."""
     with _lock:
         if (name, count) not in _made:
-            spec, native, oracle, rule, samples, doc = _KINDS[name]
+            spec, native, oracle, rule, samples, way, doc = _KINDS[name]
             _made[name, count] = kernel(
                 f"{name}{count}", tuple(f"x{i}" for i in range(count)), spec, native, oracle,
                 [rule(i) for i in range(count)], doc=doc, attrs=("dim",), samples=samples(count),
-                node_name=name.capitalize(),
+                node_name=name.capitalize(), parts=way,
             )  # fmt: skip
     return _made[name, count]
 
@@ -112,9 +112,9 @@ def _stack_part(g: Any, dim: int, position: int) -> Any:
 
 
 _KINDS: dict[str, tuple[Any, ...]] = {
-    "cat": (_cat_spec, _cat_native, lambda *xs, dim: np.concatenate(xs, dim), _cat_rule, parts,
+    "cat": (_cat_spec, _cat_native, lambda *xs, dim: np.concatenate(xs, dim), _cat_rule, parts, "join",
             "Operands one after the other along a dimension. The gradient is sliced apart."),
-    "stack": (_stack_spec, _stack_native, lambda *xs, dim: np.stack(xs, dim), _stack_rule, alike,
+    "stack": (_stack_spec, _stack_native, lambda *xs, dim: np.stack(xs, dim), _stack_rule, alike, "stack up",
               "Operands of one shape along a new dimension. The gradient is taken apart."),
 }  # fmt: skip
 

@@ -43,6 +43,7 @@ constant_pad_: Op = kernel(
     (lambda g, x_shape, starts: slice_(g, starts=starts, sizes=x_shape, steps=(1,) * len(starts)),),
     samples=join(one(2, 3, shape=(5, 4), starts=(1, 0), value=0.5), one(2, shape=(2,), starts=(0,), value=-0.0)),
     doc="x from `starts` on in an array of a number.", attrs=("shape", "starts", "value"),
+    parts="pad",
 )  # fmt: skip
 
 

@@ -56,7 +56,7 @@ slice_set: Op = kernel(
     "slice_set", ("x", "v"), lambda x, v, *, starts, steps: x, _native, _oracle,
     (lambda g, v_shape, starts, steps: _without(g, v_shape, starts, steps),
      lambda g, v_shape, starts, steps: slice_(g, starts=starts, sizes=v_shape, steps=steps)),
-    samples=_samples, attrs=("starts", "steps"), node_name="CopySlices",
+    samples=_samples, attrs=("starts", "steps"), node_name="CopySlices", parts="set slice",
     doc="x with v at start, start + step, ... along each dimension. The gradients are g outside and inside of it.",
 )  # fmt: skip
 

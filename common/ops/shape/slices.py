@@ -36,7 +36,7 @@ slice_ = define_view(
     "slice", _slice, lambda x, starts, sizes, steps: x[_index(starts, sizes, steps)],
     (lambda g, x_shape, starts, sizes, steps: unslice(g, shape=x_shape, starts=starts, sizes=sizes, steps=steps),),
     samples=join(one(5, 7, starts=(1, 0), sizes=(3, 4), steps=(1, 2)), one(5, starts=(4,), sizes=(0,), steps=(1,))),
-    doc="start, start + step, ... along each dimension; positive steps.",
+    doc="start, start + step, ... along each dimension; positive steps.", parts="part",
 )  # fmt: skip
 
 
@@ -59,7 +59,7 @@ select_ = define_view(
         one(5, starts=(4,), sizes=(1,), steps=(1,), dims=()),
         one(2, starts=(0,), sizes=(2,), steps=(1,), dims=(None, 0)),
     ),
-    doc="A slice without some of its dimensions of size 1, and with new ones.",
+    doc="A slice without some of its dimensions of size 1, and with new ones.", parts="part",
 )  # fmt: skip
 
 
@@ -106,7 +106,7 @@ unslice: Op = kernel(
         one(4, shape=(3, 4), starts=(2, 0), sizes=(1, 4), steps=(1, 1)),
     ),
     doc="x, under the given sizes, placed at start, start + step, ... of zeros of a shape; the transpose of slice.",
-    attrs=("shape", "starts", "sizes", "steps"), node_name="SliceScatter",
+    attrs=("shape", "starts", "sizes", "steps"), node_name="SliceScatter", parts="pad",
 )  # fmt: skip
 
 

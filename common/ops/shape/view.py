@@ -94,7 +94,7 @@ permute_: Op = define_view(
     lambda x, dims: x.transpose(dims),
     (lambda g, dims: permute_(g, dims=tuple(int(i) for i in np.argsort(dims))),),
     samples=join(one(2, 3, 4, dims=(2, 0, 1)), one(2, 3, dims=(1, 0))),
-    doc="Dimensions in another order.",
+    doc="Dimensions in another order.", parts="turn",
 )
 
 

@@ -117,7 +117,7 @@ def _samples(rng: np.random.Generator, dtype: Any) -> list[Any]:
 view_set: Op = kernel(
     "view_set", ("x", "v"), lambda x, v, *, path: x, _native, _oracle,
     (lambda g, path: _outside(g, path), lambda g, path: along(g, path)),
-    samples=_samples, attrs=("path",), node_name="CopySlices",
+    samples=_samples, attrs=("path",), node_name="CopySlices", parts="set view",
     doc="x with v in the place of what a chain of views shows. The gradients are g outside and inside of it.",
 )  # fmt: skip
 view_set.node_name = "CopySlices"

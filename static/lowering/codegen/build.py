@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from common.core.numerics import BLOCK, LANES
+from common.core.op import CHOOSE, EQUAL
 from common.core.sizes import Dim
+from common.kernels.arrays.reducers import REDUCERS, SUM
 from static.lowering.codegen.column_reductions import TOGETHER, ColumnReductions
 from static.lowering.codegen.loop_nest import Nest
 from static.lowering.codegen.row_stages import RECOMPUTED_ITEMS, Stages, is_cheap, source_item
@@ -17,7 +19,7 @@ from static.lowering.codegen.row_sums import lane_loops, make_lanes
 from static.lowering.fusion.library_kernels import known_sum
 from static.lowering.groups import Group
 from static.lowering.indexing.indexed_access import PLACES, Indexed
-from static.lowering.ir.items import Access, Const, Item, Operand, is_literal
+from static.lowering.ir.items import ONE_OF_ROW, Access, Const, Item, Operand, is_literal
 from static.lowering.ir.kernel_memory import Scratch
 from static.lowering.ir.loop_ir import Call, Constant, If, Kernel, Let, Loop, Place, Store
 
@@ -56,7 +58,7 @@ class _Builder(Indexed):
         self.divided = divided
         self.group, self.nest = group, Nest(group)
         self.own = {item.id: item for item in group.items}
-        stored = {i.id for i in group.items if i.kind in ("map", "pick") and i.out.id in escaping}
+        stored = {i.id for i in group.items if i.kind in ("map", "lookup") and i.out.id in escaping}
         self.stages = Stages(group, stored)
         self.stored = stored
         self.escaping = escaping
@@ -137,7 +139,7 @@ class _Builder(Indexed):
 
     def stage(self, stage: int) -> None:
         for item in self.group.items:
-            if item.kind not in ("map", "pick") or self.stages.is_full(item):
+            if item.kind not in ("map", "lookup") or self.stages.is_full(item):
                 continue
             if self.stages.of[item.id] == stage:
                 value = self.value(item, stage)
@@ -162,7 +164,7 @@ class _Builder(Indexed):
                 loop.append(self.columns.add(item, self.operand(item.operands[0], stage, loop)))
         ready = {item.id: self.ready(item, stage) for item in reductions}
         runs = bool(loop or self.late) or len(reductions) > 1 or None in ready.values()
-        laned = [item for item in reductions if runs and item.function == "sum" and item.dtype.kind == "f"]
+        laned = [item for item in reductions if runs and REDUCERS[item.function].registers and item.dtype.kind == "f"]
         if not self.nest.rows and runs and len(laned) < len(reductions):
             waiting = [(i, *(ready[i.id] or self.loaded(i, stage, loop, True))) for i in reductions]
             self.chunks(self.overwritten(loop), waiting)
@@ -217,7 +219,9 @@ class _Builder(Indexed):
             base = {"": "k0", "km": "0"}.get(place.base, f"{place.base} + k0")
             call = Call(reducer, (place.buffer, base, "k1 - k0"))
             body.append(Store(Place(part, f"(k0 >> {shift})"), call))
-            finish.append((item, Call(_REDUCERS[item.function], (part, "0", f"(({size} + {BLOCK - 1}) >> {shift})"))))
+            finish.append(
+                (item, Call(REDUCERS[item.function].row, (part, "0", f"(({size} + {BLOCK - 1}) >> {shift})")))
+            )
         self.rows.append(Loop("k0", size, body, step=str(BLOCK)))
         for item, call in finish:
             self.finish_row(item, call)
@@ -226,13 +230,13 @@ class _Builder(Indexed):
     def ready(self, item: Item, stage: int) -> tuple[str, Place] | None:
         """What reduces a row of which no element has to be computed before, and where that lies."""
         operand = item.operands[0]
-        known = known_sum(operand) if item.function == "sum" else None
+        known = known_sum(operand) if REDUCERS[item.function] is SUM else None
         if known is not None and self.outside(known[1]) and not self.outside(operand):
             place = self.direct(known[1], stage)
             if place is not None:
                 return f"block_{known[0]}", place
         place = self.direct(operand, stage) if self.outside(operand) else None
-        return None if place is None else (_REDUCERS[item.function], place)
+        return None if place is None else (REDUCERS[item.function].row, place)
 
     def outside(self, operand: Operand) -> bool:
         """Whether another kernel, or nobody, makes an operand."""
@@ -240,7 +244,7 @@ class _Builder(Indexed):
 
     def loaded(self, item: Item, stage: int, loop: list[Any], chunked: bool) -> tuple[str, Place]:
         """What reduces a row whose elements the loop leaves at a place."""
-        return _REDUCERS[item.function], self.reduced_row(item.operands[0], stage, loop, chunked)
+        return REDUCERS[item.function].row, self.reduced_row(item.operands[0], stage, loop, chunked)
 
     def direct(self, operand: Operand, stage: int) -> Place | None:
         """Where a whole row of the operand lies in memory already, once the loop of the stage has run."""
@@ -308,7 +312,7 @@ class _Builder(Indexed):
         if item.id in self.row_values:
             return self.row_values[item.id]
         body = self.rows if self.is_row(item) else self.prologue
-        if item.kind == "pick":
+        if item.kind == "lookup":
             value = self.pick(item, stage)
         else:
             assert item.kind == "map", "a reduction is used before its stage"
@@ -345,9 +349,9 @@ class _Builder(Indexed):
     def apply(self, item: Item, operand: Callable[[Operand], Any], body: list[Any]) -> Any:
         if item.at is not None:
             return operand(item.operands[0]) if item.puts else self.take(item, body)
-        if item.function == "spread":
-            here = self.let(Call("eq", (self.column, self.checked(item, 0))), body)
-            return self.let(Call("where", (here, operand(item.operands[0]), Constant(0, item.dtype))), body)
+        if item.function == ONE_OF_ROW:
+            here = self.let(Call(EQUAL, (self.column, self.checked(item, 0))), body)
+            return self.let(Call(CHOOSE, (here, operand(item.operands[0]), Constant(0, item.dtype))), body)
         values = tuple(operand(o) for o in item.operands)
         return values[0] if item.function == "" else self.let(Call(item.function, values), body, item.out.dtype)
 
@@ -394,6 +398,3 @@ class _Builder(Indexed):
                 self.scalars[name, target] = self.let(Call(f"to_{target.name}", (name,)), self.prologue, target)
             name = self.scalars[name, target]
         return name
-
-
-_REDUCERS = {"sum": "block_sum", "prod": "block_product", "max": "row_max", "min": "row_min"}

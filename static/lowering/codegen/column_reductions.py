@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from common.core.numerics import BLOCK, LANES
+from common.kernels.arrays.reducers import REDUCERS
 from static.lowering.codegen.loop_nest import Nest
 from static.lowering.ir.items import Item, is_literal
 from static.lowering.ir.kernel_memory import ColumnScratch
@@ -23,8 +22,6 @@ TOGETHER = 4
 """Rows of equal lane that are taken in at once where that is all a kernel does (benchmarks/reduction_times.py)."""
 
 _SHIFT = BLOCK.bit_length() - 1
-LANED = {"sum": "columns", "prod": "products"}
-"""Reductions whose accumulators are lanes, and the ends of the names of their functions."""
 
 
 class ColumnReductions:
@@ -43,7 +40,7 @@ class ColumnReductions:
     def scratch(self, item: Item) -> Any:
         """Memory for the accumulators of an item."""
         rows, inner = self.nest.rows[-1], self.nest.inner
-        if item.function in LANED:
+        if REDUCERS[item.function].columns:
             tile = COLUMN_TILE if self.tiled else None
             return self.nest.scratch(item.dtype, ColumnScratch(rows, inner, item.dtype.itemsize, tile))
         return self.nest.scratch(item.dtype, COLUMN_TILE if self.tiled else inner)
@@ -64,10 +61,10 @@ class ColumnReductions:
         out: list[Any] = []
         for item in self.items:
             acc = self.accumulators[item.id]
-            if item.function in LANED:
-                out.append(Run(Call(f"start_{LANED[item.function]}", (acc, "0", self.width, rows))))
+            if REDUCERS[item.function].columns:
+                out.append(Run(Call(f"start_{REDUCERS[item.function].columns}", (acc, "0", self.width, rows))))
             else:
-                value = Constant(first_value(item.function, item.dtype), item.dtype)
+                value = Constant(REDUCERS[item.function].first(item.dtype), item.dtype)
                 out.append(Loop("i", self.width, [Store(Place(acc, "", "i"), value)]))
         return out
 
@@ -94,9 +91,9 @@ class ColumnReductions:
         """Statements before a row that ends a block."""
         block = f"({row} >> {_SHIFT}) - 1"
         carry = [
-            Run(Call(f"carry_{LANED[item.function]}", (self.accumulators[item.id], "0", self.width, block)))
+            Run(Call(f"carry_{REDUCERS[item.function].columns}", (self.accumulators[item.id], "0", self.width, block)))
             for item in self.items
-            if item.function in LANED
+            if REDUCERS[item.function].columns
         ]
         return [If(condition, carry)] if carry else []
 
@@ -108,13 +105,11 @@ class ColumnReductions:
     def add(self, item: Item, *values: Any) -> Store:
         """The statement that takes in the elements of one column and lane."""
         acc = self.accumulators[item.id]
-        if item.function in LANED:
-            place, function = Place(acc, "lane", "c"), {"sum": "add", "prod": "mul"}[item.function]
-        else:
-            place, function = Place(acc, self.first, "c"), f"{item.function}imum"
+        reducer = REDUCERS[item.function]
+        place = Place(acc, "lane" if reducer.columns else self.first, "c")
         total: Any = place
         for value in values:
-            total = Call(function, (total, value))
+            total = Call(reducer.join, (total, value))
         return Store(place, total)
 
     def finish(self) -> list[Any]:
@@ -123,8 +118,10 @@ class ColumnReductions:
         body: list[Any] = []
         for item in self.items:
             out, acc = self.nest.slot(item.out), self.accumulators[item.id]
-            if item.function in LANED:
-                body.append(Run(Call(f"finish_{LANED[item.function]}", (acc, "0", self.width, rows, out, start))))
+            if REDUCERS[item.function].columns:
+                body.append(
+                    Run(Call(f"finish_{REDUCERS[item.function].columns}", (acc, "0", self.width, rows, out, start)))
+                )
                 continue
             value: Any = Place(acc, "", "i")
             if item.dtype != item.out.dtype:
@@ -144,15 +141,3 @@ class ColumnReductions:
         size = self.nest.size(self.nest.inner)
         head = Let("c1", f"min(c0 + {COLUMN_TILE}, {size})")
         return [Loop("c0", size, [head, *body], step=str(COLUMN_TILE))]
-
-
-def first_value(function: str, dtype: np.dtype[Any]) -> Any:
-    """What a reduction starts from: a maximum or minimum from what every element replaces."""
-    if function in LANED:
-        return {"sum": 0, "prod": 1}[function]
-    if dtype.kind == "f":
-        return float("-inf") if function == "max" else float("inf")
-    if dtype == np.bool_:
-        return function == "min"
-    info = np.iinfo(dtype)
-    return info.min if function == "max" else info.max

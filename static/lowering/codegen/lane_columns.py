@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from common.core.numerics import BLOCK, LANES
-from static.lowering.codegen.column_reductions import COLUMN_TILE, LANED, ColumnReductions, first_value
+from common.kernels.arrays.reducers import REDUCERS
+from static.lowering.codegen.column_reductions import COLUMN_TILE, ColumnReductions
 from static.lowering.ir.items import Item
 from static.lowering.ir.kernel_memory import ColumnScratch, Scratch
 from static.lowering.ir.loop_ir import Call, Constant, If, Kernel, Let, Loop, Place, Run, Store
@@ -61,7 +62,7 @@ class LaneColumns(ColumnReductions):
         rows, width = self.nest.size(self.nest.rows[-1]), self.width
         start = []
         for item in self.items:
-            value = Constant(first_value(item.function, item.dtype), item.dtype)
+            value = Constant(REDUCERS[item.function].first(item.dtype), item.dtype)
             start.append(Loop("i", width, [Store(Place(self.accumulators[item.id], "lane", "i"), value)]))
         inside = [
             Let("g0", f"block * {BLOCK}"),
@@ -87,8 +88,9 @@ def fold(item: Item, lanes: Any, rows: Any, columns: Any) -> LaneFold:
     begin: list[Any] = [Let("c1", f"min(c0 + {COLUMN_TILE}, n0)"), Let("width", "c1 - c0")]
     last = Let("k2", f"min({LANES}, n1 - k0)")
     source = Let("source", f"((k0 >> {_SHIFT}) * {LANES} + l) * n0 + c0")
-    if item.function in LANED:
-        name, acc = LANED[item.function], ColumnScratch(rows, columns, item.dtype.itemsize, COLUMN_TILE)
+    reducer = REDUCERS[item.function]
+    if name := reducer.columns:
+        acc = ColumnScratch(rows, columns, item.dtype.itemsize, COLUMN_TILE)
         carry = If("k0 > 0", [Run(Call(f"carry_{name}", ("b1", "0", "width", f"(k0 >> {_SHIFT}) - 1")))])
         copy = Loop("i", "width", [Store(Place("b1", "target", "i"), Place("b0", "source", "i"))])
         begin.append(Run(Call(f"start_{name}", ("b1", "0", "width", "n1"))))
@@ -101,10 +103,10 @@ def fold(item: Item, lanes: Any, rows: Any, columns: Any) -> LaneFold:
             Loop(
                 "i",
                 "width",
-                [Store(Place("b1", "", "i"), Constant(first_value(item.function, item.dtype), item.dtype))],
+                [Store(Place("b1", "", "i"), Constant(REDUCERS[item.function].first(item.dtype), item.dtype))],
             )
         )
-        value = Call(f"{item.function}imum", (Place("b1", "", "i"), Place("b0", "source", "i")))
+        value = Call(reducer.join, (Place("b1", "", "i"), Place("b0", "source", "i")))
         inside = [last, Loop("l", "k2", [source, Loop("i", "width", [Store(Place("b1", "", "i"), value)])])]
         result: Any = Place("b1", "", "i")
         if item.dtype != item.out.dtype:

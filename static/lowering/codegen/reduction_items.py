@@ -6,8 +6,10 @@ from typing import Any
 
 from common.core.shapes import contiguous_strides
 from common.evaluate.kernels import reduced_dtype
+from common.kernels.arrays.reducers import REDUCERS, SUM
 from static.graph import Node
 from static.lowering.ir.items import (
+    ONE_OF_ROW,
     Access,
     ArrayBuffer,
     Const,
@@ -32,7 +34,7 @@ def add_reduction(values: Values, node: Node) -> None:
     if not any(flags):
         _reduce_nothing(values, node, layout)
         return
-    if how == "sum" and flags[-1] and sum(flags) == 1 and _sum_of_spread(values, node, layout):
+    if REDUCERS[how] is SUM and flags[-1] and sum(flags) == 1 and _sum_of_spread(values, node, layout):
         return
     first, last = flags.index(True), len(flags) - flags[::-1].index(True)
     if last < len(flags) and all(flags[first:last]):
@@ -58,7 +60,7 @@ def _sum_of_spread(values: Values, node: Node, layout: Layout) -> bool:
     """S of a row that is +0.0 but for one g is +0.0 + g, whatever the order: no loop is needed."""
     root = layout.root
     maker = root.maker if isinstance(root, ArrayBuffer) and layout.dense else None
-    if maker is None or maker.function != "spread" or sizes_key(maker.dims) != sizes_key(strip_ones(layout.shape)):
+    if maker is None or maker.function != ONE_OF_ROW or sizes_key(maker.dims) != sizes_key(strip_ones(layout.shape)):
         return False
     (value,), (g, _) = node.outputs, maker.operands
     source = g.source
@@ -69,7 +71,7 @@ def _sum_of_spread(values: Values, node: Node, layout: Layout) -> bool:
         return False
     operands = [Operand(source, dtype), Operand(Const(0), dtype)]
     values.item(
-        node, "map", maker.dims[:-1], function="add", dtype=dtype, operands=operands, results=[values.result(value)]
+        node, "map", maker.dims[:-1], function=SUM.join, dtype=dtype, operands=operands, results=[values.result(value)]
     )
     return True
 
@@ -107,7 +109,7 @@ def _reduce_nothing(values: Values, node: Node, layout: Layout) -> None:
             dtype,
         )
     ]
-    function = "add" if node.op.reduce == "sum" and dtype.kind == "f" else ""
+    function = SUM.join if REDUCERS[node.op.reduce] is SUM and dtype.kind == "f" else ""
     if function:
         operands.append(Operand(Const(0.0), dtype))
     values.item(

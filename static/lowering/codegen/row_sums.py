@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from common.core.numerics import BLOCK, LANES
+from common.kernels.arrays.reducers import SUM
 from static.lowering.codegen.loop_nest import Nest
 from static.lowering.ir.loop_ir import Call, Constant, If, Let, Loop, Place, Store
 
@@ -42,13 +43,13 @@ class Lanes:
     def add(self, value: Any) -> Store:
         """The statement that takes in element i of a block."""
         place = Place(self.lanes, f"i & {LANES - 1}")
-        return Store(place, Call("add", (place, value)))
+        return Store(place, Call(SUM.join, (place, value)))
 
     def total(self, size: str, name: str) -> list[Any]:
         """The statements that name the sum, after the loops."""
         if not self.parts:
             return [Let(name, self.folded)]
-        blocks = Call("block_sum", (self.parts, "0", f"({size} + {BLOCK - 1}) >> {_SHIFT}"))
+        blocks = Call(SUM.row, (self.parts, "0", f"({size} + {BLOCK - 1}) >> {_SHIFT}"))
         return [Let(name, Place(self.parts, "0")), If(f"{size} > {BLOCK}", [Let(name, blocks)])]
 
     @property

@@ -9,9 +9,9 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from common.core.spec import numel
-from common.evaluate.kernels import LANED
 from common.kernels.arrays import mapped_sums, sums
 from common.kernels.arrays.mapped_sums import IN_LANES
+from common.kernels.arrays.reducers import REDUCERS
 from static.lowering.groups import Group
 from static.lowering.ir.items import Access, ArrayBuffer, Const, Item, Operand, is_literal, make_access, sizes_key
 from static.lowering.ir.kernel_memory import ColumnScratch, Scratch
@@ -80,7 +80,7 @@ def known_columns(group: Group, escaping: set[int]) -> KnownColumns | None:
         return None
     sizes = [numel(item.dims[a:b]) for a, b in ((0, item.lead), (item.lead, item.split), (item.split, None))]
     things: list[Any] = [*buffers, item.out]
-    if item.function in LANED:
+    if REDUCERS[item.function].columns:
         things.append(Scratch(item.dtype, ColumnScratch(sizes[1], sizes[2], item.dtype.itemsize, sums.TILE, scratch)))
     return KnownColumns(f"{name}_cols", make(dtype=item.dtype), things, sizes)
 

@@ -9,13 +9,25 @@ from __future__ import annotations
 
 import numpy as np
 
+from common.core.op import Indexed
 from common.core.shapes import contiguous_strides
 from common.core.sizes import Dim, hint
 from common.core.spec import numel
 from common.kernels.arrays import copying
 from static.graph import Node
 from static.lowering.indexing.index_checks import Checked, PerRow, native_calls
-from static.lowering.ir.items import Access, ArrayBuffer, AtIndex, Const, Layout, Operand, Sizes, is_literal, strip_ones
+from static.lowering.ir.items import (
+    ONE_OF_ROW,
+    Access,
+    ArrayBuffer,
+    AtIndex,
+    Const,
+    Layout,
+    Operand,
+    Sizes,
+    is_literal,
+    strip_ones,
+)
 from static.lowering.memory.update_in_place import begins_as_copy
 
 SHORTEST_ROW = 16
@@ -25,15 +37,11 @@ elements 1.4 times as long."""
 
 SHORT = f"rows of a table that have less than {SHORTEST_ROW} elements, or are not contiguous, are gathered first"
 
-_READS = ("index_select", "index_get1", "gather")
-_WRITES = {"index_add1": "add", "index_mul1": "mul", "index_max1": "maximum", "index_min1": "minimum",
-           "index_set1": "", "put_zeros": "add", "index_put_zeros1": "add", "scatter_zeros": "add"}  # fmt: skip
-"""The scalar function that joins an element of the result with what is written there; "" replaces it."""
-
 
 def why_gathered(node: Node) -> str:
     """Why an op that reads at indices is a kernel of its own."""
-    return SHORT if node.name in _READS else ""
+    found = None if node.op is None else node.op.indexed
+    return SHORT if found is not None and not (found.writes or found.one) else ""
 
 
 class ByIndex(Checked):
@@ -41,23 +49,25 @@ class ByIndex(Checked):
 
     def by_index(self, node: Node) -> bool:
         """Add a node that reads or writes at indices; False if it is none, or has to be a kernel of its own."""
-        name = node.name
-        if name in ("pick", "spread"):
-            return not is_literal(_row(node)[-1], 1) and self.one_per_row(node)
-        return self.take(node) if name in _READS else name in _WRITES and self.put(node)
+        assert node.op is not None
+        found = node.op.indexed
+        if found is None:
+            return False
+        if found.one:
+            return not is_literal(_row(node, found)[-1], 1) and self.one_per_row(node, found)
+        return self.put(node, found) if found.writes else self.take(node)
 
-    def one_per_row(self, node: Node) -> bool:
-        """`pick` and `spread`: one element per row, which lies at an index that is data."""
-        (value,), dims = node.outputs, strip_ones(_row(node))
+    def one_per_row(self, node: Node, how: Indexed) -> bool:
+        """One element per row, which lies at an index that is data."""
+        row = _row(node, how)
+        (value,), dims, rows = node.outputs, strip_ones(row), row[:-1]
         x, index = (self.layout(operand) for operand in node.operands)
-        picks = node.name == "pick"
-        rows = _row(node)[:-1]
-        first = self.operand(x, _row(node)) if picks else self.rows_of(x, rows)
+        first = self.rows_of(x, rows) if how.writes else self.operand(x, row)
         self.item(
             node,
-            "pick" if picks else "map",
+            "map" if how.writes else "lookup",
             dims,
-            function=node.name,
+            function=ONE_OF_ROW,
             dtype=value.spec.dtype,
             operands=[Operand(first, value.spec.dtype), Operand(self.rows_of(index, rows), np.dtype(np.int64))],
             results=[self.result(value)],
@@ -96,7 +106,7 @@ class ByIndex(Checked):
         )
         return True
 
-    def put(self, node: Node) -> bool:
+    def put(self, node: Node, how: Indexed) -> bool:
         """Rows that are written, or added, at an index each, by the loop that makes them; False if none does."""
         (value,), dim, wrap = node.outputs, node.attrs["dim"], node.attrs.get("wrap", False)
         *x, v, _ = node.operands
@@ -122,7 +132,7 @@ class ByIndex(Checked):
             results=[out],
             after=[self.begin(node, out, [self.layout(operand) for operand in x], after), *after],
             window=window,
-            at=AtIndex(value.shape[dim], strides[dim], wrap, _WRITES[node.name]),
+            at=AtIndex(value.shape[dim], strides[dim], wrap, how.join),
         )
         return True
 
@@ -155,6 +165,6 @@ def _is_ready(source: Layout) -> bool:
     return isinstance(root, ArrayBuffer) and source.dense and (root.maker is None or root.maker.kind == "native")
 
 
-def _row(node: Node) -> Sizes:
-    """The larger shape of `pick` and `spread`, which has a whole row per index."""
-    return node.operands[0].shape if node.name == "pick" else node.outputs[0].shape
+def _row(node: Node, how: Indexed) -> Sizes:
+    """Of what has one element per row, the shape that has the whole rows."""
+    return node.outputs[0].shape if how.writes else node.operands[0].shape

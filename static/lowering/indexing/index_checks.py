@@ -68,7 +68,9 @@ class Checked(InParts):
     def per_row(self, node: Node, shape: Sizes) -> PerRow | None:
         """The indices of the rows of a shape; None if they vary within a row."""
         dim, index = node.attrs["dim"], self.layout(node.operands[-1])
-        if node.name not in ("gather", "scatter_zeros"):
+        assert node.op is not None
+        assert node.op.indexed is not None
+        if not node.op.indexed.own:
             return PerRow(index, dim, 1)
         end = dim + 1
         if not all(is_literal(s, 0) for s in index.strides[end:]):

@@ -19,6 +19,9 @@ from static.graph import Node
 
 Sizes = tuple[Any, ...]
 
+ONE_OF_ROW = "one of row"
+"""The function of a map whose second operand is an index per row: there is its first operand, elsewhere 0."""
+
 
 def is_literal(value: Any, number: int) -> bool:
     """Whether a size is the int `number` itself."""
@@ -138,8 +141,8 @@ class Item:
 
     Attributes
     ----------
-    kind : "map", "rows" (reduction of trailing dimensions), "cols" (of others), "pick" (one element per
-        row), "native".
+    kind : "map", "rows" (reduction of trailing dimensions), "cols" (of others), "lookup" (one element per
+        row, at an index that is data), "native".
     dims : the space it iterates over, literal ones stripped.
     split : number of leading dimensions that are rows, where the item asks for it.
     lead : of "cols", the number of leading dimensions that stay: the columns of each of these batches are reduced.
@@ -210,7 +213,7 @@ class Item:
     @property
     def level(self) -> int:
         """Number of leading dimensions of the space over which its result varies."""
-        return self.split or 0 if self.kind in ("rows", "pick") else len(self.dims)
+        return self.split or 0 if self.kind in ("rows", "lookup") else len(self.dims)
 
     @property
     def name(self) -> str:

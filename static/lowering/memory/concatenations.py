@@ -16,8 +16,10 @@ from typing import Any
 import numpy as np
 
 from common.core.dtypes import number_spec, operand_dtypes
+from common.core.op import REGISTRY
 from common.core.shapes import contiguous_strides
 from common.core.sizes import hint, same_shape
+from common.kernels.arrays.reducers import SUM
 from common.ops.shape.view import reshape_
 from static.graph import Graph, Node, Value
 from static.lowering.ir.items import (
@@ -104,11 +106,10 @@ class InParts(Values):
     def in_parts(self, node: Node) -> bool:
         """Add a node whose result or operand is in parts; False, if it has to be added as a whole."""
         assert node.op is not None
-        name = node.op.name.rstrip("0123456789")
         if node.op.kind == "elementwise":
             layouts = self._elementwise(node)
-        elif name in _WAYS:
-            layouts = _WAYS[name](self, node)
+        elif node.op.parts:
+            layouts = _WAYS[node.op.parts](self, node)
         else:
             return False
         if layouts is None:
@@ -129,10 +130,9 @@ class InParts(Values):
         assert user.op is not None
         if user.op.kind == "elementwise":
             return same_shape(user.outputs[0].shape, value.shape)
-        name = user.op.name.rstrip("0123456789")
-        if name in ("slice_set", "view_set"):
+        if user.op.parts in ("set slice", "set view"):
             return user.operands[0] is value and user.operands[1] is not value
-        return name in ("slice", "select", "permute") or (name == "cat" and user.attrs["dim"] == dim)
+        return user.op.parts in ("part", "turn") or (user.op.parts == "join" and user.attrs["dim"] == dim)
 
     # ---------------------------------------------------------------- one buffer
     def join(self, parts: Parts) -> None:
@@ -200,7 +200,7 @@ class InParts(Values):
 
     def _view_set(self, node: Node) -> tuple[int, list[Layout]] | None:
         path = node.attrs["path"]
-        if len(path) != 1 or path[0][0] not in ("slice", "select"):
+        if len(path) != 1 or REGISTRY[path[0][0]].parts != "part":
             return None
         attrs = dict(path[0][1])
         return self._replaced(node, attrs["starts"], attrs["sizes"], attrs["steps"])
@@ -354,7 +354,7 @@ class InParts(Values):
         """The result of an elementwise node over a shape, of operands that lie as told."""
         (value,) = node.outputs
         function, wanted = self.scalar(node)
-        if function == "add":
+        if function == SUM.join:
             for x, zero in (layouts, layouts[::-1]):
                 if is_zero(zero) and is_as_plus_zero(x, value.dtype) and same_shape(x.shape, shape):
                     return x
@@ -365,7 +365,6 @@ class InParts(Values):
 
 
 _WAYS = {
-    "cat": InParts._cat, "stack": InParts._stack, "unslice": InParts._unslice,
-    "constant_pad_nd": InParts._unslice, "slice_set": InParts._slice_set,
-    "view_set": InParts._view_set, "slice": InParts._slice, "select": InParts._slice, "permute": InParts._permute,
+    "join": InParts._cat, "stack up": InParts._stack, "pad": InParts._unslice, "set slice": InParts._slice_set,
+    "set view": InParts._view_set, "part": InParts._slice, "turn": InParts._permute,
 }  # fmt: skip

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from common.core.sizes import Dim, same
+from common.kernels.arrays.reducers import REDUCERS, SUM
 from static.graph import Node
 from static.lowering.ir.items import ArrayBuffer, Const, Item, Layout, Sizes, is_literal, size_key
 from static.lowering.ir.program_values import is_dense
@@ -131,6 +132,6 @@ def is_as_plus_zero(layout: Layout, dtype: np.dtype[Any]) -> bool:
 
 def _adds_zero(item: Item) -> bool:
     if item.kind in ("rows", "cols"):
-        return item.function == "sum" and item.dtype == item.out.dtype
+        return REDUCERS[item.function] is SUM and item.dtype == item.out.dtype
     numbers = [Layout(o.source, 0, (), (), False) for o in item.operands if isinstance(o.source, Const)]
-    return item.kind == "map" and item.function == "add" and any(map(is_zero, numbers))
+    return item.kind == "map" and item.function == SUM.join and any(map(is_zero, numbers))

@@ -12,14 +12,15 @@ from typing import Any
 
 from common.core.numerics import BLOCK
 from common.kernels.arrays.mapped_sums import IN_LANES
+from common.kernels.arrays.reducers import REDUCERS, SUM
 from static.lowering.codegen.build import Built
 from static.lowering.codegen.loop_nest import Nest
 from static.lowering.ir.kernel_memory import Scratch
 from static.lowering.ir.loop_ir import Call, If, Let, Loop, Place, Store
 
 _SHIFT = BLOCK.bit_length() - 1
-TOTALS = {name: name for name in ("block_sum", "block_product", "row_max", "row_min")}
-TOTALS |= {f"block_{name}": "block_sum" for name in IN_LANES}
+TOTALS = {reducer.row: reducer.row for reducer in REDUCERS.values()}
+TOTALS |= {f"block_{name}": SUM.row for name in IN_LANES}
 """What reduces a block, and what reduces the list of results."""
 
 

@@ -104,7 +104,7 @@ def test_what_is_computed_again_runs_where_it_is_needed():
 
 
 @pytest.mark.parametrize("program", [deep, block])
-def test_ways_are_judged_as_if_all_nodes_were_there(monkeypatch, program):
+def test_ways_are_judged_as_if_all_nodes_were_there(monkeypatch, fresh_cache, program):
     """They are judged without the nodes that follow the last product, such as updates of parameters."""
     graphs = []
     monkeypatch.setattr(memory_budget.StayWithin, "_within", lambda self, graph: graphs.append(graph) or graph)
