@@ -162,6 +162,46 @@ def test_engines_do_not_name_ops():
     assert [path for path in NAMED_OPS if path not in named] == []
 
 
+def root_of(x: ast.expr) -> str:
+    """The name that attributes and elements are of, "" for those of what a call gives."""
+    while isinstance(x, (ast.Attribute, ast.Subscript)):
+        x = x.value
+    return x.id if isinstance(x, ast.Name) else ""
+
+
+def assigned_elsewhere(path: Path) -> list[str]:
+    """What a file assigns to that another module of the project defines."""
+    tree = ast.parse(TEXTS[path])
+    nodes = list(ast.walk(tree))
+    theirs = {
+        alias.asname or alias.name
+        for line in tree.body
+        if isinstance(line, (ast.Import, ast.ImportFrom))
+        for alias in line.names
+        if (getattr(line, "module", None) or alias.name).partition(".")[0] in PRODUCT
+    } - {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    found: list[ast.expr] = [
+        node
+        for node in nodes
+        if isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, (ast.Store, ast.Del))
+    ]
+    found += [
+        node.args[0]
+        for node in nodes
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("setattr", "delattr")
+    ]
+    return [ast.unparse(x) for x in found if root_of(x) in theirs]
+
+
+def test_no_module_assigns_into_another():
+    """A room that gives a lower one something registers it there: `common.core.members`, lists of functions to call."""
+    assert {
+        path.relative_to(ROOT).as_posix(): found
+        for path in SOURCES
+        if path.relative_to(ROOT).parts[0] in PRODUCT and (found := assigned_elsewhere(path))
+    } == {}
+
+
 def test_a_new_op_is_one_record(tmp_path, monkeypatch):
     """Defined in a file of its own it runs in both engines; edited, it is not taken from the compiler's cache."""
     monkeypatch.setenv("TWINGRAD_CACHE", str(tmp_path))

@@ -6,6 +6,7 @@ from typing import Any
 
 from common.autograd.backward_pass import freed
 from common.core.errors import ArgumentError
+from common.core.members import give
 from common.core.unbroadcast import fit
 from common.tensor.create import lift
 from common.tensor.node import Node
@@ -41,4 +42,4 @@ def call(node: Node, *grad_outputs: Any) -> Any:
     return out[0] if len(out) == 1 else out
 
 
-Node.__call__ = call  # type: ignore[method-assign, assignment]
+give(Node, {"__call__": call})

@@ -11,6 +11,7 @@ from typing import Any
 from common.autograd.backward_pass import freed
 from common.core.aliases import RENAMED_IN
 from common.core.errors import GradientError, MissingAttributeError
+from common.core.members import give
 from common.core.op import REGISTRY, Op, rules_changed
 from common.tensor import write_log
 from common.tensor.base import TensorBase
@@ -132,17 +133,14 @@ def _names(node: Node) -> list[str]:
     return [*found, *vars(node.attrs)] if has_context else found
 
 
-Node.saved_tensors = property(_of_function)  # type: ignore[attr-defined]
-Node.__dir__ = _names  # type: ignore[assignment, method-assign]
+give(Node, {"saved_tensors": property(_of_function), "__dir__": _names})
 
 
 def _show_values(op: Op) -> None:
     """Give nodes the attributes of an op's saved values."""
-    for name in saved_names(op):
-        setattr(Node, f"_saved_{name}", _saved(name))
-        setattr(Node, f"_raw_saved_{name}", _raw(name))
-    for name in op.attrs:
-        setattr(Node, f"_saved_{name}", _saved(name))
+    names = saved_names(op)
+    give(Node, {f"_raw_saved_{name}": _raw(name) for name in names})
+    give(Node, {f"_saved_{name}": _saved(name) for name in (*names, *op.attrs)})
 
 
 for _op in REGISTRY.loaded():

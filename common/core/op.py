@@ -140,7 +140,7 @@ DEFAULTS: Mapping[str, Any] = {
 }  # fmt: skip
 
 
-class Indexed(NamedTuple):
+class IndexUse(NamedTuple):
     """How an op reads or writes at indices that are data.
 
     Attributes
@@ -231,7 +231,7 @@ class Op:
     fill: float | str | None
     neutral: tuple[tuple[int, float], ...]
     involution: bool
-    indexed: Indexed | None
+    indexed: IndexUse | None
     parts: str
     reduce: Any
     strided: Callable[..., Any]

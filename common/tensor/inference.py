@@ -10,6 +10,7 @@ from typing import Any
 
 from common.core import mode
 from common.core.errors import GradientError
+from common.core.members import give
 from common.core.op import Op
 from common.tensor.base import InferenceTensor, Tensor, TensorBase
 from common.tensor.write_log import positions_read
@@ -75,8 +76,7 @@ def refuse_write(x: TensorBase, name: str) -> None:
 def look_at_operands(classes: Sequence[type[TensorBase]], names: Sequence[str]) -> None:
     """Let the short paths of classes, by method name, take the general one where an operand is InferenceTensor."""
     for cls in classes:
-        for name in names:
-            setattr(cls, name, _looking(cls.__dict__[name], getattr(TensorBase, name)))
+        give(cls, {name: _looking(cls.__dict__[name], getattr(TensorBase, name)) for name in names})
 
 
 def _looking(short: Callable[..., Any], general: Callable[..., Any]) -> Callable[..., Any]:

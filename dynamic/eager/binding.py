@@ -9,8 +9,10 @@ import dynamic.eager.writes  # noqa: F401  gives tensors their way of writing
 from common.api.offered import Template, bind_function, function_body
 from common.api.offered import bind_creation as bind_creation
 from common.tensor import boundary
-from dynamic.eager import joins, views
-from dynamic.eager.short_reductions import SHORT
+from dynamic.eager import joins, short_reductions, tensor, views
+
+#: The functions with a short path.
+_SHORT = {**tensor.SHORT, **short_reductions.SHORT, **views.METHODS}
 
 
 def bind(names: dict[str, Any]) -> dict[str, Callable[..., Any]]:
@@ -22,7 +24,7 @@ def bind(names: dict[str, Any]) -> dict[str, Callable[..., Any]]:
         if name in joins.SHORT:
             template, short = _joining_body, joins.SHORT[name]
         else:
-            short = views.METHODS.get(name) or SHORT.get(name)
+            short = _SHORT.get(name)
             template = function_body if short is None else _short_body
         bound[name] = bind_function(name, function, template, __file__, short=short)
     return bound

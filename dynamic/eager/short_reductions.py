@@ -11,6 +11,7 @@ import numpy as np
 
 from common.core import mode
 from common.core.errors import TwingradError
+from common.core.members import give
 from common.core.op import REGISTRY, Op
 from common.core.source_lines import user_files, user_frame
 from common.evaluate import specialise as eager
@@ -19,9 +20,6 @@ from common.tensor.base import Tensor, TensorBase
 from common.tensor.external_writes import exposed, seal
 from common.tensor.leaf import Leaf
 from common.tensor.node import Edge, Node, next_number
-from dynamic.eager.tensor import SHORT
-
-__all__ = ["SHORT"]
 
 _new = object.__new__
 _getframe = sys._getframe
@@ -83,7 +81,8 @@ def _reduction(op: Op, depth: int) -> Callable[..., Any]:
     return wraps(general)(run)
 
 
-for _name in ("sum", "mean"):
-    SHORT[_name] = _reduction(REGISTRY[_name], 2)
-    for _class in (Tensor, Leaf):
-        setattr(_class, _name, _reduction(REGISTRY[_name], 1))
+_OPS = [REGISTRY[name] for name in ("sum", "mean")]
+#: The short paths of public functions, which are called from a frame of their own.
+SHORT: dict[str, Any] = {op.name: _reduction(op, 2) for op in _OPS}
+for _class in (Tensor, Leaf):
+    give(_class, {op.name: _reduction(op, 1) for op in _OPS})

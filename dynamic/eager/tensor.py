@@ -17,6 +17,7 @@ from common.autograd import backward_pass
 from common.core import mode
 from common.core.dispatch import NO_ATTRS, Attrs
 from common.core.dtypes import float32, float64
+from common.core.members import give
 from common.core.op import REGISTRY, Op, rules_changed
 from common.core.source_lines import user_files, user_frame
 from common.evaluate import kernels as eager_kernels
@@ -312,9 +313,8 @@ for _name in ("matmul", "mm"):
     _method = _known(REGISTRY["mm"], matmul.PLAIN, lambda a, b: NotImplemented, 2)
     _METHODS[_name] = _named(_name, _method, getattr(matmul, _name).__doc__)
 _METHODS["__matmul__"] = _known(REGISTRY["mm"], matmul.PLAIN, getattr(TensorBase, "__matmul__"), 1)  # noqa: B009
-for _name, _method in _METHODS.items():
-    setattr(Tensor, _name, _method)
-    setattr(Leaf, _name, _method)
+for _class in (Tensor, Leaf):
+    give(_class, _METHODS)
 _BINARY = [name for name in _METHODS if name not in (*_UNARY, "__neg__", "__abs__", "sum", "mean")]
 
 

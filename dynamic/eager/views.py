@@ -16,6 +16,7 @@ import numpy as np
 
 from common.core import mode
 from common.core.errors import TwingradError
+from common.core.members import give
 from common.core.op import Op, rules_changed
 from common.core.source_lines import user_files, user_frame
 from common.evaluate.native_results import view_of
@@ -324,7 +325,6 @@ METHODS: dict[str, Any] = {
 }  # fmt: skip
 METHODS |= {name: _cutting(name) for name in ("chunk", "split", "unbind")}
 METHODS |= {"T": _transposed("T"), "mT": _transposed("mT"), "__getitem__": _getitem}
-for _name, _method in METHODS.items():
-    setattr(Tensor, _name, _method)
-    setattr(Leaf, _name, _method)
-    setattr(InferenceTensor, _name, getattr(functional, _name, None) or getattr(TensorBase, _name))
+for _class in (Tensor, Leaf):
+    give(_class, METHODS)
+give(InferenceTensor, {name: getattr(functional, name, None) or getattr(TensorBase, name) for name in METHODS})

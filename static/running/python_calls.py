@@ -7,7 +7,8 @@ printed once is not printed again. While Python is called another thread may run
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from threading import local
 from typing import Any
 
@@ -79,6 +80,15 @@ class _Journal(local):
         finally:
             vars(self).clear()
             vars(self).update(now)
+
+    @contextmanager
+    def quiet(self) -> Iterator[None]:
+        """Within it nothing is done: the program will do it when it runs."""
+        self.silent = True
+        try:
+            yield
+        finally:
+            self.silent = False
 
     def again(self) -> None:
         """The call is repeated."""

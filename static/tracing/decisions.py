@@ -224,8 +224,7 @@ class Decisions:
     def _run(self, node: Node) -> None:
         for atom in rooms(Graph([], [node], [], [])):
             self.env.setdefault(atom, FIRST_ROOM)
-        journal.silent = True  # what is printed on the way is printed when the program runs
-        try:
+        with journal.quiet():
             while True:
                 try:
                     results = run_node(node, self.known, self.env)
@@ -233,6 +232,4 @@ class Decisions:
                     self.env[need.atom] *= 4
                 else:
                     break
-        finally:
-            journal.silent = False
         self.known.update((value.key, y) for value, y in zip(node.outputs, results, strict=True))

@@ -18,7 +18,7 @@ import numpy as np
 
 from common.core.dtypes import bool_
 from common.core.errors import DTypeError, ShapeError
-from common.core.op import Indexed, NativeCall, Op
+from common.core.op import IndexUse, NativeCall, Op
 from common.core.shapes import broadcast_shapes
 from common.core.sizes import same_shape
 from common.core.spec import Spec
@@ -263,9 +263,9 @@ def _samples(k: int, operation: str) -> Any:
 
 #: What an op with one index per row does.
 _INDEXED = {
-    "get": Indexed(), "put": Indexed(writes=True, join="add"), "add": Indexed(writes=True, join="add"),
-    "set": Indexed(writes=True), "mul": Indexed(writes=True, join="mul"),
-    "max": Indexed(writes=True, join="maximum"), "min": Indexed(writes=True, join="minimum"),
+    "get": IndexUse(), "put": IndexUse(writes=True, join="add"), "add": IndexUse(writes=True, join="add"),
+    "set": IndexUse(writes=True), "mul": IndexUse(writes=True, join="mul"),
+    "max": IndexUse(writes=True, join="maximum"), "min": IndexUse(writes=True, join="minimum"),
 }  # fmt: skip
 
 

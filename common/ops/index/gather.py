@@ -11,7 +11,7 @@ from common.core.dispatch import called
 from common.core.dtypes import int64
 from common.core.errors import DTypeError, IndexRangeError, ShapeError
 from common.core.int_arguments import normalize_dim
-from common.core.op import Indexed, NativeCall, Op
+from common.core.op import IndexUse, NativeCall, Op
 from common.core.sizes import same
 from common.core.spec import Spec, around, numel
 from common.ops._define import kernel
@@ -97,7 +97,7 @@ gather_ = kernel(
     (lambda g, x_shape, index, dim: scatter_zeros(g, index, extent=x_shape[dim], dim=dim),),
     samples=join(indexed((4, 5), (4, 3), 5, dim=1), indexed((4, 5, 2), (6, 5, 2), 4, dim=0)),
     doc="x at index along one dimension; other sizes agree. The gradient is added up in C order of index.",
-    attrs=("dim",), indexed=Indexed(own=True),
+    attrs=("dim",), indexed=IndexUse(own=True),
 )  # fmt: skip
 
 
@@ -125,7 +125,7 @@ scatter_zeros: Op = kernel(
     (lambda g, index, dim: gather_(g, index, dim=dim),),
     samples=join(indexed((4, 3), (4, 3), 5, dim=1, extent=5), indexed((6, 5, 2), (6, 5, 2), 4, dim=0, extent=4)),
     doc="Zeros with g added at index along one dimension, in C order of index: the transpose of gather.",
-    attrs=("extent", "dim"), node_name="ScatterAdd", indexed=Indexed(writes=True, own=True, join="add"),
+    attrs=("extent", "dim"), node_name="ScatterAdd", indexed=IndexUse(writes=True, own=True, join="add"),
 )  # fmt: skip
 
 
@@ -252,7 +252,7 @@ take_ = kernel(
     (lambda g, x_shape, index, dim: put_zeros(g, index, extent=x_shape[dim], dim=dim),),
     samples=join(indexed((4, 5), (7,), 4, dim=0), indexed((4, 5), (2, 3), 5, dim=1)),
     doc="Slices of x at index along one dimension. The gradient is added up in the order of index.", attrs=("dim",),
-    indexed=Indexed(),
+    indexed=IndexUse(),
 )  # fmt: skip
 
 
@@ -280,7 +280,7 @@ put_zeros: Op = kernel(
     (lambda g, index, dim: take_(g, index, dim=dim),),
     samples=join(indexed((7, 5), (7,), 4, dim=0, extent=4), indexed((4, 2, 3), (2, 3), 5, dim=1, extent=5)),
     doc="Zeros with slices of g added at index along one dimension, in the order of index.", attrs=("extent", "dim"),
-    node_name="IndexAdd", indexed=Indexed(writes=True, join="add"),
+    node_name="IndexAdd", indexed=IndexUse(writes=True, join="add"),
 )  # fmt: skip
 
 
@@ -336,7 +336,7 @@ pick = kernel(
     (lambda g, x_shape, index: spread(g, index, extent=x_shape[-1]),),
     samples=join(indexed((6, 5), (6,), 5), indexed((5,), (), 5)),
     doc="The element at index of each row of x (..., n). The gradient is `spread`.", node_name="Gather",
-    indexed=Indexed(one=True),
+    indexed=IndexUse(one=True),
 )  # fmt: skip
 
 
@@ -360,7 +360,7 @@ spread: Op = kernel(
     (lambda g, index: pick(g, index),),
     samples=join(indexed((6,), (6,), 5, extent=5), indexed((), (), 5, extent=5)),
     doc="Rows of zeros with g at index: the transpose of `pick`.", attrs=("extent",), node_name="Scatter",
-    indexed=Indexed(writes=True, one=True),
+    indexed=IndexUse(writes=True, one=True),
 )  # fmt: skip
 
 

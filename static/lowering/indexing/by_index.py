@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from common.core.op import Indexed
+from common.core.op import IndexUse
 from common.core.shapes import contiguous_strides
 from common.core.sizes import Dim, hint
 from common.core.spec import numel
@@ -57,7 +57,7 @@ class ByIndex(Checked):
             return not is_literal(_row(node, found)[-1], 1) and self.one_per_row(node, found)
         return self.put(node, found) if found.writes else self.take(node)
 
-    def one_per_row(self, node: Node, how: Indexed) -> bool:
+    def one_per_row(self, node: Node, how: IndexUse) -> bool:
         """One element per row, which lies at an index that is data."""
         row = _row(node, how)
         (value,), dims, rows = node.outputs, strip_ones(row), row[:-1]
@@ -106,7 +106,7 @@ class ByIndex(Checked):
         )
         return True
 
-    def put(self, node: Node, how: Indexed) -> bool:
+    def put(self, node: Node, how: IndexUse) -> bool:
         """Rows that are written, or added, at an index each, by the loop that makes them; False if none does."""
         (value,), dim, wrap = node.outputs, node.attrs["dim"], node.attrs.get("wrap", False)
         *x, v, _ = node.operands
@@ -165,6 +165,6 @@ def _is_ready(source: Layout) -> bool:
     return isinstance(root, ArrayBuffer) and source.dense and (root.maker is None or root.maker.kind == "native")
 
 
-def _row(node: Node, how: Indexed) -> Sizes:
+def _row(node: Node, how: IndexUse) -> Sizes:
     """Of what has one element per row, the shape that has the whole rows."""
     return node.outputs[0].shape if how.writes else node.operands[0].shape
