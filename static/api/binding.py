@@ -88,6 +88,7 @@ EXPORTS: Any = Late(
     {
         "static.export.held_graph": "from_networkx",
         "static.export.c_library": "export_library",
+        "static.export.numba_module": "export_numba",
         "static.export.onnx_model": "export_onnx",
     }
 )

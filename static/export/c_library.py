@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,13 +17,9 @@ from common.compiler import llvm_engine
 from common.compiler.host_kernels import MARK
 from common.compiler.machine_functions import PREFIX
 from common.core.errors import ArgumentError, CompileError
-from common.core.tree import flatten
-from common.tensor.base import TensorBase
 from static.export.c_driver import CDriver, CParameter, driver_of
-from static.export.program_file import example_of
-from static.jit.function import CompiledFunction
+from static.export.compiled_call import compiled_call
 from static.lowering.memory.call_table import Frame
-from static.tracing.signature import native_array
 
 COMPILERS = "gcc", "cc", "clang"
 BASELINE = "x86-64-v2"
@@ -74,13 +70,8 @@ def export_library(
     if cpu not in ("native", "baseline"):
         raise ArgumentError(f'export_library(): cpu is "native" or "baseline", not {cpu!r}')
     compiler = _compiler()
-    traced = _traced(f, args, kwargs)
-    own = name or traced.name.strip("<>")
-    if not own.isidentifier():
-        raise ArgumentError(f"export_library(): {own!r} is no name of a C function: give one with name=")
-    if traced.executable is None:
-        raise ArgumentError("export_library(): the function is interpreted, and has no kernels")
-    frame = traced.executable.frame
+    program = compiled_call("export_library", f, args, kwargs, name)
+    frame = program.frame
     for call in frame.calls:
         if not call.source or call.source.startswith(MARK):
             what = call.name if call.construct is None else type(call.construct).__name__
@@ -90,38 +81,11 @@ def export_library(
             )
     library = Path(path)
     header = library.with_suffix(".h")
-    driver = driver_of(own, frame, _inputs(traced), _outputs(traced), traced.trace.guards, header.name)
+    driver = driver_of(program.name, frame, program.inputs, program.outputs, program.guards, header.name)
     _build(compiler, library, header, driver, frame, cpu)
-    names = [x.name for x in driver.parameters[len(traced.positions) :]]
-    state = {name: np.array(source.payload) for name, (_, source) in zip(names, traced.captured, strict=False)}
-    return CLibrary(library, header, own, driver.sizes, driver.parameters, state)
-
-
-def _traced(f: Any, args: Sequence[Any], kwargs: Any) -> Any:
-    """The trace of a call whose results are not recorded, compiled."""
-    target = f.target if isinstance(f, CompiledFunction) else f
-    if not callable(target):
-        raise ArgumentError(f"export_library() takes a function or a module, not {type(f).__name__}")
-    if not (args or kwargs):
-        if not isinstance(f, CompiledFunction):
-            raise ArgumentError("export_library() needs an example of the arguments, or a compiled function")
-        args, kwargs = example_of(f.newest)
-    leaves, structure = flatten((tuple(args), dict(kwargs)))
-    for i, x in enumerate(leaves):
-        if isinstance(x, (TensorBase, np.ndarray, np.generic)):
-            leaves[i] = native_array(np.asarray(x.payload if isinstance(x, TensorBase) else x), i)
-    how = f.control_flow if isinstance(f, CompiledFunction) else None
-    return CompiledFunction(target, control_flow=how).prepare(leaves, structure, None)[0]
-
-
-def _inputs(traced: Any) -> list[str]:
-    names = [f"x{i}" for i in range(len(traced.positions))]
-    return names + [getattr(source.owner, "name", "") or f"state{i}" for i, (_, source) in enumerate(traced.captured)]
-
-
-def _outputs(traced: Any) -> list[str]:
-    names = [f"result{i}" for i in range(len(traced.raw.outputs) - len(traced.grad_targets))]
-    return names + [f"{getattr(x, 'name', '') or f'tensor{i}'}.grad" for i, x in enumerate(traced.grad_targets)]
+    names = [x.name for x in driver.parameters[len(program.inputs) - len(program.state) :]]
+    state = {name: np.array(x) for name, x in zip(names, program.state, strict=False)}
+    return CLibrary(library, header, program.name, driver.sizes, driver.parameters, state)
 
 
 def _compiler() -> str:

@@ -109,7 +109,7 @@ def test_a_c_program_trains_the_digits_with_the_bits_of_python(tmp_path):
 def test_what_cannot_run_in_c_is_refused(tmp_path):
     with pytest.raises(ArgumentError, match="LoopStep"):
         static.export_library(lambda x: static.fori_loop(0, 5, lambda i, y: y.sin(), x), tmp_path / "f.so", X, name="f")
-    with pytest.raises(ArgumentError, match="no name of a C function"):
+    with pytest.raises(ArgumentError, match="no name of a function"):
         static.export_library(lambda x: x * 2, tmp_path / "f.so", X, name="my f")
     with pytest.raises(ArgumentError, match="baseline"):
         static.export_library(scores, tmp_path / "f.so", X, cpu="fast")

@@ -1,0 +1,267 @@
+"""The calls of a program as Python that numba compiles: memory, kernels in order, and control flow as functions."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from common.compiler.host_kernels import MARK
+from common.compiler.text_steps import literal, type_name
+from common.core.errors import ArgumentError
+from common.core.polynomials import Terms
+from static.export.compiled_call import CompiledCall
+from static.export.numba_kernels import KernelTexts
+from static.lowering.ir.control_steps import LoopStep, SwitchStep
+from static.lowering.memory.call_table import Frame, TableEntry, Temporary
+
+SIZES = ", @SIZES@"
+"""Stands for all sizes behind other arguments, until the last of them is known."""
+JIT = "@njit(cache=True)\n"
+
+
+class NumbaDriver:
+    """Writes what calls kernels.
+
+    Parameters
+    ----------
+    inputs : names of the program's arguments.
+
+    Attributes
+    ----------
+    kernels : the functions that it calls.
+    regions : functions of its control flow.
+    atoms : sizes that may change -> their names.
+    """
+
+    def __init__(self, program: CompiledCall, inputs: Sequence[str]) -> None:
+        self.program, self.inputs, self.kernels = program, inputs, KernelTexts()
+        self.regions: list[str] = []
+        self.atoms: dict[Any, str] = {}
+
+    # ---------------------------------------------------------------- sizes
+    def size(self, terms: Terms | int) -> str:
+        """A polynomial of sizes."""
+        if isinstance(terms, int):
+            return str(terms)
+        parts = []
+        for factors, coefficient in terms:
+            names = [self._atom(atom) for atom in factors]
+            parts.append(" * ".join(([str(coefficient)] if coefficient != 1 or not names else []) + names))
+        return parts[0] if len(parts) == 1 else f"({' + '.join(parts)})" if parts else "0"
+
+    def _atom(self, atom: Any) -> str:
+        if atom[0] in ("//", "%"):
+            return f"({self.size(atom[1])} {atom[0]} {self._divisor(atom[2])})"
+        if atom[0] != "in":  # how often a while_loop runs, which only its stacks ask, see `loop`
+            return "0"
+        return self.atoms.setdefault(atom, f"{self.inputs[atom[1]]}_{atom[2]}")
+
+    def _divisor(self, terms: Terms | int) -> str:
+        text = self.size(terms)
+        return text if text.isalnum() else f"({text})"
+
+    # ---------------------------------------------------------------- calls
+    def lines(self, frame: Frame, slots: Sequence[str]) -> list[str]:
+        """What computes a frame, whose arguments are these arrays."""
+        self._refuse(frame)
+        values = [self.size(n) for n in frame.sizes]
+        names, kinds, out = [*slots], self.kinds(frame), list[str]()
+        for i, temporary in enumerate(frame.temporaries):
+            kind = kinds.get(len(names))
+            names.append(f"t{i}")
+            if kind is not None:
+                out.append(f"t{i} = np.empty({self._count(frame, temporary, kind, values)}, {type_name(kind)})")
+        for i, (dtype, number, index) in enumerate(frame.constants):
+            kinds[len(names)] = dtype
+            names.append(f"c{i}")
+            value = literal(number, dtype) if index is None else f"{type_name(dtype)}({values[index]})"
+            out.append(f"c{i} = np.full(1, {value}, {type_name(dtype)})")
+        shown = None
+        for call in frame.calls:
+            told = self.comment(call)
+            out += [f"# {told}"] if told and told != shown else []
+            shown = told
+            own = [names[slot] for slot in call.slots]
+            if isinstance(call.construct, LoopStep):
+                out += self.loop(frame, call, call.construct, own, values)
+            elif isinstance(call.construct, SwitchStep):
+                out += self.switch(call, call.construct, own)
+            else:
+                out += self.call(call, own, [kinds[slot] for slot in call.slots], values)
+        return out or ["return"]
+
+    def _count(self, frame: Frame, temporary: Temporary, kind: np.dtype[Any], values: Sequence[str]) -> str:
+        """The elements of a temporary array."""
+        form = temporary.columns
+        if form is not None:
+            rows, columns = (values[i] for i in temporary.size)
+            return f"accumulators({rows}, {columns}, {form.tile or 0}, {int(form.more)})"
+        return self._elements(frame, temporary.size[0], kind)
+
+    def _refuse(self, frame: Frame) -> None:
+        for call in frame.calls:
+            known = isinstance(call.construct, (LoopStep, SwitchStep))
+            if not known and (not call.source or call.source.startswith(MARK)):
+                what = call.name if call.construct is None else type(call.construct).__name__
+                raise ArgumentError(
+                    f"export_numba(): the program has a {what} ({self.comment(call)}): what calls Python or LAPACK "
+                    "cannot run without this library"
+                )
+
+    def call(self, call: TableEntry, names: Sequence[str], kinds: Sequence[Any], values: Sequence[str]) -> list[str]:
+        """A call of a kernel."""
+        kernel = self.kernels.kernel(call.source, call.name)
+
+        def seen(slot: int, dtype: np.dtype[Any]) -> str:
+            return names[slot] if kinds[slot] == dtype else f"{names[slot]}.view({type_name(dtype)})"
+
+        given = [seen(slot, dtype) for slot, dtype in kernel.buffers]
+        for first, dtype, width in kernel.rows:
+            row = [seen(slot, dtype) for slot in range(first, len(names), width)]
+            given.append(f"({', '.join(row)}{',' * (len(row) == 1)})")
+        ints = [values[i] for i in call.ints]
+        given += [f"np.array([{', '.join(ints)}], int64)"] if kernel.ints is None else [ints[i] for i in kernel.ints]
+        text = f"{kernel.name}({', '.join(given)})"
+        if not call.may_fail and call.wrong_index is None:
+            return [text]
+        messages = {str(message) for message, _ in call.errors.values() if message}
+        kind = "ZeroDivisionError" if any("division" in message for message in messages) else "IndexError"
+        told = " or ".join(sorted(messages)) or "an index is out of range"
+        return [f"if {text} != 0:", f"    raise {kind}({self._where(call, told)!r})"]
+
+    def _where(self, call: TableEntry, told: str) -> str:
+        return f"{told} ({self.comment(call)})"
+
+    def comment(self, call: TableEntry) -> str:
+        """The user's line that a call is for."""
+        try:
+            file, line = self.program.source(call.errors[0][1])
+        except (KeyError, StopIteration):
+            return ""
+        return f"{Path(file).name}:{line}: {linecache.getline(file, line).strip()}".rstrip(": ")
+
+    # ---------------------------------------------------------------- control flow
+    def region(self, name: str, frame: Frame) -> str:
+        """Write a region as a function of its arrays and of all sizes; its name."""
+        own = f"{name}{len(self.regions)}"
+        place = len(self.regions)
+        self.regions.append("")
+        slots = [f"a{i}" for i in range(len(frame.inputs) + len(frame.outputs))]
+        bound = [*slots]
+        for i, argument in enumerate(frame.outputs, len(frame.inputs)):
+            bound[i] = slots[i] if argument.over is None else slots[argument.over]
+        body = "\n".join(f"    {line}" for line in self.lines(frame, bound))
+        self.regions[place] = f"{JIT}def {own}({', '.join(slots)}{SIZES}):\n{body}"
+        return own
+
+    def switch(self, call: TableEntry, switch: SwitchStep, names: Sequence[str]) -> list[str]:
+        """Branches."""
+        results, out = names[switch.results : -1], list[str]()
+        for i, uses in enumerate(switch.uses):
+            branch = self.region("branch", call.regions[f"branch{i}"])
+            last = i == len(switch.uses) - 1
+            word = "else" if last and i else "if True" if last else f"{'el' * bool(i)}if {names[0]}[0] == {i}"
+            out += [f"{word}:", f"    {branch}({', '.join([*(names[j] for j in uses), *results])}{SIZES})"]
+        return out
+
+    def loop(
+        self, outer: Frame, call: TableEntry, loop: LoopStep, names: Sequence[str], values: Sequence[str]
+    ) -> list[str]:
+        """A loop: what is carried changes places with its other array after each iteration, if it has one."""
+        if loop.asks and loop.stacked:
+            raise ArgumentError(
+                f"export_numba(): the program has a while_loop that stacks what it computes ({self.comment(call)}): "
+                "nobody knows how many rows there will be"
+            )
+        body_frame, body = call.regions["body"], self.region("body", call.regions["body"])
+        n, mark = len(loop.carried), len(self.regions)
+        now, then = [f"now{mark}_{k}" for k in range(n)], [f"then{mark}_{k}" for k in range(n)]
+        done, row = f"done{mark}", f"row{mark}"
+        out, ends = list[str](), list[str]()
+        for k, (start, result, size) in enumerate(loop.carried):
+            length = self._elements(outer, size, body_frame.inputs[k].dtype)
+            out += [f"{now[k]} = {names[result]}[:{length}]", f"{now[k]}[:] = {names[start]}[:{length}]"]
+            out += [f"{then[k]} = np.empty_like({now[k]})"]
+            ends.append(f"{names[result]}[:{length}] = {now[k]}")
+        count = f"{names[0]}[0]" if loop.counted else values[loop.length]
+        out += [f"{done} = 0"]
+        if loop.asks:
+            asked = self.region("condition", call.regions["condition"])
+            tests = ", ".join([*now, *(names[i] for i in loop.tests)])
+            question = [f"answer{mark} = np.empty(1, bool_)", f"{asked}({tests}, answer{mark}{SIZES})"]
+            out += [*question, f"while answer{mark}[0]:"]
+        else:
+            out += [f"for {done} in range({count}):"]
+        place = f"{count} - 1 - {done}" if loop.backwards else done
+        inner = [f"{row} = {place}"] * bool(loop.rows or loop.stacked)
+        rows, stacks = (
+            [self._row(names[i], self._elements(outer, size, x.dtype), row) for (i, size), x in zip(own, arguments[n:])]
+            for own, arguments in ((loop.rows, body_frame.inputs), (loop.stacked, body_frame.outputs))
+        )
+        given = [*now, *rows, *(names[i] for i in loop.constants), *then, *stacks]
+        inner.append(f"{body}({', '.join(given)}{SIZES})")
+        for output, a, b in zip(body_frame.outputs, now, then, strict=False):
+            inner += [f"{a}, {b} = {b}, {a}"] if output.over is None else []
+        if loop.asks:
+            inner += [f"{done} += 1", question[1]]
+        out += [f"    {line}" for line in inner]
+        return [*out, *ends] + ([f"{names[-2]}[0] = {done}"] if loop.asks else [])
+
+    def _row(self, stack: str, length: str, row: str) -> str:
+        return f"{stack}[{row} * {length} : ({row} + 1) * {length}]"
+
+    def _elements(self, frame: Frame, index: int, dtype: np.dtype[Any]) -> str:
+        """A size of a frame in elements, where it has that in bytes."""
+        terms = frame.sizes[index]
+        parts = [n for _, n in terms] if not isinstance(terms, int) else [terms]
+        if any(n % dtype.itemsize for n in parts):
+            return f"(({self.size(terms)}) // {dtype.itemsize} + 1)"
+        if isinstance(terms, int):
+            return str(terms // dtype.itemsize)
+        text = self.size(tuple((factors, n // dtype.itemsize) for factors, n in terms))
+        return text if text.isalnum() or text.startswith("(") else f"({text})"
+
+    def kinds(self, frame: Frame) -> dict[int, np.dtype[Any]]:
+        """The dtypes of slots: as arguments have them, or as what first uses them sees them."""
+        found: dict[int, np.dtype[Any]] = dict(enumerate(x.dtype for x in (*frame.inputs, *frame.outputs)))
+        for call in frame.calls:
+            if isinstance(call.construct, LoopStep):
+                known = _of_loop(call, call.construct)
+            elif isinstance(call.construct, SwitchStep):
+                known = _of_switch(call, call.construct)
+            else:
+                kernel = self.kernels.kernel(call.source, call.name)
+                known = [*kernel.buffers]
+                known += [(i, dtype) for slot, dtype, n in kernel.rows for i in range(slot, len(call.slots), n)]
+            for place, dtype in known:
+                found.setdefault(call.slots[place], dtype)
+        return found
+
+
+_Seen = list[tuple[int, np.dtype[Any]]]
+"""Positions among the slots of a call, and the dtypes of the arrays there."""
+
+
+def _of_loop(call: TableEntry, loop: LoopStep) -> _Seen:
+    body, n = call.regions["body"], len(loop.carried)
+    known = [(i, x.dtype) for (*pair, _), x in zip(loop.carried, body.inputs, strict=False) for i in pair]
+    read = [*(i for i, _ in loop.rows), *loop.constants]
+    known += [(i, x.dtype) for i, x in zip(read, body.inputs[n:], strict=True)]
+    known += [(i, x.dtype) for (i, _), x in zip(loop.stacked, body.outputs[n:], strict=True)]
+    if loop.asks:
+        known += [(i, x.dtype) for i, x in zip(loop.tests, call.regions["condition"].inputs[n:], strict=True)]
+        known.append((len(call.slots) - 2, np.dtype(np.int64)))
+    return known + [(0, np.dtype(np.int64))] * loop.counted
+
+
+def _of_switch(call: TableEntry, switch: SwitchStep) -> _Seen:
+    known: _Seen = [(0, np.dtype(np.int64))]
+    for i, uses in enumerate(switch.uses):
+        region = call.regions[f"branch{i}"]
+        known += [(place, x.dtype) for place, x in zip(uses, region.inputs, strict=True)]
+        known += [(switch.results + k, x.dtype) for k, x in enumerate(region.outputs)]
+    return known

@@ -1,0 +1,210 @@
+"""A program as one readable Python file that imports only numpy and numba."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from common.compiler.registers import DTYPES
+from common.compiler.text_steps import type_name
+from common.core.errors import ArgumentError, file_error
+from common.core.numerics import BLOCK, LANES
+from static.export.compiled_call import CompiledCall, compiled_call
+from static.export.numba_driver import JIT, SIZES, NumbaDriver
+from static.lowering.memory.call_table import TableArgument
+
+_FMA = '''
+@intrinsic
+def fma(context, x, y, z):
+    """x * y + z, rounded once."""
+
+    def write(context, builder, signature, args):
+        return builder.fma(*args)
+
+    return x(x, x, x), write
+'''
+_FOLDS = "SUM, PRODUCT, SQUARES, MAGNITUDES, CUBES = range(5)"
+_COLUMNS = f'''
+@njit(cache=True)
+def accumulators(rows, columns, tile, more):
+    """How many numbers sums of columns need: {LANES} rows per level of blocks."""
+    levels = 1 + more
+    while rows > {BLOCK}:
+        rows, levels = (rows + {BLOCK - 1}) // {BLOCK}, levels + 1
+    return levels * {LANES} * (tile if 0 < tile < columns else columns)
+'''
+_TAKE = '''
+def taken(name, x, dtype, shape):
+    """An argument as a flat array; what is written to must be one that is contiguous."""
+    x = np.asarray(x)
+    if x.dtype != dtype or x.ndim != len(shape) or any(n not in (m, None) for m, n in zip(x.shape, shape)):
+        raise TypeError(f"{name} must be {dtype}{list(shape)}, not {x.dtype}{list(x.shape)}")
+    return np.ascontiguousarray(x).reshape(-1)
+
+
+def changed(name, x, flat):
+    """The same memory, which the program changes."""
+    if not np.shares_memory(x, flat) and flat.size:
+        raise TypeError(f"{name} is changed by the program, so it must be a contiguous array")
+    return flat
+'''
+
+
+class NumbaModule(NamedTuple):
+    """What `export_numba` has written.
+
+    Attributes
+    ----------
+    path : of the file.
+    name : of the function in it.
+    parameters : names of its arguments: those of the traced call, then the state.
+    results : names of what it returns.
+    state : what the state is now, by name: copies.
+    """
+
+    path: Path
+    name: str
+    parameters: tuple[str, ...]
+    results: tuple[str, ...]
+    state: dict[str, np.ndarray]
+
+
+def export_numba(f: Callable[..., Any], path: Any, *args: Any, name: str | None = None, **kwargs: Any) -> NumbaModule:
+    """Write a function's program as a Python file that imports only numpy and numba.
+
+    Parameters
+    ----------
+    f : a function of tensors or a module.
+    path : of the file.
+    args, kwargs : an example of its arguments; without any, `f` is a compiled function that has been called.
+    name : of the function in the file; that of `f` by default.
+
+    Raises
+    ------
+    ArgumentError : the program calls Python or LAPACK, or the name is none of Python.
+    FileError : the file cannot be written.
+
+    Notes
+    -----
+    docs/numba_module.md has an example.
+    """
+    program = compiled_call("export_numba", f, args, kwargs, name)
+    if keyword.iskeyword(program.name):
+        raise ArgumentError(f"export_numba(): {program.name!r} is a word of Python: give a name with name=")
+    module = _Module(program)
+    text = module.text()
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise file_error(error) from None
+    names, first = [name for name, _ in module.inputs], len(program.inputs) - len(program.state)
+    state = {name: np.array(x) for name, x in zip(names[first:], program.state, strict=True)}
+    return NumbaModule(Path(path), program.name, tuple(names), tuple(name for name, _ in module.results), state)
+
+
+class _Module:
+    """A file, while it is written.
+
+    Attributes
+    ----------
+    inputs, outputs, results : name and form of each argument of `compute`, and of what is returned.
+    """
+
+    def __init__(self, program: CompiledCall) -> None:
+        self.program, frame = program, program.frame
+        taken = {"np", "njit", "fma", "compute", program.name}
+        self.inputs = [(_identifier(x, taken), form) for x, form in zip(program.inputs, frame.inputs, strict=True)]
+        made = [(_identifier(x, taken), form) for x, form in zip(program.outputs, frame.outputs, strict=True)]
+        self.results = [(x if form.over is None else self.inputs[form.over][0], form) for x, form in made]
+        self.driver = NumbaDriver(program, [name for name, _ in self.inputs])
+
+    def text(self) -> str:
+        """The whole file."""
+        driver, kernels = self.driver, self.driver.kernels
+        slots = [name for name, _ in (*self.inputs, *self.results)]
+        body = driver.lines(self.program.frame, slots)
+        wrapper = self.wrapper()
+        sizes = "".join(f", {size}" for size in driver.atoms.values())
+        main = "\n    ".join([f"def compute({', '.join(dict.fromkeys(slots))}{SIZES}):", *body])
+        library = [*kernels.library.values()]
+        texts = [*library, *kernels.scalars.functions.values(), *kernels.kernels.values(), main]
+        texts = [*(JIT + text.rstrip() for text in texts), *driver.regions]
+        whole = "\n".join(texts)
+        names = self.types(whole)
+        names += [f"{name} = np.array({list(x)}, np.int64)" for x, name in kernels.scalars.tables.items()]
+        names += [_FOLDS] * ("PRODUCT" in whole)
+        imports = ["import numpy as np", "from numba import njit"]
+        if "fma(" in whole:
+            imports, texts = [*imports, "from numba.extending import intrinsic"], [_FMA.strip(), *texts]
+        if "accumulators(" in whole:
+            texts = [_COLUMNS.strip(), *texts]
+        head = "\n".join([self.head(), "", *imports, "", *names])
+        return "\n\n\n".join([head, *texts, _TAKE.strip(), wrapper]).replace(SIZES, sizes) + "\n"
+
+    def head(self) -> str:
+        """What the file says of itself."""
+        first = len(self.program.inputs) - len(self.program.state)
+        told = [f"    {name} : {_told(form)}" for name, form in self.inputs[:first]]
+        told += [f"    {name} : state, {_told(form)}" for name, form in self.inputs[first:]]
+        told += [f"    returns {name} : {_told(form)}" for name, form in self.results]
+        lines = ["", *told] if told else []
+        about = f'"""The program {self.program.name}, with its bits: written by Twingrad, needs numpy and numba.'
+        return "\n".join([about, *lines, '"""'])
+
+    def types(self, whole: str) -> list[str]:
+        """The names of the dtypes that a text uses."""
+        return [f"{name} = np.{name}" for name in DTYPES if re.search(rf"(?<![\w.]){name}\b", whole)]
+
+    def wrapper(self) -> str:
+        """The function that users call: it looks at its arguments, and makes the arrays of the results."""
+        program, frame, driver = self.program, self.program.frame, self.driver
+        guards = [(driver.size(g.left), driver.size(g.right), g) for g in program.guards]
+        shapes = [[driver.size(frame.sizes[i]) for i in form.shape] for _, form in self.results]
+        lines = [f"def {program.name}({', '.join(name for name, _ in self.inputs)}):"]
+        lines += [f'    """The results ({", ".join(name for name, _ in self.results)}) for arrays, or numbers."""']
+        for p, (name, form) in enumerate(self.inputs):
+            if form.number:
+                lines.append(f"    {name}_flat = np.full(1, {name}, np.{form.dtype})")
+                continue
+            known = [frame.sizes[i] for i in form.shape]
+            wanted = _tuple(str(n if isinstance(n, int) else None) for n in known)
+            taken = f'taken("{name}", {name}, np.{type_name(form.dtype)}, {wanted})'
+            lines.append(f"    {name}_flat = " + (f'changed("{name}", {name}, {taken})' if form.written else taken))
+            own = [(k, driver.atoms["in", p, k]) for k in range(len(known)) if ("in", p, k) in driver.atoms]
+            lines += [f"    {size} = np.shape({name})[{k}]" for k, size in own]
+        for left, right, guard in guards:
+            holds = f"{'' if guard.holds else 'not '}{left} {guard.relation} {right}"
+            lines += [f"    if not ({holds}):", f'        raise ValueError("the sizes must fulfil: {holds}")']
+        given, returned = [f"{name}_flat" for name, _ in self.inputs], []
+        for (name, form), sizes in zip(self.results, shapes, strict=True):
+            returned.append(name if form.over is None else f"{name}_flat.reshape({_tuple(sizes)})")
+            if form.over is None:
+                lines.append(f"    {name} = np.empty({_tuple(sizes)}, np.{type_name(form.dtype)})")
+                given.append(f"{name}.reshape(-1)")
+        lines.append(f"    compute({', '.join([*given, *driver.atoms.values()])})")
+        return "\n".join([*lines, f"    return {', '.join(returned) or None}"])
+
+
+def _tuple(parts: Iterable[str]) -> str:
+    own = [*parts]
+    return f"({', '.join(own)}{',' * (len(own) == 1)})"
+
+
+def _identifier(title: str, taken: set[str]) -> str:
+    """A name of Python that nothing else has."""
+    own = re.sub(r"\W", "_", title if title[:1].isalpha() else f"p_{title}")
+    number = 1
+    while own in taken or keyword.iskeyword(own):
+        own, number = f"{own.rstrip('0123456789')}_{number}", number + 1
+    taken.add(own)
+    return own
+
+
+def _told(form: TableArgument) -> str:
+    kind = type_name(form.dtype)
+    return f"a number, {kind}" if form.number else f"{kind}, {len(form.shape)} dimensions{', changed' * form.written}"
