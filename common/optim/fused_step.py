@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from common.compiler.compile import compile_kernel
+from common.compiler.literals import literal
 from common.core.dtypes import compute_dtypes, number_spec, operand_dtypes
 from common.core.interpretation import Interpretation
 from common.core.op import REGISTRY, Op
@@ -94,8 +95,7 @@ class _KernelLines(Interpretation):
         specs = [x.spec if isinstance(x, _UpdateTerm) else number_spec(x) for x in operands]
         wanted = operand_dtypes(op, specs)
         texts = [
-            x.to(d).text if isinstance(x, _UpdateTerm) else f"{d.name}({d.type(x).item()!r})"
-            for x, d in zip(operands, wanted, strict=True)
+            x.to(d).text if isinstance(x, _UpdateTerm) else literal(x, d) for x, d in zip(operands, wanted, strict=True)
         ]
         each = any(isinstance(x, _UpdateTerm) and x.each for x in operands)
         return self.let(f"{op.name}({', '.join(texts)})", compute_dtypes(op, specs)[1], each)

@@ -6,6 +6,7 @@ programs without a new trace.
 
 from __future__ import annotations
 
+import inspect
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from copy import deepcopy
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from common.core.errors import ArgumentError, NotDefinedError, StateError
-from common.core.int_arguments import mapping
+from common.core.int_arguments import mapping, shown
 from common.ops.math.arithmetic import zeros_like
 from common.optim.group import ParameterGroup
 from common.optim.minimize import Minimizing
@@ -92,6 +93,16 @@ class Optimizer(Minimizing, Hooked):
         groups = (f"  group {i}: {group!r}\n" for i, group in enumerate(self.param_groups))
         return f"{type(self).__name__} (\n{''.join(groups)})"
 
+    def _check_numbers(self, group: ParameterGroup) -> None:
+        """Refuse what is no number where the default is one."""
+        for name, parameter in inspect.signature(type(self)).parameters.items():
+            if type(parameter.default) not in (int, float) or name not in group.fixed:
+                continue
+            value = group.fixed[name]
+            absent = value is None and name in self.optional
+            if not absent and not isinstance(value, (int, float, np.number, TensorBase)):
+                raise ArgumentError(f"option {name!r} must be a number, not {type(value).__name__} ({shown(value)})")
+
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Update further parameters.
 
@@ -114,6 +125,7 @@ class Optimizer(Minimizing, Hooked):
             if p in self.state or any(p is q for q in members[:i]):
                 raise ArgumentError("some parameters appear in more than one parameter group")
         group = ParameterGroup({**self.defaults, **param_group, "params": members}, self.optional, self.structural)
+        self._check_numbers(group)
         self.check(group)
         self.param_groups.append(group)
         for p in members:

@@ -1,6 +1,9 @@
 """Optimisers against PyTorch's formulas, written in float64 numpy with plain Python state."""
 
 import copy
+import inspect
+import itertools
+import math
 import pickle
 from typing import Any
 
@@ -8,7 +11,7 @@ import numpy as np
 import pytest
 
 import dynamic as tw
-from common.core.errors import ArgumentError, StateError
+from common.core.errors import ArgumentError, CompileError, StateError, TwingradError
 
 SHAPES = ((3, 2), (4,), ())
 
@@ -201,6 +204,27 @@ def test_other_options_are_fixed():
     for name, value in (("nesterov", True), ("weight_decay", 0.1), ("params", [])):
         with pytest.raises(ArgumentError, match="make a new optimiser"):
             optimizer.param_groups[0][name] = value
+
+
+KINDS = [kind for name in tw.optim.__all__ if isinstance(kind := getattr(tw.optim, name), type)
+         and issubclass(kind, tw.optim.Optimizer) and kind is not tw.optim.Optimizer]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_numbers_of_every_kind_or_none(kind):
+    names = [n for n, p in inspect.signature(kind).parameters.items() if type(p.default) in (int, float)]
+    names = [n for n in names if n not in ("max_iter", "max_eval")]  # endless where they are
+    for name, value in itertools.product(names, (math.nan, math.inf, 2**64, "5", [1], 1j)):
+        p = tw.nn.Parameter(np.ones((2, 2), np.float32))
+        try:
+            optimizer = kind([p], **{name: value})
+            p.grad = tw.ones(2, 2)
+            optimizer.step(lambda p=p: p.sum())
+        except CompileError:
+            raise
+        except TwingradError:
+            continue
+        assert isinstance(value, (int, float)), name
 
 
 def test_zero_grad():

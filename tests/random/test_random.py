@@ -305,6 +305,8 @@ IMPOSSIBLE = {
     "probabilities to be in [0, 1]": lambda tw, x: tw.bernoulli(x * 2),
     "p to be in [0, 1]": lambda tw, x: tw.zeros(2).bernoulli_(x - 0.5),
     "std >= 0.0": lambda tw, x: tw.normal(0.0, x - 0.5),
+    "elements of input should be between 0 and 1": lambda tw, x: tw.binary_cross_entropy(x + 0.5, x),
+    "elements of target should be between 0 and 1": lambda tw, x: tw.vmap(tw.binary_cross_entropy)(x, x * 2),
 }
 
 

@@ -17,6 +17,7 @@ from common.ops.math.activations import logsigmoid
 from common.ops.math.arithmetic import abs, sqrt
 from common.ops.math.compare import clamp_min, eq, gt, le, ne, where
 from common.ops.math.transcendental import exp, log, log1p
+from common.ops.random.parameters import bounded_
 from common.ops.reduce.reductions import sum
 from common.ops.shape.join import broadcast_tensors
 
@@ -157,6 +158,8 @@ def _samples(rng: Any, dtype: Any) -> list[Any]:
 
 
 def _binary(x: Any, target: Any) -> Any:
+    x = bounded_(x, user="binary_cross_entropy")
+    target = bounded_(target, user="binary_cross_entropy of target")
     return (target - 1) * clamp_min(log1p(-x), -100) - target * clamp_min(log(x), -100)
 
 
@@ -189,7 +192,8 @@ def binary_cross_entropy(input: Any, target: Any, weight: Any = None, *, reducti
     Raises
     ------
     ShapeError : input and target differ in shape.
-    ArgumentError : another value of `reduction`.
+    ArgumentError : another value of `reduction`; or an element of input or target is not in [0, 1]: in a compiled
+        program when it runs.
     """
     _same_shape("binary_cross_entropy", input, target)
     if input.dtype.kind == "f" and target.dtype.kind != "f":  # the rules compute with operands of float dtypes

@@ -40,6 +40,8 @@ weights_ = kernel(
 BOUNDS = {
     "bernoulli": ("bernoulli expects all probabilities to be in [0, 1]", True),
     "bernoulli_": ("bernoulli_ expects p to be in [0, 1]", True),
+    "binary_cross_entropy": ("all elements of input should be between 0 and 1", True),
+    "binary_cross_entropy of target": ("all elements of target should be between 0 and 1", True),
     "normal": ("normal expects all elements of std >= 0.0", False),
 }
 

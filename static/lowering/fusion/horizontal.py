@@ -22,11 +22,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from common.compiler.literals import dtype_name
 from common.core.op import REGISTRY
 from static.lowering.codegen.build import Built
 from static.lowering.ir.items import ArrayBuffer
 from static.lowering.ir.kernel_memory import Scratch
-from static.lowering.ir.loop_ir import Call, Kernel, Let, Loop, Place, Store, dtype_name
+from static.lowering.ir.loop_ir import Call, Kernel, Let, Loop, Place, Store
 
 WIDTH = 8
 """The middle loop runs over a multiple of this many kernels, so that it has no remainder: the last ones again."""

@@ -16,10 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
 import numpy as np
+
+from common.compiler.literals import dtype_name, literal
 
 STEP = "    "
 """By how much a body is indented."""
@@ -175,25 +176,3 @@ class Kernel:
             lines += statement.lines(STEP)
         lines.append("    return 0")
         return "\n".join(lines) + "\n"
-
-
-@cache
-def dtype_name(dtype: np.dtype[Any]) -> str:
-    """The name of a dtype in kernel source."""
-    return "bool_" if dtype.kind == "b" else dtype.name
-
-
-def literal(value: Any, dtype: np.dtype[Any]) -> str:
-    """A number as source text of exactly this dtype."""
-    if dtype.kind == "b":
-        return repr(bool(value))
-    if dtype.kind != "f":
-        return f"{dtype_name(dtype)}({np.int64(value).astype(dtype)})"  # wraps, as arithmetic does
-    with np.errstate(over="ignore"):
-        number = float(dtype.type(value))
-    text = repr(number)
-    if number != number:
-        text = "1e999 - 1e999"
-    elif number in (float("inf"), float("-inf")):
-        text = text.replace("inf", "1e999")
-    return f"{dtype_name(dtype)}({text})"
