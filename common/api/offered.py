@@ -22,8 +22,8 @@ def function_body(tensors: list[str], sequences: list[str], call: str) -> list[s
     lines = []
     for x in tensors:
         others = tensors[1:] if x is tensors[0] else ["None"]  # None: only the first operand is made of a number
-        lines.append(f"if {x}.__class__ is not Tensor: {x} = operand({', '.join([x, *others])})")
-    lines += [f"{x} = operands({x})" for x in sequences]
+        lines.append(f"if {x}.__class__ is not Tensor: {x} = _operand({', '.join([x, *others])})")
+    lines += [f"{x} = _operands({x})" for x in sequences]
     return [*lines, f"return {call}"]
 
 
@@ -33,7 +33,7 @@ def _creation_body(tensors: list[str], sequences: list[str], call: str) -> list[
 
 def bind_function(name: str, function: Any, template: Template, home: str, **scope: Any) -> Callable[..., Any]:
     """A function of tensors; `scope` has what its body uses besides."""
-    scope = {"Tensor": Tensor, "operand": operand, "operands": operands, **scope}
+    scope = {"Tensor": Tensor, "_operand": operand, "_operands": operands, **scope}
     write_out = out.write if name in out.NAMES else None
     in_place = name in engine_functions.INPLACE
     return engine_functions.bind(name, function, template, home, write_out=write_out, in_place=in_place, **scope)

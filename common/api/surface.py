@@ -64,7 +64,13 @@ NN_FUNCTIONS = (
     "triplet_margin_with_distance_loss", "unfold",
 )  # fmt: skip
 TRANSFORMS = Late({"common.transforms.grad": "grad value_and_grad vjp", "common.transforms.vmap": "vmap"})
-CONTROL = Late({"common.control.choose": "cond switch", "common.control.iterate": "while_loop fori_loop scan map"})
+CONTROL = Late(
+    {
+        "common.control.choose": "cond switch",
+        "common.control.iterate": "while_loop fori_loop scan map",
+        "common.control.associative": "associative_scan",
+    }
+)
 MODES: dict[str, Any] = {
     "no_grad": mode.no_grad, "enable_grad": mode.enable_grad, "set_grad_enabled": mode.set_grad_enabled,
     "is_grad_enabled": mode.is_grad_enabled, "inference_mode": mode.inference_mode,
@@ -105,7 +111,7 @@ PLAIN: dict[str, Any] = {
 #: Modules of an engine; each is loaded when it is first asked for.
 MODULES = (
     "accelerator", "amp", "autograd", "backends", "cpu", "cuda", "distributions", "func", "jit", "linalg", "mps", "nn",
-    "multiprocessing", "optim", "profiler", "random", "special", "testing", "utils", "version", "xpu",
+    "multiprocessing", "optim", "profiler", "random", "special", "testing", "tree_util", "utils", "version", "xpu",
 )  # fmt: skip
 RANDOM = Late(
     {"common.random.generator": "Generator manual_seed get_rng_state set_rng_state seed initial_seed default_generator"}

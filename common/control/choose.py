@@ -17,6 +17,7 @@ from common.control.structures import tensors
 from common.core import mode
 from common.core.dtypes import bool_, int64
 from common.core.errors import ArgumentError, DTypeError
+from common.core.int_arguments import shown
 from common.core.op import REGISTRY
 from common.core.tree import unflatten
 from common.tensor.base import TensorBase
@@ -51,7 +52,9 @@ def cond(pred: Any, true_fun: Function, false_fun: Function, *operands: Any, ope
     tensor([2., 6.])
     """
     require_functions("cond", true_fun=true_fun, false_fun=false_fun)
-    chosen = scalar(pred, "cond: pred")
+    if pred is None:
+        raise ArgumentError("cond predicate is None; it must be a scalar: a bool, a number or a 0-d tensor")
+    chosen = scalar(pred, "cond: Pred")
     with mode.no_grad():
         if chosen.dtype != bool_:
             chosen = REGISTRY["ne"](chosen, 0)
@@ -83,12 +86,14 @@ def switch(index: Any, branches: Sequence[Function], *operands: Any, operand: An
     if not isinstance(branches, (tuple, list)):
         raise ArgumentError(f"switch: branches must be a sequence of functions, not {type(branches).__name__}")
     if not branches:
-        raise ArgumentError("switch: branches is empty")
+        raise ArgumentError("switch: Empty branch sequence")
     named = [(f"branches[{i}]", branch) for i, branch in enumerate(branches)]
     require_functions("switch", **dict(named))
-    chosen = scalar(index, "switch: index")
+    if isinstance(index, (tuple, list)):
+        raise ArgumentError(f"switch: Branch index must be scalar, got {shown(index)} of shape ({len(index)},).")
+    chosen = scalar(index, "switch: Index", "an integer")
     if chosen.dtype.kind not in "iu":
-        raise DTypeError(f"switch: index must be an integer, not {chosen.dtype}")
+        raise DTypeError(f"switch: Index type must be an integer, got {chosen.dtype}.")
     with mode.no_grad():
         if chosen.dtype != int64:
             chosen = REGISTRY["to"](chosen, dtype=int64, x_dtype=chosen.dtype)

@@ -14,11 +14,13 @@ from common.control.body import Body, leaf
 from common.control.checkpointed_while import run_thinned
 from common.control.loop import Request, run_loop
 from common.control.loop_arguments import Function, call, carried_on, index_of, initial, require_functions, scalar
+from common.control.mismatches import outputs, type_of
 from common.control.segments import in_segments
 from common.control.shape_trace import Abstract
-from common.control.structures import Said, TreeSpec, place_of, require_equal, tensors
+from common.control.structures import Said, TreeSpec, place_of, tensors
 from common.core.dtypes import bool_
 from common.core.errors import ArgumentError, DTypeError, ShapeError
+from common.core.int_arguments import shown
 from common.core.op import REGISTRY
 from common.core.sizes import Dim, same
 from common.core.spec import Spec
@@ -65,12 +67,12 @@ def while_loop(cond_fun: Function, body_fun: Function, init_val: Any, checkpoint
     given, structure = initial(init_val, "while_loop: init_val", body_fun)
     form = TreeSpec(structure, given)
 
-    what = Said("while_loop: the result of {}", cond_fun)
+    what = Said("while_loop: cond_fun must return a boolean scalar; the result of {}", cond_fun)
 
     def holds(leaves: list[TensorBase]) -> TensorBase:
         answer = scalar(cond_fun(unflatten(structure, leaves)), what)
         if answer.dtype.kind == "f":
-            raise DTypeError(f"{what} must be a boolean scalar, not {answer.dtype}: compare it with a bound")
+            raise DTypeError(f"{what} is {type_of(answer)}: compare it with a bound")
         return answer if answer.dtype == bool_ else REGISTRY["ne"](answer, 0)
 
     def step(leaves: list[TensorBase], _: Body | None) -> Body:
@@ -107,7 +109,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Function, init_val: Any, *, unro
     tensor(10.)
     """
     require_functions("fori_loop", body_fun=body_fun)
-    _refuse_less_than("fori_loop: unroll", unroll, 0)
+    _refuse_less_than("fori_loop", "unroll", unroll, 0)
     if not (_is_size(lower) and _is_size(upper)):
         stop = index_of(upper, "upper")
 
@@ -127,7 +129,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Function, init_val: Any, *, unro
     def step(leaves: list[TensorBase], _: Body | None) -> Body:
         body = Body(leaves, next_number())
         result = call("fori_loop", body_fun, leaves[0], unflatten(structure, leaves[1:]))
-        results = carried_on("fori_loop", body_fun, result, form)
+        results = carried_on("fori_loop", body_fun, result, form, 1)
         body.carried = [leaves[0] + 1, *results]
         return body
 
@@ -176,7 +178,7 @@ def scan(
     (tensor(6.), tensor([0., 2., 9.]))
     """
     require_functions("scan", f=f)
-    _refuse_less_than("scan: unroll", unroll, 0)
+    _refuse_less_than("scan", "unroll", unroll, 0)
     rows, xs_structure = tensors(xs, "scan: xs")
 
     def row(x: TensorBase) -> TensorBase:
@@ -187,7 +189,9 @@ def scan(
 
     def split(result: Any) -> tuple[Any, Any]:
         if not isinstance(result, (tuple, list)) or len(result) != 2:
-            raise ArgumentError(f"scan: {place_of(f)} must return a pair (carry, y), not {type(result).__name__}")
+            raise ArgumentError(
+                f"scan body output must be a pair, got {type_of(result)}. {place_of(f)} must return a pair (carry, y)"
+            )
         return result[0], result[1]
 
     count = _length("scan", rows, length)
@@ -195,7 +199,7 @@ def scan(
         return in_segments(scan, f, init, (rows, xs_structure), count, reverse, checkpoint)
     given, structure = initial(init, "scan: init", once)
     form = TreeSpec(structure, given)
-    return _scan(
+    return run_scan(
         "scan", lambda carry, x: split(call("scan", f, carry, x)), f, form, given, (rows, xs_structure), count, reverse
     )
 
@@ -220,16 +224,24 @@ def map(f: Function, xs: Any, *, batch_size: int | None = None) -> Any:
     tensor([1., 4., 9.])
     """
     require_functions("map", f=f)
-    _refuse_less_than("map: batch_size", batch_size, 1)
+    _refuse_less_than("map", "batch_size", batch_size, 1)
     rows = tensors(xs, "map: xs")
     nothing = TreeSpec(flatten(())[1], [])
     count = _length("map", rows[0], None)
-    return _scan("map", lambda _, x: ((), call("map", f, x)), f, nothing, [], rows, count, False)[1]
+    return run_scan("map", lambda _, x: ((), call("map", f, x)), f, nothing, [], rows, count, False)[1]
 
 
-def _scan(
+def run_scan(
     name: str, pair: Function, f: Function, form: TreeSpec, given: list[Any], xs: Any, count: Any, reverse: bool
 ) -> Any:
+    """What `pair` carries on through the rows of `xs`, and all that it gives besides, stacked.
+
+    Parameters
+    ----------
+    pair, f : of what is carried and a row, returns both; and the user's function in it, for messages.
+    form, given : of what is carried.
+    xs : leaves and structure.
+    """
     rows, xs_structure = xs
     n, out = len(given), list[TreeSpec]()
 
@@ -241,7 +253,9 @@ def _scan(
         y_form = TreeSpec(y_structure, body.stacked)
         if not out:
             out.append(y_form)
-        require_equal(name, Said("y of {}", f), out[0], "y of a later iteration", y_form)
+        elif not out[0].is_like(y_form):
+            first, later = Said(f"{name}: y of {{}}", f), Said("y of {} in a later iteration", f)
+            outputs(name, first, later, ("the first", "a later")).require_equal(out[0], y_form)
         return body
 
     carried, stacked, _ = run_loop(Request(name, step, given, rows, [], count, None, bool(reverse), None))
@@ -251,25 +265,38 @@ def _scan(
 def _length(name: str, rows: list[TensorBase], length: Any) -> Any:
     for x in rows:
         if not len(x.shape):
-            raise ShapeError(f"{name}: xs has a 0-d leaf; the first dimension of each is what is gone through")
+            raise ShapeError(
+                f"{name} got value with no leading axis to scan over: xs has a 0-d leaf; it goes through the first "
+                "dimension of each"
+            )
     if length is not None and not isinstance(length, Dim):
         try:
             length = as_index(length)
         except TypeError as error:
-            raise ArgumentError(f"{name}: length must be an int, not {length!r} ({type(length).__name__})") from error
-    sizes = [*([] if length is None else [length]), *(x.shape[0] for x in rows)]
+            raise ArgumentError(
+                f"The `length` argument to `{name}` expects a concrete `int` value, got {shown(length)} "
+                f"({type(length).__name__})"
+            ) from error
+    given = [x.shape[0] for x in rows]
+    sizes = [*([] if length is None else [length]), *given]
     if not sizes:
         raise ArgumentError(f"{name}: without xs, length must be given")
     if any(not same(n, sizes[0]) and n != sizes[0] for n in sizes):
-        raise ShapeError(f"{name}: lengths differ: {sizes} (length, then the first dimensions of xs)")
+        if length is None:
+            raise ShapeError(f"{name} got values with different leading axis sizes: {str(given)[1:-1]}.")
+        raise ShapeError(f"{name} got `length` argument of {length} which disagrees with leading axis sizes {given}.")
     if sizes[0] < 0:
         raise ArgumentError(f"{name}: length is {sizes[0]}; it must not be negative")
     return sizes[0]
 
 
-def _refuse_less_than(name: str, number: Any, least: int) -> None:
+def _refuse_less_than(name: str, argument: str, number: Any, least: int) -> None:
+    if isinstance(number, (Dim, TensorBase)):
+        raise ArgumentError(
+            f"The `{argument}` argument to `{name}` expects a concrete `int` or `bool` value, got {number!r}"
+        )
     if number is not None and type(number) is not bool and (not isinstance(number, int) or number < least):
-        raise ArgumentError(f"{name} is {number!r}; it must be an int of at least {least}")
+        raise ArgumentError(f"{name}: `{argument}` must be an int of at least {least}, got {number!r}")
 
 
 def _is_size(x: Any) -> bool:

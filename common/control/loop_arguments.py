@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from common.control.body import leaf, tensor_of
+from common.control.mismatches import carries
 from common.control.shape_trace import Abstract, AbstractTrace
-from common.control.structures import Said, TreeSpec, is_like, place_of, require_equal, tensors
+from common.control.structures import Said, TreeSpec, is_like, place_of, tensors
 from common.core import mode
 from common.core.dtypes import int64, promote
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.int_arguments import shown
 from common.core.op import REGISTRY
+from common.core.sizes import Dim
 from common.core.tree import flatten, unflatten
 from common.ops.create.creation import full_, made
 from common.random.draw_counts import uncounted
@@ -20,7 +24,7 @@ from common.tensor.base import TensorBase, spec_of
 
 Function = Callable[..., Any]
 
-_ONE = flatten((0,))[1]
+_SCALARS = (bool, int, float, np.ndarray, np.generic, Dim, TensorBase)
 
 
 def require_functions(name: str, **functions: Any) -> None:
@@ -32,7 +36,9 @@ def require_functions(name: str, **functions: Any) -> None:
     """
     for role, function in functions.items():
         if not callable(function):
-            raise ArgumentError(f"{name}: {role} must be a function, not {function!r} ({type(function).__name__})")
+            raise ArgumentError(
+                f"{name}: {role} must be callable, a function, not {function!r} ({type(function).__name__})"
+            )
 
 
 def call(name: str, function: Function, *args: Any) -> Any:
@@ -66,29 +72,40 @@ def initial(init: Any, what: str, run: Function) -> tuple[list[TensorBase], Any]
     return given, structure
 
 
-def carried_on(name: str, function: Function, result: Any, form: TreeSpec) -> list[TensorBase]:
-    """The leaves of what a loop's function returns to be carried on; they must be like those of `form`."""
+def carried_on(name: str, function: Function, result: Any, form: TreeSpec, position: int = 0) -> list[TensorBase]:
+    """The leaves of what a loop's function returns to be carried on; they must be like those of `form`.
+
+    Parameters
+    ----------
+    position : of the function's parameter that takes what is carried.
+    """
     leaves, structure = tensors(result, Said(f"{name}: what {{}} carries on", function), form)
     if structure != form.structure or not all(map(is_like, leaves, form.specs)):
-        require_equal(name, "init", form, Said("what {} carries on", function), TreeSpec(structure, leaves))
+        sides = carries(name, function, position, Said("what {} carries on", function))
+        sides.require_equal(form, TreeSpec(structure, leaves))
     return leaves
 
 
-def scalar(x: Any, what: str | Said) -> TensorBase:
+def scalar(x: Any, what: str | Said, kind: str = "either boolean or number") -> TensorBase:
     """A 0-d tensor.
+
+    Parameters
+    ----------
+    kind : what is expected, for the message.
 
     Raises
     ------
     ArgumentError : `x` is None, a tuple, a list or anything else that is no single number, array or tensor.
     ShapeError : it has dimensions.
     """
-    leaves, structure = flatten((x,))
-    if len(leaves) != 1 or structure != _ONE:
-        kind = "None" if x is None else f"{type(x).__name__} ({shown(x)})"
-        raise ArgumentError(f"{what} must be a scalar: a bool, a number or a 0-d tensor, not {kind}")
+    if not isinstance(x, _SCALARS) and (isinstance(x, (str, bytes)) or not hasattr(x, "__array__")):
+        if callable(x):
+            raise ArgumentError(f"{what} type must be {kind}, got {shown(x)}")
+        given = "None" if x is None else f"{x if isinstance(x, str) else shown(x)} of type {type(x)}"
+        raise ArgumentError(f"{what} must be a scalar, got {given}; a bool, a number or a 0-d tensor is expected")
     (answer,), _ = tensors((x,), what)
     if len(answer.shape):
-        raise ShapeError(f"{what} must be 0-d, not of shape {tuple(answer.shape)}")
+        raise ShapeError(f"{what} must be a scalar, 0-d, not of shape {tuple(answer.shape)}")
     return answer
 
 

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from common.control.body import Body
-from common.control.structures import Said, TreeSpec, number, require_equal, tensors, with_numbers
+from common.control.mismatches import outputs
+from common.control.structures import Said, TreeSpec, number, tensors, with_numbers
 from common.core.dtypes import bool_
 from common.core.spec import Spec
 from common.tensor.base import TensorBase
@@ -23,6 +24,7 @@ class Results:
     def __init__(self, name: str) -> None:
         self._name = name
         self._forms: list[tuple[Said, TreeSpec]] = []
+        self._roles: list[str] = []
         self._numbers: list[dict[int, Any]] = []
         self._agreed = False
 
@@ -41,6 +43,7 @@ class Results:
         numbers: dict[int, Any] = {}
         first = self._forms[0][1] if self._forms else None
         leaves, structure = tensors(result, f"{self._name}: the result of {role}", first, numbers)
+        self._roles.append(role)
         self._forms.append((Said(f"the result of {role} ({{}})", function), TreeSpec(structure, leaves)))
         self._numbers.append(numbers)
         return leaves
@@ -71,6 +74,11 @@ class Results:
                 for (_, form), numbers in zip(self._forms, self._numbers):
                     if k in numbers:
                         form.specs[k] = Spec((), dtype)
-        for other in self._forms:
-            require_equal(self._name, *first, *other)
+        for other, role in zip(self._forms, self._roles):
+            if not first[1].is_like(other[1]):
+                pair = [(*first, self._roles[0]), (*other, role)]
+                (a, form, one), (b, another, two) = reversed(pair) if self._name == "cond" else pair
+                outputs(self._name, Said(f"{self._name}: {a.text}", a.function), b, (one, two)).require_equal(
+                    form, another
+                )
         self._agreed = True

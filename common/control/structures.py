@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from common.core.dtypes import DEFAULT_FLOAT, bool_, int64
-from common.core.errors import ArgumentError, DTypeError, ShapeError
+from common.core.errors import ArgumentError
 from common.core.sizes import Dim, same_shape
 from common.core.source_lines import locate
 from common.core.spec import Spec
-from common.core.tree import MAPS, flatten, maker, unflatten
+from common.core.tree import flatten, ordered, text
 from common.ops.create.creation import full_, made
 from common.tensor.base import TensorBase, wrap
 from common.tensor.create import operand
@@ -29,14 +29,13 @@ class TreeSpec:
         self.specs = [Spec(tuple(x.shape), x.dtype) for x in leaves]
 
     def __str__(self) -> str:
-        return str(unflatten(self.structure, [_Shown(str(spec)) for spec in self.specs]))
+        return text(self.structure, map(str, self.specs))
 
-
-class _Shown(str):
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return str(self)
+    def is_like(self, other: TreeSpec) -> bool:
+        """Whether structure, shapes and dtypes are equal."""
+        return self.structure == other.structure and all(
+            equal_shapes(a, b) and a.dtype == b.dtype for a, b in zip(self.specs, other.specs)
+        )
 
 
 def tensors(
@@ -56,7 +55,7 @@ def tensors(
     """
     leaves, structure = flatten(tree)
     if like is not None and structure != like.structure:
-        leaves, structure = flatten(_ordered(tree, like.structure))
+        leaves, structure = flatten(ordered(tree, like.structure))
     fits = like is not None and structure == like.structure
     if numbers is not None:
         numbers.update((i, x) for i, x in enumerate(leaves) if is_number(x))
@@ -73,7 +72,10 @@ def _tensor(x: Any, what: str | Said, like: Spec | None) -> TensorBase:
         x = operand(x)
         x = operand(wrap(x)) if not isinstance(x, (TensorBase, np.ndarray)) else x
     else:
-        raise ArgumentError(f"{what} has a leaf of type {type(x).__name__}; leaves are tensors, arrays and numbers")
+        raise ArgumentError(
+            f"{what} has a leaf of type {type(x).__name__}; leaves are tensors, arrays and numbers; "
+            "tree_util.register_pytree_node makes trees of objects of your own class"
+        )
     return x if isinstance(x, TensorBase) else wrap(x)
 
 
@@ -98,21 +100,6 @@ def with_numbers(dtype: np.dtype[Any], numbers: Sequence[Any]) -> np.dtype[Any]:
     """A dtype, if Python numbers are of its kind or a lower one; else that of the highest of them."""
     highest = max((number_dtype(x) for x in numbers), key=lambda d: "bif".index(d.kind))
     return dtype if "bif".index(dtype.kind.replace("u", "i")) >= "bif".index(highest.kind) else highest
-
-
-def _ordered(tree: Any, structure: Any) -> Any:
-    """`tree` with the keys of its dictionaries in the order of a structure."""
-    if not isinstance(structure, tuple) or structure[0] is not type(tree):
-        return tree
-    parts = structure[-1]
-    if type(tree) in MAPS:
-        if set(tree) != set(structure[1]):
-            return tree
-        return maker(structure)((key, _ordered(tree[key], part)) for key, part in zip(structure[1], parts))
-    if len(tree) != len(parts):
-        return tree
-    items = [_ordered(x, part) for x, part in zip(tree, parts)]
-    return type(tree)(*items) if hasattr(tree, "_fields") else type(tree)(items)
 
 
 def place_of(function: Callable[..., Any]) -> str:
@@ -144,21 +131,6 @@ def is_like(x: TensorBase, spec: Spec) -> bool:
     return same_shape(x.shape, spec.shape) and x.dtype == spec.dtype
 
 
-def require_equal(name: str, first: str | Said, form: TreeSpec, second: str | Said, other: TreeSpec) -> None:
-    """Refuse two trees that differ in structure, shapes or dtypes.
-
-    Raises
-    ------
-    ArgumentError, ShapeError, DTypeError : which names both.
-    """
-
-    def text(they: str) -> str:
-        return f"{name}: {first} is\n  {form}\nbut {second} is\n  {other}\nthey must have the same {they}"
-
-    if form.structure != other.structure:
-        raise ArgumentError(text("structure"))
-    for a, b in zip(form.specs, other.specs, strict=True):
-        if not same_shape(a.shape, b.shape) and a.shape != b.shape:
-            raise ShapeError(text("shapes"))
-        if a.dtype != b.dtype:
-            raise DTypeError(text("dtypes: convert one of them with .to(dtype)"))
+def equal_shapes(a: Spec, b: Spec) -> bool:
+    """Whether two specs have one shape, with a guard where that is open."""
+    return same_shape(a.shape, b.shape) or a.shape == b.shape

@@ -97,4 +97,8 @@ RENAMED_IN = {
     "trapezoid": {"src": "y", "x": "x"}, "cumulative_trapezoid": {"src": "y", "x": "x"},
     "float_power": {"b": "exponent"}, "clamp_min": {"low": "min"}, "clamp_max": {"high": "max"},
     "randint_like": {"first": "low", "last": "high"},
+    "dynamic_slice": {"x": "operand"}, "dynamic_slice_in_dim": {"x": "operand", "index": "start_index"},
+    "dynamic_index_in_dim": {"x": "operand"}, "dynamic_update_slice": {"x": "operand", "src": "update"},
+    "dynamic_update_slice_in_dim": {"x": "operand", "src": "update", "index": "start_index"},
+    "dynamic_update_index_in_dim": {"x": "operand", "src": "update"},
 }  # fmt: skip

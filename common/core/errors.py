@@ -4,7 +4,8 @@
 
     TwingradError
     |-- ShapeError            RuntimeError, ValueError   operands do not fit together
-    |   `-- EmptyError        IndexError                 a dimension of size 0 that a reduction cannot take
+    |   |-- EmptyError        IndexError                 a dimension of size 0 that a reduction cannot take
+    |   `-- FormError         TypeError                  trees of tensors that must be alike have other shapes
     |-- DTypeError            TypeError, NotImplementedError  an op is not defined for a dtype
     |-- ArgumentError         TypeError, ValueError, RuntimeError  an argument of the wrong kind
     |   |-- MissingKeyError   KeyError                   one that a mapping does not have
@@ -52,6 +53,10 @@ class ShapeError(TwingradError, RuntimeError, ValueError):
 
 class EmptyError(ShapeError, IndexError):
     """A dimension of size 0 is reduced by an op that has no value for no elements."""
+
+
+class FormError(ShapeError, TypeError):
+    """What a loop carries on, or what branches return, has different shapes."""
 
 
 class DTypeError(TwingradError, TypeError, NotImplementedError):

@@ -1,22 +1,71 @@
-"""Nested tuples, lists, dictionaries and None around leaves, taken apart and put together again."""
+"""Nested tuples, lists, dictionaries, None and registered classes around leaves, taken apart and put together again."""
 
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
 from common.core.errors import ArgumentError
-from common.core.int_arguments import is_nested
+from common.core.int_arguments import is_nested, shown
 
 Structure = Any
-"""A hashable description of the nesting: None, a leaf marker, or (type, parts...)."""
+"""A hashable description of the nesting: None, a leaf marker, or (type, ..., parts)."""
 
 LEAF = "*"
 MAPS = frozenset([dict, OrderedDict, defaultdict])
 """Dictionaries: ``(type, keys, parts)``, with what makes missing values before the parts of a defaultdict."""
+
+
+class Node(NamedTuple):
+    """How objects of a registered class are taken apart and made: ``(type, data, parts)``.
+
+    Attributes
+    ----------
+    children : of an object: what it holds, in order, and hashable data about it.
+    made : of the data and the children: an object.
+    """
+
+    children: Callable[[Any], tuple[Iterable[Any], Hashable]]
+    made: Callable[[Any, Any], Any]
+
+
+NODES: dict[type, Node | None] = dict.fromkeys(MAPS)
+"""Classes whose objects are no leaves, besides tuples and lists; None for dictionaries."""
+
+
+def register(cls: Any, node: Node) -> None:
+    """Make objects of a class nodes.
+
+    Raises
+    ------
+    ArgumentError : it is no class, or its objects are nodes already.
+    """
+    if not isinstance(cls, type):
+        raise ArgumentError(f"a class is registered, not {shown(cls)}")
+    if cls in (tuple, list, type(None)) or cls in NODES or (issubclass(cls, tuple) and hasattr(cls, "_fields")):
+        raise ArgumentError(f"Duplicate custom PyTreeDef type registration for {cls.__name__}: it is a node already")
+    NODES[cls] = node
+
+
+def apart(node: Node, tree: Any) -> tuple[tuple[Any, ...], Hashable]:
+    """The children of an object of a registered class, and the data about it.
+
+    Raises
+    ------
+    ArgumentError : its class was registered with a function that returns something else.
+    """
+    try:
+        children, data = node.children(tree)
+        hash(data)
+        return tuple(children), data
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(
+            f"{type(tree).__name__}: a registered class is taken apart by a function that returns a pair (children, "
+            f"hashable data): {error}"
+        ) from error
 
 
 def flatten(tree: Any) -> tuple[list[Any], Structure]:
@@ -42,7 +91,10 @@ def _flatten(tree: Any, leaves: list[Any]) -> Structure:
     kind = type(tree)
     if kind is tuple or kind is list or (isinstance(tree, tuple) and hasattr(tree, "_fields")):
         return (kind, tuple([_flatten(x, leaves) for x in tree]))
-    if kind in MAPS:
+    if kind in NODES:
+        if (node := NODES[kind]) is not None:
+            children, data = apart(node, tree)
+            return (kind, data, tuple([_flatten(x, leaves) for x in children]))
         extra = (tree.default_factory,) if kind is defaultdict else ()
         return (kind, tuple(tree), *extra, tuple([_flatten(x, leaves) for x in tree.values()]))
     leaves.append(tree)
@@ -59,18 +111,68 @@ def _unflatten(structure: Structure, leaves: Iterator[Any]) -> Any:
         return None
     if structure == LEAF:
         return next(leaves)
-    kind, parts = structure[0], structure[-1]
-    built = [next(leaves) if part == LEAF else _unflatten(part, leaves) for part in parts]
+    built = [next(leaves) if part == LEAF else _unflatten(part, leaves) for part in structure[-1]]
+    return nest(structure, built)
+
+
+def nest(structure: Structure, parts: Sequence[Any]) -> Any:
+    """One level of a structure around its parts."""
+    kind = structure[0]
     if kind is tuple or kind is list:
-        return kind(built)
+        return kind(parts)
     if kind in MAPS:
-        return maker(structure)(zip(structure[1], built, strict=True))
-    return kind(*built) if hasattr(kind, "_fields") else kind(built)
+        return maker(structure)(zip(structure[1], parts, strict=True))
+    node = NODES.get(kind)
+    return kind(*parts) if node is None else node.made(structure[1], tuple(parts))
+
+
+def parts_of(tree: Any, structure: Structure) -> Sequence[Any] | None:
+    """What the outermost level of a tree holds, if that is the level of a structure; keys in the structure's order."""
+    if not isinstance(structure, tuple) or type(tree) is not structure[0]:
+        return None
+    node, size = NODES.get(type(tree)), len(structure[-1])
+    if node is not None:
+        children, data = apart(node, tree)
+        return children if data == structure[1] and len(children) == size else None
+    if type(tree) in MAPS:
+        return [tree[key] for key in structure[1]] if set(tree) == set(structure[1]) else None
+    parts: Sequence[Any] = tree
+    return parts if len(parts) == size else None
+
+
+def ordered(tree: Any, structure: Structure) -> Any:
+    """`tree` with the keys of its dictionaries in the order of a structure."""
+    parts = parts_of(tree, structure)
+    return tree if parts is None else nest(structure, [ordered(x, p) for x, p in zip(parts, structure[-1])])
 
 
 def maker(structure: Structure) -> Callable[[Any], Any]:
     """What makes the dictionary of a structure of its items."""
     return partial(defaultdict, structure[2]) if structure[0] is defaultdict else structure[0]
+
+
+def text(structure: Structure, leaves: Iterator[str]) -> str:
+    """A tree in words, with these for its leaves.
+
+    Examples
+    --------
+    >>> text(flatten({"a": (1, None), "b": [2]})[1], iter("xy"))
+    "{'a': (x, None), 'b': [y]}"
+    """
+    if structure is None or structure == LEAF:
+        return "None" if structure is None else next(leaves)
+    kind, parts = structure[0], [text(part, leaves) for part in structure[-1]]
+    if kind is tuple:
+        return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
+    if kind is list:
+        return f"[{', '.join(parts)}]"
+    if kind in MAPS:
+        items = f"{{{', '.join(f'{key!r}: {part}' for key, part in zip(structure[1], parts))}}}"
+        return items if kind is dict else f"{kind.__name__}({items})"
+    if hasattr(kind, "_fields"):
+        parts = [f"{name}={part}" for name, part in zip(kind._fields, parts)]
+        return f"{kind.__name__}({', '.join(parts)})"
+    return f"{kind.__name__}[{structure[1]!r}]({', '.join(parts)})"
 
 
 def count_leaves(structure: Structure) -> int:
@@ -112,6 +214,13 @@ def _taking(structure: Structure, name: str, lines: list[str], leaves: list[str]
         return
     kind, parts = structure[0], structure[-1]
     scope[f"kind_{name}"] = kind
+    if (node := NODES.get(kind)) is not None:
+        scope[f"apart_{name}"], scope[f"data_{name}"] = partial(apart, node), structure[1]
+        lines.append(f"    if type({name}) is not kind_{name}: return None")
+        lines.append(f"    {name}, {name}_data = apart_{name}({name})")
+        lines.append(f"    if len({name}) != {len(parts)} or {name}_data != data_{name}: return None")
+        _taking_parts(name, name, parts, lines, leaves, scope)
+        return
     other = f"len({name}) != {len(parts)}"
     if kind in MAPS:
         scope[f"keys_{name}"] = structure[1]
@@ -120,7 +229,12 @@ def _taking(structure: Structure, name: str, lines: list[str], leaves: list[str]
         scope[f"factory_{name}"] = structure[2]
         other += f" or {name}.default_factory is not factory_{name}"
     lines.append(f"    if type({name}) is not kind_{name} or {other}: return None")
-    values = f"{name}.values()" if kind in MAPS else name
+    _taking_parts(name, f"{name}.values()" if kind in MAPS else name, parts, lines, leaves, scope)
+
+
+def _taking_parts(
+    name: str, values: str, parts: Sequence[Structure], lines: list[str], leaves: list[str], scope: dict[str, Any]
+) -> None:
     if parts and set(parts) == {LEAF}:
         leaves.append(f"*{values}")
         return
@@ -168,6 +282,9 @@ def _nesting(structure: Structure, names: Iterator[str], scope: dict[str, Any]) 
     if kind in MAPS and kind is not dict:
         scope[place], scope[f"{place}_keys"] = maker(structure), structure[1]
         return f"{place}(zip({place}_keys, ({''.join(f'{x}, ' for x in parts)})))"
+    if (node := NODES.get(kind)) is not None:
+        scope[place] = partial(node.made, structure[1])
+        return f"{place}(({''.join(f'{x}, ' for x in parts)}))"
     leaves = len(parts) > 1 and set(structure[-1]) == {LEAF}
     first = int(parts[0][2:-1]) if leaves and parts[0][0] == "v" else 0
     if leaves and parts == [f"v[{first + i}]" for i in range(len(parts))]:

@@ -34,6 +34,9 @@ CONTENTS = {
         "index_last1 index_last2 index_last3 index_max1 index_max2 index_max3 index_min1 index_min2 index_min3 "
         "index_mul1 index_mul2 index_mul3 index_put_zeros1 index_put_zeros2 index_put_zeros3 index_set1 index_set2 "
         "index_set3",
+    "index.dynamic_slices":
+        "dynamic_index_in_dim dynamic_slice dynamic_slice_in_dim dynamic_update_index_in_dim dynamic_update_slice "
+        "dynamic_update_slice_in_dim |",
     "index.embedding": "embedding |",
     "index.gather":
         "gather index_select scatter_add | gather index_select pick put_zeros scatter_zeros spread",

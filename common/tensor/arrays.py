@@ -12,6 +12,7 @@ from common.core.dtypes import DEFAULT_FLOAT, SUPPORTED, int64
 from common.core.errors import ArgumentError, DTypeError
 from common.core.op import REGISTRY
 from common.core.python_numbers import is_foreign, taken
+from common.core.sizes import Dim
 from common.core.unbroadcast import is_tensor
 from common.evaluate.specialise import run
 from common.tensor.external_writes import lend
@@ -56,6 +57,8 @@ def to_array(data: Any, dtype: Any = None, *, copy: bool = True) -> np.ndarray:
         wanted = array.dtype.newbyteorder("=")
     else:
         wanted = DEFAULT_FLOAT if array.dtype.kind == "f" else int64
+    if array.dtype.kind == "O" and any(isinstance(x, Dim) for x in array.flat):
+        raise DTypeError("a list holds sizes that are open in a trace; use stack([tensor(n), ...])")
     if wanted not in SUPPORTED or array.dtype.kind not in "biuf":
         raise DTypeError(f"dtype {array.dtype} is not supported; supported are {[d.name for d in SUPPORTED]}")
     if array.dtype == wanted and array.dtype.isnative:

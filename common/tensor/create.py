@@ -100,6 +100,8 @@ def tensor(data: Any, dtype: Any = None, requires_grad: bool = False) -> Any:
     ------
     DTypeError : a dtype without ops, or `requires_grad` for one that is not floating point.
     """
+    if isinstance(data, Dim):
+        data = wrap(as_operand(data))
     t = _as_tensor(data, dtype) if isinstance(data, TensorBase) and _is_number(data) else lift(to_array(data, dtype))
     return t.requires_grad_() if requires_grad else t
 
@@ -118,7 +120,7 @@ def as_tensor(data: Any, dtype: Any = None) -> Any:
     """
     if isinstance(data, TensorBase):
         return data if dtype is None else data.to(dtype)
-    return _shared(data, "as_tensor()", dtype)
+    return tensor(data, dtype) if isinstance(data, Dim) else _shared(data, "as_tensor()", dtype)
 
 
 def from_numpy(array: np.ndarray) -> Any:

@@ -16,7 +16,7 @@ from typing import Any
 from common.core import mode
 from common.core.errors import ArgumentError, GradientError, ShapeError
 from common.core.int_arguments import shown
-from common.core.tree import LEAF, MAPS, flatten, unflatten
+from common.core.tree import LEAF, MAPS, NODES, apart, flatten, unflatten
 from common.ops.shape.cat import stack
 from common.ops.shape.split import unbind
 from common.random.generator import counted, default_generator
@@ -95,7 +95,11 @@ def _spread(dims: Any, structure: Any, what: str) -> list[Any]:
     kind, parts = structure[0], structure[-1]
     if dims is None or isinstance(dims, int):
         return [d for part in parts for d in _spread(dims, part, what)]
-    members = [dims.get(name) for name in structure[1]] if kind in MAPS and isinstance(dims, dict) else dims
+    members = dims
+    if kind in MAPS and isinstance(dims, dict):
+        members = [dims.get(name) for name in structure[1]]
+    elif type(dims) is kind and (node := NODES.get(kind)) is not None:
+        members = apart(node, dims)[0]
     if not isinstance(members, (tuple, list)) or len(members) != len(parts):
         raise ArgumentError(
             f"vmap: {what} is not compatible with the structure of the {'inputs' if what == 'in_dims' else 'outputs'}: "

@@ -92,7 +92,7 @@ def test_what_is_no_scalar_decides_nothing(run, wrong):
         lambda tw, x: tw.fori_loop(0, wrong, lambda _, x: x, x),
         lambda tw, x: tw.fori_loop(wrong, 3, lambda _, x: x, x),
     ):
-        with pytest.raises(ArgumentError, match=r"must be a scalar|leaf of type str"):
+        with pytest.raises(ArgumentError, match=r"must be (a )?scalar"):
             run(f, x)
 
 
@@ -102,7 +102,7 @@ def double(x):
 
 def test_a_float_as_the_condition_of_a_loop_is_refused(run):
     for condition in (lambda x: 10.0 - x.sum(), lambda x: 1.0, lambda x: np.float32(0)):
-        with pytest.raises(DTypeError, match=r"while_loop: the result of .* must be a boolean scalar, not float"):
+        with pytest.raises(DTypeError, match=r"boolean scalar; the result of .* is float"):
             run(lambda tw, x, c=condition: tw.while_loop(c, double, x), np.ones(3))
     assert run(lambda tw, n: tw.while_loop(lambda n: n, lambda n: n - 1, n), np.array(3)) == 0
 
@@ -118,7 +118,7 @@ def test_what_is_no_function_is_refused(run):
         (lambda tw, x: tw.scan(None, 0.0, x), "f"),
         (lambda tw, x: tw.map(x, x), "f"),
     ):
-        with pytest.raises(ArgumentError, match=f"{name} must be a function, not"):
+        with pytest.raises(ArgumentError, match=f"{name} must be callable, a function, not"):
             run(f, np.ones(3))
     with pytest.raises(ArgumentError, match="branches must be a sequence of functions"):
         run(lambda tw, x: tw.switch(0, double, x), np.ones(3))
@@ -160,7 +160,7 @@ def test_keywords_of_jax_lax(run):
 
 def test_lengths_are_ints(run):
     for length in (2.0, "2", (2,)):
-        with pytest.raises(ArgumentError, match="scan: length must be an int, not"):
+        with pytest.raises(ArgumentError, match="`length` argument to `scan` expects a concrete `int`"):
             run(lambda tw, x, n=length: tw.scan(lambda c, v: (c, c), x, None, n), np.ones(2))
     for length in (2, np.int32(2), np.array(2)):
         assert run(lambda tw, x, n=length: tw.scan(lambda c, v: (c, c), x, None, n), np.array(1.5)) == (1.5, [1.5, 1.5])

@@ -82,7 +82,7 @@ def test_unroll_and_batch_size_are_not_negative(run, wrong):
 
 
 def test_the_length_must_be_that_of_xs(run):
-    with pytest.raises(ValueError, match=r"lengths differ: \[4, "):
+    with pytest.raises(ValueError, match=r"`length` argument of 4 which disagrees with leading axis sizes \[3"):
         run(lambda tw, x: tw.scan(lambda c, v: (c, v), 0.0, x, 4), X)
 
 
@@ -116,7 +116,7 @@ def test_a_while_loop_that_does_not_run_returns_init(run):
 
 
 def test_the_condition_is_one_value_and_the_carry_keeps_its_type(run):
-    with pytest.raises(ShapeError, match="must be 0-d"):
+    with pytest.raises(ShapeError, match="must be a scalar, 0-d"):
         run(lambda tw, x: tw.while_loop(lambda s: s < 3, lambda s: s + 1, x), X)
     with pytest.raises(DTypeError, match="while_loop"):
         run(lambda tw, x: tw.while_loop(lambda s: s.sum() < 3, lambda s: s > 0, x), X)
@@ -163,7 +163,7 @@ def test_pred_is_one_number_or_truth_value(run):
     for p in (np.array(3), np.array(-0.5), np.array(np.nan), 1, True):
         assert run(call, p, X) == [1.0, 2.0, 3.0]
     for p in (np.array([True]), np.array([True, False]), np.ones((1, 1))):
-        with pytest.raises(ShapeError, match="pred must be 0-d"):
+        with pytest.raises(ShapeError, match="Pred must be a scalar, 0-d"):
             run(call, p, X)
 
 
@@ -186,7 +186,7 @@ def test_switch_clamps_its_index(run, index, taken):
 
 def test_switch_takes_integers_only(run):
     for wrong in (np.array(1.0), np.array(True), 0.5):
-        with pytest.raises(DTypeError, match="index must be an integer"):
+        with pytest.raises(DTypeError, match="Index type must be an integer"):
             run(lambda tw, i, x: tw.switch(i, [lambda: x, lambda: -x]), wrong, X)
 
 
@@ -215,3 +215,102 @@ def test_constructs_nest_and_see_what_is_around_them(run):
     w = np.array([[1.0, 1.0], [1.0, 0.0]])
     found = run(powers, w, np.array([0, 1, 5, 10]))
     assert found == [np.linalg.matrix_power(w, n).tolist() for n in (0, 1, 5, 10)]
+
+
+# ------------------------------------------------------------------------------------------------- associative_scan
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("axis", [0, -1])
+def test_associative_scan_means_a_loop(run, axis, reverse):
+    x = np.arange(1.0, 13.0).reshape(3, 4) / 7
+    rows = list(np.moveaxis(x, axis, 0))
+    totals = [rows.pop(-1 if reverse else 0)]
+    for row in rows[::-1] if reverse else rows:
+        totals.append(totals[-1] * 0.5 * row + row)
+    expected = np.stack(totals[::-1] if reverse else totals, axis)
+    f = lambda tw, x: tw.associative_scan(lambda a, b: a * 0.5 * b + b, x, reverse, axis)  # noqa: E731
+    np.testing.assert_array_equal(run(f, x), expected)
+
+
+def test_associative_scan_of_none_one_and_many(run):
+    f = lambda tw, x: tw.associative_scan(lambda a, b: Pair(a.low + b.low, a.high * b.high), Pair(x, x))  # noqa: E731
+    for n in (0, 1, 2, 7):
+        x = np.arange(1.0, n + 1)
+        assert run(f, x) == (np.cumsum(x).tolist(), np.cumprod(x).tolist())
+
+
+def test_associative_scan_refuses(run):
+    add = lambda a, b: a + b  # noqa: E731
+    for call, error, text in (
+        (lambda tw, x: tw.associative_scan(3, x), TypeError, "callable"),
+        (lambda tw, x: tw.associative_scan(add, ()), ValueError, "no tensors"),
+        (lambda tw, x: tw.associative_scan(lambda a, b: a, (x, x[:2])), ValueError, r"saw: \[3, 2\]"),
+        (lambda tw, x: tw.associative_scan(add, x.sum()), ShapeError, "0-d leaf"),
+        (lambda tw, x: tw.associative_scan(add, x, axis=1), IndexError, "out of range"),
+        (lambda tw, x: tw.associative_scan(lambda a, b: (a, b), x), TypeError, "associative_scan body function carry"),
+    ):
+        with pytest.raises(error, match=text):
+            run(call, X)
+
+
+# ------------------------------------------------------------------------------------------------- dynamic slices
+
+
+def test_dynamic_slices_move_into_range(run):
+    x = np.arange(20.0).reshape(4, 5)
+    for i in range(-6, 7):
+        at = min(max(i + 4 if i < 0 else i, 0), 2)
+        f = lambda tw, x, i: tw.dynamic_slice(x, (i, 1), (2, 3))  # noqa: E731
+        assert run(f, x, np.array(i)) == x[at : at + 2, 1:4].tolist()
+        written = x.copy()
+        written[at : at + 2] = -1
+        g = lambda tw, x, i: tw.dynamic_update_slice_in_dim(x, x[:2] * 0 - 1, i, axis=0)  # noqa: E731
+        assert run(g, x, np.array(i)) == written.tolist()
+
+
+def test_dynamic_slices_refuse(run):
+    for call, error, text in (
+        (lambda tw, x: tw.dynamic_slice(x, (0,), (4,)), ShapeError, "less than or equal"),
+        (lambda tw, x: tw.dynamic_slice(x, (0, 0), (2,)), ShapeError, "one entry per dimension"),
+        (lambda tw, x: tw.dynamic_slice(x, (0,), (2, 2)), ShapeError, "one entry per dimension"),
+        (lambda tw, x: tw.dynamic_slice(x, (x[0],), (2,)), DTypeError, "integers"),
+        (lambda tw, x: tw.dynamic_update_slice(x, tw.tensor([1]), (0,)), DTypeError, "match"),
+        (lambda tw, x: tw.dynamic_update_slice(x, x.sum(), (0,)), ShapeError, "rank"),
+    ):
+        with pytest.raises(error, match=text):
+            run(call, X)
+
+
+# ------------------------------------------------------------------------------------------------- messages
+
+
+NAMED = {
+    "carry, length": (lambda tw, x: tw.scan(lambda c, v: ((c[0],), v), (x, x), x), TypeError,
+                      r"The input carry c is a tuple of length 2 but .* is a tuple of length 1, so the lengths do not"),
+    "carry, dtype": (lambda tw, x: tw.scan(lambda c, v: ({"a": c["a"] > 0}, v), {"a": x}, x), TypeError,
+                     r"carry component c\['a'\] has type float32\[3\] but .* has type bool\[3\], so the dtypes do not"),
+    "carry, two": (lambda tw, x: tw.fori_loop(0, 1, lambda i, s: Pair(s.low[:2], s.high > 0), Pair(x, x)), TypeError,
+                   r"(?s)  \* the input carry component s.low has .*shapes do not match;\n  \* the .* s.high has"),
+    "carry, keys": (lambda tw, x: tw.while_loop(lambda s: s["t"] < 1, lambda s: {"T": s["t"]}, {"t": 0.0}), TypeError,
+                    r"with pytree metadata \('t',\) but .* with pytree metadata \('T',\)"),
+    "cond, kinds": (lambda tw, x: tw.cond(True, lambda: {"a": x}, lambda: {"a": (x, x)}), TypeError,
+                    r"true_fun output at path \['a'\] is a pytree leaf but false_fun output at path \['a'\] is a <"),
+    "switch, shapes": (lambda tw, x: tw.switch(1, [lambda: (x, x), lambda: (x, x[:2])]), TypeError,
+                       r"output of branches\[0\] at path \[1\] has type float32\[3\] but .* has type float32\[2\]"),
+    "pred": (lambda tw, x: tw.cond(None, lambda: x, lambda: x), TypeError, "cond predicate is None"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_messages_name_the_leaf(run, name):
+    f, error, text = NAMED[name]
+    with pytest.raises(error, match=text):
+        run(f, X)
+
+
+def test_a_size_is_a_number_like_others(run):
+    assert run(lambda tw, x: tw.tensor(x.shape[0]) * x, X) == [3, 6, 9]
+    assert run(lambda tw, x: tw.as_tensor(x.shape[0] + 1) + x, X) == [5, 6, 7]
+    assert run(lambda tw, x: tw.index_fill(x, 0, tw.tensor([1]), x.shape[0]), X) == [1, 3, 3]
+    assert run(lambda tw, x: tw.masked_fill(x, x > 2, x.shape[0] * 2), X) == [1, 2, 6]

@@ -107,3 +107,29 @@ DATA_DEPENDENT.update({
     "masked_select": (lambda f, x, m: f(x, m), (X(7, 3), T(7, 1))),
     "nonzero": (lambda f, m: f(m, as_tuple=True), (T(7, 3),)),
 })  # fmt: skip
+
+case("dynamic_slice", lambda x, i: F.dynamic_slice(x, (i, 1), (2, 1)), X(3, "n"), Wrapped(limit=3), empty=False)
+case("dynamic_slice", lambda x, i: F.dynamic_slice(x, i, (2, x.shape[1], 2)), X(5, "n", 4), Wrapped(3, limit=9))
+case("dynamic_slice", lambda x: F.dynamic_slice(x, (7, -1), x.shape), X("n", 4))
+case("dynamic_slice_in_dim", lambda x, i: F.dynamic_slice_in_dim(x, i, 2, -1), X("n", 5), Wrapped(limit=9))
+case("dynamic_index_in_dim", lambda x, i: F.dynamic_index_in_dim(x, i), X(3, "n"), Wrapped(limit=9))
+case("dynamic_index_in_dim", lambda x, i: F.dynamic_index_in_dim(x, i, 1, False), X("n", 3), Index(limit=9))
+case(
+    "dynamic_update_slice",
+    lambda x, v, i: F.dynamic_update_slice(x, v, (i, -9)),
+    X(3, "n"),
+    X(2, "n"),
+    Wrapped(limit=9),
+)
+case(
+    "dynamic_update_slice",
+    lambda x, v, i: F.dynamic_update_slice(x, v, i),
+    X(4, "n", 3),
+    X(1, "n", 2),
+    Index(3, limit=4),
+)
+case("dynamic_update_slice", lambda x, v: F.dynamic_update_slice(x, v, (1, 2)), X("n", 3), X("n", 3))
+case("dynamic_update_slice_in_dim", lambda x, v, i: F.dynamic_update_slice_in_dim(x, v, i, 1), X("n", 5), X("n", 2),
+     Wrapped(limit=9))  # fmt: skip
+case("dynamic_update_index_in_dim", lambda x, v, i: F.dynamic_update_index_in_dim(x, v, i, 0), X(4, "n"), X("n"),
+     Wrapped(limit=9))  # fmt: skip

@@ -9,9 +9,11 @@ import numpy as np
 
 import common.ops.functional as F
 from common.api import surface
+from common.core import pytrees as tree_util
 
 cond, switch, while_loop = (surface.CONTROL[name] for name in ("cond", "switch", "while_loop"))
 fori_loop, scan, map_ = (surface.CONTROL[name] for name in ("fori_loop", "scan", "map"))
+associative_scan = surface.CONTROL["associative_scan"]
 
 
 class Case(NamedTuple):
@@ -186,6 +188,51 @@ def handed_through(x, w):
     return a[0] * 2, a[1] @ w, b[0] * 3, b[1] * x
 
 
+def joined(x, w):
+    """Affine maps, composed from both ends."""
+    ahead = associative_scan(lambda a, b: (a[0] * b[0], a[1] * b[0] + b[1]), (x, x * w.sum()))
+    behind = associative_scan(lambda a, b: {"p": F.sin(a["p"]) @ w + b["p"]}, {"p": x}, reverse=True)["p"]
+    return ahead[1] * behind, associative_scan(F.mul, x @ w, axis=-1)
+
+
+def moved(x, w, n):
+    """A window of a running state, read and written where the data say."""
+
+    def body(i, s):
+        part = F.dynamic_slice(s, (i - n, n), (2, 3))
+        s = F.dynamic_update_slice(s, F.sin(part) * w.sum(), (n, i))
+        return F.dynamic_update_index_in_dim(s, F.dynamic_index_in_dim(s, i, 1, False) * w[0, 0], n, 1)
+
+    return fori_loop(0, n, body, x) * F.dynamic_slice_in_dim(w, n, 1, 1).sum()
+
+
+class Affine:
+    """A node of trees."""
+
+    def __init__(self, slope, shift, kind):
+        self.slope, self.shift, self.kind = slope, shift, kind
+
+    def tree_flatten(self):
+        return (self.slope, {"shift": self.shift}), self.kind
+
+    @classmethod
+    def tree_unflatten(cls, data, children):
+        return cls(children[0], children[1]["shift"], data)
+
+
+tree_util.register_pytree_node_class(Affine)
+
+
+def own_nodes(x, w):
+    """Objects of a class of one's own through every construct."""
+    start = Affine(w, w[0] * 0.5, "map")
+    step = lambda m, v: (Affine(m.slope * 0.75, m.shift + v, m.kind), Affine(m.shift * v, v @ m.slope, m.kind))  # noqa: E731
+    last, all_ = scan(step, start, x)
+    chosen = cond(x.sum() > 0, lambda m: m, lambda m: Affine(m.slope * 2, m.shift, m.kind), last)
+    more = while_loop(lambda m: m.shift.sum() < 3, lambda m: Affine(m.slope, F.abs(m.shift) + 1, m.kind), chosen)
+    return all_.slope * all_.shift, more.shift @ more.slope
+
+
 CASES: dict[str, Case] = {
     "cond, first": Case(taken, XWN(3)),
     "cond, second": Case(taken, XWN(0)),
@@ -214,4 +261,7 @@ CASES: dict[str, Case] = {
     "nested": Case(nested, XWN(3)),
     "gradient inside": Case(inner_gradient, XW),
     "handed through": Case(handed_through, XW),
+    "associative_scan": Case(joined, XW),
+    "dynamic slices": Case(moved, XWN(2)),
+    "own nodes": Case(own_nodes, XW),
 }  # fmt: skip

@@ -17,7 +17,7 @@ from common.ops.create.creation import full_
 from common.ops.math.cast import to
 from common.ops.shape.view import expand, reshape
 from common.tensor.arrays import to_array
-from common.tensor.base import NUMBERS, TensorBase
+from common.tensor.base import NUMBERS, TensorBase, wrap
 from common.tensor.create import lift, operand
 
 
@@ -40,7 +40,7 @@ def as_value(value: Any, dtype: np.dtype) -> Any:
     DTypeError : a numpy number of a dtype without ops.
     """
     if isinstance(value, Dim):
-        value = as_operand(value)
+        value = wrap(as_operand(value))
     if isinstance(value, (*NUMBERS, np.generic)):
         trace = mode.current_trace()
         array = to_array(as_array(value) if isinstance(value, np.generic) else value, dtype)
