@@ -29,6 +29,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Tell the tests how much to prove."""
     proofs.quick = config.getoption("quick")
+    proofs.sampled = config.getoption("markexpr") == "not slow"
 
 
 def pytest_collection() -> None:

@@ -8,8 +8,9 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.helpers import guarded
+from tests.helpers.proofs import examples
 
-PROGRAMS = 10
+PROGRAMS = examples(12)
 
 
 def run(*arguments):
@@ -37,6 +38,7 @@ from common.runtime.builtins import make_call
 from common.compiler.compile import compile_kernel
 from static.lowering.ir.kernel_memory import ColumnScratch
 from tests.helpers import guarded
+from tests.helpers.proofs import examples
 from tests.compiler.kernels import ADD
 guarded.guard(sys.argv[1])
 add = make_call(compile_kernel(ADD, "test_add"))

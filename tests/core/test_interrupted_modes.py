@@ -23,6 +23,7 @@ from common.tensor import observers
 from dynamic.eager import function as eager_functions
 from dynamic.eager.function import inlining
 from static.session import defaults
+from tests.helpers.proofs import rotated
 
 GRAPH, SESSION = static.Graph(), object()
 with GRAPH.as_default():
@@ -106,8 +107,7 @@ def interrupted(function, moment):
     return False
 
 
-@pytest.mark.parametrize("around", [None, "no_grad", "profile"])
-@pytest.mark.parametrize("name", MODES)
+@pytest.mark.parametrize(("name", "around"), rotated(MODES, [None, "no_grad", "profile"]))
 def test_an_interrupt_before_any_instruction(name, around):
     def once():
         with MODES[name]():

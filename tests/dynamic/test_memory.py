@@ -13,6 +13,7 @@ import dynamic as tw
 @pytest.fixture(autouse=True)
 def without_garbage_collector():
     gc.collect()
+    gc.freeze()  # what other tests have left is looked at once, not by every test
     gc.disable()
     yield
     gc.enable()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import common.ops.functional as F
 from tests.helpers.cases import Whole, X, case
 
+case("div", F.div, X("n", 3), X(3))
 for _name, _f in {
     "floor_divide": F.floor_divide, "remainder": F.remainder, "fmod": F.fmod, "divide": F.divide,
     "div": lambda a, b: F.div(a, b, rounding_mode="trunc"), "true_divide": F.true_divide,
@@ -15,7 +16,6 @@ for _name, _f in {
     case(_name, _f, Whole("n", 3), Whole("n", 1), differentiable=False)
     case(_name, lambda x, f=_f: (f(x, 3), f(-7, x)), Whole("n"), differentiable=False)
     case(_name, _f, Whole("n"), X("n"), differentiable=False)
-case("div", F.div, X("n", 3), X(3))
 case("div", lambda a, b: F.div(a, b, rounding_mode="floor"), X("n", 3), X("n", 3))
 case("round", F.round, X("n", 3))
 case("round", lambda x: F.round(x, decimals=2), X("n", 3), differentiable=False)

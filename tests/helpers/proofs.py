@@ -21,6 +21,9 @@ MARKS_QUICK = re.compile(r"mark\.quick|\bcore\(|core=")
 #: Whether this run makes the core of each proof only; set by `tests.conftest`.
 quick = False
 
+#: Whether this run leaves out what is slow; set by `tests.conftest`.
+sampled = False
+
 Chosen = Callable[[Any], bool]
 
 
@@ -68,6 +71,11 @@ def rotated(examples: Iterable[Any], choices: Sequence[Any], core: Chosen = no, 
 def core(examples: Iterable[Any], quick: Chosen = every, seldom: Chosen = no) -> list[Any]:
     """Examples as parameters, some of them marked `quick`, others `slow` if they are `seldom` needed."""
     return [pytest.param(x, id=named(x), marks=_level(x, quick, seldom)) for x in examples]
+
+
+def examples(count: int) -> int:
+    """How many random examples a run makes of `count`: all with ``--all`` and for files that are named, else half."""
+    return -(-count // 2) if quick or sampled else count
 
 
 def _level(example: Any, core: Chosen, seldom: Chosen) -> list[Any]:

@@ -14,7 +14,7 @@ import pytest
 from common.compiler import llvm_engine
 from common.core.numerics import DEEP, LANES
 from common.kernels.arrays import gemm
-from tests.helpers.proofs import each
+from tests.helpers.proofs import each, rotated
 from tests.kernels.run import assert_same_bits, run
 
 SHAPES = [
@@ -32,6 +32,8 @@ SHAPES = [
     (600, 1, 70),
 ]
 LARGE = [(2700, 160, 160), (5, 9000, 1500), (2600, 130, 200), (1029, 219, 519)]
+PRODUCTS = [(shape, a, b) for shape in [*SHAPES, *LARGE] for a in (0, 1) for b in (0, 1)]
+"""Sizes, and whether the operands are stored transposed."""
 
 
 def product(a, b, m, n, k, trans_a=0, trans_b=0, batch=1, strides=(0, 0)):
@@ -54,12 +56,9 @@ def some(count):
     return sorted(i for i in numbers if 0 <= i < count)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("shape", [*SHAPES, *LARGE])
-@pytest.mark.parametrize("trans_a", [0, 1])
-@pytest.mark.parametrize("trans_b", [0, 1])
-def test_product(dtype, shape, trans_a, trans_b):
-    m, n, k = shape
+@pytest.mark.parametrize(("case", "dtype"), rotated(PRODUCTS, ("float32", "float64")))
+def test_product(case, dtype):
+    (m, n, k), trans_a, trans_b = case
     a, b = operands(m, n, k, dtype)
     stored = np.ascontiguousarray(a.T) if trans_a else a, np.ascontiguousarray(b.T) if trans_b else b
     out = product(*stored, m, n, k, trans_a, trans_b)[0]

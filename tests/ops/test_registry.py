@@ -13,7 +13,7 @@ from common.core.spec import Spec
 from common.evaluate import specialise as eager
 from common.ops._contents import CONTENTS
 from tests.helpers import ops_contents
-from tests.helpers.proofs import each
+from tests.helpers.proofs import each, rotated
 
 assert common.ops.functional  # defines the ops
 
@@ -71,8 +71,7 @@ def test_doc_of_a_differentiable_op_states_the_derivative(op):
     assert "d/d" in op.doc or op.name in described, op.doc
 
 
-@pytest.mark.parametrize("op", PRIMITIVE, ids=lambda op: op.name)
-@each("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("op", "dtype"), rotated(PRIMITIVE, ["float32", "float64"]))
 def test_spec_says_what_comes_out(op, dtype):
     for operands, attrs in op.samples(np.random.default_rng(1), dtype):
         results = eager.run(op, operands, attrs)

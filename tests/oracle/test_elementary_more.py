@@ -15,6 +15,7 @@ from benchmarks.elementary_reference import special_values, ulp_error
 from benchmarks.scalar_loop import compile_loop
 from common.compiler.primitives import evaluate
 from common.kernels.math import elementary, logarithm_bases
+from tests.helpers.proofs import rotated
 
 DTYPES = [np.float64, np.float32]
 LN2 = lambda: mp.log(2)  # noqa: E731
@@ -91,8 +92,7 @@ def test_both_backends_give_the_same_bits(name, dtype):
     assert difference(result, np.asarray(evaluate(getattr(elementary, name), *arguments))) is None
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", REFERENCES)
+@pytest.mark.parametrize(("name", "dtype"), rotated(REFERENCES, DTYPES))
 def test_the_last_bits_against_mpmath(name, dtype):
     arguments = points(name, dtype, 600, seed=1)
     values = evaluate(getattr(elementary, name), *arguments)
@@ -101,8 +101,7 @@ def test_the_last_bits_against_mpmath(name, dtype):
         assert error(name, value, point, dtype) <= bound, (point, value)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", REFERENCES)
+@pytest.mark.parametrize(("name", "dtype"), rotated(REFERENCES, DTYPES))
 def test_special_arguments_against_mpmath(name, dtype):
     grid = [
         x.ravel() for x in np.meshgrid(*[special_values(dtype)[:: 1 + 2 * (name in PAIRS)]] * (1 + (name in PAIRS)))

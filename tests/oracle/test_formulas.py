@@ -110,6 +110,7 @@ def test_value(name, dtype):
     np.testing.assert_allclose(result, expected, rtol=64 * np.finfo(dtype).eps, atol=64 * np.finfo(dtype).eps)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("name", ["exp", "expm1", "log", "log1p", "sin", "cos", "tanh", "erf"])
 def test_elementary_function_is_the_one_of_mathematics(name):
     """That the op of this name computes this function; its accuracy is measured in test_elementary.py."""
@@ -126,6 +127,7 @@ def test_extreme_rows_do_not_overflow():
     assert ours(lambda x: F.logsumexp(x, 1), np.full((1, 2), -np.inf))[0] == -np.inf
 
 
+@pytest.mark.quick
 def test_ties_share_the_gradient():
     x = Tensor(np.array([[1.0, 3.0, 3.0], [2.0, 2.0, 2.0]]), requires_grad=True)
     F.amax(x, 1).backward(Tensor(np.array([6.0, 9.0])))

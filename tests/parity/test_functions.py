@@ -20,7 +20,7 @@ from common.tensor.create import lift
 from tests.bits import assert_all_same_bits
 from tests.helpers import proofs
 from tests.helpers.cases import CASES, DATA_DEPENDENT, PROGRAMS, internal, public
-from tests.helpers.proofs import chosen, rotated
+from tests.helpers.proofs import chosen, rotated, share
 from tests.parity.arrays import strided
 from tests.parity.engines import Derivatives
 
@@ -54,18 +54,20 @@ CALLED = {name: getattr(F, name) for name in F.__all__ if name not in SYNONYMS}
 def test_function(case, dtype):
     """At several sizes and in several memory layouts, by one program.
 
-    Second derivatives: of the first case of each function, and of all in the dtype that is not chosen.
+    In the dtype that is not chosen all of them, and second derivatives; in the chosen one a sample of sizes and
+    layouts, and second derivatives of the first case of each function.
     """
     rng = np.random.default_rng(10)
-    first = case.label in FIRST
-    program = Derivatives(case.f, 2 if first or dtype != chosen(case, FLOATS) else 1, unfused=first)
-    for n in (4, 3) if proofs.quick else (4, 33, 1, 2, *([0] if case.empty else [])):
+    first, whole = case.label in FIRST, dtype != chosen(case, FLOATS)
+    program = Derivatives(case.f, 2 if first or whole else 1, unfused=first)
+    sizes = (33, 1, 2) if whole else ((33, 1, 2)[share(case.label, 3)],)
+    for n in (4, 3) if proofs.quick else (4, *sizes, *([0] if case.empty else [])):
         program.check(case.draw(rng, dtype, n), rng, case.label, interpreter=n == 4)
     if proofs.quick or case.label.startswith("view"):  # refuses what needs a copy, see core/test_errors.py
         return
     dense = case.draw(rng, dtype, 4)
     layouts = [list(strided(x)) if x.ndim else [x] * 4 for x in dense]
-    for position in range(4):
+    for position in range(4) if whole else {share(case.label, 4), share(case.label, 3)}:
         program.check([x[position] for x in layouts], rng, f"{case.label}, layout {position}")
 
 
@@ -83,10 +85,16 @@ def test_sizes_that_depend_on_the_data(name):
 
 @pytest.mark.parametrize(("op", "dtype"), rotated(OPS, FLOATS, core=internal, seldom=public))
 def test_op(op, dtype):
-    """The samples of its record; what is a public function has cases, which every run takes."""
+    """The samples of its record; what is a public function has cases, which every run takes.
+
+    The first sample also without fusion and with second derivatives, all samples in the dtype that is not chosen.
+    """
     rng = np.random.default_rng(12)
-    for operands, attrs in op.samples(rng, dtype):
-        program = Derivatives(lambda *xs, a=attrs: op(*xs, **a) if xs else made(op, a))
+    whole = dtype != chosen(op, FLOATS)
+    for number, (operands, attrs) in enumerate(op.samples(rng, dtype)):
+        deep = whole or number == 0
+        call = lambda *xs, a=attrs: op(*xs, **a) if xs else made(op, a)  # noqa: E731
+        program = Derivatives(call, 2 if deep else 1, unfused=deep)
         program.check(operands, rng, f"{op.name} {attrs}", interpreter=True)
 
 

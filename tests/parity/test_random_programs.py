@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.helpers.differences import check_gradient
 from tests.helpers.programs import Program, inputs, programs
-from tests.helpers.proofs import first
+from tests.helpers.proofs import examples, first
 from tests.parity.engines import Derivatives
 
 #: Repeatable, as a red run must be. No shrinking: it would compile hundreds of programs to make one shorter.
@@ -30,7 +30,7 @@ def test_both_engines_agree_at_every_size(part):
 
 
 @seed(0)
-@settings(few, max_examples=20)
+@settings(few, max_examples=examples(20))
 @given(programs(), st.sampled_from([(1, 3), (4, 1), (1, 1), (3, 3), (2, 3), (2, 1)]))
 def test_sizes_of_one_and_squares(program: Program, sizes: tuple[int, int]):
     rng = np.random.default_rng(51)
@@ -38,7 +38,7 @@ def test_sizes_of_one_and_squares(program: Program, sizes: tuple[int, int]):
 
 
 @seed(0)
-@settings(few, max_examples=60)
+@settings(few, max_examples=examples(60))
 @given(programs(smooth=True))
 def test_gradients_are_derivatives(program: Program):
     program = program._replace(frozen=())  # differences see what detach() hides
@@ -46,7 +46,7 @@ def test_gradients_are_derivatives(program: Program):
 
 
 @seed(0)
-@settings(few, max_examples=40)
+@settings(few, max_examples=examples(40))
 @given(programs(smooth=True, most=5, control=True))
 def test_second_derivatives_through_control_flow(program: Program):
     """Loops in branches in loops, one after the other: differences of gradients."""

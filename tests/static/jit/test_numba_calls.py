@@ -17,6 +17,7 @@ from common.core.errors import ArgumentError, IndexRangeError, ShapeError
 from common.tensor.leaf import Parameter
 from static.jit import numba_calls
 from tests.bits import assert_same_bits
+from tests.helpers.proofs import core, no
 
 
 def floats(*shape, seed=0, dtype=np.float32):
@@ -70,7 +71,11 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+# One of each kind of argument and result; numba takes a second for each.
+KINDS = {"elementwise", "numbers", "no elements", "nested", "its gradient", "gradient of a long loop"}
+
+
+@pytest.mark.parametrize("name", core(CASES, quick=no, seldom=lambda name: name not in KINDS))
 def test_bits_of_the_plain_call(name):
     f, arguments = CASES[name]
     f = static.function(f)
@@ -212,12 +217,19 @@ def test_training_in_numba():
     assert found[-1] < found[0] * 0.8
 
 
-def test_threads_do_not_disturb_each_other():
+@pytest.fixture(scope="module")
+def shared():
+    """A function that several threads call, its arguments, and what it gives for each."""
     f = static.function(static.grad(lambda x, w: (static.tanh(x @ w) @ w.t()).sum()))
     w = floats(60, 50)
     xs = floats(64, 40, 60)
-    fast = static.njit(f, xs[0], w)
-    expected = np.stack([f(x, w) for x in xs])
+    return f, static.njit(f, xs[0], w), xs, w, np.stack([f(x, w) for x in xs])
+
+
+@pytest.mark.slow
+def test_numbas_threads_do_not_disturb_each_other(shared):
+    """Numba takes 5 s to compile a loop for threads."""
+    _, fast, xs, w, expected = shared
 
     @numba.njit(parallel=True)
     def in_parallel(xs, w):
@@ -226,13 +238,18 @@ def test_threads_do_not_disturb_each_other():
             out[i] = fast(xs[i], w)
         return out
 
+    for _ in range(5):
+        assert_same_bits(in_parallel(xs, w), expected, "prange")
+
+
+def test_threads_do_not_disturb_each_other(shared):
+    f, fast, xs, w, expected = shared
+
     @numba.njit(nogil=True)
     def one_by_one(xs, w, out):
         for i in range(len(xs)):
             out[i] = fast(xs[i], w)
 
-    for _ in range(5):
-        assert_same_bits(in_parallel(xs, w), expected, "prange")
     outs = [np.empty_like(xs) for _ in range(4)]
     threads = [threading.Thread(target=one_by_one, args=(xs, w, out)) for out in outs]
     for thread in threads:

@@ -14,6 +14,7 @@ from common.ops.linalg import matmul
 from common.ops.math import cast, compare, transcendental
 from common.ops.reduce import reductions, softmax
 from tests.bits import assert_all_same_bits
+from tests.helpers.proofs import examples
 from tests.helpers.python_kernels import run_unjitted
 from tests.static import programs
 from tests.static.compare import as_tuple, assert_compiles, program_of
@@ -150,7 +151,7 @@ def test_state_is_never_written_early():
     assert_all_same_bits([product], [plan_of(lambda p, w: ([mm(p, w)], []), [before, w], 0)(before, w)[0]], "old state")
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.randoms(use_true_random=False), st.integers(3, 15), st.integers(1, 3))
 def test_random_programs_of_products(random, length, returned):
     seeds = [random.randrange(1 << 16) for _ in range(400)]

@@ -14,6 +14,7 @@ from static.jit.function import function
 from static.lowering.fusion.horizontal import WIDTH
 from static.running import executable
 from tests.bits import assert_all_same_bits
+from tests.helpers.proofs import examples
 from tests.helpers.python_kernels import run_unjitted
 from tests.static.compare import as_tuple, assert_compiles, program_of
 from tests.static.lowering.test_state import plan_of
@@ -143,7 +144,7 @@ def test_rows_with_sums_stay_apart():
     assert len({step.source for step in program_of(compiled).steps}) == 1
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.randoms(use_true_random=False), st.integers(2, 2 * WIDTH + 1), st.integers(2, 9))
 def test_random_equal_kernels(random, count, length):
     seeds = [random.randrange(1 << 16) for _ in range(200)]

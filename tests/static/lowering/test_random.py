@@ -17,6 +17,7 @@ from static.running.executable import compile_graph
 from static.running.interpreter import interpret
 from static.tracing.trace import Trace
 from tests.bits import assert_all_same_bits
+from tests.helpers.proofs import examples
 from tests.helpers.python_kernels import run_unjitted
 from tests.static.compare import as_tuple, assert_compiles
 from tests.static.programs import Draw, draw_program, draw_writes
@@ -34,14 +35,14 @@ def inputs(seed, a, b, c):
     ]
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.randoms(use_true_random=False), st.integers(2, 20), st.integers(1, 5))
 def test_random_programs_have_the_interpreters_bits(random, length, returned):
     program = draw_program(random.randrange, length, returned)
     assert_compiles(program, inputs(1, 5, 7, 3), inputs(2, 20, 33, 4), inputs(3, 9, BLOCK + 300, 2))
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.randoms(use_true_random=False), st.integers(3, 20), st.booleans())
 def test_random_writes_leave_the_interpreters_state(random, length, fuse):
     shapes = [(6, 9), (9,), (6, 9), (6, 9), (9,), ()]
@@ -65,7 +66,7 @@ def test_random_writes_leave_the_interpreters_state(random, length, fuse):
     assert_all_same_bits(arrays, expected, "state")
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(st.randoms(use_true_random=False), st.sampled_from([(0,), (1,), (2,), (0, 1), (1, 2), (2, 3), (1, 3)]))
 def test_reductions_of_light_maps_over_any_dimensions_have_the_interpreters_bits(random, dims):
     """Rows are taken several at a time there: none, whole groups, groups and a rest, some blocks."""
@@ -91,7 +92,7 @@ def test_reductions_of_light_maps_over_any_dimensions_have_the_interpreters_bits
     assert_compiles(program, *(arrays(*each) for each in sizes))
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(st.randoms(use_true_random=False), st.integers(2, 12))
 def test_kernels_run_as_plain_python_with_the_same_bits(random, length):
     program = draw_program(random.randrange, length, 3)
