@@ -307,6 +307,13 @@ def _table() -> dict[str, Make]:
         "add_scalar": ["a", 1.0, 2],
         "add_histogram": ["a", tw.ones(3), 2],
         "add_text": ["a", "b", 1],
+        "add_scalars": ["a", {"b": 1.0}, 2],
+        "add_histogram_raw": ["a", 0.0, 1.0, 2, 1.0, 1.0, [0.0, 1.0], [1, 1], 2],
+        "add_image": ["a", tw.zeros(3, 2, 2), 2, None, "CHW"],
+        "add_images": ["a", tw.zeros(2, 3, 2, 2), 2, None, "NCHW"],
+        "add_pr_curve": ["a", tw.ones(3), tw.zeros(3), 2, 5],
+        "add_hparams": [{"a": 1.0}, {"b": 2.0}, None, "run"],
+        "add_embedding": [tw.ones(2, 3), ["a", "b"], None, 2],
     }.items():
         add(f"tensorboard.{name}", lambda n=name, a=given: (_written(n), a))
     return calls

@@ -1,5 +1,6 @@
 """Event files, read by a real TensorBoard server."""
 
+import io
 import json
 import re
 import subprocess
@@ -11,6 +12,8 @@ import urllib.request
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
+from matplotlib.image import imread
 from tensorboard.compat.proto.graph_pb2 import GraphDef
 
 import dynamic as tw
@@ -72,6 +75,31 @@ class Server:
         self.killer.cancel()
 
 
+IMAGE = np.linspace(0, 1, 3 * 4 * 5, dtype=np.float32).reshape(3, 4, 5)
+LABELS, GUESSES = np.array([0, 1, 1, 0, 1]), np.array([0.12, 0.93, 0.41, 0.63, 0.85])
+
+
+def write_more(writer):
+    """Records of every further kind."""
+    writer.add_scalar("exact", 0.1, 0, double_precision=True)
+    writer.add_scalars("both/of", {"a": 1.0, "b": tw.tensor(2.0)}, 3, walltime=50.0)
+    writer.add_histogram("coarse", np.arange(100.0), 0, bins=50, max_bins=5)
+    writer.add_histogram_raw("counted", 0.0, 2.0, 3, 3.0, 5.0, [0.5, 1.5, 2.5], [1, 1, 1], 0)
+    writer.add_image("picture", tw.tensor(IMAGE), 4)
+    writer.add_image("grey", (IMAGE[0] * 255).astype(np.uint8), dataformats="HW")
+    writer.add_images("ten", np.full((10, 1, 2, 3), 255, np.uint8))
+    figure = Figure(figsize=(1, 1), dpi=40)
+    figure.subplots().plot([0, 1])
+    writer.add_figure("drawn", figure)
+    writer.add_figure("two", [figure, figure], close=False)
+    writer.add_pr_curve("curve", LABELS, tw.tensor(GUESSES), 1, num_thresholds=11)
+    writer.add_hparams({"lr": 0.1, "wide": True, "kind": "mlp", "none": None}, {"accuracy": tw.tensor(0.75)},
+                       {"kind": ["mlp", "cnn"]}, run_name="first")  # fmt: skip
+    for step in (0, 1):
+        writer.add_embedding(tw.arange(12).reshape(4, 3), ["a", "b", "c\td", "e"], np.zeros((4, 1, 2, 2)), step)
+    writer.add_embedding(np.eye(2), [["a", 1], ["b", 2]], tag="named", metadata_header=["letter", "number"])
+
+
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
@@ -83,6 +111,7 @@ def server(tmp_path_factory):
         writer.add_histogram("weights", np.array([-2.0, -1.0, 0.0, 0.5, 0.5, 4.0, np.nan, np.inf]), 7)
         writer.add_histogram("even", tw.arange(10), 0, bins=5)
         writer.add_text("note", "**bold**", 1)
+        write_more(writer)
         assert writer.get_logdir() == str(folder / "eager")
     with StaticWriter(folder / "traced") as writer:
         writer.add_graph(model, X)
@@ -154,6 +183,75 @@ def test_curves_histograms_and_texts_arrive(server):
     assert "<strong>bold</strong>" in text["text"]
 
 
+def test_numbers_of_every_kind_arrive(server):
+    server.wait_for("scalars/tags", lambda tags: {"eager/both_of_a", "eager/both_of_b"} <= set(tags))
+    assert json.loads(server.get("scalars/scalars", run="eager", tag="exact"))[0][2] == 0.1  # not float32's
+    for name, value in (("a", 1.0), ("b", 2.0)):
+        assert json.loads(server.get("scalars/scalars", run=f"eager/both_of_{name}", tag="both/of")) == [
+            [50.0, 3, value]
+        ]
+    ((_, _, buckets),) = json.loads(server.get("histograms/histograms", run="eager", tag="coarse"))
+    assert [count for *_, count in buckets if count] == [20.0] * 5
+    ((_, _, buckets),) = json.loads(server.get("histograms/histograms", run="eager", tag="counted"))
+    assert sum(count for *_, count in buckets) == 3
+
+
+def test_pictures_arrive(server):
+    server.wait_for("images/tags", lambda runs: len(runs.get("eager", ())) == 5)
+
+    def picture(tag):
+        ((about),) = json.loads(server.get("images/images", run="eager", tag=tag, sample=0))
+        url = f"{server.address}/data/plugin/images/individualImage?{about['query']}"
+        with urllib.request.urlopen(url, timeout=30) as answer:
+            return imread(io.BytesIO(answer.read()))
+
+    assert np.array_equal(np.rint(picture("picture") * 255), np.floor(IMAGE.transpose(1, 2, 0) * np.float32(255)))
+    assert np.array_equal(np.rint(picture("grey") * 255), np.floor(IMAGE[0] * 255))
+    ten = picture("ten")
+    assert ten.shape == (4, 24)
+    assert (ten[:, :6].min(), ten[2:, 6:].max()) == (1.0, 0.0)  # eight in the first row, two in the second
+    assert picture("drawn").shape == (40, 40, 4)
+    assert picture("two").shape == (40, 80, 4)
+
+
+def test_a_curve_of_precision_and_recall_arrives(server):
+    server.wait_for("pr_curves/tags", lambda runs: "eager" in runs)
+    (curve,) = json.loads(server.get("pr_curves/pr_curves", run="eager", tag="curve"))["eager"]
+    assert len(curve["thresholds"]) == 10  # nothing is above 1
+    for i, threshold in enumerate(np.arange(10) / 10):
+        above = threshold <= GUESSES
+        tp, fp = (above & (LABELS == 1)).sum(), (above & (LABELS == 0)).sum()
+        assert (curve["true_positives"][i], curve["false_positives"][i]) == (tp, fp)
+        assert curve["recall"][i] == pytest.approx(tp / 3)
+        assert curve["precision"][i] == pytest.approx(tp / (tp + fp))
+
+
+def test_hyperparameters_arrive(server):
+    server.wait_for("scalars/tags", lambda tags: "eager/first" in tags)
+    query = {"colParams": [], "startIndex": 0, "sliceSize": 9, "allowedStatuses": ["STATUS_SUCCESS"]}
+    request = urllib.request.Request(f"{server.address}/data/plugin/hparams/session_groups",
+                                     json.dumps(query).encode(), {"Content-Type": "application/json"})  # fmt: skip
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        (group,) = json.loads(answer.read())["sessionGroups"]
+    assert group["hparams"] == {"lr": 0.1, "wide": True, "kind": "mlp"}
+    (metric,) = group["metricValues"]
+    assert (metric["name"]["tag"], metric["value"]) == ("accuracy", 0.75)
+
+
+def test_embeddings_arrive(server):
+    listed = server.wait_for("projector/runs", lambda runs: runs)
+    assert "eager" in listed
+    info = json.loads(server.get("projector/info", run="eager"))
+    assert [each["tensorName"] for each in info["embeddings"]] == ["default:00000", "default:00001", "named:00000"]
+    labels = server.get("projector/metadata", run="eager", name="default:00001")
+    assert labels.split("\n") == ["a", "b", "c d", "e", ""]
+    assert server.get("projector/metadata", run="eager", name="named:00000").startswith("letter\tnumber\na\t1\n")
+    assert info["embeddings"][0]["sprite"]["singleImageDim"] == [2, 2]
+    url = f"{server.address}/data/plugin/projector/tensor?run=eager&name=default:00000"
+    with urllib.request.urlopen(url, timeout=30) as answer:
+        assert np.frombuffer(answer.read(), np.float32).tolist() == list(range(12))
+
+
 def test_pictures_of_training_steps_are_graphs_too(tmp_path, capsys):
     model = tw.nn.Linear(8, 1)
     optimizer = tw.optim.SGD(model.parameters(), lr=0.1)
@@ -193,6 +291,19 @@ def test_what_cannot_be_written_is_refused(tmp_path):
             "takes one number, got 2": lambda: writer.add_scalar("x", [1.0, 2.0]),
             "no finite values": lambda: writer.add_histogram("x", [np.nan]),
             "give input_to_model": lambda: writer.add_graph(Net()),
+            "does not fit dataformats='CHW'": lambda: writer.add_image("x", X, dataformats="CHW"),
+            "1, 3 or 4 channels, not 2": lambda: writer.add_image("x", np.zeros((2, 4, 4))),
+            "takes one number each, got 2": lambda: writer.add_scalars("x", {"b": [1, 2]}),
+            "argument 'tag_scalar_dict' must be dict": lambda: writer.add_scalars("x", [1]),
+            "2 limits for 1 bins": lambda: writer.add_histogram_raw("x", 0, 1, 1, 1, 1, [0, 1], [1]),
+            "2 labels for 3 predictions": lambda: writer.add_pr_curve("x", [0, 1], [0, 1, 1]),
+            "probabilities from 0 to 1": lambda: writer.add_pr_curve("x", [0, 1], [0, 7]),
+            "one number per threshold, 127": lambda: writer.add_pr_curve_raw("x", *[[1, 2]] * 6),
+            "should be dictionary": lambda: writer.add_hparams([], {}),
+            "'a' should be one of int, float": lambda: writer.add_hparams({"a": [1, 2]}, {}),
+            "names 'b', hparam_dict does not": lambda: writer.add_hparams({"a": 1}, {}, {"b": [1]}),
+            "mat should be 2D": lambda: writer.add_embedding(np.zeros(3)),
+            "1 metadata for 2 points": lambda: writer.add_embedding(np.zeros((2, 2)), ["a"]),
             "no result of the model has a graph": lambda: writer.add_graph(lambda x: x > 1, tw.tensor(X)),
         }.items():
             with pytest.raises(ArgumentError, match=re.escape(message)):

@@ -1,26 +1,23 @@
-"""Event files for TensorBoard: graphs, scalars, histograms and texts, written with TensorBoard's own records.
+"""Event files for TensorBoard: graphs, scalars, histograms and texts; `event_images` and `event_tables` have the rest.
 
 Needs the package `tensorboard` (``pip install twingrad[tensorboard]``), and not TensorFlow.
 """
 
 from __future__ import annotations
 
-import math
-import os
 import re
-import socket
-import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from common.core import mode
-from common.core.errors import ArgumentError, StateError
+from common.core.errors import ArgumentError
 from common.core.int_arguments import integer
 from common.core.tree import flatten, unflatten
 from common.tensor.base import TensorBase
+from common.tools.files.event_records import array
+from common.tools.files.event_tables import Tables
 from common.tools.pictures.diagram import PictureItem
 from common.tools.pictures.picture import Picture
 from common.tools.pictures.recorded_picture import make_dot, module_scopes
@@ -32,26 +29,8 @@ _DTYPES = {
 }  # fmt: skip  # tensorboard.compat.proto.types_pb2.DataType
 
 
-def _protos() -> Any:
-    """TensorBoard's records and file writer.
-
-    Raises
-    ------
-    StateError : the package is missing.
-    """
-    try:
-        import tensorboard.plugins.text.metadata as text
-        from tensorboard.compat import proto
-        from tensorboard.compat.proto import event_pb2, graph_pb2, summary_pb2, tensor_pb2
-        from tensorboard.summary.writer import event_file_writer
-    except ImportError as error:
-        raise StateError(f"SummaryWriter needs TensorBoard: pip install tensorboard ({error})") from error
-    assert proto
-    return event_pb2, graph_pb2, summary_pb2, tensor_pb2, text, event_file_writer
-
-
-class SummaryWriter:
-    """Writes what TensorBoard shows; the methods are those of `torch.utils.tensorboard`.
+class SummaryWriter(Tables):
+    """Writes what TensorBoard shows; the methods are those of `torch.utils.tensorboard`, without video and sound.
 
     Parameters
     ----------
@@ -82,61 +61,20 @@ class SummaryWriter:
     #: ``_draw(model, inputs) -> Picture``: how an engine looks at a model.
     _draw: Callable[[Any, tuple[Any, ...]], Picture]
 
-    def __init__(
-        self,
-        log_dir: str | Path | None = None,
-        comment: str = "",
-        purge_step: int | None = None,
-        max_queue: int = 10,
-        flush_secs: float = 120,
-        filename_suffix: str = "",
-    ) -> None:
-        for name, text in (("comment", comment), ("filename_suffix", filename_suffix)):
-            if not isinstance(text, str):
-                raise ArgumentError(f"SummaryWriter(): argument '{name}' must be str, not {type(text).__name__}")
-        if not (log_dir is None or isinstance(log_dir, (str, os.PathLike))):
-            raise ArgumentError(f"SummaryWriter(): argument 'log_dir' must be str, not {type(log_dir).__name__}")
-        max_queue, seconds = integer(max_queue, "SummaryWriter", "max_queue"), float(flush_secs)
-        if not 0 <= seconds < math.inf:
-            raise ArgumentError(f"SummaryWriter(): argument 'flush_secs' must be a time in seconds, not {seconds}")
-        self._event, self._graph, self._summary, self._tensor, self._text, writer = _protos()
-        folder = Path("runs") / f"{time.strftime('%b%d_%H-%M-%S')}_{socket.gethostname()}{comment}"
-        self.log_dir = str(folder if log_dir is None else log_dir)
-        self._file = writer.EventFileWriter(self.log_dir, max_queue, seconds, filename_suffix)
-        if purge_step is not None:
-            started = self._event.SessionLog(status=self._event.SessionLog.START)
-            self._write(self._event.Event(session_log=started), purge_step, None)
-
     def __enter__(self) -> SummaryWriter:
         return self
 
     def __exit__(self, *exc: object) -> None:
         self.close()
 
-    def get_logdir(self) -> str:
-        """The folder of the event file."""
-        return self.log_dir
-
-    def flush(self) -> None:
-        """Write all records to the file."""
-        self._file.flush()
-
-    def close(self) -> None:
-        """Write all records and close the file."""
-        self._file.close()
-
-    def _write(self, event: Any, step: int | None, walltime: float | None) -> None:
-        event.wall_time = time.time() if walltime is None else walltime
-        if step is not None:
-            event.step = int(step)
-        self._file.add_event(event)
-
-    def _add(self, step: int | None, walltime: float | None, **value: Any) -> None:
-        summary = self._summary.Summary(value=[self._summary.Summary.Value(**value)])
-        self._write(self._event.Event(summary=summary), step, walltime)
-
     def add_scalar(
-        self, tag: str, scalar_value: Any, global_step: int | None = None, walltime: float | None = None
+        self,
+        tag: str,
+        scalar_value: Any,
+        global_step: int | None = None,
+        walltime: float | None = None,
+        new_style: bool = False,
+        double_precision: bool = False,
     ) -> None:
         """Add a point to a curve.
 
@@ -146,15 +84,54 @@ class SummaryWriter:
         scalar_value : a number, or an array or tensor of one element.
         global_step : where on the axis.
         walltime : seconds since 1970; now by default.
+        new_style : write the record that newer versions of TensorBoard write.
+        double_precision : keep all digits; such a record is always of the new style.
 
         Raises
         ------
         ArgumentError : more or less than one element.
         """
-        value = _array(scalar_value)
+        value = array(scalar_value)
         if value.size != 1:
             raise ArgumentError(f"add_scalar() takes one number, got {value.size} elements for {tag!r}")
-        self._add(global_step, walltime, tag=tag, simple_value=float(value.item()))
+        if not (new_style or double_precision):
+            self._add(global_step, walltime, tag=tag, simple_value=float(value.item()))
+            return
+        from tensorboard.plugins.scalar import metadata
+
+        number = self._numbers(np.array(value.item(), np.float64 if double_precision else np.float32))
+        about = metadata.create_summary_metadata(display_name="", description="")
+        self._add(global_step, walltime, tag=tag, tensor=number, metadata=about)
+
+    def add_scalars(
+        self,
+        main_tag: str,
+        tag_scalar_dict: dict[str, Any],
+        global_step: int | None = None,
+        walltime: float | None = None,
+    ) -> None:
+        """Add a point to each of several curves, which are shown in one picture; each is a run in a folder below.
+
+        Parameters
+        ----------
+        main_tag : name of the picture.
+        tag_scalar_dict : name of a curve -> number.
+        global_step, walltime : see `add_scalar`.
+
+        Raises
+        ------
+        ArgumentError : no dictionary, or more or less than one element.
+        """
+        if not isinstance(tag_scalar_dict, dict):
+            raise ArgumentError(
+                f"add_scalars(): argument 'tag_scalar_dict' must be dict, not {type(tag_scalar_dict).__name__}"
+            )
+        for tag, x in tag_scalar_dict.items():
+            value = array(x)
+            if value.size != 1:
+                raise ArgumentError(f"add_scalars() takes one number each, got {value.size} elements for {tag!r}")
+            run = self._run_below(f"{main_tag.replace('/', '_')}_{tag}")
+            run._add(global_step, walltime, tag=main_tag, simple_value=float(value.item()))
 
     def add_histogram(
         self,
@@ -163,6 +140,7 @@ class SummaryWriter:
         global_step: int | None = None,
         bins: Any = "tensorflow",
         walltime: float | None = None,
+        max_bins: int | None = None,
     ) -> None:
         """Add the distribution of many numbers; those that are not finite are left out.
 
@@ -172,18 +150,22 @@ class SummaryWriter:
         values : (...) tensor or array.
         global_step, walltime : see `add_scalar`.
         bins : "tensorflow", which are narrow around 0 and a tenth wider each; or what `numpy.histogram` takes.
+        max_bins : how many at most; neighbours are taken together.
 
         Raises
         ------
         ArgumentError : no finite values.
         """
-        numbers = _array(values).astype(np.float64).ravel()
+        numbers = array(values).astype(np.float64).ravel()
         numbers = numbers[np.isfinite(numbers)]
         if not numbers.size:
             raise ArgumentError(f"add_histogram(): {tag!r} has no finite values")
         counts, edges = np.histogram(
             numbers, _edges(numbers) if isinstance(bins, str) and bins == "tensorflow" else bins
         )
+        if max_bins is not None and len(counts) > max_bins:
+            starts = np.arange(0, len(counts), -(-len(counts) // integer(max_bins, "add_histogram", "max_bins")))
+            counts, edges = np.add.reduceat(counts, starts), np.append(edges[starts], edges[-1])
         used = np.flatnonzero(counts)
         first, last = used[0], used[-1] + 1
         histogram = self._summary.HistogramProto(
@@ -191,6 +173,42 @@ class SummaryWriter:
             sum_squares=np.square(numbers).sum(), bucket_limit=[edges[first], *edges[first + 1 : last + 1]],
             bucket=[0, *counts[first:last]],
         )  # fmt: skip
+        self._add(global_step, walltime, tag=tag, histo=histogram)
+
+    def add_histogram_raw(
+        self,
+        tag: str,
+        min: float,
+        max: float,
+        num: float,
+        sum: float,
+        sum_squares: float,
+        bucket_limits: Any,
+        bucket_counts: Any,
+        global_step: int | None = None,
+        walltime: float | None = None,
+    ) -> None:
+        """Add a distribution from what has been counted.
+
+        Parameters
+        ----------
+        tag : name of the histogram.
+        min, max, num, sum, sum_squares : of the numbers.
+        bucket_limits, bucket_counts : (bins,) the right ends of the bins, and how many numbers lie in each.
+        global_step, walltime : see `add_scalar`.
+
+        Raises
+        ------
+        ArgumentError : another number of limits than of counts.
+        """
+        limits, counts = (array(x).astype(np.float64).ravel().tolist() for x in (bucket_limits, bucket_counts))
+        if len(limits) != len(counts):
+            raise ArgumentError(
+                "add_histogram_raw(): len(bucket_limits) != len(bucket_counts), "
+                f"{len(limits)} limits for {len(counts)} bins"
+            )
+        histogram = self._summary.HistogramProto(min=min, max=max, num=num, sum=sum, sum_squares=sum_squares,
+                                                 bucket_limit=limits, bucket=counts)  # fmt: skip
         self._add(global_step, walltime, tag=tag, histo=histogram)
 
     def add_text(
@@ -297,10 +315,6 @@ def _shape(proto: Any, result: str) -> None:
         proto.unknown_rank = True
     for size in filter(None, sizes.split(", ")):
         proto.dim.add().size = int(size) if size.isdigit() else -1
-
-
-def _array(x: Any) -> np.ndarray:
-    return np.asarray(x.detach().numpy() if isinstance(x, TensorBase) else x)
 
 
 def _edges(numbers: np.ndarray) -> np.ndarray:
