@@ -99,7 +99,7 @@ REASONS: tuple[tuple[str, str], ...] = (
      "sparse* *sparse* to_dense coalesce is_coalesced dense_dim indices *_indices *indices_copy values values_copy "
      "row_indices hspmm dsmm hsmm saddmm smm spmm sspaddmm SparseAdam jagged *nested* to_padded_tensor"),
     ("there are no distributed programs; one process uses the cores of one machine",
-     "distributed futures fork wait is_distributed SyncBatchNorm share_memory* is_shared multiprocessing Future* RRef* "
+     "distributed futures fork wait is_distributed SyncBatchNorm multiprocessing Future* RRef* "
      "DistributedDataParallel Await*"),
     ("there is no TorchScript and no FX; {tw}.function traces, static.compile compiles a module",
      "jit fx export compiler package CompilationUnit Script* *Type FunctionSchema Graph* ExecutionPlan ErrorReport "
@@ -131,7 +131,7 @@ REASONS: tuple[tuple[str, str], ...] = (
     ("it is a layer that other names offer: RNN, LSTM, GRU and their cells",
      "rnn_* gru gru_cell lstm lstm_cell RNNBase RNNCellBase rrelu_"),
     ("this loss is not here yet",
-     "*AdaptiveLogSoftmax* *CrossEntropy* "
+     "*CrossEntropy* "
      "linear_cross_entropy"),
     (f"not here yet; {_LINALG}",
      "*eigh* eigvalsh inv inv_ex lstsq ldl_* lu matrix_rank solve* svd_lowrank symeig lobpcg pca_lowrank cond "
@@ -169,7 +169,7 @@ half hash_tensor histogram hsplit i0_ igamma_ igammac_ imag index indices int_re
 is_distributed is_neg isneginf isposinf isreal istft layout lcm lcm_ lstsq lu mH map2_ map_ module_load
 mvlgamma_ name narrow_copy new_empty_strided nonzero_static polygamma_ positive q_per_channel_axis
 q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qscheme real record_stream reinforce renorm
-renorm_ resize resize_as resize_as_sparse_ resolve_conj resolve_neg row_indices set_ sgn sgn_ share_memory_
+renorm_ resize resize_as resize_as_sparse_ resolve_conj resolve_neg row_indices set_ sgn sgn_
 slice_inverse smm solve sparse_dim sparse_mask sparse_resize_ sparse_resize_and_clear_ split_with_sizes sspaddmm
 stft storage storage_type sum_to_size symeig to_dense to_mkldnn to_padded_tensor to_sparse to_sparse_bsc
 to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr unsafe_chunk unsafe_split unsafe_split_with_sizes
@@ -178,7 +178,7 @@ untyped_storage values volatile vsplit
 #: Methods of `torch.nn.Module` that modules do not have; users' own attributes may have any other name.
 MODULE = (
     "bfloat16", "compile", "cpu", "cuda", "half", "ipu", "mtia", "set_submodule",
-    "share_memory", "to_empty", "type", "xpu",
+    "to_empty", "type", "xpu",
 )  # fmt: skip
 #: Packages of PyTorch of which nothing is here but some names at the top level.
 NAMESPACES = ("fft",)

@@ -68,6 +68,23 @@ def _resolve(function: str, name: str, given: Any, default: Any, alias: Any) -> 
     return alias
 
 
+def older_reduction(size_average: Any, reduce: Any) -> str:
+    """What PyTorch's older arguments of losses say: the mean by default, a sum without `size_average`, nothing without
+    `reduce`.
+
+    Examples
+    --------
+    >>> older_reduction(False, None), older_reduction(None, False), older_reduction(True, True)
+    ('sum', 'none', 'mean')
+    """
+    if reduce is not None and not reduce:
+        return "none"
+    return "mean" if size_average is None or size_average else "sum"
+
+
+#: Arguments that stand for `reduction` in functions that have it.
+OLDER_REDUCTION = ("size_average", "reduce")
+
 #: Parameters that are operands in every function that has them, and those that are sequences of operands.
 OPERANDS = frozenset(
     ["A", "a", "anchor", "append", "attn_mask", "B", "b", "batch1", "batch2", "bias", "bias_k", "bias_v",

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from common.core.aliases import OPERANDS, RENAMED, RENAMED_IN, SEQUENCES
+from common.core.aliases import OLDER_REDUCTION, OPERANDS, RENAMED, RENAMED_IN, SEQUENCES, older_reduction
 from common.core.devices import on_cpu
 from common.core.op import Op
 from common.methods.in_place_functions import over
@@ -110,6 +110,10 @@ def bind(
     if placed:
         heads += [*([] if starred else ["*"]), *(f"{p}={default}" for p, default in placed.items())]
         starred = True
+    older = OLDER_REDUCTION if "reduction" in signature.parameters else ()
+    if older:
+        heads += [*([] if starred else ["*"]), *(f"{p}=None" for p in older)]
+        starred = True
     if write_out is not None:
         heads += ["out=None"] if starred else ["*", "out=None"]
     if several:  # operands one by one, or as one list
@@ -128,6 +132,8 @@ def bind(
         body[:0] = [f"if inplace: return _over({name!r}, {', '.join(['_itself', *again])})"]
     if placed:
         body[:0] = [f"if device is not None: _on_cpu(device, {name!r})"]
+    if older:
+        body[:0] = ["if size_average is not None or reduce is not None: reduction = _older(size_average, reduce)"]
     given = ", ".join(f"{shown!r}: {shown}" for shown in public.values())
     lines = ["try:", *(f"    {line}" for line in body)]
     lines += ["except _stumbles as error:", f"    raise _stumbled(_place, {{{given}}}, error)"]
@@ -148,6 +154,7 @@ def bind(
         "_write_out": write_out,
         "_on_cpu": on_cpu,
         "_over": over,
+        "_older": older_reduction,
     }
     space: dict[str, Any] = {**diagnosis, **scope, **defaults, "_function": function}
     exec(compile(source, str(Path(home).parent / f"<{name}>"), "exec"), space)
@@ -159,7 +166,9 @@ def bind(
     if in_place:
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         parameters.append(inspect.Parameter("inplace", kind, default=False))
-    for added, default in (("requires_grad", False),) * leaf + tuple(placed.items()) + out:
+    for added, default in (
+        (("requires_grad", False),) * leaf + tuple(placed.items()) + tuple((p, None) for p in older) + out
+    ):
         parameters.append(inspect.Parameter(added, inspect.Parameter.KEYWORD_ONLY, default=default))
     bound.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     return bound

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import prod
+from mmap import mmap
 from typing import Any
 
 import numpy as np
@@ -180,6 +181,34 @@ def resize_as_(self: TensorBase, other: TensorBase, memory_format: Any = None) -
     return resize_(self, *other.shape)
 
 
+def share_memory_(self: TensorBase) -> TensorBase:
+    """Move the elements to memory that processes forked from this one share with it; nothing if they are there.
+
+    Views of the tensor keep the old memory. Such a process sees what any of them writes; a queue still carries copies.
+
+    Raises
+    ------
+    TraceError : in a trace.
+    """
+    trace = mode.current_trace()
+    if trace is not None:
+        trace.refuse_data(self)
+    if not is_shared(self) and self.payload.size:
+        shared = np.frombuffer(mmap(-1, self.payload.nbytes), self.payload.dtype).reshape(self.payload.shape)
+        shared[...] = self.payload
+        leave_family(self)
+        self.payload = shared
+    return self
+
+
+def is_shared(self: TensorBase) -> bool:
+    """Whether `share_memory_` has moved the elements, of this tensor or of what it is a view of."""
+    owner = self.payload
+    while isinstance(owner, np.ndarray):
+        owner = owner.base
+    return isinstance(owner.obj if isinstance(owner, memoryview) else owner, mmap)
+
+
 def _viewed(function: Any, name: str) -> Any:
     """A method that shows the memory of a tensor in another shape, in place."""
 
@@ -225,6 +254,8 @@ METHODS: dict[str, Any] = {
     "new_full": new_full,
     "new_tensor": new_tensor,
     "new": new,
+    "share_memory_": share_memory_,
+    "is_shared": is_shared,
     "resize_": resize_,
     "resize_as_": resize_as_,
     "t_": _viewed(transposed, "t_"),

@@ -19,6 +19,7 @@ from common.nn.activations import (
     Softsign,
     Tanh,
 )
+from common.nn.adaptive_softmax import AdaptiveLogSoftmaxWithLoss
 from common.nn.attention import MultiheadAttention
 from common.nn.cells import GRUCell, LSTMCell, RNNCell
 from common.nn.containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
@@ -175,6 +176,7 @@ __all__ = [
     "AdaptiveAvgPool1d",
     "AdaptiveAvgPool2d",
     "AdaptiveAvgPool3d",
+    "AdaptiveLogSoftmaxWithLoss",
     "AdaptiveMaxPool1d",
     "AdaptiveMaxPool2d",
     "AdaptiveMaxPool3d",

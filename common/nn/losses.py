@@ -2,19 +2,40 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
+from common.core.aliases import older_reduction
 from common.nn.module import Module
 from common.ops import functional as F
 from common.tensor.leaf import Buffer
 
 
+def _with_older_names(init: Callable[..., None]) -> Callable[..., None]:
+    """An ``__init__`` that takes ``size_average=`` and ``reduce=`` for `reduction`."""
+
+    @functools.wraps(init)
+    def older(self: Any, *args: Any, size_average: Any = None, reduce: Any = None, **kwargs: Any) -> None:
+        if size_average is not None or reduce is not None:
+            kwargs["reduction"] = older_reduction(size_average, reduce)
+        init(self, *args, **kwargs)
+
+    return older
+
+
 class _Loss(Module):
     """A loss; weights are buffers, and so part of the state, as in PyTorch."""
 
+    @_with_older_names
     def __init__(self, reduction: str = "mean") -> None:
         super().__init__()
         self.reduction = reduction
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "__init__" in cls.__dict__ and cls.__module__.startswith("common."):  # a user's class takes what it takes
+            cls.__init__ = _with_older_names(cls.__init__)  # type: ignore[method-assign]
 
     def _hold(self, **weights: Any) -> None:
         """Keep weights by name; None for none."""

@@ -10,6 +10,7 @@ import numpy as np
 from common.core.errors import DeviceError, DTypeError
 from common.methods.conversions import target_of
 from common.tensor.arrays import to_array
+from common.tensor.base import TensorBase
 from common.tensor.leaf import Leaf
 
 C = TypeVar("C", bound="Convertible")
@@ -51,6 +52,13 @@ class Convertible:
         for _, leaf in self._leaves(""):
             if isinstance(leaf, Leaf) and leaf.dtype.kind == "f" and leaf.dtype != wanted:
                 leaf.payload, leaf.grad = to_array(leaf.payload, wanted), None
+        return self
+
+    def share_memory(self: C) -> C:
+        """Move parameters and buffers to memory that forked processes share; see `Tensor.share_memory_`."""
+        for _, leaf in self._leaves(""):
+            if isinstance(leaf, TensorBase):
+                leaf.share_memory_()
         return self
 
     def cpu(self: C) -> C:

@@ -219,7 +219,8 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
         with mode.GradSwitch(False):
             value = made().detach()
         if made.is_tensor and tuple(value.shape) == tuple(original.shape):
-            original.copy_(value)
+            with mode.no_grad():
+                original.copy_(value)
         else:
             original = Parameter(value) if isinstance(original, Parameter) else Buffer(value)
     elif not made.is_tensor:

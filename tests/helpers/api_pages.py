@@ -189,7 +189,7 @@ def signature(function: Callable[..., Any]) -> str:
         return "(...)"
     parts, starred = [], False
     for p in parameters:
-        if p.name in ("axis", "keepdims", "out"):  # numpy's names of dim and keepdim; what many functions have
+        if p.name in ("axis", "keepdims", "out", "size_average", "reduce"):  # other names; what many functions have
             continue
         if p.kind is p.KEYWORD_ONLY and not starred:
             parts.append("*")

@@ -288,7 +288,7 @@ _OPERANDS = frozenset(
      "vec2", "batch1", "batch2", "input1", "input2", "boundaries", "sorted_sequence", "sorter", "tensor", "a", "b",
      "data", "array", "tensors"]
 )  # fmt: skip
-_FREE = ("generator", "axis", "keepdims", "out", "requires_grad")
+_FREE = ("generator", "axis", "keepdims", "out", "requires_grad", "size_average", "reduce")
 
 
 def argument(rng: Rng, p: inspect.Parameter, operands: Operands) -> Any:

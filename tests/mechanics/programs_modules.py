@@ -1,6 +1,7 @@
 """Modules: what is registered, found, copied, loaded and shown."""
 
 import copy
+import os
 
 import pytest
 
@@ -327,3 +328,41 @@ def lists_and_dicts(tw):
     assert isinstance(model[-1], tw.nn.Tanh)
     assert isinstance(model[:1], tw.nn.Sequential)
     assert len(model[:1]) == 1
+
+
+def memory_is_shared_with_processes(tw):
+    x = tw.tensor([1.0, 2.0])
+    assert not x.is_shared()
+    assert x.share_memory_() is x
+    assert x.is_shared()
+    assert x[1:].is_shared()
+    assert x.tolist() == [1.0, 2.0]
+    m = tw.nn.Linear(2, 1)
+    before = m.weight.tolist()
+    assert m.share_memory() is m
+    assert all(p.is_shared() for p in m.parameters())
+    assert m.weight.tolist() == before
+    pid = os.fork()
+    if pid == 0:
+        with tw.no_grad():
+            x.add_(10)
+            m.weight.fill_(3)
+        os._exit(0)
+    os.waitpid(pid, 0)
+    assert x.tolist() == [11.0, 12.0]
+    assert m.weight.tolist() == [[3.0, 3.0]]
+
+
+def parametrizations_leave_their_value(tw):
+    class Doubled(tw.nn.Module):
+        def forward(self, x):
+            return 2 * x
+
+    parametrize = tw.nn.utils.parametrize
+    layer = tw.nn.Linear(2, 2)
+    parametrize.register_parametrization(layer, "weight", Doubled())
+    made = layer.weight.detach().clone()
+    parametrize.remove_parametrizations(layer, "weight")
+    assert tw.equal(layer.weight, made)
+    assert layer.weight.requires_grad
+    assert isinstance(layer.weight, tw.nn.Parameter)
