@@ -155,6 +155,8 @@ def _recorded(cls: Any, ctx: FunctionCtx, args: Sequence[Any], edges: list[Edge]
                 y._grad = None  # as in PyTorch: it was that of what has been overwritten
             else:
                 y.grad_fn, y.output_nr, y._requires_grad = node, position, True
+    if mode.tracing and (trace := mode.current_trace()) is not None and trace.note_node is not None:
+        trace.note_node(node, args, returned)
     return returned
 
 

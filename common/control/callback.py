@@ -160,7 +160,7 @@ def pure_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args:
     specs = [_spec(x) for x in wanted]
     call = Callback(callback, structure, [None if _is_data(x) else x for x in leaves], results, user_frame(2))
     trace = mode.current_trace()
-    run = _call_now if trace is None else trace.callback
+    run = call_now if trace is None else trace.callback
     tensors = [wrap(x) for x in run(call, [leaves[i] for i in given], specs)]
     edges = tuple(x.edge if isinstance(x, TensorBase) else None for x in (leaves[i] for i in given))
     if mode.is_grad_enabled() and any(edge is not None for edge in edges):
@@ -169,6 +169,8 @@ def pure_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args:
         for i, x in enumerate(tensors):
             if x.dtype.kind == "f":
                 x.grad_fn, x.output_nr, x._requires_grad = node, i, True
+        if trace is not None and trace.note_node is not None:
+            trace.note_node(node, [leaves[i] for i in given], tensors)
     return unflatten(results, tensors)
 
 
@@ -207,7 +209,7 @@ class CallbackOp:
         )
 
 
-def _call_now(call: Callback, operands: Sequence[Any], specs: Sequence[Spec]) -> list[np.ndarray]:
+def call_now(call: Callback, operands: Sequence[Any], specs: Sequence[Spec]) -> list[np.ndarray]:
     arrays = [x.payload if isinstance(x, TensorBase) else np.asarray(x) for x in operands]
     return call(arrays, [(tuple(map(int, spec.shape)), spec.dtype) for spec in specs])
 

@@ -185,6 +185,13 @@ class LoopOp:
 
 def run_loop(request: Request) -> tuple[list[TensorBase], list[TensorBase], dict[Hashable, TensorBase]]:
     """Run a loop by the engine that is at work, and put it on the tape if a gradient may be wanted."""
+    return loop_run(request)[:3]
+
+
+def loop_run(
+    request: Request,
+) -> tuple[list[TensorBase], list[TensorBase], dict[Hashable, TensorBase], LoopRun]:
+    """`run_loop`, and the loop that has run."""
     if mode.tracing and (level := mode.dual_level.get()) is not None:
         level.refuse_all(request.name)
     trace = mode.current_trace()
@@ -196,7 +203,7 @@ def run_loop(request: Request) -> tuple[list[TensorBase], list[TensorBase], dict
     if mode.is_grad_enabled() and any(edge is not None for edge in edges):
         outputs = [*carried, *stacked, *summed.values()]
         attach(LoopOp(request.name, len(outputs) + len(carried)), edges, loop, outputs)
-    return carried, stacked, summed
+    return carried, stacked, summed, loop
 
 
 def attach(op: Any, edges: Sequence[Edge], saved: Any, outputs: Sequence[TensorBase]) -> None:

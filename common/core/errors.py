@@ -27,7 +27,8 @@
     |-- RegistrationError     KeyError, RuntimeError     a name that a module cannot give to its state
     |-- PickleError           PicklingError, TypeError   an object that can be neither copied nor pickled
     |-- TraceError            TypeError                  a traced program asks for what only a run knows
-    |   `-- EscapedTracerError                           a tracer outlived its trace
+    |   |-- EscapedTracerError                           a tracer outlived its trace
+    |   `-- ExampleError      RuntimeError               a function under `vmap` asks what differs between examples
     |-- WorkerError           RuntimeError               a process that loads data has ended, or is late
     |-- CompileError          RuntimeError               a kernel could not be made
     |-- NotDefinedError       NotImplementedError        a method that a subclass has to define
@@ -147,6 +148,10 @@ class PickleError(TwingradError, pickle.PicklingError, TypeError):
 
 class TraceError(TwingradError, TypeError):
     """A traced program needs a value that exists only when the program runs."""
+
+
+class ExampleError(TraceError, RuntimeError):
+    """A mapped function asks for one Python value where every example has its own."""
 
 
 class EscapedTracerError(TraceError):

@@ -11,6 +11,7 @@ implementation                               what becomes of a call
 `static.session.recording.GraphTrace`        a node of the graph of a session, which runs in part
 `common.control.shape_trace.AbstractTrace`   shapes and dtypes of its results: a branch that is not taken
 `common.evaluate.straight_line`              a line of a gradient rule for operands of some shapes
+`common.transforms.batching`                 one call outside, for all examples of a batch (`vmap`)
 `common.optim.fused_step`                    a line of the kernel of an optimiser's update
 `dynamic.eager.forms`                        which op a method calls, and with which attributes
 ===========================================  ==========================================================
@@ -53,6 +54,9 @@ class OpenTrace(Interpretation, Protocol):
     hooks : how many hooks of tensors, nodes and modules have run.
     families : id of a tensor from outside -> its views in this trace.
     decide : answers Python's questions about elements; None refuses them.
+    draw : ``draw(generator, name, shape, dtype)``, where random numbers are not drawn as by any other program; or None.
+    note_node : ``note_node(node, operands, results)``, told of nodes of the tape whose results no recorded ops
+        gave, such as that of a user's Function; or None.
     """
 
     name: str
@@ -62,6 +66,8 @@ class OpenTrace(Interpretation, Protocol):
     hooks: int
     families: dict[int, Any]
     decide: Any
+    draw: Any = None
+    note_node: Any = None
 
     # ------------------------------------------------------------------ values and tensors
 

@@ -110,8 +110,7 @@ class Generator:
         Parameters
         ----------
         name : "rand" or "randn".
-        shape : sizes
-        dtype : float32 or float64.
+        shape, dtype : sizes; float32 or float64.
 
         Raises
         ------
@@ -120,9 +119,11 @@ class Generator:
         if dtype.kind != "f":
             raise DTypeError(f"{name}(): dtype must be floating point, got {dtype}")
         op, count = REGISTRY[name], numel(shape := lengths(shape, name))
+        if (trace := mode.current_trace()) is not None and trace.draw is not None:
+            return trace.draw(self, name, shape, dtype)
         if self is default_generator:
             note_drawn(count)
-        if mode.current_trace() is None:
+        if trace is None:
             with self._lock:  # two threads never draw the same numbers
                 y = op(self.key.payload, self.offset.payload, shape=shape, dtype=dtype)
                 self.offset.payload[...] += count
@@ -236,8 +237,7 @@ def draw(name: str, sizes: tuple[Any, ...], dtype: Any, generator: Generator | N
     from common.ops.create.creation import known_sizes
     from common.tensor.arrays import dtype_or
 
-    wanted = dtype_or(dtype, DEFAULT_FLOAT)
-    return (generator or default_generator).draw(name, known_sizes(sizes, size), wanted)
+    return (generator or default_generator).draw(name, known_sizes(sizes, size), dtype_or(dtype, DEFAULT_FLOAT))
 
 
 def rand_like(x: Any, dtype: Any = None, generator: Generator | None = None) -> Any:

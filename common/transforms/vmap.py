@@ -1,10 +1,8 @@
 """`vmap`: a function of examples as a function of batches.
 
-It is defined by a loop: the function runs once per example, and results are stacked. So every example has exactly the
-bits that it has alone, whatever the function does - branch on its data, draw numbers, call other transforms -, and
-derivatives of any order follow from the ops that ran. PyTorch's batching rules run an op on all examples at once; that
-is faster in the eager engine, and gives other bits (a batched product sums in another order than a single one). In a
-trace the loop is unrolled: the size of the batch is part of the program.
+The function runs once, on tensors that stand for one example and hold all of them; every op that it calls becomes one
+op on all examples, see `common.transforms.batching`. So what it does costs as many ops as for one example, in the
+eager engine and in a compiled program, and derivatives of any order are batched too.
 """
 
 from __future__ import annotations
@@ -14,14 +12,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from common.core import mode
-from common.core.errors import ArgumentError, GradientError, ShapeError
+from common.core.errors import ArgumentError, IndexRangeError, ShapeError
 from common.core.int_arguments import shown
 from common.core.tree import LEAF, MAPS, NODES, apart, flatten, unflatten
-from common.ops.shape.cat import stack
-from common.ops.shape.split import unbind
-from common.random.generator import counted, default_generator
+from common.ops.shape.cat import cat
+from common.ops.shape.view import expand_
 from common.tensor.base import TensorBase
 from common.tensor.create import lift
+from common.transforms.batching.batch_rules import at, in_front
+from common.transforms.batching.batch_trace import BatchTrace
 
 Function = Callable[..., Any]
 
@@ -33,13 +32,14 @@ def vmap(
 
     Parameters
     ----------
-    func : of tensors, in any structure; returns tensors in any structure.
+    func : of tensors, in any structure; returns tensors in any structure. It runs once, and may not ask for Python
+        numbers that differ between examples.
     in_dims : which dimension of the positional arguments to map over: one number, or a tuple with a number, None (hand
         the argument through) or a structure of such per argument. Keyword arguments are handed through.
-    out_dims : where the results have it: one number, or a structure of such.
-    randomness : "error" refuses draws from the default generator; "different" draws anew for each example; "same" gives
-        all examples the same numbers.
-    chunk_size : how many examples PyTorch runs at once; here they run one by one.
+    out_dims : where the results have it: one number, or a structure of such; None for what all examples share.
+    randomness : "error" refuses random numbers; "different" draws for each example; "same" gives all examples the same
+        numbers.
+    chunk_size : how many examples to run at once, all by default; the function runs once per chunk.
 
     Returns
     -------
@@ -48,8 +48,10 @@ def vmap(
     Raises
     ------
     ArgumentError : `in_dims` or `out_dims` do not fit the arguments or results, or `func` returns no tensor.
-    ShapeError : sizes of the mapped dimension differ, or are 0.
-    GradientError : `func` draws random numbers, and `randomness` is "error".
+    ShapeError : sizes of the mapped dimension differ.
+    GradientError : `func` draws random numbers, and `randomness` is "error"; or it writes what differs between examples
+        to a tensor that they share.
+    ExampleError : `func` asks for elements, or for a result whose size depends on them.
 
     Examples
     --------
@@ -71,17 +73,67 @@ def vmap(
         leaves, structure = flatten(args)
         leaves = [lift(x) for x in leaves]
         dims = _spread(in_dims, structure, "in_dims")
-        columns, count = _examples(leaves, dims)
-        rows, shape = [], None
-        for i in range(count):
-            example = unflatten(structure, [c if d is None else c[i] for c, d in zip(columns, dims)])
-            with counted() as draws:
-                flat, shape = flatten(func(*example, **kwargs))
-            _settle(draws.count, randomness, last=i == count - 1)
-            rows.append(_tensors(flat))
-        return _stacked(rows, shape, out_dims)
+        count = _count(leaves, dims)
+        leaves = [x if d is None else in_front(x, d % x.ndim) for x, d in zip(leaves, dims, strict=True)]
+        parts = []
+        for first, size in _chunks(count, chunk_size):
+            part = [
+                x if d is None else x if size is count else x[first : first + size]
+                for x, d in zip(leaves, dims, strict=True)
+            ]
+            parts.append(_run(func, part, dims, structure, kwargs, size, randomness))
+        return _joined(parts, out_dims)
 
     return mapped
+
+
+def _run(
+    func: Function, leaves: Sequence[Any], dims: Sequence[Any], structure: Any, kwargs: Any, count: Any, randomness: str
+) -> tuple[list[Any], Any]:
+    """Results of all examples, as they are for one, and their structure."""
+    trace = BatchTrace(getattr(func, "__name__", "function"), count, randomness)
+    arguments = [x if d is None else trace.mapped(x) for x, d in zip(leaves, dims, strict=True)]
+    given = [getattr(x, "payload", None) for x in arguments]
+    try:
+        with mode.activate_trace(trace), mode.activate_dual_level(None):
+            flat, shape = flatten(func(*unflatten(structure, arguments), **kwargs))
+            _require_tensors(flat)
+            results = [trace.payload(x) for x in flat]
+            trace.write_back(arguments, given, leaves)
+    finally:
+        trace.open = False
+    return [(x.value, x.mapped, count) for x in results], shape
+
+
+def _chunks(count: Any, size: int | None) -> list[tuple[Any, Any]]:
+    """Where each chunk begins, and how many examples it has."""
+    if size is None or int(count) <= size:
+        return [(0, count)]
+    return [(first, min(size, int(count) - first)) for first in range(0, int(count), size)]
+
+
+def _joined(parts: Sequence[tuple[list[Any], Any]], out_dims: Any) -> Any:
+    """Results of all chunks together."""
+    _, shape = parts[0]
+    dims = _spread(out_dims, shape, "out_dims")
+    out = []
+    for dim, *column in zip(dims, *(flat for flat, _ in parts), strict=True):
+        if dim is None:
+            if any(mapped for _, mapped, _ in column):
+                raise ArgumentError(
+                    "vmap: can not return a BatchedTensor when out_dim is None: the result differs between examples"
+                )
+            out.append(column[0][0])
+            continue
+        values = [x if mapped else expand_(x, new_shape=(n, *x.shape)) for x, mapped, n in column]
+        y = values[0] if len(values) == 1 else cat(values, 0)
+        if not -y.ndim <= dim < y.ndim:
+            raise IndexRangeError(
+                f"vmap: out_dim={dim} is out of range for a result of {y.ndim} dimensions (expected to be in range of "
+                f"[{-y.ndim}, {y.ndim - 1}])"
+            )
+        out.append(at(y, dim % y.ndim))
+    return unflatten(shape, out)
 
 
 def _spread(dims: Any, structure: Any, what: str) -> list[Any]:
@@ -108,8 +160,15 @@ def _spread(dims: Any, structure: Any, what: str) -> list[Any]:
     return [d for each, part in zip(members, parts, strict=True) for d in _spread(each, part, what)]
 
 
-def _examples(leaves: Sequence[Any], dims: Sequence[Any]) -> tuple[list[Any], int]:
-    """Per leaf its examples, or itself where it is not mapped; and their number."""
+def _require_tensors(flat: Sequence[Any]) -> None:
+    """Refuse results that are no tensors."""
+    for x in flat:
+        if not isinstance(x, TensorBase):
+            raise ArgumentError(f"vmap: the function must only return Tensors, got type {type(x).__name__} as a return")
+
+
+def _count(leaves: Sequence[Any], dims: Sequence[Any]) -> Any:
+    """The number of examples."""
     sizes = []
     for x, dim in zip(leaves, dims, strict=True):
         if dim is None:
@@ -131,44 +190,7 @@ def _examples(leaves: Sequence[Any], dims: Sequence[Any]) -> tuple[list[Any], in
             "vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
             f"{[int(n) for n in sizes]} for the mapped dimension"
         )
-    count = int(sizes[0])
-    if not count:
-        raise ShapeError("vmap: the mapped dimension has size 0, so nothing tells what the function returns")
-    return [x if dim is None else unbind(x, dim) for x, dim in zip(leaves, dims, strict=True)], count
-
-
-def _settle(drawn: Any, randomness: str, last: bool) -> None:
-    """Refuse draws, or take the generator back to where the next example draws the same."""
-    if randomness == "different" or (isinstance(drawn, int) and drawn == 0):
-        return
-    if randomness == "error":
-        raise GradientError(
-            "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
-            "randomness flags on vmap or perform the randomness operation out of vmap"
-        )
-    if not last:
-        offset = default_generator.offset
-        if mode.current_trace() is None:
-            offset.payload[...] -= drawn
-        else:
-            with mode.no_grad():
-                offset.sub_(drawn)
-
-
-def _tensors(flat: Sequence[Any]) -> list[Any]:
-    for x in flat:
-        if not isinstance(x, TensorBase):
-            raise ArgumentError(f"vmap: the function must only return Tensors, got type {type(x).__name__} as a return")
-    return list(flat)
-
-
-def _stacked(rows: Sequence[Sequence[Any]], structure: Any, out_dims: Any) -> Any:
-    """Results of all examples together."""
-    dims = _spread(out_dims, structure, "out_dims")
-    columns = zip(*rows, strict=True)
-    return unflatten(
-        structure, [column[0] if d is None else stack(column, d) for column, d in zip(columns, dims, strict=True)]
-    )
+    return sizes[0]
 
 
 __all__ = ["vmap"]

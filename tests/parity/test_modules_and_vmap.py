@@ -72,14 +72,6 @@ def test_bits(program):
     assert_all_same_bits(found[1], found[0], program.__name__)
 
 
-def test_examples_have_the_bits_that_they_have_alone():
-    w = dynamic.tensor(STATE["0.weight"])
-    f = lambda row: dynamic.softmax(w @ row, 0)  # noqa: E731
-    alone = [np.asarray(f(dynamic.tensor(row))) for row in X]
-    for tw in (dynamic, static):
-        assert_same_bits(np.asarray(tw.func.vmap(f)(X)), np.stack(alone), "vmap")
-
-
 def test_hooks_of_modules_are_recorded_once_per_trace():
     calls = []
     layer = static.nn.Linear(4, 3)

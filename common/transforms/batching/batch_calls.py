@@ -1,0 +1,115 @@
+"""What a mapped function does that is more than an op: calls of Python, output, and functions with own gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from common.control.body import payload_of, tensor_of
+from common.control.callback import call_now
+from common.control.print_assert import show
+from common.core import mode
+from common.core.source_lines import user_frame
+from common.core.spec import Spec
+from common.ops.reduce.truth import all as all_of
+from common.ops.shape.cat import stack
+from common.ops.shape.split import unbind
+from common.tensor.base import TensorBase, wrap
+from common.tensor.node import Node
+from common.tensor.read_saved import saved_tensors
+from common.transforms.batching import batch_rules as rules
+from common.transforms.batching.batched import Batched
+
+
+def act(trace: Any, kind: str, operands: Sequence[Any], attrs: Any) -> None:
+    """Print the values of all examples, or check them, at once."""
+    payloads = [trace.payload(x) for x in operands]
+    with trace.outside:
+        values = [all_of(x.value) if kind == "assert" else x.value for x in payloads]
+        (show if trace.outer is None else trace.outer.act)(kind, values, attrs)
+
+
+def callback(trace: Any, call: Any, operands: Sequence[Any], specs: Sequence[Spec]) -> list[Any]:
+    """Call Python once per example."""
+    payloads = [trace.payload(x) for x in operands]
+    with trace.outside:
+        run = call_now if trace.outer is None else trace.outer.callback
+        values = [rules.bare(x) for x in payloads]
+        if not any(map(rules.is_mapped, payloads)):
+            return [Batched(wrap(y), False, trace) for y in run(call, values, specs)]
+        columns = [unbind(x.value, 0) if rules.is_mapped(x) else None for x in payloads]
+        rows = [
+            [wrap(y) for y in run(call, [v if c is None else c[i] for v, c in zip(values, columns)], specs)]
+            for i in range(int(trace.count))
+        ]
+        return [Batched(stack(column, 0), True, trace) for column in zip(*rows, strict=True)]
+
+
+def note_node(trace: Any, node: Node, operands: Sequence[Any], results: Sequence[Any]) -> None:
+    """Give the results of all examples a history outside, where that of an example has a node with its own gradient."""
+    given = [trace.payload(x) if isinstance(x, TensorBase) else None for x in operands]
+    edges = [None if x is None else x.value.edge for x in given]
+    if all(edge is None for edge in edges):
+        return
+    op: Any = _OpOfAll(trace, node, [x is not None and x.mapped for x in given])
+    outer = Node(op, None, tuple(edges), (node,), None, *user_frame(3))
+    for position, y in enumerate(results):
+        if isinstance(y, TensorBase) and y.grad_fn is node:
+            with trace.outside:
+                value = y.payload.value.detach()
+            value.grad_fn, value.output_nr, value._requires_grad = outer, position, True
+            y.payload = Batched(value, y.payload.mapped, trace)
+            op.results[position] = y.payload.mapped
+
+
+class _OpOfAll:
+    """The op of a node of all examples, whose rule is that of a node of one.
+
+    Parameters
+    ----------
+    trace : the call of `vmap`.
+    node : of one example.
+    operands : which of them differ between examples.
+    """
+
+    kind = "region"
+    saved_inputs = saved_shapes = ()
+    saves_output = False
+    differentiable = frees = True
+
+    def __init__(self, trace: Any, node: Node, operands: Sequence[bool]) -> None:
+        self.trace, self.operands = trace, operands
+        self.name, self.node_name, self.nout = node.op.name, node.op.node_name, node.op.nout
+        self.results: dict[int, bool] = {}
+
+    def arrays(self, saved: Any) -> list[Any]:
+        """None: what is saved belongs to the node of one example."""
+        return []
+
+    def backward(self, saved: tuple[Node], attrs: Any, g: Any, needs: Any) -> tuple[Any, ...]:
+        """Contributions of all examples; those to what they share are added up."""
+        (node,) = saved
+        trace, recording = self.trace, mode.is_grad_enabled()
+        cotangents = [None if c is None else tensor_of(c) for c in ((g,) if self.nout == 1 else g)]
+        with trace.reopened():
+            inside: list[Any] = []
+            for position, c in enumerate(cotangents):
+                if c is None:
+                    inside.append(None)
+                    continue
+                x = trace.wrap(Batched(c, self.results.get(position, True), trace))
+                x._requires_grad = recording and c._requires_grad
+                inside.append(x if recording else x.payload)
+            unpacked = saved_tensors(node) if recording else node.saved
+            parts = node.op.backward(unpacked, node.attrs, inside[0] if self.nout == 1 else tuple(inside), node.edges)
+            found = [None if c is None else trace.payload(c) for c in parts]
+        out: list[Any] = []
+        for c, differs, need in zip(found, self.operands, needs):
+            if c is None or need is None:
+                out.append(None)
+                continue
+            value = rules.spread(c, trace.count) if differs else c.value
+            if c.mapped and not differs:
+                value = value.sum(0)
+            out.append(value if recording else payload_of(value))
+        return tuple(out)

@@ -1,0 +1,72 @@
+"""Values that stand for one example of a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from common.core import mode
+from common.core.errors import EscapedTracerError
+from common.core.op import REGISTRY, Op
+from common.core.operators import install
+from common.core.spec import Spec, Specified
+from common.tensor.base import TensorBase, spec_of
+
+
+class Batched(Specified):
+    """One example of a batch, as an operand of ops.
+
+    Attributes
+    ----------
+    value : tensor of whatever runs outside of `vmap`: all examples along dimension 0, or what they share.
+    mapped : whether it has that dimension.
+    spec : of one example.
+    trace : the call of `vmap` to which it belongs.
+    """
+
+    __slots__ = ("value", "mapped", "spec", "trace")
+
+    def __init__(self, value: Any, mapped: bool, trace: Any) -> None:
+        self.value, self.mapped, self.trace = value, mapped, trace
+        self.spec = Spec(value.shape[1:], value.dtype) if mapped else spec_of(value)
+
+    @staticmethod
+    def __apply_op__(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        trace = mode.current_trace()
+        if trace is None:
+            raise escaped()
+        return trace.record(op, operands, attrs)
+
+
+class BatchedTensor(TensorBase):
+    """A tensor inside a mapped function: it has the shape of one example.
+
+    Attributes
+    ----------
+    trace : the call of `vmap` that made it.
+    """
+
+    __slots__ = ("trace",)
+    __op_priority__ = 3
+
+    def __init__(self, payload: Batched) -> None:
+        self.payload, self.trace = payload, payload.trace
+        self._requires_grad = False
+        self.grad_fn = None
+        self.output_nr = 0
+        self._grad = None
+
+    def describe_escape(self) -> EscapedTracerError:
+        """The error for such a tensor after the call."""
+        return escaped()
+
+
+def escaped() -> EscapedTracerError:
+    """The error for what is used after the call of `vmap` in which it was made."""
+    return EscapedTracerError(
+        "vmap: a tensor from inside the mapped function is used after the call. It stands for one example of a batch: "
+        "return it from the function instead of storing it in a global, an attribute or a list"
+    )
+
+
+install(Batched, REGISTRY, comparisons=False)
