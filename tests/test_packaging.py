@@ -148,7 +148,9 @@ def test_engines_import_what_is_declared():
     """The tests install more than a user does, so what only they install must not be needed by the engines."""
     declared = {requirement.partition(">=")[0] for requirement in PROJECT["project"]["dependencies"]}
     declared |= {"llvmlite"}  # numba's
-    optional = {"tensorboard": "common/tools/files/tensorboard.py", "onnx": "static/export/onnx_model.py"}
+    files = "common/tools/files"
+    optional = {"tensorboard": (f"{files}/tensorboard.py", f"{files}/event_"), "google": f"{files}/event_tables.py",
+                "matplotlib": f"{files}/event_images.py", "onnx": "static/export/onnx_model.py"}  # fmt: skip
     for path in (path for package in ("common", "dynamic", "static") for path in (ROOT / package).rglob("*.py")):
         name = path.relative_to(ROOT).as_posix()
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

@@ -292,6 +292,7 @@ def test_what_cannot_be_written_is_refused(tmp_path):
             "no finite values": lambda: writer.add_histogram("x", [np.nan]),
             "give input_to_model": lambda: writer.add_graph(Net()),
             "does not fit dataformats='CHW'": lambda: writer.add_image("x", X, dataformats="CHW"),
+            "must be a figure of matplotlib": lambda: writer.add_figure("x", [X]),
             "1, 3 or 4 channels, not 2": lambda: writer.add_image("x", np.zeros((2, 4, 4))),
             "takes one number each, got 2": lambda: writer.add_scalars("x", {"b": [1, 2]}),
             "argument 'tag_scalar_dict' must be dict": lambda: writer.add_scalars("x", [1]),

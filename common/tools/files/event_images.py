@@ -81,11 +81,17 @@ class Images(EventRecords):
         figure : a `matplotlib.figure.Figure`, or a list of them.
         global_step, walltime : see `add_scalar`.
         close : forget the figure, if pyplot keeps it.
+
+        Raises
+        ------
+        ArgumentError : no figure.
         """
+        figures = figure if isinstance(figure, (list, tuple)) else [figure]
+        if not figures or not all(hasattr(each, "savefig") for each in figures):
+            raise ArgumentError("add_figure(): argument 'figure' must be a figure of matplotlib, or a list of them")
         from matplotlib.backends.backend_agg import FigureCanvasAgg
 
         drawn = []
-        figures = figure if isinstance(figure, (list, tuple)) else [figure]
         for each in figures:
             canvas: Any = FigureCanvasAgg(each)
             canvas.draw()
