@@ -92,6 +92,12 @@ class AdaptiveLogSoftmaxWithLoss(Module):
                 )
             )
 
+    def reset_parameters(self) -> None:
+        """Draw all weights anew."""
+        for module in self.modules():
+            if isinstance(module, Linear):
+                module.reset_parameters()
+
     def forward(self, input: Any, target: Any) -> ASMoutput:
         """Log-probabilities of the targets, and their loss.
 

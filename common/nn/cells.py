@@ -10,6 +10,7 @@ from common.core.devices import on_cpu
 from common.core.errors import ArgumentError, ShapeError
 from common.nn import init
 from common.nn.module import Module
+from common.nn.reset import reset_parameters
 from common.ops import functional as F
 
 
@@ -43,6 +44,8 @@ def lstm_step(a: Any, b: Any, h: Any, c: Any) -> tuple[Any, Any]:
 
 class _Cell(Module):
     gates = 1
+
+    reset_parameters = reset_parameters
 
     def __init__(self, input_size: int, hidden_size: int, bias: bool, dtype: Any) -> None:
         super().__init__()

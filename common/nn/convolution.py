@@ -11,6 +11,7 @@ from common.core.int_arguments import integer
 from common.nn import init
 from common.nn.docstrings import sections_of
 from common.nn.module import Module
+from common.nn.reset import reset_parameters
 from common.ops import functional as F
 from common.ops.image.geometry import per_dimension
 
@@ -23,6 +24,7 @@ class _Convolution(Module):
     rank = 0
     transposed = False
     function: Callable[..., Any]
+    reset_parameters = reset_parameters
 
     def _prepare(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any,

@@ -8,6 +8,7 @@ from common.core.devices import on_cpu
 from common.core.errors import ArgumentError, IndexRangeError, ShapeError
 from common.nn import init
 from common.nn.module import Module
+from common.nn.reset import reset_parameters
 from common.ops import functional as F
 from common.tensor.base import TensorBase
 from common.tensor.leaf import Parameter
@@ -38,6 +39,8 @@ class Embedding(Module):
     IndexRangeError : `padding_idx` is no row.
     ShapeError : a weight that is given has other sizes.
     """
+
+    reset_parameters = reset_parameters
 
     def __init__(
         self,

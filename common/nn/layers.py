@@ -12,6 +12,7 @@ from common.core.errors import ArgumentError
 from common.methods.in_place_functions import over
 from common.nn import init
 from common.nn.module import Module
+from common.nn.reset import reset_parameters
 from common.ops import functional as F
 from common.tensor.leaf import Parameter
 
@@ -38,6 +39,8 @@ class Linear(Module):
     >>> tw.nn.Linear(3, 2)(np.ones((5, 3), np.float32)).shape
     (5, 2)
     """
+
+    reset_parameters = reset_parameters
 
     def __init__(
         self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None
@@ -86,6 +89,8 @@ class LayerNorm(Module):
     weight : (*normalized_shape), ones, or None.
     bias : (*normalized_shape), zeros, or None.
     """
+
+    reset_parameters = reset_parameters
 
     def __init__(
         self,

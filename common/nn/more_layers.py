@@ -11,6 +11,7 @@ from common.methods.in_place_functions import over
 from common.nn import init
 from common.nn.losses import _Loss
 from common.nn.module import Module
+from common.nn.reset import reset_parameters
 from common.ops import functional as F
 from common.random.relaxed import rrelu
 from common.tensor.leaf import Parameter
@@ -31,6 +32,8 @@ class Bilinear(Module):
     weight : (out_features, in1_features, in2_features), drawn from U(-k, k), k = 1 / sqrt(in1_features).
     bias : (out_features,), drawn likewise, or None.
     """
+
+    reset_parameters = reset_parameters
 
     def __init__(
         self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, device: Any = None,
@@ -72,6 +75,8 @@ class EmbeddingBag(Module):
     ----------
     weight : (num_embeddings, embedding_dim), drawn from N(0, 1), 0 at `padding_idx`.
     """
+
+    reset_parameters = reset_parameters
 
     def __init__(
         self, num_embeddings: int, embedding_dim: int, max_norm: float | None = None, norm_type: float = 2.0,

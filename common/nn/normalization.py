@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from common.core import mode
 from common.core.devices import on_cpu
 from common.core.dtypes import DEFAULT_FLOAT
 from common.core.errors import ArgumentError, ShapeError
 from common.nn.module import Module
+from common.nn.reset import reset_parameters
 from common.ops import functional as F
 from common.tensor.leaf import Buffer, Parameter
 
@@ -29,6 +31,8 @@ class RMSNorm(Module):
     ----------
     weight : (*normalized_shape), ones, or None.
     """
+
+    reset_parameters = reset_parameters
 
     def __init__(
         self,
@@ -75,6 +79,8 @@ class GroupNorm(Module):
     ArgumentError : the groups do not divide the channels.
     """
 
+    reset_parameters = reset_parameters
+
     def __init__(
         self,
         num_groups: int,
@@ -106,6 +112,8 @@ class GroupNorm(Module):
 class _BatchNorm(Module):
     ranks: tuple[int, ...] = ()
 
+    reset_parameters = reset_parameters
+
     def __init__(
         self,
         num_features: int,
@@ -128,6 +136,13 @@ class _BatchNorm(Module):
         self.running_mean = Buffer(np.zeros(num_features, kind)) if track_running_stats else None
         self.running_var = Buffer(np.ones(num_features, kind)) if track_running_stats else None
         self.num_batches_tracked = Buffer(np.zeros((), np.int64)) if track_running_stats else None
+
+    def reset_running_stats(self) -> None:
+        """Let the running statistics begin anew: mean 0, variance 1, no batches; nothing where there are none."""
+        with mode.no_grad():
+            for leaf, value in ((self.running_mean, 0), (self.running_var, 1), (self.num_batches_tracked, 0)):
+                if leaf is not None:
+                    leaf.fill_(value)
 
     def forward(self, input: Any) -> Any:
         """Normalise input (batch, num_features, ...): by the batch in training, else by what training has seen.

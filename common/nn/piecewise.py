@@ -12,6 +12,7 @@ from common.methods.in_place_functions import over
 from common.nn.activations import _OverInput
 from common.nn.docstrings import sections_of
 from common.nn.module import Module
+from common.nn.reset import reset_parameters
 from common.ops import functional as F
 from common.tensor.leaf import Parameter
 
@@ -115,6 +116,8 @@ class PReLU(Module):
     ----------
     weight : (num_parameters,)
     """
+
+    reset_parameters = reset_parameters
 
     def __init__(self, num_parameters: int = 1, init: float = 0.25, *, device: Any = None, dtype: Any = None) -> None:
         super().__init__()

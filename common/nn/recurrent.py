@@ -17,6 +17,7 @@ from common.core.sizes import same
 from common.nn import init
 from common.nn.cells import activation, gru_step, lstm_step
 from common.nn.module import Module
+from common.nn.reset import reset_parameters
 from common.nn.sequences import PackedSequence, numbers, packed, padded
 from common.ops import functional as F
 from common.random.generator import dropout
@@ -26,6 +27,8 @@ from common.tensor.create import lift
 class _Recurrent(Module, ABC):
     gates = 1
     states = 1
+
+    reset_parameters = reset_parameters
 
     def __init__(
         self,
