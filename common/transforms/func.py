@@ -56,7 +56,7 @@ def jvp(
 
     Raises
     ------
-    ArgumentError : they are no tuples, or differ in structure or shapes.
+    ArgumentError : they are no tuples, or differ in structure or shapes; or the function returns no tensor.
     GradientError : with `strict`, a result does not depend on the primals.
 
     Examples
@@ -76,6 +76,7 @@ def jvp(
             f"{shapes[0][0]} and {shapes[1][0]}"
         )
     pair = Linearised(func, primals, has_aux)
+    _require_tensors("jvp(f, primals, tangents)", pair.flat)
     if strict and any(getattr(x, "edge", None) is None for x in pair.flat):
         raise GradientError("jvp(f, primals, tangents): a result of f does not depend on the primals (strict=True)")
 
@@ -129,6 +130,7 @@ def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
     tensor([ 2., 40.])
     """
     pair = Linearised(func, primals, False)
+    _require_tensors("linearize(f, *primals)", pair.flat)
 
     def jvp_fn(*tangents: Any) -> Any:
         return _push(pair, tangents)
@@ -175,6 +177,7 @@ def jacrev(
 
         y, pull, *aux = vjp(inner, *(args[i] for i in chosen), has_aux=has_aux)
         leaves, structure = flatten(y)
+        _require_tensors("jacrev(f)", leaves)
         parts = []
         for position, leaf in enumerate(leaves):
             rows = [pull(unflatten(structure, basis)) for basis in _basis(leaves, position)]
@@ -183,6 +186,12 @@ def jacrev(
         return (jacobian, *aux) if has_aux else jacobian
 
     return call
+
+
+def _require_tensors(name: str, leaves: Sequence[Any]) -> None:
+    for x in leaves:
+        if not isinstance(x, TensorBase):
+            raise ArgumentError(f"{name}: Expected f to return only tensors, got unsupported type {type(x).__name__}")
 
 
 def _basis(leaves: Sequence[Any], position: int) -> Iterator[list[Any]]:

@@ -150,6 +150,15 @@ def tangents_that_do_not_fit(tw):
         tw.func.jvp(lambda x: x, x, x)
 
 
+def results_that_are_no_tensors_are_refused(tw):
+    x = tw.tensor([1.0, 2.0])
+    for f in (lambda x: 3.0, lambda x: (x, 3.0)):
+        with pytest.raises((RuntimeError, TypeError), match=r"only [Tt]ensors"):
+            tw.func.jvp(f, (x,), (x,))
+        with pytest.raises((RuntimeError, TypeError), match=r"only [Tt]ensors"):
+            tw.func.jacrev(f)(x)
+
+
 def results_have_no_history(tw):
     x = tw.tensor([1.0, 2.0])
     assert not tw.func.grad(lambda x: (x * x).sum())(x).requires_grad
