@@ -11,6 +11,7 @@ import numpy as np
 
 from common.core.errors import ArgumentError, IndexRangeError, ShapeError, TwingradError
 from common.core.sizes import Dim
+from common.core.source_lines import locate, user_frame
 
 
 def integer(value: Any, op: str, name: str) -> Any:
@@ -34,7 +35,7 @@ def integer(value: Any, op: str, name: str) -> Any:
             raise
         except TypeError:
             pass
-    raise ArgumentError(f"{op}(): argument '{name}' must be int, not {type(value).__name__} ({shown(value)})")
+    raise _refused(value, op, name, "int")
 
 
 def is_whole_number(value: Any) -> bool:
@@ -96,7 +97,16 @@ def flag(value: Any, op: str, name: str) -> bool:
     """
     if isinstance(value, (bool, int, np.bool_)):
         return bool(value)
-    raise ArgumentError(f"{op}(): argument '{name}' must be bool, not {type(value).__name__} ({shown(value)})")
+    raise _refused(value, op, name, "bool")
+
+
+def _refused(value: Any, op: str, name: str, wanted: str) -> ArgumentError:
+    """The error about an argument of another type, with the user's line."""
+    code = user_frame(2)
+    line = "" if code[0] is None else " (called at {}:{})".format(*locate(*code)[:2])
+    return ArgumentError(
+        f"{op}(): argument '{name}' must be {wanted}, not {type(value).__name__} ({shown(value)}){line}"
+    )
 
 
 def gathered(given: tuple[Any, ...], named: Any, op: str, name: str) -> tuple[Any, ...]:

@@ -92,7 +92,9 @@ def check_range(value: int) -> None:
     ArgumentError : it is out of range.
     """
     if not -(2**63) <= value < 2**63:
-        raise ArgumentError(f"the number {value} does not fit into int64, in which ints are held; a float may do")
+        raise ArgumentError(
+            f"the number {shown(value)} does not fit into int64, in which ints are held; a float may do"
+        )
 
 
 def as_array(x: Any) -> np.ndarray:

@@ -193,13 +193,13 @@ def call_place(
         arguments.pop("self", None)
         arguments.pop("argument 0", None)
         owner, _, method = name.partition(".")
-        if not isinstance(args[0], TensorBase):
+        if not issubclass(type(args[0]), TensorBase):  # a class that it may say it is is no matter, see `Node`
             owner = type(args[0]).__name__ if owner in [kind.__name__ for kind in type(args[0]).__mro__] else owner
             name = f"{owner}.{method}" if method and method != "__call__" else owner
         else:
             name = method or owner
     optional = tuple(key for key, p in signature.parameters.items() if p.default is not p.empty)
-    takes = inspect.ismethod(function) or (args and isinstance(args[0], TensorBase))
+    takes = inspect.ismethod(function) or (args and issubclass(type(args[0]), TensorBase))
     named = (k for k in arguments if k in OPERANDS or k in ("other", "tensor")) if takes else ()
     operands = tuple(k for k in named if signature.parameters[k].annotation in _ANY)
     return PublicFunction(name, operands, (), optional, (), signature), arguments

@@ -59,6 +59,10 @@ FORK: Any = dynamic.random.fork_rng
         (lambda: dynamic.nn.Linear(3, 2)("x"), "Linear(): argument 'input' must be Tensor, not str ('x')"),
         (lambda: dynamic.randn_like(X, None, 3), "given generator=3"),
         (lambda: X + "a", "unsupported operand type(s) for +: 'Tensor' and 'str'"),
+        (lambda: dynamic.zeros(2.5), "size(): argument 'size' must be int, not float (2.5)"),
+        (lambda: X.reshape(2, "3"), "must be int, not str ('3')"),
+        (lambda: dynamic.autograd.graph.Node(3, X, (), (), (), None, 1), "Node(): "),
+        (lambda: dynamic.matrix_power(X, 10**5000), "does not fit into int64"),
         (lambda: static.gradients(-100), "gradients() missing 1 required positional argument: 'xs'"),
         (lambda: dynamic.autograd.grad(3, 4), "given outputs=3"),
         (lambda: static.gradients(X, X), "gradients(): ys and xs are tensors of a graph"),
@@ -68,7 +72,7 @@ def test_the_function_the_argument_and_the_line_are_named(call, words):
     with pytest.raises(ArgumentError) as caught:
         call()
     assert words in str(caught.value)
-    assert "+: " in words or "of a graph" in words or f"{__file__}:" in str(caught.value)
+    assert "+: " in words or "of a graph" in words or "int64" in words or f"{__file__}:" in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from typing import Any
 
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.int_arguments import number
+from common.core.python_numbers import check_range
 from common.core.sizes import same
 from common.core.spec import numel
 from common.ops.create.creation import eye
@@ -94,12 +95,13 @@ def matrix_power(x: Any, n: int) -> Any:
     Raises
     ------
     ShapeError : `x` is no batch of square matrices.
-    ArgumentError : `n` is not an int.
+    ArgumentError : `n` is not an int of 64 bits.
     LinAlgError : `n` is negative, and a matrix singular.
     """
     n = number(n)
     if not isinstance(n, int) or isinstance(n, bool):
         raise ArgumentError(f"matrix_power(): argument 'n' (position 2) must be int, not {type(n).__name__}")
+    check_range(n)
     if x.ndim < 2:
         raise ShapeError("matrix_power: The input tensor A must have at least 2 dimensions.")
     rows, columns = x.shape[-2:]
