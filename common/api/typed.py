@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from common.core import dtypes
 from common.core.dtypes import result_dtype
 from common.core.errors import ArgumentError, DTypeError
+from common.core.sizes import Size
 from common.methods.memory import constructed
 from common.ops.create import creation
 from common.tensor import boundary
@@ -57,34 +57,6 @@ TYPED: dict[str, Any] = {
     }.items()
 }  # fmt: skip
 globals().update(TYPED)
-
-
-class _SizeType(type):
-    """Makes every tuple of ints an instance: shapes are plain tuples."""
-
-    def __instancecheck__(cls, instance: object) -> bool:
-        return type(instance) is Size or (
-            type(instance) is tuple and all(type(n) is int or hasattr(n, "scope") for n in instance)
-        )
-
-
-class Size(tuple[Any, ...], metaclass=_SizeType):
-    """Sizes of dimensions. Shapes are plain tuples, which count as instances.
-
-    Examples
-    --------
-    >>> Size([2, 3]), Size([2, 3]).numel(), isinstance((2, 3), Size)
-    (torch.Size([2, 3]), 6, True)
-    """
-
-    __slots__ = ()
-
-    def numel(self) -> int:
-        """The number of elements that these sizes have."""
-        return prod(self)
-
-    def __repr__(self) -> str:
-        return f"torch.Size([{', '.join(map(str, self))}])"
 
 
 class finfo:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from common.core.errors import ArgumentError
 from common.core.int_arguments import is_nested, shown
+from common.core.sizes import Size
 
 Structure = Any
 """A hashable description of the nesting: None, a leaf marker, or (type, ..., parts)."""
@@ -48,6 +49,9 @@ def register(cls: Any, node: Node) -> None:
     if cls in (tuple, list, type(None)) or cls in NODES or (issubclass(cls, tuple) and hasattr(cls, "_fields")):
         raise ArgumentError(f"Duplicate custom PyTreeDef type registration for {cls.__name__}: it is a node already")
     NODES[cls] = node
+
+
+register(Size, Node(lambda sizes: (sizes, None), lambda _, sizes: Size(sizes)))
 
 
 def apart(node: Node, tree: Any) -> tuple[tuple[Any, ...], Hashable]:

@@ -218,9 +218,9 @@ def _sized(name: str) -> Callable[..., Any]:
         if mode.tracing or named:
             return general(self, *arguments, **named)
         key, sizes = arguments, arguments
-        if len(arguments) == 1 and type(arguments[0]) in (tuple, list):
+        if len(arguments) == 1 and isinstance(arguments[0], (tuple, list)):
             sizes = tuple(arguments[0])
-            key = (sizes,)
+            key = arguments = (sizes,)
         for n in sizes:
             if type(n) is not int:
                 return general(self, *arguments)

@@ -10,6 +10,7 @@ import pytest
 import dynamic
 import static
 from common.core.errors import ArgumentError, DeviceError, DTypeError, GradientError
+from tests.helpers.proofs import each
 
 ENGINES = [dynamic, static]
 engines = pytest.mark.parametrize("tw", ENGINES, ids=lambda e: e.__name__)
@@ -100,6 +101,34 @@ def test_types_and_memory(tw):
     tw.set_default_dtype(tw.float32)
     with pytest.raises(DTypeError, match="always float32"):
         tw.set_default_dtype(tw.float64)
+
+
+SIZED = {
+    "view": lambda tw, x, size: x.view(-1).view(size),
+    "reshape": lambda tw, x, size: tw.reshape(x.reshape(-1), size),
+    "expand": lambda tw, x, size: x[:1].expand(size),
+    "zeros": lambda tw, x, size: tw.zeros(size) + tw.full(size, 2.0) + x.new_ones(size) + tw.empty(size).fill_(0),
+    "layer_norm": lambda tw, x, size: tw.nn.functional.layer_norm(x, size),
+    "sum": lambda tw, x, size: x.sum(size[:0] + (0, 1)) / size.numel(),
+    "repeat": lambda tw, x, size: x[:1, :1].repeat(size),
+    "draws": lambda tw, x, size: tw.rand(size) * 0 + tw.randint(0, 5, size) * 0,
+}
+
+
+@engines
+@each("use", SIZED)
+def test_sizes_are_taken_and_given(tw, use):
+    x = tw.arange(6.0).reshape(2, 3)
+    size = x.size()
+    assert (size, size.numel(), size[1:].numel(), size + (1,)) == ((2, 3), 6, 3, (2, 3, 1))
+    assert str(size) == "torch.Size([2, 3])"
+    assert type(size) is type(size[:1]) is type(size * 2) is tw.Size
+    eager = SIZED[use](tw, x, size)
+    assert eager.tolist() == SIZED[use](tw, x, tw.Size((2, 3))).tolist()
+    assert eager.tolist() == tw.function(lambda x: SIZED[use](tw, x, x.size()))(x).tolist()
+    y, found, inner = tw.function(lambda x, size: (x.reshape(size), x.size(), (size, x)))(x, size)
+    assert (y.tolist(), found, inner[0]) == (x.tolist(), (2, 3), (2, 3))
+    assert type(found) is tw.Size
 
 
 @engines
