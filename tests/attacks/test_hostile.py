@@ -47,6 +47,7 @@ X = dynamic.ones(2, 3)
 
 LINEAR: Any = dynamic.nn.Linear  # called against its types
 FORK: Any = dynamic.random.fork_rng
+NODE: Any = dynamic.autograd.graph.Node
 
 
 @pytest.mark.parametrize(
@@ -61,7 +62,7 @@ FORK: Any = dynamic.random.fork_rng
         (lambda: X + "a", "unsupported operand type(s) for +: 'Tensor' and 'str'"),
         (lambda: dynamic.zeros(2.5), "size(): argument 'size' must be int, not float (2.5)"),
         (lambda: X.reshape(2, "3"), "must be int, not str ('3')"),
-        (lambda: dynamic.autograd.graph.Node(3, X, (), (), (), None, 1), "Node(): "),
+        (lambda: NODE(3, X, (), (), (), None, 1), "Node(): "),
         (lambda: dynamic.matrix_power(X, 10**5000), "does not fit into int64"),
         (lambda: static.gradients(-100), "gradients() missing 1 required positional argument: 'xs'"),
         (lambda: dynamic.autograd.grad(3, 4), "given outputs=3"),
