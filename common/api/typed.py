@@ -9,7 +9,7 @@ import numpy as np
 from common.core import dtypes
 from common.core.dtypes import result_dtype
 from common.core.errors import ArgumentError, DTypeError
-from common.core.sizes import Size
+from common.core.size_tuples import Size
 from common.methods.memory import constructed
 from common.ops.create import creation
 from common.tensor import boundary

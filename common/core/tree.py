@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from common.core.errors import ArgumentError
 from common.core.int_arguments import is_nested, shown
-from common.core.sizes import Size
+from common.core.size_tuples import Size
 
 Structure = Any
 """A hashable description of the nesting: None, a leaf marker, or (type, ..., parts)."""

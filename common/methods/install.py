@@ -15,7 +15,7 @@ from common.core.errors import ArgumentError, DTypeError, GradientError
 from common.core.op import REGISTRY
 from common.core.operators import accepts, as_operand, install
 from common.core.python_numbers import is_foreign
-from common.core.sizes import Size
+from common.core.size_tuples import Size
 from common.core.spec import numel
 from common.methods import conversions, in_place_functions, in_place_index, memory, named, numpy_functions
 from common.methods.assign import assign, copy_, fill_, zero_
