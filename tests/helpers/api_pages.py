@@ -83,7 +83,7 @@ PAGES = {
     "control": Page(
         "Compiling and control flow", "`function`, loops and branches, printing inside, programs that leave", (),
         ("function", "compile", *surface.CONTROL, *surface.ACTS, *surface.HOST, "compare", "debug", "nan_watch", "njit",
-         *EXPORTS, *surface.THREADS), ("jit",),
+         *EXPORTS, *surface.THREADS), ("jit", "tree_util"),
     ),
     "sessions": Page("Graphs and sessions", "what `static` has of TensorFlow 1", (), tuple(SESSION)),
     "random": Page("Random numbers", "generators, draws, distributions", (), (*_DRAWN, *surface.RANDOM),
