@@ -10,8 +10,9 @@ from common.core.sizes import Dim
 from common.core.tree import flatten, unflatten
 from tests.bits import assert_all_same_bits
 from tests.helpers.cases import CASES
+from tests.helpers.proofs import examples
 
-PER_FUNCTION = 2
+PER_FUNCTION = examples(2)
 
 
 class Taken:

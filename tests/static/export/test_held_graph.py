@@ -10,6 +10,7 @@ from common.core.errors import ArgumentError, CompileError, GraphError, StateErr
 from static.passes import PIPELINE, from_graph, on_dag
 from tests import bits
 from tests.helpers.programs import Program, inputs, programs
+from tests.helpers.proofs import examples
 
 F32 = np.float32
 
@@ -74,7 +75,7 @@ def test_second_derivatives_are_those_of_the_function():
 
 
 @seed(0)
-@settings(few, max_examples=12)
+@settings(few, max_examples=examples(12))
 @given(programs())
 def test_random_programs_survive_the_way_through_networkx(program: Program):
     rng = np.random.default_rng(60)
@@ -83,7 +84,7 @@ def test_random_programs_survive_the_way_through_networkx(program: Program):
 
 
 @seed(1)
-@settings(few, max_examples=8)
+@settings(few, max_examples=examples(8))
 @given(programs(most=5, control=True))
 def test_random_control_flow_survives_too(program: Program):
     rng = np.random.default_rng(61)
