@@ -21,6 +21,7 @@ from common.ops.linalg._lapack import (
     square_samples,
 )  # fmt: skip
 from common.ops.linalg.matmul import matmul
+from common.ops.math.arithmetic import zeros_like
 from common.ops.math.cast import to
 from common.ops.math.compare import eq, gt, maximum, where
 from common.ops.reduce.reductions import amax
@@ -308,9 +309,14 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, atol: Any =
     return total(gt(s, unsqueeze(cut, -1)), -1)
 
 
+def _inverse(a: Any) -> Any:
+    """`pinv` in a rule: the tolerances are made of its operand, so that they are of its kind."""
+    absolute = zeros_like(total(a, (-2, -1)))
+    return pinv_(a, absolute, absolute + _epsilon(a), hermitian=False)
+
+
 def _lstsq_rule_a(g: Any, a: Any, b: Any) -> Any:
-    inverse = pinv(a)
-    return _pinv_rule(matmul(g[0], mT(b)), inverse, a)
+    return _pinv_rule(matmul(g[0], mT(b)), _inverse(a), a)
 
 
 lstsq_: Op = lapack(
@@ -318,7 +324,7 @@ lstsq_: Op = lapack(
     lambda a, b, rcond, driver: (
         Spec((*a.shape[:-2], a.shape[-1], b.shape[-1]), a.dtype), Spec(a.shape[:-2], _INT64)
     ),
-    (_lstsq_rule_a, lambda g, a: matmul(mT(pinv(a)), g[0])), nout=2, node_name="LinalgLstsq",
+    (_lstsq_rule_a, lambda g, a: matmul(mT(_inverse(a)), g[0])), nout=2, node_name="LinalgLstsq",
     samples=lambda rng, dtype: [
         ((x, np.asarray(rng.normal(size=(*x.shape[:-1], 2)), dtype)), a)
         for (x,), a in matrix_samples((3, 3), (2, 4, 3), rcond=None, driver="gelsd")(rng, dtype)

@@ -6,6 +6,7 @@ from typing import Any
 
 from common.compiler.primitives import absolute, constant, dtype_of, select
 from common.core.op import Op
+from common.core.python_numbers import weak
 from common.kernels.math import elementary as e
 from common.ops._define import elementwise
 from common.ops._samples import positive
@@ -98,7 +99,7 @@ def _pow_exponent(g: Any, y: Any, a: Any, b: Any) -> Any:
     from common.ops.math.transcendental import log
 
     # the logarithm of a number is a number too: rounded once, to the dtype of y
-    factor = log(a).item() if isinstance(a, (int, float)) else log(a)
+    factor = log(weak(+a)) if isinstance(a, (int, float)) else log(a)
     return where(logical_and(eq(a, 0), ge(b, 0)), 0, g * (y * factor))
 
 
