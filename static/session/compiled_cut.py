@@ -29,10 +29,11 @@ KEPT_PLANS = 128
 
 
 class Variant:
-    """The program for feeds in which the same sizes are 1.
+    """The program for feeds in which the same sizes are 1, those that follow from others included.
 
     Attributes
     ----------
+    ones : the sizes that are 1.
     raw : the graph before the passes.
     executable : what is run of the compiled program; None where it is interpreted.
     seconds : what passes and lowering took, or to find it on the disk.
@@ -41,7 +42,9 @@ class Variant:
 
     def __init__(self, cut: Cut, env: dict[Any, int], options: CompileOptions, interpret: bool) -> None:
         with mode.activate_trace(None):
+            self.ones = _ones(env)
             self.raw, sizes = cut.program(env)
+            self._guards = sizes.guards
             self.rooms = dict.fromkeys(rooms(self.raw), FIRST_ROOM)
             self._optimised, self._options, start = Optimised(self.raw, None), options, perf_counter()
             self.executable: Executable | None = None
@@ -54,6 +57,10 @@ class Variant:
             else:
                 passes = sum(report.seconds for report in self.passes)
                 self.seconds = {"passes": passes, "lower": max(0.0, seconds - passes)}
+
+    def serves(self, env: dict[Any, int]) -> bool:
+        """Whether it is the program for some sizes."""
+        return self.ones == _ones(env) and all(guard.check(env) for guard in self._guards.values())
 
     @property
     def graph(self) -> Graph:
@@ -76,19 +83,23 @@ class Variant:
         return Interpreted(self.graph, sizes) if self.executable is None else self.executable.plan(sizes)
 
 
+def _ones(env: dict[Any, int]) -> frozenset[Any]:
+    return frozenset([atom for atom, n in env.items() if n == 1])
+
+
 class Compiled:
     """A cut and its programs.
 
     Attributes
     ----------
     cut : what is run.
-    variants : one per set of sizes that are 1.
+    variants : one per set of sizes that are 1, be they given or derived.
     plans_made : how many sizes have been planned.
     """
 
     def __init__(self, cut: Cut, options: CompileOptions, interpret: bool) -> None:
         self.cut, self._options, self._interpret = cut, options, interpret
-        self.variants: dict[Any, Variant] = {}
+        self.variants: list[Variant] = []
         self.plans_made = 0
         self._plans: dict[Any, tuple[Variant, Any, dict[Any, int]]] = {}
 
@@ -101,10 +112,10 @@ class Compiled:
         hit = self._plans.get(shapes)
         if hit is None:
             env = self.cut.sizes(shapes)
-            ones = frozenset(atom for atom, n in env.items() if n == 1)
-            variant = self.variants.get(ones)
+            variant = next((known for known in self.variants if known.serves(env)), None)
             if variant is None:
-                variant = self.variants[ones] = Variant(self.cut, env, self._options, self._interpret)
+                variant = Variant(self.cut, env, self._options, self._interpret)
+                self.variants.append(variant)
             while len(self._plans) >= KEPT_PLANS:
                 self._plans.pop(next(iter(self._plans)), None)
             hit = self._plans[shapes] = variant, self._new_plan(variant, env), env

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+import dynamic
 import static as tw
+from benchmarks.bits import difference
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 
 
@@ -24,6 +26,31 @@ def test_new_sizes_compile_nothing(graph):
         np.testing.assert_allclose(session.run(y, {x: given}), np.tanh(np.full(n, 0.75)) * 2, rtol=1e-6)
     (compiled,) = (c for key, c in graph.compiled.items() if key[0] == (y,) or key[0][0] is y)
     assert len(compiled.variants) == 2  # any size, and 1
+
+
+DERIVED = {
+    "n - 1": lambda _, x: x[1:] * x[:1],
+    "n - 2": lambda _, x: x[2:] + x[:1] * x[1:2],
+    "2 n": lambda tw, x: tw.cat([x, x]) * x[:1],
+    "n // 2": lambda _, x: x[::2] * x[:1],
+    "m - 1": lambda _, x: (x[:, 1:] * x[:, :1]).sum(1),
+}
+
+
+@pytest.mark.parametrize("name", DERIVED)
+def test_sizes_that_are_one_because_others_are_not(name):
+    with tw.Graph().as_default() as graph:
+        x = tw.placeholder(tw.float32, [None, None], name="x")
+        y = DERIVED[name](tw, x)
+        fetches = [y, *tw.gradients((y * y).sum(), x)]
+    for order in ((2, 3, 4, 5), (5, 4, 3, 2), (4, 2, 3, 6)):
+        session = tw.Session(graph)
+        for n in order:
+            leaf = dynamic.tensor(np.random.default_rng(n).standard_normal((n, n)), dtype="float32").requires_grad_()
+            value = DERIVED[name](dynamic, leaf)
+            (value * value).sum().backward()
+            for found, wanted in zip(session.run(fetches, {x: leaf.detach()}), (value, leaf.grad), strict=True):
+                assert difference(found, wanted.detach().numpy()) is None
 
 
 def test_sizes_on_which_the_graph_relies(graph):
