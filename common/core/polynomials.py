@@ -23,8 +23,11 @@ class Guard:
         self.relation, self.left, self.right, self.holds = relation, left, right, holds
 
     def check(self, env: Mapping[Atom, int]) -> bool:
-        """Whether the guard holds for the sizes in `env`."""
-        a, b = evaluate(self.left, env), evaluate(self.right, env)
+        """Whether the guard holds for the sizes in `env`; one that divides by a size of 0 does not."""
+        try:
+            a, b = evaluate(self.left, env), evaluate(self.right, env)
+        except ZeroDivisionError:
+            return False
         return (a == b if self.relation == "==" else a < b) is self.holds
 
     def __str__(self) -> str:

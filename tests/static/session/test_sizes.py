@@ -53,6 +53,15 @@ def test_sizes_that_are_one_because_others_are_not(name):
                 assert difference(found, wanted.detach().numpy()) is None
 
 
+@pytest.mark.parametrize("program", [lambda x: x.roll(1, 0), lambda x: x[1:], lambda x: x.var(0)])
+def test_sizes_of_zero_work_or_are_refused_in_words(graph, program):
+    x = tw.placeholder(tw.float32, [None, 2], name="x")
+    y, session = program(x), tw.Session()
+    assert session.run(y, {x: np.ones((3, 2), np.float32)}).size
+    with pytest.raises(ShapeError, match=r"built for sizes with .* but dimension 0 of x = 0 in this run"):
+        session.run(y, {x: np.ones((0, 2), np.float32)})
+
+
 def test_sizes_on_which_the_graph_relies(graph):
     x, t = tw.placeholder(tw.float32, [None, 2], name="x"), tw.placeholder(tw.float32, [None, 2], name="t")
     y = x * t
