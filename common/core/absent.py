@@ -51,9 +51,7 @@ HERE = {
     "is_inference": "x.is_inference()", "is_same_size": "a.shape == b.shape",
     "isposinf": "x == float('inf')", "isneginf": "x == -float('inf')", "fill": "full_like(x, value)",
     "rsub": "b - a", "renorm": "x * (limit / norm).clamp(max=1)", "pdist": "cdist(x, x)",
-    "split_with_sizes": "x.split(sizes, dim)", "hsplit": "tensor_split(x, n, 1)", "vsplit": "tensor_split(x, n, 0)",
-    "dsplit": "tensor_split(x, n, 2)", "unsafe_chunk": "x.chunk(n)", "unsafe_split": "x.split(n)",
-    "unsafe_split_with_sizes": "x.split(sizes)", "sum_to_size": "x.sum(dim, keepdim=True)",
+    "sum_to_size": "x.sum(dim, keepdim=True)",
     "block_diag": "cat of rows padded with zeros", "diagflat": "diag(x.flatten())",
     "cartesian_prod": "stack(meshgrid(...), -1).reshape(-1, n)", "vander": "x[:, None] ** arange(n)",
     "cov": "(d @ d.T) / (n - 1) with d = x - x.mean(1, keepdim=True)", "corrcoef": "the covariance, divided",
@@ -164,16 +162,16 @@ REASONS: tuple[tuple[str, str], ...] = (
 TENSOR = """
 H addbmm addbmm_ adjoint angle apply_ as_strided as_strided_ as_strided_scatter as_subclass bfloat16
 ccol_indices cdouble cfloat chalf coalesce col_indices conj conj_physical conj_physical_ const_data_ptr corrcoef
-cov crow_indices dense_dim dequantize diagflat diagonal_scatter dim_order dsplit eig gcd gcd_ grad_dtype
-half hash_tensor histogram hsplit i0_ igamma_ igammac_ imag index indices int_repr is_coalesced is_conj
+cov crow_indices dense_dim dequantize diagflat diagonal_scatter dim_order eig gcd gcd_ grad_dtype
+half hash_tensor histogram i0_ igamma_ igammac_ imag index indices int_repr is_coalesced is_conj
 is_distributed is_neg isneginf isposinf isreal istft layout lcm lcm_ lstsq lu mH map2_ map_ module_load
 mvlgamma_ name narrow_copy new_empty_strided nonzero_static polygamma_ positive q_per_channel_axis
 q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qscheme real record_stream reinforce renorm
 renorm_ resize resize_as resize_as_sparse_ resolve_conj resolve_neg row_indices set_ sgn sgn_
-slice_inverse smm solve sparse_dim sparse_mask sparse_resize_ sparse_resize_and_clear_ split_with_sizes sspaddmm
+slice_inverse smm solve sparse_dim sparse_mask sparse_resize_ sparse_resize_and_clear_ sspaddmm
 stft storage storage_type sum_to_size symeig to_dense to_mkldnn to_padded_tensor to_sparse to_sparse_bsc
-to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr unsafe_chunk unsafe_split unsafe_split_with_sizes
-untyped_storage values volatile vsplit
+to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr
+untyped_storage values volatile
 """
 #: Methods of `torch.nn.Module` that modules do not have; users' own attributes may have any other name.
 MODULE = (

@@ -141,6 +141,8 @@ CONTENTS = {
     "shape.join":
         "atleast_1d atleast_2d atleast_3d broadcast_tensors column_stack dstack hstack meshgrid vstack |",
     "shape.memory_order": "",
+    "shape.named_splits":
+        "dsplit hsplit split_with_sizes unsafe_chunk unsafe_split unsafe_split_with_sizes vsplit |",
     "shape.padding": "pad | constant_pad_nd",
     "shape.reorder":
         "flip fliplr flipud moveaxis movedim roll rot90 swapaxes swapdims | flip reverse roll",

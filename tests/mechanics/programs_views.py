@@ -166,3 +166,21 @@ def lists_are_keys_where_they_hold_more_than_numbers(tw):
         assert tw.equal(x[[1, 0]], x.flip(0))
         x[[[0, 1], [1, 1]]] = 5
     assert x[0, 1].tolist() == x[1, 1].tolist() == [5.0] * 4
+
+
+def splits_by_their_names(tw):
+    x = tw.arange(12.0).reshape(3, 4).requires_grad_()
+    assert [p.tolist() for p in tw.hsplit(x, 2)] == [p.tolist() for p in x.split(2, 1)]
+    assert [tuple(p.shape) for p in x.hsplit([1, 3])] == [(3, 1), (3, 2), (3, 1)]
+    assert [tuple(p.shape) for p in tw.vsplit(x, 3)] == [(1, 4)] * 3
+    assert [tuple(p.shape) for p in x[None].dsplit(2)] == [(1, 3, 2)] * 2
+    assert [tuple(p.shape) for p in x.split_with_sizes([1, 3], 1)] == [(3, 1), (3, 3)]
+    for bad in (lambda: tw.hsplit(x, 3), lambda: tw.vsplit(x, 2), lambda: tw.vsplit(x[0], 2), lambda: tw.dsplit(x, 1)):
+        with pytest.raises(RuntimeError, match=r"attempted to split along dimension|requires a tensor with at least"):
+            bad()
+    for parts in (x * 1).unsafe_split(1), (x * 1).unsafe_split_with_sizes((1, 1, 1)), (x * 1).unsafe_chunk(3):
+        parts[0].mul_(parts[1])
+        (g,) = tw.autograd.grad(parts[0].sum(), x)
+        assert g.tolist() == [[4.0, 5.0, 6.0, 7.0], [0.0, 1.0, 2.0, 3.0], [0.0] * 4]
+    with pytest.raises(RuntimeError, match="This view is the output of a function that returns multiple views"):
+        (x * 1).split_with_sizes((1, 1, 1))[0].mul_(2)
