@@ -250,13 +250,6 @@ class Expressions(Operands):
             self.register(f"load ptr, ptr {address}, !invariant.load {self.invariant}"), ArrayKind(dtype, slot)
         )
 
-    def _skip(self, nodes: list[ast.expr]) -> Register:
-        table, count = nodes
-        words = self.container(table)
-        if isinstance(words.kind, ArrayKind):
-            raise Refused("only bufs and args are skipped")
-        return Register(self.element(words, self.integer(count)), WORDS)
-
     def _address(self, nodes: list[ast.expr]) -> Register:
         buffer, index = nodes
         element = self.element(self.container(buffer), self.integer(index))
@@ -327,7 +320,6 @@ def _reads(node: ast.expr) -> list[str]:
 
 _FORMS: dict[str, Callable[[Expressions, list[ast.expr]], Register | None]] = {
     "buffer": Expressions._buffer,
-    "skip": Expressions._skip,
     "address": Expressions._address,
     "wide": Expressions._wide,
     "min": lambda self, nodes: self._extreme("slt", nodes),

@@ -261,16 +261,6 @@ def buffer(bufs: Any, slot: Any, dtype: Any) -> Any:
 
 
 @kernel_function
-def skip(table: Any, count: Any) -> Any:
-    """Return the word array that begins `count` words after the start of ``bufs`` or ``args``."""
-
-    def codegen(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> ir.Value:
-        return builder.gep(args[0], [args[1]], inbounds=True)
-
-    return words(words, types.intp), codegen
-
-
-@kernel_function
 def wide() -> Any:
     """Let LLVM use 512-bit registers in this kernel (worth 1.1-1.4x for float64 polynomials)."""
 
@@ -356,4 +346,4 @@ def namespace() -> dict[str, Any]:
     names: dict[str, Any] = {str(dtype): numba_type for dtype, numba_type in NUMBA_TYPES.items()}
     names["bool_"] = names.pop("bool")
     extremes = {"min": _integer_extreme("min", "<"), "max": _integer_extreme("max", ">")}
-    return names | extremes | {"buffer": buffer, "wide": wide, "address": address, "skip": skip}
+    return names | extremes | {"buffer": buffer, "wide": wide, "address": address}

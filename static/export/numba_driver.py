@@ -120,9 +120,6 @@ class NumbaDriver:
             return names[slot] if kinds[slot] == dtype else f"{names[slot]}.view({type_name(dtype)})"
 
         given = [seen(slot, dtype) for slot, dtype in kernel.buffers]
-        for first, dtype, width in kernel.rows:
-            row = [seen(slot, dtype) for slot in range(first, len(names), width)]
-            given.append(f"({', '.join(row)}{',' * (len(row) == 1)})")
         ints = [values[i] for i in call.ints]
         given += [f"np.array([{', '.join(ints)}], int64)"] if kernel.ints is None else [ints[i] for i in kernel.ints]
         text = f"{kernel.name}({', '.join(given)})"
@@ -234,9 +231,7 @@ class NumbaDriver:
             elif isinstance(call.construct, SwitchStep):
                 known = _of_switch(call, call.construct)
             else:
-                kernel = self.kernels.kernel(call.source, call.name)
-                known = [*kernel.buffers]
-                known += [(i, dtype) for slot, dtype, n in kernel.rows for i in range(slot, len(call.slots), n)]
+                known = self.kernels.kernel(call.source, call.name).buffers
             for place, dtype in known:
                 found.setdefault(call.slots[place], dtype)
         return found

@@ -35,13 +35,11 @@ class NumbaKernel(NamedTuple):
     ----------
     name : of the function.
     buffers : which of the call's buffers are its first arguments, and the dtypes that it sees them with.
-    rows : for arguments that are tuples of arrays, the first buffer of each, its dtype, and how far it is to the next.
     ints : which of the call's ints follow; None if it takes an array of all of them.
     """
 
     name: str
     buffers: list[tuple[int, np.dtype[Any]]]
-    rows: list[tuple[int, np.dtype[Any], int]]
     ints: list[int] | None
 
 
@@ -88,13 +86,11 @@ class _Kernel:
         (tree,) = ast.parse(source).body
         assert isinstance(tree, ast.FunctionDef)
         self.buffers: dict[str, tuple[int, np.dtype[Any]]] = {}
-        self.rows: dict[str, tuple[int, np.dtype[Any], int]] = {}
-        self.skipped: dict[str, int] = {}
         self.heads: dict[str, int] = {}
         body = [node for node in tree.body if not self._is_head(node)]
         written = [new for node in body for new in self.statement(node)]
         whole = any(isinstance(x, ast.Name) and x.id == "args" for node in written for x in ast.walk(node))
-        parameters, ints = [*self.buffers, *self.rows], list(self.heads.values())
+        parameters, ints = [*self.buffers], list(self.heads.values())
         text = [ast.unparse(ast.fix_missing_locations(node)) for node in written]
         if whole:
             text = [*(f"{own} = args[{place}]" for own, place in self.heads.items()), *text]
@@ -104,7 +100,7 @@ class _Kernel:
             *(f"    {line}" for part in text for line in part.split("\n")),
         ]
         home.kernels[name] = "\n".join(lines) + "\n"
-        self.made = NumbaKernel(name, [*self.buffers.values()], [*self.rows.values()], None if whole else ints)
+        self.made = NumbaKernel(name, [*self.buffers.values()], None if whole else ints)
 
     def _is_head(self, node: ast.stmt) -> bool:
         """Whether a statement names a buffer or an int, which becomes a parameter, or says nothing here."""
@@ -140,16 +136,6 @@ class _Kernel:
                 self.kinds[own] = _INT64
                 bounds = [self.expression(x)[0] for x in given]
                 return [ast.For(node.target, ast.Call(func, bounds, []), self.block(node.body), [])]
-            case ast.Assign(targets=[ast.Name(id=own)], value=ast.Call(func=ast.Name(id="skip"), args=[_, distance])):
-                # tables of equal kernels: the place in the table, and the words of an entry
-                assert isinstance(distance, ast.BinOp)
-                self.skipped[own], self.kinds[own] = number(distance.right), _INT64
-                return [ast.Assign([ast.Name(own, ast.Store())], self.expression(distance.left)[0])]
-            case ast.Assign(targets=[ast.Name(id=own)], value=ast.Call(func=ast.Name(id="buffer"), args=given)):
-                slot, dtype = buffer_of(given)
-                row = f"rows{slot}"
-                self.rows[row], self.kinds[own] = (slot, dtype, self.skipped[given[0].id]), [dtype]  # type: ignore[attr-defined]
-                return [ast.Assign([ast.Name(own, ast.Store())], ast.Subscript(ast.Name(row), given[0], ast.Load()))]
             case ast.Assign(targets=[target]):
                 return [ast.Assign([self.target(target, node.value)], self.value(node.value))]
             case ast.AugAssign():

@@ -12,7 +12,6 @@ from common.kernels.arrays.coordinates import WrongIndex
 from static.graph import Graph
 from static.graph.regions import LoopParts
 from static.lowering.codegen.build import Built, build
-from static.lowering.fusion.horizontal import runs, stack
 from static.lowering.fusion.library_kernels import known_columns
 from static.lowering.fusion.order import order_groups
 from static.lowering.groups import Group, single
@@ -53,30 +52,20 @@ class LoweredProgram:
         self.reused = (
             reuse_memory(self.work, self.groups, self.escaping) if options.fuse and options.share_memory else {}
         )
-        steps = list(self._steps(stacking=self.options.fuse))
+        steps = list(self._steps())
         self.steps = side_by_side(steps) if self.parallel else steps
         self.frame = make_frame(self.work, self.graph, self.steps)
         if not options.share_memory:
             keep_apart(self.frame)
 
-    def _steps(self, stacking: bool) -> Iterator[Step]:
-        """The kernel calls of all groups in turn; one for neighbours that `static.lowering.fusion.horizontal` makes
-        one.
-        """
-        ready = [self._ready(group) for group in self.groups]
-        built = [None if isinstance(x, list) or x.cut else x for x in ready]
-        position = 0
-        for length in runs(built) if stacking else [1] * len(built):
-            groups, parts = self.groups[position : position + length], built[position : position + length]
-            first = ready[position]
-            if isinstance(first, list):
-                yield from first
-            elif length == 1:
-                yield _step(first.kernel, first.nest.bound, first.nest.ints, groups, first.cut)
+    def _steps(self) -> Iterator[Step]:
+        """The kernel calls of all groups in turn."""
+        for group in self.groups:
+            ready = self._ready(group)
+            if isinstance(ready, list):
+                yield from ready
             else:
-                table = stack([part for part in parts if part is not None])
-                yield _step(table.kernel, table.things, table.ints, groups)
-            position += length
+                yield _step(ready.kernel, ready.nest.bound, ready.nest.ints, [group], ready.cut)
 
     def _ready(self, group: Group) -> list[Step] | Built:
         """The calls of ready-made kernels, or a kernel to generate."""

@@ -182,7 +182,6 @@ _SUMS, _PRODUCTS = _ColumnLanes(False), _ColumnLanes(True)
 _FUNCTIONS: dict[str, Any] = {
     "wide": lambda: None,
     "buffer": _buffer,
-    "skip": lambda table, count: table[count:],
     "range": range,
     "min": min,
     "bool_": np.bool_,

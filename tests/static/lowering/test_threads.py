@@ -345,7 +345,7 @@ def test_random_programs_keep_their_order(random, length):
     arrays = inputs(1, 5, 7, 3)
     compiled(*arrays)
     graph = compiled.newest.executable.graph
-    steps = list(program.LoweredProgram(graph, CompileOptions())._steps(stacking=True))
+    steps = list(program.LoweredProgram(graph, CompileOptions())._steps())
     for step in steps:  # all that can be, as if all were large
         step.cut = step.cut or ("c" if step.source else "")
     orders_kept(steps, beside.side_by_side(steps))
