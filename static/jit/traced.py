@@ -58,8 +58,8 @@ class CompiledTrace:
     donations : what has become of each donated array, in words.
     same : results and gradients that are objects of the caller's.
     plain : whether `deliver` has nothing to do.
-    checked : the number of `mode.changes` for which all facts hold.
-    structure : of the arguments.
+    checked : the value of `mode.changes` at which all facts were last found to hold.
+    structure : the tree of containers that the arguments are, see `common.core.tree`.
     static_leaves : the leaves of the arguments that are no data.
     results, places : the leaves of what is returned, None for tensors; of these the positions among all that the
         program computes: a tensor that is returned twice is one.
