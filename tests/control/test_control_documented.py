@@ -275,6 +275,10 @@ def test_dynamic_slices_refuse(run):
         (lambda tw, x: tw.dynamic_slice(x, (0, 0), (2,)), ShapeError, "one entry per dimension"),
         (lambda tw, x: tw.dynamic_slice(x, (0,), (2, 2)), ShapeError, "one entry per dimension"),
         (lambda tw, x: tw.dynamic_slice(x, (x[0],), (2,)), DTypeError, "integers"),
+        *(
+            (lambda tw, x, wrong=wrong: tw.dynamic_slice(x, wrong, (2,)), TypeError, "must be integers")
+            for wrong in (None, "a", ("a",), (None,), (1.0,), (True,), {})
+        ),
         (lambda tw, x: tw.dynamic_update_slice(x, tw.tensor([1]), (0,)), DTypeError, "match"),
         (lambda tw, x: tw.dynamic_update_slice(x, x.sum(), (0,)), ShapeError, "rank"),
     ):

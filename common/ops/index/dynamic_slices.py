@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from common.core.dtypes import int64
-from common.core.errors import DTypeError, ShapeError
-from common.core.int_arguments import integer, lengths, normalize_dim
+from common.core.errors import ArgumentError, DTypeError, ShapeError
+from common.core.int_arguments import integer, lengths, normalize_dim, shown
+from common.core.python_numbers import is_foreign
 from common.core.sizes import Dim, same
 from common.ops.index.advanced_keys import along
 from common.ops.index.coordinates import index_get, index_set
@@ -20,7 +21,8 @@ from common.ops.math.cast import clone
 from common.ops.math.compare import lt, maximum, minimum, where
 from common.ops.shape.slice_scatter import overwrite
 from common.ops.shape.view import squeeze, unsqueeze
-from common.tensor.create import operand
+from common.tensor.base import TensorBase
+from common.tensor.create import CONVERTED, operand
 
 
 def dynamic_slice(x: Any, start_indices: Any, slice_sizes: Sequence[int]) -> Any:
@@ -171,7 +173,7 @@ def _starts(x: Any, index: Any, axis: int) -> list[Any]:
 def _places(op: str, shape: tuple[Any, ...], starts: Any, sizes: tuple[Any, ...]) -> tuple[list[Any], int]:
     """Indices of neighbouring dimensions that reach from the first to the last that is not taken whole; the first."""
     if not isinstance(starts, (tuple, list)):
-        starts = operand(starts, None)
+        starts = _tensor(op, starts)
         if starts.ndim != 1:
             raise ShapeError(f"{op}: start_indices must be scalars, or a 1-D tensor, not of {starts.ndim} dimensions")
         starts = [starts[i] for i in range(int(starts.shape[0]))]
@@ -194,11 +196,18 @@ def _places(op: str, shape: tuple[Any, ...], starts: Any, sizes: tuple[Any, ...]
     return indices, first
 
 
+def _tensor(op: str, starts: Any) -> Any:
+    """Starts that are no Python numbers."""
+    if not isinstance(starts, (TensorBase, *CONVERTED)) and not is_foreign(starts):
+        raise ArgumentError(f"{op}: start_indices must be integers and tensors of such, got {shown(starts)}")
+    return operand(starts, None)
+
+
 def _start(op: str, value: Any) -> Any:
     """A start as a 0-d int64 tensor."""
     if isinstance(value, (bool, float)):
         raise DTypeError(f"{op}: start_indices must be integers, got {value!r}")
-    x = as_value(value, int64) if isinstance(value, (int, Dim)) else operand(value, None)
+    x = as_value(value, int64) if isinstance(value, (int, Dim)) else _tensor(op, value)
     if x.dtype.kind not in "iu":
         raise DTypeError(f"{op}: start_indices must be integers, got {x.dtype}")
     if x.ndim:
