@@ -157,6 +157,9 @@ def _table() -> dict[str, Make]:
         add(f"{engine}.scan", lambda m=mod: (m.scan, [lambda c, s: (c + s, c), tw.zeros(3), tw.ones(2, 3)],
                                              {"length": 2, "reverse": False}))  # fmt: skip
         add(f"{engine}.map", lambda m=mod: (m.map, [twice, tw.ones(4, 2)], {"batch_size": 2}))
+        add(f"{engine}.associative_scan", lambda m=mod: (m.associative_scan, [tw.add, {"a": tw.ones(4, 2)}, True, 0]))
+        add(f"{engine}.dynamic_slice", lambda m=mod: (m.dynamic_slice, [tw.ones(3, 2), (tw.tensor(1), 0), (2, 2)]))
+        add(f"{engine}.dynamic_update_slice", lambda m=mod: (m.dynamic_update_slice, [tw.ones(3), tw.ones(2), (1,)]))
         for name in ("grad", "value_and_grad"):
             add(f"{engine}.{name}", lambda m=mod, n=name: (getattr(m, n), [square, 0, False]))
             add(f"{engine}.{name}()", lambda m=mod, n=name: (getattr(m, n)(square), [tw.ones(3)]))
