@@ -94,9 +94,9 @@ def _place(edge: Edge) -> tuple[int, int]:
 
 def outputs_of(node: Node, results: Iterable[TensorBase]) -> dict[int, TensorBase]:
     """Tensors that take the place of results, by their id: the outputs of a node."""
-    made = {}
+    made, trace = {}, mode.current_trace()
     for i, x in enumerate(results):
-        out = made[id(x)] = wrap(x.payload)
+        out = made[id(x)] = wrap(x.payload if trace is None else trace.payload(x))
         out.grad_fn, out.output_nr, out._requires_grad = node, i, True
         if mode.tracing and (level := mode.dual_level.get()) is not None:
             level.hand_on(x, out)

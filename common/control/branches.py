@@ -116,6 +116,11 @@ class Branches:
 
 def run_choice(choice: Choice) -> tuple[list[TensorBase], dict[Hashable, TensorBase]]:
     """Run one of several branches by the engine at work; put it on the tape if a gradient may be wanted."""
+    return choice_run(choice)[:2]
+
+
+def choice_run(choice: Choice) -> tuple[list[TensorBase], dict[Hashable, TensorBase], Branches]:
+    """`run_choice`, and the branches that have run."""
     if mode.tracing and (level := mode.dual_level.get()) is not None:
         level.refuse_all(choice.name)
     trace = mode.current_trace()
@@ -126,7 +131,7 @@ def run_choice(choice: Choice) -> tuple[list[TensorBase], dict[Hashable, TensorB
     if mode.is_grad_enabled() and any(edge is not None for edge in edges):
         outputs = [*results, *summed.values()]
         attach(LoopOp(choice.name, len(outputs)), edges, branches, outputs)
-    return results, summed
+    return results, summed, branches
 
 
 def zeros(spec: Spec) -> Any:

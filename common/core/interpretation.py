@@ -57,6 +57,8 @@ class OpenTrace(Interpretation, Protocol):
     draw : ``draw(generator, name, shape, dtype)``, where random numbers are not drawn as by any other program; or None.
     note_node : ``note_node(node, operands, results)``, told of nodes of the tape whose results no recorded ops
         gave, such as that of a user's Function; or None.
+    outside : context of what runs around this trace, which ``holds(payload)`` only what belongs to it; None where
+        everything belongs to the trace.
     """
 
     name: str
@@ -68,6 +70,8 @@ class OpenTrace(Interpretation, Protocol):
     decide: Any
     draw: Any = None
     note_node: Any = None
+    outside: Any = None
+    holds: Any = None
 
     # ------------------------------------------------------------------ values and tensors
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from common.core import mode
 from common.core.op import COPY, REGISTRY
 from common.core.python_numbers import weak
 from common.core.source_lines import user_frame
@@ -70,6 +71,10 @@ def with_edge(payload: Any, edge: Edge) -> TensorBase:
     """A tensor over `payload` whose gradient goes to `edge`; a leaf itself where the edge is one."""
     if isinstance(edge, TensorBase):
         return edge
+    if mode.tracing and (trace := mode.current_trace()) is not None and trace.outside is not None:
+        if not trace.holds(payload):  # a tensor from outside, with its history there
+            with trace.outside:
+                return with_edge(payload, edge)
     tensor = wrap(payload)
     if edge is not None:
         tensor.grad_fn, tensor.output_nr = edge if type(edge) is tuple else (edge, 0)

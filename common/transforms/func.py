@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from common.core.errors import ArgumentError, GradientError, ShapeError
+from common.core.sizes import Dim
 from common.core.spec import numel
 from common.core.tree import flatten, unflatten
 from common.ops.create.creation import eye
 from common.ops.math.arithmetic import zeros_like
-from common.ops.shape.cat import stack
 from common.ops.shape.view import reshape
 from common.tensor.base import TensorBase
 from common.tensor.create import lift
@@ -141,14 +141,14 @@ def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
 def jacrev(
     func: Function, argnums: int | Sequence[int] = 0, *, has_aux: bool = False, chunk_size: int | None = None
 ) -> Function:
-    """A function that returns the Jacobian, computed row by row.
+    """A function that returns the Jacobian: the function runs once, and its pullback once for all rows.
 
     Parameters
     ----------
     func : of tensors; returns tensors in any structure, or ``(outputs, aux)`` with `has_aux`.
     argnums : which argument to differentiate with respect to, or several.
     has_aux : return ``(jacobian, aux)``.
-    chunk_size : how many rows PyTorch computes at once; here it is always one.
+    chunk_size : how many rows to compute at once; all by default.
 
     Returns
     -------
@@ -179,9 +179,9 @@ def jacrev(
         leaves, structure = flatten(y)
         _require_tensors("jacrev(f)", leaves)
         parts = []
-        for position, leaf in enumerate(leaves):
-            rows = [pull(unflatten(structure, basis)) for basis in _basis(leaves, position)]
-            parts.append(_stacked(rows, leaf.shape)[0] if single else _stacked(rows, leaf.shape))
+        for position in range(len(leaves)):
+            rows = _rows(pull, leaves, structure, position, chunk_size)
+            parts.append(rows[0] if single else rows)
         jacobian = unflatten(structure, parts)
         return (jacobian, *aux) if has_aux else jacobian
 
@@ -194,22 +194,20 @@ def _require_tensors(name: str, leaves: Sequence[Any]) -> None:
             raise ArgumentError(f"{name}: Expected f to return only tensors, got unsupported type {type(x).__name__}")
 
 
-def _basis(leaves: Sequence[Any], position: int) -> Iterator[list[Any]]:
-    """Cotangents that are 1 at one element of one result, for each of its elements."""
+def _rows(pull: Function, leaves: Sequence[Any], structure: Any, position: int, chunk_size: int | None) -> Any:
+    """The Jacobian of one result: what the pullback gives for cotangents that are 1 at one of its elements, batched."""
     zeros = [zeros_like(x.detach()) for x in leaves]
     here = leaves[position]
-    ones = lift(eye(numel(here.shape), dtype=here.dtype))
-    for i in range(numel(here.shape)):
-        yield [*zeros[:position], reshape(ones[i], here.shape), *zeros[position + 1 :]]
-
-
-def _stacked(rows: Sequence[Any], shape: tuple[Any, ...]) -> Any:
-    """Rows of equal structure, leaf by leaf stacked to `shape` and their own shapes."""
-    flat = [flatten(row) for row in rows]
-    if not flat:
+    count = numel(here.shape)
+    if not isinstance(count, Dim) and count == 0:
         raise ShapeError("jacrev(): the result has no elements")
-    columns = zip(*(leaves for leaves, _ in flat), strict=True)
-    return unflatten(flat[0][1], [reshape(stack(column), (*shape, *column[0].shape)) for column in columns])
+
+    def row(cotangent: Any) -> Any:
+        return pull(unflatten(structure, [*zeros[:position], cotangent, *zeros[position + 1 :]]))
+
+    basis = reshape(lift(eye(count, dtype=here.dtype)), (count, *here.shape))
+    found, shape = flatten(vmap(row, randomness="same", chunk_size=chunk_size)(basis))
+    return unflatten(shape, [reshape(x, (*here.shape, *x.shape[1:])) for x in found])
 
 
 def jacfwd(

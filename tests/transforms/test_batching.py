@@ -179,6 +179,50 @@ def test_programs_of_examples_have_the_bits_that_they_have_alone(program):
             assert_same_bits(np.asarray(found.detach()), expected, f"{program.__name__}, {name}, {tw.__name__}")
 
 
+def pulled_back(tw, f, x):
+    """The Jacobian by a pullback from outside, for all rows at once."""
+    _, pull = tw.func.vjp(lambda r: f(tw, r), x)
+    return tw.vmap(lambda c: pull(c)[0])(tw.eye(5))
+
+
+@pytest.mark.parametrize("program", [counted, until, branching, written], ids=lambda f: f.__name__)
+def test_pullbacks_of_outside_are_mapped(program):
+    expected = None
+    for tw in (dynamic, static):
+        for rows in (lambda x, tw=tw: pulled_back(tw, program, x), tw.func.jacrev(lambda r, tw=tw: program(tw, r))):
+            found = np.asarray(tw.function(rows)(X[0]))
+            expected = found if expected is None else expected
+            assert_same_bits(found, expected, f"{program.__name__}, {tw.__name__}")
+    basis = np.eye(5, dtype=np.float32)
+    _, pull = dynamic.func.vjp(lambda r: program(dynamic, r), dynamic.tensor(X[0]))
+    assert_same_bits(expected, np.stack([np.asarray(pull(dynamic.tensor(c))[0]) for c in basis]), "row by row")
+
+
+def mixed(tw):
+    """Gradients inside of what is captured, recorded outside, or differentiated twice."""
+
+    def program(x, c, d):
+        plain = tw.vmap(lambda r: (tw.func.grad(lambda w: (w * c).sum())(d) * r).sum())(x).sum()
+        curved = tw.vmap(lambda r: (tw.func.grad(lambda w: (w**3 * c).sum())(d) * r).sum())(x).sum()
+        _, pull = tw.func.vjp(lambda q: q**3 * c, d)
+        pulled = tw.vmap(lambda g: (pull(g)[0] * d).sum())(x).sum()
+        curvature = (tw.func.hessian(lambda q: (q**3 * c).sum())(d) * c).sum()
+        return plain + curved * 2 + pulled * 3 + curvature * 4
+
+    return program
+
+
+def test_gradients_of_the_batch_reach_what_is_captured():
+    given = [X.astype(np.float64), X[0].astype(np.float64), X[1].astype(np.float64)]
+    slopes = [tw.func.grad(mixed(tw), argnums=(0, 1, 2))(*map(tw.tensor, given)) for tw in (dynamic, static)]
+    for k, (a, b) in enumerate(zip(*slopes, strict=True)):
+        assert_same_bits(np.asarray(b), np.asarray(a), f"argument {k}")
+        step = np.random.default_rng(k).standard_normal(given[k].shape)
+        around = [[x + s * 1e-5 * step if i == k else x for i, x in enumerate(given)] for s in (1, -1)]
+        up, down = (float(mixed(dynamic)(*map(dynamic.tensor, xs))) for xs in around)
+        np.testing.assert_allclose((np.asarray(a) * step).sum(), (up - down) / 2e-5, rtol=1e-6)
+
+
 def test_vectors_of_a_batch_are_multiplied_as_the_rows_of_a_matrix():
     rng = np.random.default_rng(1)
     rows, w = rng.standard_normal((6, 300)).astype(np.float32), rng.standard_normal((7, 300)).astype(np.float32)
@@ -253,3 +297,5 @@ def test_what_no_example_knows(tw):
     shared = tw.tensor(2.0)
     assert tw.vmap(lambda r: shared * 3, out_dims=None)(X).item() == 6.0
     assert dynamic.vmap(lambda r: r * int(shared), out_dims=1)(X).shape == (5, 4)
+    every_second = dynamic.tensor([True, False, True, False, True])
+    assert dynamic.vmap(lambda r: r[every_second])(X).shape == (4, 3)

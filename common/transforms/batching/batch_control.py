@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from common.control.body import Body, leaf
-from common.control.branches import Branches, BranchResults, Choice
+from common.control.branches import Branches, BranchResults, Choice, choice_run
 from common.control.loop import LoopRun, Ran, Request, loop_run
 from common.control.shape_trace import Abstract, AbstractTrace
 from common.core import mode
@@ -34,9 +34,19 @@ def run_loop(trace: Any, request: Request) -> Ran:
     return _LoopOfAll(trace, request).run()
 
 
+def _outside(trace: Any, old: Any) -> tuple[Any, bool]:
+    """The loop or the branches of all examples behind those of one; and whether they are from outside themselves."""
+    if old is None:
+        return None, False
+    ours = type(old.engine) is tuple and old.engine[0] is trace
+    return (old.engine[1], False) if ours else (old, True)
+
+
 def run_choice(trace: Any, choice: Choice) -> BranchResults:
     """Run all branches, and choose among their results."""
     recording = mode.is_grad_enabled()
+    if choice.old is not None and _outside(trace, choice.old)[1]:
+        return _pulled_outside(trace, choice, recording)
     bodies = []
     for i in range(choice.count):
         leaves = [leaf(trace.payload(x), recording and x.edge is not None) for x in choice.operands]
@@ -44,7 +54,7 @@ def run_choice(trace: Any, choice: Choice) -> BranchResults:
     for i, body in enumerate(bodies):
         if choice.settle is not None:
             choice.settle(i, body)
-    branches = Branches(choice, choice.index, bodies)
+    branches = Branches(choice, choice.index, bodies, (trace, None))
     index = trace.payload(choice.index)
 
     def chosen(values: Sequence[Any]) -> Any:
@@ -63,6 +73,31 @@ def run_choice(trace: Any, choice: Choice) -> BranchResults:
     return BranchResults(
         results, {key: chosen([contribution(body, key) for body in bodies]) for key in branches.keys}, branches
     )
+
+
+def _pulled_outside(trace: Any, choice: Choice, recording: bool) -> BranchResults:
+    """The gradient, for cotangents of examples, of branches from outside: that of the branch that ran there."""
+    operands = [trace.payload(x) for x in choice.operands]
+
+    def step(i: int, leaves: list[TensorBase], old: Body | None) -> Body:
+        body = _BodyOfAll([*leaves, *([] if old is None else old.inputs)], next_number() if old is None else old.start)
+        with trace.reopened():
+            inside = [
+                leaf(Batched(value, x.mapped, trace), recording and y.edge is not None)
+                for value, x, y in zip(leaves, operands, choice.operands, strict=True)
+            ]
+            body.example = choice.step(i, inside, old)
+            found = {key: trace.payload(x) for key, x in body.example.summed.items()}
+        body.summed = {key: rules.spread(x, trace.count) for key, x in found.items()}
+        return body
+
+    with trace.outside:
+        index = choice.index if isinstance(choice.index, int) else trace.payload(choice.index).value
+        outside = Choice(choice.name, index, choice.count, step, [x.value for x in operands], choice.old)
+        _, summed, ran = choice_run(outside)
+    bodies: list[Any] = [getattr(body, "example", body) for body in ran.bodies]
+    branches = Branches(choice, choice.index, bodies, (trace, ran))
+    return BranchResults([], {key: Batched(x, True, trace) for key, x in summed.items()}, branches)
 
 
 class _BodyOfAll(Body):
@@ -93,8 +128,8 @@ class _LoopOfAll:
         self.rows = [trace.payload(x) for x in request.rows]
         self.constants = [trace.payload(x) for x in request.constants]
         self.recording = mode.is_grad_enabled()
-        old = request.old
-        self.old: LoopRun | None = None if old is None else old.engine
+        #: The loop of all examples whose gradient this is; it may be one from outside, of which examples share nothing.
+        self.old, self.shared = _outside(trace, request.old)
         self.differ = [x.mapped for x in self.carried]
         self.chosen = self.differentiated = False
         self._settle()
@@ -149,7 +184,7 @@ class _LoopOfAll:
     def _body(self, outside: Sequence[TensorBase], old: Any) -> Body:
         """One iteration of one example."""
         leaves = self._leaves(outside)
-        body = self.request.step(leaves, None if old is None else old.example)
+        body = self.request.step(leaves, old if old is None or self.shared else old.example)
         if self.chosen and self.request.condition is not None:
             with mode.no_grad():
                 goes_on = self.request.condition(leaves[: len(self.carried)])
@@ -208,7 +243,7 @@ class _LoopOfAll:
                 summed = {key: x.detach() for key, x in summed.items()}
             stacked = [rules.swapped(x) for x in stacked]
         bodies = [None if body is None else body.example for body in loop.bodies]
-        example = LoopRun(request, loop.count, bodies, loop.some.example, loop)
+        example = LoopRun(request, loop.count, bodies, loop.some.example, (trace, loop))
         return Ran(
             [Batched(x, d, trace) for x, d in zip(results, self.differ, strict=True)],
             [Batched(x, True, trace) for x in stacked],

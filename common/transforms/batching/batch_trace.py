@@ -114,6 +114,10 @@ class BatchTrace(OpenTrace):
             value = lift(np.asarray(x)) if outer is None else outer.wrap(outer.payload(x))
         return Batched(value, False, self)
 
+    def holds(self, payload: Any) -> bool:
+        """Whether a payload is a value of this call."""
+        return type(payload) is Batched and payload.trace is self
+
     def wrap(self, payload: Any) -> BatchedTensor:
         """A tensor without history."""
         if type(payload) is not Batched or payload.trace is not self:

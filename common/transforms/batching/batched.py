@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from common.core import mode
 from common.core.errors import EscapedTracerError
 from common.core.op import REGISTRY, Op
@@ -29,6 +31,12 @@ class Batched(Specified):
     def __init__(self, value: Any, mapped: bool, trace: Any) -> None:
         self.value, self.mapped, self.trace = value, mapped, trace
         self.spec = Spec(value.shape[1:], value.dtype) if mapped else spec_of(value)
+
+    @property
+    def shared(self) -> np.ndarray | None:
+        """The array, where all examples share it and it is known."""
+        array = None if self.mapped else self.value.payload
+        return getattr(array, "shared", array if isinstance(array, np.ndarray) else None)
 
     @staticmethod
     def __apply_op__(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
