@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import report
 from benchmarks.bits import difference, unequal
 from benchmarks.workload import to_array
 from benchmarks.workloads import digits
@@ -70,3 +71,9 @@ def test_it_is_short_and_its_one_table_fits_a_terminal():
     table = [line for line in lines if line.startswith("|")]
     assert max(map(len, table)) <= 80
     assert sum(line.startswith("|--") for line in table) == 1
+
+
+def test_a_run_finds_where_its_results_go():
+    for page in (ROOT / "README.md", ROOT / "docs" / "results.md"):
+        before, after = report.around(page)
+        assert (before[-3:], after[:4]) == ("-->", "<!--")
