@@ -14,6 +14,7 @@ implementation                               what becomes of a call
 `common.transforms.batching`                 one call outside, for all examples of a batch (`vmap`)
 `common.optim.fused_step`                    a line of the kernel of an optimiser's update
 `dynamic.eager.forms`                        which op a method calls, and with which attributes
+`dynamic.eager.remembered`                   a line of the ops that a public function comes to
 ===========================================  ==========================================================
 
 An *open trace* does more: while it is open, everything else that a program does to tensors goes through it too, such as

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from common.methods import engine_functions
 from common.ops import functional
 from common.tensor.base import TensorBase
 from common.tensor.create import operand, operands
+
+_extensions: list[Callable[[Any, Any], tuple[Any, dict[str, Any]]]] = []
+
+
+def extend_with(extension: Callable[[Any, Any], tuple[Any, dict[str, Any]]]) -> None:
+    """Make methods by ``extension(template, function)``: another template, and the names that its lines use."""
+    _extensions.append(extension)
 
 
 class Named:
@@ -23,7 +31,12 @@ class Named:
 
     def __get__(self, instance: Any, owner: type) -> Any:
         names: dict[str, Any] = {"_operand": operand, "_operands": operands, "_Tensor": TensorBase}
-        method = engine_functions.bind(self.name, getattr(functional, self.name), _body, __file__, **names)
+        function = getattr(functional, self.name)
+        template: Any = _body
+        for extension in _extensions:
+            template, more = extension(template, function)
+            names |= more
+        method = engine_functions.bind(self.name, function, template, __file__, **names)
         setattr(self.home, self.name, method)
         return method if instance is None else method.__get__(instance, owner)
 

@@ -32,10 +32,25 @@ class uncounted(Switching):
         return Change((partial(_counters.set, ()),), (partial(_counters.set, _counters.get()),))
 
 
+class _Refusing:
+    """A count that nothing can be added to."""
+
+    __slots__ = ()
+    count: Any = property(lambda self: 0)
+
+
+class refuse_draws(Switching):
+    """Context manager inside which drawing from the default generator raises AttributeError, and draws nothing."""
+
+    def _change(self) -> Change:
+        before = _counters.get()
+        return Change((partial(_counters.set, (*before, _Refusing())),), (partial(_counters.set, before),))
+
+
 def note_drawn(count: Any) -> None:
     """Count numbers that have been drawn from the default generator: an int, a Dim, or a traced value."""
     for counter in _counters.get():
         counter.count = counter.count + count
 
 
-_counters: ContextVar[tuple[counted, ...]] = ContextVar("counted", default=())
+_counters: ContextVar[tuple[counted | _Refusing, ...]] = ContextVar("counted", default=())

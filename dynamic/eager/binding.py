@@ -8,11 +8,15 @@ from typing import Any
 import dynamic.eager.writes  # noqa: F401  gives tensors their way of writing
 from common.api.offered import Template, bind_function, function_body
 from common.api.offered import bind_creation as bind_creation
+from common.methods import named
 from common.tensor import boundary
 from dynamic.eager import joins, short_reductions, tensor, views
+from dynamic.eager.remembered import remembering
 
 #: The functions with a short path.
 _SHORT = {**tensor.SHORT, **short_reductions.SHORT, **views.METHODS}
+
+named.extend_with(remembering)
 
 
 def bind(names: dict[str, Any]) -> dict[str, Callable[..., Any]]:
@@ -21,12 +25,14 @@ def bind(names: dict[str, Any]) -> dict[str, Callable[..., Any]]:
     short: Callable[..., Any] | None
     template: Template
     for name, function in names.items():
+        scope: dict[str, Any] = {}
         if name in joins.SHORT:
             template, short = _joining_body, joins.SHORT[name]
+        elif (short := _SHORT.get(name)) is not None:
+            template = _short_body
         else:
-            short = _SHORT.get(name)
-            template = function_body if short is None else _short_body
-        bound[name] = bind_function(name, function, template, __file__, short=short)
+            template, scope = remembering(function_body, function)
+        bound[name] = bind_function(name, function, template, __file__, short=short, **scope)
     return bound
 
 

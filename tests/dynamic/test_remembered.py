@@ -1,0 +1,136 @@
+"""Public functions that remember which ops they come to give the same results, by the same tape, as in their words."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dynamic
+import dynamic.nn.functional as F
+from benchmarks.ops_calls import CALLS
+from common.core.tree import flatten
+from common.tensor.base import Tensor
+from dynamic.eager import remembered
+from tests.bits import assert_all_same_bits
+from tests.helpers.cases import CASES, DATA_DEPENDENT
+from tests.helpers.proofs import core, no, share
+
+COSTLY = {
+    "avg_pool2d", "max_pool2d", "kthvalue", "median(1)", "cosine_similarity", "topk", "sort", "softmax", "layer_norm",
+    "gather", "clamp", "flip", "roll", "attention", "sinc", "cumsum(1)", "argmax", "take", "max(1)", "pad",
+}  # fmt: skip
+
+
+def operands(case, seed, recorded):
+    arrays = case.draw(np.random.default_rng(seed), "float32", 4)
+    return [Tensor(x, requires_grad=recorded and x.dtype.kind == "f") for x in arrays]
+
+
+def tape(y):
+    """Names of nodes and edges below a result, in the order of a walk."""
+    found, left, seen = [], [(y.grad_fn, 0)], set()
+    while left:
+        node, output = left.pop()
+        found.append((None if node is None else node.name(), output))
+        if node is not None and node not in seen:
+            seen.add(node)
+            left += node.next_functions
+    return found
+
+
+def gradients(results, tensors):
+    leaves = [x for x in tensors if x.requires_grad]
+    chosen = [y for y in results if y.requires_grad]
+    if not leaves or not chosen:
+        return []
+    seeds = [Tensor(np.random.default_rng(5).normal(size=y.shape).astype(y.dtype)) for y in chosen]
+    return [g.numpy() for g in dynamic.autograd.grad(chosen, leaves, seeds, allow_unused=True) if g is not None]
+
+
+@pytest.mark.parametrize("name", core(sorted(set(CASES) - set(DATA_DEPENDENT)), no, lambda name: share(name, 3) > 0))
+def test_what_is_remembered_is_what_is_done(name):
+    """Other numbers of the same forms; bits, tape, gradients, with and without a record."""
+    for case in CASES[name][:2]:
+        first = operands(case, 1, False)
+        case.f(*first)
+        line = remembered._learnt(case.f, first)
+        if not line:
+            continue
+        for recorded in (True, False):
+            pairs = []
+            for f in (line, case.f):
+                tensors = operands(case, 2, recorded)
+                results, shape = flatten(f(*tensors))
+                pairs.append((shape, [tape(y) for y in results], [y.requires_grad for y in results]))
+                pairs.append([y.numpy(force=True) for y in results] + gradients(results, tensors))
+            assert pairs[0] == pairs[2], case.label
+            assert_all_same_bits(pairs[1], pairs[3], case.label)
+
+
+def often(f, *arguments, **options):
+    """The last of as many calls as it takes to be remembered, and one more."""
+    for _ in range(remembered.OFTEN):
+        f(*arguments, **options)
+    return f(*arguments, **options)
+
+
+def test_costly_functions_are_remembered(monkeypatch):
+    learn, made = remembered._learnt, []
+    monkeypatch.setattr(remembered, "_learnt", lambda *given: made.append(learn(*given)) or made[-1])
+    chosen = [call for call in CALLS if call.name in COSTLY]
+    assert {call.name for call in chosen} == COSTLY
+    for call in chosen:
+        often(call.f, dynamic, *map(Tensor, call.operands(np.random.default_rng(0), 1000)))
+        assert made, call.name
+        assert all(made), call.name
+        made.clear()
+
+
+def test_arguments_that_are_equal_and_not_the_same_are_told_apart():
+    x = Tensor(np.array([[-1.0, 0.0, 2.0]], np.float32))
+    i = Tensor(np.array([[1, 2, 3]]))
+    assert often(dynamic.clamp, i, 0, 2).dtype == np.int64
+    assert often(dynamic.clamp, i, 0.0, 2.0).dtype == np.float32
+    assert [str(often(F.threshold, x, 1.0, value)[0, 0].item()) for value in (0.0, -0.0)] == ["0.0", "-0.0"]
+    assert often(dynamic.roll, x, (1,), (1,)).tolist() == dynamic.roll(x, [1], [1]).tolist()
+    with pytest.raises(TypeError):
+        dynamic.roll(x, (1.0,), (1.0,))
+    often(dynamic.softmax, x, 1)
+    with pytest.raises((TypeError, ValueError)):
+        dynamic.softmax(x, 1.0)
+
+
+def test_errors_come_as_ever():
+    x, i = Tensor(np.ones((2, 3), np.float32)), Tensor(np.zeros((2, 1), np.int64))
+    often(dynamic.gather, x, 1, i)
+    with pytest.raises(IndexError, match=r"gather\(\): index out of range"):
+        dynamic.gather(x, 1, i + 7)
+    with pytest.raises(IndexError):
+        often(dynamic.gather, x, 5, i)
+
+
+def test_draws_and_writes_are_not_remembered():
+    x = Tensor(np.ones((8, 4), np.float32))
+    dynamic.manual_seed(3)
+    drawn = [F.dropout(x).tolist() for _ in range(remembered.OFTEN + 2)]
+    dynamic.manual_seed(3)
+    assert [F.dropout(x).tolist() for _ in range(len(drawn))] == drawn
+    assert drawn[-1] != drawn[-2]
+    mean, var = dynamic.zeros(4), dynamic.ones(4)
+    often(F.batch_norm, x, mean, var, training=True)
+    assert mean[0].item() == pytest.approx(1 - 0.9 ** (remembered.OFTEN + 1))
+
+
+def test_views_belong_to_their_base():
+    x = dynamic.zeros(2, 3, requires_grad=True) * 1
+    y = often(dynamic.ravel, x)
+    y[0] = 5.0
+    assert x[0, 0].item() == 5.0
+    assert x.grad_fn.name() == "CopySlices"
+
+
+def test_lines_forget():
+    memory = remembered.Memory()
+    for n in range(600):
+        memory.meet(n, (), dynamic.sinc, dynamic.ones(2))
+    assert len(memory._calls) <= 257
