@@ -96,7 +96,7 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
     Parameters
     ----------
     tensor : floating point.
-    tangent : (\\*tensor.shape), floating point; it is kept as it is, not copied.
+    tangent : (\\*tensor.shape), floating point; it is kept as it is, not copied; of another dtype, ops convert it.
     level : 0, or None.
 
     Raises
@@ -113,11 +113,11 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
         if not isinstance(x, TensorBase) or x.dtype.kind != "f":
             kind = x.dtype if isinstance(x, TensorBase) else type(x).__name__
             raise ArgumentError(f"Expected {name} to be floating point or complex, but got: {kind}")
-    if tuple(tensor.shape) != tuple(tangent.shape) or tensor.dtype != tangent.dtype:
+    if tuple(tensor.shape) != tuple(tangent.shape):
         raise GradientError(
             "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
-            f"supported. Tensor is of size {list(tensor.shape)} and {tensor.dtype} while the given forward gradient is "
-            f"of size {list(tangent.shape)} and {tangent.dtype}."
+            f"supported. Tensor is of size {list(tensor.shape)} while the given forward gradient is of size "
+            f"{list(tangent.shape)}."
         )
     if open_level.tangent(tangent) is not None:
         raise GradientError(

@@ -71,6 +71,17 @@ def what_is_no_tangent(tw):
             tw.add(dual, x, out=tw.zeros(2, 2))
 
 
+def ops_convert_tangents_of_other_dtypes(tw):
+    fw = tw.autograd.forward_ad
+    x, v = _pair(tw)
+    with fw.dual_level():
+        dual = fw.make_dual(x.to(tw.float64), v)
+        tangent = fw.unpack_dual(dual * 2).tangent
+        assert fw.unpack_dual(dual).tangent is v
+        assert tangent.dtype == tw.float64
+        assert tangent.tolist() == (2 * v).tolist()
+
+
 def writes_and_views(tw):
     fw = tw.autograd.forward_ad
     x, v = _pair(tw)
