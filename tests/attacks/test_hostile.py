@@ -63,6 +63,7 @@ NODE: Any = dynamic.autograd.graph.Node
         (lambda: dynamic.zeros(2.5), "size(): argument 'size' must be int, not float (2.5)"),
         (lambda: X.reshape(2, "3"), "must be int, not str ('3')"),
         (lambda: NODE(3, X, (), (), (), None, 1), "Node(): "),
+        (lambda: X // np.array(b""), "expected a Tensor or a number, not ndarray"),
         (lambda: dynamic.matrix_power(X, 10**5000), "does not fit into int64"),
         (lambda: static.gradients(-100), "gradients() missing 1 required positional argument: 'xs'"),
         (lambda: dynamic.autograd.grad(3, 4), "given outputs=3"),
@@ -73,7 +74,13 @@ def test_the_function_the_argument_and_the_line_are_named(call, words):
     with pytest.raises(ArgumentError) as caught:
         call()
     assert words in str(caught.value)
-    assert "+: " in words or "of a graph" in words or "int64" in words or f"{__file__}:" in str(caught.value)
+    assert (
+        "+: " in words
+        or "of a graph" in words
+        or "int64" in words
+        or "expected" in words
+        or f"{__file__}:" in str(caught.value)
+    )
 
 
 @pytest.mark.parametrize(

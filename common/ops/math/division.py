@@ -11,6 +11,7 @@ from common.core.dispatch import called
 from common.core.dtypes import compute_dtypes, number_spec
 from common.core.errors import ArgumentError, DivisionByZeroError
 from common.core.op import NativeCall, Op
+from common.core.python_numbers import as_array
 from common.core.spec import Spec, numel
 from common.kernels.math import division as d
 from common.ops._define import elementwise, kernel
@@ -103,7 +104,9 @@ def _checked(op: Op, a: Any, b: Any, user: str) -> Any:
 def _spec(x: Any) -> Spec:
     from common.tensor.base import spec_of
 
-    return number_spec(x) if isinstance(x, (bool, int, float)) else spec_of(x)
+    if isinstance(x, (bool, int, float)):
+        return number_spec(x)
+    return spec_of(as_array(x) if isinstance(x, np.ndarray) else x)  # which refuses an array of no numbers
 
 
 def floor_divide(a: Any, b: Any) -> Any:
