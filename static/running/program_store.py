@@ -29,6 +29,7 @@ from common.compiler.compile import make_key
 from common.compiler.environment_stamp import package_files, stamp
 from common.control.callback import Callback
 from common.core.op import TRAITS, Op, Refusal
+from common.core.python_numbers import Int, Number
 from common.core.sizes import Dim, DimScope
 from common.kernels.arrays.coordinates import WrongIndex
 from static.graph import Graph, Value
@@ -237,6 +238,8 @@ def _plain(x: Any, met: _Met) -> Any:
         return "callback", met.number(x)
     if isinstance(x, (np.ndarray, np.generic)):
         raise ValueError(f"{type(x)} would be written without its dtype")
+    if isinstance(x, (Int, Number)):  # what a rule has made of a Python number: marshal takes no subclasses
+        return int(x) if isinstance(x, Int) else float(x)
     return ("dtype", x.str) if isinstance(x, np.dtype) else x
 
 
