@@ -19,6 +19,7 @@ import numpy as np
 import dynamic
 import static
 from common.api import surface
+from common.core.aliases import OLDER_REDUCTION
 from common.nn.module import Module
 from common.ops._contents import CONTENTS
 from common.optim.optimizer import Optimizer
@@ -189,7 +190,7 @@ def signature(function: Callable[..., Any]) -> str:
         return "(...)"
     parts, starred = [], False
     for p in parameters:
-        if p.name in ("axis", "keepdims", "out", "size_average", "reduce"):  # other names; what many functions have
+        if p.name in ("axis", "keepdims", "out") or (p.name in OLDER_REDUCTION and p.kind is p.KEYWORD_ONLY):
             continue
         if p.kind is p.KEYWORD_ONLY and not starred:
             parts.append("*")

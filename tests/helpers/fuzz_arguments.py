@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from common.core.aliases import OLDER_REDUCTION
+
 Rng = np.random.Generator
 
 FLOATS = ["float32", "float32", "float64"]
@@ -288,7 +290,12 @@ _OPERANDS = frozenset(
      "vec2", "batch1", "batch2", "input1", "input2", "boundaries", "sorted_sequence", "sorter", "tensor", "a", "b",
      "data", "array", "tensors"]
 )  # fmt: skip
-_FREE = ("generator", "axis", "keepdims", "out", "requires_grad", "size_average", "reduce")
+_FREE = ("generator", "axis", "keepdims", "out", "requires_grad")
+
+
+def is_older_reduction(p: inspect.Parameter) -> bool:
+    """Whether a parameter of a loss is one of PyTorch's older words for `reduction`."""
+    return p.name in OLDER_REDUCTION and p.kind is p.KEYWORD_ONLY
 
 
 def argument(rng: Rng, p: inspect.Parameter, operands: Operands) -> Any:
@@ -328,7 +335,7 @@ def draw_call(rng: Rng, name: str, signature: inspect.Signature | None, operands
     args: list[Any] = []
     kwargs: dict[str, Any] = {}
     for p in signature.parameters.values():
-        if p.name in _FREE:
+        if p.name in _FREE or is_older_reduction(p):
             continue
         if p.kind is p.VAR_POSITIONAL:
             if p.name == "tensors":

@@ -10,7 +10,7 @@ import numpy as np
 
 import dynamic
 from common.api.surface import CREATION
-from tests.helpers.fuzz_arguments import Operands, shape, values
+from tests.helpers.fuzz_arguments import Operands, is_older_reduction, shape, values
 
 Rng = np.random.Generator
 DTYPES = ["float32"] * 6 + ["float64"] * 2 + ["int64"] * 2 + ["bool", "uint8", "int32"]
@@ -19,7 +19,7 @@ INDICES = frozenset(["index", "indices"])
 CLASSES = frozenset(["nll_loss", "cross_entropy"])
 SIGNS = frozenset(["margin_ranking_loss", "hinge_embedding_loss", "soft_margin_loss"])
 PROBABLE = frozenset(["bernoulli", "binary_cross_entropy", "logit", "dropout", "multinomial"])
-_OTHER_NAMES = frozenset(["generator", "axis", "keepdims", "more", "out", "size_average", "reduce"])
+_OTHER_NAMES = frozenset(["generator", "axis", "keepdims", "more", "out"])
 #: Names of `*parameters` as keywords.
 AS_LIST = frozenset(["shape", "dims", "order", "size", "sizes"])
 FLAGS = frozenset(
@@ -380,7 +380,7 @@ def draw(rng: Rng, name: str, signature: inspect.Signature) -> Drawn:
     if name == "embedding":
         made.first_dtype = "int64"
     for p in signature.parameters.values():
-        if p.name in _OTHER_NAMES or (name, p.name) == ("permute", "dims"):
+        if p.name in _OTHER_NAMES or is_older_reduction(p) or (name, p.name) == ("permute", "dims"):
             continue
         optional = p.default is not p.empty and repr(p.default) != "..."
         named = named or p.name == "reduction"  # PyTorch has old arguments before it
