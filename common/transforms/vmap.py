@@ -101,7 +101,7 @@ def _run(
             results = [trace.payload(x) for x in flat]
             trace.write_back(arguments, given, leaves)
     finally:
-        trace.open = False
+        trace.close()
     return [(x.value, x.mapped, count) for x in results], shape
 
 

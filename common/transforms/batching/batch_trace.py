@@ -49,8 +49,6 @@ class BatchTrace(OpenTrace):
         self.outer = mode.current_trace()
         self.open = True
         self.packers, self.level = packers.get(), mode.dual_level.get()
-        self._outside = Outside(self)
-        self.decide = Questions(self)
         self.families: dict[int, Any] = {}
         self.scope: list[str] = [] if self.outer is None else self.outer.scope
         self.hooks = 0
@@ -73,8 +71,20 @@ class BatchTrace(OpenTrace):
 
     @property
     def outside(self) -> Outside:
-        """Context in which ops run as around the call."""
-        return self._outside
+        """Context in which ops run as around the call; a new one, since a call that kept its own would be a cycle."""
+        return Outside(self)
+
+    @property
+    def decide(self) -> Questions:
+        """What answers Python's questions about elements."""
+        return Questions(self)
+
+    def close(self) -> None:
+        """End the call: what it has noted of its tensors, which know it, is forgotten."""
+        self.open = False
+        self.families.clear()
+        self._grads.clear()
+        self._same.clear()
 
     @contextmanager
     def reopened(self) -> Iterator[None]:
@@ -109,7 +119,7 @@ class BatchTrace(OpenTrace):
             return x
         if isinstance(x, TensorBase):
             return Batched(x, False, self)
-        with self._outside:
+        with self.outside:
             outer = self.outer
             value = lift(np.asarray(x)) if outer is None else outer.wrap(outer.payload(x))
         return Batched(value, False, self)
@@ -123,14 +133,14 @@ class BatchTrace(OpenTrace):
         if type(payload) is not Batched or payload.trace is not self:
             payload = self.payload(payload)
             if type(payload) is not Batched:
-                with self._outside:
+                with self.outside:
                     payload = Batched(lift(np.asarray(payload)), False, self)
         return BatchedTensor(payload)
 
     def constant(self, value: Any) -> Any:
         """A number, or a size of the trace outside."""
         if isinstance(value, Dim):
-            with self._outside:
+            with self.outside:
                 return Batched(wrap(value.scope.constant(value)), False, self)
         return value
 
@@ -144,7 +154,7 @@ class BatchTrace(OpenTrace):
         """Run an op on all examples at once."""
         payloads = [self.payload(x) for x in operands]
         if not any(type(x) is Batched and x.mapped for x in payloads):
-            with self._outside:
+            with self.outside:
                 y = made(op, **attrs) if not payloads else apply(op, [getattr(x, "value", x) for x in payloads], attrs)
                 y = tuple(map(lift, y)) if type(y) is tuple else lift(y)
             return self._results(y, False)
@@ -153,7 +163,7 @@ class BatchTrace(OpenTrace):
                 payloads = list(cast_operands(op, payloads))
         rule = rules.rule_of(op)
         y = None
-        with self._outside:
+        with self.outside:
             if rule is not None:
                 y = rule(op, payloads, attrs, self.count)
             if y is None and op.forward is None:
@@ -183,7 +193,7 @@ class BatchTrace(OpenTrace):
                 "'different' randomness flags on vmap or perform the randomness operation out of vmap"
             )
         different = self.randomness == "different"
-        with self._outside:
+        with self.outside:
             value = lift(generator.draw(name, (self.count, *shape) if different else shape, dtype))
         return BatchedTensor(Batched(value, different, self))
 
@@ -208,7 +218,7 @@ class BatchTrace(OpenTrace):
             return
         payload = alias.payload
         if payload.value._requires_grad:
-            with self._outside:
+            with self.outside:
                 alias.payload = Batched(payload.value.detach(), payload.mapped, self)
         self._same = [pair for pair in self._same if pair[0]() is not None]
         self._same.append((weakref.ref(alias), x))
@@ -225,7 +235,7 @@ class BatchTrace(OpenTrace):
             if payload.mapped and not x.payload.mapped:
                 x.payload = payload  # made inside, and shared by nobody else
             elif x.payload.mapped and not payload.mapped:
-                with self._outside:
+                with self.outside:
                     x.payload = Batched(rules.spread(payload, self.count), True, self)
             else:
                 x.payload = payload
@@ -236,7 +246,7 @@ class BatchTrace(OpenTrace):
                 "`self` not being vmapped over. Please try to use out-of-place operators instead of inplace arithmetic"
             )
         else:
-            with self._outside, mode.no_grad():
+            with self.outside, mode.no_grad():
                 x.copy_(payload.value)
         self._following.add(id(x))
         try:
@@ -251,7 +261,7 @@ class BatchTrace(OpenTrace):
         """Give arguments that the function has written to their new elements."""
         for x, before, leaf in zip(arguments, given, leaves, strict=True):
             if type(x) is BatchedTensor and x.payload is not before:
-                with self._outside:
+                with self.outside:
                     leaf.copy_(x.payload.value)
 
     def get_grad(self, x: TensorBase) -> Any:
