@@ -292,6 +292,8 @@ def test_what_no_example_knows(tw):
         kept[0] + 1
     with pytest.raises(ValueError, match="when out_dim is None"):
         tw.vmap(lambda r: r, out_dims=None)(X)
+    with pytest.raises(TypeError, match="chunk_size"):
+        tw.vmap(lambda r: r, chunk_size=1.5)
     with pytest.raises(IndexError, match="out_dim=2"):
         tw.vmap(lambda r: r, out_dims=2)(X)
     shared = tw.tensor(2.0)
