@@ -18,7 +18,7 @@ from common.core.int_arguments import number
 from common.core.interpretation import OpenTrace
 from common.core.op import NUMBER, REGISTRY, Op
 from common.core.polynomials import Guard
-from common.core.python_numbers import as_array, check_range
+from common.core.python_numbers import Int, Number, as_array, check_range
 from common.core.sizes import Dim, DimScope, hint
 from common.core.spec import Spec
 from common.evaluate.specialise import run
@@ -210,6 +210,8 @@ class Recorder(GradAttributes, Refusals, OpenTrace):
         if isinstance(x, Dim):
             return self.constant(x)
         if isinstance(x, NUMBERS):
+            if isinstance(x, (Number, Int)):  # of a gradient rule; graphs hold Python's own, which can be stored
+                return float(x) if isinstance(x, float) else int(x)
             return x
         array = x if isinstance(x, np.ndarray) else as_array(x)
         if id(x) not in self._values:

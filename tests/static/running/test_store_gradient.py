@@ -150,3 +150,12 @@ def test_errors_of_both_halves_name_the_line_of_this_process(disk):
         with pytest.raises(IndexRangeError, match=rf"\n  in .*test_store_gradient.py:{line}$"):
             static.function(f)(dynamic.tensor(X, requires_grad=True), i)
     assert len(programs(disk)) == 1
+
+
+def test_numbers_of_gradient_rules_are_pythons_own():
+    """A graph that holds others could not be stored, and every process would lower it again."""
+    call = static.function(static.grad(lambda x: ((x * 0.5 + 2) ** 3 / 4).sum()))
+    call(np.ones(3, np.float32))
+    numbers = [x for node in call.newest.raw.nodes for x in node.operands if isinstance(x, (int, float))]
+    assert {type(x) for x in numbers} <= {int, float}
+    assert call.newest._key is not None
