@@ -301,3 +301,37 @@ def test_what_no_example_knows(tw):
     assert dynamic.vmap(lambda r: r * int(shared), out_dims=1)(X).shape == (5, 4)
     every_second = dynamic.tensor([True, False, True, False, True])
     assert dynamic.vmap(lambda r: r[every_second])(X).shape == (4, 3)
+
+
+def guarded_root(tw, x):
+    return tw.cond(x > 0, lambda: tw.cond(x > 1, lambda: tw.sqrt(x - 1), lambda: tw.log(x)), lambda: x * 3)
+
+
+def guarded_root_of_operand(tw, x):
+    return tw.cond(x > 0, lambda y: tw.cond(y > 1, lambda z: tw.sqrt(z - 1), tw.log, y), lambda y: y * 3, x)
+
+
+@pytest.mark.parametrize("tw", [dynamic, static], ids=["dynamic", "static"])
+@pytest.mark.parametrize("program", [guarded_root, guarded_root_of_operand], ids=lambda f: f.__name__)
+def test_examples_have_no_part_in_derivatives_of_branches_that_they_do_not_take(tw, program):
+    x = np.array([0, 0.5, 1, 2, -1], np.float32)
+    mapped = tw.vmap(lambda r: program(tw, r))
+    expected = np.array([3, 2, 1, 0.5, 3], np.float32)
+    assert_same_bits(np.asarray(tw.func.grad(lambda r: mapped(r).sum())(x)), expected, program.__name__)
+    assert_same_bits(np.asarray(tw.vmap(tw.func.grad(lambda r: program(tw, r)))(x)), expected, program.__name__)
+
+
+@pytest.mark.parametrize("tw", [dynamic, static], ids=["dynamic", "static"])
+def test_what_branches_and_loops_hand_through_stays_shared(tw):
+    def f(x, y):
+        def scanned(_, y):
+            return tw.scan(lambda c, _: (c, None), y, None, length=2)[0]
+
+        n, same, z = tw.while_loop(lambda c: c[0] < 5, lambda c: (c[0] + 1, c[1], c[2] * c[1]), (x, y, x * 0 + 1))
+        return n, same, z, tw.cond(x < 0, scanned, scanned, x, y)
+
+    x, y = tw.tensor([1.0, 4.0], requires_grad=True), tw.tensor(3.0, requires_grad=True)
+    n, same, z, scanned = tw.vmap(f, in_dims=(0, None), out_dims=(0, None, 0, None))(x, y)
+    assert (n.tolist(), z.tolist(), same.item(), scanned.item()) == ([5, 5], [81, 3], 3, 3)
+    (z.sum() + same + scanned).backward()
+    assert y.grad.item() == 4 * 3.0**3 + 1 + 2

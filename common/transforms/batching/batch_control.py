@@ -27,6 +27,7 @@ from common.tensor.create import lift
 from common.tensor.node import next_number
 from common.transforms.batching import batch_rules as rules
 from common.transforms.batching.batched import Batched
+from common.transforms.batching.some_examples import BranchOfSome
 
 
 def run_loop(trace: Any, request: Request) -> Ran:
@@ -47,17 +48,23 @@ def run_choice(trace: Any, choice: Choice) -> BranchResults:
     recording = mode.is_grad_enabled()
     if choice.old is not None and _outside(trace, choice.old)[1]:
         return _pulled_outside(trace, choice, recording)
-    bodies = []
+    index = trace.payload(choice.index)
+    some = choice.old is None and type(index) is Batched and index.mapped
+    bodies, reads = [], []
     for i in range(choice.count):
-        leaves = [leaf(trace.payload(x), recording and x.edge is not None) for x in choice.operands]
-        bodies.append(choice.step(i, leaves, None if choice.old is None else choice.old.bodies[i]))
+        reads.append(BranchOfSome(REGISTRY["eq"](index, i), trace.outside) if some else None)
+        with trace.branch(reads[-1]):
+            leaves = [leaf(trace.payload(x), recording and x.edge is not None) for x in choice.operands]
+            bodies.append(choice.step(i, leaves, None if choice.old is None else choice.old.bodies[i]))
     for i, body in enumerate(bodies):
         if choice.settle is not None:
             choice.settle(i, body)
     branches = Branches(choice, choice.index, bodies, (trace, None))
-    index = trace.payload(choice.index)
 
     def chosen(values: Sequence[Any]) -> Any:
+        origins = [x if branch is None else branch.origin(x) for x, branch in zip(values, reads, strict=True)]
+        if all(x.value is origins[0].value for x in origins):
+            return origins[0]  # all branches hand the same value through
         y = values[0]
         for i, x in enumerate(values[1:], 1):
             y = REGISTRY["where"](REGISTRY["eq"](index, i), x, y)
@@ -148,8 +155,8 @@ class _LoopOfAll:
                         with mode.no_grad():
                             leaves = self._leaves(self._abstract()[: len(self.carried)])
                             self.chosen = trace.payload(self.request.condition(leaves)).mapped
-                    if self.chosen:
-                        self.differ = [True] * len(self.differ)
+                    if self.chosen:  # an example that is done keeps what it has, unless all hand it through
+                        self.differ = [a or not kept for a, kept in zip(self.differ, self.kept, strict=True)]
                     if before == self.differ:
                         break
                 edges = [x.edge for x in (*self.request.carried, *self.request.rows, *self.request.constants)]
@@ -185,10 +192,15 @@ class _LoopOfAll:
         """One iteration of one example."""
         leaves = self._leaves(outside)
         body = self.request.step(leaves, old if old is None or self.shared else old.example)
+        payload = self.trace.payload
+        self.kept = [payload(new) is payload(was) for new, was in zip(body.carried, leaves)]
         if self.chosen and self.request.condition is not None:
             with mode.no_grad():
                 goes_on = self.request.condition(leaves[: len(self.carried)])
-            body.carried = [REGISTRY["where"](goes_on, new, was) for new, was in zip(body.carried, leaves)]
+            body.carried = [
+                was if kept else REGISTRY["where"](goes_on, new, was)
+                for new, was, kept in zip(body.carried, leaves, self.kept)
+            ]
         return body
 
     def step(self, leaves: list[TensorBase], old: Body | None) -> Body:
@@ -245,7 +257,10 @@ class _LoopOfAll:
         bodies = [None if body is None else body.example for body in loop.bodies]
         example = LoopRun(request, loop.count, bodies, loop.some.example, (trace, loop))
         return Ran(
-            [Batched(x, d, trace) for x, d in zip(results, self.differ, strict=True)],
+            [
+                own if kept else Batched(x, d, trace)
+                for own, kept, x, d in zip(self.carried, self.kept, results, self.differ, strict=True)
+            ],
             [Batched(x, True, trace) for x in stacked],
             {key: Batched(x, True, trace) for key, x in summed.items()},
             example,

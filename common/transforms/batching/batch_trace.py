@@ -29,6 +29,7 @@ from common.transforms.batching import batch_calls, batch_control
 from common.transforms.batching import batch_rules as rules
 from common.transforms.batching.around import Outside, Questions
 from common.transforms.batching.batched import Batched, BatchedTensor, escaped
+from common.transforms.batching.some_examples import BranchOfSome
 
 
 class BatchTrace(OpenTrace):
@@ -50,6 +51,7 @@ class BatchTrace(OpenTrace):
         self.open = True
         self.packers, self.level = packers.get(), mode.dual_level.get()
         self.families: dict[int, Any] = {}
+        self.branches: list[BranchOfSome] = []
         self.scope: list[str] = [] if self.outer is None else self.outer.scope
         self.hooks = 0
         self.replays = mode.replayed()
@@ -109,7 +111,7 @@ class BatchTrace(OpenTrace):
         kind = type(x)
         if kind is BatchedTensor:
             if x.trace is self:
-                return x.payload
+                return self._read(x.payload) if self.branches else x.payload
             if not x.trace.open:
                 raise escaped()
             return Batched(x, False, self)
@@ -118,11 +120,29 @@ class BatchTrace(OpenTrace):
         if isinstance(x, NUMBERS) and not isinstance(x, np.generic):
             return x
         if isinstance(x, TensorBase):
-            return Batched(x, False, self)
+            return self._read(Batched(x, False, self)) if self.branches else Batched(x, False, self)
         with self.outside:
             outer = self.outer
             value = lift(np.asarray(x)) if outer is None else outer.wrap(outer.payload(x))
         return Batched(value, False, self)
+
+    @contextmanager
+    def branch(self, reads: BranchOfSome | None) -> Iterator[None]:
+        """Context of a branch that some examples take; None for one that all do."""
+        if reads is None:
+            yield
+            return
+        self.branches.append(reads)
+        try:
+            yield
+        finally:
+            self.branches.pop()
+
+    def _read(self, value: Batched) -> Batched:
+        """A value in branches: one from outside is differentiated by the examples that take them."""
+        for branch in self.branches:
+            value = branch.read(value)
+        return value
 
     def holds(self, payload: Any) -> bool:
         """Whether a payload is a value of this call."""
@@ -174,7 +194,10 @@ class BatchTrace(OpenTrace):
         return self._results(y, True)
 
     def _results(self, y: Any, mapped: bool) -> Any:
-        return tuple([Batched(part, mapped, self) for part in y]) if type(y) is tuple else Batched(y, mapped, self)
+        results = tuple([Batched(part, mapped, self) for part in (y if type(y) is tuple else (y,))])
+        for branch in self.branches:
+            branch.note(results)
+        return results if type(y) is tuple else results[0]
 
     def repeated(self, name: Any, given: Any, make: Callable[[], Any]) -> Any:
         """What ``make()`` returns."""
