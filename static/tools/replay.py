@@ -100,7 +100,7 @@ def replay(graph: Graph, inputs: Sequence[Any], env: Mapping[Any, int]) -> list[
             operands = [np.asarray(x) if isinstance(x, (int, float)) else x for x in operands]
         results = apply(node.op, operands, attrs)
         for value, x in zip(node.outputs, results if isinstance(results, tuple) else (results,), strict=True):
-            values[value.key] = _number(x) if value.spec.weak and x.ndim == 0 else x
+            values[value.key] = _number(x) if value.spec.weak and getattr(x, "ndim", 0) == 0 else x
     return [_in_dtype(values[value.key], value) for value in graph.outputs]
 
 
@@ -111,7 +111,7 @@ def _in_dtype(x: Any, value: Value) -> Any:
 
 def _number(x: Any) -> Any:
     """A weak value as the Python number that it stands for."""
-    number = x.item()
+    number = x.item() if hasattr(x, "item") else x
     return Number(number) if type(number) is float else number
 
 

@@ -152,7 +152,7 @@ def test_a_manager_used_in_itself_and_by_hand():
         before, manager = state(), make()
         with manager:
             first = state()
-            if name not in ("profile", "a graph", "Session"):
+            if name not in ("profile", "a graph", "Session", "writes to saved tensors"):  # which refuse it
                 with manager:
                     pass
                 assert state() == first

@@ -26,17 +26,6 @@ SCALE = """def test_scale(bufs, args):
     return 0
 """
 
-TABLE = """def test_table(bufs, args):
-    for i in range(args[0]):
-        own = skip(bufs, i * 2)
-        sizes = skip(args, i + 1)
-        x = buffer(own, 0, int64)
-        y = buffer(own, 1, int64)
-        for c in range(sizes[0]):
-            y[c] = y[c] + x[c]
-    return 0
-"""
-
 
 @pytest.fixture(params=["native", "fallback"])
 def make_run(request):
@@ -226,18 +215,6 @@ def test_many_arguments_and_a_kernel_of_many_buffers(make_run, buffers):
     assert run(*values) == 0
     values[5] = values[6][:5]
     assert explain_failure(run(*values)) == RunFailure("overlap", 6)
-
-
-def test_a_kernel_over_a_table_of_others_buffers(make_run):
-    count = 200
-    plan = ProgramPlan()
-    slots = [plan.add_array(np.int64, (i + 1,), writes=i % 2 == 1) for i in range(2 * count)]
-    sizes = [2 * i + 1 for i in range(count)]
-    plan.add_call(compile_kernel(TABLE, "test_table"), slots, [count, *sizes])
-    values = [np.full(i + 1, i, np.int64) for i in range(2 * count)]
-    assert make_run(plan)(*values) == 0
-    for i in range(count):
-        assert values[2 * i + 1].tolist() == [2 * i + 1 + 2 * i] * sizes[i] + [2 * i + 1]
 
 
 def test_a_plan_refuses_what_cannot_run():
