@@ -19,8 +19,6 @@ from common.ops.shape.cat import cat
 from common.ops.shape.view import expand_
 from common.tensor.base import TensorBase
 from common.tensor.create import lift
-from common.transforms.batching.batch_rules import at, in_front
-from common.transforms.batching.batch_trace import BatchTrace
 
 Function = Callable[..., Any]
 
@@ -70,6 +68,8 @@ def vmap(
 
     @functools.wraps(func)
     def mapped(*args: Any, **kwargs: Any) -> Any:
+        from common.transforms.batching.batch_rules import in_front
+
         leaves, structure = flatten(args)
         leaves = [lift(x) for x in leaves]
         dims = _spread(in_dims, structure, "in_dims")
@@ -91,6 +91,8 @@ def _run(
     func: Function, leaves: Sequence[Any], dims: Sequence[Any], structure: Any, kwargs: Any, count: Any, randomness: str
 ) -> tuple[list[Any], Any]:
     """Results of all examples, as they are for one, and their structure."""
+    from common.transforms.batching.batch_trace import BatchTrace  # most programs map nothing
+
     trace = BatchTrace(getattr(func, "__name__", "function"), count, randomness)
     arguments = [x if d is None else trace.mapped(x) for x, d in zip(leaves, dims, strict=True)]
     given = [getattr(x, "payload", None) for x in arguments]
@@ -114,6 +116,8 @@ def _chunks(count: Any, size: int | None) -> list[tuple[Any, Any]]:
 
 def _joined(parts: Sequence[tuple[list[Any], Any]], out_dims: Any) -> Any:
     """Results of all chunks together."""
+    from common.transforms.batching.batch_rules import at
+
     _, shape = parts[0]
     dims = _spread(out_dims, shape, "out_dims")
     out = []
