@@ -48,11 +48,7 @@ class FunctionCtx:
         ------
         ArgumentError : something that is no tensor; keep that as an attribute.
         """
-        for x in tensors:
-            if x is not None and not isinstance(x, TensorBase):
-                raise ArgumentError(
-                    f"save_for_backward can only save variables, but got an object of type {type(x).__name__}"
-                )
+        _require_tensors(tensors, "save_for_backward can only save variables, but got an object")
         self._to_save = tensors
 
     def save_for_forward(self, *tensors: Any) -> None:
@@ -62,11 +58,7 @@ class FunctionCtx:
         ------
         ArgumentError : something that is no tensor; keep that as an attribute.
         """
-        for x in tensors:
-            if x is not None and not isinstance(x, TensorBase):
-                raise ArgumentError(
-                    f"save_for_forward can only save variables, but argument is of type {type(x).__name__}"
-                )
+        _require_tensors(tensors, "save_for_forward can only save variables, but argument is")
         self._for_forward = tensors
 
     def mark_dirty(self, *tensors: Any) -> None:
@@ -143,3 +135,9 @@ class PackedForBackward(NamedTuple):
         """What the unpack hook returns, with the history of the saved tensor."""
         edge = self.edge if self.output is None else (node, self.output) if self.output else node
         return unpacked(self.slot.open(), edge)
+
+
+def _require_tensors(given: tuple[Any, ...], told: str) -> None:
+    for x in given:
+        if x is not None and not isinstance(x, TensorBase):
+            raise ArgumentError(f"{told} of type {type(x).__name__}")

@@ -13,10 +13,13 @@ import numpy as np
 from llvmlite import ir
 
 from common.compiler.rare_branches import emit_beyond, emit_lookup
+from common.compiler.scalar_value import ScalarValue
 
 __all__ = ["LlvmValue", "OneByOne", "emit_scalar", "llvm_type"]
 
 _BOOL = np.dtype(np.bool_)
+_FLOAT_OPS = {"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}
+_WHOLE_OPS = {"+": "add", "-": "sub", "*": "mul", "&": "and_", "|": "or_", "^": "xor"}
 _TYPES: dict[np.dtype[Any], ir.Type] = {
     np.dtype(np.float32): ir.FloatType(),
     np.dtype(np.float64): ir.DoubleType(),
@@ -101,11 +104,10 @@ class OneByOne(Exception):
     """A definition has no form for vectors."""
 
 
-class LlvmValue:
+class LlvmValue(ScalarValue):
     """One scalar, or one per lane of a vector, in a register: a builder, an IR value and its numpy dtype."""
 
-    __slots__ = ("_builder", "_lanes", "_module", "dtype", "ir")
-    __hash__ = None  # type: ignore[assignment]
+    __slots__ = ("_builder", "_lanes", "_module", "ir")
 
     def __init__(
         self, builder: ir.IRBuilder, module: ir.Module, value: ir.Value, dtype: np.dtype[Any], lanes: int = 1
@@ -114,9 +116,6 @@ class LlvmValue:
 
     def __repr__(self) -> str:
         return f"LlvmValue({self.dtype}, {self.ir})"
-
-    def __bool__(self) -> bool:
-        raise TypeError("a scalar definition must not branch on a value: use select(condition, x, y)")
 
     # ---------------------------------------------------------------- construction
     def _new(self, value: ir.Value, dtype: np.dtype[Any] | None = None) -> LlvmValue:
@@ -140,72 +139,23 @@ class LlvmValue:
             typed = int(self.dtype.type(number))  # raises OverflowError when out of range, as numpy does
         return self._new(self._number(typed))
 
-    def _coerce(self, other: Any) -> LlvmValue:
-        if isinstance(other, LlvmValue):
-            if other.dtype != self.dtype:
-                raise TypeError(f"operands of one operation must have one dtype: {self.dtype} and {other.dtype}")
-            return other
-        if type(other) in (int, float, bool) or (isinstance(other, np.generic) and other.dtype == self.dtype):
-            if type(other) is float and self.dtype.kind != "f":
-                raise TypeError(f"a float constant cannot take the dtype {self.dtype}")
-            return self.constant(other)
-        raise TypeError(f"cannot combine a {self.dtype} value with {other!r}")
-
-    @property
-    def _float(self) -> bool:
-        return self.dtype.kind == "f"
-
-    def _binary(self, other: Any, float_op: str | None, integer_op: str | None, swap: bool = False) -> LlvmValue:
-        op = float_op if self._float else integer_op
-        if op is None or (self.dtype == _BOOL and op not in ("and_", "or_", "xor")):
-            raise TypeError(f"operation {float_op or integer_op} is not defined for {self.dtype}")
-        left, right = self, self._coerce(other)
-        if swap:
-            left, right = right, left
+    def _operation(self, sign: str, left: LlvmValue, right: LlvmValue) -> LlvmValue:
+        op = (_FLOAT_OPS if self._float else _WHOLE_OPS)[sign]
         return self._new(getattr(self._builder, op)(left.ir, right.ir))
 
+    def _whole(self, op: str, other: Any) -> LlvmValue:
+        """An instruction on integers."""
+        if self.dtype.kind not in "iu":
+            raise TypeError(f"operation {op} is not defined for {self.dtype}")
+        return self._new(getattr(self._builder, op)(self.ir, self._coerce(other).ir))
+
     # ---------------------------------------------------------------- arithmetic
-    def __add__(self, other: Any) -> LlvmValue:
-        return self._binary(other, "fadd", "add")
-
-    def __radd__(self, other: Any) -> LlvmValue:
-        return self._binary(other, "fadd", "add", swap=True)
-
-    def __sub__(self, other: Any) -> LlvmValue:
-        return self._binary(other, "fsub", "sub")
-
-    def __rsub__(self, other: Any) -> LlvmValue:
-        return self._binary(other, "fsub", "sub", swap=True)
-
-    def __mul__(self, other: Any) -> LlvmValue:
-        return self._binary(other, "fmul", "mul")
-
-    def __rmul__(self, other: Any) -> LlvmValue:
-        return self._binary(other, "fmul", "mul", swap=True)
-
-    def __truediv__(self, other: Any) -> LlvmValue:
-        return self._binary(other, "fdiv", None)
-
-    def __rtruediv__(self, other: Any) -> LlvmValue:
-        return self._binary(other, "fdiv", None, swap=True)
-
     def __neg__(self) -> LlvmValue:
         if self._float:
             return self._new(self._builder.fneg(self.ir))
         return self.constant(0) - self
 
     # ---------------------------------------------------------------- bits
-    def __and__(self, other: Any) -> LlvmValue:
-        return self._binary(other, None, "and_")
-
-    def __or__(self, other: Any) -> LlvmValue:
-        return self._binary(other, None, "or_")
-
-    def __xor__(self, other: Any) -> LlvmValue:
-        return self._binary(other, None, "xor")
-
-    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
-
     def __invert__(self) -> LlvmValue:
         return self ^ (True if self.dtype == _BOOL else self._ones())
 
@@ -227,7 +177,7 @@ class LlvmValue:
     def _shift(self, count: Any, op: str, beyond: LlvmValue) -> LlvmValue:
         """Shift; a count outside [0, width) leaves nothing but fill, as numpy defines and LLVM does not."""
         width = 8 * self.dtype.itemsize
-        shifted = self._binary(count, None, op)
+        shifted = self._whole(op, count)
         if type(count) is int and 0 <= count < width:
             return shifted
         inside = self._builder.icmp_unsigned("<", self._coerce(count).ir, self._number(width))
@@ -253,24 +203,6 @@ class LlvmValue:
         else:
             compare = self._builder.icmp_signed if self.dtype.kind == "i" else self._builder.icmp_unsigned
         return self._new(compare(op, self.ir, right), _BOOL)
-
-    def __lt__(self, other: Any) -> LlvmValue:
-        return self._compare("<", other)
-
-    def __le__(self, other: Any) -> LlvmValue:
-        return self._compare("<=", other)
-
-    def __gt__(self, other: Any) -> LlvmValue:
-        return self._compare(">", other)
-
-    def __ge__(self, other: Any) -> LlvmValue:
-        return self._compare(">=", other)
-
-    def __eq__(self, other: Any) -> LlvmValue:  # type: ignore[override]
-        return self._compare("==", other)
-
-    def __ne__(self, other: Any) -> LlvmValue:  # type: ignore[override]
-        return self._compare("!=", other)
 
     def select(self, x: Any, y: Any) -> LlvmValue:
         """Return ``x`` where this bool holds, else ``y``."""
@@ -303,9 +235,7 @@ class LlvmValue:
         return current
 
     # ---------------------------------------------------------------- functions
-    def _intrinsic(self, name: str, *others: LlvmValue) -> LlvmValue:
-        if not self._float:
-            raise TypeError(f"{name} is not defined for {self.dtype}")
+    def _exact(self, name: str, *others: LlvmValue) -> LlvmValue:
         return self._call(f"llvm.{name}", [self.dtype], self.dtype, *others)
 
     def _call(self, name: str, dtypes: Sequence[np.dtype[Any]], result: np.dtype[Any], *others: LlvmValue) -> LlvmValue:
@@ -320,36 +250,6 @@ class LlvmValue:
     def _must_be_one(self, name: str) -> None:
         if self._lanes > 1:
             raise OneByOne(name)
-
-    def absolute(self) -> LlvmValue:
-        """Magnitude; integers wrap."""
-        if self._float:
-            return self._intrinsic("fabs")
-        return self if self.dtype.kind in "ub" else (self < 0).select(-self, self)
-
-    def transfer_sign(self, sign: Any) -> LlvmValue:
-        """Magnitude of this value, sign bit of the other."""
-        return self._intrinsic("copysign", self._coerce(sign))
-
-    def sqrt(self) -> LlvmValue:
-        """Correctly rounded square root."""
-        return self._intrinsic("sqrt")
-
-    def floor(self) -> LlvmValue:
-        """Round down."""
-        return self._intrinsic("floor")
-
-    def ceil(self) -> LlvmValue:
-        """Round up."""
-        return self._intrinsic("ceil")
-
-    def trunc(self) -> LlvmValue:
-        """Round towards zero."""
-        return self._intrinsic("trunc")
-
-    def rint(self) -> LlvmValue:
-        """Round to nearest, ties to even (the rounding mode is never changed)."""
-        return self._intrinsic("rint")
 
     def beyond(self, x: LlvmValue, bound: float, definition: Callable[..., Any], *operands: LlvmValue) -> LlvmValue:
         """Return this value, but ``definition(x)`` where |x| > bound; of other operands if there are any."""
@@ -373,10 +273,10 @@ class LlvmValue:
         divisor = self._coerce(other)
         zero = divisor == 0
         if self.dtype.kind == "u":
-            quotient = self._binary(zero.select(1, divisor), None, "udiv")
+            quotient = self._whole("udiv", zero.select(1, divisor))
             return zero.select(0, quotient)
         negate = divisor == -1
-        quotient = self._binary((zero | negate).select(1, divisor), None, "sdiv")
+        quotient = self._whole("sdiv", (zero | negate).select(1, divisor))
         return negate.select(-self, zero.select(0, quotient))
 
     def convert(self, dtype: Any) -> LlvmValue:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from common.compiler.scalar_value import ScalarValue
 from common.compiler.text_steps import StepPart, StepWriting, TextStep, literal, read, type_name
 
 __all__ = ["FunctionText", "TextValue", "text_of"]
@@ -71,20 +72,16 @@ def text_of(
     return [*lines, f"return {read(result.step, bare=True)}"], result.dtype
 
 
-class TextValue:
+class TextValue(ScalarValue):
     """One scalar as text: the step that computes it, and its numpy dtype."""
 
-    __slots__ = ("_writing", "dtype", "step")
-    __hash__ = None  # type: ignore[assignment]
+    __slots__ = ("_writing", "step")
 
     def __init__(self, writing: StepWriting, step: TextStep, dtype: np.dtype[Any]) -> None:
         self._writing, self.step, self.dtype = writing, step, dtype
 
     def __repr__(self) -> str:
         return f"TextValue({self.dtype}, {read(self.step)})"
-
-    def __bool__(self) -> bool:
-        raise TypeError("a scalar definition must not branch on a value: use select(condition, x, y)")
 
     # ---------------------------------------------------------------- construction
     def _new(self, form: str, *operands: TextValue, dtype: Any = None) -> TextValue:
@@ -101,69 +98,13 @@ class TextValue:
         """Return ``number`` in this value's dtype, rounded once."""
         return TextValue(self._writing, TextStep(literal(number, self.dtype), atom=True), self.dtype)
 
-    def _coerce(self, other: Any) -> TextValue:
-        if isinstance(other, TextValue):
-            if other.dtype != self.dtype:
-                raise TypeError(f"operands of one operation must have one dtype: {self.dtype} and {other.dtype}")
-            return other
-        if type(other) in (int, float, bool) or (isinstance(other, np.generic) and other.dtype == self.dtype):
-            if type(other) is float and self.dtype.kind != "f":
-                raise TypeError(f"a float constant cannot take the dtype {self.dtype}")
-            return self.constant(other)
-        raise TypeError(f"cannot combine a {self.dtype} value with {other!r}")
-
-    @property
-    def _float(self) -> bool:
-        return self.dtype.kind == "f"
-
-    def _binary(self, sign: str, other: Any, kinds: str, swap: bool = False) -> TextValue:
-        if self.dtype.kind not in kinds:
-            raise TypeError(f"operation {sign} is not defined for {self.dtype}")
-        left, right = self, self._coerce(other)
-        if swap:
-            left, right = right, left
+    def _operation(self, sign: str, left: TextValue, right: TextValue) -> TextValue:
         return self._wrapped(f"{{0}} {sign} {{1}}", left, right)
-
-    # ---------------------------------------------------------------- arithmetic
-    def __add__(self, other: Any) -> TextValue:
-        return self._binary("+", other, "fiu")
-
-    def __radd__(self, other: Any) -> TextValue:
-        return self._binary("+", other, "fiu", swap=True)
-
-    def __sub__(self, other: Any) -> TextValue:
-        return self._binary("-", other, "fiu")
-
-    def __rsub__(self, other: Any) -> TextValue:
-        return self._binary("-", other, "fiu", swap=True)
-
-    def __mul__(self, other: Any) -> TextValue:
-        return self._binary("*", other, "fiu")
-
-    def __rmul__(self, other: Any) -> TextValue:
-        return self._binary("*", other, "fiu", swap=True)
-
-    def __truediv__(self, other: Any) -> TextValue:
-        return self._binary("/", other, "f")
-
-    def __rtruediv__(self, other: Any) -> TextValue:
-        return self._binary("/", other, "f", swap=True)
 
     def __neg__(self) -> TextValue:
         return self._wrapped("-{0}", self)
 
     # ---------------------------------------------------------------- bits
-    def __and__(self, other: Any) -> TextValue:
-        return self._binary("&", other, "iub")
-
-    def __or__(self, other: Any) -> TextValue:
-        return self._binary("|", other, "iub")
-
-    def __xor__(self, other: Any) -> TextValue:
-        return self._binary("^", other, "iub")
-
-    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
-
     def __invert__(self) -> TextValue:
         return self._new("not {0}", self) if self.dtype == _BOOL else self._wrapped("~{0}", self)
 
@@ -211,24 +152,6 @@ class TextValue:
     def _compare(self, sign: str, other: Any) -> TextValue:
         return self._new(f"{{0}} {sign} {{1}}", self, self._coerce(other), dtype=_BOOL)
 
-    def __lt__(self, other: Any) -> TextValue:
-        return self._compare("<", other)
-
-    def __le__(self, other: Any) -> TextValue:
-        return self._compare("<=", other)
-
-    def __gt__(self, other: Any) -> TextValue:
-        return self._compare(">", other)
-
-    def __ge__(self, other: Any) -> TextValue:
-        return self._compare(">=", other)
-
-    def __eq__(self, other: Any) -> TextValue:  # type: ignore[override]
-        return self._compare("==", other)
-
-    def __ne__(self, other: Any) -> TextValue:  # type: ignore[override]
-        return self._compare("!=", other)
-
     def select(self, x: Any, y: Any) -> TextValue:
         """Return ``x`` where this bool holds, else ``y``."""
         if self.dtype != _BOOL:
@@ -255,41 +178,9 @@ class TextValue:
         return made
 
     # ---------------------------------------------------------------- functions
-    def _function(self, name: str, *others: TextValue) -> TextValue:
-        if not self._float:
-            raise TypeError(f"{name} is not defined for {self.dtype}")
+    def _exact(self, name: str, *others: TextValue) -> TextValue:
         operands = ", ".join(f"{{{i}}}" for i in range(1 + len(others)))
-        return self._new(f"{name}({operands})", self, *others)
-
-    def absolute(self) -> TextValue:
-        """Magnitude; integers wrap."""
-        if self._float:
-            return self._function("abs")
-        return self if self.dtype.kind in "ub" else (self < 0).select(-self, self)
-
-    def transfer_sign(self, sign: Any) -> TextValue:
-        """Magnitude of this value, sign bit of the other."""
-        return self._function("np.copysign", self._coerce(sign))
-
-    def sqrt(self) -> TextValue:
-        """Correctly rounded square root."""
-        return self._function("np.sqrt")
-
-    def floor(self) -> TextValue:
-        """Round down."""
-        return self._function("np.floor")
-
-    def ceil(self) -> TextValue:
-        """Round up."""
-        return self._function("np.ceil")
-
-    def trunc(self) -> TextValue:
-        """Round towards zero."""
-        return self._function("np.trunc")
-
-    def rint(self) -> TextValue:
-        """Round to nearest, ties to even."""
-        return self._function("np.rint")
+        return self._new(f"{'abs' if name == 'fabs' else f'np.{name}'}({operands})", self, *others)
 
     def beyond(self, x: TextValue, bound: float, definition: Callable[..., Any], *operands: TextValue) -> TextValue:
         """Return this value, but ``definition(x)`` where |x| > bound; of other operands if there are any."""
