@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -79,22 +78,20 @@ def test_first_run_installs_and_re_executes(checkout):
     assert "noise of pip" in (checkout.root / ".venv" / "twingrad-test.log").read_text()
 
 
-def test_second_run_is_silent_and_quick(checkout):
+def test_second_run_is_silent_and_loads_no_more_than_it_needs(checkout):
     checkout.run()
     done = checkout.run()
     assert (done.stdout, done.stderr) == ("ran True []\n", "")
     assert len(checkout.pip_calls()) == 1
 
-    def quickest(run):
-        spent = []
-        for _ in range(5):
-            start = time.perf_counter()
-            run()
-            spent.append(time.perf_counter() - start)
-        return min(spent)  # a busy machine only adds
+    def loaded(start):  # clocks of busy machines say less than what a start imports
+        show = start + "import sys; print(*sys.modules, file=sys.stderr)"
+        (checkout.root / "command.py").write_text(show)
+        return set(checkout.run(python=checkout.python).stderr.split())
 
-    bare = quickest(lambda: subprocess.run([str(BASE), "-c", "pass"], check=True))
-    assert quickest(checkout.run) - 2 * bare <= 0.1  # two starts of Python, the rest is ours
+    needed = "import ast, hashlib, importlib.util, os, pathlib, shutil, subprocess, sys, typing\n"
+    more = loaded(COMMAND.replace("NEEDS", "('sys',)")) - loaded(needed)
+    assert more == {"benchmarks", "benchmarks.bootstrap"}
 
 
 def test_interrupted_first_run_starts_over(checkout):
