@@ -15,7 +15,7 @@ from common.core.errors import ArgumentError
 from common.core.polynomials import Terms
 from static.export.compiled_call import CompiledCall
 from static.export.numba_kernels import KernelTexts
-from static.lowering.ir.control_steps import LoopStep, SwitchStep
+from static.lowering.ir.control_steps import ITERATIONS, PROGRESS, LoopStep, SwitchStep
 from static.lowering.memory.call_table import Frame, TableEntry, Temporary
 
 SIZES = ", @SIZES@"
@@ -174,6 +174,8 @@ class NumbaDriver:
                 f"export_numba(): the program has a while_loop that stacks what it computes ({self.comment(call)}): "
                 "nobody knows how many rows there will be"
             )
+        if ITERATIONS in call.regions:
+            return self.iterations(call, loop, names, values)
         body_frame, body = call.regions["body"], self.region("body", call.regions["body"])
         n, mark = len(loop.carried), len(self.regions)
         now, then = [f"now{mark}_{k}" for k in range(n)], [f"then{mark}_{k}" for k in range(n)]
@@ -207,6 +209,18 @@ class NumbaDriver:
             inner += [f"{done} += 1", question[1]]
         out += [f"    {line}" for line in inner]
         return [*out, *ends] + ([f"{names[-2]}[0] = {done}"] if loop.asks else [])
+
+    def iterations(self, call: TableEntry, loop: LoopStep, names: Sequence[str], values: Sequence[str]) -> list[str]:
+        """A loop that is one kernel: it is called until it has done all iterations."""
+        body, mark = self.region("iterations", call.regions[ITERATIONS]), len(self.regions)
+        out = [f"{names[result]}[0] = {names[start]}[0]" for start, result, _ in loop.carried]
+        progress = [f"{name}{mark}" for name in PROGRESS]
+        done, limit, asking, _ = progress
+        count = f"{names[0]}[0]" if loop.counted else values[loop.length]
+        out += [f"{name} = np.{'ones' if name == asking else 'zeros'}(1, int64)" for name in progress]
+        out += [f"{limit}[0] = {count}", f"while {asking}[0]:" if loop.asks else f"while {done}[0] < {limit}[0]:"]
+        out.append(f"    {body}({', '.join([*(names[i] for i in loop.bound), *progress])}{SIZES})")
+        return [*out, *([f"{names[-2]}[0] = {done}[0]"] if loop.asks else [])]
 
     def _row(self, stack: str, length: str, row: str) -> str:
         return f"{stack}[{row} * {length} : ({row} + 1) * {length}]"
@@ -242,15 +256,20 @@ _Seen = list[tuple[int, np.dtype[Any]]]
 
 
 def _of_loop(call: TableEntry, loop: LoopStep) -> _Seen:
+    counts = [*([len(call.slots) - 2] if loop.asks else ()), *([0] if loop.counted else ())]
+    known = [(i, np.dtype(np.int64)) for i in counts]
+    whole = call.regions.get(ITERATIONS)
+    if whole is not None:
+        known += [(start, x.dtype) for (start, _, _), x in zip(loop.carried, whole.inputs, strict=False)]
+        return known + [(i, x.dtype) for i, x in zip(loop.bound, whole.inputs, strict=False)]
     body, n = call.regions["body"], len(loop.carried)
-    known = [(i, x.dtype) for (*pair, _), x in zip(loop.carried, body.inputs, strict=False) for i in pair]
+    known += [(i, x.dtype) for (*pair, _), x in zip(loop.carried, body.inputs, strict=False) for i in pair]
     read = [*(i for i, _ in loop.rows), *loop.constants]
     known += [(i, x.dtype) for i, x in zip(read, body.inputs[n:], strict=True)]
     known += [(i, x.dtype) for (i, _), x in zip(loop.stacked, body.outputs[n:], strict=True)]
     if loop.asks:
         known += [(i, x.dtype) for i, x in zip(loop.tests, call.regions["condition"].inputs[n:], strict=True)]
-        known.append((len(call.slots) - 2, np.dtype(np.int64)))
-    return known + [(0, np.dtype(np.int64))] * loop.counted
+    return known
 
 
 def _of_switch(call: TableEntry, switch: SwitchStep) -> _Seen:

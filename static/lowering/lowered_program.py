@@ -9,13 +9,15 @@ from typing import Any
 from common.core.lazy import cached_property
 from common.core.sizes import Dim
 from common.kernels.arrays.coordinates import WrongIndex
-from static.graph import Graph
+from static.graph import Graph, Node
 from static.graph.regions import LoopParts
 from static.lowering.codegen.build import Built, build
+from static.lowering.codegen.scalar_loops import ScalarLoop, scalar_loop
 from static.lowering.fusion.library_kernels import known_columns
 from static.lowering.fusion.order import order_groups
 from static.lowering.groups import Group, single
 from static.lowering.indexing.indexed_access import failing
+from static.lowering.ir.control_steps import ITERATIONS
 from static.lowering.ir.items import ArrayBuffer
 from static.lowering.ir.kernel_memory import ColumnScratch, Scratch
 from static.lowering.ir.loop_ir import Kernel
@@ -24,7 +26,7 @@ from static.lowering.ir.program_values import Work
 from static.lowering.ir.step import Step
 from static.lowering.legalise import legalise
 from static.lowering.memory.buffer_reuse import reuse_memory
-from static.lowering.memory.call_table import keep_apart, make_frame
+from static.lowering.memory.call_table import Frame, TableArgument, TableEntry, keep_apart, make_frame
 from static.lowering.threads.cut_loops import build_cut
 from static.lowering.threads.side_by_side import side_by_side
 from static.lowering.threads.work import may_be_large
@@ -86,15 +88,23 @@ class LoweredProgram:
         """A step that is no kernel call: control flow, or an act."""
         (item,) = group.items
         if item.id not in self._regions:
-            carried = LoopParts(item.node).n if item.node.name == "loop" else 0
-            self._regions[item.id] = {
-                name: LoweredProgram(region, self.options, self.parallel, carried * (name == "body"))
-                for name, region in item.node.regions
-            }
+            self._regions[item.id] = self._lowered_regions(item.node)
         things: list[ArrayBuffer | Scratch] = [*item.inputs, *item.results]
         if item.node.regions:
             things.append(Scratch(item.dtype, None))
         return Step(item.node.name, "", things, [], [group], {}, self._regions[item.id])
+
+    def _lowered_regions(self, node: Node) -> dict[str, LoweredProgram]:
+        """The regions of control flow by name; of a loop over numbers one that runs many iterations."""
+        is_loop = node.name == "loop"
+        whole = scalar_loop(node) if is_loop and self.options.fuse else None
+        if whole is not None:
+            return {ITERATIONS: _Iterations(node, whole, self)}
+        carried = LoopParts(node).n if is_loop else 0
+        return {
+            name: LoweredProgram(region, self.options, self.parallel, carried * (name == "body"))
+            for name, region in node.regions
+        }
 
     @cached_property
     def cut(self) -> LoweredProgram:
@@ -142,6 +152,21 @@ class LoweredProgram:
             outs = [_buffer_name(b.storage) for item in group.items for b in item.results if b.id in self.escaping]
             texts.append(f"({', '.join(reads)}) -> {', '.join(outs)}")
         return step.name + "; ".join(texts)
+
+
+class _Iterations(LoweredProgram):
+    """A loop as a program of one kernel."""
+
+    def __init__(self, node: Node, loop: ScalarLoop, around: LoweredProgram) -> None:
+        self.graph, self.options, self.parallel = LoopParts(node).body, around.options, around.parallel
+        self.groups, self.reused = [loop.group], {}
+        self.escaping = {buffer.id for buffer in loop.results}
+        step = _step(loop.kernel, [*loop.group.reads, *loop.results], loop.ints, self.groups)
+        self.steps, self.frame = [step], Frame()
+        sized = [(dtype, self.frame.shape(shape)) for dtype, shape in loop.arguments]
+        self.frame.inputs = [TableArgument(dtype, shape, written=True) for dtype, shape in sized]
+        ints = [self.frame.size(n) for n in loop.ints]
+        self.frame.calls = [TableEntry(step.name, step.source, [*range(len(sized))], ints, {0: ("", node.id)})]
 
 
 def describe(group: Group) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from common.runtime import program_plan as ops
 from common.runtime.program_plan import ProgramPlan
 from common.runtime.table_words import Number, SizeWord
-from static.lowering.ir.control_steps import Act, LoopStep, SwitchStep
+from static.lowering.ir.control_steps import ITERATIONS, PROGRESS, Act, LoopStep, SwitchStep
 from static.lowering.memory.layout import MemoryLayout, RegionMemory, schedule_of
 from static.running.python_calls import OTHER_PATH, ROOM
 
@@ -165,6 +165,9 @@ class Emitter:
         self, call: TableEntry, loop: LoopStep, block: RegionMemory, slots: Sequence[int], values: Sequence[Number]
     ) -> None:
         """Append a loop. What is carried changes places with its other buffer after each iteration, if it has one."""
+        if ITERATIONS in call.regions:
+            self.iterations(call, loop, block, slots, values)
+            return
         native = self.native
         now = [native.add_word() for _ in loop.carried]
         then = [native.add_word() for _ in loop.carried]
@@ -212,6 +215,38 @@ class Emitter:
             native.add_op(ops.COPY, slots[result], now[k], d=values[size])
         if loop.asks:
             native.add_op(ops.STORE, slots[-2], done)
+
+    def iterations(
+        self, call: TableEntry, loop: LoopStep, block: RegionMemory, slots: Sequence[int], values: Sequence[Number]
+    ) -> None:
+        """Append a loop that is one kernel: it is called until it has done all iterations."""
+        native = self.native
+        done, limit, asking, more = (native.add_place(SizeWord(block.first + k)) for k in range(len(PROGRESS)))
+        for start, result, size in loop.carried:
+            native.add_op(ops.COPY, slots[result], slots[start], d=values[size])
+        count, end, over = native.add_word(), native.add_word(), native.add_word()
+        native.add_op(ops.SET, count, self.zero)
+        native.add_op(ops.STORE, done, count)
+        if loop.counted:
+            native.add_op(ops.LOAD, end, slots[0])
+        else:
+            native.add_op(ops.SET, end, self.zero, d=values[loop.length])
+        native.add_op(ops.STORE, limit, end)
+        top = len(native.instructions)
+        leave = -1 if loop.asks else native.add_op(ops.JUMP_REACHED, count, end)
+        self.note(call)
+        layout, _ = block.regions[ITERATIONS]
+        bound = [*(slots[i] for i in loop.bound), done, limit, asking, more]
+        self.program(call.regions[ITERATIONS], layout, bound)
+        native.add_op(ops.LOAD, count, done)
+        if loop.asks:
+            leave = native.add_op(ops.JUMP_FALSE, asking)
+            native.add_op(ops.LOAD, over, more)
+            native.add_op(ops.LIMIT, over, 1, ROOM)
+        native.add_op(ops.JUMP, d=top)
+        native.set_target(leave)
+        if loop.asks:
+            native.add_op(ops.STORE, slots[-2], count)
 
     def _row(self, stack: int, row: int, size: Number) -> int:
         """A slot for a row of a stack."""

@@ -206,6 +206,35 @@ def moved(x, w, n):
     return fori_loop(0, n, body, x) * F.dynamic_slice_in_dim(w, n, 1, 1).sum()
 
 
+def numbers(x, w):
+    """States, rows and stacks of numbers, what is captured, exchanged, and bools."""
+
+    def step(s, v):
+        a, b, up, i = s
+        return (b, F.sin(a * v[1]) + w[1, 3] * v[0] * i, up ^ (a > b), i + 1), (a, F.where(up, a * b, v[2]))
+
+    (a, b, _, i), (own, chosen) = scan(step, (x[0, 0], w[1, 1] * 2, x[1, 1] > 0, 0), x, reverse=True)
+    return a * b * i, own * chosen
+
+
+def numbers_in_turn(x, w):
+    """Nothing is computed."""
+    (a, b), (c, d) = scan(lambda s, _: ((s[1], s[0]), (s[1], s[0])), (x[0, 0], w[0, 0]), length=3)
+    return a, b * w, c, d
+
+
+def numbers_until(x, w):
+    """Data end it, after more iterations than there is room for at first."""
+    stop = (x * 0).sum() + 150
+    count, y = while_loop(lambda s: s[0] < stop, lambda s: (s[0] + 1, F.sin(s[1] * w[0, 1]) + x[2, 0]), (0.0, x[0, 1]))
+    return y * w + count
+
+
+def numbers_counted(x, w, n):
+    """More iterations than one call of the kernel makes."""
+    return fori_loop(n, n + 4100, lambda i, s: s * 0.99 + x[1, 2] * w[2, 2] * (i % 3), w[0, 0])
+
+
 class Affine:
     """A node of trees."""
 
@@ -257,6 +286,10 @@ CASES: dict[str, Case] = {
     "fori_loop": Case(counted, XW),
     "fori_loop, bounds are data": Case(counted_by_data, XWN(4)),
     "fori_loop, empty": Case(counted_by_data, XWN(-9)),
+    "numbers": Case(numbers, XW),
+    "numbers in turn": Case(numbers_in_turn, XW),
+    "numbers, while": Case(numbers_until, XW),
+    "numbers, counted": Case(numbers_counted, XWN(2), twice=False),
     "map": Case(rows, XW),
     "nested": Case(nested, XWN(3)),
     "gradient inside": Case(inner_gradient, XW),

@@ -15,6 +15,12 @@ from static.graph import Node, Value
 from static.graph.regions import LoopParts, branches
 from static.lowering.ir.items import Sizes
 
+ITERATIONS = "iterations"
+"""The region of a loop that is one kernel: it runs many iterations of body and condition."""
+PROGRESS = ("done", "limit", "asking", "more")
+"""Numbers behind the arguments of that region: iterations so far, where they end, 0 once the condition has said no, and
+1 if it said yes where no row is left for what is stacked."""
+
 Index = Callable[[Any], int]
 """Gives the index of a size."""
 
@@ -75,6 +81,14 @@ class LoopStep:
     length: int
     room: Atom | None
     backwards: bool
+
+    @property
+    def bound(self) -> list[int]:
+        """The positions of the arguments of `ITERATIONS` but `PROGRESS`."""
+        return [
+            *(result for _, result, _ in self.carried),
+            *(i for i, _ in self.rows), *self.constants, *self.tests, *(i for i, _ in self.stacked),
+        ]  # fmt: skip
 
 
 Construct = Act | SwitchStep | LoopStep

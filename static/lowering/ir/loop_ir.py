@@ -4,7 +4,7 @@ Grammar::
 
     kernel    ::= buffers arguments statement*
     statement ::= let name expression | store place expression | loop var start stop step statement*
-                | if condition statement* | run function argument* | return status
+                | if condition statement* | while condition statement* | break | run function argument* | return status
     expression::= name | place | constant | call function expression*
     place     ::= buffer [ base + step * var ]
 
@@ -121,6 +121,29 @@ class Return:
     def lines(self, indent: str = "") -> Iterator[str]:
         """The statement as source."""
         yield f"{indent}return {self.status}"
+
+
+@dataclass(slots=True)
+class LoopWhile:
+    """``while condition:``"""
+
+    condition: str
+    body: list[Any]
+
+    def lines(self, indent: str = "") -> Iterator[str]:
+        """The statement as source."""
+        yield f"{indent}while {self.condition}:"
+        for statement in self.body:
+            yield from statement.lines(indent + STEP)
+
+
+@dataclass(slots=True)
+class Break:
+    """Leave the innermost loop."""
+
+    def lines(self, indent: str = "") -> Iterator[str]:
+        """The statement as source."""
+        yield f"{indent}break"
 
 
 @dataclass(slots=True)

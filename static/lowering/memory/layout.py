@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from common.core.polynomials import Atom
-from static.lowering.ir.control_steps import LoopStep
+from static.lowering.ir.control_steps import ITERATIONS, PROGRESS, LoopStep
 from static.lowering.ir.kernel_memory import ColumnScratch
 from static.lowering.memory.arena import Arena, aligned
 from static.lowering.threads.sharing import Ranges, Sharing
@@ -150,10 +150,13 @@ def _block(call: TableEntry, values: Sequence[int], env: Mapping[Atom, int] | No
 def buffer_sizes(call: TableEntry, values: Sequence[int]) -> list[int]:
     """Bytes of what a step with regions needs itself, given the sizes of its frame.
 
-    What is carried needs two buffers, one of which is the result, or only that; a loop that asks needs its answer.
+    What is carried needs two buffers, one of which is the result, or only that; a loop that asks needs its answer. A
+    loop that is one kernel needs its progress only.
     """
     if not isinstance(call.construct, LoopStep):
         return []
+    if ITERATIONS in call.regions:
+        return [8] * len(PROGRESS)
     carried = zip(call.construct.carried, call.regions["body"].outputs)
     return [values[size] if result.over is None else 0 for (_, _, size), result in carried] + [1]
 

@@ -43,7 +43,9 @@ def reductions(x):
 def control(x):
     carried, stacked = static.scan(lambda c, row: (c * 0.5 + row, c.sum()), x[0], x)
     chosen = static.cond(x.sum() > 0, lambda y: y.sin(), lambda y: y * 2, x)
-    return carried, stacked, chosen, static.while_loop(lambda y: y.sum() < 50, lambda y: y * 1.5 + 1, x)
+    counted = static.while_loop(lambda s: s[0] < 9, lambda s: (s[0] + x[0, 0].abs() + 1, s[1] * 0.5), (0.0, x[0, 1]))
+    both = static.scan(lambda c, row: (c * 0.5 + row[1], c), counted[1], x, reverse=True)
+    return counted, both, carried, stacked, chosen, static.while_loop(lambda y: y.sum() < 50, lambda y: y * 1.5 + 1, x)
 
 
 def gradients(x, picked):

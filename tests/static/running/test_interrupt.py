@@ -24,6 +24,7 @@ w.grad = static.tensor(np.full(3, 7.0))
 KINDS = {
     "while": "static.while_loop(lambda y: (y < limit).any(), lambda y: y + 1.0, w * 0.0 + limit * 0.0)",
     "counted": "static.fori_loop(0, limit, lambda i, y: y * 0.5 + 1.0, w * 0.0)",
+    "numbers": "static.while_loop(lambda y: y < limit, lambda y: y + 1.0, w[0] * 0.0 + limit * 0.0)",
     "nested": "static.fori_loop(0, 3, lambda i, y: static.while_loop("
     "lambda z: (z < limit).any(), lambda z: z + 1.0, y * 0.0), w * 0.0)",
 }
@@ -65,6 +66,7 @@ def folder(tmp_path_factory):
 LIMITS = {
     "while": "np.float64(5), np.float64(1e300)",
     "counted": "np.int64(5), np.int64(2**62)",
+    "numbers": "np.float64(5), np.float64(1e300)",
     "nested": "np.float64(5), np.float64(1e300)",
 }
 
