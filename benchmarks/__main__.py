@@ -22,7 +22,8 @@ def parser() -> argparse.ArgumentParser:
         epilog="Exit code 1 if a bit differs or a workload fails, 130 after Ctrl-C, "
         "which keeps what is finished. Table on stdout, progress on stderr. "
         "Other commands: run FILE.py:NAME measures a program of yours, explain FILE.py:NAME says what each step of "
-        "compiling buys, compare A.json B.json, report, doctor, graph, draw, list, cache [--clear]; each has --help.",
+        "compiling buys, compare A.json B.json, passport, "
+        "report, doctor, graph, draw, list, cache [--clear]; each has --help.",
     )
     p.add_argument("--quick", action="store_true", help="fewer repetitions: under two minutes on two cores")
     p.add_argument("-k", metavar="NAME", action="append", default=[], dest="select",
@@ -58,6 +59,11 @@ def main() -> int:
         from benchmarks.lab import command
 
         return command.main(sys.argv[1], sys.argv[2:])
+    if sys.argv[1:2] == ["passport"]:
+        bootstrap("benchmarks", "bench", NEEDS)
+        from benchmarks.passport import command as passport
+
+        return passport.main(sys.argv[2:])
     if sys.argv[1:2] == ["cache"]:
         bootstrap("benchmarks", "bench", NEEDS)
         from benchmarks import cache

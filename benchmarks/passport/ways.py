@@ -1,0 +1,108 @@
+"""In which ways the programs run: by an engine, compiled so or so, saved and loaded, as a C library."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.passport.exact_numbers import Array
+
+
+class NotPossible(Exception):
+    """A program cannot run in a way, and the documentation says so: LAPACK in a C library."""
+
+
+class EngineWithOptions:
+    """An engine whose `function` has further options; everything else is the engine's own."""
+
+    def __init__(self, module: Any, options: dict[str, Any]) -> None:
+        self._module, self._options = module, options
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._module, name)
+
+    def function(self, f: Callable[..., Any], **options: Any) -> Any:
+        """The engine's function with the options of the way."""
+        return self._module.function(f, **{**self._options, **options})
+
+
+@dataclass(frozen=True)
+class Way:
+    """How programs run.
+
+    Attributes
+    ----------
+    engine : "dynamic" or "static".
+    fuse : whether loops become one.
+    interpret : whether graphs run node by node.
+    through : "" or, of pure functions, "saved" for a file and back, "library" for a C library.
+    """
+
+    engine: str
+    fuse: bool = True
+    interpret: bool = False
+    through: str = ""
+
+    @cached_property
+    def tw(self) -> Any:
+        """The engine, as programs use it."""
+        module = importlib.import_module(self.engine)
+        if self.engine == "dynamic":
+            return module
+        return EngineWithOptions(module, {"fuse": self.fuse, "interpret": self.interpret})
+
+    def call(self, f: Callable[..., Any], given: Sequence[Array]) -> list[Any]:
+        """The results of a pure function of arrays."""
+        if self.through == "library":
+            return _by_library(f, given)
+        compiled = self.tw.function(f)
+        found: list[Any] = compiled(*given)
+        if self.through == "saved":
+            with tempfile.TemporaryDirectory(prefix="twingrad-") as folder:
+                path = Path(folder) / "program.tw"
+                self.tw.save(compiled, path)
+                found = self.tw.load(path)(*given)
+        return found
+
+
+def _by_library(f: Callable[..., Any], given: Sequence[Array]) -> list[Any]:
+    """The results of a function as a C library; results that are no results of its kernels are those of the program."""
+    import static
+    from common.core.errors import ArgumentError
+
+    found = list(static.function(f)(*given))
+    with tempfile.TemporaryDirectory(prefix="twingrad-") as folder:
+        try:
+            made = static.export_library(f, Path(folder) / "program.so", *given, name="program")
+        except ArgumentError as error:
+            raise NotPossible(str(error)) from error
+        library = ctypes.CDLL(str(made.library))
+        library.program_workspace.restype = ctypes.c_int64
+        sizes = [ctypes.c_int64(_size(name, given)) for name in made.sizes]
+        workspace = (ctypes.c_char * max(1, library.program_workspace(*sizes)))()
+        words: list[Any] = []
+        for p in made.parameters:
+            number = int(p.name.removeprefix("result").removeprefix("x")) if p.name not in made.state else -1
+            if p.name.startswith("result"):
+                found[number] = np.empty(tuple(found[number].shape), p.dtype)
+            array = made.state[p.name] if number < 0 else (found if p.name.startswith("result") else given)[number]
+            words.append(array)
+        arrays = [np.ascontiguousarray(x) if not p.written else x for p, x in zip(made.parameters, words, strict=True)]
+        code = library.program(*sizes, *(ctypes.c_void_p(x.ctypes.data) for x in arrays), workspace)
+        if code:
+            raise ValueError(f"the library ended with code {code}")
+    return found
+
+
+def _size(name: str, given: Sequence[Array]) -> int:
+    """The size that a library calls so: "x3_1" is that of the second dimension of the fourth argument."""
+    argument, _, dimension = name.removeprefix("x").partition("_")
+    return given[int(argument)].shape[int(dimension)]

@@ -1,0 +1,102 @@
+"""The passport of bits: a sample of it as expected in both engines, and what it says where a bit differs."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from benchmarks.passport import command
+from benchmarks.passport.exact_numbers import ExactNumbers
+from benchmarks.passport.programs import calls_a_library, programs
+
+COMPILER = shutil.which("gcc") or shutil.which("cc") or shutil.which("clang")
+SAMPLE = (
+    "op/tanh",
+    "op/pow",
+    "op/sum",
+    "op/mm",
+    "op/dot",
+    "op/view_set",
+    "op/conv",
+    "training/loops",
+    "workload/e-tiny-mlp",
+)
+
+
+def chosen(*names):
+    return [word for name in names for word in ("-k", name)]
+
+
+@pytest.mark.quick
+def test_a_sample_is_as_expected_in_both_engines(capsys):
+    assert command.main(["--check", *chosen(*SAMPLE)]) == 0
+    assert "as expected" in capsys.readouterr().out.splitlines()[-1]
+
+
+def test_nothing_that_is_expected_has_gone():
+    expected = command.Expected.read()
+    assert set(expected.programs) <= {p.name for p in programs()}
+    assert expected.of_the_machine <= set(expected.programs)
+    counted = {name: h.results for name, h in expected.programs.items() if name not in expected.of_the_machine}
+    assert command.in_all(counted) == expected.total
+    for program in programs(["op/eigh", "op/zeta", "op/expm1"]):
+        assert calls_a_library(program) == (program.name in expected.of_the_machine)
+
+
+@pytest.mark.parametrize(
+    "way", [["--no-fuse"], ["--interpret"], ["--through", "saved"], *([["--through", "library"]] if COMPILER else [])]
+)
+def test_other_ways(way, capsys):
+    assert command.main(["--check", *way, "--engine", "static", *chosen("op/asinh", "op/cholesky")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    (cholesky,) = [line for line in lines if line.startswith("op/cholesky")]
+    assert ("cannot run" in cholesky) == (way[-1] == "library")
+
+
+def test_a_difference_is_named_and_new_programs_are_no_difference(tmp_path, monkeypatch, capsys):
+    record = json.loads(command.EXPECTED.read_text(encoding="utf-8"))
+    given, result = record["programs"]["op/tanh"].split()
+    record["programs"]["op/tanh"] = f"{given} 0123456789abcdef"
+    record["programs"]["op/asinh"] = f"0123456789abcdef {result}"
+    del record["programs"]["op/acosh"]
+    monkeypatch.setattr(command, "EXPECTED", tmp_path / "expected.json")
+    command.EXPECTED.write_text(json.dumps(record), encoding="utf-8")
+    run = ["--engine", "dynamic", *chosen("op/tanh", "op/asinh", "op/acosh")]
+    assert command.main(["--check", *run]) == 1
+    said = capsys.readouterr().out
+    assert f"{result}  expected 0123456789abcdef" in said
+    assert "its inputs differ" in said
+    assert "op/acosh                               is new" in said
+    assert command.main(["--write", *run]) == 0
+    assert command.main(["--check", *run]) == 0
+    assert f"{given} {result}" == json.loads(command.EXPECTED.read_text(encoding="utf-8"))["programs"]["op/tanh"]
+
+
+def test_unknown_names_and_options_are_refused(capsys):
+    for arguments in (["-k", "nonsense"], ["--threads", "0"], ["--target", "arm"]):
+        with pytest.raises(SystemExit) as ended:
+            command.main(arguments)
+        assert ended.value.code == 2
+    assert "no program's name contains 'nonsense'" in capsys.readouterr().err
+
+
+def test_numbers_are_those_of_the_definition():
+    """Words by Python's integers: the first of SplitMix64 from seed 0."""
+    state, words = 0, []
+    for _ in range(3):
+        state = (state + 0x9E3779B97F4A7C15) % 2**64
+        z = state
+        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+            z = (z ^ z >> shift) * factor % 2**64
+        words.append(z ^ z >> 31)
+    assert words[0] == 0xE220A8397B1DCDAF
+    assert ExactNumbers(0).uniform(size=3).tolist() == [(w >> 11) * 2.0**-53 for w in words]
+    numbers = ExactNumbers("a text")
+    assert sorted(numbers.permutation(5)) == [0, 1, 2, 3, 4]
+    assert set(numbers.integers(2, 4, size=50).tolist()) == {2, 3}
+    assert set(numbers.choice([1.5, -1.0], (5, 5)).ravel().tolist()) == {1.5, -1.0}
+    x = numbers.normal(size=10_000)
+    assert abs(x.mean()) < 0.05
+    assert abs(x.std() - 1) < 0.05
+    assert isinstance(numbers.uniform(), np.float64)
