@@ -79,6 +79,7 @@ MODES: dict[str, Any] = {
 OUTSIDE = Late(
     {
         "common.tensor.printing": "set_printoptions get_printoptions",
+        "common.tools.files.checkpoints": "Checkpoints",
         "common.tools.files.safetensors": "save_file load_file",
         "common.tools.files.save_load": "save load",
     }

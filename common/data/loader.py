@@ -5,13 +5,13 @@ from __future__ import annotations
 import multiprocessing
 import sys
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import count, islice
 from typing import Any
 
 from common.core.devices import on_cpu
-from common.core.errors import ArgumentError, RegistrationError
+from common.core.errors import ArgumentError, RegistrationError, StateError
 from common.data.collate import default_collate, default_convert
 from common.data.datasets import IterableDataset
 from common.data.samplers import BatchSampler, RandomSampler, SequentialSampler
@@ -19,6 +19,30 @@ from common.data.worker import Ended, EndOfPart, Failure, Setup, WorkerInfo, Wor
 from common.random import generator as random
 
 _FIXED = frozenset(["batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"])
+
+
+class _Position:
+    """How far an iteration is: the states of the generators where it began, and how many batches it has given."""
+
+    def __init__(self, begun: list[Any], given: int = 0) -> None:
+        self.begun, self.given = begun, given
+        self.alive: Callable[[], Any] = _nobody  # whoever takes the batches
+
+    def __reduce__(self) -> Any:
+        return _Position, (self.begun, self.given)
+
+
+def _nobody() -> None:
+    return None
+
+
+def _states(generators: Iterable[random.Generator]) -> list[Any]:
+    return [g.get_state() for g in generators]
+
+
+def _restore(generators: Iterable[random.Generator], states: Iterable[Any]) -> None:
+    for generator, state in zip(generators, states, strict=True):
+        generator.set_state(state)
 
 
 class DataLoader:
@@ -124,6 +148,8 @@ class DataLoader:
         self.persistent_workers = persistent_workers
         self.multiprocessing_context = multiprocessing_context
         self._kept: Workers | None = None
+        self._position: _Position | None = None
+        self._to_resume: _Position | None = None
         self._made = True
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -150,19 +176,106 @@ class DataLoader:
         return n if size is None else n // size if self.drop_last else -(-n // size)
 
     def __iter__(self) -> Iterator[Any]:
-        """All batches."""
+        """All batches; after `load_state_dict`, those that are left."""
+        generators, before = self._generators(), self._to_resume
+        self._to_resume = None
+        if before is None:
+            return self._iteration(_Position(_states(generators)))
+        present = _states(generators)
+        _restore(generators, before.begun)
+        batches = self._iteration(before)
+        _restore(generators, present)
+        return batches
+
+    def _iteration(self, position: _Position) -> Iterator[Any]:
+        """The batches behind a position; the generators are where the iteration began."""
         seed = int(random.randint(0, 2**53, (1,), generator=self.generator)[0])
-        if self.num_workers == 0:
-            return self._here()
-        return self._elsewhere(seed)
+        if self.num_workers == 0 and not self.iterable:
+            orders = iter(self._orders)
+            for _ in islice(orders, position.given):
+                pass  # what has been given need not be made again
+            batches = self._counted(self._here(orders), position)
+        else:
+            skipped, position.given = position.given, 0
+            batches = self._counted(self._elsewhere(seed) if self.num_workers else self._here(self._orders), position)
+            for _ in islice(batches, skipped):
+                pass
+        self._position, position.alive = position, weakref.ref(batches)
+        return batches
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the iteration under way is: how many batches it has given, and the generators that decide its order.
+
+        A loader of the same dataset and options that has loaded it goes on behind them: what has been given is not made
+        again, except by workers and of iterable datasets, which make it again and drop it. The default generator is
+        part of its own state (`get_rng_state`); its state where the iteration began is part of this one.
+
+        Examples
+        --------
+        >>> import dynamic as tw
+        >>> loader = tw.utils.data.DataLoader(tw.arange(6), batch_size=2)
+        >>> batches = iter(loader)
+        >>> next(batches)
+        tensor([0, 1])
+        >>> state = loader.state_dict()
+        >>> other = tw.utils.data.DataLoader(tw.arange(6), batch_size=2)
+        >>> other.load_state_dict(state)
+        >>> list(other)
+        [tensor([2, 3]), tensor([4, 5])]
+        """
+        own = _states(self._generators()[1:])
+        position = self._position
+        if position is None or position.alive() is None:
+            position = self._to_resume
+        under_way = None if position is None else {"given": position.given, "begun": position.begun}
+        return {"iteration": under_way, "generators": own}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Begin the next iteration where the one of `state_dict` was.
+
+        Raises
+        ------
+        StateError : it is no such state, or that of a loader with other generators.
+        """
+        generators = self._generators()
+        try:
+            own, under_way = list(state_dict["generators"]), state_dict["iteration"]
+            before = None if under_way is None else _Position(list(under_way["begun"]), int(under_way["given"]))
+            if len(own) + 1 != len(generators) or (before and len(before.begun) != len(generators)):
+                raise ValueError(f"it has {len(own) + 1} generators, the loader {len(generators)}")
+            if before is not None and before.given < 0:
+                raise ValueError(f"it has given {before.given} batches")
+            for state in (*own, *(before.begun if before else ())):
+                random.Generator().set_state(state)
+        except (KeyError, TypeError, ValueError) as error:
+            raise StateError(f"DataLoader: this is no state of such a loader: {error}") from error
+        _restore(generators[1:], own)
+        self._position, self._to_resume = None, before
+
+    def _generators(self) -> list[random.Generator]:
+        """The generators that decide the order of batches: the default one, and those that loader and samplers have."""
+        inner = getattr(self.batch_sampler, "sampler", None)
+        owners = (self, self.sampler, self.batch_sampler, inner)
+        own = [g for x in owners if isinstance(g := getattr(x, "generator", None), random.Generator)]
+        return list({id(g): g for g in (random.default_generator, *own)}.values())
+
+    def _counted(self, batches: Iterator[Any], position: _Position) -> Iterator[Any]:
+        """The batches, counted; an iteration that has ended or is left has no position."""
+        try:
+            for batch in batches:
+                position.given += 1
+                yield batch
+        finally:
+            if self._position is position:
+                self._position = None
 
     def _fetch(self) -> Callable[[Any], Callable[[Any], Any]]:
         options = self.collate_fn, self.batch_sampler is not None, self.drop_last
         return partial(_of_iterable if self.iterable else _of_indices, *options)
 
-    def _here(self) -> Iterator[Any]:
+    def _here(self, orders: Iterable[Any]) -> Iterator[Any]:
         get = self._fetch()(self.dataset)
-        for order in self._orders:
+        for order in orders:
             try:
                 batch = get(order)
             except EndOfPart:

@@ -22,6 +22,7 @@ from common.core.errors import ArgumentError, GraphError, StateError, TwingradEr
 from common.core.numerics import NUMERICS_VERSION
 from common.nn.module import Module
 from common.tensor.base import TensorBase
+from common.tools.files.whole_file import whole_file
 from static.export import file_values
 from static.export.file_state import WrittenPrograms, state_of
 from static.export.held_graph import check
@@ -118,13 +119,8 @@ def save(f: Any, path: Any, *, native: bool = False) -> None:
     if hasattr(path, "write"):
         path.write(data)
         return
-    target = Path(path)
-    beside = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
+    with whole_file(Path(path)) as beside:
         beside.write_bytes(data)
-        beside.replace(target)
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def to_bytes(f: Any, *, native: bool = False) -> bytes:

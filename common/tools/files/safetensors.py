@@ -10,7 +10,6 @@ The format: https://huggingface.co/docs/safetensors.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -20,6 +19,7 @@ import numpy as np
 from common.core.errors import ArgumentError, DTypeError, StateError
 from common.tensor.arrays import to_array
 from common.tensor.base import TensorBase
+from common.tools.files.whole_file import whole_file
 
 _CODES = {"BOOL": "?", "U8": "u1", "I8": "i1", "I16": "<i2", "I32": "<i4", "I64": "<i8", "F32": "<f4", "F64": "<f8"}
 
@@ -57,13 +57,8 @@ def save_file(tensors: Mapping[str, Any], filename: Any, metadata: Mapping[str, 
     arrays = {n: to_array(x.payload if isinstance(x, TensorBase) else x, copy=False) for n, x in tensors.items()}
     from safetensors.numpy import save_file as write
 
-    path = Path(filename)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
+    with whole_file(Path(filename)) as beside:
         write({name: np.asarray(x, order="C") for name, x in arrays.items()}, beside, dict(metadata or {}) or None)
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def load_file(filename: Any) -> dict[str, np.ndarray]:

@@ -20,6 +20,7 @@ from common.core.errors import ArgumentError, StateError
 from common.tensor.arrays import to_array
 from common.tensor.base import TensorBase, wrap
 from common.tensor.leaf import Buffer, Parameter
+from common.tools.files.whole_file import whole_file
 
 _KEY = "twingrad.structure"
 _CONVERT = (
@@ -98,24 +99,29 @@ def save(obj: Any, f: Any, **options: Any) -> None:
     >>> tw.load(file)
     {'epoch': 3, 'weights': [tensor([1., 1.]), tensor([0.])]}
     """
-    from safetensors.numpy import save as to_bytes
+    data = to_bytes(obj)
+    if hasattr(f, "write"):
+        f.write(data)
+        return
+    with whole_file(Path(f)) as beside:
+        beside.write_bytes(data)
+
+
+def to_bytes(obj: Any) -> bytes:
+    """The file of an object.
+
+    Raises
+    ------
+    ArgumentError : something in it is none of what `save` takes.
+    """
+    from safetensors.numpy import save as pack
 
     writer = _SavedWriter()
     try:
         text = json.dumps(writer.plain(obj, "the object"))
     except RecursionError:
         raise ArgumentError("save(): the object holds itself, or is nested too deeply") from None
-    data = to_bytes(writer.arrays, {_KEY: text})
-    if hasattr(f, "write"):
-        f.write(data)
-        return
-    path = Path(f)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        beside.write_bytes(data)
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
+    return pack(writer.arrays, {_KEY: text})
 
 
 def load(f: Any, map_location: Any = None, *, weights_only: bool | None = None, mmap: bool | None = None,
@@ -138,12 +144,21 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool | None = None, 
     StateError : the file is damaged, of another format, or one of PyTorch's own `save`.
     DeviceError : another device than the CPU.
     """
-    from safetensors import SafetensorError, deserialize
-
     if isinstance(map_location, (str, device)):
         on_cpu(map_location, "load")
     data: bytes = f.read() if hasattr(f, "read") else Path(f).read_bytes()
-    name = getattr(f, "name", "the file") if hasattr(f, "read") else os.fspath(f)
+    return from_bytes(data, getattr(f, "name", "the file") if hasattr(f, "read") else os.fspath(f))
+
+
+def from_bytes(data: bytes, name: Any) -> Any:
+    """The object of a file's bytes; `name` is what errors call the file.
+
+    Raises
+    ------
+    StateError : as `load`.
+    """
+    from safetensors import SafetensorError, deserialize
+
     if data[:4] == b"PK\x03\x04" and data[30:42] == b"program.json":
         raise StateError(f"load(): {name} is a compiled program: load it with static.load")
     # a pickle begins with 0x80; so does the header's length in some of our files, whose ninth byte is a brace
