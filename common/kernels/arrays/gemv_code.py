@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from llvmlite import ir
 
 from common.core.numerics import LANES
 from common.kernels.arrays.code_blocks import (
     WORD,
+    ForLoop,
     ForStrips,
     While,
     add,
@@ -79,16 +82,46 @@ def _rows(module: ir.Module, kind: ir.Type) -> ir.Function:
 def _columns(module: ir.Module, kind: ir.Type) -> ir.Function:
     """The same of columns: rows as they lie in memory are added to the chains of their lanes.
 
-    A few rows of one lane at a time, so that its chains are loaded and stored once for all of them.
+    A few rows of one lane at a time, so that its chains are loaded and stored once for all of them. The chains of a
+    small matrix are registers, for a few columns at a time.
     """
-    width, most, together = tile(kind).width, 256, 4
+    width, most, together, small = tile(kind).width, 256, 4, 4096
     lanes = ir.VectorType(kind, width)
+
+    def fold(b: ir.IRBuilder, totals: Sequence[ir.Value]) -> ir.Value:
+        while len(totals) > 1:
+            half = len(totals) // 2
+            totals = [add(b, x, y) for x, y in zip(totals[:half], totals[half:], strict=True)]
+        return totals[0]
+
+    def in_registers(b: ir.IRBuilder, function: ir.Function) -> None:
+        matrix, vector, out, count, k, ld = function.args
+
+        def product(p: ir.Value, c: ir.Value, some: ir.Value, total: ir.Value) -> ir.Value:
+            line = b.gep(matrix, [b.add(b.mul(p, ld), c)])
+            return fused(b, spread(b, b.load(b.gep(vector, [p])), width), load_some(b, line, some, zero(lanes)), total)
+
+        whole = b.and_(k, word(-LANES))
+        last = b.sub(k, word(1))
+        with ForStrips(b, count, width) as (c, some):
+            with ForLoop(b, whole, LANES, *[zero(lanes)] * LANES) as walk:
+                walk.next = [product(b.add(walk.index, word(j)), c, some, x) for j, x in enumerate(walk.carried)]
+            with ForLoop(b, least(b, word(1), b.sub(k, whole)), 1, *walk.carried) as rest:
+                rest.next = list(rest.carried)
+                for j in range(LANES - 1):
+                    p = b.add(whole, word(j))
+                    more = product(least(b, p, last), c, some, rest.carried[j])
+                    rest.next[j] = b.select(b.icmp_signed("<", p, k), more, rest.carried[j])
+            store_some(b, fold(b, rest.carried), b.gep(out, [c]), some)
+        b.ret_void()
 
     def define(function: ir.Function, b: ir.IRBuilder) -> None:
         apart(function)
         matrix, vector, out, count, k, ld = function.args
         sums = b.alloca(kind, LANES * most)
         sums.align = 64
+        with b.if_then(b.icmp_signed("<=", b.mul(k, count), word(small))):
+            in_registers(b, function)
 
         def place(lane: ir.Value, c: ir.Value) -> ir.Value:
             return b.gep(sums, [b.add(b.mul(lane, word(most)), c)])
@@ -104,8 +137,8 @@ def _columns(module: ir.Module, kind: ir.Type) -> ir.Function:
                 store_lanes(b, total, place(lane, c))
 
         with ForStrips(b, count, most) as (first, there):
-            with ForStrips(b, word(LANES * most), width) as (c, _):
-                store_lanes(b, zero(lanes), b.gep(sums, [c]))
+            with ForStrips(b, word(LANES), 1) as (lane, _), ForStrips(b, there, width) as (c, _):
+                store_lanes(b, zero(lanes), place(lane, c))
             whole = b.and_(k, word(-LANES * together))
             with ForStrips(b, whole, LANES * together) as (p, _), ForStrips(b, word(LANES), 1) as (lane, _):
                 take([b.add(p, b.add(lane, word(LANES * i))) for i in range(together)], lane, first, there)
@@ -113,10 +146,7 @@ def _columns(module: ir.Module, kind: ir.Type) -> ir.Function:
                 take([b.add(whole, p)], b.and_(p, word(LANES - 1)), first, there)
             with ForStrips(b, there, width) as (c, some):
                 totals = [load_lanes(b, place(word(lane), c), width) for lane in range(LANES)]
-                while len(totals) > 1:
-                    half = len(totals) // 2
-                    totals = [add(b, x, y) for x, y in zip(totals[:half], totals[half:], strict=True)]
-                store_some(b, totals[0], b.gep(out, [b.add(first, c)]), some)
+                store_some(b, fold(b, totals), b.gep(out, [b.add(first, c)]), some)
         b.ret_void()
 
     pointer = kind.as_pointer()

@@ -29,7 +29,7 @@ from static.lowering.codegen.build import build
 from static.lowering.groups import Group
 from static.lowering.ir.control_steps import PROGRESS
 from static.lowering.ir.items import ArrayBuffer, is_literal, size_key
-from static.lowering.ir.loop_ir import Break, Call, If, Kernel, Let, LoopWhile, Place, Store
+from static.lowering.ir.loop_ir import Break, Call, If, Kernel, Let, Place, Repeat, Store
 from static.lowering.legalise import legalise
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class _Writer:
             if parts.stacked:
                 question.append(If("done >= limit", [Let("more", "1"), Break()]))
         place = [Let("row", "limit - 1 - done" if parts.backwards else "done")]
-        loop = LoopWhile("done < stop", [*question, *place, *inner, *carry, Let("done", "done + 1")])
+        loop = Repeat("done < stop", [*question, *place, *inner, *carry, Let("done", "done + 1")])
         dtypes = [buffer.dtype for buffer in body.inputs]
         dtypes += [buffer.dtype for buffer in (self.works[1].inputs[n:] if parts.condition is not None else ())]
         dtypes += [buffer.dtype for buffer in outputs[n:]]

@@ -124,7 +124,7 @@ class Return:
 
 
 @dataclass(slots=True)
-class LoopWhile:
+class Repeat:
     """``while condition:``"""
 
     condition: str
