@@ -3,11 +3,13 @@
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.bootstrap import bootstrap
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from benchmarks.run import Result
 
 NEEDS = ("numpy", "numba", "networkx", "scipy")
@@ -25,7 +27,7 @@ def parser() -> argparse.ArgumentParser:
         "compiling buys, compare A.json B.json, passport, "
         "report, doctor, graph, draw, list, cache [--clear]; each has --help.",
     )
-    p.add_argument("--quick", action="store_true", help="fewer repetitions: under two minutes on two cores")
+    p.add_argument("--quick", action="store_true", help="fewer repetitions: two to three minutes on two cores")
     p.add_argument("-k", metavar="NAME", action="append", default=[], dest="select",
                    help="only workloads whose name contains NAME (repeatable)")  # fmt: skip
     p.add_argument("--peers", metavar="NAMES", nargs="?", const="all", help="also measure PyTorch and JAX")
@@ -33,6 +35,8 @@ def parser() -> argparse.ArgumentParser:
                    help="time calls with N threads on N cores, peers too; no one-off costs")  # fmt: skip
     p.add_argument("--list", action="store_true", help="list the workloads and end")
     p.add_argument("--json", metavar="PATH", type=Path, help="file for the results; default: in .benchmarks")
+    p.add_argument("--resume", metavar="PATH", nargs="?", const="", help="go on with a run that was interrupted; "
+                   "default: the newest")  # fmt: skip
     p.add_argument("--readme", metavar="PATH", type=Path, help="write a short table between this file's markers")
     p.add_argument("--results", metavar="PATH", type=Path, help="write all tables between this file's markers")
     return p
@@ -83,16 +87,18 @@ def main() -> int:
         parser().error(f"--threads is from 1 to {cores_here()}, the cores of this process, not {options.threads}")
     cores = keep_to(options.threads)  # before anything starts a thread pool
     from benchmarks import interrupts, machine, report, store
+    from benchmarks.lab.progress import Progress
     from benchmarks.peers import chosen
-    from benchmarks.run import ENGINES, FULL, QUICK, measure, without_starts
-    from benchmarks.terminal import progress
+    from benchmarks.run import ENGINES, FULL, QUICK, Result, measure, without_starts
     from benchmarks.workload import discover
 
     try:
         workloads = discover(options.select)
         peers, lacking = chosen(options.peers)
         pages = {
-            path: tell for path, tell in ((options.readme, report.in_short), (options.results, report.text)) if path
+            path: written
+            for path, written in ((options.readme, report.in_short), (options.results, report.text))
+            if path
         }
         for path in pages:
             report.around(path)  # now, not after minutes of measuring
@@ -105,35 +111,56 @@ def main() -> int:
         return 0
     engines = {name: __import__(name) for name in ENGINES}
     engines["static"].set_num_threads(options.threads)  # one setting for both
-    for line in lacking:
-        progress(line)
     about = machine.describe()
-    progress(f"{machine.one_line(about)}; pinned to cores {cores}")
+    record: dict[str, Any] = {"machine": about, "quick": options.quick, "cores": cores, "threads": options.threads}
+    try:
+        path, finished = store.resumed(options.resume, options.json, record)
+    except (LookupError, ValueError, OSError) as problem:
+        print(f"benchmarks: {problem}", file=sys.stderr)
+        return 2
     effort = QUICK if options.quick else FULL
     effort = effort if options.threads == 1 else without_starts(effort)
     results: list[Result] = []
-    done = interrupts.collect(results, (measure(w, engines, effort, peers) for w in workloads))
-    if not done:
-        progress(f"interrupted: {len(results)} of {len(workloads)} workloads are finished")
-        if not results:
-            return interrupts.EXIT_CODE
-    print(report.text(results, about, peers, options.threads))
-    record = {"machine": about, "quick": options.quick, "cores": cores, "threads": options.threads, "complete": done}
+    with Progress(sum(w.key not in finished for w in workloads)) as progress:
+        for line in (*lacking, f"{machine.one_line(about)}; pinned to cores {cores}"):
+            progress.say(line)
+
+        def found() -> "Iterator[Result]":
+            for workload in workloads:
+                if workload.key in finished:
+                    yield Result.of_json(workload, finished[workload.key])
+                else:
+                    yield measure(workload, engines, effort, peers, progress)
+                    progress.finished()
+
+        done = interrupts.collect(results, found())
+    record |= {"complete": done, "workloads": [result.as_json() for result in results]}
     passed = all(result.passed for result in results)
-    path = options.json or store.default_path()
+    code = (0 if passed else 1) if done else interrupts.EXIT_CODE
+    if not done:
+        kept = f"; `--resume {path}` measures the others" * bool(results)
+        tell(f"interrupted: {len(results)} of {len(workloads)} workloads are finished{kept}")
+    if not results:
+        return code
+    print(report.text(results, about, peers, options.threads))
     try:
-        store.save(path, {**record, "workloads": [result.as_json() for result in results]})
-        progress(f"results written to {path}")
-        for page, tell in pages.items():
+        store.save(path, record)
+        tell(f"results written to {path}")
+        for page, written in pages.items():
             if passed and done:
-                report.insert(page, tell(results, about, peers, options.threads))
-                progress(f"results written to {page}")
+                report.insert(page, written(results, about, peers, options.threads))
+                tell(f"results written to {page}")
             else:
-                progress(f"{page} is left as it was: a workload {'failed' if done else 'is missing'}")
+                tell(f"{page} is left as it was: a workload {'failed' if done else 'is missing'}")
     except OSError as problem:
-        print(f"benchmarks: the results could not be written: {problem}", file=sys.stderr)
+        tell(f"benchmarks: the results could not be written: {problem}")
         return 1
-    return (0 if passed else 1) if done else interrupts.EXIT_CODE
+    return code
+
+
+def tell(text: str) -> None:
+    """Print a line on stderr."""
+    print(text, file=sys.stderr, flush=True)
 
 
 def run() -> int:

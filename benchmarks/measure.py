@@ -14,6 +14,7 @@ from benchmarks.stats import Samples
 Call = Callable[..., Any]
 STAT = Path("/proc/stat")
 BATCH_SECONDS = 0.005  # far above the timer's resolution, far below a scheduler's slice on a shared machine
+CHECK = 10  # rounds between two looks at whether the intervals are narrow enough
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
@@ -95,6 +96,7 @@ def interleave(
     batch_seconds: float = BATCH_SECONDS,
     clock: str = "wall",
     repeats: int | None = None,
+    enough: Callable[[dict[str, Samples]], bool] | None = None,
 ) -> dict[str, Samples]:
     """Measure several programs in rounds: one batch of each, the order reversed in every other round.
 
@@ -112,6 +114,8 @@ def interleave(
         A key of `CLOCKS`.
     repeats : int, optional
         Passes per batch, the same for all; by default as many as `batch_seconds` needs.
+    enough : callable, optional
+        Told all samples after `minimum` rounds and after every `CHECK` more; no round follows if it says True.
 
     Returns
     -------
@@ -125,9 +129,16 @@ def interleave(
     rounds: dict[str, list[float]] = {name: [] for name in calls}
     order = list(calls)
     gc.collect()  # start from a clean heap; collections that a program causes stay in its time
-    end = time.perf_counter() + seconds
-    while (made := len(rounds[order[0]])) < minimum or (made < maximum and time.perf_counter() < end):
+    now = CLOCKS["wall"]
+    end = now() + seconds
+
+    def samples() -> dict[str, Samples]:
+        return {name: np.array(found) for name, found in rounds.items()}
+
+    while (made := len(rounds[order[0]])) < minimum or (made < maximum and now() < end):
         for name in order:
             rounds[name].append(batch(*calls[name], passes[name], clock))
         order.reverse()
-    return {name: np.array(samples) for name, samples in rounds.items()}
+        if enough is not None and made + 1 >= minimum and (made + 1 - minimum) % CHECK == 0 and enough(samples()):
+            break
+    return samples()

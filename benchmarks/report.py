@@ -15,6 +15,7 @@ MARKERS = (
     "<!-- results: written by `python3 -m benchmarks --peers --readme README.md --results docs/results.md` -->",
     "<!-- end of results -->",
 )
+COLUMNS = 80
 SHORT = {"torch": "torch", "torch.compile": "compile", "jax.jit": "jax.jit"}
 """The peers of the short table, and the heads of their columns."""
 
@@ -37,14 +38,20 @@ def text(results: list[Result], about: dict[str, Any], peers: list[str], threads
             "So many times as fast as the peer, static where dynamic is not named; intervals: in the JSON file."
         )
         compared = compared_with(peers)
-        parts.append(table(
+        parts += tables(
             ["workload", *(other if ours == "static" else f"{ours} : {other}" for ours, other in compared)],
             [peer_row(result, compared) for result in results],
-        ))  # fmt: skip
+        )  # fmt: skip
         if unstable:
             parts.append(f"No mean over workloads: {len(unstable)} of {len(results)} are unstable.")
         else:
             parts += [line for line in [summary(results, peers)] if line]
+        if any(result.agreement for result in results):
+            parts.append(
+                "How far a peer's first results are from dynamic's, relative to the largest element; and, of a peer "
+                "that compiles, which share of elements has the bits of its own eager mode; of static all have."
+            )
+            parts += tables(["workload", *peers], [agreement_row(result, peers) for result in results])
     measured = [result for result in results if result.starts]
     if measured:
         parts.append(table(
@@ -88,7 +95,7 @@ def wrapped(part: str) -> str:
     """Return a paragraph in lines of at most 80 columns; tables stay."""
     if part.startswith("|"):
         return part
-    return "\n".join(textwrap.wrap(part, 80, subsequent_indent="  " if part.startswith("- ") else "",
+    return "\n".join(textwrap.wrap(part, COLUMNS, subsequent_indent="  " if part.startswith("- ") else "",
                                    break_long_words=False, break_on_hyphens=False))  # fmt: skip
 
 
@@ -135,6 +142,35 @@ def peer_row(result: Result, compared: list[tuple[str, str]]) -> list[str]:
             for has, (ours, other) in zip(known, compared, strict=True)
         ),
     ]
+
+
+def agreement_row(result: Result, peers: list[str]) -> list[str]:
+    """Return how a workload's results in each peer compare, such as ``2e-07, 98 %``."""
+    row = [result.workload.name]
+    for peer in peers:
+        found = result.agreement.get(peer)
+        if found is None or found.distance is None:
+            row.append("-")
+        else:
+            row.append(f"{found.distance:.0e}" + (f", {100 * found.shared:.0f} %" if found.shared is not None else ""))
+    return row
+
+
+def tables(header: list[str], rows: list[list[str]]) -> list[str]:
+    """Return a table, divided where it would be wider than 80 columns; columns without a figure are left out."""
+    kept = [i for i in range(1, len(header)) if any(row[i] != "-" for row in rows)]
+    found: list[str] = []
+    while kept:
+        count = len(kept)
+        while True:
+            chosen = [0, *kept[:count]]
+            made = table([header[i] for i in chosen], [[row[i] for i in chosen] for row in rows])
+            if count == 1 or len(made.partition("\n")[0]) <= COLUMNS:
+                break
+            count -= 1
+        found.append(made)
+        kept = kept[count:]
+    return found
 
 
 def once_row(result: Result) -> list[str]:

@@ -1,7 +1,7 @@
 """The run: per workload the bits first, then what each engine costs."""
 
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from types import ModuleType
 from typing import Any
@@ -11,27 +11,41 @@ import numpy as np
 from benchmarks import bits, oneoff, peak_memory, stats
 from benchmarks.lab import stability
 from benchmarks.lab.activity import Activity, Watch
-from benchmarks.lab.agreement import agreement
+from benchmarks.lab.agreement import Agreement, agreement, first_line, of_json
 from benchmarks.lab.probe import PREFIX, probes
-from benchmarks.measure import interleave
+from benchmarks.lab.progress import Progress
+from benchmarks.measure import batch, interleave
 from benchmarks.stats import Estimate
-from benchmarks.terminal import progress
+from benchmarks.terminal import seconds
 from benchmarks.workload import Array, Workload
 
 ENGINES = ("dynamic", "static")
+SLOWEST = 0.2
+"""Seconds per call from which on a peer is not timed: every round would wait for it."""
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How much to measure: seconds of interleaved calls, processes per engine and kind of start; and by which clock."""
+    """How much to measure.
+
+    Attributes
+    ----------
+    seconds : of interleaved calls, at most.
+    cold, disk : new processes per engine and kind of start.
+    clock : a key of `benchmarks.measure.CLOCKS`.
+    tight : how narrow the intervals of static's ratios become, relative to them, before calls end early.
+    rounds : calls are made in so many rounds at least.
+    """
 
     seconds: float
     cold: int
     disk: int
     clock: str = "wall"
+    tight: float = 0.0
+    rounds: int = 7
 
 
-FULL = Effort(seconds=6.0, cold=3, disk=5)
+FULL = Effort(seconds=12.0, cold=3, disk=5, tight=0.03, rounds=21)
 QUICK = Effort(seconds=1.0, cold=1, disk=1)
 
 
@@ -52,7 +66,7 @@ class Result:
     probes: dict[str, stats.Samples] = field(default_factory=dict)
     activity: Activity | None = None
     clock: str = "wall"
-    agreement: dict[str, str] = field(default_factory=dict)
+    agreement: dict[str, Agreement] = field(default_factory=dict)
 
     @property
     def unstable(self) -> list[str]:
@@ -100,7 +114,7 @@ class Result:
         }
         if self.calls:
             record["clock"], record["unstable"] = self.clock, self.unstable
-            record["agreement"] = self.agreement
+            record["agreement"] = {name: found.as_json() for name, found in self.agreement.items()}
             record["probes"] = {name: samples.tolist() for name, samples in self.probes.items()}
             if self.activity is not None:
                 record["activity"] = asdict(self.activity)
@@ -119,47 +133,87 @@ class Result:
             record["peak_method"] = peak_memory.method()
         return record
 
+    @staticmethod
+    def of_json(workload: Workload, record: Mapping[str, Any]) -> "Result":
+        """Return what `as_json` gave: a run that goes on has it in its record."""
+        samples = {
+            key: {name: np.array(values) for name, values in record.get(key, {}).items()}
+            for key in ("seconds_per_call", "probes")
+        }
+        return Result(
+            workload, list(record["differences"]), record["error"], samples["seconds_per_call"],
+            record.get("processes", {}), samples["probes"],
+            Activity(**record["activity"]) if "activity" in record else None,
+            record.get("clock", "wall"), of_json(record.get("agreement", {})),
+        )  # fmt: skip
 
-def measure(workload: Workload, engines: dict[str, ModuleType], effort: Effort, peers: Sequence[str] = ()) -> Result:
+
+def measure(
+    workload: Workload,
+    engines: dict[str, ModuleType],
+    effort: Effort,
+    peers: Sequence[str] = (),
+    progress: Progress | None = None,
+) -> Result:
     """Check the bits of one workload and, only if all agree, measure it."""
-    result = Result(workload)
-    progress(f"{workload.name}: bits over {bits.STEPS} steps")
+    result, progress = Result(workload), progress or Progress(1)
+    name, tell = workload.name, progress.tell
+    tell(f"{name}: bits over {bits.STEPS} steps")
     try:
         result.differences = list(bits.mismatches(workload, engines["dynamic"], engines["static"]))
         if result.passed:
-            progress(f"{workload.name}: calls, interleaved")
+            found, result.agreement = programs(workload, engines, peers, progress)
+            tell(f"{name}: calls, interleaved")
             watch, result.clock = Watch(), effort.clock
-            found = programs(workload, engines, peers)
-            result.agreement = agreement(found) if len(found) > len(engines) else {}
-            timed = interleave({**found, **probes()}, effort.seconds, clock=effort.clock)
-            result.calls = {name: samples for name, samples in timed.items() if not name.startswith(PREFIX)}
-            result.probes = {name: samples for name, samples in timed.items() if name.startswith(PREFIX)}
+            timed = interleave(
+                {**found, **probes()}, effort.seconds, effort.rounds, clock=effort.clock,
+                enough=lambda samples: stability.enough({own: samples[own] for own in found}, effort.tight),
+            )  # fmt: skip
+            result.calls = {own: samples for own, samples in timed.items() if not own.startswith(PREFIX)}
+            result.probes = {own: samples for own, samples in timed.items() if own.startswith(PREFIX)}
             result.activity = watch.since()
             for engine in ENGINES if effort.cold else ():
-                progress(f"{workload.name}: {engine} in new processes, cold and from the disk cache")
+                tell(f"{name}: {engine} in new processes, cold and from the disk cache")
                 result.starts[engine] = oneoff.cold_and_disk(engine, workload.key, effort.cold, effort.disk)
     except Exception as problem:  # one workload that fails must not hide the results of the others
         result.error = f"{type(problem).__name__}: {problem}"
-        progress(traceback.format_exc().rstrip())
+        progress.say(traceback.format_exc().rstrip())
     for line in result.differences:
-        progress(f"{workload.name}: BITS DIFFER: {line}")
+        progress.say(f"{name}: BITS DIFFER: {line}")
     return result
 
 
-def programs(workload: Workload, engines: dict[str, ModuleType], peers: Sequence[str]) -> dict[str, Any]:
-    """Return name -> (call, input sets) of both engines and of each peer that has this workload."""
-    from benchmarks.peers import build
+def programs(
+    workload: Workload, engines: dict[str, ModuleType], peers: Sequence[str], progress: Progress
+) -> tuple[dict[str, Any], dict[str, Agreement]]:
+    """Return (call, input sets) of both engines and of each peer that agrees with them, and what peers' results say."""
+    from benchmarks.peers import PEERS, build
 
     inputs = workload.inputs()
     made = {name: workload.make(engine) for name, engine in engines.items()}
     initial: dict[str, Array] = made["dynamic"].parameters()
     found: dict[str, Any] = {name: (program.call, inputs) for name, program in made.items()}
+    lacking: dict[str, Agreement] = {}
     for peer in peers:
         try:
             built = build(peer, workload, initial)
         except Exception as problem:  # a peer that cannot run a program must not hide what the others do
-            progress(f"{workload.name}: {peer} does not run it: {type(problem).__name__}: {problem}")
+            lacking[peer] = Agreement(error=f"does not run it: {first_line(problem)}")
             continue
         if built is not None:
             found[peer] = built
-    return found
+    if not lacking and found.keys() == engines.keys():
+        return found, {}
+
+    def eager_of(name: str) -> Any:
+        way = PEERS[name].eager
+        return build(way, workload, initial) if way else None
+
+    told = {**agreement(found, eager_of, lambda text: progress.tell(f"{workload.name}: {text}")), **lacking}
+    for peer, judged in told.items():
+        if not judged.error and (slow := batch(found[peer][0], found[peer][1], 1)) > SLOWEST:
+            told[peer] = judged = replace(judged, error=f"is not timed: a call takes {seconds(slow)}")
+        if judged.error:
+            found.pop(peer, None)
+            progress.say(f"{workload.name}: {peer} {judged.error}")
+    return found, told

@@ -7,10 +7,10 @@ from typing import Any
 
 from benchmarks.bootstrap import ROOT
 
-SCHEMA = 2
+SCHEMA = 3
 """Of the records that are written; docs/laboratory.md describes it."""
-READ = (1, 2)
-"""Schemas that `load` takes: 1 had no key, stability or ladder."""
+READ = (1, 2, 3)
+"""Schemas that `load` takes: 1 had no key, stability or ladder, 2 a line of text per peer."""
 FOLDER = ROOT / ".benchmarks"
 
 
@@ -71,4 +71,40 @@ def load(path: Path) -> dict[str, Any]:
         raise ValueError(f"{path} is not a benchmark record of schema {' or '.join(map(str, READ))}")
     for workload in record["workloads"]:
         workload.setdefault("key", workload["name"])
+        if record["schema"] < SCHEMA:
+            workload.pop("agreement", None)
     return record
+
+
+MIXED = ("quick", "threads", "machine.commit", "machine.cpu", "machine.packages")
+"""What two parts of one run must have in common."""
+
+
+def resumed(wanted: str | None, path: Path | None, begun: dict[str, Any]) -> tuple[Path, dict[str, dict[str, Any]]]:
+    """Return where a run is stored, and by key what an earlier one, that it goes on with, has finished.
+
+    Parameters
+    ----------
+    wanted : str or None
+        Of ``--resume``: a path, "" for the newest run, None to begin anew.
+    path : Path or None
+        Of ``--json``.
+    begun : dict
+        The record of the run that begins, without workloads.
+
+    Raises
+    ------
+    ValueError
+        If the earlier run was made in another way; figures of both in one record would not compare.
+    """
+    if wanted is None:
+        return path or default_path(), {}
+    earlier = Path(wanted) if wanted else newest()
+    record = load(earlier)
+    for name in MIXED:
+        outer, _, inner = name.partition(".")
+        before, now = (r[outer].get(inner) if inner else r[outer] for r in (record, begun))
+        if before != now:
+            raise ValueError(f"{earlier} was measured with {inner or outer} {before}, this run has {now}; "
+                             "without --resume everything is measured")  # fmt: skip
+    return path or earlier, {w["key"]: w for w in record["workloads"] if not w["error"]}

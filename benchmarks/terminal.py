@@ -1,14 +1,8 @@
-"""Progress on stderr, results as aligned tables on stdout."""
+"""Figures as text, and aligned tables."""
 
-import sys
 from collections.abc import Sequence
 
 UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
-
-
-def progress(text: str) -> None:
-    """Print one line about what is being done, on stderr."""
-    print(text, file=sys.stderr, flush=True)
 
 
 def seconds(value: float) -> str:

@@ -9,6 +9,7 @@ import dynamic
 import static
 from benchmarks import bits, stats
 from benchmarks.gate import assert_ratio, compare
+from benchmarks.lab.progress import Progress
 from benchmarks.peers import installed
 from benchmarks.run import programs
 from benchmarks.workload import Workload, discover
@@ -23,7 +24,8 @@ FACTORS: dict[str, float] = {}  # by row: how many times as fast as the faster p
 @pytest.mark.parametrize("workload", ROWS, ids=lambda workload: workload.name)
 def test_row(benchmark: Any, workload: Workload) -> None:
     assert list(bits.mismatches(workload, dynamic, static)) == []
-    samples = compare(benchmark, programs(workload, {"static": static, "dynamic": dynamic}, COMPILED))
+    found, _ = programs(workload, {"static": static, "dynamic": dynamic}, COMPILED, Progress(1))
+    samples = compare(benchmark, found)
     if COMPILED:
         FACTORS[workload.name] = min(stats.ratio(samples[peer], samples["static"]).value for peer in COMPILED)
     assert_ratio(samples, "static", "dynamic", BESIDE_DYNAMIC.get(workload.name, 1.0))

@@ -1,10 +1,13 @@
-"""Do peers compute the same? To how much of the largest element, and which bits a compiled peer shares with its eager
-mode.
+"""Do peers compute the same? To how much of the largest element, and which bits a compiled peer shares with its own
+eager mode.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,34 +15,94 @@ import numpy as np
 from benchmarks.bits import raw
 from benchmarks.workload import Array, to_array
 
-EAGER = {"torch.compile": "torch"}
-"""The eager mode of a compiled peer, where that is a peer of its own."""
+TOLERANCE = 1e-3
+"""Of the largest element: a peer that differs by more computes something else, and is not timed."""
 
 
-def agreement(programs: Mapping[str, tuple[Callable[..., Any], Any]]) -> dict[str, str]:
-    """Return a line per peer about the results of its first call.
+@dataclass(frozen=True)
+class Agreement:
+    """What the first call of a peer returned, beside `dynamic`.
+
+    Attributes
+    ----------
+    distance : largest difference, relative to the largest element; None if it returns something else, or is infinite.
+    shared : share of elements with the bits of the peer's own eager mode; None where it has none.
+    first_call : seconds of that call, compiling included where the peer's own cache does not hold it.
+    error : why it does not run, or is not timed.
+    """
+
+    distance: float | None = None
+    shared: float | None = None
+    first_call: float = 0.0
+    error: str = ""
+
+    def line(self) -> str:
+        """Return what is to be said of it."""
+        if self.error:
+            return self.error
+        if self.distance is None:
+            return "returns something else, so it is not compared"
+        told = f"agrees with dynamic to {self.distance:.1e} of the largest element"
+        if self.shared is not None:
+            told += f"; {100 * self.shared:.1f} % of its elements have the bits of its own eager mode"
+        return told
+
+    def as_json(self) -> dict[str, Any]:
+        """Return plain data."""
+        return asdict(self)
+
+
+def of_json(found: Mapping[str, Any]) -> dict[str, Agreement]:
+    """Return what a record holds."""
+    return {name: Agreement(**fields) for name, fields in found.items()}
+
+
+def agreement(
+    programs: Mapping[str, tuple[Callable[..., Any], Any]],
+    eager_of: Callable[[str], tuple[Callable[..., Any], Any] | None] = lambda name: None,
+    tell: Callable[[str], None] = lambda text: None,
+) -> dict[str, Agreement]:
+    """Return what the first call of each peer says.
 
     Parameters
     ----------
     programs : mapping of name to (callable, input sets)
         Fresh, the engines among them.
+    eager_of : callable
+        The program of a peer's name, built anew in the peer's eager mode; None where there is none.
+    tell : callable
+        Told what is being done.
     """
-    first = {name: leaves(call(*inputs[0])) for name, (call, inputs) in programs.items()}
-    ours, told = first["dynamic"], {}
-    for name, theirs in first.items():
+    ours = leaves(programs["dynamic"][0](*programs["dynamic"][1][0]))
+    found = {}
+    for name, (call, inputs) in programs.items():
         if name in ("dynamic", "static"):
             continue
-        if [x.shape for x in theirs] != [x.shape for x in ours]:
-            told[name] = "returns something else, so it is not compared"
+        tell(f"first call of {name}")
+        start = time.perf_counter()
+        try:
+            theirs = leaves(call(*inputs[0]))
+        except Exception as problem:  # a peer that cannot run a program must not hide what the others do
+            found[name] = Agreement(error=f"does not run it: {first_line(problem)}")
             continue
-        line = f"agrees with dynamic to {distance(ours, theirs):.1e} of the largest element"
-        eager = first.get(EAGER.get(name, ""))
-        if eager is None and name == "jax.jit":
-            eager = _without_jit(*programs[name])
-        if eager is not None and [x.shape for x in eager] == [x.shape for x in theirs]:
-            line += f"; {100 * shared(eager, theirs):.1f} % of its elements have the bits of its own eager mode"
-        told[name] = line
-    return told
+        found[name] = _judged(ours, theirs, time.perf_counter() - start, partial(eager_of, name))
+    return found
+
+
+def first_line(problem: Exception) -> str:
+    """Return the kind of a failure and the first line of its message."""
+    return f"{type(problem).__name__}: {str(problem).strip().partition(chr(10))[0]}"
+
+
+def _judged(ours: list[Array], theirs: list[Array], seconds: float, eager_of: Callable[[], Any]) -> Agreement:
+    if [x.shape for x in theirs] != [x.shape for x in ours]:
+        return Agreement(first_call=seconds)
+    far = distance(ours, theirs)
+    if not far <= TOLERANCE:
+        return Agreement(error=f"is not timed: it differs from dynamic by {far:.1e} of the largest element")
+    eager = eager_of()
+    own = None if eager is None else leaves(eager[0](*eager[1][0]))
+    return Agreement(far, None if own is None else shared(own, theirs), seconds)
 
 
 def leaves(returned: Any) -> list[Array]:
@@ -67,13 +130,3 @@ def shared(one: list[Array], other: list[Array]) -> float:
     """Return the share of elements whose bits are equal."""
     same = [raw(a) == raw(b) if a.dtype == b.dtype else np.zeros(a.size, bool) for a, b in zip(one, other, strict=True)]
     return float(np.concatenate(same).mean()) if same and sum(map(len, same)) else 1.0
-
-
-def _without_jit(call: Callable[..., Any], inputs: Any) -> list[Array] | None:
-    """The same call op by op; None for a program with state, whose second call is another."""
-    import jax
-
-    again = leaves(call(*inputs[0]))
-    with jax.disable_jit():
-        found = leaves(call(*inputs[0]))
-    return found if distance(again, found) < 1e-2 else None

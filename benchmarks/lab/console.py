@@ -8,6 +8,7 @@ import sys
 import textwrap
 from collections.abc import Sequence
 from importlib.util import find_spec
+from typing import TextIO
 
 MOST = 100
 """Columns that are used at most; longer lines are hard to read."""
@@ -19,9 +20,10 @@ def width() -> int:
     return min(shutil.get_terminal_size((80, 24)).columns, MOST) if sys.stdout.isatty() else 80
 
 
-def coloured() -> bool:
+def coloured(stream: TextIO | None = None) -> bool:
     """Whether to colour: a terminal, no NO_COLOR, and rich installed (``pip install 'twingrad[lab]'``)."""
-    wanted = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    looked_at = (stream or sys.stdout).isatty()
+    wanted = looked_at and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     return wanted and find_spec("rich") is not None
 
 
@@ -76,17 +78,3 @@ def columns(rows: Sequence[Sequence[str]], header: Sequence[str] = (), indent: s
         return (indent + "  ".join([first.ljust(sizes[0]), *rest])).rstrip()
 
     return [line(row) for row in table]
-
-
-def progress(text: str) -> None:
-    """Show what is being done: on one line of a terminal that is written over, as lines elsewhere; on stderr."""
-    if sys.stderr.isatty():
-        print(f"\r\x1b[2K{text[: width() - 1]}", end="", file=sys.stderr, flush=True)
-    else:
-        print(text, file=sys.stderr, flush=True)
-
-
-def done() -> None:
-    """Take the line of progress away."""
-    if sys.stderr.isatty():
-        print("\r\x1b[2K", end="", file=sys.stderr, flush=True)

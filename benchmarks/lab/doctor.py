@@ -49,7 +49,7 @@ def examine(seconds: float = 1.0) -> Iterator[Finding]:
     yield _blas()
     yield from _denormals()
     yield _cache()
-    missing = sorted({package for package, _ in PEERS.values()} - {PEERS[name][0] for name in installed()})
+    missing = sorted({peer.package for peer in PEERS.values()} - {PEERS[name].package for name in installed()})
     yield Finding(
         f"peers: {', '.join(installed()) or 'none'}" + (f"; not installed: {', '.join(missing)}" * bool(missing))
     )

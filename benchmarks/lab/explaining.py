@@ -10,6 +10,7 @@ from benchmarks import machine, store
 from benchmarks.lab import console, measuring, verdict
 from benchmarks.lab.activity import governor
 from benchmarks.lab.ladder import NotTheSame, ladder
+from benchmarks.lab.progress import Progress
 from benchmarks.lab.stability import first_line
 from benchmarks.terminal import seconds, significant
 from static.reports.costs import amount
@@ -28,12 +29,11 @@ def main(options: argparse.Namespace) -> int:
     workload.inputs()
     duration = options.seconds or (2.0 if options.quick else 10.0)
     try:
-        found = ladder(workload, engines, duration, threads, not options.quick, console.progress, options.clock)
+        with Progress(1) as progress:
+            found = ladder(workload, engines, duration, threads, not options.quick, progress.tell, options.clock)
     except NotTheSame as problem:
-        console.done()
         console.wrapped(f"{workload.name}: BITS DIFFER, so nothing was timed: {problem}", style="bold red")
         return 1
-    console.done()
     record = {
         "machine": {**machine.describe(), "governor": governor()}, "quick": options.quick, "cores": kept,
         "threads": threads, "complete": True,

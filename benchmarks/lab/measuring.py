@@ -13,6 +13,8 @@ from typing import Any
 from benchmarks import interrupts, machine, measure, run, store
 from benchmarks.lab import console, verdict
 from benchmarks.lab.activity import governor
+from benchmarks.lab.agreement import of_json
+from benchmarks.lab.progress import Progress
 from benchmarks.lab.stability import first_line, of_record, told
 from benchmarks.lab.target import Target, UserProgram
 from benchmarks.terminal import seconds
@@ -58,8 +60,9 @@ def effort_of(options: argparse.Namespace) -> run.Effort:
     effort = run.QUICK if options.quick else run.FULL
     if options.threads > 1 or not options.starts:
         effort = run.without_starts(effort)
-    seconds = effort.seconds if options.seconds is None else options.seconds
-    return dataclasses.replace(effort, seconds=seconds, clock=options.clock)
+    if options.seconds is not None:  # no less, however narrow the intervals
+        effort = dataclasses.replace(effort, seconds=options.seconds, tight=0.0)
+    return dataclasses.replace(effort, clock=options.clock)
 
 
 def begin(options: argparse.Namespace) -> tuple[dict[str, ModuleType], list[int]]:
@@ -89,21 +92,21 @@ def main(options: argparse.Namespace) -> int:
     wanted = programs(options, engines["dynamic"])
     for workload in wanted:
         workload.inputs()  # what is missing is said before anything is measured
-    before, path = resumed(options)
-    finished = {workload["key"]: workload for workload in before}
+    record = {"machine": about, "quick": options.quick, "cores": kept, "threads": options.threads}
+    path, finished = store.resumed(options.resume, options.json, record)
     results: list[dict[str, Any]] = []
+    with Progress(sum(w.key not in finished for w in wanted)) as progress:
 
-    def found() -> Iterator[dict[str, Any]]:
-        for workload in wanted:
-            known = finished.get(workload.key)
-            yield known or run.measure(workload, engines, effort_of(options), peers).as_json()
+        def found() -> Iterator[dict[str, Any]]:
+            for workload in wanted:
+                if workload.key in finished:
+                    yield finished[workload.key]
+                else:
+                    yield run.measure(workload, engines, effort_of(options), peers, progress).as_json()
+                    progress.finished()
 
-    done = interrupts.collect(results, found())
-    console.done()
-    record = {
-        "machine": about, "quick": options.quick, "cores": kept, "threads": options.threads,
-        "complete": done, "workloads": results,
-    }  # fmt: skip
+        done = interrupts.collect(results, found())
+    record |= {"complete": done, "workloads": results}
     if results:
         store.save(path, record)
     show(record, missing)
@@ -123,14 +126,6 @@ def report(record: dict[str, Any], path: Path | None, engines: dict[str, ModuleT
 
         write(record, path, engines)
         print(f"report: {path}", file=sys.stderr)
-
-
-def resumed(options: argparse.Namespace) -> tuple[list[dict[str, Any]], Path]:
-    """Return what an earlier run has finished, and the path of the record."""
-    if options.resume is None:
-        return [], options.json or store.default_path()
-    path = Path(options.resume) if options.resume else store.newest()
-    return list(store.load(path)["workloads"]), path
 
 
 def show(record: dict[str, Any], missing: list[str]) -> None:
@@ -179,8 +174,8 @@ def details(workload: dict[str, Any]) -> None:
         console.say()
         for line in console.columns(rows, ["import to first result", "empty cache", "from disk", "peak memory"]):
             console.say(line)
-    for name, line in workload.get("agreement", {}).items():
-        console.wrapped(f"{name}: {line}", "  ")
+    for name, found in of_json(workload.get("agreement", {})).items():
+        console.wrapped(f"{name}: {found.line()}", "  ")
 
 
-__all__ = ["WrongUse", "begin", "details", "main", "programs", "report", "resumed", "show"]
+__all__ = ["WrongUse", "begin", "details", "main", "programs", "report", "show"]

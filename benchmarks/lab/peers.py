@@ -34,20 +34,26 @@ def build(
     """
     package = peer.partition(".")[0]
     written = getattr(own, f"{name}_{package}", None)
-    if package == "jax":
-        if written is None:
-            raise LookupError(f"the file has no {name}_jax")
-        return _jax(written, inputs)
-    return _torch(peer, inputs, initial, written, make)
+    if package == "torch":
+        return _torch(peer, inputs, initial, written, make)
+    if written is None:
+        raise LookupError(f"the file has no {name}_{package}")
+    return _jax(peer, written, inputs) if package == "jax" else (written, list(inputs))
 
 
-def _jax(function: Call, inputs: Sequence[Inputs]) -> Built:
+def _jax(peer: str, function: Call, inputs: Sequence[Inputs]) -> Built:
     import jax
+
+    from benchmarks.peers.with_jax import op_by_op
 
     jax.config.update("jax_enable_x64", True)
     compiled = jax.jit(function)
     own = [tuple(jax.numpy.asarray(x) if isinstance(x, np.ndarray) else x for x in arrays) for arrays in inputs]
-    return (lambda *arguments: jax.block_until_ready(compiled(*arguments))), own
+
+    def call(*arguments: Any) -> Any:
+        return jax.block_until_ready(compiled(*arguments))
+
+    return (call if peer == "jax.jit" else op_by_op(call)), own
 
 
 class _Torch(ModuleType):

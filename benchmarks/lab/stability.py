@@ -50,6 +50,20 @@ def objections(calls: Mapping[str, Samples], activity: Activity | None) -> list[
     return found
 
 
+def enough(calls: Mapping[str, Samples], tight: float) -> bool:
+    """Whether more rounds would tell little: the ratio of static to each other program is known to `tight`.
+
+    Parameters
+    ----------
+    calls : mapping of name to (rounds,) arrays
+    tight : float
+        Width of an interval, relative to the ratio; 0 is never reached.
+    """
+    if any(drift(samples) > DRIFT for samples in calls.values()):
+        return False
+    return all(width(calls["static"], samples) <= tight for name, samples in calls.items() if name != "static")
+
+
 def drift(samples: Samples) -> float:
     """Return by how much the median of the last third differs from that of the first, relative to it."""
     third = len(samples) // 3

@@ -1,6 +1,7 @@
 """The same workloads in other frameworks, imported only when installed and asked for."""
 
 import importlib
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
@@ -8,16 +9,34 @@ from benchmarks.workload import Array, Workload
 
 Built = tuple[Any, list[tuple[Any, ...]]]  # a callable that returns finished results, and its input sets
 
+
+@dataclass(frozen=True)
+class Peer:
+    """A framework, in one of its ways of running a program.
+
+    Attributes
+    ----------
+    package : what is imported, and what pip calls it.
+    adapter : the module of `benchmarks.peers` that holds its programs.
+    eager : the name of the way that runs op by op, for one that compiles.
+    """
+
+    package: str
+    adapter: str
+    eager: str = ""
+
+
 PEERS = {
-    "torch": ("torch", "benchmarks.peers.with_torch"),
-    "torch.compile": ("torch", "benchmarks.peers.with_torch"),
-    "jax.jit": ("jax", "benchmarks.peers.with_jax"),
+    "torch": Peer("torch", "with_torch"),
+    "torch.compile": Peer("torch", "with_torch", eager="torch"),
+    "jax": Peer("jax", "with_jax"),
+    "jax.jit": Peer("jax", "with_jax", eager="jax"),
 }
 
 
 def installed() -> list[str]:
     """Return the names of the peers whose packages are installed, without importing them."""
-    return [name for name, (package, _) in PEERS.items() if find_spec(package) is not None]
+    return [name for name, peer in PEERS.items() if find_spec(peer.package) is not None]
 
 
 def chosen(text: str | None) -> tuple[list[str], list[str]]:
@@ -43,7 +62,7 @@ def chosen(text: str | None) -> tuple[list[str], list[str]]:
     lacking: dict[str, list[str]] = {}
     for name in wanted:
         if name not in known:
-            lacking.setdefault(PEERS[name][0], []).append(name)
+            lacking.setdefault(PEERS[name].package, []).append(name)
     lines = [f"without {' and '.join(names)}: {package} is not installed (pip install {package})"
              for package, names in lacking.items()]  # fmt: skip
     return [name for name in wanted if name in known], lines
@@ -69,5 +88,5 @@ def build(peer: str, workload: Workload, initial: dict[str, Array]) -> Built | N
     own = workload.peer(peer, initial)
     if own is not None:
         return own
-    made: Built | None = importlib.import_module(PEERS[peer][1]).build(peer, workload, initial)
+    made: Built | None = importlib.import_module(f"{__name__}.{PEERS[peer].adapter}").build(peer, workload, initial)
     return made

@@ -28,7 +28,23 @@ jax.config.update("jax_enable_x64", True)  # for the float64 row and the int64 c
 
 
 def build(peer: str, workload: Workload, initial: dict[str, Array]) -> Built | None:
-    """Return the workload in JAX; `peer` is "jax.jit"."""
+    """Return the workload in JAX; `peer` is "jax.jit", or "jax" for the same op by op."""
+    made = compiled(workload, initial)
+    return made if made is None or peer == "jax.jit" else (op_by_op(made[0]), made[1])
+
+
+def op_by_op(call: Any) -> Any:
+    """Return the call as it runs where nothing is compiled as a whole."""
+
+    def run(*arguments: Any) -> Any:
+        with jax.disable_jit():
+            return call(*arguments)
+
+    return run
+
+
+def compiled(workload: Workload, initial: dict[str, Array]) -> Built | None:
+    """Return the workload under jax.jit."""
     inputs = [tuple(jnp.asarray(array) for array in arrays) for arrays in workload.inputs()]
     params = {name: jnp.array(value) for name, value in initial.items()}
     if workload.name in PULLBACKS:

@@ -9,7 +9,7 @@ from benchmarks import store
 from benchmarks.lab import activity, comparing, doctor, exporting
 from benchmarks.lab import command as laboratory
 from benchmarks.lab.activity import Activity
-from benchmarks.lab.agreement import agreement
+from benchmarks.lab.agreement import agreement, of_json
 
 ROUNDS = 64
 
@@ -139,11 +139,16 @@ def test_others_are_told_from_this_process(tmp_path, monkeypatch):
 def test_peers_are_compared_with_us_and_with_their_own_eager_mode():
     x = np.array([1.0, 2.0, 4.0], np.float32)
     near = np.nextafter(x, np.float32(9))
-    calls = {"dynamic": x, "static": x, "torch": (near,), "torch.compile": [np.append(near[:2], x[2])], "jax": x[:2]}
-    told = agreement({name: (lambda value=value: value, [()]) for name, value in calls.items()})
-    assert told["torch"] == "agrees with dynamic to 1.2e-07 of the largest element"
-    assert told["torch.compile"].endswith("; 66.7 % of its elements have the bits of its own eager mode")
-    assert "not compared" in told["jax"]
+    values = {"dynamic": x, "static": x, "torch": (near,), "torch.compile": [np.append(near[:2], x[2])], "jax": x[:2]}
+    calls = {name: (lambda value=value: value, [()]) for name, value in values.items()}
+    calls |= {"wrong": (lambda: x + 1, [()]), "broken": (lambda: x @ np.eye(2), [()])}
+    told = agreement(calls, {"torch.compile": calls["torch"]}.get)
+    assert told["torch"].line() == "agrees with dynamic to 1.2e-07 of the largest element"
+    assert told["torch.compile"].line().endswith("; 66.7 % of its elements have the bits of its own eager mode")
+    assert "not compared" in told["jax"].line()
+    assert told["wrong"].error == "is not timed: it differs from dynamic by 2.5e-01 of the largest element"
+    assert told["broken"].error.startswith("does not run it: ValueError: matmul")
+    assert of_json(json.loads(json.dumps({name: found.as_json() for name, found in told.items()}))) == told
 
 
 def test_pyperf_reads_an_export(tmp_path, capsys):

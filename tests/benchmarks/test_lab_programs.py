@@ -11,7 +11,7 @@ import pytest
 import dynamic
 import static
 from benchmarks import __main__ as command
-from benchmarks import bits, measure, oneoff, run
+from benchmarks import bits, measure, oneoff, run, store
 from benchmarks.bootstrap import ROOT
 from benchmarks.lab import arguments, source, stability, verdict
 from benchmarks.lab import command as laboratory
@@ -183,7 +183,7 @@ def test_the_verdict_comes_first_and_lines_fit_the_terminal(path, quick, tmp_pat
     assert max(map(len, lines)) <= 80
     stored = json.loads(record.read_text())
     assert [w["name"] for w in stored["workloads"]] == ["mine:trace (n=3)", "mine:trace (n=5)"]
-    assert stored["schema"] == 2
+    assert stored["schema"] == store.SCHEMA
 
 
 def test_an_interrupted_run_is_resumed(path, quick, tmp_path, monkeypatch, capsys):
@@ -270,7 +270,7 @@ def test_peers_that_are_missing_are_named(monkeypatch):
         [],
         [
             "without torch and torch.compile: torch is not installed (pip install torch)",
-            "without jax.jit: jax is not installed (pip install jax)",
+            "without jax and jax.jit: jax is not installed (pip install jax)",
         ],
     )
     assert peers.chosen(None) == ([], [])

@@ -5,9 +5,10 @@ from argparse import Namespace
 import numpy as np
 import pytest
 
-from benchmarks import oneoff, report, run, store
+from benchmarks import oneoff, peers, report, run, store
 from benchmarks.lab import stability
 from benchmarks.lab.activity import Activity
+from benchmarks.lab.agreement import Agreement
 from tests.benchmarks.fakes import FakeWorkload, pair
 
 EFFORT = run.Effort(seconds=0.02, cold=1, disk=1)
@@ -86,10 +87,70 @@ def test_peers_get_columns(no_processes):
     cells = dict(zip(*([c.strip() for c in line.strip("|").split("|")] for line in (header, row)), strict=True))
     assert cells["jax.jit"] == "2.0x"
     assert cells["dynamic : torch"] == "4.0x"
-    assert cells["torch.compile"] == "-"
+    assert "torch.compile" not in cells  # no figure, no column
     assert max(map(len, page.splitlines())) <= 80
     page = page.replace("\n", " ")
     assert "jax.jit 2.00 (1), torch" in page
+
+
+def test_bits_that_peers_share_are_a_column_and_wide_tables_are_divided(no_processes):
+    result = run.measure(FakeWorkload(), pair(), EFFORT)
+    peers = [f"a peer of number {i}" for i in range(6)]
+    result.calls |= dict.fromkeys(peers, result.calls["static"])
+    result.agreement = {peers[0]: Agreement(2e-7), peers[5]: Agreement(3e-7, shared=0.975)}
+    page = report.text([result], ABOUT, peers)
+    assert max(map(len, page.splitlines())) <= 80
+    assert " 3e-07, 98 % |" in page
+    heads = [line for line in page.splitlines() if line.startswith("| workload")]
+    assert all(sum(peer in head for head in heads) == 2 if peer in (peers[0], peers[5]) else 1 for peer in peers)
+
+
+class Broken:
+    """A peer that fails, beside one that computes something else."""
+
+    @staticmethod
+    def build(peer, workload, initial):
+        if peer == "broken":
+            raise TypeError("no such op\nand more")
+        return lambda x: np.asarray(7.0), workload.inputs()
+
+
+def test_peers_that_fail_or_disagree_are_named_and_not_timed(no_processes, monkeypatch, capsys):
+    monkeypatch.setattr(peers, "PEERS", {name: peers.Peer("numpy", name) for name in ("broken", "wrong")})
+    monkeypatch.setattr(peers, "build", Broken.build)
+    result = run.measure(FakeWorkload(), pair(), EFFORT, ["broken", "wrong"])
+    assert result.calls.keys() == {"dynamic", "static"}
+    assert "fake: broken does not run it: TypeError: no such op\n" in capsys.readouterr().err
+    assert result.agreement["wrong"].error.startswith("is not timed: it differs")
+
+
+def test_a_peer_that_every_round_would_wait_for_is_compared_and_not_timed(no_processes, monkeypatch):
+    monkeypatch.setattr(run, "SLOWEST", 0.0)
+    monkeypatch.setattr(peers, "PEERS", {"right": peers.Peer("numpy", "right")})
+    monkeypatch.setattr(peers, "build", lambda peer, workload, initial: (lambda x: -x.sum(), workload.inputs()))
+    result = run.measure(FakeWorkload(), pair(), EFFORT, ["right"])
+    assert result.calls.keys() == {"dynamic", "static"}
+    found = result.agreement["right"]
+    assert found.distance == 0.0
+    assert found.error.startswith("is not timed: a call takes ")
+
+
+def test_a_run_goes_on_with_what_its_record_holds(no_processes, tmp_path):
+    result = run.measure(FakeWorkload(), pair(), EFFORT)
+    result.agreement = {"torch": Agreement(1e-7, 0.5, 2.0)}
+    begun = {"machine": {"commit": "abc", "cpu": "c", "packages": {}}, "quick": False, "threads": 1}
+    path = tmp_path / "run.json"
+    failed = {**result.as_json(), "key": "other", "error": "no memory"}
+    store.save(path, {**begun, "workloads": [result.as_json(), failed]})
+    assert store.resumed(None, path, begun) == (path, {})
+    where, finished = store.resumed(str(path), None, begun)
+    assert (where, list(finished)) == (path, ["fake"])
+    again = run.Result.of_json(result.workload, finished["fake"])
+    assert again.as_json() == result.as_json()
+    assert report.text([again], ABOUT, []) == report.text([result], ABOUT, [])
+    for change in ({"quick": True}, {"threads": 2}, {"machine": {**begun["machine"], "commit": "abd"}}):
+        with pytest.raises(ValueError, match="this run has"):
+            store.resumed(str(path), None, {**begun, **change})
 
 
 def test_the_short_table_has_a_line_per_workload_and_the_known_peers(no_processes):
