@@ -11,7 +11,7 @@ from common.core.dispatch import Attrs, apply
 from common.core.errors import DTypeError, ShapeError
 from common.core.op import NativeCall
 from common.core.shapes import broadcast_shapes
-from common.core.sizes import same
+from common.core.sizes import same, same_shape
 from common.core.spec import Spec, numel
 from common.core.unbroadcast import reshaped
 from common.ops._define import composite, kernel
@@ -98,6 +98,7 @@ bmm_ = kernel(
 PLAIN = Attrs(trans_a=False, trans_b=False)
 _TRANSPOSED = Attrs(trans_a=False, trans_b=True)
 _UNSAFE_VIEW = "UnsafeViewBackward0"
+_UNSAFE_BATCH = Attrs(node_name=_UNSAFE_VIEW, trans_a=False, trans_b=False)
 
 
 def _column(x: Any) -> Any:
@@ -205,8 +206,13 @@ def matmul(a: Any, b: Any) -> Any:
         return reshaped(out, (*out.shape[:-2], out.shape[-1]), "SqueezeBackward4")
     if b.ndim == 2:
         return _folded(mm, a, b)
-    lead = broadcast_shapes(a.shape[:-2], b.shape[:-2], op="matmul")
-    flat = [reshape(expand(x, (*lead, *x.shape[-2:])), (numel(lead), *x.shape[-2:])) for x in (a, b)]
+    lead = a.shape[:-2]
+    if not same_shape(lead, b.shape[:-2]):
+        lead = broadcast_shapes(lead, b.shape[:-2], op="matmul")
+        a, b = (expand(x, (*lead, *x.shape[-2:])) for x in (a, b))
+    if len(lead) == 1:
+        return apply(bmm_, (a, b), _UNSAFE_BATCH)
+    flat = [reshape(x, (numel(lead), *x.shape[-2:])) for x in (a, b)]
     return reshaped(bmm(*flat), (*lead, a.shape[-2], b.shape[-1]), _UNSAFE_VIEW)
 
 
