@@ -21,6 +21,7 @@ from benchmarks.peers.jax_blocks import (
     three_layers,
     unrolled_model,
 )
+from benchmarks.peers.jax_lessons import autoencoder, decoder, lenet
 from benchmarks.workload import Array, Workload
 from benchmarks.workloads import newton
 
@@ -133,8 +134,8 @@ def sgd(lr: float, momentum: float = 0.0) -> tuple[Any, Any]:
     return start, update
 
 
-def adam(lr: float) -> tuple[Any, Any]:
-    """Return (start, update) of Adam with the usual constants."""
+def adam(lr: float, decay: float = 0.0) -> tuple[Any, Any]:
+    """Return (start, update) of Adam with the usual constants, or of AdamW."""
 
     def start(params: Params) -> Any:
         return jnp.zeros((), jnp.float32), *(jax.tree.map(jnp.zeros_like, params) for _ in range(2))
@@ -144,7 +145,7 @@ def adam(lr: float) -> tuple[Any, Any]:
         m = jax.tree.map(lambda m, g: 0.9 * m + 0.1 * g, m, gradients)
         v = jax.tree.map(lambda v, g: 0.999 * v + 0.001 * g * g, v, gradients)
         rate, scale = lr / (1 - 0.9**t), jnp.sqrt(1 - 0.999**t)
-        new = jax.tree.map(lambda p, m, v: p - rate * m / (jnp.sqrt(v) / scale + 1e-8), params, m, v)
+        new = jax.tree.map(lambda p, m, v: p * (1 - lr * decay) - rate * m / (jnp.sqrt(v) / scale + 1e-8), params, m, v)
         return new, (t, m, v)
 
     return start, update
@@ -167,4 +168,7 @@ TRAININGS: dict[str, tuple[Any, Any, Any]] = {
     "deep": (residual, *adam(0.001)),
     "charlm": (character_model, *adam(0.003)),
     "lstm": (recurrent_model, *adam(0.003)),
+    "lenet": (lenet, *adam(0.002)),
+    "gpt": (decoder, *adam(0.003, 0.01)),
+    "vae": (autoencoder, *adam(0.003)),
 }

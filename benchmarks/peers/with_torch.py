@@ -1,11 +1,13 @@
 """PyTorch's versions of the workloads, eager and compiled."""
 
 from collections.abc import Callable
-from typing import Any
+from types import ModuleType, SimpleNamespace
+from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
 
+from benchmarks.lessons import Lesson
 from benchmarks.measure import threads
 from benchmarks.peers import Built
 from benchmarks.peers.torch_blocks import (
@@ -18,7 +20,7 @@ from benchmarks.peers.torch_blocks import (
     mlp,
 )
 from benchmarks.workload import Array, Workload
-from benchmarks.workloads import adam_classifiers, chain, layer_norm, newton
+from benchmarks.workloads import adam_classifiers, chain, gpt, layer_norm, lenet, newton, resnet
 
 torch.set_num_threads(threads())
 Loss = Callable[[Any, Any], Any]
@@ -33,8 +35,10 @@ def build(peer: str, workload: Workload, initial: dict[str, Array]) -> Built | N
     if workload.name in TRAININGS:
         make_model, loss, make_optimizer = TRAININGS[workload.name]
         model = make_model()
-        model.load_state_dict({name: torch.tensor(value) for name, value in initial.items()})
+        model.load_state_dict({name: torch.tensor(value) for name, value in initial.items()}, strict=False)
         return training(wrap, model, loss, make_optimizer(model.parameters())), inputs
+    if isinstance(workload, Lesson):
+        return lesson(wrap, workload, initial), inputs
     if workload.name == "newton":
         return wrap(roots_and_gradients), inputs
     if workload.name == "i-transformer":
@@ -66,6 +70,15 @@ def training(wrap: Any, model: Any, loss: Loss, optimizer: Any) -> Any:
         return value.detach()
 
     return step
+
+
+def lesson(wrap: Any, workload: Lesson, initial: dict[str, Array]) -> Any:
+    """Return the step of a lesson whose networks are made of PyTorch's layers; under torch.compile all of it."""
+    program = workload.make(cast(ModuleType, SimpleNamespace(**{**vars(torch), "function": wrap})))
+    with torch.no_grad():
+        for name, parameter in program.named_parameters:
+            parameter.copy_(torch.tensor(initial[name]))
+    return program.call
 
 
 def roots_and_gradients(a: Any, b: Any) -> Any:
@@ -112,4 +125,11 @@ TRAININGS: dict[str, tuple[Any, Loss, Any]] = {
     "deep": (Residual, F.mse_loss, lambda p: torch.optim.Adam(p, lr=0.001)),
     "charlm": (CharacterModel, F.cross_entropy, lambda p: torch.optim.Adam(p, lr=0.003)),
     "lstm": (Recurrent, F.cross_entropy, lambda p: torch.optim.Adam(p, lr=0.003)),
+    "lenet": (lambda: lenet.network(torch), F.cross_entropy, lambda p: torch.optim.Adam(p, lr=0.002)),
+    "resnet": (
+        lambda: resnet.network(torch),
+        F.cross_entropy,
+        lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9, weight_decay=5e-4),
+    ),
+    "gpt": (lambda: gpt.network(torch), gpt.loss_of(torch), lambda p: torch.optim.AdamW(p, lr=0.003)),
 }

@@ -9,6 +9,7 @@ from benchmarks.workload import Array, Inputs, Program, Workload, training
 
 DATA = Path(__file__).resolve().parent.parent / "data" / "digits.npz"
 BATCH = 64
+HELD_OUT = 360  # the last ones of `load`, which the lessons on digits do not train on
 
 
 def load() -> tuple[Array, Array]:
@@ -24,6 +25,18 @@ def batches() -> list[Inputs]:
     images, labels = load()
     starts = range(0, len(labels) - BATCH + 1, BATCH)
     return [(images[i : i + BATCH].copy(), labels[i : i + BATCH].copy()) for i in starts]
+
+
+def large(images: Array) -> Array:
+    """Return images (n, 64) as (n, 1, 32, 32), each pixel repeated 4 times in both directions."""
+    return images.reshape(-1, 1, 8, 8).repeat(4, axis=2).repeat(4, axis=3)
+
+
+def large_batches(size: int) -> list[Inputs]:
+    """Return the full batches of images (size, 1, 32, 32) and labels (size,) that are not held out."""
+    images, labels = load()
+    starts = range(0, len(labels) - HELD_OUT - size + 1, size)
+    return [(large(images[i : i + size]), labels[i : i + size].copy()) for i in starts]
 
 
 class Digits(Workload):
