@@ -13,7 +13,7 @@ from common.core.errors import ArgumentError, DTypeError
 from common.core.tree import flatten
 from tests.bits import assert_all_same_bits
 from tests.helpers.control_constants import BESIDE, FORMS, PROGRAMS, random_program
-from tests.helpers.proofs import first
+from tests.helpers.proofs import first, rotated
 
 XS = {"0-d": np.array(1.25), "1-d": np.array([1.25, -0.5, 2.0])}
 
@@ -38,8 +38,7 @@ def ways(tw, program, form):
     return lambda x: program(tw, x, of), first, tw.grad(lambda x: (first(x) * first(x)).sum())
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize(("name", "form"), rotated(PROGRAMS, list(FORMS)))
 def test_constants_of_every_form(name, form):
     for x in XS.values():
         for order, (f, eager) in enumerate(

@@ -93,28 +93,30 @@ def test_other_names_are_pythons_own_matter(engine, space):
             getattr(here, name)
 
 
-@pytest.mark.parametrize(
-    ("line", "told", "guess"),
-    [
-        (
-            "{tw}.quantize_dynamic",
-            "MissingAttributeError: module '{tw}' has no 'quantize_dynamic': there",
-            False,
-        ),
-        ("from {tw} import distributed", "ImportError: module '{tw}' has no 'distributed': there are no", False),
-        ("from {tw}.nn import Linear, SyncBatchNorm", "ImportError: module '{tw}.nn' has no 'SyncBatchNorm': ", False),
-        (
-            "{tw}.tensor([1.0]) @ {tw}.coss",
-            "MissingAttributeError: module '{tw}' has no attribute 'coss'",
-            True,
-        ),
-    ],
-)
+#: A line of a program, the last line that Python prints of it, and whether it may guess another name.
+READ = [
+    ("{tw}.quantize_dynamic", "MissingAttributeError: module '{tw}' has no 'quantize_dynamic': there", False),
+    ("from {tw} import distributed", "ImportError: module '{tw}' has no 'distributed': there are no", False),
+    ("from {tw}.nn import Linear, SyncBatchNorm", "ImportError: module '{tw}.nn' has no 'SyncBatchNorm': ", False),
+    ("{tw}.tensor([1.0]) @ {tw}.coss", "MissingAttributeError: module '{tw}' has no attribute 'coss'", True),
+]
+PRINTED = """
+import sys, {tw}
+for line in {lines}:
+    try:
+        exec(line)
+    except Exception:
+        sys.__excepthook__(*sys.exc_info())
+    print("----", file=sys.stderr)
+"""
+
+
 @pytest.mark.parametrize("engine", ENGINES, ids=lambda e: e.__name__)
-def test_what_a_user_reads(engine, line, told, guess):
+def test_what_a_user_reads(engine):
     name = engine.__name__
-    code = f"import {name}; {line.format(tw=name)}"
+    code = PRINTED.format(tw=name, lines=[line.format(tw=name) for line, _, _ in READ])
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    last = done.stderr.strip().splitlines()[-1]
-    assert last.removeprefix("common.core.errors.").startswith(told.format(tw=name))
-    assert guess or "Did you mean" not in last
+    for (_, told, guess), printed in zip(READ, done.stderr.split("----")[:-1], strict=True):
+        last = printed.strip().splitlines()[-1]
+        assert last.removeprefix("common.core.errors.").startswith(told.format(tw=name))
+        assert guess or "Did you mean" not in last

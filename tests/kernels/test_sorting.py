@@ -8,6 +8,7 @@ import static
 from common.compiler.primitives import evaluate
 from common.core.errors import ArgumentError, IndexRangeError, ShapeError
 from common.kernels.arrays import sorting
+from tests.helpers.proofs import rotated
 from tests.kernels.run import run
 
 DTYPES = ["float32", "float64", "int64", "int32", "int16", "int8", "uint8", "bool"]
@@ -34,10 +35,12 @@ def order(row, descending):
     return sorted(range(len(keys)), key=keys.__getitem__)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("n", [1, 2, sorting.SHORT - 1, sorting.SHORT, 300, 2000])
-@pytest.mark.parametrize("descending", [False, True])
-def test_order_is_that_of_the_definition(dtype, n, descending):
+LENGTHS = [f"{n} {way}" for n in (1, 2, sorting.SHORT - 1, sorting.SHORT, 300, 2000) for way in ("up", "down")]
+
+
+@pytest.mark.parametrize(("length", "dtype"), rotated(LENGTHS, DTYPES))
+def test_order_is_that_of_the_definition(length, dtype):
+    n, descending = int(length.split()[0]), length.endswith("down")
     x = rows(dtype, n)
     expected = np.array([order(row, descending) for row in x])
     assert np.array_equal(static.argsort(x, descending=descending), expected)

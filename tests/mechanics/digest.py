@@ -1,7 +1,8 @@
 """What a program has computed, as one number: the bits of all tensors that it holds when it ends.
 
-``python -m tests.mechanics.digest`` runs every program, and every page of the documentation, in a process that has only
-`static` imported; names and numbers come out as JSON. `test_mechanics.py` compares them with those in `dynamic`.
+``python -m tests.mechanics.digest`` runs every program in a process that has only `static` imported; names and numbers
+come out as JSON. `test_mechanics.py` compares them with those in `dynamic`. With ``--pages`` it runs every page of the
+documentation instead, and prints those whose examples fail.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from common.core.tree import flatten
 from common.tensor.base import TensorBase
 
 HERE = Path(__file__).resolve().parent
-PAGES = [HERE.parent.parent / "README.md", *sorted((HERE.parent.parent / "docs").rglob("*.md"))]
+DOCS = HERE.parent.parent / "docs"
+#: Without the pages in Chinese, whose examples are those of the English ones.
+PAGES = [DOCS.parent / "README.md", *(page for page in sorted(DOCS.rglob("*.md")) if DOCS / "zh" not in page.parents)]
 
 
 def digest(program: Any, tw: Any) -> str:
@@ -66,15 +69,17 @@ OF_BOTH = "contributing.md", "sharp-bits.md", "4-control-flow.md"
 
 
 def main() -> None:
-    """Print the numbers of all programs in `static` alone, and the pages whose examples fail."""
+    """Print the numbers of all programs in `static` alone, or the pages whose examples fail."""
     import static
     from tests.mechanics.collect import PROGRAMS
 
-    found = {name: digest(program, static) for name, program in PROGRAMS.items()}
-    assert "dynamic" not in sys.modules
-    sys.modules["dynamic"] = static  # what the pages import
-    failed = {str(page): told for page in PAGES if page.name not in OF_BOTH and (told := _failures(page))}
-    print(json.dumps({"programs": found, "pages": failed}))
+    if "--pages" in sys.argv:
+        sys.modules["dynamic"] = static  # what the pages import
+        found = {str(page): told for page in PAGES if page.name not in OF_BOTH and (told := _failures(page))}
+    else:
+        found = {name: digest(program, static) for name, program in PROGRAMS.items()}
+        assert "dynamic" not in sys.modules
+    print(json.dumps(found))
 
 
 def _failures(page: Path) -> str:

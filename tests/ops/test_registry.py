@@ -73,8 +73,10 @@ def test_doc_of_a_differentiable_op_states_the_derivative(op):
 
 @pytest.mark.parametrize(("op", "dtype"), rotated(PRIMITIVE, ["float32", "float64"]))
 def test_spec_says_what_comes_out(op, dtype):
+    """By a definition that does not know the spec, where there is one."""
+    defined = op.oracle or op.array
     for operands, attrs in op.samples(np.random.default_rng(1), dtype):
-        results = eager.run(op, operands, attrs)
+        results = defined(*operands, **attrs) if defined else eager.run(op, operands, attrs)
         results = results if isinstance(results, tuple) else (results,)
         specs = out_specs(op.spec(*(Spec(x.shape, x.dtype) for x in operands), **attrs))
         assert [(x.shape, x.dtype) for x in results] == [(s.shape, s.dtype) for s in specs]

@@ -70,8 +70,7 @@ def test_every_costly_op_is_measured_or_named():
     assert set(FUNCTIONS) == set(BOUNDS)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", [*FUNCTIONS, *EXACT])
+@pytest.mark.parametrize(("name", "dtype"), rotated([*FUNCTIONS, *EXACT], DTYPES))
 def test_both_backends_give_the_same_bits(name, dtype):
     arguments = bit_inputs(name, dtype, 300_000)
     result = compiled(name, dtype)(*arguments)

@@ -84,8 +84,7 @@ def error(name, value, arguments, dtype):
         return ulp_error(float(larger), larger + (mp.mpf(float(value)) - exact), dtype)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", REFERENCES)
+@pytest.mark.parametrize(("name", "dtype"), rotated(REFERENCES, DTYPES))
 def test_both_backends_give_the_same_bits(name, dtype):
     arguments = bit_inputs(name, dtype, 50_000)
     result = compiled(name, dtype)(*arguments)

@@ -11,13 +11,12 @@ from common.core.op import REGISTRY, Op
 from common.tensor.base import Tensor
 from static.jit.function import CompiledFunction
 from tests.helpers import proofs
-from tests.helpers.proofs import chosen, rotated, share
+from tests.helpers.proofs import chosen, core, no, rotated, share
 from tests.parity.arrays import SIZES, mixed, normal, pairs, special, strided
 from tests.parity.engines import Derivatives
 
 assert common.ops.functional  # defines the ops
 OPS = [op for op in REGISTRY.values() if op.kind == "elementwise" and not op.attrs]
-NAMES = [op.name for op in OPS]
 FLOATING = [op for op in OPS if "f" not in op.refuses]
 BINARY = [op for op in FLOATING if len(op.inputs) == 2]
 FLOATS = ("float32", "float64")
@@ -48,7 +47,7 @@ def test_sizes_and_special_values(op, dtype):
     program.check(values, rng, op.name, interpreter=True)
 
 
-@pytest.mark.parametrize(("op", "dtype"), rotated(FLOATING, FLOATS))
+@pytest.mark.parametrize(("op", "dtype"), rotated(FLOATING, FLOATS, seldom=lambda op: share(op.name, 2) == 0))
 def test_broadcasting(op, dtype):
     rng = np.random.default_rng(2)
     program = Derivatives(op, 1 if dtype == chosen(op, FLOATS) else 2, unfused=False)
@@ -56,7 +55,7 @@ def test_broadcasting(op, dtype):
         program.check(operands(op, lambda s, d: mixed(rng, s, d), shapes, dtype), rng, op.name)
 
 
-@pytest.mark.parametrize("op", OPS, ids=NAMES)
+@pytest.mark.parametrize("op", core(OPS, no, seldom=lambda op: share(op.name, 2) == 1))
 def test_memory_layouts(op):
     rng = np.random.default_rng(3)
     program = Derivatives(op, order=1, unfused=False)

@@ -10,7 +10,7 @@ from common.core.sizes import Dim
 from common.core.tree import flatten, unflatten
 from tests.bits import assert_all_same_bits
 from tests.helpers.cases import CASES
-from tests.helpers.proofs import examples
+from tests.helpers.proofs import core, examples, no, share
 
 PER_FUNCTION = examples(2)
 
@@ -34,7 +34,7 @@ class Taken:
         return self.function(*args, **kwargs)
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if hasattr(F, name)])
+@pytest.mark.parametrize("name", core([n for n in CASES if hasattr(F, n)], no, seldom=lambda n: share(n, 2) == 1))
 def test_numbers_are_arguments(name, monkeypatch):
     """The first cases of each function that give it numbers."""
     found = 0

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import common.ops.functional as F
+from tests.helpers.proofs import rotated
 from tests.parity.arrays import BIG, SIZES, mixed, normal, special, strided
 from tests.parity.engines import Derivatives
 
@@ -33,8 +34,7 @@ def sizes_of(name):
     return [n for n in SIZES if n or name in ("sum", "mean")]
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("name", REDUCERS)
+@pytest.mark.parametrize(("name", "dtype"), rotated(REDUCERS, FLOATS))
 def test_whole_arrays(name, dtype):
     rng = np.random.default_rng(80)
     program = Derivatives(lambda x: REDUCERS[name](x, (0,)))
@@ -50,8 +50,7 @@ def test_a_million_elements(name):
     program.check([normal(rng, (BIG,), "float32")], rng, name)
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize(("name", "dtype"), rotated(ROWS, FLOATS))
 def test_rows(name, dtype):
     rng = np.random.default_rng(82)
     program = Derivatives(ROWS[name])
@@ -61,8 +60,7 @@ def test_rows(name, dtype):
     program.check([normal(rng, (0, 5), dtype)], rng, name)
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("name", COLUMNS)
+@pytest.mark.parametrize(("name", "dtype"), rotated(COLUMNS, FLOATS))
 def test_columns(name, dtype):
     rng = np.random.default_rng(83)
     program = Derivatives(COLUMNS[name])
@@ -79,10 +77,9 @@ def test_a_million_rows_and_columns():
         both.check([normal(rng, shape, "float32")], rng, "sums of rows and columns")
 
 
-@pytest.mark.parametrize("keepdim", [False, True])
+@pytest.mark.parametrize(("name", "keepdim"), rotated(REDUCERS, [False, True]))
 @pytest.mark.parametrize("dim", DIMS)
-@pytest.mark.parametrize("name", REDUCERS)
-def test_dimensions(name, dim, keepdim):
+def test_dimensions(name, keepdim, dim):
     rng = np.random.default_rng(85)
     program = Derivatives(lambda x: REDUCERS[name](x, dim, keepdim))
     for shape in ((3, 4, 5), (33, 2, 40), (2, 65, 17)):

@@ -9,6 +9,7 @@ from scipy import stats
 import dynamic
 import static
 from common.core.errors import ArgumentError, DeviceError, DTypeError, GradientError, ShapeError
+from tests.helpers.proofs import rotated
 
 ENGINES = (dynamic, static)
 WEIGHTS = np.array([[0.5, 0.0, 3.0, 1.25], [1.0, 1.0, 1.0, 1.0], [0.0, 1e-3, 7.0, 2.0]], np.float32)
@@ -50,8 +51,7 @@ DRAWS = {
 }
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("name", DRAWS)
+@pytest.mark.parametrize(("name", "dtype"), rotated(DRAWS, ["float32", "float64"]))
 def test_all_engines_draw_the_same_bits_and_go_on_alike(name, dtype):
     rng = np.random.default_rng(0)
     arrays = [rng.normal(size=(n, 4)).astype(dtype) for n in (5, 8, 1, 5)]

@@ -84,7 +84,7 @@ def test_random_programs_survive_the_way_through_networkx(program: Program):
 
 
 @seed(1)
-@settings(few, max_examples=examples(8))
+@settings(few, max_examples=examples(4))
 @given(programs(most=5, control=True))
 def test_random_control_flow_survives_too(program: Program):
     rng = np.random.default_rng(61)

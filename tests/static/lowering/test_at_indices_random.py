@@ -103,9 +103,9 @@ def arrays(seed, count, extent, width, dtype):
             rng.integers(0, max(count, 1), count)]  # fmt: skip
 
 
-@pytest.mark.parametrize("part", first(1, range(8)))
+@pytest.mark.parametrize("part", first(1, range(16)))
 def test_both_engines_agree_on_random_reads_and_writes(part):
-    for seed in range(part * 4, part * 4 + 4):
+    for seed in range(part * 2, part * 2 + 2):
         dtype = ["float32", "float64", "float32", "int64", "int32"][seed % 5]
         steps = draw(seed, np.dtype(dtype).kind == "f")
         both = Derivatives(lambda *a, steps=steps: run(steps, *a), order=1)
@@ -117,9 +117,9 @@ def test_both_engines_agree_on_random_reads_and_writes(part):
             both.check(given, rng, f"{seed}: {steps}", interpreter=count == 7)
 
 
-@pytest.mark.parametrize("part", first(1, range(4)))
+@pytest.mark.parametrize("part", first(1, range(6)))
 def test_two_threads_add_in_the_order_of_one(part):
-    for seed in range(part * 3, part * 3 + 3):
+    for seed in range(part * 2, part * 2 + 2):
         steps = draw(seed, floats=True)
 
         def program(*a, steps=steps):

@@ -14,7 +14,7 @@ from common.ops.linalg import matmul
 from common.ops.math import cast, compare, transcendental
 from common.ops.reduce import reductions, softmax
 from tests.bits import assert_all_same_bits
-from tests.helpers.proofs import examples
+from tests.helpers.proofs import examples, rotated
 from tests.helpers.python_kernels import run_unjitted
 from tests.static import programs
 from tests.static.compare import as_tuple, assert_compiles, program_of
@@ -113,27 +113,27 @@ def _zeros(x):
     return cast.to(reductions.sum(x, (1,), False) * 0, dtype=np.dtype(np.int64), x_dtype=x.dtype)
 
 
-@pytest.mark.parametrize("shape", [(6, 6), (1100, 6), (3, 1100), (40, 2100)])
-@pytest.mark.parametrize(
-    ("program", "pairs"),
-    [
-        (lambda x, w: softmax.softmax(mm(x, w), 1), [("div", "mm")]),
-        (lambda x, w: (h := mm(x, w)) / reductions.amax(h), [("div", "mm")]),
-        (lambda x, w: softmax.log_softmax(mm(x, w), 1) * 2, [("mul", "mm")]),
-        # the loop that stores reads the old elements for a sum, which comes first
-        (lambda x, w: (x * 2, reductions.sum(tanh(mm(x, w)) * x, (1,), False)), [("mul", "mm")]),
-        (lambda x, w: (x * 2, reductions.sum(tanh(mm(x, w)) * x)), [("mul", "mm")]),
-        # what is stored early takes an operand that is read early, and leaves the other one
-        (
-            lambda x, w: (relu(h := mm(x, w)), (g := mm(relu(x), w)) * reductions.sum(tanh(g) * h, (1,), True)),
-            [("relu", "mm"), ("mul", "mm")],
-        ),
-        # one element of a row is read before its loops
-        (lambda x, w: (relu(h := mm(x, w)), gather.pick(h, _zeros(x))), [("relu", "mm")]),
-    ],
-)
-def test_rows_are_overwritten_behind_their_last_read(program, pairs, shape):
-    rows, columns = shape
+OVERWRITTEN = {
+    "softmax": (lambda x, w: softmax.softmax(mm(x, w), 1), [("div", "mm")]),
+    "quotient": (lambda x, w: (h := mm(x, w)) / reductions.amax(h), [("div", "mm")]),
+    "log_softmax": (lambda x, w: softmax.log_softmax(mm(x, w), 1) * 2, [("mul", "mm")]),
+    # the loop that stores reads the old elements for a sum, which comes first
+    "sum of rows": (lambda x, w: (x * 2, reductions.sum(tanh(mm(x, w)) * x, (1,), False)), [("mul", "mm")]),
+    "sum of all": (lambda x, w: (x * 2, reductions.sum(tanh(mm(x, w)) * x)), [("mul", "mm")]),
+    # what is stored early takes an operand that is read early, and leaves the other one
+    "two products": (
+        lambda x, w: (relu(h := mm(x, w)), (g := mm(relu(x), w)) * reductions.sum(tanh(g) * h, (1,), True)),
+        [("relu", "mm"), ("mul", "mm")],
+    ),
+    # one element of a row is read before its loops
+    "one of a row": (lambda x, w: (relu(h := mm(x, w)), gather.pick(h, _zeros(x))), [("relu", "mm")]),
+}
+SHAPES = [(6, 6), (1100, 6), (3, 1100), (40, 2100)]
+
+
+@pytest.mark.parametrize(("name", "shape"), rotated(OVERWRITTEN, SHAPES))
+def test_rows_are_overwritten_behind_their_last_read(name, shape):
+    (program, pairs), (rows, columns) = OVERWRITTEN[name], shape
     arrays = floats(rows, columns), floats(columns, columns)
     compiled = assert_compiles(program, arrays, [floats(rows + 3, columns), arrays[1]])
     assert reused(compiled) == pairs
