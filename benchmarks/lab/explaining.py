@@ -62,9 +62,9 @@ def show(name: str, found: dict[str, Any]) -> None:
         value = rung["call"]["value"]
         rows.append([
             rung["name"], seconds(value), verdict.times(first / value), _amount(rung["kernel_calls"], ""),
-            _amount(rung["moved_bytes"], "B"), _amount(rung["peak_bytes"], "B"),
+            _amount(rung["moved_bytes"], "B"), _amount(rung.get("allocations"), ""), _amount(rung["peak_bytes"], "B"),
         ])  # fmt: skip
-    for line in console.columns(rows, ["rung", "per call", "as fast", "kernels", "moves", "allocates"]):
+    for line in console.columns(rows, ["rung", "per call", "as fast", "kernels", "moves", "arrays", "peak"]):
         console.say(line)
     console.say()
     console.say("Where the eager call's time goes, by measured differences:", "bold")

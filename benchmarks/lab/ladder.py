@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import measure, oneoff, stats
-from benchmarks.lab import counting, limits, waterfall
+from benchmarks.lab import allocations, counting, limits, waterfall
 from benchmarks.lab.activity import Watch
 from benchmarks.lab.rungs import MEANING, PLANNED, RECORDING, Rung, climb, differences
 from benchmarks.lab.stability import objections
@@ -143,9 +143,9 @@ def _each(apart: Any, seconds: float, clock: str) -> list[Samples]:
 
 
 def _counted(rung: Rung, rungs: dict[str, Rung], dynamic: ModuleType) -> dict[str, Any]:
-    """Peak bytes of a call, kernel calls and bytes moved."""
-    found: dict[str, Any] = {"peak_bytes": _peak(rung), "kernel_calls": None, "moved_bytes": None, "flops": None}
-    found["footprint"] = None
+    """Peak bytes and allocations of a call, kernel calls and bytes moved."""
+    found: dict[str, Any] = {"peak_bytes": _peak(rung), "allocations": _allocations(rung)}
+    found |= dict.fromkeys(("kernel_calls", "moved_bytes", "flops", "footprint"))
     graph = counting.graph(rungs["graph, node by node"].function)
     if rung.way is None:
         with dynamic.profiler.profile() as profile:
@@ -163,6 +163,14 @@ def _counted(rung: Rung, rungs: dict[str, Rung], dynamic: ModuleType) -> dict[st
         found["arena_bytes"] = arena = rung.function.explain().arena_bytes
         found["footprint"] = arena + counting.bound_bytes(rung.function)
     return found
+
+
+def _allocations(rung: Rung) -> int:
+    """Arrays for which a call, made before, asks numpy for memory."""
+    rung.call(*rung.inputs[0])
+    with allocations.counted() as found:
+        rung.call(*rung.inputs[0])
+    return found.arrays
 
 
 def _peak(rung: Rung) -> int:

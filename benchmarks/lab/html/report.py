@@ -158,7 +158,8 @@ def _ladder(ladder: Mapping[str, Any]) -> dict[str, Any]:
         {"meaning": r["meaning"], "cells": [
             r["name"], seconds(r["call"]["value"]), verdict.times(eager / r["call"]["value"]),
             "-" if r["kernel_calls"] is None else r["kernel_calls"],
-            "-" if r["moved_bytes"] is None else amount(r["moved_bytes"], "B"), amount(r["peak_bytes"], "B"), "same",
+            "-" if r["moved_bytes"] is None else amount(r["moved_bytes"], "B"),
+            r.get("allocations", "-"), amount(r["peak_bytes"], "B"), "same",
         ]}
         for r in ladder["rungs"]
     ]  # fmt: skip
