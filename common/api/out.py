@@ -15,25 +15,23 @@ from common.tensor.create import lift
 
 #: The functions of which PyTorch documents it.
 NAMES = frozenset(
-    [
-     "abs", "absolute", "acos", "acosh", "add", "addcdiv", "addcmul", "addmm", "addmv", "addr", "all", "amax", "amin",
-     "aminmax", "any", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "asin", "asinh",
-     "atan", "atan2", "atanh", "baddbmm", "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or",
-     "bitwise_right_shift", "bitwise_xor", "bmm", "bucketize", "cat", "ceil", "clamp", "clip", "column_stack",
-     "concat", "concatenate", "copysign", "cos", "cosh", "cross", "cummax", "cummin", "cumprod", "cumsum", "deg2rad",
-     "diag", "digamma", "div", "divide", "dot", "dstack", "eq", "erf", "erfc", "erfinv", "exp", "exp2", "expm1",
-     "fix", "float_power", "floor", "floor_divide", "fmax", "fmin", "fmod", "frac", "frexp", "gather", "ge", "ger",
-     "greater", "greater_equal", "gt", "heaviside", "histc", "hstack", "hypot", "index_add", "index_copy",
-     "index_reduce", "index_select", "inner", "kron", "kthvalue", "ldexp", "le", "lerp", "less", "less_equal",
-     "lgamma", "log", "log10", "log1p", "log2", "logaddexp", "logaddexp2", "logcumsumexp", "logical_and",
-     "logical_not", "logical_or", "logical_xor", "logit", "logsumexp", "lt", "matmul", "matrix_power", "max",
-     "maximum", "mean", "min", "minimum", "mm", "mode", "msort", "mul", "multiply", "mv", "nan_to_num", "nanmean",
-     "nanquantile", "ne", "neg", "negative", "nextafter", "not_equal", "outer", "polygamma", "pow", "prod",
-     "quantile", "rad2deg", "reciprocal", "remainder", "round", "row_stack", "rsqrt", "searchsorted", "sigmoid",
-     "sign", "signbit", "sin", "sinc", "sinh", "sort", "sqrt", "square", "stack", "std", "sub", "subtract", "sum",
-     "take_along_dim", "tan", "tanh", "topk", "tril", "triu", "true_divide", "trunc", "var", "vdot", "vstack",
-     "where", "xlogy",
-    ]
+    ["abs", "absolute", "acos", "acosh", "add", "addbmm", "addcdiv", "addcmul", "addmm", "addmv", "addr", "all",
+     "amax", "amin", "aminmax", "angle", "any", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2",
+     "arctanh", "asin", "asinh", "atan", "atan2", "atanh", "baddbmm", "bitwise_and", "bitwise_left_shift",
+     "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bmm", "bucketize", "cat", "ceil", "clamp",
+     "clip", "column_stack", "concat", "concatenate", "conj_physical", "copysign", "cos", "cosh", "cross", "cummax",
+     "cummin", "cumprod", "cumsum", "deg2rad", "diag", "digamma", "div", "divide", "dot", "dstack", "eq", "erf",
+     "erfc", "erfinv", "exp", "exp2", "expm1", "fix", "float_power", "floor", "floor_divide", "fmax", "fmin", "fmod",
+     "frac", "frexp", "gather", "gcd", "ge", "ger", "greater", "greater_equal", "gt", "heaviside", "histc", "hstack",
+     "hypot", "index_add", "index_copy", "index_reduce", "index_select", "inner", "kron", "isneginf", "isposinf",
+     "kthvalue", "lcm", "ldexp", "le", "lerp", "less", "less_equal", "lgamma", "log", "log10", "log1p", "log2",
+     "logaddexp", "logaddexp2", "logcumsumexp", "logical_and", "logical_not", "logical_or", "logical_xor", "logit",
+     "logsumexp", "lt", "matmul", "matrix_power", "max", "maximum", "mean", "min", "minimum", "mm", "mode", "msort",
+     "mul", "multiply", "mv", "nan_to_num", "nanmean", "nanquantile", "ne", "neg", "negative", "nextafter",
+     "not_equal", "outer", "polygamma", "pow", "prod", "quantile", "rad2deg", "reciprocal", "remainder", "renorm",
+     "round", "row_stack", "rsqrt", "searchsorted", "sgn", "sigmoid", "sign", "signbit", "sin", "sinc", "sinh",
+     "sort", "sqrt", "square", "stack", "std", "sub", "subtract", "sum", "take_along_dim", "tan", "tanh", "topk",
+     "tril", "triu", "true_divide", "trunc", "var", "vdot", "vstack", "where", "xlogy"]
 )  # fmt: skip
 
 

@@ -27,6 +27,8 @@ FUNCTIONS = Late(
         "common.nn.ctc": "ctc_loss",
         "common.random.generator": "dropout rand_like randint_like randn_like",
         "common.random.feature_dropout": "alpha_dropout dropout1d dropout2d dropout3d feature_alpha_dropout",
+        "common.random.fractional_pooling": "fractional_max_pool2d fractional_max_pool3d",
+        "common.random.low_rank": "pca_lowrank svd_lowrank",
         "common.random.relaxed": "gumbel_softmax rrelu",
         "common.random.sampling": "bernoulli multinomial",
     }
@@ -35,6 +37,7 @@ CREATION = Late(
     {
         "common.ops.create.creation": "zeros ones empty full arange eye",
         "common.ops.create.spaced": "linspace logspace tril_indices triu_indices",
+        "common.ops.create.signal_windows": "bartlett_window blackman_window hamming_window hann_window kaiser_window",
         "common.random.generator": "rand randn randint randperm",
         "common.random.sampling": "normal",
         "common.tensor.create": "tensor as_tensor asarray=as_tensor from_numpy from_dlpack",
@@ -45,23 +48,23 @@ CREATION = Late(
 #: Those of `random`.
 DRAWS = ("normal", "rand", "randint", "randn", "randperm")
 NN_FUNCTIONS = (
-    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
-    "adaptive_max_pool2d", "adaptive_max_pool3d", "affine_grid", "alpha_dropout", "avg_pool1d", "avg_pool2d",
-    "avg_pool3d", "batch_norm", "bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu",
-    "channel_shuffle", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
-    "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "ctc_loss", "dropout", "dropout1d",
-    "dropout2d", "dropout3d", "elu", "embedding", "embedding_bag", "feature_alpha_dropout", "fold",
-    "gaussian_nll_loss", "gelu", "glu", "grid_sample", "group_norm", "gumbel_softmax", "hardshrink",
-    "hardsigmoid", "hardswish", "hardtanh", "hinge_embedding_loss", "huber_loss", "instance_norm",
-    "interpolate", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "linear", "local_response_norm",
-    "log_softmax", "logsigmoid", "lp_pool1d", "lp_pool2d", "lp_pool3d", "margin_ranking_loss", "max_pool1d",
-    "max_pool2d", "max_pool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d", "mish", "mse_loss",
-    "multi_head_attention_forward", "multi_margin_loss", "multilabel_margin_loss",
-    "multilabel_soft_margin_loss", "nll_loss", "normalize", "one_hot", "pad", "pairwise_distance",
-    "pixel_shuffle", "pixel_unshuffle", "poisson_nll_loss", "prelu", "relu", "relu6", "rms_norm", "rrelu",
-    "scaled_dot_product_attention", "selu", "sigmoid", "silu", "smooth_l1_loss", "soft_margin_loss", "softmax",
-    "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "triplet_margin_loss",
-    "triplet_margin_with_distance_loss", "unfold",
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d",
+    "adaptive_max_pool3d", "affine_grid", "alpha_dropout", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_norm",
+    "bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "channel_shuffle", "conv1d",
+    "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cosine_embedding_loss",
+    "cosine_similarity", "cross_entropy", "ctc_loss", "dropout", "dropout1d", "dropout2d", "dropout3d", "elu",
+    "embedding", "embedding_bag", "feature_alpha_dropout", "fold", "fractional_max_pool2d", "fractional_max_pool3d",
+    "gaussian_nll_loss", "gelu", "glu", "grid_sample", "group_norm", "gumbel_softmax", "hardshrink", "hardsigmoid",
+    "hardswish", "hardtanh", "hinge_embedding_loss", "huber_loss", "instance_norm", "interpolate", "kl_div",
+    "l1_loss", "layer_norm", "leaky_relu", "linear", "linear_cross_entropy", "local_response_norm", "log_softmax",
+    "logsigmoid", "lp_pool1d", "lp_pool2d", "lp_pool3d", "margin_ranking_loss", "max_pool1d", "max_pool2d",
+    "max_pool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d", "mish", "mse_loss", "multi_head_attention_forward",
+    "multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss", "nll_loss", "normalize", "one_hot",
+    "pad", "pairwise_distance", "pdist", "pixel_shuffle", "pixel_unshuffle", "poisson_nll_loss", "prelu", "relu",
+    "relu6", "rms_norm", "rrelu", "scaled_dot_product_attention", "selu", "sigmoid", "silu", "smooth_l1_loss",
+    "soft_margin_loss", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold",
+    "triplet_margin_loss", "triplet_margin_with_distance_loss", "unfold", "upsample", "upsample_bilinear",
+    "upsample_nearest",
 )  # fmt: skip
 TRANSFORMS = Late({"common.transforms.grad": "grad value_and_grad vjp", "common.transforms.vmap": "vmap"})
 CONTROL = Late(
@@ -111,8 +114,9 @@ PLAIN: dict[str, Any] = {
 }  # fmt: skip
 #: Modules of an engine; each is loaded when it is first asked for.
 MODULES = (
-    "accelerator", "amp", "autograd", "backends", "cpu", "cuda", "distributions", "func", "jit", "linalg", "mps", "nn",
-    "multiprocessing", "optim", "profiler", "random", "special", "testing", "tree_util", "utils", "version", "xpu",
+    "accelerator", "amp", "autograd", "backends", "cpu", "cuda", "distributions", "fft", "func", "jit", "linalg",
+    "masked", "mps", "nn", "multiprocessing", "optim", "profiler", "random", "signal", "special", "testing",
+    "tree_util", "utils", "version", "xpu",
 )  # fmt: skip
 RANDOM = Late(
     {"common.random.generator": "Generator manual_seed get_rng_state set_rng_state seed initial_seed default_generator"}
@@ -161,8 +165,6 @@ def on_demand(space: dict[str, Any], *tables: tuple[Callable[..., Any], Mapping[
             return function
         if name in MODULES and "." not in own:
             return importlib.import_module(f"{own}.{name}")
-        if name in absent.NAMESPACES and "." not in own:
-            return absent.namespace(own, name)
         return absent.refuse(own, name)
 
     for _, functions in tables:

@@ -18,7 +18,6 @@ import sys
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 from functools import cache
-from types import ModuleType
 from typing import Any, NoReturn
 
 from common.core.errors import MissingAttributeError
@@ -37,26 +36,16 @@ HERE = {
     "cpu": "leave it out: everything is on the CPU",
     "frombuffer": "{tw}.from_numpy(numpy.frombuffer(buffer, dtype))",
     "from_file": "{tw}.from_numpy(numpy.memmap(path, dtype))",
-    "to_dlpack": "the tensor itself: it has __dlpack__", "broadcast_shapes": "numpy.broadcast_shapes",
-    "unravel_index": "numpy.unravel_index", "range": "{tw}.arange, whose end is not included",
-    "trapz": "{tw}.trapezoid", "inverse": "numpy.linalg.inv, without derivatives",
+    "to_dlpack": "the tensor itself: it has __dlpack__",
+    "range": "{tw}.arange, whose end is not included",
+    "inverse": "numpy.linalg.inv, without derivatives",
     "new_tensor": "{tw}.tensor(data, dtype=x.dtype)", "new_zeros": "{tw}.zeros(*size, dtype=x.dtype)",
     "new_ones": "{tw}.ones(*size, dtype=x.dtype)", "new_empty": "{tw}.empty(*size, dtype=x.dtype)",
     "new_full": "{tw}.full(size, value, dtype=x.dtype)", "new": "{tw}.empty(*size, dtype=x.dtype)",
     "is_contiguous": "x.numpy().flags.c_contiguous", "stride": "x.numpy().strides, in bytes",
     "data_ptr": "x.numpy().ctypes.data", "get_device": "leave it out: everything is on the CPU",
-    "isreal": "always True here", "real": "x itself", "conj": "x itself", "adjoint": "x.mT", "mH": "x.mT", "H": "x.T",
-    "resolve_conj": "x itself", "resolve_neg": "x itself", "positive": "x itself", "sgn": "x.sign()",
-    "angle": "where(x < 0, pi, 0)", "is_conj": "always False here", "is_neg": "always False here",
     "is_inference": "x.is_inference()", "is_same_size": "a.shape == b.shape",
-    "isposinf": "x == float('inf')", "isneginf": "x == -float('inf')", "fill": "full_like(x, value)",
-    "rsub": "b - a", "renorm": "x * (limit / norm).clamp(max=1)", "pdist": "cdist(x, x)",
-    "sum_to_size": "x.sum(dim, keepdim=True)",
-    "block_diag": "cat of rows padded with zeros", "diagflat": "diag(x.flatten())",
-    "cartesian_prod": "stack(meshgrid(...), -1).reshape(-1, n)", "vander": "x[:, None] ** arange(n)",
-    "cov": "(d @ d.T) / (n - 1) with d = x - x.mean(1, keepdim=True)", "corrcoef": "the covariance, divided",
-    "gcd": "numpy.gcd, without a trace", "lcm": "numpy.lcm, without a trace",
-    "histogram": "x.histc(), or numpy.histogram",
+    "vander": "x[:, None] ** arange(n)",
     "variable": "the tensor itself",
     "NLLLoss2d": "NLLLoss()",
     "ParameterDict": "setattr per parameter", "ModuleDict": "setattr per module", "Container": "Module",
@@ -68,8 +57,7 @@ HERE = {
     "squeeze_": "x = x.squeeze()", "unsqueeze_": "x = x.unsqueeze(dim)", "transpose_": "x = x.transpose(a, b)",
     "swapaxes_": "x = x.swapaxes(a, b)", "swapdims_": "x = x.swapdims(a, b)", "apply_": "x.copy_(f(x.numpy()))",
     "map_": "x.copy_(f(x.numpy(), y.numpy()))", "map2_": "x.copy_(f(x.numpy(), ...))", "name": "a Python variable",
-    "constant_pad_nd": "functional.pad",
-    "upsample": "{tw}.nn.functional.interpolate", "native_batch_norm": "batch_norm", "native_layer_norm": "layer_norm",
+    "native_batch_norm": "batch_norm", "native_layer_norm": "layer_norm",
     "native_group_norm": "group_norm", "native_dropout": "dropout", "native_norm": "norm",
     "optimizer": "{tw}.optim",
 }  # fmt: skip
@@ -78,7 +66,7 @@ HERE = {
 REASONS: tuple[tuple[str, str], ...] = (
     ("there are no complex numbers; keep real and imaginary parts as two tensors",
      "complex* cfloat cdouble chalf imag view_as_complex* view_as_real* polar *Complex* conj_physical* *fft* "
-     "stft istft fftfreq rfftfreq fftshift ifftshift eig eigvals has_spectral"),
+     "stft istft eig eigvals has_spectral"),
     ("there is no half precision; compute in float32",
      "half bfloat16 float16 *Half* BFloat16* *autocast* amp GradScaler float8_* float4_* fp16* *_fp16_* "
      "set_float32_matmul_precision get_float32_matmul_precision tf32_notes grad_dtype"),
@@ -108,10 +96,9 @@ REASONS: tuple[tuple[str, str], ...] = (
      "CompleteArgument* Broadcasting* boolean_dispatch assert_int* common_types FatalError classproperty"),
     ("sizes in a trace are numbers of their own kind; use them as they are", "sym_* Sym*"),
     ("there are no storages; tensors are views of numpy arrays, x.numpy() shows the memory",
-     "*storage* *Storage set_ resize_ resize_as_* resize resize_as storage_offset as_strided* const_data_ptr is_set_to "
+     "*storage* *Storage set_ resize_ resize_as_* resize resize_as storage_offset const_data_ptr is_set_to "
      "layout strided memory_format *_format channels_last* dim_order preserve_format empty_strided empty_permuted "
      "new_empty_strided untyped_storage"),
-    ("it copies what other functions give as a view; call clone() on that", "*_copy"),
     ("there are no typed tensor classes; tensor(data, dtype=...)", "*Tensor"),
     ("not here yet; products and unfold do for small ones",
      "*mkldnn*conv* conv_tbc convolution *[Pp]ool* *upsampl* grid_sampler* affine_grid_generator "
@@ -129,15 +116,13 @@ REASONS: tuple[tuple[str, str], ...] = (
     ("it is a layer that other names offer: RNN, LSTM, GRU and their cells",
      "rnn_* gru gru_cell lstm lstm_cell RNNBase RNNCellBase rrelu_"),
     ("this loss is not here yet",
-     "*CrossEntropy* "
-     "linear_cross_entropy"),
+     "*CrossEntropy*"),
     (f"not here yet; {_LINALG}",
-     "*eigh* eigvalsh inv inv_ex lstsq ldl_* lu matrix_rank solve* svd_lowrank symeig lobpcg pca_lowrank cond "
+     "*eigh* eigvalsh inv inv_ex lstsq ldl_* lu matrix_rank solve* symeig lobpcg cond "
      "slice_inverse"),
     (f"not here yet; {_SPECIAL}",
      "airy_ai bessel_* *_polynomial_* entr erfcx gammainc* i0* i1* igamma* log_ndtr ndtr ndtri *bessel_* "
      "multigammaln mvlgamma* polygamma* xlog1py zeta"),
-    ("not here yet; scipy.signal.windows has it", "*_window signal"),
     ("it changes how PyTorch is run, which has no meaning here; leave it out",
      "*deterministic_debug_mode set_warn* is_warn* "
      "*anomaly_enabled is_anomaly_check* set_flush_denormal *num_interop_threads init_num_threads has_* "
@@ -148,10 +133,10 @@ REASONS: tuple[tuple[str, str], ...] = (
      "set_warn_on* region_activation* *_notes factory_kwargs is_storage torch_version version profiler_* overrides "
      "reproducibility_notes weak"),
     ("not here yet",
-     "addbmm* addmv_ combinations hash_tensor nonzero_static histogramdd segment_reduce gradient masked "
+     "hash_tensor segment_reduce masked_tensor as_masked_tensor is_masked_tensor MaskedTensor "
      "monitor hooks set_submodule module_load as_subclass grouped_mm scaled_*mm batch_norm_* "
-     "embedding_renorm_ fractional* rearrange replace_all_batch* allow_mutation* disable_saved* increment_version "
-     "NestedIOFunction SavedTensor grad_mode anomaly_mode narrow_copy select_copy reinforce volatile T_destination "
+     "embedding_renorm_ rearrange replace_all_batch* allow_mutation* disable_saved* increment_version "
+     "NestedIOFunction SavedTensor grad_mode anomaly_mode reinforce volatile T_destination "
      "profiler functional testing BufferDict AVG SUM parameter deterministic torch "
      "types serialization return_types cross diagonal multi_dot norm "
      "ExecutionTraceObserver itt supported_activities tensorboard_trace_handler swap_in_optimizer* "
@@ -160,26 +145,20 @@ REASONS: tuple[tuple[str, str], ...] = (
 
 #: Public attributes of `torch.Tensor` that tensors do not have.
 TENSOR = """
-H addbmm addbmm_ adjoint angle apply_ as_strided as_strided_ as_strided_scatter as_subclass bfloat16
-ccol_indices cdouble cfloat chalf coalesce col_indices conj conj_physical conj_physical_ const_data_ptr corrcoef
-cov crow_indices dense_dim dequantize diagflat diagonal_scatter dim_order eig gcd gcd_ grad_dtype
-half hash_tensor histogram i0_ igamma_ igammac_ imag index indices int_repr is_coalesced is_conj
-is_distributed is_neg isneginf isposinf isreal istft layout lcm lcm_ lstsq lu mH map2_ map_ module_load
-mvlgamma_ name narrow_copy new_empty_strided nonzero_static polygamma_ positive q_per_channel_axis
-q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qscheme real record_stream reinforce renorm
-renorm_ resize resize_as resize_as_sparse_ resolve_conj resolve_neg row_indices set_ sgn sgn_
-slice_inverse smm solve sparse_dim sparse_mask sparse_resize_ sparse_resize_and_clear_ sspaddmm
-stft storage storage_type sum_to_size symeig to_dense to_mkldnn to_padded_tensor to_sparse to_sparse_bsc
-to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr
-untyped_storage values volatile
+apply_ as_subclass bfloat16 ccol_indices cdouble cfloat chalf
+coalesce col_indices const_data_ptr crow_indices dense_dim dequantize dim_order eig grad_dtype
+half hash_tensor imag index indices int_repr is_coalesced is_distributed istft layout lstsq
+map2_ map_ module_load name new_empty_strided polygamma_ q_per_channel_axis q_per_channel_scales
+q_per_channel_zero_points q_scale q_zero_point qscheme record_stream reinforce resize resize_as
+resize_as_sparse_ row_indices set_ slice_inverse smm solve sparse_dim sparse_mask sparse_resize_
+sparse_resize_and_clear_ sspaddmm stft storage storage_type symeig to_dense to_mkldnn to_padded_tensor to_sparse
+to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr untyped_storage values volatile
 """
 #: Methods of `torch.nn.Module` that modules do not have; users' own attributes may have any other name.
 MODULE = (
     "bfloat16", "compile", "cpu", "cuda", "half", "ipu", "mtia", "set_submodule",
     "to_empty", "type", "xpu",
 )  # fmt: skip
-#: Packages of PyTorch of which nothing is here but some names at the top level.
-NAMESPACES = ("fft",)
 _IMPORT_FROM = dis.opmap["IMPORT_FROM"]
 
 
@@ -241,14 +220,6 @@ def getter(space: str) -> Callable[[str], Any]:
         refuse(space, name)
 
     return module_getattr
-
-
-@cache
-def namespace(root: str, name: str) -> ModuleType:
-    """A package of which nothing is here: it answers for its names."""
-    module = ModuleType(f"{root}.{name}", f"Nothing of torch.{name} is here; each name says what to use instead.")
-    module.__getattr__ = getter(module.__name__)  # type: ignore[method-assign]
-    return module
 
 
 class Absent:

@@ -88,12 +88,12 @@ OLDER_REDUCTION = ("size_average", "reduce")
 #: Parameters that are operands in every function that has them, and those that are sequences of operands.
 OPERANDS = frozenset(
     ["A", "a", "anchor", "append", "attn_mask", "B", "b", "batch1", "batch2", "bias", "bias_k", "bias_v",
-     "boundaries", "condition", "grid", "high", "in_proj_bias", "in_proj_weight", "index", "input", "input1",
-     "input2", "k_proj_weight", "key", "key_padding_mask", "LD", "low", "LU", "LU_data", "LU_pivots", "mask",
-     "mat", "mat1", "mat2", "negative", "offsets", "out_proj_bias", "out_proj_weight", "per_sample_weights",
-     "pivots", "pos_weight", "positive", "prepend", "q", "q_proj_weight", "query", "running_mean",
-     "running_var", "sorted_sequence", "sorter", "src", "static_k", "static_v", "target", "tau", "tensor1",
-     "tensor2", "theta", "v_proj_weight", "values", "var", "vec", "vec1", "vec2", "weight", "weights", "x",
+     "boundaries", "condition", "grid", "high", "in_proj_bias", "in_proj_weight", "index", "input", "input_mask",
+     "input1", "input2", "k_proj_weight", "key", "key_padding_mask", "LD", "low", "LU", "LU_data", "LU_pivots",
+     "mask", "mat", "mat1", "mat2", "negative", "offsets", "other_mask", "out_proj_bias", "out_proj_weight",
+     "per_sample_weights", "pivots", "pos_weight", "positive", "prepend", "q", "q_proj_weight", "query",
+     "running_mean", "running_var", "sorted_sequence", "sorter", "src", "static_k", "static_v", "target", "tau",
+     "tensor1", "tensor2", "theta", "v_proj_weight", "values", "var", "vec", "vec1", "vec2", "weight", "weights", "x",
      "x1", "x2"]
 )  # fmt: skip
 SEQUENCES = frozenset(["indices", "tensors"])
@@ -103,6 +103,9 @@ RENAMED_IN = {
     "pow": {"b": "exponent"}, "mm": {"b": "mat2"}, "bmm": {"b": "mat2"}, "embedding": {"index": "input"},
     "embedding_bag": {"index": "input"},
     "take_along_dim": {"index": "indices"}, "select": {"position": "index"}, "select_scatter": {"position": "index"},
+    "linear_cross_entropy": {"weight": "linear_weight", "bias": "linear_bias", "weights": "weight"},
+    "general_cosine": {"a": "a"}, "select_copy": {"position": "index"}, "split_copy": {"x": "self"},
+    "unravel_index": {"index": "indices"},
     "one_hot": {"index": "input"},
     **{f"max_unpool{n}d": {"index": "indices"} for n in (1, 2, 3)}, "split": {"x": "tensor"},
     "index_add": {"src": "source"}, "index_copy": {"src": "source"}, "masked_scatter": {"src": "source"},
@@ -111,7 +114,8 @@ RENAMED_IN = {
     "tensordot": {"a": "a", "b": "b"}, "heaviside": {"b": "values"}, "lerp": {"b": "end"},
     "multi_head_attention_forward": {"src": "value"},
     "scaled_dot_product_attention": {"src": "value"}, "isin": {"x": "elements", "b": "test_elements"},
-    "trapezoid": {"src": "y", "x": "x"}, "cumulative_trapezoid": {"src": "y", "x": "x"},
+    "trapezoid": {"src": "y", "x": "x"}, "trapz": {"src": "y", "x": "x"},
+    "cumulative_trapezoid": {"src": "y", "x": "x"},
     "float_power": {"b": "exponent"}, "clamp_min": {"low": "min"}, "clamp_max": {"high": "max"},
     "randint_like": {"first": "low", "last": "high"},
     "dynamic_slice": {"x": "operand"}, "dynamic_slice_in_dim": {"x": "operand", "index": "start_index"},

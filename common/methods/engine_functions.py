@@ -14,11 +14,17 @@ from common.methods.in_place_functions import over
 from common.tensor import create
 from common.tensor.diagnose import PublicFunction, stumbled
 
+#: Windows of signals.
+WINDOWS = frozenset(
+    ["bartlett", "bartlett_window", "blackman", "blackman_window", "cosine", "exponential", "fftfreq", "gaussian",
+     "general_cosine", "general_hamming", "hamming", "hamming_window", "hann", "hann_window", "kaiser",
+     "kaiser_window", "nuttall", "rfftfreq"]
+)  # fmt: skip
 #: Functions that take ``requires_grad=``, as `tensor` does.
 LEAVES = frozenset(
     ["arange", "empty", "empty_like", "eye", "full", "full_like", "linspace", "logspace", "normal", "ones",
      "ones_like", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like",
-     "randperm", "zeros", "zeros_like"]
+     "randperm", "zeros", "zeros_like", *WINDOWS]
 )  # fmt: skip
 
 

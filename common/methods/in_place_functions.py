@@ -16,18 +16,17 @@ from common.tensor.view_families import shows_writable
 
 #: The functions of which PyTorch's tensors have an in-place form, besides those of the operators.
 NAMES = frozenset(
-    [
-     "abs", "absolute", "acos", "acosh", "addcdiv", "addcmul", "addmm", "addmv", "addr", "arccos", "arccosh",
-     "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "asin", "asinh", "atan", "atan2", "atanh", "baddbmm",
-     "bitwise_not", "ceil", "clamp", "clamp_max", "clamp_min", "clip", "copysign", "cos", "cosh", "cumprod",
-     "cumsum", "deg2rad", "digamma", "divide", "eq", "erf", "erfc", "erfinv", "exp", "exp2", "expm1", "fix",
-     "float_power", "floor", "fmod", "frac", "ge", "greater", "greater_equal", "gt", "heaviside", "hypot",
-     "index_reduce", "ldexp", "le", "lerp", "less", "less_equal", "lgamma", "log", "log10", "log1p", "log2",
-     "logical_and", "logical_not", "logical_or", "logical_xor", "logit", "lt", "masked_scatter", "multiply",
-     "nan_to_num", "ne", "neg", "negative", "nextafter", "not_equal", "pow", "put", "rad2deg", "reciprocal", "relu",
-     "round", "rsqrt", "scatter_add", "scatter_reduce", "sigmoid", "sign", "sin", "sinc", "sinh", "sqrt", "square",
-     "subtract", "tan", "tanh", "tril", "triu", "true_divide", "trunc", "xlogy",
-    ]
+    ["abs", "absolute", "acos", "acosh", "addbmm", "addcdiv", "addcmul", "addmm", "addmv", "addr", "arccos",
+     "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "asin", "asinh", "atan", "atan2", "atanh",
+     "baddbmm", "bitwise_not", "ceil", "clamp", "clamp_max", "clamp_min", "clip", "conj_physical", "copysign", "cos",
+     "cosh", "cumprod", "cumsum", "deg2rad", "digamma", "divide", "eq", "erf", "erfc", "erfinv", "exp", "exp2",
+     "expm1", "fix", "float_power", "floor", "fmod", "frac", "gcd", "ge", "greater", "greater_equal", "gt",
+     "heaviside", "hypot", "i0", "igamma", "igammac", "index_reduce", "lcm", "ldexp", "le", "lerp", "less",
+     "less_equal", "lgamma", "log", "log10", "log1p", "log2", "logical_and", "logical_not", "logical_or",
+     "logical_xor", "logit", "lt", "masked_scatter", "multiply", "mvlgamma", "nan_to_num", "ne", "neg", "negative",
+     "nextafter", "not_equal", "pow", "put", "rad2deg", "reciprocal", "relu", "renorm", "round", "rsqrt",
+     "scatter_add", "scatter_reduce", "sgn", "sigmoid", "sign", "sin", "sinc", "sinh", "sqrt", "square", "subtract",
+     "tan", "tanh", "tril", "triu", "true_divide", "trunc", "xlogy"]
 )  # fmt: skip
 
 

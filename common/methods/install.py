@@ -36,26 +36,30 @@ MOST_ROWS = 1 << 30
 #: Public functions that are no methods, as in PyTorch.
 NOT_METHODS = frozenset(
     ["adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
-     "adaptive_max_pool2d", "adaptive_max_pool3d", "affine_grid", "atleast_1d", "atleast_2d", "atleast_3d",
-     "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_norm", "bilinear", "binary_cross_entropy",
-     "binary_cross_entropy_with_logits", "broadcast_tensors", "broadcast_to", "bucketize", "cat", "cdist", "celu",
-     "chain_matmul", "channel_shuffle", "clone", "column_stack", "concat", "concatenate", "conv1d", "conv2d",
-     "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cosine_embedding_loss",
-     "cosine_similarity", "cross_entropy", "cumulative_trapezoid", "dstack",
+     "adaptive_max_pool2d", "adaptive_max_pool3d", "affine_grid", "alias_copy", "as_strided_copy", "atleast_1d",
+     "atleast_2d", "atleast_3d", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_norm", "bilinear",
+     "binary_cross_entropy", "binary_cross_entropy_with_logits", "block_diag", "broadcast_shapes",
+     "broadcast_tensors", "broadcast_to", "bucketize", "cartesian_prod", "cat", "cdist", "celu", "chain_matmul",
+     "channel_shuffle", "clone", "column_stack", "combinations", "concat", "concatenate", "constant_pad_nd", "conv1d",
+     "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cosine_embedding_loss",
+     "cosine_similarity", "cross_entropy", "cumulative_trapezoid", "detach_copy", "diagonal_copy", "dstack",
      "dynamic_index_in_dim", "dynamic_slice", "dynamic_slice_in_dim", "dynamic_update_index_in_dim",
-     "dynamic_update_slice", "dynamic_update_slice_in_dim", "einsum", "elu", "embedding",
-     "embedding_bag", "empty_like", "fold", "full_like", "gaussian_nll_loss", "gelu", "getitem", "glu",
-     "grid_sample", "group_norm", "hardsigmoid", "hardswish", "hardtanh", "hinge_embedding_loss", "hstack",
-     "huber_loss", "instance_norm", "interpolate", "isin", "kl_div", "l1_loss", "layer_norm", "leaky_relu",
-     "linear", "local_response_norm", "logsigmoid", "lp_pool1d", "lp_pool2d", "lp_pool3d", "lu_unpack",
-     "margin_ranking_loss", "max_pool1d", "max_pool2d", "max_pool3d", "max_unpool1d", "max_unpool2d",
-     "max_unpool3d", "meshgrid", "mish", "mse_loss", "multi_dot", "multi_head_attention_forward",
-     "multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss", "nll_loss", "normalize",
-     "one_hot", "ones_like", "pad", "pairwise_distance", "pixel_shuffle", "pixel_unshuffle", "poisson_nll_loss",
-     "relu6", "rms_norm", "row_stack", "scaled_dot_product_attention", "searchsorted", "selu", "silu",
-     "smooth_l1_loss", "soft_margin_loss", "softmin", "softplus", "softshrink", "softsign", "stack",
-     "tanhshrink", "tensordot", "threshold", "trapezoid", "triplet_margin_loss",
-     "triplet_margin_with_distance_loss", "unfold", "view", "vstack", "zeros_like"]
+     "dynamic_update_slice", "dynamic_update_slice_in_dim", "einsum", "elu", "embedding", "embedding_bag",
+     "empty_like", "expand_copy", "fill", "fold", "full_like", "gaussian_nll_loss", "gelu", "getitem", "glu",
+     "gradient", "grid_sample", "grid_sampler", "grid_sampler_2d", "grid_sampler_3d", "group_norm", "hardsigmoid",
+     "hardswish", "hardtanh", "hinge_embedding_loss", "histogramdd", "hstack", "huber_loss", "instance_norm",
+     "interpolate", "isin", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "linear", "linear_cross_entropy",
+     "local_response_norm", "logsigmoid", "lp_pool1d", "lp_pool2d", "lp_pool3d", "lu_unpack", "margin_ranking_loss",
+     "max_pool1d", "max_pool2d", "max_pool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d", "meshgrid", "mish",
+     "mse_loss", "multi_dot", "multi_head_attention_forward", "multi_margin_loss", "multilabel_margin_loss",
+     "multilabel_soft_margin_loss", "nll_loss", "normalize", "one_hot", "ones_like", "pad", "pairwise_distance",
+     "pdist", "permute_copy", "pixel_shuffle", "pixel_unshuffle", "poisson_nll_loss", "real", "relu6", "rms_norm",
+     "row_stack", "rsub", "scaled_dot_product_attention", "searchsorted", "select_copy", "selu", "silu", "slice_copy",
+     "smooth_l1_loss", "soft_margin_loss", "softmin", "softplus", "softshrink", "softsign", "split_copy",
+     "split_with_sizes_copy", "squeeze_copy", "stack", "t_copy", "tanhshrink", "tensordot", "threshold",
+     "transpose_copy", "trapezoid", "trapz", "triplet_margin_loss", "triplet_margin_with_distance_loss",
+     "unbind_copy", "unfold", "unfold_copy", "unravel_index", "unsqueeze_copy", "upsample", "upsample_bilinear",
+     "upsample_nearest", "view", "view_copy", "vstack", "zeros_like"]
 )  # fmt: skip
 
 
@@ -266,6 +270,10 @@ _METHODS = {
     "__rmatmul__": lambda self, other: _matmul(other, self),
     "T": property(lambda self: REGISTRY["permute"](self, dims=tuple(range(len(self.shape)))[::-1])),
     "mT": property(lambda self: functional.transpose(self, -1, -2)),
+    "H": property(lambda self: transposed(self), doc="The matrix transposed, as `T`: its numbers are real."),
+    "mH": property(lambda self: functional.transpose(self, -1, -2), doc="As `mT`: the numbers are real."),
+    "real": property(lambda self: self, doc="The tensor itself: its numbers are real."),
+    "__rdiv__": lambda self, other: other / self,
 }  # fmt: skip
 
 

@@ -7,8 +7,9 @@ Written by `python -m tests.helpers.ops_page`.
 CONTENTS = {
     "basic_keys": "",
     "create.creation": "| arange eye full",
-    "create.like": "empty_like full_like ones_like zeros_like |",
+    "create.like": "empty_like fill full_like ones_like zeros_like |",
     "create.one_hot": "one_hot | one_hot",
+    "create.signal_windows": "",
     "create.spaced": "",
     "image.adaptive": "",
     "image.adaptive_pool":
@@ -18,9 +19,9 @@ CONTENTS = {
     "image.convolution": "| conv conv_bias conv_input conv_weight",
     "image.fold": "fold unfold |",
     "image.geometry": "",
-    "image.grid": "affine_grid grid_sample |",
+    "image.grid": "affine_grid grid_sample grid_sampler grid_sampler_2d grid_sampler_3d |",
     "image.instance_norm": "instance_norm local_response_norm |",
-    "image.interpolation": "interpolate |",
+    "image.interpolation": "interpolate upsample upsample_bilinear upsample_nearest |",
     "image.pool":
         "avg_pool1d avg_pool2d avg_pool3d lp_pool1d lp_pool2d lp_pool3d max_pool1d max_pool2d max_pool3d max_unpool1d "
         "max_unpool2d max_unpool3d |",
@@ -43,15 +44,16 @@ CONTENTS = {
     "index.getitem": "getitem |",
     "index.masks":
         "argwhere masked_fill masked_scatter masked_select nonzero where | masked_fill",
+    "index.nonzero_static": "nonzero_static |",
     "index.put": "index_add index_copy index_fill index_put put scatter take take_along_dim |",
     "index.scatter_reduce": "index_reduce scatter_reduce |",
     "index.taken": "| taken",
     "index.written_values": "",
-    "linalg.add_products": "addmm addmv addr baddbmm |",
+    "linalg.add_products": "addbmm addmm addmv addr baddbmm |",
     "linalg.attention": "scaled_dot_product_attention |",
     "linalg.chains": "bilinear chain_matmul cross kron matrix_power multi_dot |",
     "linalg.contract": "inner outer tensordot |",
-    "linalg.distances": "cdist dist pairwise_distance |",
+    "linalg.distances": "cdist dist pairwise_distance pdist |",
     "linalg.einsum": "einsum trace |",
     "linalg.factorizations":
         "cholesky cholesky_inverse cholesky_solve lu_solve lu_unpack | cholesky lu permutation",
@@ -60,7 +62,7 @@ CONTENTS = {
     "linalg.matrix_exponential": "matrix_exp | matrix_exp",
     "linalg.matrix_norms": "",
     "linalg.multi_head": "multi_head_attention_forward |",
-    "linalg.older_names": "orgqr pinverse qr svd |",
+    "linalg.older_names": "lu orgqr pinverse qr svd |",
     "linalg.orthogonal": "geqrf ormqr | geqrf qr",
     "linalg.solving":
         "det inverse logdet slogdet triangular_solve | cofactors det slogdet solve solve_triangular",
@@ -72,6 +74,7 @@ CONTENTS = {
     "loss.elementwise_losses":
         "binary_cross_entropy binary_cross_entropy_with_logits cosine_similarity hinge_embedding_loss huber_loss "
         "kl_div l1_loss margin_ranking_loss mse_loss smooth_l1_loss soft_margin_loss | binary_cross_entropy",
+    "loss.linear_classes": "linear_cross_entropy |",
     "loss.margins":
         "multi_margin_loss multilabel_margin_loss triplet_margin_with_distance_loss |",
     "loss.reduction": "",
@@ -88,6 +91,7 @@ CONTENTS = {
         "bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor",
     "math.blend": "addcdiv addcmul lerp | addcdiv addcmul lerp",
     "math.cast": "clone | clone to",
+    "math.common_divisors": "gcd lcm | gcd",
     "math.compare":
         "clamp clamp_max clamp_min clip eq ge gt isnan le logical_and logical_not logical_or logical_xor lt maximum "
         "minimum ne relu | clamp clamp_max clamp_min eq ge gt isnan le logical_and logical_not logical_or logical_xor "
@@ -106,9 +110,12 @@ CONTENTS = {
     "math.piecewise":
         "glu hardshrink hardsigmoid hardswish prelu softmin softshrink softsign tanhshrink threshold | hardshrink_by "
         "hardsigmoid hardswish softshrink_by",
+    "math.real_numbers":
+        "angle conj conj_physical is_conj is_neg isneginf isposinf isreal positive real resolve_conj resolve_neg sgn "
+        "|",
     "math.rounding":
         "ceil fix floor frac round trunc | ceil floor frac round round_decimals round_tens trunc",
-    "math.scaled": "add sub |",
+    "math.scaled": "add rsub sub |",
     "math.special_functions":
         "deg2rad digamma erfc erfinv lgamma logit polygamma rad2deg sinc xlogy | digamma erfc erfinv lgamma polygamma "
         "xlogy",
@@ -121,39 +128,51 @@ CONTENTS = {
     "random.draws": "| rand randn",
     "random.parameters": "| weights within_bounds",
     "reduce.counting": "bincount histc |",
-    "reduce.differences": "cumulative_trapezoid diff float_power isin trapezoid vdot |",
+    "reduce.covariance": "corrcoef cov |",
+    "reduce.differences": "cumulative_trapezoid diff float_power isin trapezoid trapz vdot |",
     "reduce.extremes": "argmax argmin max min | argmax argmin",
+    "reduce.histograms": "histogram histogramdd |",
     "reduce.mapped_sums":
         "| nansum sum_of_cubes sum_of_deviations sum_of_exponentials sum_of_magnitudes sum_of_squares",
+    "reduce.masked": "",
     "reduce.normalization": "batch_norm group_norm normalize rms_norm |",
-    "reduce.norms": "norm | norm",
+    "reduce.norms": "norm renorm | norm",
     "reduce.product": "prod | prod",
     "reduce.reductions": "amax amin mean sum | amax amin mean sum",
     "reduce.scans":
         "cummax cummin cumprod cumsum logcumsumexp | cummax cummin cumprod cumsum delay logcumsumexp recurrence",
+    "reduce.slopes": "gradient |",
     "reduce.softmax":
         "layer_norm log_softmax logsumexp softmax | affine_normalize log_softmax logsumexp normalize softmax",
     "reduce.statistics":
         "aminmax nanmean nansum std std_mean var var_mean | std std_mean var var_mean",
     "reduce.truth": "all any count_nonzero | all any",
     "shape.cat": "cat stack |",
+    "shape.combinations":
+        "block_diag broadcast_shapes cartesian_prod combinations diagflat unravel_index |",
     "shape.diagonal": "diag diag_embed diagonal tril triu | diagonal tril triu undiagonal",
     "shape.join":
         "atleast_1d atleast_2d atleast_3d broadcast_tensors column_stack dstack hstack meshgrid vstack |",
     "shape.memory_order": "",
     "shape.named_splits":
         "dsplit hsplit split_with_sizes unsafe_chunk unsafe_split unsafe_split_with_sizes vsplit |",
-    "shape.padding": "pad | constant_pad_nd",
+    "shape.padding": "constant_pad_nd pad | constant_pad_nd",
     "shape.reorder":
         "flip fliplr flipud moveaxis movedim roll rot90 swapaxes swapdims | flip reverse roll",
     "shape.repeat": "repeat repeat_interleave tile | repeat repeat_interleave",
-    "shape.reshaping": "expand_as ravel reshape_as unflatten view_as |",
+    "shape.reshaping": "expand_as ravel reshape_as sum_to_size unflatten view_as |",
     "shape.slice_scatter": "select_scatter slice_scatter | overwrite slice_set",
     "shape.slices": "narrow select | select slice unslice",
+    "shape.spectra": "",
     "shape.split": "chunk split tensor_split unbind |",
+    "shape.strided": "as_strided as_strided_copy as_strided_scatter diagonal_scatter | as_strided",
     "shape.unfold": "| unfold",
     "shape.view":
-        "broadcast_to expand flatten permute reshape squeeze transpose unsqueeze view | expand permute reshape",
+        "adjoint broadcast_to expand flatten permute reshape squeeze transpose unsqueeze view | expand permute "
+        "reshape",
+    "shape.view_copies":
+        "alias_copy detach_copy diagonal_copy expand_copy narrow_copy permute_copy select_copy slice_copy split_copy "
+        "split_with_sizes_copy squeeze_copy t_copy transpose_copy unbind_copy unfold_copy unsqueeze_copy view_copy |",
     "shape.view_scatter": "| view_set",
     "sort.data_dependent": "",
     "sort.quantiles": "median mode nanmedian nanquantile quantile |",

@@ -53,7 +53,7 @@ class Page(NamedTuple):
 _DRAWN = ("rand_like", "randint_like", "randn_like", "bernoulli", "multinomial", "rand", "randn", "randint", "randperm",
           "normal")  # fmt: skip
 _OF_LAYERS = ("alpha_dropout", "ctc_loss", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout",
-              "gumbel_softmax", "rrelu")  # fmt: skip
+              "fractional_max_pool2d", "fractional_max_pool3d", "gumbel_softmax", "rrelu")  # fmt: skip
 
 PAGES = {
     "tensors": Page(
@@ -62,11 +62,12 @@ PAGES = {
     ),
     "elementwise": Page("Elementwise functions", "arithmetic, comparisons, powers, activations", ("math", "special")),
     "reductions": Page("Sums, extremes, sorting", "reductions, running results, sorting and searching",
-                       ("reduce", "sort")),
+                       ("reduce", "sort"), (), ("masked",)),
     "shapes": Page("Shapes and indices", "reshaping, joining, splitting, gathering, scattering", ("shape", "index")),
-    "products": Page("Products and linear algebra", "products of matrices, `einsum`, decompositions", ("linalg",), (),
-                     ("linalg",)),
-    "special": Page("Special functions", "the functions of `special`", (), (), ("special",)),
+    "products": Page("Products and linear algebra", "products of matrices, `einsum`, decompositions", ("linalg",),
+                     ("pca_lowrank", "svd_lowrank"), ("linalg",)),
+    "special": Page("Special functions and signals", "the functions of `special`, windows, frequencies", (), (),
+                    ("special", "signal", "fft")),
     "functional": Page("Functions of networks", "convolution, pooling, losses, dropout, normalisation",
                        ("image", "loss"), _OF_LAYERS, ("nn.functional",)),
     "losses": Page("Losses", "losses as modules", (), (), ("nn",), "Loss$"),

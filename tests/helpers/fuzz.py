@@ -48,7 +48,7 @@ MEMORY = 8 << 30
 
 
 #: Functions whose method takes other arguments.
-OTHER_METHODS = frozenset(["getitem", "split", "polygamma", "view", "where", "normal", "bernoulli", "unfold"])
+OTHER_METHODS = frozenset(["getitem", "split", "polygamma", "real", "view", "where", "normal", "bernoulli", "unfold"])
 
 
 class NotDifferentiable(Exception):

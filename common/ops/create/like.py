@@ -76,6 +76,32 @@ def empty_like(x: Any, dtype: Any = None) -> Any:
     return zeros_like(x, dtype)
 
 
+def fill(x: Any, value: Any) -> Any:
+    """A tensor like `x`, with one value everywhere.
+
+    Parameters
+    ----------
+    x : (...)
+    value : a number, or a 0-d tensor, to which a gradient goes.
+
+    Raises
+    ------
+    ShapeError : the value has dimensions.
+    DTypeError : a float for integers.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.fill(tw.zeros(2), 3)
+    tensor([3., 3.])
+    """
+    from common.ops.index.written_values import number_like
+    from common.ops.shape.slice_scatter import overwrite
+    from common.ops.shape.view import expand
+
+    return overwrite(x, expand(number_like(value, x, "fill"), x.shape))
+
+
 def _like(op: Op, x: Any, dtype: Any) -> Any:
     from common.tensor.base import TensorBase
 
@@ -84,4 +110,4 @@ def _like(op: Op, x: Any, dtype: Any) -> Any:
     return y if wanted == y.dtype else to(y, dtype=wanted, x_dtype=y.dtype)
 
 
-__all__ = ["empty_like", "full_like", "ones_like", "zeros_like"]
+__all__ = ["empty_like", "fill", "full_like", "ones_like", "zeros_like"]

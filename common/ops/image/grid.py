@@ -8,7 +8,7 @@ from typing import Any
 from common.core.dispatch import called
 from common.core.dtypes import int64
 from common.core.errors import ArgumentError, DTypeError, ShapeError
-from common.core.int_arguments import integers
+from common.core.int_arguments import integer, integers
 from common.core.operators import as_operand
 from common.core.spec import numel
 from common.ops.image.interpolation import cubic_weights, number, whole, within
@@ -171,4 +171,45 @@ def grid_sample(
     return called(reshape(total, (*x.shape[:2], *grid.shape[1:-1])), f"GridSampler{n}DBackward0")
 
 
-__all__ = ["affine_grid", "grid_sample"]
+def grid_sampler(x: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Any:
+    """`nn.functional.grid_sample` with PyTorch's numbers of modes.
+
+    Parameters
+    ----------
+    x, grid, align_corners : see `nn.functional.grid_sample`.
+    interpolation_mode : 0 bilinear, 1 nearest, 2 bicubic.
+    padding_mode : 0 zeros, 1 border, 2 reflection.
+
+    Raises
+    ------
+    ArgumentError : another number.
+    ShapeError, DTypeError : see `nn.functional.grid_sample`.
+    """
+    modes, paddings = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
+    for name, given in (("interpolation_mode", interpolation_mode), ("padding_mode", padding_mode)):
+        if integer(given, "grid_sampler", name) not in (0, 1, 2):
+            raise ArgumentError(f"grid_sampler(): {name} must be 0, 1 or 2, got {given}")
+    return grid_sample(x, grid, modes[interpolation_mode], paddings[padding_mode], align_corners)
+
+
+def grid_sampler_2d(x: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Any:
+    """`grid_sampler` for images of two dimensions.
+
+    Parameters
+    ----------
+    x, grid, interpolation_mode, padding_mode, align_corners : see `grid_sampler`.
+    """
+    return grid_sampler(x, grid, interpolation_mode, padding_mode, align_corners)
+
+
+def grid_sampler_3d(x: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Any:
+    """`grid_sampler` for images of three dimensions.
+
+    Parameters
+    ----------
+    x, grid, interpolation_mode, padding_mode, align_corners : see `grid_sampler`.
+    """
+    return grid_sampler(x, grid, interpolation_mode, padding_mode, align_corners)
+
+
+__all__ = ["affine_grid", "grid_sample", "grid_sampler", "grid_sampler_2d", "grid_sampler_3d"]

@@ -172,4 +172,36 @@ def interpolate(
     return called(clone(y) if y is x else y, f"{name or 'Upsample' + mode.capitalize() + f'{n}D'}Backward0")
 
 
-__all__ = ["interpolate"]
+def upsample(
+    x: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: Any = None
+) -> Any:
+    """Another name of `interpolate`.
+
+    Parameters
+    ----------
+    x, size, scale_factor, mode, align_corners : see `interpolate`.
+    """
+    return interpolate(x, size, scale_factor, mode, align_corners)
+
+
+def upsample_nearest(x: Any, size: Any = None, scale_factor: Any = None) -> Any:
+    """Images of other sizes, each element that of the nearest place.
+
+    Parameters
+    ----------
+    x, size, scale_factor : see `interpolate`.
+    """
+    return interpolate(x, size, scale_factor, "nearest")
+
+
+def upsample_bilinear(x: Any, size: Any = None, scale_factor: Any = None) -> Any:
+    """Images of other sizes, each element between its four neighbours; corners stay corners.
+
+    Parameters
+    ----------
+    x, size, scale_factor : see `interpolate`.
+    """
+    return interpolate(x, size, scale_factor, "bilinear", True)
+
+
+__all__ = ["interpolate", "upsample", "upsample_bilinear", "upsample_nearest"]

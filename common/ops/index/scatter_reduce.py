@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from common.core.dtypes import int64
+from common.core.dtypes import bool_, int64
 from common.core.errors import ArgumentError, DTypeError
 from common.core.int_arguments import normalize_dim
 from common.ops.create.like import full_like
@@ -45,7 +45,7 @@ def scatter_reduce(x: Any, dim: int, index: Any, src: Any, reduce: str, *, inclu
     Raises
     ------
     IndexRangeError : an index outside the dimension; negative indices are outside.
-    DTypeError : `index` is not int64 or int32, src has another dtype than x, or x is a bool.
+    DTypeError : `index` is not int64 or int32, src has another dtype than x, or x is bool and the mean is asked for.
     ShapeError : the ranks differ, or `index` is larger than `x` or `src`.
     ArgumentError : another `reduce`.
 
@@ -64,6 +64,9 @@ def scatter_reduce(x: Any, dim: int, index: Any, src: Any, reduce: str, *, inclu
     require_index("scatter_reduce", index)
     src = check_scattered("scatter_reduce", x, axis, index, src)
     same_dtype("scatter_reduce", x, src)
+    if x.dtype.kind == "b" and reduce != "mean":
+        whole = scatter_reduce(of_dtype(x, int64), dim, index, of_dtype(src, int64), reduce, include_self=include_self)
+        return of_dtype(whole, bool_)
     ops, indices = family(x.ndim), all_indices(x, axis, index)
 
     def write(name: str, *operands: Any) -> Any:
@@ -94,7 +97,7 @@ def index_reduce(x: Any, dim: int, index: Any, src: Any, reduce: str, *, include
     Raises
     ------
     IndexRangeError : an index outside the dimension; negative indices are outside.
-    DTypeError : `index` is not int64 or int32, source has another dtype than x, or x is a bool.
+    DTypeError : `index` is not int64 or int32, source has another dtype than x, or x is bool and the mean is asked for.
     ShapeError : `src` does not have the sizes of `x` and `index`.
     ArgumentError : another `reduce`.
 
@@ -107,6 +110,9 @@ def index_reduce(x: Any, dim: int, index: Any, src: Any, reduce: str, *, include
     if x.ndim == 0:
         return reshape(index_reduce(row(x), dim, index, row(src), reduce, include_self=include_self), ())
     axis, index = check_slices("index_reduce", x, dim, index, src)
+    if x.dtype.kind == "b" and reduce != "mean":
+        whole = index_reduce(of_dtype(x, int64), dim, index, of_dtype(src, int64), reduce, include_self=include_self)
+        return of_dtype(whole, bool_)
 
     def write(name: str, *operands: Any) -> Any:
         return family(1)[f"index_{name}"](*operands, index, dim=axis, wrap=False)
@@ -137,7 +143,7 @@ def _combined(
     if reduce not in reductions:
         raise ArgumentError(f"{op}(): reduce argument must be one of {reductions}, got {reduce!r}")
     if x.dtype.kind == "b":
-        raise DTypeError(f"{op}(): not implemented for bool; convert with .to(uint8)")
+        raise DTypeError(f"{op}(): mean is not implemented for bool; convert with .to(uint8)")
     if not include_self:
         x = write("set", x, number_like(_start(reduce, x.dtype), x, op))
     if reduce in ("prod", "amax", "amin"):

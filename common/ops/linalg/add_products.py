@@ -11,11 +11,15 @@ from common.ops.linalg.contract import outer
 from common.ops.linalg.matmul import PLAIN, addmm_, bmm, mm, mv
 from common.ops.math.blend import addcmul
 from common.ops.math.cast import to
+from common.ops.reduce.reductions import sum_
 from common.ops.shape.view import broadcast_to, reshape
 
 
 def _add(name: str, input: Any, product: Any, beta: Any, alpha: Any) -> Any:
-    """beta * input + alpha * product; with beta 0, what `input` holds does not count, nan included."""
+    """beta * input + alpha * product; with beta 0, what `input` holds does not count, nan included.
+
+    Of integers, beta and alpha are rounded towards zero, as in PyTorch.
+    """
     if not same_shape(input.shape, product.shape):
         if input.ndim > product.ndim:
             raise ShapeError(
@@ -23,6 +27,8 @@ def _add(name: str, input: Any, product: Any, beta: Any, alpha: Any) -> Any:
                 "dimensions"
             )
         broadcast_to(input, product.shape)  # raises; the sum below repeats by itself
+    if input.dtype.kind in "iu" and product.dtype.kind in "iu":
+        beta, alpha = (int(k) if isinstance(k, float) else k for k in (beta, alpha))
     if input.dtype.kind != "f" == product.dtype.kind:
         input = to(input, dtype=product.dtype, x_dtype=input.dtype)  # whole numbers would wrap before the sum
     if alpha != 1:
@@ -74,6 +80,29 @@ def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: float = 1, alpha: flo
     return _add("baddbmm", input, bmm(batch1, batch2), beta, alpha)
 
 
+def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: float = 1, alpha: float = 1) -> Any:
+    """beta * input + alpha * the sum of the products of a batch, added one after the other.
+
+    Parameters
+    ----------
+    input : broadcasts to (m, n).
+    batch1 : (batch, m, k)
+    batch2 : (batch, k, n)
+    beta, alpha : numbers. With beta 0 the values of `input` do not count, nan included.
+
+    Raises
+    ------
+    ShapeError, DTypeError : see `bmm`; or `input` does not broadcast to (m, n).
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.addbmm(tw.ones(1, 1), tw.ones(3, 1, 2), tw.ones(3, 2, 1))
+    tensor([[7.]])
+    """
+    return _add("addbmm", input, sum_(bmm(batch1, batch2), dim=(0,), keepdim=False), beta, alpha)
+
+
 def addmv(input: Any, mat: Any, vec: Any, *, beta: float = 1, alpha: float = 1) -> Any:
     """beta * input + alpha * (mat @ vec).
 
@@ -112,4 +141,4 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: float = 1, alpha: float = 1)
     return _add("addr", input, outer(vec1, vec2), beta, alpha)
 
 
-__all__ = ["addmm", "addmv", "addr", "baddbmm"]
+__all__ = ["addbmm", "addmm", "addmv", "addr", "baddbmm"]

@@ -6,6 +6,8 @@ from typing import Any
 
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.sizes import same
+from common.ops.create.spaced import triu_indices
+from common.ops.index.gather import index_select
 from common.ops.reduce.norms import norm
 from common.ops.shape.view import unsqueeze
 
@@ -72,6 +74,38 @@ def dist(input: Any, other: Any, p: Any = 2.0) -> Any:
     return norm(input - other, p)
 
 
+def pdist(x: Any, p: Any = 2.0) -> Any:
+    """The distances of all pairs of rows, each pair once: what `cdist(x, x)` has above its diagonal, row by row.
+
+    Parameters
+    ----------
+    x : (n, k), floating point.
+    p : of the norm, not negative.
+
+    Returns
+    -------
+    tensor : (n (n - 1) / 2,)
+
+    Raises
+    ------
+    ShapeError : `x` is no matrix.
+    ArgumentError : p is not a number, or negative.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.pdist(tw.tensor([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]]))
+    tensor([5.0000, 1.0000, 4.2426])
+    """
+    if x.ndim != 2:
+        raise ShapeError(f"pdist only supports 2D tensors, got: {x.ndim}D")
+    require_number(p, "pdist")
+    if p < 0:
+        raise ArgumentError("pdist only supports non-negative p values")
+    first, second = triu_indices(x.shape[0], x.shape[0], 1)
+    return norm(index_select(x, 0, first) - index_select(x, 0, second), p, -1)
+
+
 def pairwise_distance(x1: Any, x2: Any, p: Any = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
     """The distances of corresponding rows: ``|x1 - x2 + eps|_p`` over the last dimension.
 
@@ -108,4 +142,4 @@ def require_number(p: Any, function: str) -> None:
         raise ArgumentError(f"{function}(): argument 'p' must be float, not str ({p!r})")
 
 
-__all__ = ["cdist", "dist", "pairwise_distance"]
+__all__ = ["cdist", "dist", "pairwise_distance", "pdist"]

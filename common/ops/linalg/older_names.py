@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from common.ops.linalg import orthogonal, spectral
+from common.ops.linalg import factorizations, orthogonal, spectral
 from common.ops.linalg._lapack import mT, require_matrix
 from common.ops.linalg.spectral import svd_
 
@@ -63,4 +63,17 @@ def pinverse(x: Any, rcond: float = 1e-15) -> Any:
     return spectral.pinv(x, rcond)
 
 
-__all__ = ["orgqr", "pinverse", "qr", "svd"]
+def lu(x: Any, pivot: bool = True, get_infos: bool = False) -> Any:
+    """The factors L and U in one matrix, and the exchanged rows, as `linalg.lu_factor`.
+
+    Parameters
+    ----------
+    x : (..., m, n)
+    pivot : exchange rows.
+    get_infos : also return LAPACK's info: (LU, pivots, info).
+    """
+    found = factorizations.lu_factor_ex(x, pivot=pivot)
+    return tuple(found) if get_infos else tuple(found)[:2]
+
+
+__all__ = ["lu", "orgqr", "pinverse", "qr", "svd"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from common.compiler.primitives import select
-from common.core.errors import ArgumentError
+from common.core.errors import ArgumentError, DTypeError
 from common.kernels.math import elementary as e
 from common.ops._define import elementwise
-from common.ops.math.compare import clamp_max, ge, gt, le, logical_and, logical_or, lt, where
+from common.ops.math.compare import clamp, clamp_max, ge, gt, le, logical_and, logical_or, lt, where
 from common.ops.math.transcendental import exp, expm1, sigmoid, tanh
 
 _SELU_ALPHA = 1.6732632423543772
@@ -165,16 +165,26 @@ def hardtanh(x: Any, min_val: float = -1.0, max_val: float = 1.0) -> Any:
 
     Parameters
     ----------
-    x : (...); ints become float32.
+    x : (...); ints stay ints, between bounds rounded towards zero.
     min_val, max_val : numbers.
 
     Raises
     ------
     ArgumentError : min_val is greater than max_val.
+    DTypeError : bools.
     """
     if isinstance(min_val, (int, float)) and isinstance(max_val, (int, float)) and min_val > max_val:
         raise ArgumentError(f"hardtanh(): min_val cannot be greater than max_val, got {min_val} and {max_val}")
-    return hardtanh_between(x, min_val, max_val)
+    return _between("hardtanh", x, min_val, max_val)
+
+
+def _between(op: str, x: Any, low: Any, high: Any) -> Any:
+    """`hardtanh_between` of floats; integers stay integers, between bounds rounded towards zero."""
+    if x.dtype.kind == "b":
+        raise DTypeError(f"{op}(): Bool inputs not supported for hardtanh")
+    if x.dtype.kind == "f" or not (isinstance(low, (int, float)) and isinstance(high, (int, float))):
+        return hardtanh_between(x, low, high)
+    return clamp(x, int(low), int(high))
 
 
 def relu6(x: Any) -> Any:
@@ -182,9 +192,13 @@ def relu6(x: Any) -> Any:
 
     Parameters
     ----------
-    x : (...); ints become float32.
+    x : (...); ints stay ints.
+
+    Raises
+    ------
+    DTypeError : bools.
     """
-    return hardtanh_between(x, 0.0, 6.0)
+    return _between("relu6", x, 0.0, 6.0)
 
 
 __all__ = [

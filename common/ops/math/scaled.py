@@ -53,6 +53,27 @@ def sub(a: Any, b: Any, *, alpha: Any = 1) -> Any:
 _ONE = 1
 
 
+def rsub(a: Any, b: Any, *, alpha: Any = 1) -> Any:
+    """``b - alpha * a``: `sub` with its operands exchanged.
+
+    Parameters
+    ----------
+    a, b : (...), broadcast.
+    alpha : factor of `a`.
+
+    Raises
+    ------
+    ShapeError, DTypeError, ArgumentError : see `sub`.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.rsub(tw.tensor([1, 2]), 5)
+    tensor([4, 3])
+    """
+    return sub(as_operand(b), a, alpha=alpha)
+
+
 def _scaled(op: str, a: Any, b: Any, alpha: Any) -> Any:
     kinds = [x.dtype.kind if hasattr(x, "dtype") else "f" if isinstance(x, float) else "i" for x in (a, b)]
     if isinstance(alpha, float) and "f" not in kinds:
@@ -67,4 +88,4 @@ def _scaled(op: str, a: Any, b: Any, alpha: Any) -> Any:
     return b * alpha
 
 
-__all__ = ["add", "sub"]
+__all__ = ["add", "rsub", "sub"]

@@ -128,6 +128,16 @@ def trapezoid(src: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
     return sum_(areas, dim=(axis,), keepdim=False)
 
 
+def trapz(src: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
+    """Another name of `trapezoid`.
+
+    Parameters
+    ----------
+    src, x, dx, dim : see `trapezoid`.
+    """
+    return trapezoid(src, x, dx=dx, dim=dim)
+
+
 @accept_numpy_names
 def cumulative_trapezoid(src: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
     """Running integrals of y along `dim` by the trapezoidal rule, one less than there are samples.
@@ -191,5 +201,5 @@ def vdot(a: Any, b: Any) -> Any:
 
 
 __all__ = [
-    "cumulative_trapezoid", "diff", "float_power", "isin", "trapezoid", "vdot",
+    "cumulative_trapezoid", "diff", "float_power", "isin", "trapezoid", "trapz", "vdot",
 ]  # fmt: skip

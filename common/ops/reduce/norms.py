@@ -7,13 +7,13 @@ from typing import Any
 
 from common.core.aliases import accept_numpy_names
 from common.core.dtypes import bool_
-from common.core.errors import ArgumentError
-from common.core.int_arguments import normalize_dims
+from common.core.errors import ArgumentError, DTypeError, ShapeError
+from common.core.int_arguments import normalize_dim, normalize_dims
 from common.ops._define import composite
 from common.ops._samples import join, one
 from common.ops.math.arithmetic import abs, neg, pow, sign, sqrt, zeros_like
 from common.ops.math.cast import converted, to
-from common.ops.math.compare import eq, maximum, ne, where
+from common.ops.math.compare import eq, gt, maximum, ne, where
 from common.ops.reduce.mapped_sums import sum_of_cubes, sum_of_magnitudes, sum_of_squares
 from common.ops.reduce.reductions import amax_, amin_, kept, require_float, spread, sum_
 from common.ops.shape.view import reshape
@@ -97,4 +97,40 @@ def norm(x: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, *, dtyp
     return norm_(x, p=order, dim=normalize_dims(dim, x.ndim, "norm"), keepdim=keepdim)
 
 
-__all__ = ["norm"]
+def renorm(x: Any, p: float, dim: int, maxnorm: float) -> Any:
+    """The tensor with each part along a dimension made shorter where its norm is above a limit.
+
+    Parameters
+    ----------
+    x : (..., n, ...), floating point, of two or more dimensions.
+    p : of the norm, positive.
+    dim : the dimension whose parts are taken.
+    maxnorm : the limit.
+
+    Raises
+    ------
+    ArgumentError : p is not positive, or a negative limit.
+    ShapeError : fewer than two dimensions.
+    DTypeError : not floating point.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.renorm(tw.tensor([[3.0, 4.0], [0.3, 0.4]]), 2, 0, 1)
+    tensor([[0.6000, 0.8000],
+            [0.3000, 0.4000]])
+    """
+    if not p > 0:
+        raise ArgumentError("renorm: non-positive-norm not supported")
+    if not maxnorm >= 0:
+        raise ArgumentError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
+    if x.ndim < 2:
+        raise ShapeError(f"renorm: input needs at least 2 dimensions, got {x.ndim} dimensions")
+    if x.dtype.kind != "f":
+        raise DTypeError(f"renorm(): not implemented for {x.dtype}; convert with .to(...)")
+    axis = normalize_dim(dim, x.ndim, "renorm")
+    lengths = norm(x, p, tuple(i for i in range(x.ndim) if i != axis), True)
+    return x * where(gt(lengths, maxnorm), maxnorm / (lengths + 1e-7), 1)
+
+
+__all__ = ["norm", "renorm"]

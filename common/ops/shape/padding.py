@@ -112,6 +112,16 @@ def _check(shape: Any, dim: int, before: Any, after: Any, mode: str) -> None:
         raise ShapeError(f"pad(): there is no edge to replicate at dimension {dim} of input {list(shape)}")
 
 
+def constant_pad_nd(x: Any, pad: Any, value: float = 0) -> Any:
+    """`nn.functional.pad` with one value.
+
+    Parameters
+    ----------
+    x, pad, value : see `nn.functional.pad`.
+    """
+    return _padded(x, pad, "constant", value)
+
+
 def pad(x: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
     """`x` with elements added at the ends of its last dimensions, or taken away where a number is negative.
 
@@ -136,6 +146,10 @@ def pad(x: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
     >>> tw.nn.functional.pad(tw.tensor([1, 2, 3]), (2, -1), mode="reflect")
     tensor([3, 2, 1, 2])
     """
+    return _padded(x, pad, mode, value)
+
+
+def _padded(x: Any, pad: Any, mode: str, value: Any) -> Any:
     numbers = integers(pad, "pad", "pad")
     if len(numbers) % 2:
         raise ShapeError(f"Padding length must be divisible by 2, got {len(numbers)}: {list(numbers)}")
@@ -179,4 +193,4 @@ def _number(value: Any) -> float:
         raise ArgumentError(f"pad(): value must be a number, got {type(value).__name__}") from None
 
 
-__all__ = ["pad"]
+__all__ = ["constant_pad_nd", "pad"]

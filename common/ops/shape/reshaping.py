@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from common.core.errors import IndexRangeError, ShapeError
-from common.core.int_arguments import integers, normalize_dim
+from common.core.int_arguments import gathered, integers, normalize_dim
 from common.core.spec import numel
+from common.core.unbroadcast import sum_to
 from common.ops.shape.view import expand, reshape, view
 
 
@@ -53,6 +54,34 @@ def view_as(x: Any, b: Any) -> Any:
     ShapeError : not as many elements, or strides do not allow a view.
     """
     return view(x, b.shape)
+
+
+def sum_to_size(x: Any, *sizes: Any, size: Any = None) -> Any:
+    """The sum over the dimensions in which a shape would be repeated to broadcast to `x`.
+
+    Parameters
+    ----------
+    x : (...)
+    sizes, size : sizes of the result, or one tuple of them.
+
+    Raises
+    ------
+    ShapeError : they do not broadcast to the shape of `x`.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.ones(2, 3).sum_to_size(1, 3)
+    tensor([[2., 2., 2.]])
+    """
+    if size is not None:
+        sizes = gathered(sizes, size, "sum_to_size", "size")
+    given = sizes[0] if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes
+    target = integers(tuple(given), "sum_to_size", "size")
+    ends = zip(reversed(target), reversed(x.shape), strict=False)
+    if len(target) > x.ndim or any(not (isinstance(n, int) and n == 1) and n != m for n, m in ends):
+        raise ShapeError(f"size {{{list(target)}}} is not expandable to size {{{list(x.shape)}}}.")
+    return sum_to(x, target)
 
 
 def ravel(x: Any) -> Any:
@@ -108,4 +137,4 @@ def unflatten(x: Any, dim: int, sizes: Any) -> Any:
     return reshape(x, (*x.shape[:axis], *parts, *x.shape[axis + 1 :]))
 
 
-__all__ = ["expand_as", "ravel", "reshape_as", "unflatten", "view_as"]
+__all__ = ["expand_as", "ravel", "reshape_as", "sum_to_size", "unflatten", "view_as"]

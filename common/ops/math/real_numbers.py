@@ -1,0 +1,175 @@
+"""What PyTorch offers for complex numbers too: what it gives for real ones."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from common.core.dtypes import DEFAULT_FLOAT
+from common.core.errors import DTypeError
+from common.ops.create.like import full_like
+from common.ops.math.arithmetic import sign, zeros_like
+from common.ops.math.cast import converted
+from common.ops.math.compare import eq, isnan, lt, ne, where
+
+
+def angle(x: Any) -> Any:
+    """The angle of each number: pi where it is negative, 0 elsewhere, and nan of nan. d/dx = 0.
+
+    Parameters
+    ----------
+    x : (...); ints become float32.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.angle(tw.tensor([-2.0, 0.0, 3.0]))
+    tensor([3.1416, 0.0000, 0.0000])
+    """
+    x = x if x.dtype.kind == "f" else converted(x, DEFAULT_FLOAT)
+    nothing = zeros_like(x)
+    return where(isnan(x), x, where(lt(x, 0), nothing + math.pi, nothing))
+
+
+def real(x: Any) -> Any:
+    """The tensor itself: its numbers are real.
+
+    Parameters
+    ----------
+    x : (...)
+    """
+    return x
+
+
+def conj(x: Any) -> Any:
+    """The tensor itself: its numbers are real.
+
+    Parameters
+    ----------
+    x : (...)
+    """
+    return x
+
+
+def conj_physical(x: Any) -> Any:
+    """The tensor itself: its numbers are real.
+
+    Parameters
+    ----------
+    x : (...)
+    """
+    return x
+
+
+def resolve_conj(x: Any) -> Any:
+    """The tensor itself: no conjugate waits in it.
+
+    Parameters
+    ----------
+    x : (...)
+    """
+    return x
+
+
+def resolve_neg(x: Any) -> Any:
+    """The tensor itself: no sign waits in it.
+
+    Parameters
+    ----------
+    x : (...)
+    """
+    return x
+
+
+def positive(x: Any) -> Any:
+    """The tensor itself; the operator ``+``.
+
+    Parameters
+    ----------
+    x : (...) numbers.
+
+    Raises
+    ------
+    DTypeError : bools.
+    """
+    if x.dtype.kind == "b":
+        raise DTypeError("The `+` operator, on a bool tensor is not supported.")
+    return x
+
+
+def sgn(x: Any) -> Any:
+    """-1, 0 or 1 as elements are negative, 0 or positive, as `sign`. d/dx = 0.
+
+    Parameters
+    ----------
+    x : (...)
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.sgn(tw.tensor([-3.0, 0.0, 0.5]))
+    tensor([-1.,  0.,  1.])
+    """
+    return x if x.dtype.kind == "b" else sign(x)
+
+
+def isreal(x: Any) -> Any:
+    """Whether elements are real numbers: all are.
+
+    Parameters
+    ----------
+    x : (...)
+    """
+    return full_like(x, True, dtype=bool)
+
+
+def isneginf(x: Any) -> Any:
+    """Whether elements are -inf.
+
+    Parameters
+    ----------
+    x : (...)
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.isneginf(tw.tensor([-tw.inf, 1.0, tw.inf]))
+    tensor([ True, False, False])
+    """
+    return eq(x, -math.inf) if x.dtype.kind == "f" else ne(x, x)
+
+
+def isposinf(x: Any) -> Any:
+    """Whether elements are inf.
+
+    Parameters
+    ----------
+    x : (...)
+    """
+    return eq(x, math.inf) if x.dtype.kind == "f" else ne(x, x)
+
+
+def is_conj(x: Any) -> bool:
+    """False: no conjugate waits in a tensor.
+
+    Parameters
+    ----------
+    x : (...)
+    """
+    return False
+
+
+def is_neg(x: Any) -> bool:
+    """False: no sign waits in a tensor.
+
+    Parameters
+    ----------
+    x : (...)
+    """
+    return False
+
+
+__all__ = [
+    "angle", "conj", "conj_physical", "is_conj", "is_neg", "isneginf", "isposinf", "isreal", "positive", "real",
+    "resolve_conj", "resolve_neg", "sgn",
+]  # fmt: skip

@@ -1,0 +1,17 @@
+"""Reductions of what a mask lets through, under the names of `torch.masked`."""
+
+from typing import TYPE_CHECKING, Any
+
+from common.api import surface
+from common.ops.reduce import masked
+from static.api.binding import bind
+
+_FUNCTIONS: dict[str, Any] = dict(sorted(masked.FUNCTIONS.items()))
+__all__ = list(_FUNCTIONS)
+
+if TYPE_CHECKING:  # bound from one list, which type checkers cannot follow
+
+    def __getattr__(name: str) -> Any: ...
+
+else:
+    __getattr__, __dir__ = surface.on_demand(globals(), (bind, _FUNCTIONS))
