@@ -3,7 +3,8 @@
 A function such as ``avg_pool2d(x, 2)`` checks and completes its arguments in Python, and applies a few ops. All of that
 follows from the forms of its operands. So when the same question has come `OFTEN`, the function is run on stand-ins
 that know nothing but a form, and the ops that it applies to them are written down. Later calls apply these ops only
-(`python -m benchmarks.ops`). Each is recorded as ever: same nodes, same bits, same errors of kernels.
+(`python -m benchmarks.ops`): to arrays where no gradient is wanted; else each is recorded as ever, with the same nodes,
+bits, and errors of kernels.
 
 Functions of which that is not the whole truth are never remembered: a stand-in refuses what asks for elements, writes,
 draws random numbers, brings large arrays of its own, or records differently where gradients are off.
@@ -86,6 +87,7 @@ class _Line(Interpretation):
 
     def __init__(self, forms: Sequence[Any]) -> None:
         self.steps: list[tuple[Op, list[Any], Attrs, list[_Result], list[str]]] = []
+        self.recipes: list[Recipe] = []
         self.grad = mode.grad_mode.get()
         self.operands = [None if form is None else _StandIn(self, f"x{i}", Spec(*form)) for i, form in enumerate(forms)]
 
@@ -103,7 +105,8 @@ class _Line(Interpretation):
                 forms.append((x.shape, x.dtype))
             else:
                 raise _MoreThanFormsError
-        spec = _spec(recipe(op, tuple(forms), attrs))
+        self.recipes.append(recipe(op, tuple(forms), attrs))
+        spec = _spec(self.recipes[-1])
         attrs = attrs if type(attrs) is Attrs else Attrs(**attrs)
         specs = (spec,) if isinstance(spec, Spec) else tuple(spec)
         nodes = [_Result(attrs) for _ in specs]
@@ -119,11 +122,12 @@ class _Line(Interpretation):
             raise _MoreThanFormsError
         scope: dict[str, Any] = {"record": record, "made": getattr(type(result), "_make", tuple)}
         lines = [f"def line({', '.join(f'x{i}' for i in range(len(self.operands)))}):"]
-        for at, (op, operands, attrs, nodes, names) in enumerate(self.steps):
+        for at, (op, operands, attrs, _, _) in enumerate(self.steps):
             scope |= {f"op{at}": op, f"a{at}": attrs}
             scope |= {f"c{at}_{i}": _constant(x) for i, x in enumerate(operands) if type(x) is not _StandIn}
-            given = [x.name if type(x) is _StandIn else f"c{at}_{i}" for i, x in enumerate(operands)]
-            lines.append(f"    {', '.join(names)} = record(op{at}, ({', '.join(given)},), a{at})")
+        lines += self.unrecorded(parts, isinstance(result, tuple), scope)
+        for at, (_, _, attrs, nodes, names) in enumerate(self.steps):
+            lines.append(f"    {', '.join(names)} = record(op{at}, ({', '.join(self.given(at))},), a{at})")
             for i, (name, node) in enumerate(zip(names, nodes, strict=True)):
                 if node.attrs is not attrs:  # shown under the function's name
                     scope[f"n{at}_{i}"] = known_attrs(node.attrs.node_name) if not node.attrs else node.attrs
@@ -133,6 +137,55 @@ class _Line(Interpretation):
             f"    return made(({', '.join(names)},))" if isinstance(result, tuple) else f"    return {names[0]}"
         )
         return "\n".join(lines), scope
+
+    def given(self, at: int) -> list[str]:
+        """The names of an op's operands."""
+        operands = self.steps[at][1]
+        return [x.name if type(x) is _StandIn else f"c{at}_{i}" for i, x in enumerate(operands)]
+
+    def unrecorded(self, parts: Sequence[_StandIn], several: bool, scope: dict[str, Any]) -> list[str]:
+        """The lines that do the same to arrays where nothing is recorded; views that a caller gets are made of tensors.
+
+        Whatever goes wrong there, goes wrong again where it is recorded, which says what it was.
+        """
+        shown = {x.name for x in parts}
+        for at in reversed(range(len(self.steps))):
+            if _may_show(self.steps[at][0]) and shown & set(self.steps[at][4]):
+                shown.add(self.given(at)[0])
+        operands = [f"x{i}" for i, x in enumerate(self.operands) if x is not None]
+        if shown & set(operands):
+            return []
+        scope |= {"mode": mode, "ndarray": np.ndarray, "asarray": np.asarray, "wrap": wrap}
+        wanted = " or ".join(f"{x}._requires_grad" for x in operands)
+        lines = [f"if not (mode.inference_seen or mode.grad_mode.get() and ({wanted})):", "    try:"]
+        inner = [f"p_{x} = {x}.payload" for x in operands]
+        for at, (op, _, _, _, names) in enumerate(self.steps):
+            given = self.given(at)
+            if _may_show(op) and shown & set(names):
+                inner.append(f"{', '.join(names)} = record(op{at}, ({', '.join(given)},), a{at})")
+                inner += [f"p_{x} = {x}.payload" for x in names]
+                continue
+            found = self.recipes[at]
+            scope |= {f"r{at}": found.run, f"b{at}": found.builtin}
+            scope |= {f"p_{x}": scope[x].payload if type(scope[x]) is Tensor else scope[x] for x in given if x in scope}
+            arrays = ", ".join(f"p_{x}" for x in given)
+            made = ", ".join(f"p_{x}" for x in names)
+            if found.builtin is None:
+                inner.append(f"{made} = r{at}({arrays})")
+            else:
+                inner += [f"{made} = b{at}({arrays})", f"if {made} is None: {made} = r{at}({arrays})"]
+            inner += [f"if p_{x}.__class__ is not ndarray: p_{x} = asarray(p_{x})" for x in names]
+            inner += [f"{x} = wrap(p_{x})" for x in names if x in shown]
+        results = [x.name for x in parts]
+        inner.append(f"return made(({', '.join(results)},))" if several else f"return {results[0]}")
+        return [
+            f"    {line}" for line in [*lines, *(f"        {line}" for line in inner), "    except Exception: pass"]
+        ]
+
+
+def _may_show(op: Op) -> bool:
+    """Whether results may be views of the operand: also parts, several of which are results of one composite."""
+    return op.kind == "view" or (op.kind == "composite" and op.nout > 1)
 
 
 def _spec(found: Recipe) -> Any:

@@ -61,7 +61,8 @@ def test_what_is_remembered_is_what_is_done(name):
             for f in (line, case.f):
                 tensors = operands(case, 2, recorded)
                 results, shape = flatten(f(*tensors))
-                pairs.append((shape, [tape(y) for y in results], [y.requires_grad for y in results]))
+                shown = [(y.requires_grad, y._is_view(), y._base is None) for y in results]
+                pairs.append((shape, [tape(y) for y in results], shown))
                 pairs.append([y.numpy(force=True) for y in results] + gradients(results, tensors))
             assert pairs[0] == pairs[2], case.label
             assert_all_same_bits(pairs[1], pairs[3], case.label)
