@@ -16,6 +16,7 @@ from common.core import mode
 from common.core.errors import ArgumentError, GradientError, ShapeError
 from common.core.int_arguments import shown
 from common.core.locks import make_lock
+from common.core.shapes import plain_shape
 from common.core.source_lines import user_frame
 from common.ops.math.arithmetic import ones_like, zeros_like
 from common.ops.math.cast import clone, to
@@ -329,7 +330,7 @@ def _with_shape(x: Any, cotangent: Any = None) -> Any:
 
 def _seed(root: TensorBase, cotangent: Any) -> Any:
     if cotangent is None:
-        if root.shape and any(n != 1 for n in root.shape):
+        if any(n != 1 for n in root.payload.shape):
             raise GradientError(
                 f"grad can be implicitly created only for scalar outputs; this one has shape {tuple(root.shape)}: pass "
                 "a gradient of that shape, or reduce it first, for example with .sum()"
@@ -346,7 +347,8 @@ def _seed(root: TensorBase, cotangent: Any) -> Any:
                 f"gradients can be either Tensors, numbers or None, but got {type(cotangent).__name__} "
                 f"({shown(cotangent)})"
             ) from error
-    if len(cotangent.shape) != len(root.shape) or any(m != n for m, n in zip(cotangent.shape, root.shape)):
+    given, wanted = plain_shape(cotangent), root.payload.shape
+    if len(given) != len(wanted) or any(m != n for m, n in zip(given, wanted)):
         raise ShapeError(
             f"Mismatch in shape: grad_output[0] has a shape of {tuple(cotangent.shape)} and output[0] has a shape of "
             f"{tuple(root.shape)}."

@@ -9,6 +9,12 @@ from common.core.errors import ShapeError
 from common.core.sizes import hint
 
 
+def plain_shape(x: Any) -> tuple[Any, ...]:
+    """The sizes of a tensor, value or array as a plain tuple, which is quicker to read than a tensor's `shape`."""
+    shape: tuple[Any, ...] = getattr(x, "payload", x).shape
+    return shape
+
+
 def broadcast_shapes(*shapes: tuple[Any, ...], op: str = "broadcast") -> tuple[Any, ...]:
     """The common shape under NumPy's and PyTorch's broadcasting.
 

@@ -1,4 +1,4 @@
-"""Sizes as a tuple that has methods: what ``x.size()`` gives."""
+"""Sizes as a tuple that has methods: what ``x.shape`` and ``x.size()`` give."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from common.core.sizes import Dim
 
 
 class _SizeType(type):
-    """Makes every tuple of ints an instance: shapes are plain tuples."""
+    """Makes every tuple of ints an instance: numpy's shapes are plain tuples."""
 
     def __instancecheck__(cls, instance: object) -> bool:
         return type(instance) is Size or (
@@ -18,7 +18,7 @@ class _SizeType(type):
 
 
 class Size(tuple[Any, ...], metaclass=_SizeType):
-    """Sizes of dimensions: what ``x.size()`` gives. Shapes are plain tuples, which count as instances.
+    """Sizes of dimensions: what ``x.shape`` and ``x.size()`` give. Plain tuples of ints count as instances.
 
     Examples
     --------
@@ -41,8 +41,13 @@ class Size(tuple[Any, ...], metaclass=_SizeType):
     def __add__(self, other: Any) -> Size:
         return Size((*self, *other)) if isinstance(other, tuple) else NotImplemented
 
+    def __radd__(self, other: Any) -> Size:
+        return Size((*other, *self)) if isinstance(other, tuple) else NotImplemented
+
     def __mul__(self, count: Any) -> Size:
         return Size(tuple(self) * count)
+
+    __rmul__ = __mul__
 
     def __repr__(self) -> str:
         return f"torch.Size([{', '.join(map(str, self))}])"

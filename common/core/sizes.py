@@ -263,9 +263,9 @@ class DimScope:
         if isinstance(x, Dim):
             terms = self.canonical(x.terms)
             return x if any(atoms for atoms, _ in terms) else _number(terms)
-        if type(x) is not tuple or not (self.renamed or self._numbers):
+        if not isinstance(x, tuple) or not (self.renamed or self._numbers):
             return x
-        found = tuple([self.known(part) if type(part) is tuple or isinstance(part, Dim) else part for part in x])
+        found = tuple([self.known(part) if isinstance(part, (tuple, Dim)) else part for part in x])
         return found if any(a is not b for a, b in zip(x, found, strict=True)) else x
 
     def unify(self, left: Terms, right: Terms) -> None:

@@ -69,7 +69,7 @@ def named(value: Any) -> str:
     """
     if isinstance(value, Dim):
         return f"{render(value.terms)}={value.hint}"
-    if type(value) is tuple and any(isinstance(n, Dim) for n in value):
+    if isinstance(value, tuple) and any(isinstance(n, Dim) for n in value):
         parts = ", ".join(named(n) if isinstance(n, Dim) else repr(n) for n in value)
         return f"({parts},)" if len(value) == 1 else f"({parts})"
     return str(value)

@@ -15,7 +15,6 @@ from common.core.errors import ArgumentError, DTypeError, GradientError
 from common.core.op import REGISTRY
 from common.core.operators import accepts, as_operand, install
 from common.core.python_numbers import is_foreign
-from common.core.size_tuples import Size
 from common.core.spec import numel
 from common.methods import conversions, in_place_functions, in_place_index, memory, named, numpy_functions
 from common.methods.assign import assign, copy_, fill_, zero_
@@ -254,7 +253,7 @@ _METHODS = {
     "__float__": lambda self: float(number_of(self)),
     "__int__": whole,
     "__getitem__": lambda self, key: functional.getitem(self, key),
-    "size": lambda self, dim=None: Size(self.shape) if dim is None else self.shape[dim],
+    "size": lambda self, dim=None: self.shape if dim is None else self.payload.shape[dim],
     "dim": lambda self: self.ndim,
     "numel": lambda self: numel(self.shape),
     "where": lambda self, condition, other: functional.where(condition, self, other),

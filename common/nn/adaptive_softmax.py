@@ -54,7 +54,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     >>> m = tw.nn.AdaptiveLogSoftmaxWithLoss(4, 10, cutoffs=[2, 5])
     >>> out = m(tw.randn(3, 4), tw.tensor([0, 4, 9]))
     >>> out.output.shape, out.loss.shape
-    ((3,), ())
+    (torch.Size([3]), torch.Size([]))
     """
 
     def __init__(

@@ -59,7 +59,7 @@ class MultiheadAttention(Module):
     >>> x = np.ones((2, 5, 8), np.float32)
     >>> y, weights = tw.nn.MultiheadAttention(8, 2, batch_first=True)(x, x, x)
     >>> y.shape, weights.shape
-    ((2, 5, 8), (2, 5, 5))
+    (torch.Size([2, 5, 8]), torch.Size([2, 5, 5]))
     """
 
     def __init__(

@@ -37,7 +37,7 @@ class Linear(Module):
     >>> import dynamic as tw
     >>> import numpy as np
     >>> tw.nn.Linear(3, 2)(np.ones((5, 3), np.float32)).shape
-    (5, 2)
+    torch.Size([5, 2])
     """
 
     reset_parameters = reset_parameters

@@ -152,7 +152,7 @@ class LazyLinear(LazyModule):
     >>> import dynamic as tw
     >>> layer = tw.nn.LazyLinear(4)
     >>> layer(tw.ones(2, 3)).shape, layer
-    ((2, 4), Linear(in_features=3, out_features=4, bias=True))
+    (torch.Size([2, 4]), Linear(in_features=3, out_features=4, bias=True))
     """
 
     cls_to_become, channel_axis = Linear, -1

@@ -229,7 +229,7 @@ class RNN(_Recurrent):
     >>> import numpy as np, dynamic as tw
     >>> y, h = tw.nn.RNN(3, 4, num_layers=2)(np.ones((5, 2, 3), np.float32))
     >>> y.shape, h.shape
-    ((5, 2, 4), (2, 2, 4))
+    (torch.Size([5, 2, 4]), torch.Size([2, 2, 4]))
     """
 
     def __init__(
@@ -285,7 +285,7 @@ class GRU(_Recurrent):
     >>> import numpy as np, dynamic as tw
     >>> y, h = tw.nn.GRU(3, 4, bidirectional=True)(np.ones((5, 2, 3), np.float32))
     >>> y.shape, h.shape
-    ((5, 2, 8), (2, 2, 4))
+    (torch.Size([5, 2, 8]), torch.Size([2, 2, 4]))
     """
 
     gates = 3
@@ -325,7 +325,7 @@ class LSTM(_Recurrent):
     >>> import numpy as np, dynamic as tw
     >>> y, (h, c) = tw.nn.LSTM(3, 4, batch_first=True)(np.ones((2, 5, 3), np.float32))
     >>> y.shape, h.shape, c.shape
-    ((2, 5, 4), (1, 2, 4), (1, 2, 4))
+    (torch.Size([2, 5, 4]), torch.Size([1, 2, 4]), torch.Size([1, 2, 4]))
     """
 
     gates, states = 4, 2

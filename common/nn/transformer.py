@@ -107,7 +107,7 @@ class TransformerEncoderLayer(_Layer):
     >>> import numpy as np, dynamic as tw
     >>> layer = tw.nn.TransformerEncoderLayer(8, 2, dim_feedforward=16, batch_first=True)
     >>> layer(np.ones((2, 5, 8), np.float32)).shape
-    (2, 5, 8)
+    torch.Size([2, 5, 8])
     """
 
     def forward(self, src: Any, src_mask: Any = None, src_key_padding_mask: Any = None, is_causal: bool = False) -> Any:
@@ -272,7 +272,7 @@ class Transformer(Module):
     >>> import numpy as np, dynamic as tw
     >>> model = tw.nn.Transformer(8, 2, 1, 1, dim_feedforward=16)
     >>> model(np.ones((5, 2, 8), np.float32), np.ones((3, 2, 8), np.float32)).shape
-    (3, 2, 8)
+    torch.Size([3, 2, 8])
     """
 
     def __init__(

@@ -49,7 +49,7 @@ def normal(
     >>> import dynamic as tw
     >>> _ = tw.manual_seed(0)
     >>> tw.normal(mean=tw.tensor([10.0, 20.0]), std=0.5).shape
-    (2,)
+    torch.Size([2])
     """
     from common.ops.create.creation import known_sizes
     from common.ops.functional import broadcast_tensors

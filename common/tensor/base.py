@@ -15,6 +15,7 @@ from common.core.allocation import allocation_error
 from common.core.dtypes import number_spec
 from common.core.errors import ArgumentError, ShapeError
 from common.core.python_numbers import as_array
+from common.core.size_tuples import Size
 from common.core.source_lines import is_user_file
 from common.core.spec import Spec
 from common.tensor.arrays import to_array
@@ -68,9 +69,9 @@ class TensorBase:
         def __neg__(self) -> Any: ...
 
     @property
-    def shape(self) -> tuple[Any, ...]:
+    def shape(self) -> Size:
         """Sizes of all dimensions."""
-        return self.payload.shape
+        return Size(self.payload.shape)
 
     @property
     def dtype(self) -> np.dtype:
@@ -106,7 +107,7 @@ class TensorBase:
         if value is self or not (value is None or isinstance(value, TensorBase)):
             kind = "its own gradient" if value is self else f"a gradient of type {type(value).__name__}"
             raise ArgumentError(f"assigned grad expected to be a Tensor or None, and no tensor's own, but got {kind}")
-        if value is not None and (tuple(value.shape) != tuple(self.shape) or value.dtype != self.dtype):
+        if value is not None and (value.payload.shape != self.payload.shape or value.dtype != self.dtype):
             raise ShapeError(
                 f"attempting to assign a gradient of size {tuple(value.shape)} and dtype {value.dtype} to a tensor of "
                 f"size {tuple(self.shape)} and dtype {self.dtype}; they must be the same"

@@ -11,6 +11,7 @@ import numpy as np
 
 from common.core.dtypes import DEFAULT_FLOAT, bool_, int64
 from common.core.errors import ArgumentError
+from common.core.int_arguments import flag, integer
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ def set_printoptions(
 
     Raises
     ------
-    ArgumentError : an unknown profile.
+    ArgumentError : an unknown profile, or an option that is no number or too small.
     """
     global options
     profiles = {
@@ -56,16 +57,28 @@ def set_printoptions(
         "short": PrintOptions(precision=2, edgeitems=2),
         "full": PrintOptions(threshold=math.inf),
     }
-    if profile is not None and profile not in profiles:
+    if profile is not None and not (isinstance(profile, str) and profile in profiles):
         raise ArgumentError(f"profile {profile!r} is unknown; use one of {sorted(profiles)}")
     given: dict[str, Any] = {
-        "precision": precision,
-        "threshold": threshold,
-        "edgeitems": edgeitems,
-        "linewidth": linewidth,
+        "precision": _at_least(0, precision, "precision"),
+        "threshold": threshold
+        if isinstance(threshold, float) and threshold >= 0
+        else _at_least(0, threshold, "threshold"),
+        "edgeitems": _at_least(1, edgeitems, "edgeitems"),
+        "linewidth": _at_least(1, linewidth, "linewidth"),
     }
+    sci_mode = None if sci_mode is None else flag(sci_mode, "set_printoptions", "sci_mode")
     base = options if profile is None else profiles[profile]
     options = replace(base, **{k: v for k, v in given.items() if v is not None}, sci_mode=sci_mode)
+
+
+def _at_least(least: int, value: Any, name: str) -> int | None:
+    if value is None:
+        return None
+    option: int = integer(value, "set_printoptions", name)
+    if option < least:
+        raise ArgumentError(f"set_printoptions(): {name} must be at least {least}, got {option}")
+    return option
 
 
 def get_printoptions() -> dict[str, Any]:

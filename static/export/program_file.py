@@ -64,7 +64,7 @@ def export(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     >>> layer = static.nn.Linear(3, 2)
     >>> program = static.export(layer, np.ones((4, 3), np.float32))
     >>> list(program.state_dict()), program(np.ones((5, 3), np.float32)).shape
-    (['weight', 'bias'], (5, 2))
+    (['weight', 'bias'], torch.Size([5, 2]))
     """
     if isinstance(f, ProgramFunction) and not (args or kwargs):
         return f

@@ -119,14 +119,17 @@ SIZED = {
 @each("use", SIZED)
 def test_sizes_are_taken_and_given(tw, use):
     x = tw.arange(6.0).reshape(2, 3)
-    size = x.size()
+    size = x.shape
     assert (size, size.numel(), size[1:].numel(), size + (1,)) == ((2, 3), 6, 3, (2, 3, 1))
+    assert (repr(2 * (size[:1] + (4,))), repr((1,) + size)) == ("torch.Size([2, 4, 2, 4])", "torch.Size([1, 2, 3])")
+    assert type(x.size()) is type((x * 2).shape) is tw.Size
     assert str(size) == "torch.Size([2, 3])"
     assert type(size) is type(size[:1]) is type(size * 2) is tw.Size
     eager = SIZED[use](tw, x, size)
     assert eager.tolist() == SIZED[use](tw, x, tw.Size((2, 3))).tolist()
-    assert eager.tolist() == tw.function(lambda x: SIZED[use](tw, x, x.size()))(x).tolist()
-    y, found, inner = tw.function(lambda x, size: (x.reshape(size), x.size(), (size, x)))(x, size)
+    compiled = tw.function(lambda x: SIZED[use](tw, x, x.shape) * (x.shape[1:].numel() - 2))
+    assert eager.tolist() == compiled(x).tolist()
+    y, found, inner = tw.function(lambda x, size: (x.reshape(size), x.shape, (size, x)))(x, size)
     assert (y.tolist(), found, inner[0]) == (x.tolist(), (2, 3), (2, 3))
     assert type(found) is tw.Size
 

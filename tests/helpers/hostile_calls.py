@@ -221,7 +221,7 @@ def _table() -> dict[str, Make]:
     for name in ("register_hook", "register_post_accumulate_grad_hook"):
         add(f"Tensor.{name}", lambda n=name: (getattr(x(), n), [one]))
     # printing, files, threads, random numbers
-    add("set_printoptions", lambda: (tw.set_printoptions, [], {
+    add("set_printoptions", lambda: (lambda **k: (tw.set_printoptions(**k), repr(tw.arange(6.0) / 3)), [], {
         "precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80, "profile": "default",
         "sci_mode": False}))  # fmt: skip
     add("save_file", lambda: (tw.save_file, [{"a": tw.ones(2)}, "a.safetensors"], {"metadata": {"b": "c"}}))

@@ -1,5 +1,7 @@
 """Tensors as text, compared with what PyTorch prints."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -50,4 +52,18 @@ def test_options():
     with pytest.raises(ArgumentError, match="'short'"):
         tw.set_printoptions(profile="long")
     tw.set_printoptions(profile="default")
+    assert tw.get_printoptions() == before
+
+
+UNFIT = (("precision", -1), ("precision", "a"), ("precision", 2.5), ("threshold", math.nan), ("threshold", "all"),
+         ("threshold", -1), ("edgeitems", 0), ("edgeitems", []), ("linewidth", 0), ("linewidth", []),
+         ("sci_mode", "no"), ("profile", []), ("profile", 3))  # fmt: skip
+
+
+@pytest.mark.usefixtures("_default_options")
+@pytest.mark.parametrize(("name", "value"), UNFIT)
+def test_options_that_could_not_be_printed_with_are_refused(name, value):
+    before = tw.get_printoptions()
+    with pytest.raises(ArgumentError, match=name):
+        tw.set_printoptions(**{name: value})
     assert tw.get_printoptions() == before

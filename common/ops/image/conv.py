@@ -160,7 +160,7 @@ _CONV = """Convolution of images of {n} dimension{s}: windows times `weight`, pe
     --------
     >>> import dynamic as tw
     >>> tw.nn.functional.conv{n}d(tw.ones({image}), tw.ones({filter}), padding=1).shape
-    {shape}
+    torch.Size({shape})
     """
 _TRANSPOSE = """Transposed convolution of images of {n} dimension{s}: each element times `weight`, added up as windows.
 
@@ -192,7 +192,7 @@ _TRANSPOSE = """Transposed convolution of images of {n} dimension{s}: each eleme
     --------
     >>> import dynamic as tw
     >>> tw.nn.functional.conv_transpose{n}d(tw.ones({image}), tw.ones({filter}), stride=2).shape
-    {shape}
+    torch.Size({shape})
     """
 
 
@@ -204,7 +204,7 @@ def _documented(n: int, text: str, shape: tuple[int, ...]) -> Callable[[Callable
 
     def document(function: Callable[..., Any]) -> Callable[..., Any]:
         function.__doc__ = text.format(
-            n=n, s="s" if n > 1 else "", sizes=sizes, kernel=kernel, image=image, filter=weights, shape=shape
+            n=n, s="s" if n > 1 else "", sizes=sizes, kernel=kernel, image=image, filter=weights, shape=list(shape)
         )
         return function
 

@@ -53,7 +53,7 @@ def unfold(x: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride
     --------
     >>> import dynamic as tw
     >>> tw.nn.functional.unfold(tw.ones(2, 3, 4, 5), 2).shape
-    (2, 12, 12)
+    torch.Size([2, 12, 12])
     """
     x, batch = batched(x, 2, "unfold")
     windows = _windows("unfold", x.shape[2:], kernel_size, dilation, padding, stride)

@@ -32,7 +32,7 @@ def max_pool1d(
     --------
     >>> import dynamic as tw
     >>> tw.nn.functional.max_pool1d(tw.ones(1, 1, 6), 3, 2, 1).shape
-    (1, 1, 3)
+    torch.Size([1, 1, 3])
     """
     return max_pool(1, x, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
@@ -61,7 +61,7 @@ def avg_pool1d(
     --------
     >>> import dynamic as tw
     >>> tw.nn.functional.avg_pool1d(tw.ones(1, 1, 6), 3, 2).shape
-    (1, 1, 2)
+    torch.Size([1, 1, 2])
     """
     return avg_pool(1, x, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
@@ -133,7 +133,7 @@ def max_pool2d(
     --------
     >>> import dynamic as tw
     >>> tw.nn.functional.max_pool2d(tw.ones(1, 1, 6, 6), 3, 2, 1).shape
-    (1, 1, 3, 3)
+    torch.Size([1, 1, 3, 3])
     """
     return max_pool(2, x, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
@@ -163,7 +163,7 @@ def avg_pool2d(
     --------
     >>> import dynamic as tw
     >>> tw.nn.functional.avg_pool2d(tw.ones(1, 1, 6, 6), 3, 2).shape
-    (1, 1, 2, 2)
+    torch.Size([1, 1, 2, 2])
     """
     return avg_pool(2, x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
@@ -235,7 +235,7 @@ def max_pool3d(
     --------
     >>> import dynamic as tw
     >>> tw.nn.functional.max_pool3d(tw.ones(1, 1, 6, 6, 6), 3, 2, 1).shape
-    (1, 1, 3, 3, 3)
+    torch.Size([1, 1, 3, 3, 3])
     """
     return max_pool(3, x, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
@@ -265,7 +265,7 @@ def avg_pool3d(
     --------
     >>> import dynamic as tw
     >>> tw.nn.functional.avg_pool3d(tw.ones(1, 1, 6, 6, 6), 3, 2).shape
-    (1, 1, 2, 2, 2)
+    torch.Size([1, 1, 2, 2, 2])
     """
     return avg_pool(3, x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 

@@ -10,7 +10,7 @@ import numpy as np
 from common.core.dispatch import Attrs, apply
 from common.core.errors import DTypeError, ShapeError
 from common.core.op import NativeCall
-from common.core.shapes import broadcast_shapes
+from common.core.shapes import broadcast_shapes, plain_shape
 from common.core.sizes import same, same_shape
 from common.core.spec import Spec, numel
 from common.core.unbroadcast import reshaped
@@ -303,9 +303,9 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Any:
         to the product.
     DTypeError : the dtypes differ.
     """
-    shape = x.shape
-    if not shape or len(weight.shape) < 2:
-        if not shape or not weight.shape:
+    shape, form = plain_shape(x), plain_shape(weight)
+    if not shape or len(form) < 2:
+        if not shape or not form:
             raise ShapeError(
                 f"both arguments to linear need to be at least 1D, but they are {x.ndim}D and {weight.ndim}D"
             )
@@ -319,12 +319,12 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Any:
     if bias is None:
         out = run(mm_, (rows, weight), _TRANSPOSED)
     else:
-        if bias.shape != weight.shape[:1]:
-            _check_bias(bias.shape, (rows.shape[0], weight.shape[0]))
+        if plain_shape(bias) != form[:1]:
+            _check_bias(bias.shape, (rows.shape[0], form[0]))
         out = run(addmm_, (bias, rows, weight), _TRANSPOSED)
     if len(shape) == 2:
         return out
-    return reshaped(out, (*shape[:-1], weight.shape[0]), _UNSAFE_VIEW if bias is None else "ViewBackward0")
+    return reshaped(out, (*shape[:-1], form[0]), _UNSAFE_VIEW if bias is None else "ViewBackward0")
 
 
 def _check_bias(shape: Any, target: Any) -> None:

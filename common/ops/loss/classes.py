@@ -7,6 +7,7 @@ from typing import Any
 from common.core.dispatch import apply, called, known_attrs
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.op import REGISTRY
+from common.core.shapes import plain_shape
 from common.ops._define import composite
 from common.ops.index.gather import index_select, pick, spread
 from common.ops.loss.reduction import check_reduction, reduced
@@ -75,12 +76,11 @@ def _check(name: str, input: Any, target: Any, weight: Any) -> None:
             f"{name}(): expected input (batch, classes, ...) and target (batch, ...), got {input.ndim} and "
             f"{target.ndim} dimensions"
         )
-    if target.ndim and input.shape[0] != target.shape[0]:
-        raise ShapeError(
-            f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({target.shape[0]})."
-        )
-    if any(m != n for m, n in zip(input.shape[1:-1], target.shape[1:], strict=True)):
-        raise ShapeError(f"{name}(): target has shape {tuple(target.shape)}, expected {tuple(input.shape[:-1])}")
+    scored, classed = plain_shape(input)[:-1], plain_shape(target)
+    if classed and scored[0] != classed[0]:
+        raise ShapeError(f"Expected input batch_size ({scored[0]}) to match target batch_size ({classed[0]}).")
+    if any(m != n for m, n in zip(scored[1:], classed[1:], strict=True)):
+        raise ShapeError(f"{name}(): target has shape {classed}, expected {scored}")
     if target.dtype.kind not in "iu" or target.dtype.itemsize < 4:
         raise DTypeError(f"{name}(): expected a target of dtype int64 or int32, got {target.dtype}")
     _check_weight(name, input, weight)

@@ -221,7 +221,7 @@ def movedim(x: Any, source: Any, destination: Any) -> Any:
     --------
     >>> import dynamic as tw
     >>> tw.movedim(tw.zeros(2, 3, 4), 0, -1).shape
-    (3, 4, 2)
+    torch.Size([3, 4, 2])
     """
     begin, end = integers(source, "movedim", "source"), integers(destination, "movedim", "destination")
     if len(begin) != len(end):

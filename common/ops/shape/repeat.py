@@ -116,7 +116,7 @@ def tile(x: Any, dims: Any, *more: Any) -> Any:
     --------
     >>> import dynamic as tw
     >>> tw.tile(tw.eye(2), (2,)).shape
-    (2, 4)
+    torch.Size([2, 4])
     """
     repeats = integers((dims, *more) if more else dims, "tile", "dims")
     return _repeated(x, (*[1] * (x.ndim - len(repeats)), *repeats), "tile")

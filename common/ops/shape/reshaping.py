@@ -113,7 +113,7 @@ def unflatten(x: Any, dim: int, sizes: Any) -> Any:
     --------
     >>> import dynamic as tw
     >>> tw.unflatten(tw.zeros(2, 6), 1, (-1, 3)).shape
-    (2, 2, 3)
+    torch.Size([2, 2, 3])
     """
     if x.ndim == 0:
         raise IndexRangeError(f"unflatten(): Dimension specified as {dim} but tensor has no dimensions")

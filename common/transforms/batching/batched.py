@@ -11,6 +11,7 @@ from common.core import mode
 from common.core.errors import EscapedTracerError
 from common.core.op import REGISTRY, Op
 from common.core.operators import install
+from common.core.shapes import plain_shape
 from common.core.spec import Spec, Specified
 from common.tensor.base import TensorBase, spec_of
 
@@ -30,7 +31,7 @@ class Batched(Specified):
 
     def __init__(self, value: Any, mapped: bool, trace: Any) -> None:
         self.value, self.mapped, self.trace = value, mapped, trace
-        self.spec = Spec(value.shape[1:], value.dtype) if mapped else spec_of(value)
+        self.spec = Spec(plain_shape(value)[1:], value.dtype) if mapped else spec_of(value)
 
     @property
     def shared(self) -> np.ndarray | None:
