@@ -59,11 +59,10 @@ def set_printoptions(
     }
     if profile is not None and not (isinstance(profile, str) and profile in profiles):
         raise ArgumentError(f"profile {profile!r} is unknown; use one of {sorted(profiles)}")
+    is_float = isinstance(threshold, float) and threshold >= 0
     given: dict[str, Any] = {
         "precision": _at_least(0, precision, "precision"),
-        "threshold": threshold
-        if isinstance(threshold, float) and threshold >= 0
-        else _at_least(0, threshold, "threshold"),
+        "threshold": threshold if is_float else _at_least(0, threshold, "threshold"),
         "edgeitems": _at_least(1, edgeitems, "edgeitems"),
         "linewidth": _at_least(1, linewidth, "linewidth"),
     }

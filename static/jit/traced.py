@@ -29,6 +29,7 @@ from static.running import program_store
 from static.running.donate import donate
 from static.running.executable import Executable, executable_of
 from static.running.interpreter import Interpreted
+from static.running.overlaps import overlaps
 from static.running.plan import Objects
 from static.tracing.described import Described
 from static.tracing.gradient_stages import first_stage, going_on, record_gradients
@@ -113,6 +114,7 @@ class CompiledTrace:
             self.decisions = [] if trace.decide is None else trace.decide.finish()
         self.shape_of_result = _common_case(self.out_structure, len(outputs))
         self.raw, self.grad_targets, self.cleared = trace.finish(outputs)
+        self._overlaps = overlaps(self.raw, trace.first_writes(), owner.__name__, recorded is not None)
         self.donations, self.donated = donate(
             self.raw, self._given(owner.donate_argnums), len(outputs), recorded is None
         )
@@ -158,6 +160,8 @@ class CompiledTrace:
             self.op = CompiledOp(owner.__name__, cut, places, recorded, making, key=self._key)
         if stored is None and self.compiled:
             self.executable = self._lowered()
+        if self.executable is not None:
+            self.executable.overlaps = self._overlaps
         self.seconds["lower" if stored is None else "disk"] = perf_counter() - start
         inputs = [value for value in self.raw.inputs if value.key not in late][len(self.positions) :]
         written = {effect.state.key for effect in self.raw.effects}
@@ -275,7 +279,7 @@ class CompiledTrace:
         """The program for concrete sizes."""
         if self.executable is not None:
             return self.executable.plan(env)
-        return Interpreted(self.graph, env)
+        return Interpreted(self.graph, env, self._overlaps)
 
     def watched(self, leaves: Sequence[Any]) -> Interpreted:
         """The program as it was traced, for the sizes of a call, which looks for results that are not finite."""

@@ -16,6 +16,7 @@ from static.lowering.lowered_program import LoweredProgram
 from static.lowering.memory.call_table import Frame
 from static.lowering.memory.layout import MemoryLayout
 from static.running.native_form import NativeForm
+from static.running.overlaps import Overlaps
 from static.running.plan import Plan
 from static.running.result_memory import ResultMemory
 
@@ -41,6 +42,7 @@ class Executable:
     ----------
     memory : what its plans share.
     known : see `static.tracing.optimised.Optimised`.
+    overlaps : which inputs may not overlap.
     cutting : makes what runs on several threads: by default `cut`; `static.running.program_store` looks on the disk
         before.
     """
@@ -55,6 +57,7 @@ class Executable:
     ) -> None:
         self.frame, self.options, self.make, self.notes = frame, options, make, notes
         self.memory, self.is_stored = ResultMemory(), lowered is None
+        self.overlaps = Overlaps()
         self.known: Callable[[], AbstractContextManager[None]] = nullcontext
         self.cutting: Callable[[Executable], Executable] = Executable.cut
         self._forms: dict[tuple[int, ...], NativeForm] = {}

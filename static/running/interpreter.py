@@ -15,6 +15,7 @@ from common.evaluate.specialise import run
 from static.graph import Graph, Node, Value
 from static.graph.regions import LoopParts, NeedsRoom, branches
 from static.graph.side_effects import Mismatch
+from static.running.overlaps import Overlaps
 from static.running.python_calls import journal
 
 T = TypeVar("T")
@@ -77,11 +78,14 @@ def with_room(run: Callable[[Mapping[Any, int]], T], env: Mapping[Any, int]) -> 
 class Interpreted:
     """A graph for concrete sizes, as a plan that is interpreted; called as a compiled one."""
 
-    def __init__(self, graph: Graph, env: Mapping[Any, int]) -> None:
-        self.graph, self.env = graph, dict(env)
+    def __init__(self, graph: Graph, env: Mapping[Any, int], overlaps: Overlaps | None = None) -> None:
+        self.graph, self.env, self._overlaps = graph, dict(env), overlaps or Overlaps()
+        positions = {value.key: i for i, value in enumerate(graph.inputs)}
+        self._written = [positions[effect.state.key] for effect in graph.effects]
 
     def __call__(self, *arrays: Any) -> list[np.ndarray]:
         """The outputs for arrays, in the order of the graph's inputs."""
+        self._overlaps.check(arrays, self._written)
         found: list[np.ndarray] = journal.during(
             lambda: interpret(self.graph, [np.asarray(x) for x in arrays], self.env)
         )

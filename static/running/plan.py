@@ -272,12 +272,11 @@ class Plan:
         if len(arrays) != len(inputs):
             raise ArgumentError(f"the program takes {len(inputs)} arrays, got {len(arrays)}")
         arrays[:] = [self._accepted(i, x, inputs[i]) for i, x in enumerate(arrays)]
+        self._whole.overlaps.check(given, written)
         for i, x in enumerate(given):
             if i in written:
                 if not x.flags.writeable:
                     raise ArgumentError(f"array {i} is written by the program, but it is read-only")
-                if any(np.may_share_memory(x, given[j]) for j in written if j != i):
-                    raise ArgumentError(f"array {i} is written by the program, and so is an array that overlaps it")
                 if arrays[i] is not x:
                     back.append((x, arrays[i]))
             elif isinstance(x, np.ndarray) and any(np.may_share_memory(arrays[i], arrays[j]) for j in written):

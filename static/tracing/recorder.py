@@ -87,6 +87,7 @@ class Recorder(GradAttributes, Refusals, OpenTrace):
         self._arguments: list[tuple[Tracer, Value]] = []
         self._aliases: list[tuple[weakref.ref[Tracer], Callable[[], Any], Any]] = []
         self._following: set[int] = set()
+        self._first_writes: dict[int, int] = {}
         self.families: dict[int, Family] = {}
         self.patterns: dict[Any, Pattern] = {}
         self.copies: dict[int, Copy] = {}
@@ -263,6 +264,8 @@ class Recorder(GradAttributes, Refusals, OpenTrace):
             )
         for region in self.regions:
             region.note_write(x, self.payload(x), value)
+        last = self.nodes or self.top
+        self._first_writes.setdefault(id(x), last[-1].id + 1 if last else 0)
         self.restore(x, value)
         self._following.add(id(x))
         try:
@@ -376,6 +379,11 @@ class Recorder(GradAttributes, Refusals, OpenTrace):
             if value.key != original.key:
                 effects.append(Effect(original, value))
         return Graph(self.inputs, self.top, outputs, effects), targets, cleared
+
+    def first_writes(self) -> dict[tuple[int, int], int]:
+        """Key of an input that the program writes -> the least id of nodes that were made after the first write."""
+        inputs = {id(tracer): value for tracer, value in self._arguments} | self._original
+        return {inputs[x].key: after for x, after in self._first_writes.items() if x in inputs}
 
     @property
     def guards(self) -> list[Guard]:

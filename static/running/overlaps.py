@@ -1,0 +1,99 @@
+"""Arguments and state in one memory: what a program writes through one of them, it would not see through another.
+
+A program reads its inputs, and carries out its writes when all is computed. The eager engine writes at once, and shows
+the write in every view of that memory. So a call is refused in which an input that the program uses after a write
+overlaps what is written; an input that is used before it only may overlap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from common.core.errors import ArgumentError
+from static.graph import Graph
+
+_WORK = 10_000
+"""Steps of the exact search for a common element, see `numpy.shares_memory`; who needs more is taken to overlap."""
+
+
+class Overlaps:
+    """Which inputs of a program may not overlap.
+
+    Parameters
+    ----------
+    name : of the program.
+    names : of its inputs.
+    late : position of an input that is written -> the inputs that are used after the first write.
+    """
+
+    def __init__(
+        self, name: str = "the program", names: Sequence[str] = (), late: Mapping[int, frozenset[int]] | None = None
+    ) -> None:
+        self.name, self._names, self.late = name, names, late or {}
+
+    def check(self, arrays: Sequence[Any], written: Sequence[int]) -> None:
+        """Compare the memory of a call's arrays.
+
+        Parameters
+        ----------
+        written : positions of those that the program writes.
+
+        Raises
+        ------
+        ArgumentError : a written array overlaps another that is written, or that is used after the write.
+        """
+        for i in written:
+            for j, other in enumerate(arrays):
+                both = j in written
+                if (i < j if both else j in self.late.get(i, ())) and shared(arrays[i], other):
+                    a, b = self._named(i), self._named(j)
+                    uses = f"and to {b}, which shares" if both else f"and then uses {b}, which shares"
+                    raise ArgumentError(
+                        f"{self.name} writes to {a} {uses} memory with it: eagerly each write shows in both, but a "
+                        "compiled program writes when all is computed. Pass the whole tensor and take its views inside "
+                        "the function, or pass a copy (.clone()) of one of them"
+                    )
+
+    def _named(self, position: int) -> str:
+        return self._names[position] if position < len(self._names) else f"array {position}"
+
+
+def shared(a: Any, b: Any) -> bool:
+    """Whether two arrays have an element in common."""
+    if not (isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and np.may_share_memory(a, b)):
+        return False
+    try:
+        return np.shares_memory(a, b, max_work=_WORK)
+    except np.exceptions.TooHardError:
+        return True
+
+
+def overlaps(graph: Graph, first_writes: Mapping[tuple[int, int], int], name: str, everything: bool) -> Overlaps:
+    """What may not overlap in calls of a traced function.
+
+    Parameters
+    ----------
+    first_writes : key of a written input -> the least id of nodes that were made after its first write.
+    everything : whether all inputs are used after the call, by the gradients of its results.
+    """
+    root = {value.key: i for i, value in enumerate(graph.inputs)}
+    last: dict[int, float] = dict.fromkeys(root.values(), inf if everything else -1)
+    for node in graph.nodes:
+        for value in node.values:
+            if (i := root.get(value.key)) is not None:
+                last[i] = max(last[i], node.id)
+                if node.op is not None and node.op.kind == "view":
+                    root.update((part.key, i) for part in node.outputs)
+    for value in graph.results:
+        if (i := root.get(value.key)) is not None:
+            last[i] = inf
+    written = {effect.state.key: root[effect.state.key] for effect in graph.effects}
+    late = {
+        i: frozenset(j for j, use in last.items() if j != i and use >= first_writes.get(key, 0))
+        for key, i in written.items()
+    }
+    return Overlaps(f"{name}()", [value.node.attrs["name"] for value in graph.inputs], late)
