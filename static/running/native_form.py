@@ -14,6 +14,7 @@ from static.lowering.ir.control_steps import Act
 from static.lowering.memory.call_table import Frame
 from static.lowering.memory.layout import MemoryLayout
 from static.running.emit import Emitter, sizes, write_number
+from static.running.overlaps import Overlaps
 from static.running.python_calls import Host
 from static.running.result_memory import ResultMemory
 
@@ -23,6 +24,7 @@ class Planned(Protocol):
 
     frame: Frame
     memory: ResultMemory
+    overlaps: Overlaps
 
     @property
     def for_threads(self) -> Planned:
