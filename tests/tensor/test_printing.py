@@ -55,9 +55,11 @@ def test_options():
     assert tw.get_printoptions() == before
 
 
-UNFIT: tuple[tuple[str, object], ...] = (("precision", -1), ("precision", "a"), ("precision", 2.5), ("threshold", math.nan), ("threshold", "all"),
-         ("threshold", -1), ("edgeitems", 0), ("edgeitems", []), ("linewidth", 0), ("linewidth", []),
-         ("sci_mode", "no"), ("profile", []), ("profile", 3))  # fmt: skip
+UNFIT: list[tuple[str, object]] = [
+    ("precision", -1), ("precision", "a"), ("precision", 2.5), ("threshold", math.nan), ("threshold", "all"),
+    ("threshold", -1), ("edgeitems", 0), ("edgeitems", []), ("linewidth", 0), ("linewidth", []), ("sci_mode", "no"),
+    ("profile", []), ("profile", 3),
+]  # fmt: skip
 
 
 @pytest.mark.usefixtures("_default_options")
