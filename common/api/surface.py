@@ -114,8 +114,8 @@ PLAIN: dict[str, Any] = {
 }  # fmt: skip
 #: Modules of an engine; each is loaded when it is first asked for.
 MODULES = (
-    "accelerator", "amp", "autograd", "backends", "cpu", "cuda", "distributions", "fft", "func", "jit", "linalg",
-    "masked", "mps", "nn", "multiprocessing", "optim", "profiler", "random", "signal", "special", "testing",
+    "accelerator", "amp", "array_api", "autograd", "backends", "cpu", "cuda", "distributions", "fft", "func", "jit",
+    "linalg", "masked", "mps", "nn", "multiprocessing", "optim", "profiler", "random", "signal", "special", "testing",
     "tree_util", "utils", "version", "xpu",
 )  # fmt: skip
 RANDOM = Late(

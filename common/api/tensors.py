@@ -10,6 +10,7 @@ from typing import Any
 
 import common.autograd.node_calls
 import common.autograd.saved_values  # noqa: F401  gives nodes their `_saved_*`
+from common.api import standard
 from common.autograd import tape_garbage
 from common.core import absent
 from common.methods.install import install_methods
@@ -23,7 +24,7 @@ def load(*parts: Any) -> Any:
     return copies.loaded(*parts)
 
 
-install_methods(TensorBase, sampling.METHODS)
+install_methods(TensorBase, {**sampling.METHODS, **standard.METHODS})
 absent.install(TensorBase)
 copies.install(TensorBase, load)
 tape_garbage.install()

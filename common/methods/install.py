@@ -221,11 +221,14 @@ def _format(self: TensorBase, spec: str) -> str:
     return object.__format__(self, spec)
 
 
-def _dlpack(self: TensorBase, **options: Any) -> Any:
+def _dlpack(
+    self: TensorBase, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None
+) -> Any:
     """A DLPack capsule of the array, which shares its memory; numpy makes it, options are those of its method."""
     if self.requires_grad:
         raise GradientError("Can't export tensors that require gradient, use tensor.detach()")
-    return lent(self, "DLPack").__dlpack__(**options)
+    asked = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+    return lent(self, "DLPack").__dlpack__(**{name: x for name, x in asked.items() if x is not None})
 
 
 def _buffer(self: TensorBase, flags: int) -> memoryview:
@@ -251,6 +254,7 @@ _METHODS = {
     "register_post_accumulate_grad_hook": hooks.register_post_accumulate_grad_hook,
     "tolist": tolist,
     "__float__": lambda self: float(number_of(self)),
+    "__complex__": lambda self: complex(number_of(self)),
     "__int__": whole,
     "__getitem__": lambda self, key: functional.getitem(self, key),
     "size": lambda self, dim=None: self.shape if dim is None else self.payload.shape[dim],

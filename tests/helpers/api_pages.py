@@ -78,6 +78,8 @@ PAGES = {
     "module_tools": Page("Tools for modules", "initial values, pruning, parametrizations, packed sequences", (), (),
                          ("nn.init", "nn.utils")),
     "optim": Page("Optimisers", "optimisers, schedulers, averaged models", (), (), ("optim",)),
+    "array_api": Page("The array API standard", "the namespace `array_api`, see [other libraries](../ecosystem.md)",
+                      (), (), ("array_api",)),
     "autograd": Page(
         "Derivatives", "transforms of functions, the recorded graph, hooks, checkpoints", (),
         (*surface.TRANSFORMS, *surface.MODES), ("autograd", "func", "utils.checkpoint"),
