@@ -45,7 +45,7 @@ class Effort:
     rounds: int = 7
 
 
-FULL = Effort(seconds=12.0, cold=3, disk=5, tight=0.03, rounds=21)
+FULL = Effort(seconds=8.0, cold=3, disk=3, tight=0.03, rounds=21)
 QUICK = Effort(seconds=1.0, cold=1, disk=1)
 
 

@@ -31,6 +31,10 @@ PEERS = {
     "torch.compile": Peer("torch", "with_torch", eager="torch"),
     "jax": Peer("jax", "with_jax"),
     "jax.jit": Peer("jax", "with_jax", eager="jax"),
+    "pytensor.python": Peer("pytensor", "with_pytensor"),
+    "pytensor": Peer("pytensor", "with_pytensor", eager="pytensor.python"),
+    "autograd": Peer("autograd", "with_autograd"),
+    "numba": Peer("numba", "with_numba"),
 }
 
 

@@ -271,6 +271,9 @@ def test_peers_that_are_missing_are_named(monkeypatch):
         [
             "without torch and torch.compile: torch is not installed (pip install torch)",
             "without jax and jax.jit: jax is not installed (pip install jax)",
+            "without pytensor.python and pytensor: pytensor is not installed (pip install pytensor)",
+            "without autograd: autograd is not installed (pip install autograd)",
+            "without numba: numba is not installed (pip install numba)",
         ],
     )
     assert peers.chosen(None) == ([], [])

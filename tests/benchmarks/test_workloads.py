@@ -3,6 +3,9 @@
 import numpy as np
 import pytest
 
+import dynamic
+from benchmarks.lab import agreement
+from benchmarks.peers import with_numba
 from benchmarks.workload import discover
 from benchmarks.workloads import charlm
 
@@ -37,6 +40,16 @@ def test_inputs_are_the_same_in_every_process(workload):
 def test_titles_are_one_line(workload):
     assert workload.title
     assert "\n" not in workload.title
+
+
+@pytest.mark.parametrize("name", with_numba.WRITTEN)
+def test_what_is_written_by_hand_agrees(name):
+    (workload,) = (w for w in WORKLOADS if w.name == name)
+    rows = tuple(x[:8] for x in workload.inputs()[0])  # the loops run in Python here
+    ours = agreement.leaves(workload.make(dynamic).call(*rows))
+    theirs = agreement.leaves(with_numba.WRITTEN[name](*rows))
+    assert [(x.shape, x.dtype) for x in ours] == [(x.shape, x.dtype) for x in theirs]
+    assert agreement.distance(ours, theirs) < 1e-5
 
 
 def test_selection():
