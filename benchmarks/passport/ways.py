@@ -79,6 +79,7 @@ def _by_library(f: Callable[..., Any], given: Sequence[Array]) -> list[Any]:
     from common.core.errors import ArgumentError
 
     found = list(static.function(f)(*given))
+    numbered = [i for i, x in enumerate(found) if x is not None]
     with tempfile.TemporaryDirectory(prefix="twingrad-") as folder:
         try:
             made = static.export_library(f, Path(folder) / "program.so", *given, name="program")
@@ -90,11 +91,12 @@ def _by_library(f: Callable[..., Any], given: Sequence[Array]) -> list[Any]:
         workspace = (ctypes.c_char * max(1, library.program_workspace(*sizes)))()
         words: list[Any] = []
         for p in made.parameters:
-            number = int(p.name.removeprefix("result").removeprefix("x")) if p.name not in made.state else -1
             if p.name.startswith("result"):
-                found[number] = np.empty(tuple(found[number].shape), p.dtype)
-            array = made.state[p.name] if number < 0 else (found if p.name.startswith("result") else given)[number]
-            words.append(array)
+                place = numbered[int(p.name.removeprefix("result"))]
+                found[place] = np.empty(tuple(found[place].shape), p.dtype)
+                words.append(found[place])
+            else:
+                words.append(made.state[p.name] if p.name in made.state else given[int(p.name.removeprefix("x"))])
         arrays = [np.ascontiguousarray(x) if not p.written else x for p, x in zip(made.parameters, words, strict=True)]
         code = library.program(*sizes, *(ctypes.c_void_p(x.ctypes.data) for x in arrays), workspace)
         if code:

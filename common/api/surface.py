@@ -115,8 +115,8 @@ PLAIN: dict[str, Any] = {
 #: Modules of an engine; each is loaded when it is first asked for.
 MODULES = (
     "accelerator", "amp", "array_api", "autograd", "backends", "cpu", "cuda", "distributions", "fft", "func", "jit",
-    "linalg", "masked", "mps", "nn", "multiprocessing", "optim", "profiler", "random", "signal", "special", "testing",
-    "tree_util", "utils", "version", "xpu",
+    "linalg", "masked", "mps", "nn", "multiprocessing", "optim", "parallel", "profiler", "random", "signal", "special",
+    "testing", "tree_util", "utils", "version", "xpu",
 )  # fmt: skip
 RANDOM = Late(
     {"common.random.generator": "Generator manual_seed get_rng_state set_rng_state seed initial_seed default_generator"}

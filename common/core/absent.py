@@ -59,7 +59,8 @@ HERE = {
     "map_": "x.copy_(f(x.numpy(), y.numpy()))", "map2_": "x.copy_(f(x.numpy(), ...))", "name": "a Python variable",
     "native_batch_norm": "batch_norm", "native_layer_norm": "layer_norm",
     "native_group_norm": "group_norm", "native_dropout": "dropout", "native_norm": "norm",
-    "optimizer": "{tw}.optim",
+    "optimizer": "{tw}.optim", "distributed": "{tw}.parallel",
+    "DistributedDataParallel": "{tw}.parallel.GlobalBatch", "DistributedSampler": "{tw}.parallel.GlobalBatch",
 }  # fmt: skip
 
 #: Reasons, and patterns of the names that have them.
@@ -84,7 +85,8 @@ REASONS: tuple[tuple[str, str], ...] = (
     ("there are no sparse tensors; tensors are dense",
      "sparse* *sparse* to_dense coalesce is_coalesced dense_dim indices *_indices *indices_copy values values_copy "
      "row_indices hspmm dsmm hsmm saddmm smm spmm sspaddmm SparseAdam jagged *nested* to_padded_tensor"),
-    ("there are no distributed programs; one process uses the cores of one machine",
+    ("there are no distributed programs of this kind; {tw}.parallel.GlobalBatch trains in several processes, and one "
+     "uses the cores of a machine",
      "distributed futures fork wait is_distributed SyncBatchNorm multiprocessing Future* RRef* "
      "DistributedDataParallel Await*"),
     ("there is no TorchScript and no FX; {tw}.function traces, static.compile compiles a module",

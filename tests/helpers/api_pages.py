@@ -80,6 +80,7 @@ PAGES = {
     "optim": Page("Optimisers", "optimisers, schedulers, averaged models", (), (), ("optim",)),
     "array_api": Page("The array API standard", "the namespace `array_api`, see [other libraries](../ecosystem.md)",
                       (), (), ("array_api",)),
+    "parallel": Page("Several processes", "a batch divided among ranks", (), (), ("parallel",)),
     "autograd": Page(
         "Derivatives", "transforms of functions, the recorded graph, hooks, checkpoints", (),
         (*surface.TRANSFORMS, *surface.MODES), ("autograd", "func", "utils.checkpoint"),

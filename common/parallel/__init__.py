@@ -1,0 +1,1 @@
+"""Training by several processes: gradients of micro-batches, added in one tree, whatever rank has computed them."""
