@@ -94,6 +94,10 @@ def _loop(
             out = _empty(shape, out_dtype)
             call(*[x if k == "t" else _dense(x) for x, k in zip(arrays, letters, strict=True)], out, *shape)
             return out
+        if name == "clone":  # in one pass
+            out = _empty(shape, out_dtype)
+            np.copyto(out, arrays[0])
+            return out
         if not loop:
             loop.append(kernels.general(name, dtypes, out_dtype, "".join(k or "f" for k in classes)))
         dense = [_dense(x if k else np.broadcast_to(x, shape)) for x, k in zip(arrays, classes, strict=True)]

@@ -47,9 +47,18 @@ full_ = kernel(
     attrs=("shape", "value", "dtype"), fill="value",
 )  # fmt: skip
 
+def _counted(start: int, step: int, count: int) -> np.ndarray:
+    numbers = np.arange(count, dtype=np.int64)
+    if step != 1:
+        numbers *= step
+    if start:
+        numbers += start
+    return numbers
+
+
 arange_ = kernel(
     "arange", (), lambda *, start, step, count: Spec((count,), int64), _arange_native,
-    lambda start, step, count: start + np.arange(count, dtype=np.int64) * step,
+    _counted,
     samples=fixed({"start": 2, "step": 3, "count": 7}, {"start": 5, "step": -2, "count": 0}),
     doc="start + i step in int64, for i below count.", attrs=("start", "step", "count"),
 )  # fmt: skip
