@@ -47,7 +47,7 @@ def gradients(results, tensors):
     return [g.numpy() for g in dynamic.autograd.grad(chosen, leaves, seeds, allow_unused=True) if g is not None]
 
 
-@pytest.mark.parametrize("name", core(sorted(set(CASES) - set(DATA_DEPENDENT)), no, lambda name: share(name, 3) > 0))
+@pytest.mark.parametrize("name", core(sorted(set(CASES) - set(DATA_DEPENDENT)), no, lambda name: share(name, 5) > 0))
 def test_what_is_remembered_is_what_is_done(name):
     """Other numbers of the same forms; bits, tape, gradients, with and without a record."""
     for case in CASES[name][:2]:

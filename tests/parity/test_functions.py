@@ -145,4 +145,4 @@ def test_guards_separate_sizes():
     program = Derivatives(lambda x: x * 2 if x.shape[0] > 10 else x * 3)
     for n in (4, 20, 5, 33, 10, 11):
         program.check([np.ones(n, np.float32)], np.random.default_rng(15), "a branch on a size")
-    assert len(program.compiled[True].traces) == 2
+    assert len(program.compiled.traces) == 2
