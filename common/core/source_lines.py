@@ -5,14 +5,18 @@ from __future__ import annotations
 import os
 import sys
 from bisect import bisect_right
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from types import CodeType
 
 _HOME = Path(__file__).absolute().parent.parent.parent
 
-#: Folders whose frames are not the user's.
-PACKAGES = tuple(f"{_HOME / name}{os.sep}" for name in ("common", "dynamic", "static"))
+#: Folders whose frames are not the user's, and the file of decorators that are context managers: they only call.
+PACKAGES = (
+    *(f"{_HOME / name}{os.sep}" for name in ("common", "dynamic", "static")),
+    contextmanager.__code__.co_filename,
+)
 
 
 #: Files that frames were found in, by whose they are.

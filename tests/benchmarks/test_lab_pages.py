@@ -93,6 +93,22 @@ def test_a_report_is_one_file_that_asks_for_nothing(record):
         assert part in page
 
 
+def test_a_page_of_several_programs_begins_with_links_to_them(record):
+    (one,) = record["workloads"]
+    text = report.page({**record, "workloads": [one, {**one, "name": "again"}]}, ENGINES)
+    found = read(text)
+    assert found.asks == ["#p1", "#p2"]
+    assert {"p1", "p2"} <= {given.get("id") for given in found.ids}
+    assert text.count("again: static is") == 2
+
+
+def test_files_that_measure_are_not_shown_as_the_users(tmp_path):
+    path = tmp_path / "plain.py"
+    path.write_text("def f(x):\n    return (x * x).sum()\n")
+    gradient = UserProgram(Target(str(path), "f", "f32[6]", grad=True), dynamic)
+    assert [file["name"] for file in stages.stages(gradient, dynamic, static)["source"]] == ["plain.py"]
+
+
 def test_what_belongs_together_shares_a_mark(workload):
     found = stages.stages(workload, dynamic, static)
     (file,) = [f for f in found["source"] if f["name"] == "mine.py"]

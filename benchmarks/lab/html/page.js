@@ -1,7 +1,7 @@
 "use strict";
-const units = [[1, "s"], [1e-3, "ms"], [1e-6, "us"], [1e-9, "ns"]];
+const units = [[7200, 3600, "h"], [120, 60, "min"], [1, 1, "s"], [1e-3, 1e-3, "ms"], [1e-6, 1e-6, "us"], [0, 1e-9, "ns"]];
 const duration = s => {
-  const [size, unit] = units.find(([size]) => s >= size) || units[3];
+  const [, size, unit] = units.find(([from]) => s >= from);
   return (s / size).toPrecision(3) + " " + unit;
 };
 for (const box of document.querySelectorAll(".payoff")) {
@@ -20,7 +20,7 @@ for (const box of document.querySelectorAll(".payoff")) {
     const [a, b] = [total("dynamic"), total("static")], saved = costs.dynamic.call.value - costs.static.call.value;
     const extra = costs.static.once[start] - costs.dynamic.once[start];
     const even = extra <= 0 ? 0 : saved > 0 ? Math.ceil(extra / saved) : Infinity;
-    const winner = b <= a ? `static: ${(a / b).toFixed(1)}x as fast in all` : `dynamic: ${(b / a).toFixed(1)}x as fast in all`;
+    const winner = Math.max(a / b, b / a) < 1.05 ? "Both take as long in all" : b <= a ? `static: ${(a / b).toFixed(1)}x as fast in all` : `dynamic: ${(b / a).toFixed(1)}x as fast in all`;
     box.querySelector(".answer").textContent = `${winner}. dynamic takes ${duration(a)}, static ${duration(b)}. `
       + (even === Infinity ? "Compiling never pays off." : even === 0 ? "Compiling pays off at once." : `Compiling pays off after ${even.toLocaleString("en")} calls.`);
   };

@@ -17,6 +17,8 @@ from static.lowering.lowered_program import LoweredProgram
 from static.passes import default_pipeline, run_passes
 from static.tools.replay import phase
 
+HOME = Path(__file__).resolve().parent.parent.parent
+"""The package `benchmarks`."""
 AROUND = 2
 """Lines of a file that are shown around those that the program has."""
 
@@ -124,13 +126,18 @@ def _sources(nodes: list[dict[str, Any]]) -> list[dict[str, Any]]:
     found = []
     for file, marked in lines.items():
         path = Path(file)
-        if not path.is_file():
+        if not path.is_file() or _is_ours(path):
             continue
         text = path.read_text(encoding="utf-8").splitlines()
         near = {n for line in marked for n in range(line - AROUND, line + AROUND + 1) if 1 <= n <= len(text)}
         rows = [{"line": n, "text": text[n - 1], "ids": marked.get(n, [])} for n in sorted(near)]
         found.append({"file": file, "name": path.name, "rows": rows})
     return found
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a file measures; the project's workloads, and the training step of a module, are what is measured."""
+    return HOME in path.parents and path.parent.name != "workloads" and path.name != "training.py"
 
 
 def _arena(function: Any) -> list[dict[str, Any]]:
