@@ -24,6 +24,7 @@ from common.core.aliases import ABSENT
 from common.core.dispatch import Attrs, known_attrs
 from common.core.interpretation import Interpretation
 from common.core.op import Op
+from common.core.size_tuples import Size
 from common.core.spec import Spec, numel
 from common.evaluate.specialise import NUMBERS, Recipe, recipe
 from common.random.draw_counts import refuse_draws
@@ -42,7 +43,7 @@ OFTEN = 12
 _LIMIT, _SMALL = 256, 4096
 """Most forms that a function remembers, and elements of an array that it brings along."""
 
-_KEPT = frozenset((bool, int, float, str, tuple, type(None), type(ABSENT), *map(type, map(np.dtype, "?bhilBfd"))))
+_KEPT = frozenset((bool, int, float, str, tuple, Size, type(None), type(ABSENT), *map(type, map(np.dtype, "?bhilBfd"))))
 _OPS = frozenset(("elementwise", "reduction", "view", "kernel", "composite"))
 
 
@@ -269,33 +270,55 @@ def remembering(general: Template, function: Any) -> tuple[Template, dict[str, A
 
     def body(tensors: list[str], sequences: list[str], call: str) -> list[str]:
         lines = general(tensors, sequences, call)
-        return lines if sequences else _body(tensors, call, lines)
+        if not sequences:
+            return _body(tensors, call, lines)
+        return lines if tensors or len(sequences) > 1 else _sequence_body(sequences[0], call, lines)
 
     return body, {"known_": memory.known, "meet_": memory.meet, "kinds_": KINDS, "mode_": mode}
 
 
 def _body(tensors: list[str], call: str, general: list[str]) -> list[str]:
     """The lines of a public function of tensors that remembers; `general` are those of one that does not."""
-    passed = call.removeprefix("_function(").removesuffix(")").split(", ")
-    names = [x.rpartition("=")[2].removeprefix("*") for x in passed]
-    others = [name for name in names if name not in tensors]
-    if (
-        not tensors
-        or not call.startswith("_function(")
-        or not all(map(str.isidentifier, names))
-        or not {*tensors} <= {*names}
-    ):
+    others = _others(tensors, call)
+    if not tensors or others is None:
         return general
     first, *rest = tensors
     exact = [f"{first}.__class__ in kinds_", *(f"({x} is None or {x}.__class__ in kinds_)" for x in rest)]
     key = [f"{first}.payload.shape", f"{first}.payload.dtype"]
     key += [f"None if {x} is None else ({x}.payload.shape, {x}.payload.dtype)" for x in rest]
+    return _remembering(" and ".join(exact), key, others, ", ".join(tensors), call, general)
+
+
+def _sequence_body(sequence: str, call: str, general: list[str]) -> list[str]:
+    """The same of a function of one sequence of tensors."""
+    others = _others([sequence], call)
+    if others is None:
+        return general
+    exact = f"{sequence}.__class__ in (list, tuple) and all([x.__class__ in kinds_ for x in {sequence}])"
+    key = [f"*[(x.payload.shape, x.payload.dtype) for x in {sequence}]"]
+    return _remembering(exact, key, others, f"*{sequence}", call, general)
+
+
+def _others(tensors: list[str], call: str) -> list[str] | None:
+    """The names of what a call passes besides; None if it does more than to pass names."""
+    _, listed, one_by_one = call.rpartition(" if listed else ")  # of a sequence that may come as one list
+    text = one_by_one[:-1] if listed else call
+    passed = text.removeprefix("_function(").removesuffix(")").split(", ")
+    names = [x.rpartition("=")[2].removeprefix("*") for x in passed]
+    if not text.startswith("_function(") or not all(map(str.isidentifier, names)) or not {*tensors} <= {*names}:
+        return None
+    return [*(name for name in names if name not in tensors), *(["listed"] if listed else [])]
+
+
+def _remembering(
+    exact: str, key: list[str], others: list[str], given: str, call: str, general: list[str]
+) -> list[str]:  # fmt: skip
     # equality does not tell 1 from 1.0 and True, nor 0.0 from -0.0
     same = "(*map(type, {0}),) if {0}.__class__ is tuple else {0}.__class__ if {0} or {0} is None else repr({0})"
     key += chain.from_iterable((x, same.format(x)) for x in others)
-    kept, given = "".join(f"{x}, " for x in others), ", ".join(tensors)
+    kept = "".join(f"{x}, " for x in others)
     return [
-        f"if {' and '.join(exact)} and not mode_.tracing:",
+        f"if {exact} and not mode_.tracing:",
         "    try:",
         f"        key_ = ({', '.join(key)},)",
         "        line_ = known_.get(key_)",

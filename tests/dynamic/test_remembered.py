@@ -17,7 +17,7 @@ from tests.helpers.proofs import core, no, share
 
 COSTLY = {
     "avg_pool2d", "max_pool2d", "kthvalue", "median(1)", "cosine_similarity", "topk", "sort", "softmax", "layer_norm",
-    "gather", "clamp", "flip", "roll", "attention", "sinc", "cumsum(1)", "argmax", "take", "max(1)", "pad",
+    "gather", "clamp", "flip", "roll", "attention", "sinc", "cumsum(1)", "argmax", "take", "max(1)", "pad", "einsum",
 }  # fmt: skip
 
 
@@ -99,6 +99,29 @@ def test_arguments_that_are_equal_and_not_the_same_are_told_apart():
     often(dynamic.softmax, x, 1)
     with pytest.raises((TypeError, ValueError)):
         dynamic.softmax(x, 1.0)
+
+
+def test_sequences_of_tensors_are_remembered_by_their_forms():
+    def joined(*given):
+        return [y.tolist() for y in flatten(given)[0]]
+
+    x, y, z = (Tensor(np.arange(n, dtype=np.float32)) for n in (2, 3, 3))
+    pairs = often(dynamic.cartesian_prod, x, y)
+    assert pairs.tolist() == [[a, b] for a in range(2) for b in range(3)]
+    assert dynamic.cartesian_prod(y, x).shape == (6, 2)
+    assert dynamic.cartesian_prod(x, z * 2)[5].tolist() == [1, 4]
+    grids = often(dynamic.meshgrid, [x, y], indexing="xy")
+    assert joined(*grids) == joined(*dynamic.meshgrid(x, y, indexing="xy")) != joined(*dynamic.meshgrid([x, y]))
+    product = often(dynamic.einsum, "i,j->ij", x, y)
+    assert product.tolist() == dynamic.einsum("i,j->ij", [x, y]).tolist() == [[0, 0, 0], [0, 1, 2]]
+    assert dynamic.einsum("i,j->ji", x, y).shape == (3, 2)
+    x.requires_grad = True
+    often(dynamic.einsum, "i,j->ij", x, y).sum().backward()
+    assert x.grad.tolist() == [3, 3]
+    with pytest.raises(RuntimeError, match="einsum"):
+        dynamic.einsum("i,i->", x, y)
+    broadcast = often(dynamic.broadcast_tensors, y, Tensor(np.ones((2, 1), np.float32)))
+    assert broadcast[0]._base is y
 
 
 def test_errors_come_as_ever():

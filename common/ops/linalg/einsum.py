@@ -23,7 +23,7 @@ def einsum(equation: str, *tensors: Any) -> Any:
     equation : per operand a letter for each dimension, separated by commas, as in "ij,jk->ik"; "..." stands for
         further dimensions, which broadcast. After "->" come the letters of the result; without it these are "..."
         and, sorted, the letters that appear once. A letter twice in one operand takes the diagonal.
-    tensors : operands of one dtype. Sizes of 1 broadcast.
+    tensors : operands of one dtype, one by one or as a list. Sizes of 1 broadcast.
 
     Returns
     -------
@@ -47,6 +47,8 @@ def einsum(equation: str, *tensors: Any) -> Any:
     """
     if not isinstance(equation, str):
         raise ArgumentError(f"einsum(): argument 'equation' (position 1) must be str, not {type(equation).__name__}")
+    if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
+        tensors = tuple(tensors[0])
     if not tensors:
         raise ArgumentError("einsum(): must specify the equation string and at least one operand")
     inputs, output = _parse(equation, tuple(x.ndim for x in tensors))
