@@ -47,18 +47,18 @@ NOT_METHODS = frozenset(
      "empty_like", "expand_copy", "fill", "fold", "full_like", "gaussian_nll_loss", "gelu", "getitem", "glu",
      "gradient", "grid_sample", "grid_sampler", "grid_sampler_2d", "grid_sampler_3d", "group_norm", "hardsigmoid",
      "hardswish", "hardtanh", "hinge_embedding_loss", "histogramdd", "hstack", "huber_loss", "instance_norm",
-     "interpolate", "isin", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "linear", "linear_cross_entropy",
-     "local_response_norm", "logsigmoid", "lp_pool1d", "lp_pool2d", "lp_pool3d", "lu_unpack", "margin_ranking_loss",
-     "max_pool1d", "max_pool2d", "max_pool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d", "meshgrid", "mish",
-     "mse_loss", "multi_dot", "multi_head_attention_forward", "multi_margin_loss", "multilabel_margin_loss",
-     "multilabel_soft_margin_loss", "nll_loss", "normalize", "one_hot", "ones_like", "pad", "pairwise_distance",
-     "pdist", "permute_copy", "pixel_shuffle", "pixel_unshuffle", "poisson_nll_loss", "real", "relu6", "rms_norm",
-     "row_stack", "rsub", "scaled_dot_product_attention", "searchsorted", "select_copy", "selu", "silu", "slice_copy",
-     "smooth_l1_loss", "soft_margin_loss", "softmin", "softplus", "softshrink", "softsign", "split_copy",
-     "split_with_sizes_copy", "squeeze_copy", "stack", "t_copy", "tanhshrink", "tensordot", "threshold",
-     "transpose_copy", "trapezoid", "trapz", "triplet_margin_loss", "triplet_margin_with_distance_loss",
+     "interpolate", "is_same_size", "isin", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "linear",
+     "linear_cross_entropy", "local_response_norm", "logsigmoid", "lp_pool1d", "lp_pool2d", "lp_pool3d", "lu_unpack",
+     "margin_ranking_loss", "max_pool1d", "max_pool2d", "max_pool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d",
+     "meshgrid", "mish", "mse_loss", "multi_dot", "multi_head_attention_forward", "multi_margin_loss",
+     "multilabel_margin_loss", "multilabel_soft_margin_loss", "nll_loss", "normalize", "one_hot", "ones_like", "pad",
+     "pairwise_distance", "pdist", "permute_copy", "pixel_shuffle", "pixel_unshuffle", "poisson_nll_loss", "real",
+     "relu6", "rms_norm", "row_stack", "rsub", "scaled_dot_product_attention", "searchsorted", "select_copy", "selu",
+     "silu", "slice_copy", "smooth_l1_loss", "soft_margin_loss", "softmin", "softplus", "softshrink", "softsign",
+     "split_copy", "split_with_sizes_copy", "squeeze_copy", "stack", "t", "t_copy", "tanhshrink", "tensordot",
+     "threshold", "transpose_copy", "trapezoid", "trapz", "triplet_margin_loss", "triplet_margin_with_distance_loss",
      "unbind_copy", "unfold", "unfold_copy", "unravel_index", "unsqueeze_copy", "upsample", "upsample_bilinear",
-     "upsample_nearest", "view", "view_copy", "vstack", "zeros_like"]
+     "upsample_nearest", "vander", "view", "view_copy", "vstack", "zeros_like"]
 )  # fmt: skip
 
 

@@ -41,6 +41,7 @@ from common.nn.feature_dropout import (
     Dropout3d,
     FeatureAlphaDropout,
 )
+from common.nn.fractional_pooling import FractionalMaxPool2d, FractionalMaxPool3d
 from common.nn.images import (
     ChannelShuffle,
     InstanceNorm1d,
@@ -72,6 +73,7 @@ from common.nn.lazy_modules import (
     LazyLinear,
     UninitializedParameter,
 )
+from common.nn.linear_classes import LinearCrossEntropyLoss
 from common.nn.losses import (
     BCELoss,
     BCEWithLogitsLoss,
@@ -220,6 +222,8 @@ __all__ = [
     "FeatureAlphaDropout",
     "Flatten",
     "Fold",
+    "FractionalMaxPool2d",
+    "FractionalMaxPool3d",
     "GaussianNLLLoss",
     "GELU",
     "GLU",
@@ -241,6 +245,7 @@ __all__ = [
     "LayerNorm",
     "LeakyReLU",
     "Linear",
+    "LinearCrossEntropyLoss",
     "LocalResponseNorm",
     "LogSigmoid",
     "LogSoftmax",

@@ -11,12 +11,32 @@ from common.nn.module import Module
 from common.ops import functional as F
 from common.tensor.leaf import Buffer
 
+#: PyTorch's order of a loss's arguments, with those that `reduction` has replaced; of others it is `_PLAIN`.
+_PLAIN = "size_average reduce reduction"
+_PLACES = {
+    "CrossEntropyLoss": "weight size_average ignore_index reduce reduction label_smoothing",
+    "NLLLoss": "weight size_average ignore_index reduce reduction",
+    "BCELoss": f"weight {_PLAIN}", "MultiLabelSoftMarginLoss": f"weight {_PLAIN}",
+    "BCEWithLogitsLoss": f"weight {_PLAIN} pos_weight", "SmoothL1Loss": f"{_PLAIN} beta",
+    "KLDivLoss": f"{_PLAIN} log_target", "HingeEmbeddingLoss": f"margin {_PLAIN}",
+    "MarginRankingLoss": f"margin {_PLAIN}", "CosineEmbeddingLoss": f"margin {_PLAIN}",
+    "PoissonNLLLoss": "log_input full size_average eps reduce reduction",
+    "TripletMarginLoss": f"margin p eps swap {_PLAIN}", "MultiMarginLoss": f"p margin weight {_PLAIN}",
+    **dict.fromkeys(("CTCLoss", "GaussianNLLLoss", "HuberLoss", "LinearCrossEntropyLoss"), ""),
+}  # fmt: skip
 
-def _with_older_names(init: Callable[..., None]) -> Callable[..., None]:
-    """An ``__init__`` that takes ``size_average=`` and ``reduce=`` for `reduction`."""
+
+def _with_older_names(init: Callable[..., None], kind: str = "") -> Callable[..., None]:
+    """An ``__init__`` that takes `size_average` and `reduce` for `reduction`, by name or in PyTorch's places."""
+    names = _PLACES.get(kind, _PLAIN).split()
+    first = names.index("size_average") if names else 0
 
     @functools.wraps(init)
     def older(self: Any, *args: Any, size_average: Any = None, reduce: Any = None, **kwargs: Any) -> None:
+        if names and first < len(args) <= len(names) and not isinstance(args[first], str):
+            given = dict(zip(names, args, strict=False))
+            args, size_average, reduce = (), given.pop("size_average"), given.pop("reduce", reduce)
+            kwargs = {**given, **kwargs}
         if size_average is not None or reduce is not None:
             kwargs["reduction"] = older_reduction(size_average, reduce)
         init(self, *args, **kwargs)
@@ -35,7 +55,7 @@ class _Loss(Module):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "__init__" in cls.__dict__ and cls.__module__.startswith("common."):  # a user's class takes what it takes
-            cls.__init__ = _with_older_names(cls.__init__)  # type: ignore[method-assign]
+            cls.__init__ = _with_older_names(cls.__init__, cls.__name__)  # type: ignore[method-assign]
 
     def _hold(self, **weights: Any) -> None:
         """Keep weights by name; None for none."""

@@ -62,7 +62,7 @@ CONTENTS = {
     "linalg.matrix_exponential": "matrix_exp | matrix_exp",
     "linalg.matrix_norms": "",
     "linalg.multi_head": "multi_head_attention_forward |",
-    "linalg.older_names": "lu orgqr pinverse qr svd |",
+    "linalg.older_names": "lu orgqr pinverse qr svd vander |",
     "linalg.orthogonal": "geqrf ormqr | geqrf qr",
     "linalg.solving":
         "det inverse logdet slogdet triangular_solve | cofactors det slogdet solve solve_triangular",
@@ -160,7 +160,7 @@ CONTENTS = {
     "shape.reorder":
         "flip fliplr flipud moveaxis movedim roll rot90 swapaxes swapdims | flip reverse roll",
     "shape.repeat": "repeat repeat_interleave tile | repeat repeat_interleave",
-    "shape.reshaping": "expand_as ravel reshape_as sum_to_size unflatten view_as |",
+    "shape.reshaping": "expand_as is_same_size ravel reshape_as sum_to_size t unflatten view_as |",
     "shape.slice_scatter": "select_scatter slice_scatter | overwrite slice_set",
     "shape.slices": "narrow select | select slice unslice",
     "shape.spectra": "",

@@ -40,3 +40,41 @@ def older_words_for_reductions(tw):
             for kind, target in ((tw.nn.MSELoss, y), (tw.nn.CrossEntropyLoss, classes), (tw.nn.BCEWithLogitsLoss, y)):
                 assert kind(**older).reduction == reduction
                 assert tw.equal(kind(**older)(x, target), kind(reduction=reduction)(x, target))
+        assert tw.nn.MSELoss(False).reduction == "sum"
+        assert tw.nn.L1Loss(None, False).reduction == "none"
+        assert tw.nn.SmoothL1Loss(None, None, "sum", 0.5).beta == 0.5
+        assert tw.nn.HingeEmbeddingLoss(0.5, False).reduction == "sum"
+        assert tw.nn.MultiMarginLoss(1, 0.5, None, None, False).reduction == "none"
+        assert tw.nn.PoissonNLLLoss(False, True, None, 1e-6, None, "sum").reduction == "sum"
+        assert tw.nn.TripletMarginLoss(0.5, 2.0, 1e-6, True, False).reduction == "sum"
+    loss = tw.nn.CrossEntropyLoss(tw.ones(2), None, 0, None, "sum", 0.25)
+    assert (loss.ignore_index, loss.reduction, loss.label_smoothing) == (0, "sum", 0.25)
+
+
+def classes_of_a_linear_layer(tw):
+    loss = tw.nn.LinearCrossEntropyLoss(3, 4, out_features=(2,), bias=True, dtype=tw.float64, ignore_index=1)
+    assert [(n, tuple(p.shape)) for n, p in loss.named_parameters()] == [("linear.weight", (8, 3)),
+                                                                         ("linear.bias", (8,))]  # fmt: skip
+    x, target = tw.linspace(-1, 1, 15, dtype=tw.float64).reshape(5, 3), tw.arange(10).reshape(5, 2) % 4
+    logits = loss.linear(x).reshape(5, 4, 2)
+    assert tw.allclose(loss(x, target), tw.nn.functional.cross_entropy(logits, target, ignore_index=1))
+    with pytest.raises(RuntimeError, match="expected equal input and linear_weight last dimensions"):
+        loss(x[:, :2], target)
+    with pytest.raises(RuntimeError, match="label_smoothing to be in range"):
+        tw.nn.LinearCrossEntropyLoss(3, 4, label_smoothing=2.0)
+
+
+def fractional_pooling(tw):
+    x = tw.linspace(-1, 1, 2 * 3 * 7 * 6, dtype=tw.float64).sin().reshape(2, 3, 7, 6) * 10
+    samples = tw.linspace(0, 0.99, 12, dtype=tw.float64).reshape(2, 3, 2)
+    pool = tw.nn.FractionalMaxPool2d(2, output_size=(3, 4), return_indices=True, _random_samples=samples)
+    values, places = pool(x)
+    assert tuple(values.shape) == (2, 3, 3, 4)
+    assert tw.equal(x.flatten(2).gather(2, places.flatten(2)).reshape(values.shape), values)
+    wanted = tw.tensor([[0, 2, 3, 5], [0, 2, 4, 5]])  # columns of the first and the last image's windows start there
+    assert (places[0, 0] % 6 - wanted[0]).clamp(0, 1).equal(places[0, 0] % 6 - wanted[0])
+    assert tuple(tw.nn.FractionalMaxPool3d(2, output_ratio=0.5)(tw.ones(1, 1, 6, 4, 8)).shape) == (1, 1, 3, 2, 4)
+    with pytest.raises(ValueError, match="either an output size, or a pooling ratio"):
+        tw.nn.FractionalMaxPool2d(2)
+    with pytest.raises(ValueError, match="output_ratio must be between 0 and 1"):
+        tw.nn.FractionalMaxPool2d(2, output_ratio=1.5)

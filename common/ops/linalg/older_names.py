@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from common.core.dtypes import int64
+from common.core.errors import ArgumentError, ShapeError
+from common.core.int_arguments import integer
+from common.ops.index.advanced_keys import along
+from common.ops.index.written_values import of_dtype
 from common.ops.linalg import factorizations, orthogonal, spectral
 from common.ops.linalg._lapack import mT, require_matrix
 from common.ops.linalg.spectral import svd_
+from common.ops.math.arithmetic import pow
+from common.ops.shape.view import unsqueeze
 
 
 class OlderSVD(NamedTuple):
@@ -76,4 +83,36 @@ def lu(x: Any, pivot: bool = True, get_infos: bool = False) -> Any:
     return tuple(found) if get_infos else tuple(found)[:2]
 
 
-__all__ = ["lu", "orgqr", "pinverse", "qr", "svd"]
+def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
+    """The Vandermonde matrix of numbers: their powers, the highest first.
+
+    Parameters
+    ----------
+    x : (n,)
+    N : number of columns; n by default.
+    increasing : the lowest power first.
+
+    Raises
+    ------
+    ShapeError : `x` is no vector.
+    ArgumentError : a negative number of columns.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.vander(tw.tensor([1, 2, 3]), 3)
+    tensor([[1, 1, 1],
+            [4, 2, 1],
+            [9, 3, 1]])
+    """
+    if x.ndim != 1:
+        raise ShapeError(f"x must be a one-dimensional tensor, got {x.ndim} dimensions")
+    count = x.shape[0] if N is None else integer(N, "vander", "N")
+    if count < 0:
+        raise ArgumentError(f"N must be non-negative, got {count}")
+    x = of_dtype(x, int64) if x.dtype.kind == "b" else x
+    powers = along(count, 0)
+    return pow(unsqueeze(x, 1), powers if increasing else count - 1 - powers)
+
+
+__all__ = ["lu", "orgqr", "pinverse", "qr", "svd", "vander"]

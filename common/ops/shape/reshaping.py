@@ -8,7 +8,7 @@ from common.core.errors import IndexRangeError, ShapeError
 from common.core.int_arguments import gathered, integers, normalize_dim
 from common.core.spec import numel
 from common.core.unbroadcast import sum_to
-from common.ops.shape.view import expand, reshape, view
+from common.ops.shape.view import expand, reshape, transposed, view
 
 
 def expand_as(x: Any, b: Any) -> Any:
@@ -54,6 +54,36 @@ def view_as(x: Any, b: Any) -> Any:
     ShapeError : not as many elements, or strides do not allow a view.
     """
     return view(x, b.shape)
+
+
+def t(x: Any) -> Any:
+    """Rows and columns of a matrix exchanged; what has fewer dimensions as it is.
+
+    Parameters
+    ----------
+    x : (m, n), (n,) or ().
+
+    Raises
+    ------
+    ShapeError : more than two dimensions.
+
+    Examples
+    --------
+    >>> import dynamic as tw
+    >>> tw.t(tw.tensor([[1, 2, 3]])).shape
+    (3, 1)
+    """
+    return transposed(x)
+
+
+def is_same_size(x: Any, b: Any) -> bool:
+    """Whether two tensors have the same sizes.
+
+    Parameters
+    ----------
+    x, b : (...)
+    """
+    return tuple(x.shape) == tuple(b.shape)
 
 
 def sum_to_size(x: Any, *sizes: Any, size: Any = None) -> Any:
@@ -137,4 +167,4 @@ def unflatten(x: Any, dim: int, sizes: Any) -> Any:
     return reshape(x, (*x.shape[:axis], *parts, *x.shape[axis + 1 :]))
 
 
-__all__ = ["expand_as", "ravel", "reshape_as", "sum_to_size", "unflatten", "view_as"]
+__all__ = ["expand_as", "is_same_size", "ravel", "reshape_as", "sum_to_size", "t", "unflatten", "view_as"]
