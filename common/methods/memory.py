@@ -12,6 +12,7 @@ from common.core import mode
 from common.core.devices import on_cpu
 from common.core.errors import ArgumentError, GradientError, ShapeError
 from common.core.sizes import Dim
+from common.core.source_lines import user_frame
 from common.core.spec import numel
 from common.ops import functional
 from common.ops.create import creation
@@ -22,6 +23,7 @@ from common.tensor.base import TensorBase
 from common.tensor.create import lift, tensor
 from common.tensor.read_saved import with_edge
 from common.tensor.view_families import is_recorded, leave_family
+from common.tensor.write_log import log_write, writes_to
 
 
 def stride(self: TensorBase, dim: Any = None) -> Any:
@@ -165,14 +167,19 @@ def resize_(self: TensorBase, *sizes: Any, memory_format: Any = None) -> TensorB
     array, shape = concrete(self), creation.known_sizes(sizes)
     if not array.flags.c_contiguous:
         raise ShapeError("resize_(): the elements do not lie in C order; call contiguous() first")
+    if array.shape == tuple(shape):
+        return self
     count = numel(shape)
     if count > array.size:
         longer = np.zeros(count, array.dtype)
         longer[: array.size] = array.reshape(-1)
         leave_family(self)
         self.payload = longer.reshape(shape)
+        for _ in range(writes_to(array)):  # the new memory has the writes of the old one
+            log_write(self.payload, *user_frame(2))
     else:
         self.payload = array.reshape(-1)[:count].reshape(shape)
+    log_write(self.payload, *user_frame(2))
     return self
 
 

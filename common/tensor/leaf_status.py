@@ -83,6 +83,15 @@ def _set_data(self: TensorBase, value: Any) -> None:
         self.payload = array
 
 
+def _kept(name: str) -> Any:
+    """The deleter of an attribute that every tensor has."""
+
+    def refuse(self: TensorBase) -> None:
+        raise GradientError(f"Deleting tensor.{name} is not allowed; `x.grad = None` forgets a gradient")
+
+    return refuse
+
+
 def _set_requires_grad(self: TensorBase, value: bool) -> None:
     requires_grad_(self, value)
 
@@ -93,6 +102,8 @@ METHODS: dict[str, Any] = {
     "detach_": detach_,
     "requires_grad_": requires_grad_,
     # reading the flag costs no more than a slot
-    "requires_grad": property(TensorBase.__dict__["_requires_grad"].__get__, _set_requires_grad),
-    "data": property(detach, _set_data),
+    "requires_grad": property(
+        TensorBase.__dict__["_requires_grad"].__get__, _set_requires_grad, _kept("requires_grad")
+    ),
+    "data": property(detach, _set_data, _kept("data")),
 }

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from common.api.places import open_places
 from common.autograd.backward import backward, grad
 from common.autograd.function import Function
+from common.autograd.multithreading import SavedTensor, is_multithreading_enabled, set_multithreading_enabled
 from common.autograd.variable import Variable
 from common.core import absent
 from common.core.mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
@@ -18,6 +19,7 @@ open_places(__name__)
 __all__ = [
     "Function",
     "GradcheckError",
+    "SavedTensor",
     "Variable",
     "backward",
     "detect_anomaly",
@@ -32,9 +34,11 @@ __all__ = [
     "inference_mode",
     "is_anomaly_enabled",
     "is_grad_enabled",
+    "is_multithreading_enabled",
     "no_grad",
     "set_detect_anomaly",
     "set_grad_enabled",
+    "set_multithreading_enabled",
 ]
 
 if not TYPE_CHECKING:

@@ -7,18 +7,22 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from common.core.aliases import accept_numpy_names
+from common.core.dispatch import called
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.int_arguments import normalize_dim
+from common.core.op import Op
 from common.core.spec import numel
 from common.core.unbroadcast import reshaped
+from common.ops._define import composite
 from common.ops.index.advanced_keys import along
 from common.ops.index.gather import gather_, index_select
 from common.ops.index.taken import taken
-from common.ops.index.written_values import of_dtype
+from common.ops.index.written_values import of_dtype, without_history
+from common.ops.math.cast import clone
 from common.ops.math.compare import clamp_min, eq, isnan, logical_not, ne, where
 from common.ops.math.rounding import ceil, floor, round
 from common.ops.reduce.extremes import argmax
-from common.ops.reduce.reductions import sum_
+from common.ops.reduce.reductions import _extremum_rule, sum_
 from common.ops.reduce.scans import cummax
 from common.ops.shape.cat import cat
 from common.ops.shape.slices import narrow
@@ -37,6 +41,13 @@ class ValuesAndIndices(NamedTuple):
 
     values: Any
     indices: Any
+
+
+evenly: Op = composite(
+    "evenly", lambda x, v: clone(v), (lambda g, y, x: _extremum_rule(g, y, x, (0,)), None), inputs=("x", "v"),
+    samples=lambda rng, dtype: [((np.asarray([3.0, 1.0, 2.0, 1.0], dtype), np.asarray(1.0, dtype)), {})],
+    doc="v, an element of x. d/dx = 1 / n at each of the n elements of x that equal v, as of `amax`.",
+)  # fmt: skip
 
 
 def _last_of(rows: Any) -> Any:
@@ -68,7 +79,8 @@ def median(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
 
     Returns
     -------
-    tensor, or values and indices over a dimension; gradients go to the elements they came from.
+    tensor, or values and indices over a dimension; gradients go to the elements they came from, of a tensor in equal
+        parts to all elements that are equal.
 
     Raises
     ------
@@ -153,7 +165,8 @@ def _numbers(rows: Any) -> Any:
 def _chosen(name: str, x: Any, rows: Any, index: Any, axis: int, dim: Any, keepdim: bool) -> Any:
     """The elements of rows at an index (..., 1), in the shape in which `x` is reduced over `dim`."""
     if dim is None:
-        return taken(rows, index, 0, False, f"{name}Backward0")
+        found = evenly(rows, taken(without_history(rows), index, 0, False, f"{name}Backward0"))
+        return called(found, f"{name}Backward0")
     node_name = f"{name}Backward{int(name != 'Mode')}"  # of `median` and `nanmedian` this is the second form
     if x.ndim == 0:
         return ValuesAndIndices(reshaped(x, (), node_name), reshape(index, ()))
