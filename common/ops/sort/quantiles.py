@@ -14,12 +14,13 @@ from common.core.op import Op
 from common.core.spec import numel
 from common.core.unbroadcast import reshaped
 from common.ops._define import composite
+from common.ops._samples import join, one
 from common.ops.index.advanced_keys import along
 from common.ops.index.gather import gather_, index_select
 from common.ops.index.taken import taken
-from common.ops.index.written_values import of_dtype, without_history
-from common.ops.math.cast import clone
+from common.ops.index.written_values import of_dtype
 from common.ops.math.compare import clamp_min, eq, isnan, logical_not, ne, where
+from common.ops.math.division import floor_divide
 from common.ops.math.rounding import ceil, floor, round
 from common.ops.reduce.extremes import argmax
 from common.ops.reduce.reductions import _extremum_rule, sum_
@@ -43,13 +44,6 @@ class ValuesAndIndices(NamedTuple):
     indices: Any
 
 
-evenly: Op = composite(
-    "evenly", lambda x, v: clone(v), (lambda g, y, x: _extremum_rule(g, y, x, (0,)), None), inputs=("x", "v"),
-    samples=lambda rng, dtype: [((np.asarray([3.0, 1.0, 2.0, 1.0], dtype), np.asarray(1.0, dtype)), {})],
-    doc="v, an element of x. d/dx = 1 / n at each of the n elements of x that equal v, as of `amax`.",
-)  # fmt: skip
-
-
 def _last_of(rows: Any) -> Any:
     return narrow(rows, rows.ndim - 1, rows.shape[-1] - 1, 1)
 
@@ -65,6 +59,25 @@ def _rows(x: Any, dim: Any, name: str) -> tuple[Any, int]:
     if x.shape[axis] == 0:
         raise ShapeError(f"{name}(): Expected reduction dim {axis} to have non-zero size.")
     return transpose(x, axis, x.ndim - 1), axis
+
+
+def _middle(rows: Any, skip: bool) -> Any:
+    """Where the median of each row stands, (..., 1); of the elements that are not nan, or nan if there is one."""
+    ordered, order = sort(rows, -1)
+    if skip:
+        return gather_(order, floor_divide(clamp_min(_numbers(rows) - 1, 0), 2), dim=rows.ndim - 1)
+    index = narrow(order, rows.ndim - 1, (rows.shape[-1] - 1) // 2, 1)
+    if rows.dtype.kind == "f":
+        index = where(isnan(_last_of(ordered)), argmax(rows, -1, keepdim=True), index)
+    return index
+
+
+middle_: Op = composite(
+    "middle", lambda x, *, skip: reshape(gather_(x, _middle(x, skip), dim=0), ()),
+    (lambda g, y, x: _extremum_rule(g, y, x, (0,)),), inputs=("x",), node_name="Median",
+    samples=join(one(5, skip=False), one(4, skip=True)),
+    doc="The median of (n,), nan if there is one; or of what is not nan. Equal elements share the gradient evenly.",
+)  # fmt: skip
 
 
 @accept_numpy_names
@@ -94,11 +107,9 @@ def median(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     tensor(2.)
     """
     rows, axis = _rows(x, dim, "median")
-    ordered, order = sort(rows, -1)
-    index = narrow(order, rows.ndim - 1, (rows.shape[-1] - 1) // 2, 1)
-    if x.dtype.kind == "f":
-        index = where(isnan(_last_of(ordered)), argmax(rows, -1, keepdim=True), index)
-    return _chosen("Median", x, rows, index, axis, dim, keepdim)
+    if dim is None:
+        return called(middle_(rows, skip=False), "MedianBackward0")
+    return _chosen("Median", x, rows, _middle(rows, False), axis, keepdim)
 
 
 @accept_numpy_names
@@ -116,9 +127,9 @@ def nanmedian(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     tensor(1.)
     """
     rows, axis = _rows(x, dim, "nanmedian")
-    order = sort(rows, -1)[1]
-    middle = clamp_min(_numbers(rows) - 1, 0) // 2
-    return _chosen("Nanmedian", x, rows, gather_(order, middle, dim=rows.ndim - 1), axis, dim, keepdim)
+    if dim is None:
+        return called(middle_(rows, skip=True), "NanmedianBackward0")
+    return _chosen("Nanmedian", x, rows, _middle(rows, True), axis, keepdim)
 
 
 @accept_numpy_names
@@ -154,7 +165,10 @@ def mode(x: Any, dim: int = -1, keepdim: bool = False) -> Any:
     starts = where(begins, narrow(places, 0, 1, n - 1), 0)
     starts = cat([narrow(expand(reshape(places, (1,) * last + (n,)), rows.shape), last, 0, 1), starts], last)
     lengths = places - cummax(starts, last)[0]
-    return _chosen("Mode", x, rows, gather_(order, argmax(lengths, last, keepdim=True), dim=last), axis, dim, keepdim)
+    index = gather_(order, argmax(lengths, last, keepdim=True), dim=last)
+    if dim is None:
+        return taken(rows, index, 0, False, "ModeBackward0")
+    return _chosen("Mode", x, rows, index, axis, keepdim)
 
 
 def _numbers(rows: Any) -> Any:
@@ -162,11 +176,8 @@ def _numbers(rows: Any) -> Any:
     return sum_(logical_not(isnan(rows)), dim=(rows.ndim - 1,), keepdim=True)
 
 
-def _chosen(name: str, x: Any, rows: Any, index: Any, axis: int, dim: Any, keepdim: bool) -> Any:
+def _chosen(name: str, x: Any, rows: Any, index: Any, axis: int, keepdim: bool) -> Any:
     """The elements of rows at an index (..., 1), in the shape in which `x` is reduced over `dim`."""
-    if dim is None:
-        found = evenly(rows, taken(without_history(rows), index, 0, False, f"{name}Backward0"))
-        return called(found, f"{name}Backward0")
     node_name = f"{name}Backward{int(name != 'Mode')}"  # of `median` and `nanmedian` this is the second form
     if x.ndim == 0:
         return ValuesAndIndices(reshaped(x, (), node_name), reshape(index, ()))
