@@ -133,7 +133,7 @@ def nanmedian(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
 
 
 @accept_numpy_names
-def mode(x: Any, dim: int = -1, keepdim: bool = False) -> Any:
+def mode(x: Any, dim: int | None = -1, keepdim: bool = False) -> Any:
     """The most frequent element along `dim`, of several the smallest, and the last position where it stands.
 
     Parameters
