@@ -1,11 +1,9 @@
-"""PyTorch's switch of threads of backward passes, and its class of saved tensors, which nobody makes."""
+"""PyTorch's switch of threads of backward passes."""
 
 from __future__ import annotations
 
 from contextvars import ContextVar
-from typing import Any, NoReturn
-
-from common.core.errors import GradientError
+from typing import Any
 
 _enabled: ContextVar[bool] = ContextVar("twingrad_multithreading", default=True)
 
@@ -34,15 +32,3 @@ class set_multithreading_enabled:
 def is_multithreading_enabled() -> bool:
     """What `set_multithreading_enabled` was told last; True by default."""
     return _enabled.get()
-
-
-class SavedTensor:
-    """What a recorded op has saved; programs meet it in hooks only.
-
-    Raises
-    ------
-    GradientError : always: only the tape makes it.
-    """
-
-    def __init__(self) -> NoReturn:
-        raise GradientError("Trying to create a SavedTensor object from Python is forbidden.")

@@ -44,9 +44,15 @@ class SavedTensor:
     ----------
     node : that saves it.
     position : among its saved values.
+
+    Raises
+    ------
+    GradientError : it is made without a node: only the tape makes it.
     """
 
-    def __init__(self, node: Node, position: int) -> None:
+    def __init__(self, node: Node | None = None, position: int = 0) -> None:
+        if node is None:
+            raise GradientError("Trying to create a SavedTensor object from Python is forbidden.")
         self._node, self._position = node, position
 
     def register_hooks(self, pack_hook: Any, unpack_hook: Any) -> None:

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 from common.api.places import open_places
 from common.autograd.backward import backward, grad
 from common.autograd.function import Function
-from common.autograd.multithreading import SavedTensor, is_multithreading_enabled, set_multithreading_enabled
+from common.autograd.multithreading import is_multithreading_enabled, set_multithreading_enabled
+from common.autograd.saved_values import SavedTensor
 from common.autograd.variable import Variable
 from common.core import absent
 from common.core.mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
