@@ -1,4 +1,4 @@
-"""Arguments that are ints: dimensions, sizes, offsets. What else is given is refused by name and value."""
+"""Arguments that are ints (dimensions, sizes, offsets) or functions; all else is refused by name and value."""
 
 from __future__ import annotations
 
@@ -98,6 +98,18 @@ def flag(value: Any, op: str, name: str) -> bool:
     if isinstance(value, (bool, int, np.bool_)):
         return bool(value)
     raise _refused(value, op, name, "bool")
+
+
+def callable_argument(value: Any, op: str, name: str) -> Any:
+    """`value`, which is called later.
+
+    Raises
+    ------
+    ArgumentError : it is not callable.
+    """
+    if callable(value):
+        return value
+    raise _refused(value, op, name, "callable")
 
 
 def _refused(value: Any, op: str, name: str, wanted: str) -> ArgumentError:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from common.core.errors import ArgumentError, GradientError, ShapeError
+from common.core.int_arguments import callable_argument
 from common.core.sizes import Dim
 from common.core.spec import numel
 from common.core.tree import flatten, unflatten
@@ -28,7 +29,7 @@ def grad_and_value(func: Function, argnums: int | Sequence[int] = 0, has_aux: bo
     ----------
     func, argnums, has_aux : see `grad`.
     """
-    both = value_and_grad(func, argnums, has_aux)
+    both = value_and_grad(callable_argument(func, "grad_and_value", "func"), argnums, has_aux)
 
     @functools.wraps(func)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -162,7 +163,7 @@ def jacrev(
             [0., 4.]])
     """
 
-    @functools.wraps(func)
+    @functools.wraps(callable_argument(func, "jacrev", "func"))
     def call(*args: Any, **kwargs: Any) -> Any:
         single = isinstance(argnums, int)
         chosen = [argnums] if isinstance(argnums, int) else list(argnums)

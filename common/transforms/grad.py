@@ -16,6 +16,7 @@ from common.autograd.backward import cotangent_like, differentiate, view_of, wit
 from common.autograd.backward_pass import collect
 from common.core import mode
 from common.core.errors import ArgumentError, DTypeError, GradientError
+from common.core.int_arguments import callable_argument
 from common.core.tree import flatten, unflatten
 from common.tensor.base import NUMBERS, TensorBase
 from common.tensor.create import lift
@@ -48,7 +49,7 @@ def grad(function: Function, argnums: int | Sequence[int] = 0, has_aux: bool = F
     >>> tw.grad(lambda x: (x * x).sum())(tw.tensor([1.0, 3.0]))
     tensor([2., 6.])
     """
-    both = value_and_grad(function, argnums, has_aux)
+    both = value_and_grad(callable_argument(function, "grad", "function"), argnums, has_aux)
 
     @functools.wraps(function)
     def gradient(*args: Any, **kwargs: Any) -> Any:
@@ -76,7 +77,7 @@ def value_and_grad(function: Function, argnums: int | Sequence[int] = 0, has_aux
     (tensor(10.), tensor([2., 6.]))
     """
 
-    @functools.wraps(function)
+    @functools.wraps(callable_argument(function, "value_and_grad", "function"))
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
         positions = (argnums,) if isinstance(argnums, int) else tuple(argnums)
         for i in positions:

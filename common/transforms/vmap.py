@@ -13,7 +13,7 @@ from typing import Any
 
 from common.core import mode
 from common.core.errors import ArgumentError, IndexRangeError, ShapeError
-from common.core.int_arguments import integer, shown
+from common.core.int_arguments import callable_argument, integer, shown
 from common.core.tree import LEAF, MAPS, NODES, apart, flatten, unflatten
 from common.ops.shape.cat import cat
 from common.ops.shape.view import expand_
@@ -66,7 +66,7 @@ def vmap(
     if chunk_size is not None and (chunk_size := integer(chunk_size, "vmap", "chunk_size")) <= 0:
         raise ArgumentError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
 
-    @functools.wraps(func)
+    @functools.wraps(callable_argument(func, "vmap", "func"))
     def mapped(*args: Any, **kwargs: Any) -> Any:
         from common.transforms.batching.batch_rules import in_front
 

@@ -16,7 +16,7 @@ from typing import Any
 from common.autograd.region_calls import run_region
 from common.convert.runtime import convert
 from common.core import mode
-from common.core.errors import ArgumentError
+from common.core.int_arguments import callable_argument
 from common.core.pickling import MadeCallable
 from common.core.switching import Setting
 from common.core.tree import flatten, unflatten
@@ -63,9 +63,7 @@ def function(
     """
     if target is None:
         return functools.partial(function, control_flow=control_flow)
-    if not callable(target):
-        raise ArgumentError(f"function() takes a callable, not {type(target).__name__}")
-    return EagerFunction(target, control_flow)
+    return EagerFunction(callable_argument(target, "function", "target"), control_flow)
 
 
 class EagerFunction(MadeCallable):

@@ -21,6 +21,7 @@ from common.compiler.compile import checked
 from common.convert.runtime import convert
 from common.core import mode
 from common.core.errors import ArgumentError, TraceError
+from common.core.int_arguments import callable_argument
 from common.core.pickling import MadeCallable
 from common.core.python_numbers import check_range, is_foreign, taken
 from common.core.tree import flatten
@@ -383,8 +384,7 @@ def function(
     options |= {"memory_budget": memory_budget, "donate_argnums": donate_argnums, "share_memory": bool(share_memory)}
     if target is None:
         return functools.partial(function, **options)
-    if not callable(target):
-        raise ArgumentError(f"function() takes a callable, not {type(target).__name__}")
+    callable_argument(target, "function", "target")
     if max_traces < 1 or not all(map(callable, passes or ())):
         raise ArgumentError("function(): max_traces is at least 1, and passes are functions from a Graph to a Graph")
     if control_flow not in (None, "guard", "convert"):

@@ -135,6 +135,15 @@ def test_sizes_are_taken_and_given(tw, use):
 
 
 @engines
+@each("value", [3, "f", 2.5])
+def test_what_is_to_be_called_is_refused_at_once_if_it_cannot_be(tw, value):
+    for make in (tw.function, tw.compile, tw.grad, tw.value_and_grad, tw.vmap, tw.func.grad_and_value, tw.func.jacrev,
+                 tw.func.jacfwd, tw.func.hessian, tw.func.vjp, tw.func.linearize):  # fmt: skip
+        with pytest.raises(ArgumentError, match=rf"must be (callable|Function), not {type(value).__name__}"):
+            make(value)
+
+
+@engines
 def test_shapes_change_in_place(tw):
     x = tw.arange(6.0).reshape(2, 3).clone()
     y = x.detach()
