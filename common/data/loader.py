@@ -12,7 +12,7 @@ from typing import Any
 
 from common.core.devices import on_cpu
 from common.core.errors import ArgumentError, RegistrationError, StateError
-from common.data.collate import default_collate, default_convert
+from common.data import collate
 from common.data.datasets import IterableDataset
 from common.data.samplers import BatchSampler, RandomSampler, SequentialSampler
 from common.data.worker import Ended, EndOfPart, Failure, Setup, WorkerInfo, Workers
@@ -141,7 +141,7 @@ class DataLoader:
             batch_sampler = BatchSampler(sampler if not self.iterable else count(), batch_size, drop_last)
         self.dataset, self.batch_size, self.drop_last = dataset, batch_size, drop_last
         self.sampler, self.batch_sampler, self.generator = sampler, batch_sampler, generator
-        self.collate_fn = collate_fn or (default_convert if batch_sampler is None else default_collate)
+        self.collate_fn = collate_fn or (collate.default_convert if batch_sampler is None else collate.default_collate)
         self.num_workers, self.timeout, self.worker_init_fn = num_workers, timeout, worker_init_fn
         self.pin_memory, self.pin_memory_device, self.in_order = pin_memory, pin_memory_device, in_order
         self.prefetch_factor = 2 if num_workers and prefetch_factor is None else prefetch_factor

@@ -73,7 +73,7 @@ def _near_source(edges: dict[tuple[int, int], float], count: int) -> Any:
     near[SOURCE] = True
     if not edges:
         return near
-    places = np.array(list(edges))
+    places = np.array(list(edges), np.int32)  # SciPy below 1.14 takes no others
     prices = np.array(list(edges.values()))
     finite = np.isfinite(prices)
     scale = _TOTAL / max(float(prices[finite].sum()), 1e-9)
