@@ -76,17 +76,6 @@ def load(path: Path, engine: Any, base: str, loaded: dict[Path, ModuleType] | No
     return module
 
 
-def engines_of(path: Path) -> set[str]:
-    """Return the engines that a file imports, by name."""
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"), str(path))):
-        if isinstance(node, ast.Import):
-            found |= {alias.name.partition(".")[0] for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found.add(node.module.partition(".")[0])
-    return found & set(NAMES)
-
-
 class _Imports(ast.NodeTransformer):
     """Imports of an engine become assignments."""
 

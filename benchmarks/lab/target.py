@@ -20,7 +20,6 @@ from benchmarks.workload import Array, Inputs, Program, Workload, to_array
 
 SEEDS = (0, 1)
 """Of the input sets that are made from ``--args``."""
-HELP = "FILE.py:NAME, a function, a module, make(), or a Workload; FILE.py alone means its make() or its only function"
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,6 @@ _POSITIONS = ("argmax", "argmin")
 _NORMS = {"norm 1": 1, "norm 2": 2, "norm 3": 3, "norm inf": float("inf")}
 
 NAMES = (*_PLAIN, *_NORMS, *_POSITIONS, *_FLAT_FIRST)
-SCANS = frozenset(("cumsum", "cumprod", "cummax", "cummin", "logcumsumexp"))
 LIBRARIES = ("dynamic", "static", "numpy", "torch", "jax")
 
 

@@ -11,6 +11,11 @@ from typing import Any, Generic, TypeVar
 from common.core.errors import ArgumentError, IndexRangeError, NotDefinedError, ShapeError
 from common.random import generator as random
 
+__all__ = [
+    "ChainDataset", "ConcatDataset", "Dataset", "IterableDataset", "StackDataset", "Subset", "TensorDataset",
+    "random_split",
+]  # fmt: skip
+
 T = TypeVar("T", covariant=True)
 
 

@@ -10,6 +10,10 @@ from common.random import generator as random
 from common.random import sampling
 from common.tensor.create import as_tensor
 
+__all__ = [
+    "BatchSampler", "RandomSampler", "Sampler", "SequentialSampler", "SubsetRandomSampler", "WeightedRandomSampler",
+]  # fmt: skip
+
 T = TypeVar("T", covariant=True)
 
 

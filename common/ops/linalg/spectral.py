@@ -209,9 +209,6 @@ def eigvalsh(A: Any, UPLO: str = "L") -> Any:
     return _eigh("linalg.eigvalsh", A, UPLO)[0]
 
 
-_DRIVERS = (None, "gesvd", "gesvdj", "gesvda")
-
-
 def svd(A: Any, full_matrices: bool = True, *, driver: Any = None) -> Any:
     """Singular vectors and values: ``A = U diag(S) Vh``.
 

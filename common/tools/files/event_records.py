@@ -37,16 +37,7 @@ def protos() -> Any:
 
 
 class EventRecords:
-    """A folder with a file of records.
-
-    Parameters
-    ----------
-    log_dir : folder of the event file; by default ``runs/<time>_<host>``.
-    comment : end of the default folder's name.
-    purge_step : from this step on, earlier records of a crashed run are hidden.
-    max_queue : records that are kept before they are written.
-    flush_secs : seconds after which they are written in any case.
-    filename_suffix : end of the file's name.
+    """A folder with a file of records; parameters as those of `common.tools.files.tensorboard.SummaryWriter`.
 
     Raises
     ------

@@ -1,23 +1,4 @@
 """Datasets."""
 
-from common.data.datasets import (
-    ChainDataset,
-    ConcatDataset,
-    Dataset,
-    IterableDataset,
-    StackDataset,
-    Subset,
-    TensorDataset,
-    random_split,
-)
-
-__all__ = [
-    "ChainDataset",
-    "ConcatDataset",
-    "Dataset",
-    "IterableDataset",
-    "StackDataset",
-    "Subset",
-    "TensorDataset",
-    "random_split",
-]
+from common.data.datasets import *  # noqa: F403
+from common.data.datasets import __all__ as __all__

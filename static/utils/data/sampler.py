@@ -1,19 +1,4 @@
 """Orders of samples."""
 
-from common.data.samplers import (
-    BatchSampler,
-    RandomSampler,
-    Sampler,
-    SequentialSampler,
-    SubsetRandomSampler,
-    WeightedRandomSampler,
-)
-
-__all__ = [
-    "BatchSampler",
-    "RandomSampler",
-    "Sampler",
-    "SequentialSampler",
-    "SubsetRandomSampler",
-    "WeightedRandomSampler",
-]
+from common.data.samplers import *  # noqa: F403
+from common.data.samplers import __all__ as __all__
