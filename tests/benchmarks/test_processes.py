@@ -36,6 +36,17 @@ def test_a_failing_process_says_why(tmp_path):
         oneoff.fresh_process("no_such_engine", "e-tiny-mlp", str(tmp_path))
 
 
+def test_only_the_run_that_leaves_its_cache_makes_further_steps(monkeypatch):
+    runs = []
+    monkeypatch.setattr(oneoff, "fresh_process", lambda *given: runs.append(given[2:]) or {"run": len(runs)})
+    found = oneoff.cold_and_disk("static", "f", 3, 2)
+    assert found == {"cold": [{"run": 1}, {"run": 2}, {"run": 3}], "disk": [{"run": 4}, {"run": 5}]}
+    caches, last = [cache for cache, *_ in runs[:3]], runs[2][0]
+    assert len(set(caches)) == 3
+    assert [steps for _, *steps in runs] == [[0], [0], [oneoff.STEPS], [], []]
+    assert [cache for cache, *_ in runs[3:]] == [last, last]
+
+
 def test_one_off_cost_is_the_sum_of_its_parts():
     found = {
         "import_seconds": 0.1,

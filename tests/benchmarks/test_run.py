@@ -135,6 +135,12 @@ def test_a_peer_that_every_round_would_wait_for_is_compared_and_not_timed(no_pro
     assert found.error.startswith("is not timed: a call takes ")
 
 
+def test_a_second_call_that_compiles_again_does_not_make_a_peer_slow(monkeypatch):
+    taken = iter([9.0, 0.3, 0.1])
+    monkeypatch.setattr(run, "batch", lambda call, inputs, repeats: next(taken))
+    assert run.quickest(None, []) == 0.1
+
+
 def test_a_run_goes_on_with_what_its_record_holds(no_processes, tmp_path):
     result = run.measure(FakeWorkload(), pair(), EFFORT)
     result.agreement = {"torch": Agreement(1e-7, 0.5, 2.0)}
