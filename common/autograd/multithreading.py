@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
-from typing import Any
+from functools import partial
+
+from common.core.switching import Change, Switching
 
 _enabled: ContextVar[bool] = ContextVar("twingrad_multithreading", default=True)
 
 
-class set_multithreading_enabled:
+class set_multithreading_enabled(Switching):
     """Function and context manager: what `is_multithreading_enabled` says. It changes nothing else: a backward pass
     runs in the thread that calls it.
 
@@ -18,15 +20,12 @@ class set_multithreading_enabled:
     """
 
     def __init__(self, mode: bool) -> None:
-        self.prev = _enabled.get()
+        self._before = _enabled.get()
+        self._is_on(*self._change().off)
         _enabled.set(bool(mode))
 
-    def __enter__(self) -> None:
-        """Nothing: it has been said."""
-
-    def __exit__(self, *raised: Any) -> None:
-        """Say again what was said before."""
-        _enabled.set(self.prev)
+    def _change(self) -> Change:
+        return Change((), (partial(_enabled.set, self._before),))
 
 
 def is_multithreading_enabled() -> bool:

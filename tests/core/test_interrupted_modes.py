@@ -60,6 +60,7 @@ MODES = {
 AT_ONCE = {
     "set_grad_enabled": lambda: tw.set_grad_enabled(False),
     "set_detect_anomaly": lambda: tw.autograd.set_detect_anomaly(True),
+    "set_multithreading_enabled": lambda: tw.autograd.set_multithreading_enabled(False),
 }
 
 
@@ -68,6 +69,7 @@ def state():
     return (
         tw.is_grad_enabled(), tw.is_inference_mode_enabled(), mode.profiling.get(), mode._trace.get(),
         dict(mode.tracing), observers.packers.get(), observers.refusing.get(), observers.checking.get(),
+        tw.autograd.is_multithreading_enabled(),
         draw_counts._counters.get(), defaults._graphs.get(), defaults._sessions.get(),
         *((x._scope, x.variable_scope, x.reuse, x.trace.waits) for x in (GRAPH, static.get_default_graph())),
         default_generator.get_state().tolist(), len(parametrize._open), id(LINEAR.bias), len(garbage._resting),

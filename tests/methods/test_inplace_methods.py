@@ -15,12 +15,14 @@ from tests.bits import assert_all_same_bits
 ARGUMENTS: dict[str, Any] = {
     "clamp": ((0.2, 0.7), {}), "clip": ((0.2, 0.7), {}), "clamp_max": ((0.5,), {}), "clamp_min": ((0.5,), {}),
     "cumsum": ((1,), {}), "cumprod": ((1,), {}), "logit": ((0.01,), {}), "pow": ((3.0,), {}),
+    "mvlgamma": ((1,), {}), "renorm": ((2, 0, 0.5), {}),
     "nan_to_num": ((), {}), "round": ((), {}), "tril": ((), {}), "triu": ((), {}),
 }  # fmt: skip
-WHOLE = {"bitwise_not"}
+WHOLE = {"bitwise_not": 0, "gcd": 1, "lcm": 1}  # and how many others
 BINARY = {
     "arctan2", "atan2", "copysign", "divide", "eq", "float_power", "fmod", "ge", "greater", "greater_equal", "gt",
-    "heaviside", "hypot", "ldexp", "le", "less", "less_equal", "logical_and", "logical_or", "logical_xor", "lt",
+    "heaviside", "hypot", "igamma", "igammac", "ldexp", "le", "less", "less_equal", "logical_and",
+    "logical_or", "logical_xor", "lt",
     "multiply", "ne", "nextafter", "not_equal", "subtract", "true_divide", "xlogy",
 }  # fmt: skip
 
@@ -44,9 +46,10 @@ def values(shape=(3, 3), seed=0):
 def operands(name, engine):
     """The tensor's contents and the other arguments of a call."""
     if name in WHOLE:
-        return np.arange(6, dtype=np.int64), (), {}
+        return np.arange(6), tuple(engine.tensor(np.array([4, 3, 6, 2, 8, 5])) for _ in range(WHOLE[name])), {}
     others = {
-        "addmm": [(3, 3), (3, 3)], "addr": [(3,), (3,)], "addmv": [(3, 3), (3,)], "baddbmm": [(2, 3, 3), (2, 3, 3)],
+        "addmm": [(3, 3), (3, 3)], "addr": [(3,), (3,)], "addmv": [(3, 3), (3,)], "addbmm": [(2, 3, 3)] * 2,
+        "baddbmm": [(2, 3, 3), (2, 3, 3)],
         "addcmul": [(3, 3)] * 2, "addcdiv": [(3, 3)] * 2, "lerp": [(3, 3)] * 2,
     }.get(name)  # fmt: skip
     first = {"addmv": (3,), "baddbmm": (2, 3, 3)}.get(name, (3, 3))
