@@ -52,10 +52,12 @@ def _pool(
     batch_size, channels = x.shape[:2]
     if samples is None:
         samples = rand(batch_size, channels, n, dtype=x.dtype)
-    elif tuple(samples.shape) != (batch_size, channels, n):
+    elif samples.ndim != 3 or samples.shape[0] < batch_size or tuple(samples.shape[1:]) != (channels, n):
         raise ShapeError(
             f"{op}(): expected _random_samples of shape {(batch_size, channels, n)}, got {tuple(samples.shape)}"
         )
+    else:
+        samples = F.narrow(samples, 0, 0, batch_size)
     index: Any = 0
     for d, (extent, size, count) in enumerate(zip(x.shape[2:], sizes, counts, strict=True)):
         column = n - 1 - d if n == 2 else d  # PyTorch's numbers of two dimensions are those of width and height
@@ -90,7 +92,7 @@ def fractional_max_pool2d(
     output_size : of the result; or
     output_ratio : the result's size over that of `x`, in (0, 1); a number, or one per dimension.
     return_indices : whether to return ``(maxima, indices)``, int64, in the flattened image.
-    _random_samples : (batch, channels, 2) numbers in [0, 1), of which the places follow; drawn by default.
+    _random_samples : (batch or more, channels, 2) numbers in [0, 1), of which the places follow; drawn by default.
 
     Raises
     ------
@@ -114,6 +116,6 @@ def fractional_max_pool3d(
     ----------
     x : (batch, channels, depth, height, width), or without batch.
     kernel_size, output_size, output_ratio, return_indices : see `fractional_max_pool2d`.
-    _random_samples : (batch, channels, 3).
+    _random_samples : (batch or more, channels, 3).
     """
     return _pool(3, x, kernel_size, output_size, output_ratio, return_indices, _random_samples)

@@ -240,6 +240,13 @@ def convolution(op: Op, operands: Operands, attrs: Attributes, count: Any) -> An
     return reshape_(y, new_shape=(count, x.spec.shape[0], *y.shape[1:]))
 
 
+def strided(op: Op, operands: Operands, attrs: Attributes, count: Any) -> Any:
+    """as_strided: the same places of each example, which lie one after the other."""
+    (x,) = operands
+    step = (numel(x.spec.shape), *attrs["step"])
+    return apply(op, [x.value], {**attrs, "size": (count, *attrs["size"]), "step": step})
+
+
 def looked_up(op: Op, operands: Operands, attrs: Attributes, count: Any) -> Any:
     """index_select: shared rows at all indices, or the same indices of each example."""
     x, index = operands
@@ -358,7 +365,7 @@ def _named(names: str, rule: Rule) -> dict[str, Rule]:
 _RULES: dict[str, Rule] = {
     "permute": permuted, "select": selected, "expand": expanded, "repeat": repeated,
     "mm": product, "bmm": products, "addmm": added_product, "mv": vector_product, "dot": inner_product,
-    "index_select": looked_up,
+    "index_select": looked_up, "as_strided": strided,
     "index_get": read_at, "index_put_zeros": put_at,
     **_named("index_add index_mul index_max index_min index_set", written_at),
     **_named("columns from_columns", joined_columns), **_named("window_sum window_max window_add unpool", items),
@@ -374,7 +381,7 @@ _RULES: dict[str, Rule] = {
         "solve_triangular svd lstsq permutation pick spread one_hot searchsorted", leading,
     ),
     **_named(
-        "bessel_j0 bessel_j1 bessel_y0 bessel_y1 divisor erfcx gammainc gammaincc i0 i0e i1 i1e log_ndtr "
+        "bessel_j0 bessel_j1 bessel_y0 bessel_y1 divisor erfcx gammainc gammaincc gcd i0 i0e i1 i1e log_ndtr "
         "modified_bessel_k0 modified_bessel_k1 ndtri polygamma scaled_modified_bessel_k0 scaled_modified_bessel_k1 "
         "within_bounds zeta", alike,
     ),
