@@ -25,6 +25,10 @@ def glorot(shape: tuple[int, int], dtype: Any = None) -> Parameter:
     return init.uniform(shape, math.sqrt(6 / max(sum(shape), 1)), dtype)
 
 
+class NonDynamicallyQuantizableLinear(Linear):
+    """A `Linear` with the name under which PyTorch shows the last product of its attention."""
+
+
 class MultiheadAttention(Module):
     """Attention of several heads: softmax(q k^T / sqrt(width / heads)) v, each on its own products of the operands.
 
@@ -94,7 +98,7 @@ class MultiheadAttention(Module):
         self.register_parameter("in_proj_weight", glorot((3 * embed_dim, embed_dim), dtype) if whole else None)
         kind = DEFAULT_FLOAT if dtype is None else dtype
         self.register_parameter("in_proj_bias", Parameter(np.zeros(3 * embed_dim, kind)) if bias else None)
-        self.out_proj = Linear(embed_dim, embed_dim, bias, dtype=dtype)
+        self.out_proj = NonDynamicallyQuantizableLinear(embed_dim, embed_dim, bias, dtype=dtype)
         if bias:
             self.out_proj.bias = Parameter(np.zeros(embed_dim, kind))
         for name in ("bias_k", "bias_v"):

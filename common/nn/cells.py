@@ -49,7 +49,7 @@ class _Cell(Module):
 
     def __init__(self, input_size: int, hidden_size: int, bias: bool, dtype: Any) -> None:
         super().__init__()
-        self.input_size, self.hidden_size = input_size, hidden_size
+        self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
         bound, rows = 1 / math.sqrt(hidden_size) if hidden_size > 0 else 0.0, self.gates * hidden_size
         self.weight_ih = init.uniform((rows, input_size), bound, dtype)
         self.weight_hh = init.uniform((rows, hidden_size), bound, dtype)
@@ -77,7 +77,7 @@ class _Cell(Module):
 
     def extra_repr(self) -> str:
         """The arguments."""
-        return f"{self.input_size}, {self.hidden_size}{'' if self.bias_ih is not None else ', bias=False'}"
+        return f"{self.input_size}, {self.hidden_size}{'' if self.bias else ', bias=False'}"
 
 
 class RNNCell(_Cell):
@@ -119,6 +119,10 @@ class RNNCell(_Cell):
         """The next state (batch, hidden_size) of input (batch, input_size) and state `hx`, zeros by default."""
         a, b = self._products(input, self._state(input, hx))
         return activation(self.nonlinearity)(a + b)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return super().extra_repr() + (f", nonlinearity={self.nonlinearity}" if self.nonlinearity != "tanh" else "")
 
 
 class GRUCell(_Cell):

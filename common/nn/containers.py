@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import groupby
 from typing import Any
 
 from common.core import mode
@@ -99,6 +100,14 @@ class ModuleList(Module):
     def __init__(self, modules: Iterable[Module] = ()) -> None:
         super().__init__()
         self.extend(modules)
+
+    def _shown_children(self) -> list[str]:
+        """Equal neighbours are shown once, with their number."""
+        groups = [(text, [int(name) for name, _ in same]) for text, same in
+                  groupby(self._modules.items(), key=lambda item: repr(item[1]))]  # fmt: skip
+        return [
+            f"({at[0]}): {text}" if len(at) == 1 else f"({at[0]}-{at[-1]}): {len(at)} x {text}" for text, at in groups
+        ]
 
     def append(self, module: Module) -> ModuleList:
         """Add a module at the end."""
@@ -258,6 +267,10 @@ class ParameterDict(_Named):
     def __setitem__(self, name: str, value: Any) -> None:
         self.register_parameter(name, _parameter(value))
 
+    def extra_repr(self) -> str:
+        """A line per parameter."""
+        return _shown(self._parameters)
+
 
 class ParameterList(Module):
     """Parameters in a list.
@@ -301,6 +314,17 @@ class ParameterList(Module):
 
     def __setitem__(self, index: int, value: Any) -> None:
         setattr(self, str(range(len(self))[index]), _parameter(value))
+
+    def extra_repr(self) -> str:
+        """A line per parameter."""
+        return _shown(self._parameters)
+
+
+def _shown(parameters: dict[str, Any]) -> str:
+    """A line per parameter: name, dtype and size."""
+    sizes = {name: "x".join(map(str, p.shape)) for name, p in parameters.items()}
+    lines = [f"  ({name}): Parameter containing: [{p.dtype} of size {sizes[name]}]" for name, p in parameters.items()]
+    return "\n".join(lines)
 
 
 def _parameter(x: Any) -> Parameter:

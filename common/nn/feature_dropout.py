@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from common.core.errors import ArgumentError
+from common.methods.in_place_functions import over
 from common.nn.docstrings import sections_of
 from common.nn.module import Module
 from common.random import feature_dropout as f
@@ -17,6 +18,7 @@ class _Dropout(Module):
     Parameters
     ----------
     p : probability, 0 <= p <= 1.
+    inplace : write the result over the input.
 
     Raises
     ------
@@ -25,19 +27,23 @@ class _Dropout(Module):
 
     function: Callable[..., Any]
 
-    def __init__(self, p: float = 0.5) -> None:
+    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__()
+        self.inplace = inplace
         if not 0 <= p <= 1:
             raise ArgumentError(f"dropout probability has to be between 0 and 1, but got {p}")
         self.p = p
 
     def forward(self, input: Any) -> Any:
         """Drop of input (batch, channels, ...) if `training`."""
-        return type(self).function(input, self.p, self.training)
+        function = type(self).function
+        if self.inplace and self.training:
+            return over(function.__name__, function, input, self.p, True)
+        return function(input, self.p, self.training)
 
     def extra_repr(self) -> str:
-        """The argument."""
-        return f"p={self.p}"
+        """The arguments."""
+        return f"p={self.p}, inplace={self.inplace}"
 
 
 @sections_of(_Dropout)

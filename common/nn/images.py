@@ -226,7 +226,7 @@ class Upsample(Module):
         self.size, self.mode, self.align_corners = size, mode, align_corners
         each = isinstance(scale_factor, (tuple, list))
         self.scale_factor = tuple(map(float, scale_factor)) if each else float(scale_factor) if scale_factor else None
-        self.recompute_scale_factor = recompute_scale_factor
+        self.recompute_scale_factor, self.name = recompute_scale_factor, type(self).__name__
 
     def forward(self, input: Any) -> Any:
         """Map input (batch, channels, ...) to images of the size."""

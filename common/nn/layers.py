@@ -120,7 +120,10 @@ class LayerNorm(Module):
 
     def extra_repr(self) -> str:
         """The arguments."""
-        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+        return (
+            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, "
+            f"bias={self.bias is not None}"
+        )
 
 
 class Identity(Module):
@@ -185,4 +188,4 @@ class Dropout(Module):
 
     def extra_repr(self) -> str:
         """The argument."""
-        return f"p={self.p}{', inplace=True' if self.inplace else ''}"
+        return f"p={self.p}, inplace={self.inplace}"

@@ -16,6 +16,7 @@ from common.nn.images import InstanceNorm1d, InstanceNorm2d, InstanceNorm3d
 from common.nn.layers import Linear
 from common.nn.module import Module
 from common.nn.normalization import BatchNorm1d, BatchNorm2d, BatchNorm3d
+from common.random.generator import default_generator
 from common.tensor.leaf import Parameter
 
 
@@ -49,10 +50,11 @@ class LazyModule(Module):
     cls_to_become : class whose first parameter is the number of features.
     channel_axis : of the features in an input with a batch.
     ranks : numbers of dimensions of an input with a batch; empty for any.
+    defaults : of arguments, where they are not those of `cls_to_become`.
 
     Raises
     ------
-    ArgumentError : as `cls_to_become`, at the first call.
+    ArgumentError : as `cls_to_become`.
     ShapeError : an input of another number of dimensions.
     TraceError : a first call inside a traced function.
     """
@@ -61,12 +63,15 @@ class LazyModule(Module):
     channel_axis = 1
     ranks: tuple[int, ...] = ()
     unbatched = True
+    defaults: dict[str, Any] = {}
+    _shown: str
 
     def __init_subclass__(cls) -> None:
         """Give the class the parameters of `cls_to_become` behind its first, documented."""
         super().__init_subclass__()
         first, *rest = inspect.signature(cls.cls_to_become).parameters.values()
-        cls.__signature__ = inspect.Signature(rest)  # type: ignore[attr-defined]
+        changed = [p.replace(default=cls.defaults.get(p.name, p.default)) for p in rest]
+        cls.__signature__ = inspect.Signature(changed)  # type: ignore[attr-defined]
         page = inspect.getdoc(cls.cls_to_become) or ""
         section = page.partition("Parameters\n----------\n")[2].partition("\n\n")[0]
         lines = [
@@ -79,9 +84,12 @@ class LazyModule(Module):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
+        given = inspect.signature(self.cls_to_become).bind(1, *args, **kwargs)
+        kwargs = {**{name: value for name, value in self.defaults.items() if name not in given.arguments}, **kwargs}
         object.__setattr__(self, "_behind_first", (args, kwargs))
         given = inspect.signature(self.cls_to_become).bind(1, *args, **kwargs)
         given.apply_defaults()
+        self._take_arguments(given.arguments.get("groups", 1), *args, **kwargs)
         affine = given.arguments.get("affine", True)
         for name, wanted in (("weight", affine), ("bias", affine and given.arguments.get("bias", True))):
             made = UninitializedParameter(dtype=given.arguments.get("dtype")) if wanted else None
@@ -89,6 +97,20 @@ class LazyModule(Module):
         if not affine:  # conversions of the module change its dtype
             marker = np.zeros(0, given.arguments.get("dtype") or DEFAULT_FLOAT)
             self.register_buffer("uninitialized", marker, persistent=False)
+
+    def _take_arguments(self, features: Any, *args: Any, **kwargs: Any) -> None:
+        """Have the attributes of a `cls_to_become` without features; its first values are not drawn yet."""
+        state = default_generator.get_state()
+        try:
+            made = self.cls_to_become(features, *args, **kwargs)
+        finally:
+            default_generator.set_state(state)
+        first, *rest = inspect.signature(self.cls_to_become).parameters
+        setattr(made, first, 0)
+        for name in (first, *rest):
+            if name in made.__dict__ and name != "bias":
+                object.__setattr__(self, name, made.__dict__[name])
+        object.__setattr__(self, "_shown", made.extra_repr())
 
     def has_uninitialized_params(self) -> bool:
         """Whether the first call is still to come: True."""
@@ -122,7 +144,7 @@ class LazyModule(Module):
         before = {name: p for name, p in self._parameters.items() if p is not None}
         (dtype,) = {x.dtype for x in (*before.values(), *self._buffers.values())}
         made = self.cls_to_become(self.features(x), *args, **{**kwargs, "dtype": dtype})
-        del self.__dict__["_behind_first"]
+        del self.__dict__["_behind_first"], self.__dict__["_shown"]
         self.__class__ = self.cls_to_become
         for name, value in made.__dict__.items():
             if name not in ("training", "_hooks"):
@@ -139,9 +161,8 @@ class LazyModule(Module):
         return self.forward(input, *args, **kwargs)
 
     def extra_repr(self) -> str:
-        """The arguments."""
-        args, kwargs = self._behind_first
-        return ", ".join([*map(repr, args), *(f"{name}={value!r}" for name, value in kwargs.items())])
+        """The arguments, without features yet."""
+        return self._shown
 
 
 class LazyLinear(LazyModule):
@@ -212,19 +233,26 @@ class LazyBatchNorm3d(LazyModule):
     cls_to_become, ranks, unbatched = BatchNorm3d, (5,), False
 
 
+#: PyTorch's lazy ones have what the others have on demand only.
+_INSTANCE_NORM = {"affine": True, "track_running_stats": True}
+
+
 class LazyInstanceNorm1d(LazyModule):
     """`InstanceNorm1d` that takes `num_features` from its first input."""
 
     cls_to_become, ranks = InstanceNorm1d, (3,)
+    defaults = _INSTANCE_NORM
 
 
 class LazyInstanceNorm2d(LazyModule):
     """`InstanceNorm2d` that takes `num_features` from its first input."""
 
     cls_to_become, ranks = InstanceNorm2d, (4,)
+    defaults = _INSTANCE_NORM
 
 
 class LazyInstanceNorm3d(LazyModule):
     """`InstanceNorm3d` that takes `num_features` from its first input."""
 
     cls_to_become, ranks = InstanceNorm3d, (5,)
+    defaults = _INSTANCE_NORM

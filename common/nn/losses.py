@@ -62,11 +62,6 @@ class _Loss(Module):
         for name, weight in weights.items():
             setattr(self, name, weight if weight is None or isinstance(weight, Buffer) else Buffer(weight))
 
-    def extra_repr(self) -> str:
-        """The arguments that are numbers and strings."""
-        shown = {k: v for k, v in self.__dict__.items() if not k.startswith("_") and k != "training"}
-        return ", ".join(f"{name}={value!r}" for name, value in shown.items() if value is not None)
-
 
 class CrossEntropyLoss(_Loss):
     """Minus the log-probability of the target class, of logits.

@@ -367,9 +367,14 @@ class Module(Convertible, Stateful, Hookable, FunctionHolder):
         return ""
 
     def __repr__(self) -> str:
-        lines = [f"({name}): {module!r}".replace("\n", "\n  ") for name, module in self._modules.items()]
-        head = f"{type(self).__name__}({self.extra_repr()}"
-        return head + "".join(f"\n  {line}" for line in lines) + ("\n)" if lines else ")")
+        shown, children = self.extra_repr(), self._shown_children()
+        lines = [*shown.splitlines(), *(child.replace("\n", "\n  ") for child in children)]
+        if not children and len(lines) <= 1:
+            return f"{type(self).__name__}({shown})"
+        return "\n  ".join([f"{type(self).__name__}(", *lines]) + "\n)"
+
+    def _shown_children(self) -> list[str]:
+        return [f"({name}): {module!r}" for name, module in self._modules.items()]
 
 
 def _join(prefix: str, name: str) -> str:

@@ -9,6 +9,7 @@ from common.core.devices import on_cpu
 from common.core.errors import ArgumentError, ShapeError
 from common.methods.in_place_functions import over
 from common.nn import init
+from common.nn.distribution_losses import PairwiseDistance
 from common.nn.losses import _Loss
 from common.nn.module import Module
 from common.nn.reset import reset_parameters
@@ -201,7 +202,8 @@ class TripletMarginWithDistanceLoss(_Loss):
         super().__init__(reduction)
         if margin <= 0:
             raise ArgumentError(f"TripletMarginWithDistanceLoss: expected margin to be greater than 0, got {margin}")
-        self.distance_function, self.margin, self.swap = distance_function, margin, swap
+        self.distance_function = PairwiseDistance() if distance_function is None else distance_function
+        self.margin, self.swap = margin, swap
 
     def forward(self, anchor: Any, positive: Any, negative: Any) -> Any:
         """Loss of vectors (..., k): () or, unreduced, (...)."""

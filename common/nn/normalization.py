@@ -106,7 +106,8 @@ class GroupNorm(Module):
 
     def extra_repr(self) -> str:
         """The arguments."""
-        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
+        shown = f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
+        return f"{shown}, bias={self.bias is not None}"
 
 
 class _BatchNorm(Module):
@@ -166,7 +167,7 @@ class _BatchNorm(Module):
         """The arguments."""
         return (
             f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
-            f"track_running_stats={self.track_running_stats}"
+            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
         )
 
 

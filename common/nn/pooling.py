@@ -262,7 +262,9 @@ class AvgPool1d(_AvgPool):
         self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
         count_include_pad: bool = True,
     ) -> None:  # fmt: skip
-        super().__init__(kernel_size, stride, padding, ceil_mode, count_include_pad)
+        sizes = (kernel_size, kernel_size if stride is None else stride, padding)
+        size, step, margin = (tuple(x) if isinstance(x, (tuple, list)) else (x,) for x in sizes)
+        super().__init__(size, step, margin, ceil_mode, count_include_pad)
 
     def forward(self, input: Any) -> Any:
         """Pool input (batch, channels, length), or (channels, length)."""

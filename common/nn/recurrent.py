@@ -249,7 +249,7 @@ class RNN(_Recurrent):
         activation(nonlinearity)  # refuses others
         super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, dtype=dtype)
         on_cpu(device, type(self).__name__)
-        self.nonlinearity = nonlinearity
+        self.nonlinearity, self.mode = nonlinearity, f"RNN_{nonlinearity.upper()}"
 
     def step(self, a: Any, b: Any, *states: Any) -> tuple[Any, ...]:
         """See `RNNCell`."""
@@ -288,6 +288,7 @@ class GRU(_Recurrent):
     (torch.Size([5, 2, 8]), torch.Size([2, 2, 4]))
     """
 
+    mode = "GRU"
     gates = 3
 
     def step(self, a: Any, b: Any, *states: Any) -> tuple[Any, ...]:
@@ -328,6 +329,7 @@ class LSTM(_Recurrent):
     (torch.Size([2, 5, 4]), torch.Size([1, 2, 4]), torch.Size([1, 2, 4]))
     """
 
+    mode = "LSTM"
     gates, states = 4, 2
 
     def step(self, a: Any, b: Any, *states: Any) -> tuple[Any, ...]:

@@ -34,13 +34,15 @@ def test_the_first_call_makes_what_was_asked_for(name):
     for engine in (dynamic, static):
         engine.manual_seed(7)
         lazy = getattr(engine.nn, name)(*args, **options).double()
+        wanted = {**type(lazy).defaults, **options}
         assert lazy.has_uninitialized_params()
         parameters, seen = list(lazy.parameters()), []
         assert all(isinstance(p, engine.nn.UninitializedParameter) for p in parameters)
         lazy.register_forward_hook(lambda *given, seen=seen: seen.append(given))
         y = lazy.eval()(engine.tensor(x))
         engine.manual_seed(7)
-        plain = getattr(engine.nn, name.removeprefix("Lazy"))(features, *args, **options, dtype=engine.float64).eval()
+        kind = getattr(engine.nn, name.removeprefix("Lazy"))
+        plain = kind(features, *args, **wanted, dtype=engine.float64).eval()
         assert type(lazy) is type(plain)
         assert repr(lazy) == repr(plain)
         assert not lazy.training
