@@ -7,6 +7,7 @@ hooks need two places of the tape, one before and one behind what `forward` reco
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -32,10 +33,10 @@ class ModuleHooks(FunctionHolder):
     """
 
     def __init__(self) -> None:
-        self.forward_pre: dict[int, Hook] = {}
-        self.forward: dict[int, Hook] = {}
-        self.backward_pre: dict[int, Hook] = {}
-        self.backward: dict[int, Hook] = {}
+        self.forward_pre: dict[int, Hook] = OrderedDict()
+        self.forward: dict[int, Hook] = OrderedDict()
+        self.backward_pre: dict[int, Hook] = OrderedDict()
+        self.backward: dict[int, Hook] = OrderedDict()
         self.keywords: set[int] = set()
         self.always: set[int] = set()
         self.used = False
@@ -116,11 +117,21 @@ class Hookable:
         """`register_full_backward_hook`, by the name that older programs use."""
         return self._hook("backward", hook)
 
-    def _hook(self, kind: str, hook: Hook, *options: bool) -> RemovableHandle:
+    # public programs list and clear hooks under PyTorch's names of these tables
+    _forward_pre_hooks = property(lambda self: self._own_hooks().forward_pre)
+    _forward_hooks = property(lambda self: self._own_hooks().forward)
+    _backward_pre_hooks = property(lambda self: self._own_hooks().backward_pre)
+    _backward_hooks = property(lambda self: self._own_hooks().backward)
+
+    def _own_hooks(self) -> ModuleHooks:
         if self._hooks is None:
             object.__setattr__(self, "_hooks", ModuleHooks())
         hooks: Any = self._hooks
-        handle: RemovableHandle = hooks.add(kind, hook, *options)
+        found: ModuleHooks = hooks
+        return found
+
+    def _hook(self, kind: str, hook: Hook, *options: bool) -> RemovableHandle:
+        handle: RemovableHandle = self._own_hooks().add(kind, hook, *options)
         return handle
 
 

@@ -32,6 +32,26 @@ def order_of_all_kinds(tw):
     ]
 
 
+def tables_of_hooks_are_listed_and_cleared(tw):
+    layer, log = _linear(tw), []
+    kinds = ("forward_pre_hooks", "forward_hooks", "backward_pre_hooks", "backward_hooks")
+    assert [str(getattr(layer, f"_{kind}")) for kind in kinds] == ["OrderedDict()"] * 4
+
+    def note(*given):
+        log.append(len(given))
+
+    layer.register_forward_pre_hook(note)
+    layer.register_forward_hook(note)
+    layer.register_full_backward_pre_hook(note)
+    layer.register_full_backward_hook(note)
+    assert [list(getattr(layer, f"_{kind}").values()) for kind in kinds] == [[note]] * 4
+    layer._forward_hooks.clear()
+    layer._backward_hooks.clear()
+    layer(_x(tw)).sum().backward()
+    assert log == [2, 2]
+    assert len(layer._forward_pre_hooks) == 1
+
+
 def forward_hooks_change_arguments_and_result(tw):
     layer = _linear(tw)
     layer.register_forward_pre_hook(lambda m, args: (args[0] * 10,))
