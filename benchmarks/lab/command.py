@@ -1,4 +1,4 @@
-"""The laboratory's commands: ``twingrad run``, ``explain``, ``compare``, ``doctor``, ``report`` and ``graph``."""
+"""The laboratory: ``twingrad run``, ``explain``, ``compare``, ``doctor``, ``report``, ``graph`` and ``export``."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def doctor(arguments: list[str]) -> int:
 
 
 def export(arguments: list[str]) -> int:
-    """Write a run for pyperf."""
+    """Write a program as a library, model or file, or a run for pyperf."""
     from benchmarks.lab import exporting
 
     return exporting.main(arguments)

@@ -157,6 +157,18 @@ class UserProgram(Workload):
 
     def make(self, tw: Any) -> Program:
         """Load the file with the engine, and build the program."""
+        return self._program(*self._found(tw))
+
+    def exported(self, tw: Any) -> Callable[..., Any]:
+        """Load the file with the engine; what leaves: a module as it answers, or the program that would be measured."""
+        tw, thing, optimizer = self._found(tw)
+        target = self.target
+        if training.is_module(thing) and not (optimizer or target.optimizer or target.loss or target.grad):
+            return thing
+        return self._program(tw, thing, optimizer).call
+
+    def _found(self, tw: Any) -> tuple[Any, Any, Any]:
+        """The engine as the file sees it, what the name stands for, and an optimiser that comes with it."""
         target = self.target
         if target.control_flow and tw.__name__ == "static":
             tw = Way(tw, control_flow=target.control_flow)
@@ -164,17 +176,21 @@ class UserProgram(Workload):
         module = load(Path(target.file), tw, tw.__name__)
         thing = _thing(module, target)
         if isinstance(thing, Workload):
-            return thing.make(tw)
+            return tw, thing.make(tw), None
         if _is_maker(thing):
             thing = _made(thing, tw)
         optimizer = None
-        if isinstance(thing, Program):
-            return thing
         if isinstance(thing, tuple):
             thing, second = thing
             optimizer = second if hasattr(second, "param_groups") else None
         if isinstance(thing, type):
             thing = _instance(thing)
+        return tw, thing, optimizer
+
+    def _program(self, tw: Any, thing: Any, optimizer: Any) -> Program:
+        target = self.target
+        if isinstance(thing, Program):
+            return thing
         if training.is_module(thing):
             return training.step(tw, thing, target.loss, target.optimizer, optimizer)
         parameters, found = training.state_of(thing)

@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,12 +14,10 @@ import numpy as np
 
 from common.compiler import compile as kernels
 from common.compiler import llvm_engine
-from common.compiler.host_kernels import MARK
 from common.compiler.machine_functions import PREFIX
 from common.core.errors import ArgumentError, CompileError
 from static.export.c_driver import CDriver, CParameter, driver_of
 from static.export.compiled_call import compiled_call
-from static.lowering.memory.call_table import Frame
 
 COMPILERS = "gcc", "cc", "clang"
 BASELINE = "x86-64-v2"
@@ -60,7 +58,7 @@ def export_library(
 
     Raises
     ------
-    ArgumentError : the program has control flow or calls Python, or a name is none of C.
+    ArgumentError : the program calls Python or LAPACK, has a while_loop that stacks, or a name is none of C.
     CompileError : there is no C compiler, or it fails.
 
     Notes
@@ -71,18 +69,10 @@ def export_library(
         raise ArgumentError(f'export_library(): cpu is "native" or "baseline", not {cpu!r}')
     compiler = _compiler()
     program = compiled_call("export_library", f, args, kwargs, name)
-    frame = program.frame
-    for call in frame.calls:
-        if not call.source or call.source.startswith(MARK):
-            what = call.name if call.construct is None else type(call.construct).__name__
-            raise ArgumentError(
-                f"export_library(): the program has a {what}: control flow, and what calls Python or LAPACK, "
-                "cannot run in a C library"
-            )
     library = Path(path)
     header = library.with_suffix(".h")
-    driver = driver_of(program.name, frame, program.inputs, program.outputs, program.guards, header.name)
-    _build(compiler, library, header, driver, frame, cpu)
+    driver = driver_of(program.name, program.frame, program.inputs, program.outputs, program.guards, header.name)
+    _build(compiler, library, header, driver, cpu)
     names = [x.name for x in driver.parameters[len(program.inputs) - len(program.state) :]]
     state = {name: np.array(x) for name, x in zip(names, program.state, strict=False)}
     return CLibrary(library, header, program.name, driver.sizes, driver.parameters, state)
@@ -104,11 +94,11 @@ def _compiler() -> str:
     )
 
 
-def _build(compiler: str, library: Path, header: Path, driver: CDriver, frame: Frame, cpu: str) -> None:
+def _build(compiler: str, library: Path, header: Path, driver: CDriver, cpu: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         objects = []
-        for i, code in enumerate(_objects(frame, cpu)):
+        for i, code in enumerate(_objects(driver.kernels, cpu)):
             objects.append(home / f"kernel{i}.o")
             objects[-1].write_bytes(code)
         (home / header.name).write_text(driver.header, encoding="utf-8")
@@ -125,10 +115,9 @@ def _build(compiler: str, library: Path, header: Path, driver: CDriver, frame: F
         shutil.move(home / header.name, header)
 
 
-def _objects(frame: Frame, cpu: str) -> list[bytes]:
-    """Object code of all kernels, and of what they call."""
+def _objects(sources: Sequence[tuple[str, str]], cpu: str) -> list[bytes]:
+    """Object code of kernels, and of what they call."""
     machine = _machine(cpu)
-    sources = dict.fromkeys((call.source, call.name) for call in frame.calls)
     codes, needed = [], dict[str, None]()
     for number, (source, name) in enumerate(sources):
         module, complete = kernels.front_end(source, name, f"twingrad_kernel{number}")

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+import static
 from benchmarks import store
 from benchmarks.lab import activity, comparing, doctor, exporting
 from benchmarks.lab import command as laboratory
@@ -159,3 +160,48 @@ def test_pyperf_reads_an_export(tmp_path, capsys):
     assert suite["version"] == exporting.VERSION
     assert [b["metadata"]["name"] for b in suite["benchmarks"]] == ["f dynamic", "f static"]
     assert len(suite["benchmarks"][0]["runs"][0]["values"]) == ROUNDS
+
+
+PROGRAMS = """
+import dynamic as tw
+
+def scaled(x):
+    return (x * 2).tanh()
+
+class Answer(tw.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = tw.nn.Linear(3, 2)
+    def forward(self, x):
+        return self.inner(x)
+
+def asked(x):
+    return tw.pure_callback(lambda x: x, tw.ShapeDtypeStruct((2,), tw.float32), x)
+"""
+
+
+def test_a_program_is_written_in_the_form_that_the_ending_names(tmp_path, capsys):
+    (tmp_path / "mine.py").write_text(PROGRAMS)
+    for name, more, ending in (("scaled", [], ".py"), ("scaled", ["--grad"], ".tw"), ("Answer", [], ".tw"),
+                               ("Answer", ["--optimizer", "SGD(lr=0.1)"], ".py")):  # fmt: skip
+        to = tmp_path / f"{name}{len(more)}{ending}"
+        assert laboratory.main("export", [f"{tmp_path}/mine.py:{name}", "--args", "f32[n,3]", "--size", "n=4",
+                                          "--to", str(to), *more]) == 0  # fmt: skip
+        assert capsys.readouterr().out.strip() == str(to)
+    assert "def scaled(x0):" in (tmp_path / "scaled0.py").read_text()
+    assert "def Answer(x0, " in (tmp_path / "Answer2.py").read_text()
+    x = np.full((2, 3), 0.5, np.float32)
+    value, gradient = static.load(tmp_path / "scaled1.tw")(x)
+    assert np.allclose(value, np.tanh(x * 2).sum())
+    assert np.allclose(gradient, 2 * (1 - np.tanh(x * 2) ** 2))
+    answer = static.load(tmp_path / "Answer0.tw")
+    assert answer(x).shape == (2, 2)
+    assert len(list(answer.parameters())) == 2
+    mine = f"{tmp_path}/mine.py"
+    for wrong, told in (
+        ([f"{mine}:scaled", "--args", "f32[3]"], "--to mine.so"),
+        ([f"{mine}:scaled", "--to", "x.exe"], "ends in .so"),
+        ([f"{mine}:asked", "--args", "f32[2]", "--to", "x.py"], "calls Python"),
+    ):
+        assert laboratory.main("export", wrong) == 2
+        assert told in capsys.readouterr().err

@@ -4,12 +4,14 @@ import ctypes
 import shutil
 import subprocess
 
+import cffi
 import numpy as np
 import pytest
 
 import static
 from benchmarks.workloads.digits import Digits
 from common.core.errors import ArgumentError, CompileError
+from common.core.tree import flatten
 from tests.static.export.test_held_graph import X, assert_same_bits
 
 F32 = np.float32
@@ -106,9 +108,116 @@ def test_a_c_program_trains_the_digits_with_the_bits_of_python(tmp_path):
     assert len(found) == at
 
 
+H, XS, NEW = X[0, :3], X[:, :3] * F32(0.5), np.resize(X, (9, 2)) * F32(0.25)
+#: Programs with control flow, their arguments, and others of other sizes.
+CONTROL = {
+    "cond": (lambda x: static.cond(x.sum() > 0, lambda x: x * 2, lambda x: x.sin(), x), (H,), (-np.abs(NEW[:, 0]),)),
+    "while": (lambda x: static.while_loop(lambda v: v.sum() > 0.1, lambda v: v * 0.5, x), (abs(H),), (abs(NEW[0]),)),
+    "numbers": (
+        lambda n: static.while_loop(lambda v: v[0] > 1, lambda v: (
+            static.where(v[0] % 2 == 0, v[0] // 2, 3 * v[0] + 1), v[1] + 1), (n, static.tensor(0))),
+        (np.array(27),), (np.array(97),),
+    ),
+    "swap": (lambda a, b: static.fori_loop(0, 3, lambda i, v: (v[1], v[0] + 1), (a, b)), (H, H * 2), (NEW[0],) * 2),
+    "scan": (
+        static.value_and_grad(
+            lambda h, x: static.scan(lambda c, r: ((c * r).tanh(), c), h, x)[1].sum(), argnums=(0, 1)
+        ),
+        (H, XS), (NEW[0], NEW),
+    ),
+    "nested": (
+        lambda x: static.fori_loop(0, 3, lambda i, y: static.cond(
+            y.sum() > 0, lambda y: static.fori_loop(0, 2, lambda j, z: z @ z.T * 0.1, y), lambda y: y.cos(), y), x),
+        (X[:2, :2].copy(),), (X[:3, :3].copy(),),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CONTROL if COMPILER else [])
+def test_control_flow_is_in_a_library(tmp_path, name):
+    f, *calls = CONTROL[name]
+    made = static.export_library(f, tmp_path / "f.so", *calls[0], name="f")
+    lib = ctypes.CDLL(str(made.library))
+    for given in calls:
+        sizes = {f"x{i}_{k}": n for i, x in enumerate(given) for k, n in enumerate(x.shape)}
+        wanted = [np.asarray(x) for x in flatten(static.function(f)(*given))[0]]
+        results = [np.empty_like(x) for x in wanted]
+        arrays = [*map(np.ascontiguousarray, given), *made.state.values(), *results]
+        assert called(lib, made, [sizes[n] for n in made.sizes], arrays) == 0
+        for x, y in zip(results, wanted, strict=True):
+            assert_same_bits(x, y)
+
+
+SERVER = r"""
+#include "served.h"
+#include <cstdio>
+#include <vector>
+static std::vector<float> take(FILE *f, long n) {
+    std::vector<float> x(n);
+    if (fread(x.data(), 4, n, f) != (size_t)n) throw 2;
+    return x;
+}
+int main(int, char **argv) {
+    FILE *f = fopen(argv[1], "rb"), *out = fopen(argv[2], "wb");
+    std::vector<char> workspace(served_workspace(@SIZES@));
+    @TAKE@
+    int code = served(@SIZES@, @GIVEN@, workspace.data());
+    if (code) { fprintf(stderr, "%s\n", served_error(code)); return 3; }
+    fwrite(result0.data(), 4, result0.size(), out);
+    return fclose(out);
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def lstm(tmp_path_factory):
+    """An LSTM as a library, what it is to read at a longer sequence, and what it is to answer."""
+    static.manual_seed(0)
+    layer, head = static.nn.LSTM(4, 6), static.nn.Linear(6, 3)
+
+    def served(x):
+        return head(layer(x)[0][-1])
+
+    made = static.export_library(served, tmp_path_factory.mktemp("lstm") / "served.so", np.stack([X] * 2, 1))
+    x = np.resize(np.sin(np.arange(31, dtype=F32)), (11, 3, 4))
+    return made, {**made.state, "x0": x, "result0": np.zeros((3, 3), F32)}, np.asarray(served(x).detach())
+
+
+def test_a_cpp_program_serves_an_lstm_with_the_bits_of_python(lstm):
+    compiler = next(filter(None, map(shutil.which, ("g++", "c++", "clang++"))), None)
+    if compiler is None:
+        return
+    made, arrays, wanted = lstm
+    home, names = made.library.parent, [p.name for p in made.parameters]
+    sizes = ", ".join(str(arrays["x0"].shape[int(n[-1])]) for n in made.sizes)
+    take = "\n    ".join(f"auto {name} = take(f, {arrays[name].size});" for name in names)
+    text = SERVER.replace("@SIZES@", sizes).replace("@TAKE@", take)
+    (home / "main.cpp").write_text(text.replace("@GIVEN@", ", ".join(f"{name}.data()" for name in names)))
+    (home / "data").write_bytes(b"".join(arrays[name].tobytes() for name in names))
+    command = [compiler, "main.cpp", "./served.so", "-Wall", "-Werror", "-o", "main", "-Wl,-rpath,."]
+    subprocess.run(command, cwd=home, check=True, capture_output=True)
+    subprocess.run(["./main", "data", "out"], cwd=home, check=True)
+    assert (home / "out").read_bytes() == wanted.tobytes()
+
+
+def test_cffi_reads_the_header_and_calls_the_library(lstm):
+    made, arrays, wanted = lstm
+    ffi = cffi.FFI()
+    ffi.cdef("\n".join(line for line in made.header.read_text().splitlines() if line[:1] not in ("#", "}", "e")))
+    lib = ffi.dlopen(str(made.library))
+    result = np.zeros((3, 3), F32)
+    given = [ffi.from_buffer("float *", {**arrays, "result0": result}[p.name]) for p in made.parameters]
+    assert lib.served(*(arrays["x0"].shape[int(n[-1])] for n in made.sizes), *given, ffi.NULL) == 0
+    assert_same_bits(result, wanted)
+    assert ffi.string(lib.served_error(-1)) == b"the sizes do not fit the program"
+
+
 def test_what_cannot_run_in_c_is_refused(tmp_path):
-    with pytest.raises(ArgumentError, match="LoopStep"):
-        static.export_library(lambda x: static.fori_loop(0, 5, lambda i, y: y.sin(), x), tmp_path / "f.so", X, name="f")
+    stacking = static.grad(lambda x: static.while_loop(lambda v: v.sum() > 0.1, lambda v: v.tanh() * 0.5, x).sum())
+    with pytest.raises(ArgumentError, match="while_loop that stacks"):
+        static.export_library(stacking, tmp_path / "f.so", X, name="f")
+    with pytest.raises(ArgumentError, match="LAPACK"):
+        static.export_library(lambda x: static.linalg.inv(x @ x.T), tmp_path / "f.so", X, name="f")
     with pytest.raises(ArgumentError, match="no name of a function"):
         static.export_library(lambda x: x * 2, tmp_path / "f.so", X, name="my f")
     with pytest.raises(ArgumentError, match="baseline"):
