@@ -70,7 +70,7 @@ def t(x: Any) -> Any:
     Examples
     --------
     >>> import dynamic as tw
-    >>> tw.t(tw.tensor([[1, 2, 3]])).shape
+    >>> tuple(tw.t(tw.tensor([[1, 2, 3]])).shape)
     (3, 1)
     """
     return transposed(x)
