@@ -26,8 +26,9 @@ def parser() -> argparse.ArgumentParser:
         prog="twingrad passport",
         description="Run a fixed set of programs and print a hash of the bits of each, and one in all. Equal hashes "
         "mean equal bits. Without options every program runs in both engines.",
-        epilog="Programs that call LAPACK or SciPy are marked with ~: their bits depend on the machine, so they count "
-        "neither for the hash in all nor for --check. Exit code 1 if engines differ or a hash is not as expected.",
+        epilog="Programs that call LAPACK or SciPy, or read Python's own texts, are marked with ~: their bits depend "
+        "on the machine, so they count neither for the hash in all nor for --check. Exit code 1 if engines differ or a "
+        "hash is not as expected.",
     )
     p.add_argument("-k", metavar="NAME", action="append", default=[], dest="select", help="names with NAME in them")
     p.add_argument("--check", action="store_true", help="compare with the hashes that the project expects")
@@ -105,7 +106,7 @@ class Expected(NamedTuple):
     ----------
     numerics : the `NUMERICS_VERSION` that they are of.
     total : the hash in all.
-    of_the_machine : names of the programs whose bits depend on libraries of the machine.
+    of_the_machine : names of the programs whose bits depend on libraries of the machine, or on Python's texts.
     programs : inputs and results by name.
     """
 
@@ -176,7 +177,7 @@ class Sheet:
 
 def write(chosen: list[PassportProgram], ways: list[Way]) -> int:
     """Make the hashes of a run those expected of its programs; refused if the engines differ."""
-    from benchmarks.passport.programs import calls_a_library, programs
+    from benchmarks.passport.programs import depends_on_the_machine, programs
     from common.core.numerics import NUMERICS_VERSION
 
     names = [p.name for p in programs()]
@@ -185,7 +186,7 @@ def write(chosen: list[PassportProgram], ways: list[Way]) -> int:
     of_the_machine = {name for name in before.of_the_machine if name in names}
     sheet = Sheet(None)
     for program in chosen:
-        (of_the_machine.add if calls_a_library(program) else of_the_machine.discard)(program.name)
+        (of_the_machine.add if depends_on_the_machine(program) else of_the_machine.discard)(program.name)
         found = [Hashes.of(program, way) for way in ways]
         pairs[program.name] = found[0]
         sheet.add(program.name, found, program.name in of_the_machine)
