@@ -33,8 +33,8 @@ def broadcast_shapes(*shapes: tuple[Any, ...], op: str = "broadcast") -> tuple[A
                 out[axis] = extent
             elif known != extent:
                 raise ShapeError(
-                    f"{op}: shapes {' and '.join(map(str, shapes))} do not broadcast: sizes {known} and {extent} "
-                    f"at dimension {axis} of the result differ and neither is 1"
+                    f"{op}: shapes {' and '.join(str(tuple(shape)) for shape in shapes)} do not broadcast: sizes "
+                    f"{known} and {extent} at dimension {axis} of the result differ and neither is 1"
                 )
     return tuple(out)
 

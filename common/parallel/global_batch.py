@@ -53,7 +53,7 @@ class GlobalBatch:
     >>> batch = tw.parallel.GlobalBatch(model, micro_batches=4)
     >>> x, y = tw.ones(8, 3), tw.zeros(8, 1)
     >>> loss = batch.backward(lambda x, y: tw.nn.functional.mse_loss(model(x), y), x, y)
-    >>> bool(tw.isclose(loss, tw.nn.functional.mse_loss(model(x), y))), model.weight.grad.shape
+    >>> bool(tw.isclose(loss, tw.nn.functional.mse_loss(model(x), y))), tuple(model.weight.grad.shape)
     (True, (1, 3))
 
     Notes
