@@ -21,7 +21,13 @@ PLACES: dict[str, tuple[str, str]] = {
     "optim": ("adadelta adagrad adam adamax adamw asgd lbfgs nadam radam rmsprop rprop sgd", "optim"),
     "autograd": ("gradcheck anomaly_mode grad_mode variable", "autograd"),
     "distributions": (
-        "bernoulli categorical distribution exponential kl laplace multivariate_normal normal uniform", "distributions"
+        "bernoulli beta binomial categorical cauchy chi2 constraint_registry continuous_bernoulli dirichlet "
+        "distribution exp_family exponential fishersnedecor gamma geometric gumbel half_cauchy half_normal "
+        "independent inverse_gamma kl kumaraswamy laplace lkj_cholesky log_normal logistic_normal "
+        "lowrank_multivariate_normal mixture_same_family multinomial multivariate_normal negative_binomial normal "
+        "one_hot_categorical pareto poisson relaxed_bernoulli relaxed_categorical studentT "
+        "transformed_distribution transforms uniform utils von_mises weibull wishart",
+        "distributions",
     ),
 }  # fmt: skip
 

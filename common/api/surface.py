@@ -30,6 +30,7 @@ FUNCTIONS = Late(
         "common.random.fractional_pooling": "fractional_max_pool2d fractional_max_pool3d",
         "common.random.low_rank": "pca_lowrank svd_lowrank",
         "common.random.relaxed": "gumbel_softmax rrelu",
+        "common.random.counts": "binomial poisson",
         "common.random.sampling": "bernoulli multinomial",
     }
 )

@@ -50,8 +50,8 @@ class Page(NamedTuple):
     fits: str = ""
 
 
-_DRAWN = ("rand_like", "randint_like", "randn_like", "bernoulli", "multinomial", "rand", "randn", "randint", "randperm",
-          "normal")  # fmt: skip
+_DRAWN = ("rand_like", "randint_like", "randn_like", "bernoulli", "binomial", "multinomial", "poisson", "rand",
+          "randn", "randint", "randperm", "normal")  # fmt: skip
 _OF_LAYERS = ("alpha_dropout", "ctc_loss", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout",
               "fractional_max_pool2d", "fractional_max_pool3d", "gumbel_softmax", "rrelu")  # fmt: skip
 

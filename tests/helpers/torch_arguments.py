@@ -18,7 +18,7 @@ DTYPES = ["float32"] * 6 + ["float64"] * 2 + ["int64"] * 2 + ["bool", "uint8", "
 INDICES = frozenset(["index", "indices"])
 CLASSES = frozenset(["nll_loss", "cross_entropy"])
 SIGNS = frozenset(["margin_ranking_loss", "hinge_embedding_loss", "soft_margin_loss"])
-PROBABLE = frozenset(["bernoulli", "binary_cross_entropy", "logit", "dropout", "multinomial"])
+PROBABLE = frozenset(["bernoulli", "binomial", "binary_cross_entropy", "logit", "dropout", "multinomial", "poisson"])
 _OTHER_NAMES = frozenset(["generator", "axis", "keepdims", "more", "out"])
 #: Names of `*parameters` as keywords.
 AS_LIST = frozenset(["shape", "dims", "order", "size", "sizes"])

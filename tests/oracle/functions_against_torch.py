@@ -72,11 +72,13 @@ NOT_OFFERED_IN = {
 DRAWN = frozenset(
     [
         "bernoulli",
+        "binomial",
         "dropout",
         "empty",
         "empty_like",
         "multinomial",
         "normal",
+        "poisson",
         "rand",
         "rand_like",
         "randint",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -40,23 +41,25 @@ def _drawn(inputs: tuple[str, ...], draws: Sequence[Draw]) -> Samples:
     return samples
 
 
-def scipys(name: str, inputs: tuple[str, ...], rules: Rules, *draws: Draw, function: str = "", doc: str) -> Op:
+def scipys(
+    name: str, inputs: tuple[str, ...], rules: Rules, *draws: Draw, function: str = "", module: str = MODULE, doc: str
+) -> Op:
     """Define an op of operands of one shape by a function of `scipy.special`.
 
     Parameters
     ----------
     draws : make the operands for the tests.
     function : its name there, by default that of the op.
+    module : whose ``compute`` knows the name.
     """
     called = function or name
 
     def native(specs: Sequence[Spec], outs: Sequence[Spec], attrs: dict[str, Any]) -> list[NativeCall]:
-        return [host_call(MODULE, "compute", specs, outs, [called])]
+        return [host_call(module, "compute", specs, outs, [called])]
 
     def oracle(*arrays: np.ndarray) -> np.ndarray:
-        from common.kernels.math.scipy_special import compute
-
-        return compute(*arrays, called)
+        y: np.ndarray = import_module(module).compute(*arrays, called)
+        return y
 
     return kernel(name, inputs, lambda *specs: Spec(specs[0].shape, specs[0].dtype), native, oracle, rules, doc=doc,
                   samples=_drawn(inputs, draws))  # fmt: skip
