@@ -74,7 +74,7 @@ from common.distributions.vector_transforms import (
 from common.tensor import boundary
 
 #: Names of PyTorch's inner modules, such as `utils`.
-broadcast_all, lazy_property = distribution.broadcast_all, distribution.Derived
+broadcast_all, lazy_property = distribution.broadcast_all, distribution.Implied
 clamp_probs, logits_to_probs, probs_to_logits = odds.clamp_probs, odds.logits_to_probs, odds.probs_to_logits
 ConstraintRegistry, LogitRelaxedBernoulli = constraint_registry.ConstraintRegistry, unit_interval.LogitRelaxedBernoulli
 

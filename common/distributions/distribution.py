@@ -103,7 +103,7 @@ def identity(n: Any, dtype: Any) -> Any:
     return lift(eye(n)).to(dtype)
 
 
-class Derived:
+class Implied:
     """A property that an attribute of the object stands in for, if it has one: of two parameters one is given."""
 
     def __init__(self, compute: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from common.core.errors import ArgumentError
 from common.core.shapes import broadcast_shapes
 from common.distributions import constraints
-from common.distributions.distribution import Derived, Distribution, Shape, identity, normal, one_dtype
+from common.distributions.distribution import Distribution, Implied, Shape, identity, normal, one_dtype
 from common.ops import functional as F
 from common.ops.linalg import factorizations, solving
 
@@ -52,17 +52,17 @@ class OfMatrix:
 
     _factor: Any
 
-    @Derived
+    @Implied
     def scale_tril(self) -> Any:
         """The lower Cholesky factor."""
         return self._factor
 
-    @Derived
+    @Implied
     def covariance_matrix(self) -> Any:
         """The matrix."""
         return gram(self._factor)
 
-    @Derived
+    @Implied
     def precision_matrix(self) -> Any:
         """Its inverse."""
         return factorizations.cholesky_inverse(self._factor)

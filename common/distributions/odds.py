@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from common.core.errors import ArgumentError
-from common.distributions.distribution import Derived, limits, one_dtype
+from common.distributions.distribution import Implied, limits, one_dtype
 from common.ops import functional as F
 
 
@@ -37,12 +37,12 @@ class Odds:
 
     _binary = True
 
-    @Derived
+    @Implied
     def probs(self) -> Any:
         """The probabilities."""
         return logits_to_probs(self.__dict__["logits"], self._binary)
 
-    @Derived
+    @Implied
     def logits(self) -> Any:
         """The logarithms of the odds, or of the probabilities."""
         return probs_to_logits(self.__dict__["probs"], self._binary)

@@ -12,7 +12,7 @@ from common.distributions.real_line import EULER, Normal
 from common.distributions.scalar_transforms import ExpTransform
 from common.distributions.transformed import TransformedDistribution
 from common.ops import functional as F
-from common.ops.random import quantiles
+from common.ops.random import quantile_draws
 from common.random.generator import draw
 from common.tensor.create import lift
 
@@ -87,7 +87,7 @@ class Gamma(ExponentialFamily):
         return F.igamma(*F.broadcast_tensors(self.concentration, self.rate * value))
 
     def _icdf(self, p: Any) -> Any:
-        return quantiles.gamma_quantile(*F.broadcast_tensors(self.concentration, p)) / self.rate
+        return quantile_draws.gamma_quantile(*F.broadcast_tensors(self.concentration, p)) / self.rate
 
     def _mean(self) -> Any:
         return self.concentration / self.rate

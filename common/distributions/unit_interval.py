@@ -12,7 +12,7 @@ from common.distributions.real_line import EULER
 from common.distributions.scalar_transforms import SigmoidTransform
 from common.distributions.transformed import TransformedDistribution
 from common.ops import functional as F
-from common.ops.random import quantiles
+from common.ops.random import quantile_draws
 from common.ops.special.by_scipy import xlog1py
 from common.random.counts import by_quantile
 from common.random.generator import draw
@@ -55,7 +55,7 @@ class Beta(ExponentialFamily):
         return self._log_beta() - inner
 
     def _icdf(self, p: Any) -> Any:
-        return quantiles.beta_quantile(*F.broadcast_tensors(self.concentration1, self.concentration0, p))
+        return quantile_draws.beta_quantile(*F.broadcast_tensors(self.concentration1, self.concentration0, p))
 
     def _mean(self) -> Any:
         return self.concentration1 / self._total

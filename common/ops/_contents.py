@@ -127,7 +127,7 @@ CONTENTS = {
         "sin tanh",
     "random.draws": "| rand randn",
     "random.parameters": "| weights within_bounds",
-    "random.quantiles":
+    "random.quantile_draws":
         "| beta_quantile beta_quantile_by_a beta_quantile_by_b binomial_quantile gamma_quantile gamma_quantile_by_a "
         "poisson_quantile von_mises_draw",
     "reduce.counting": "bincount histc |",

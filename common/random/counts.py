@@ -13,11 +13,11 @@ from common.core.dtypes import float64
 from common.core.errors import DTypeError
 from common.core.op import REGISTRY, Op
 from common.ops import functional as F
-from common.ops.random import quantiles
+from common.ops.random import quantile_draws
 from common.random.generator import Generator, draw
 from common.tensor.create import lift
 
-assert quantiles  # defines the ops
+assert quantile_draws  # defines the ops
 
 
 def by_quantile(name: str, shape: Any, *operands: Any, generator: Generator | None = None) -> Any:

@@ -20,6 +20,8 @@ FLAT = ("sign", "zeros_like", "ones_like")
 SYMMETRIC = ("cholesky", "eigh")  # they read one triangle, and differentiate among symmetric matrices
 #: Operands by which an op has no derivative, as in PyTorch, though its value depends on them.
 FIXED = {"ldl_solve": (0,), "zeta": (0,), "gammainc": (0,), "gammaincc": (0,)}
+#: Ops whose derivatives are differences: those of the second order have too few digits.
+ONCE = ("gamma_quantile_by_a", "beta_quantile_by_a", "beta_quantile_by_b")
 OPS = [  # elementwise functions are among the cases, with the same operands
     op for op in REGISTRY.values() if op.differentiable and op.name not in FLAT
     and not (op.kind == "elementwise" and op.name in CASES)
@@ -46,7 +48,7 @@ def test_op(op):
         if attrs.get("dtype") == np.float32:
             continue  # differences need the digits of float64
         fixed = FIXED.get(op.name, ())
-        for order in ORDERS:
+        for order in ORDERS[: 1 if op.name in ONCE else None]:
             what = f"{op.name} {attrs}"
             check_gradient(lambda *xs, a=attrs: op(*meant(op, xs), **a), operands, what, order=order, fixed=fixed)
 
