@@ -37,6 +37,9 @@ __all__ = ["KINDS", "Memory", "remembering"]
 #: Classes of operands of which nothing but the form counts.
 KINDS = frozenset((Tensor, Parameter))
 
+#: Classes of operands that count as other arguments do.
+_PLAIN = frozenset((bool, int, float, type(None)))
+
 OFTEN = 12
 """The call that is written down: that takes about as long as it saves in so many."""
 
@@ -90,7 +93,9 @@ class _Line(Interpretation):
         self.steps: list[tuple[Op, list[Any], Attrs, list[_Result], list[str]]] = []
         self.recipes: list[Recipe] = []
         self.grad = mode.grad_mode.get()
-        self.operands = [None if form is None else _StandIn(self, f"x{i}", Spec(*form)) for i, form in enumerate(forms)]
+        self.operands = [
+            _StandIn(self, f"x{i}", Spec(*form)) if type(form) is tuple else form for i, form in enumerate(forms)
+        ]
 
     def record(self, op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         """Write down an op."""
@@ -153,7 +158,7 @@ class _Line(Interpretation):
         for at in reversed(range(len(self.steps))):
             if _may_show(self.steps[at][0]) and shown & set(self.steps[at][4]):
                 shown.add(self.given(at)[0])
-        operands = [f"x{i}" for i, x in enumerate(self.operands) if x is not None]
+        operands = [x.name for x in self.operands if type(x) is _StandIn]
         if shown & set(operands):
             return []
         scope |= {"mode": mode, "ndarray": np.ndarray, "asarray": np.asarray, "wrap": wrap}
@@ -235,7 +240,7 @@ def _is_kept(x: Any) -> bool:
 
 def _learnt(function: Callable[..., Any], operands: Sequence[Any]) -> Any:
     """The function of operands that applies what `function` does, or False; written down twice, and compared."""
-    forms = [None if x is None else (x.payload.shape, x.payload.dtype) for x in operands]
+    forms = [(x.payload.shape, x.payload.dtype) if type(x) in KINDS else x for x in operands]
     made = []
     try:
         for recorded in (True, False):
@@ -258,7 +263,9 @@ def _constant(x: Any) -> Any:
 
 def _same(x: Any, y: Any) -> bool:
     if type(x) is Tensor:
-        return x.dtype == y.dtype and np.array_equal(x.payload, y.payload)
+        x, y = x.payload, y.payload
+    if type(x) is np.ndarray:
+        return type(y) is np.ndarray and x.dtype == y.dtype and np.array_equal(x, y)
     return type(x) is type(y) and bool(x == y)
 
 
@@ -274,7 +281,7 @@ def remembering(general: Template, function: Any) -> tuple[Template, dict[str, A
             return _body(tensors, call, lines)
         return lines if tensors or len(sequences) > 1 else _sequence_body(sequences[0], call, lines)
 
-    return body, {"known_": memory.known, "meet_": memory.meet, "kinds_": KINDS, "mode_": mode}
+    return body, {"known_": memory.known, "meet_": memory.meet, "kinds_": KINDS, "plain_": _PLAIN, "mode_": mode}
 
 
 def _body(tensors: list[str], call: str, general: list[str]) -> list[str]:
@@ -283,9 +290,12 @@ def _body(tensors: list[str], call: str, general: list[str]) -> list[str]:
     if not tensors or others is None:
         return general
     first, *rest = tensors
-    exact = [f"{first}.__class__ in kinds_", *(f"({x} is None or {x}.__class__ in kinds_)" for x in rest)]
+    exact = [f"{first}.__class__ in kinds_", *(f"({x}.__class__ in kinds_ or {x}.__class__ in plain_)" for x in rest)]
     key = [f"{first}.payload.shape", f"{first}.payload.dtype"]
-    key += [f"None if {x} is None else ({x}.payload.shape, {x}.payload.dtype)" for x in rest]
+    key += [
+        f"({x}.payload.shape, {x}.payload.dtype) if {x}.__class__ in kinds_ else ({x}.__class__, {x} or repr({x}))"
+        for x in rest
+    ]
     return _remembering(" and ".join(exact), key, others, ", ".join(tensors), call, general)
 
 

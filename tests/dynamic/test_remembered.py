@@ -17,7 +17,8 @@ from tests.helpers.proofs import core, no, share
 
 COSTLY = {
     "avg_pool2d", "max_pool2d", "kthvalue", "median(1)", "cosine_similarity", "topk", "sort", "softmax", "layer_norm",
-    "gather", "clamp", "flip", "roll", "attention", "sinc", "cumsum(1)", "argmax", "take", "max(1)", "pad", "einsum",
+    "gather", "clamp", "flip", "roll", "attention", "sinc", "cumsum(1)", "argmax", "take", "max(1)", "pad",
+    "einsum", "scatter",
 }  # fmt: skip
 
 
@@ -96,6 +97,9 @@ def test_arguments_that_are_equal_and_not_the_same_are_told_apart():
     assert often(dynamic.roll, x, (1,), (1,)).tolist() == dynamic.roll(x, [1], [1]).tolist()
     with pytest.raises(TypeError):
         dynamic.roll(x, (1.0,), (1.0,))
+    assert [str(often(dynamic.where, x > 5, value, x * 0 + 1)[0, 0].item()) for value in (0.0, -0.0)] == ["1.0", "1.0"]
+    assert often(dynamic.maximum, i, i * 0 + 2).tolist() == [[2, 2, 3]]
+    assert [often(dynamic.lerp, x, x + 1, weight).tolist()[0][2] for weight in (0.5, 1, True)] == [2.5, 3.0, 3.0]
     often(dynamic.softmax, x, 1)
     with pytest.raises((TypeError, ValueError)):
         dynamic.softmax(x, 1.0)
