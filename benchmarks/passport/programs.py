@@ -20,7 +20,7 @@ from benchmarks.workload import Workload, discover, to_array
 
 DTYPES = ("float32", "float64")
 STEPS = 3
-OF_PYTHON = ("workload/charlm", "workload/lstm")
+OF_PYTHON = ("workload/charlm", "workload/gpt", "workload/lstm")
 """Programs whose text is Python's own help, which changes with its version."""
 
 
