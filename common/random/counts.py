@@ -45,7 +45,7 @@ def poisson(x: Any, generator: Generator | None = None) -> Any:
     --------
     >>> import dynamic as tw
     >>> tw.poisson(tw.tensor([0.0, 4.0])).shape
-    (2,)
+    torch.Size([2])
     """
     if x.dtype.kind != "f":
         raise DTypeError(f"poisson(): expected a floating point tensor of rates, got {x.dtype}")
