@@ -68,7 +68,7 @@ class FunctionHolder:
     def __reduce_ex__(self, protocol: Any) -> Any:
         if sys._getframe(1).f_code.co_filename != copy.__file__:  # a copy takes any function
             for name, x in vars(self).items():
-                refuse_local(list(x.values()) if type(x) is dict else x, f"a {type(self).__name__} ({name})")
+                refuse_local(list(x.values()) if isinstance(x, dict) else x, f"a {type(self).__name__} ({name})")
         return super().__reduce_ex__(protocol)
 
 

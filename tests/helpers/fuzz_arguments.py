@@ -293,6 +293,11 @@ _OPERANDS = frozenset(
 _FREE = ("generator", "axis", "keepdims", "out", "requires_grad")
 
 
+def is_left_out(p: inspect.Parameter) -> bool:
+    """Whether a parameter is another word for one that is given, or has a default that is the rule."""
+    return (p.name in _FREE and p.default is not p.empty) or is_older_reduction(p)
+
+
 def is_older_reduction(p: inspect.Parameter) -> bool:
     """Whether a parameter of a loss is one of PyTorch's older words for `reduction`."""
     return p.name in OLDER_REDUCTION and p.kind is p.KEYWORD_ONLY
@@ -335,7 +340,7 @@ def draw_call(rng: Rng, name: str, signature: inspect.Signature | None, operands
     args: list[Any] = []
     kwargs: dict[str, Any] = {}
     for p in signature.parameters.values():
-        if p.name in _FREE or is_older_reduction(p):
+        if is_left_out(p):
             continue
         if p.kind is p.VAR_POSITIONAL:
             if p.name == "tensors":
@@ -356,7 +361,7 @@ def draw_call(rng: Rng, name: str, signature: inspect.Signature | None, operands
 
 
 def _position(signature: inspect.Signature, name: str) -> int:
-    return [p for p in signature.parameters if p not in _FREE].index(name)
+    return [p.name for p in signature.parameters.values() if p.name not in _FREE or p.default is p.empty].index(name)
 
 
 def key(rng: Rng) -> Any:
