@@ -381,8 +381,9 @@ _RULES: dict[str, Rule] = {
         "solve_triangular svd lstsq permutation pick spread one_hot searchsorted", leading,
     ),
     **_named(
-        "bessel_j0 bessel_j1 bessel_y0 bessel_y1 divisor erfcx gammainc gammaincc gcd i0 i0e i1 i1e log_ndtr "
-        "modified_bessel_k0 modified_bessel_k1 ndtri polygamma scaled_modified_bessel_k0 scaled_modified_bessel_k1 "
-        "within_bounds zeta", alike,
+        "bessel_j0 bessel_j1 bessel_y0 bessel_y1 beta_quantile beta_quantile_by_a beta_quantile_by_b "
+        "binomial_quantile divisor erfcx gamma_quantile gamma_quantile_by_a gammainc gammaincc gcd i0 i0e i1 i1e "
+        "log_ndtr modified_bessel_k0 modified_bessel_k1 ndtri poisson_quantile polygamma scaled_modified_bessel_k0 "
+        "scaled_modified_bessel_k1 von_mises_draw within_bounds zeta", alike,
     ),
 }  # fmt: skip

@@ -184,7 +184,7 @@ def test_what_does_not_fit_the_plan_is_refused():
         plan(x.astype(float), x.copy())
     with pytest.raises(ArgumentError, match="2 arrays"):
         plan(x)
-    with pytest.raises(ArgumentError, match="overlaps"):
+    with pytest.raises(ArgumentError, match="shares memory"):
         plan_of(lambda p, q: ([], [p + 1, q + 1]), [x, x.copy()], 2)(x, x)
     x.flags.writeable = False
     with pytest.raises(ArgumentError, match="read-only"):
