@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from common.core.errors import ArgumentError
+from common.core.errors import ArgumentError, NotDefinedError
 from common.distributions import constraints
 from common.distributions.distribution import limits, whole_numbers
 from common.distributions.scalar_transforms import Alike, TanhTransform, clipped
@@ -182,10 +182,10 @@ class _Joined(Transform):
     bijective = property(lambda self: all(t.bijective for t in self.transforms))
 
     def _split(self, x: Any) -> list[Any]:
-        raise NotImplementedError
+        raise NotDefinedError(f"{type(self).__name__} has no parts")
 
     def _join(self, parts: list[Any]) -> Any:
-        raise NotImplementedError
+        raise NotDefinedError(f"{type(self).__name__} has no parts")
 
     def _call(self, x: Any) -> Any:
         return self._join([t(v) for t, v in zip(self.transforms, self._split(x), strict=True)])
