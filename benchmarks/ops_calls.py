@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import isqrt
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ class Call(NamedTuple):
     operands : ``operands(rng, elements)``, arrays.
     differentiable : whether its backward is timed.
     random : whether each call gives other numbers.
+    sums : of a product, how many terms one element of the result is the sum of; None for what moves more than it adds.
     """
 
     name: str
@@ -27,24 +28,26 @@ class Call(NamedTuple):
     operands: Operands
     differentiable: bool = True
     random: bool = False
+    sums: Callable[[Sequence[np.ndarray]], int] | None = None
 
 
-def _normal(rng: np.random.Generator, *shape: int) -> np.ndarray:
+def normal(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    """Numbers from the normal distribution, float32."""
     return rng.standard_normal(shape).astype(np.float32)
 
 
-def _rows(n: int) -> tuple[int, int]:
+def rows_of(n: int) -> tuple[int, int]:
     """A matrix of n elements with rows of about 100 to 1000."""
     columns = 1 << (isqrt(n).bit_length() - 1)
     return n // columns, columns
 
 
-def _flat(*kinds: str) -> Operands:
+def flat(*kinds: str) -> Operands:
     """Vectors: (n)ormal, (p)ositive, inside (-1, 1): u, inside (0, 1): q, (a)bove 1, (b)ool, (i)nt."""
 
     def one(rng: np.random.Generator, n: int, kind: str) -> np.ndarray:
         if kind == "n":
-            return _normal(rng, n)
+            return normal(rng, n)
         if kind == "b":
             return rng.integers(0, 2, n).astype(np.bool_)
         if kind == "i":
@@ -55,59 +58,67 @@ def _flat(*kinds: str) -> Operands:
     return lambda rng, n: [one(rng, n, kind) for kind in kinds]
 
 
-def _matrix(rng: np.random.Generator, n: int) -> list[np.ndarray]:
-    return [_normal(rng, *_rows(n))]
+def matrix(rng: np.random.Generator, n: int) -> list[np.ndarray]:
+    """One matrix of n numbers."""
+    return [normal(rng, *rows_of(n))]
 
 
 def _matrix_and_indices(rng: np.random.Generator, n: int) -> list[np.ndarray]:
-    rows, columns = _rows(n)
-    return [_normal(rng, rows, columns), rng.integers(0, columns, (rows, columns))]
+    rows, columns = rows_of(n)
+    return [normal(rng, rows, columns), rng.integers(0, columns, (rows, columns))]
 
 
 def _source_and_indices(rng: np.random.Generator, n: int) -> list[np.ndarray]:
-    rows, columns = _rows(n)
-    return [_normal(rng, rows, columns), rng.integers(0, rows, rows), _normal(rng, rows, columns)]
+    rows, columns = rows_of(n)
+    return [normal(rng, rows, columns), rng.integers(0, rows, rows), normal(rng, rows, columns)]
 
 
 def _classes(rng: np.random.Generator, n: int) -> list[np.ndarray]:
-    rows, columns = _rows(n)
-    return [_normal(rng, rows, columns), rng.integers(0, columns, rows)]
+    rows, columns = rows_of(n)
+    return [normal(rng, rows, columns), rng.integers(0, columns, rows)]
 
 
 def _batch_norm(rng: np.random.Generator, n: int) -> list[np.ndarray]:
-    rows, columns = _rows(n)
-    return [_normal(rng, rows, columns), _normal(rng, columns), _normal(rng, columns)]
+    rows, columns = rows_of(n)
+    return [normal(rng, rows, columns), normal(rng, columns), normal(rng, columns)]
 
 
 def _images(rng: np.random.Generator, n: int) -> list[np.ndarray]:
     side = max(4, isqrt(n // 16))
-    return [_normal(rng, 2, 8, side, side)]
+    return [normal(rng, 2, 8, side, side)]
 
 
-def _squares(rng: np.random.Generator, n: int) -> list[np.ndarray]:
+def squares(rng: np.random.Generator, n: int) -> list[np.ndarray]:
     """Two square matrices; products grow faster than their elements, so these are smaller."""
     side = max(4, isqrt(n) // 2)
-    return [_normal(rng, side, side), _normal(rng, side, side)]
+    return [normal(rng, side, side), normal(rng, side, side)]
 
 
 def _batches(rng: np.random.Generator, n: int) -> list[np.ndarray]:
-    return [_normal(rng, max(1, n // 256), 16, 16), _normal(rng, max(1, n // 256), 16, 16)]
+    return [normal(rng, max(1, n // 256), 16, 16), normal(rng, max(1, n // 256), 16, 16)]
 
 
 def _heads(rng: np.random.Generator, n: int) -> list[np.ndarray]:
     length = max(4, isqrt(n // 64))
-    return [_normal(rng, 2, 4, length, 16) for _ in range(3)]
+    return [normal(rng, 2, 4, length, 16) for _ in range(3)]
 
 
 def _unary(kind: str, *names: str, differentiable: bool = True) -> list[Call]:
-    return [Call(name, _named(name), _flat(kind), differentiable) for name in names]
+    return [Call(name, named(name), flat(kind), differentiable) for name in names]
 
 
-def _named(name: str) -> Callable[..., Any]:
+def named(name: str) -> Callable[..., Any]:
+    """A public function."""
     return lambda tw, *x: getattr(tw, name)(*x)
 
 
-def _functional(name: str, **options: Any) -> Callable[..., Any]:
+def inner(arrays: Sequence[np.ndarray]) -> int:
+    """The terms of one element of a product of matrices."""
+    return arrays[0].shape[-1]
+
+
+def functional(name: str, **options: Any) -> Callable[..., Any]:
+    """A function of `nn.functional` with options."""
     return lambda tw, *x: getattr(tw.nn.functional, name)(*x, **options)
 
 
@@ -119,61 +130,61 @@ CALLS = [
     *_unary("a", "acosh"),
     *_unary("q", "logit"),
     *_unary("n", "floor", "ceil", "round", "trunc", "frac", "sign", "isnan", "isfinite", differentiable=False),
-    *(Call(name, _named(name), _flat("n", "n")) for name in ("add", "sub", "mul", "maximum", "minimum", "atan2")),
-    *(Call(name, _named(name), _flat("n", "p")) for name in ("div", "fmod", "remainder", "hypot", "copysign")),
-    *(Call(name, _named(name), _flat("n", "n"), False) for name in ("eq", "lt", "floor_divide")),
-    *(Call(name, _named(name), _flat("b", "b"), False) for name in ("logical_and", "logical_xor")),
-    Call("bitwise_and", _named("bitwise_and"), _flat("i", "i"), False),
-    Call("pow(x, y)", _named("pow"), _flat("p", "n")),
-    Call("x ** 2", lambda tw, x: x**2, _flat("n")),
-    Call("x ** 3", lambda tw, x: x**3, _flat("n")),
-    Call("x ** 0.5", lambda tw, x: x**0.5, _flat("p")),
-    Call("x ** -1", lambda tw, x: x**-1, _flat("p")),
-    Call("x ** 1.5", lambda tw, x: x**1.5, _flat("p")),
-    Call("x + 1", lambda tw, x: x + 1, _flat("n")),
-    Call("2 * x", lambda tw, x: 2 * x, _flat("n")),
-    Call("1 / x", lambda tw, x: 1 / x, _flat("p")),
-    Call("x > 0", lambda tw, x: x > 0, _flat("n"), False),
-    Call("x % 3", lambda tw, x: x % 3, _flat("n")),
-    Call("clamp", lambda tw, x: x.clamp(-1, 1), _flat("n")),
-    Call("clamp min", lambda tw, x: x.clamp(min=0.5), _flat("n")),
-    Call("lerp", lambda tw, x, y: tw.lerp(x, y, 0.3), _flat("n", "n")),
-    Call("addcmul", lambda tw, x, y, z: tw.addcmul(x, y, z, value=0.5), _flat("n", "n", "n")),
-    Call("addcdiv", lambda tw, x, y, z: tw.addcdiv(x, y, z, value=0.5), _flat("n", "n", "p")),
-    Call("where", lambda tw, c, x, y: tw.where(c, x, y), _flat("b", "n", "n")),
-    Call("masked_fill", lambda tw, x, c: x.masked_fill(c, -1.0), _flat("n", "b")),
-    Call("nan_to_num", _named("nan_to_num"), _flat("n")),
-    *(Call(name, _functional(name), _flat("n")) for name in
+    *(Call(name, named(name), flat("n", "n")) for name in ("add", "sub", "mul", "maximum", "minimum", "atan2")),
+    *(Call(name, named(name), flat("n", "p")) for name in ("div", "fmod", "remainder", "hypot", "copysign")),
+    *(Call(name, named(name), flat("n", "n"), False) for name in ("eq", "lt", "floor_divide")),
+    *(Call(name, named(name), flat("b", "b"), False) for name in ("logical_and", "logical_xor")),
+    Call("bitwise_and", named("bitwise_and"), flat("i", "i"), False),
+    Call("pow(x, y)", named("pow"), flat("p", "n")),
+    Call("x ** 2", lambda tw, x: x**2, flat("n")),
+    Call("x ** 3", lambda tw, x: x**3, flat("n")),
+    Call("x ** 0.5", lambda tw, x: x**0.5, flat("p")),
+    Call("x ** -1", lambda tw, x: x**-1, flat("p")),
+    Call("x ** 1.5", lambda tw, x: x**1.5, flat("p")),
+    Call("x + 1", lambda tw, x: x + 1, flat("n")),
+    Call("2 * x", lambda tw, x: 2 * x, flat("n")),
+    Call("1 / x", lambda tw, x: 1 / x, flat("p")),
+    Call("x > 0", lambda tw, x: x > 0, flat("n"), False),
+    Call("x % 3", lambda tw, x: x % 3, flat("n")),
+    Call("clamp", lambda tw, x: x.clamp(-1, 1), flat("n")),
+    Call("clamp min", lambda tw, x: x.clamp(min=0.5), flat("n")),
+    Call("lerp", lambda tw, x, y: tw.lerp(x, y, 0.3), flat("n", "n")),
+    Call("addcmul", lambda tw, x, y, z: tw.addcmul(x, y, z, value=0.5), flat("n", "n", "n")),
+    Call("addcdiv", lambda tw, x, y, z: tw.addcdiv(x, y, z, value=0.5), flat("n", "n", "p")),
+    Call("where", lambda tw, c, x, y: tw.where(c, x, y), flat("b", "n", "n")),
+    Call("masked_fill", lambda tw, x, c: x.masked_fill(c, -1.0), flat("n", "b")),
+    Call("nan_to_num", named("nan_to_num"), flat("n")),
+    *(Call(name, functional(name), flat("n")) for name in
       ("elu", "celu", "selu", "gelu", "silu", "mish", "softplus", "softsign", "leaky_relu", "hardswish", "hardsigmoid",
        "hardtanh", "relu6", "logsigmoid", "tanhshrink", "hardshrink", "softshrink")),
-    *(Call(name, _functional(name), _flat("n", "n"))
+    *(Call(name, functional(name), flat("n", "n"))
       for name in ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")),
     Call("binary_cross_entropy", lambda tw, x, y: tw.nn.functional.binary_cross_entropy(x, y.detach()),
-         _flat("q", "q")),
+         flat("q", "q")),
     Call("bce_with_logits", lambda tw, x, y: tw.nn.functional.binary_cross_entropy_with_logits(x, y.detach()),
-         _flat("n", "q")),
-    Call("kl_div", lambda tw, x, y: tw.nn.functional.kl_div(x, y.detach(), reduction="sum"), _flat("n", "q")),
-    Call("cross_entropy", _functional("cross_entropy"), _classes),
-    Call("nll_loss", _functional("nll_loss"), _classes),
-    Call("cosine_similarity", _functional("cosine_similarity", dim=1), lambda r, n: _matrix(r, n) + _matrix(r, n)),
-    *(Call(f"{name}()", _named(name), _flat("n"))
+         flat("n", "q")),
+    Call("kl_div", lambda tw, x, y: tw.nn.functional.kl_div(x, y.detach(), reduction="sum"), flat("n", "q")),
+    Call("cross_entropy", functional("cross_entropy"), _classes),
+    Call("nll_loss", functional("nll_loss"), _classes),
+    Call("cosine_similarity", functional("cosine_similarity", dim=1), lambda r, n: matrix(r, n) + matrix(r, n)),
+    *(Call(f"{name}()", named(name), flat("n"))
       for name in ("sum", "mean", "prod", "var", "std", "norm", "max", "min")),
-    *(Call(f"{name}(1)", lambda tw, x, name=name: getattr(tw, name)(x, 1), _matrix)
+    *(Call(f"{name}(1)", lambda tw, x, name=name: getattr(tw, name)(x, 1), matrix)
       for name in ("sum", "mean", "max", "min", "amax", "var", "std", "logsumexp", "cumsum", "cumprod", "median")),
-    *(Call(f"{name}(0)", lambda tw, x, name=name: getattr(tw, name)(x, 0), _matrix)
+    *(Call(f"{name}(0)", lambda tw, x, name=name: getattr(tw, name)(x, 0), matrix)
       for name in ("sum", "mean", "max", "amax", "cumsum", "var")),
-    *(Call(name, lambda tw, x, name=name: getattr(tw, name)(x, 1), _matrix, False)
+    *(Call(name, lambda tw, x, name=name: getattr(tw, name)(x, 1), matrix, False)
       for name in ("argmax", "argmin", "all", "any")),
-    Call("argsort", lambda tw, x: tw.argsort(x, dim=1, stable=True), _matrix, False),
-    Call("sort", lambda tw, x: tw.sort(x, 1), _matrix),
-    Call("topk", lambda tw, x: tw.topk(x, 5, 1), _matrix),
-    Call("kthvalue", lambda tw, x: tw.kthvalue(x, 5, 1), _matrix),
-    Call("softmax", lambda tw, x: tw.softmax(x, 1), _matrix),
-    Call("log_softmax", lambda tw, x: tw.log_softmax(x, 1), _matrix),
+    Call("argsort", lambda tw, x: tw.argsort(x, dim=1, stable=True), matrix, False),
+    Call("sort", lambda tw, x: tw.sort(x, 1), matrix),
+    Call("topk", lambda tw, x: tw.topk(x, 5, 1), matrix),
+    Call("kthvalue", lambda tw, x: tw.kthvalue(x, 5, 1), matrix),
+    Call("softmax", lambda tw, x: tw.softmax(x, 1), matrix),
+    Call("log_softmax", lambda tw, x: tw.log_softmax(x, 1), matrix),
     Call("layer_norm", lambda tw, x, w, b: tw.nn.functional.layer_norm(x, x.shape[1:], w, b), _batch_norm),
     Call("batch_norm", lambda tw, x, w, b: tw.nn.functional.batch_norm(x, None, None, w, b, training=True),
          _batch_norm),
-    Call("normalize", _functional("normalize"), _matrix),
+    Call("normalize", functional("normalize"), matrix),
     Call("gather", lambda tw, x, i: tw.gather(x, 1, i), _matrix_and_indices),
     Call("take", lambda tw, x, i: tw.take(x, i), _matrix_and_indices),
     Call("scatter", lambda tw, x, i: x.scatter(1, i, 1.0), _matrix_and_indices),
@@ -181,29 +192,29 @@ CALLS = [
     Call("index_select", lambda tw, x, i, y: tw.index_select(x, 0, i), _source_and_indices, False),
     Call("index_add", lambda tw, x, i, y: x.index_add(0, i, y), _source_and_indices),
     Call("x[i]", lambda tw, x, i, y: x[i] + y * 0, _source_and_indices),
-    Call("cat", lambda tw, x, y: tw.cat([x, y]), _flat("n", "n")),
-    Call("cat(1)", lambda tw, x, y: tw.cat([x, y], 1), lambda r, n: _matrix(r, n) + _matrix(r, n)),
-    Call("stack", lambda tw, x, y: tw.stack([x, y]), _flat("n", "n")),
-    Call("flip", lambda tw, x: x.flip(1), _matrix),
-    Call("roll", lambda tw, x: x.roll(3, 1), _matrix),
-    Call("pad", lambda tw, x: tw.nn.functional.pad(x, (1, 2)), _matrix),
-    Call("repeat", lambda tw, x: x.repeat(2, 1), _matrix),
-    Call("tril", _named("tril"), _matrix),
-    Call("x.T.contiguous()", lambda tw, x: x.T.contiguous(), _matrix),
-    Call("clone", lambda tw, x: x.clone(), _flat("n")),
-    Call("x.double()", lambda tw, x: x.double(), _flat("n"), False),
-    Call("zeros", lambda tw, x: tw.zeros(x.shape), _flat("n"), False),
-    Call("zeros_like", lambda tw, x: tw.zeros_like(x), _flat("n"), False),
-    Call("arange", lambda tw, x: tw.arange(x.shape[0]), _flat("n"), False),
-    Call("randn", lambda tw, x: tw.randn(x.shape), _flat("n"), False, True),
-    Call("rand", lambda tw, x: tw.rand(x.shape), _flat("n"), False, True),
-    Call("dot", _named("dot"), _flat("n", "n")),
-    Call("mm", _named("mm"), _squares),
-    Call("mv", lambda tw, x, y: tw.mv(x, y[0]), _squares),
-    Call("bmm", _named("bmm"), _batches),
-    Call("einsum", lambda tw, x, y: tw.einsum("ij,jk->ik", x, y), _squares),
-    Call("linear", lambda tw, x, y: tw.nn.functional.linear(x, y), _squares),
-    Call("attention", _functional("scaled_dot_product_attention"), _heads),
-    Call("max_pool2d", _functional("max_pool2d", kernel_size=2), _images),
-    Call("avg_pool2d", _functional("avg_pool2d", kernel_size=2), _images),
+    Call("cat", lambda tw, x, y: tw.cat([x, y]), flat("n", "n")),
+    Call("cat(1)", lambda tw, x, y: tw.cat([x, y], 1), lambda r, n: matrix(r, n) + matrix(r, n)),
+    Call("stack", lambda tw, x, y: tw.stack([x, y]), flat("n", "n")),
+    Call("flip", lambda tw, x: x.flip(1), matrix),
+    Call("roll", lambda tw, x: x.roll(3, 1), matrix),
+    Call("pad", lambda tw, x: tw.nn.functional.pad(x, (1, 2)), matrix),
+    Call("repeat", lambda tw, x: x.repeat(2, 1), matrix),
+    Call("tril", named("tril"), matrix),
+    Call("x.T.contiguous()", lambda tw, x: x.T.contiguous(), matrix),
+    Call("clone", lambda tw, x: x.clone(), flat("n")),
+    Call("x.double()", lambda tw, x: x.double(), flat("n"), False),
+    Call("zeros", lambda tw, x: tw.zeros(x.shape), flat("n"), False),
+    Call("zeros_like", lambda tw, x: tw.zeros_like(x), flat("n"), False),
+    Call("arange", lambda tw, x: tw.arange(x.shape[0]), flat("n"), False),
+    Call("randn", lambda tw, x: tw.randn(x.shape), flat("n"), False, True),
+    Call("rand", lambda tw, x: tw.rand(x.shape), flat("n"), False, True),
+    Call("dot", named("dot"), flat("n", "n")),
+    Call("mm", named("mm"), squares, sums=inner),
+    Call("mv", lambda tw, x, y: tw.mv(x, y[0]), squares),
+    Call("bmm", named("bmm"), _batches, sums=inner),
+    Call("einsum", lambda tw, x, y: tw.einsum("ij,jk->ik", x, y), squares, sums=inner),
+    Call("linear", lambda tw, x, y: tw.nn.functional.linear(x, y), squares, sums=inner),
+    Call("attention", functional("scaled_dot_product_attention"), _heads),
+    Call("max_pool2d", functional("max_pool2d", kernel_size=2), _images),
+    Call("avg_pool2d", functional("avg_pool2d", kernel_size=2), _images),
 ]  # fmt: skip
