@@ -62,6 +62,12 @@ class _Form:
     def __init__(self, spec: Spec) -> None:
         self.spec, self.shape, self.dtype, self.ndim = spec, spec.shape, spec.dtype, len(spec.shape)
 
+    def __array__(self, *arguments: Any, **options: Any) -> Any:
+        raise _MoreThanFormsError  # numpy would make an array of one object of it
+
+    def __bool__(self) -> bool:
+        raise _MoreThanFormsError
+
 
 class _Result:
     """In place of a node: the attributes by which a result is shown."""

@@ -149,6 +149,31 @@ def test_draws_and_writes_are_not_remembered():
     assert mean[0].item() == pytest.approx(1 - 0.9 ** (remembered.OFTEN + 1))
 
 
+def test_what_depends_on_elements_is_not_remembered():
+    """Same forms, other elements: results have sizes and places that no form says."""
+    calls = {
+        "masked_select": lambda tw, x, m, i: tw.masked_select(x, m),
+        "masked_scatter": lambda tw, x, m, i: tw.masked_scatter(x, m, x * 2),
+        "index_put": lambda tw, x, m, i: tw.index_put(x, (m,), x[0] * 0),
+        "nonzero": lambda tw, x, m, i: tw.nonzero(m),
+        "unique": lambda tw, x, m, i: tw.unique(i),
+        "bincount": lambda tw, x, m, i: tw.bincount(i),
+        "one_hot": lambda tw, x, m, i: tw.nn.functional.one_hot(i).sum(1),
+        "repeat_interleave": lambda tw, x, m, i: tw.repeat_interleave(x, i),
+    }
+    rng = np.random.default_rng(0)
+    for name, f in calls.items():
+        for _ in range(remembered.OFTEN + 2):
+            x, m, i = rng.normal(size=6).astype(np.float32), rng.random(6) > 0.5, rng.integers(0, 4, 6)
+            wanted = {
+                "masked_select": x[m], "masked_scatter": np.where(m, 2 * x[np.maximum(np.cumsum(m) - 1, 0)], x),
+                "index_put": np.where(m, 0, x), "nonzero": np.argwhere(m),
+                "unique": np.unique(i), "bincount": np.bincount(i), "one_hot": np.ones(6),
+                "repeat_interleave": x.repeat(i),
+            }[name]  # fmt: skip
+            np.testing.assert_array_equal(f(dynamic, *map(Tensor, (x, m, i))).numpy(), wanted, name)
+
+
 def test_views_belong_to_their_base():
     x = dynamic.zeros(2, 3, requires_grad=True) * 1
     y = often(dynamic.ravel, x)
