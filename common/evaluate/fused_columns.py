@@ -6,12 +6,12 @@ sums over all rows of what the same rows hold (benchmarks/backward_passes.py).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from textwrap import indent
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from common.compiler.loop_ir import Call, If, Let, Loop, Place, Run
 from common.core.numerics import BLOCK, LANES
 from common.evaluate.fused_lines import Program, argument, collected, is_costly
 from common.kernels.arrays import mapped_sums
@@ -57,53 +57,52 @@ def buffers(columns: FusedColumns) -> list[str]:
     return [f"{name}{j}" for j in range(len(columns.summed)) for name in ("total", "lanes")]
 
 
-def in_blocks(row: Sequence[str], columns: FusedColumns, dtype: np.dtype, classes: str) -> list[str]:
-    """Lines that go through the rows block by block: the lines of each row r, then the sums over the block's columns.
+def in_blocks(
+    row: Sequence[Any], columns: FusedColumns, dtype: np.dtype, classes: str, slots: Mapping[str, str]
+) -> list[Any]:
+    """Statements that go through the rows block by block: those of each row r, then the sums over the block's columns.
 
     Parameters
     ----------
-    classes : per input "f", "r", "c" or "s", as in `common.evaluate.kernels.elementwise_source`.
+    classes : per input "f", "r", "c" or "s", as in `common.evaluate.kernels.loop_source`.
+    slots : where the `buffers` are.
     """
     used = {v for kind, v in columns.summed if kind == "x"}
     used |= {v for _, operands in columns.program for kind, v in operands if kind == "x"}
-    places = {"f": "x{i}_[p{k} + c]", "r": "x{i}r{k}", "c": "x{i}_[c]"}
+    operands = [(i, classes[i]) for i in sorted(used)]
 
     def text(kind: str, value: Any) -> str:
         return f"u{value}" if kind == "t" else argument(kind, value, dtype)
 
-    def before(k: int) -> list[str]:
-        return [f"x{i}r{k} = x{i}_[r{k}]" for i in sorted(used) if classes[i] == "r"]
+    def before(k: int) -> list[Let]:
+        return [Let(f"x{i}r{k}", Place(f"b{i}", f"r{k}")) for i, letter in operands if letter == "r"]
 
-    def element(k: int) -> list[str]:
-        reads = [f"x{i} = {places[classes[i]].format(i=i, k=k)}" for i in sorted(used) if classes[i] != "s"]
-        steps = enumerate(columns.program)
-        return [*reads, *(f"u{i} = {op.name}({', '.join(text(*x) for x in operands)})" for i, (op, operands) in steps)]
+    def element(k: int) -> list[Let]:
+        calls = [Call(op.name, [text(*x) for x in taken]) for op, taken in columns.program]
+        return [*mapped_sums.reads_in_row(operands, k), *(Let(f"u{i}", call) for i, call in enumerate(calls))]
 
-    def each(call: str) -> list[str]:
-        return [call.replace("#", str(j)) for j in range(len(columns.summed))]
+    def each(function: str, *rest: str) -> list[Run]:
+        return [Run(Call(function, (acc, "0", "columns", *rest))) for acc, _ in sums]
 
-    sums = [(f"lanes{j}", text(*x)) for j, x in enumerate(columns.summed)]
-    whole = mapped_sums.add_rows(sums, before, element, "first + lane", "1", mapped_sums.TOGETHER)
-    rest = mapped_sums.add_rows(sums, before, element, "part", "1", 1)
-    lines = ["rows = args[0]", "width = columns", "at = 0", "b = 0", "c0 = 0"]
-    lines += [*each("start_columns(lanes#, 0, columns, rows)"), f"for first in range(0, rows, {_ROWS}):"]
-    lines += [
-        f"    end = min(rows, first + {_ROWS})",
-        "    for r in range(first, end):",
-        *(f"        {x}" for x in row),
+    def add(row: str, count: int) -> list[Any]:
+        return mapped_sums.add_rows(sums, before, element, row, "1", count)
+
+    sums = [(slots[f"lanes{j}"], text(*x)) for j, x in enumerate(columns.summed)]
+    whole = Loop("lane", str(LANES), add("first + lane", mapped_sums.TOGETHER))
+    rest = Loop("part", "end", [Let("lane", f"part & {LANES - 1}"), *add("part", 1)], "first")
+    block = [
+        Let("end", f"min(rows, first + {_ROWS})"),
+        Loop("r", "end", [*row], "first"),
+        If(f"first & {BLOCK - 1} == 0 and first > 0",
+           each("carry_columns", f"(first >> {BLOCK.bit_length() - 1}) - 1")),
+        If(f"end - first == {_ROWS}", [whole]),
+        If(f"end - first != {_ROWS}", [rest]),
+    ]  # fmt: skip
+    names = {"rows": "n0", "width": "columns", "at": "0", "b": "0", "c0": "0"}
+    ends = [(acc, slots[f"total{j}"]) for j, (acc, _) in enumerate(sums)]
+    return [
+        *(Let(name, value) for name, value in names.items()),
+        *each("start_columns", "rows"),
+        Loop("first", "rows", block, step=str(_ROWS)),
+        *(Run(Call("finish_columns", (acc, "0", "columns", "rows", total, "0"))) for acc, total in ends),
     ]
-    lines.append(f"    if first & {BLOCK - 1} == 0 and first > 0:")
-    lines += each(f"        carry_columns(lanes#, 0, columns, (first >> {BLOCK.bit_length() - 1}) - 1)")
-    lines += [
-        f"    if end - first == {_ROWS}:",
-        f"        for lane in range({LANES}):",
-        indent(whole, " " * 12),
-        "    else:",
-    ]
-    lines += [
-        "        for part in range(first, end):",
-        f"            lane = part & {LANES - 1}",
-        indent(rest, " " * 12),
-    ]
-    lines += each("finish_columns(lanes#, 0, columns, rows, total#, 0)")
-    return [part for line in lines for part in line.splitlines()]

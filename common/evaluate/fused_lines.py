@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from common.compiler.loop_ir import Call, Let
 from common.core.op import Op
 from common.core.python_numbers import check_range
 from common.evaluate import kernels as eager_kernels
@@ -146,14 +147,15 @@ def collected(*roots: Any) -> tuple[Program, list[Any], list[tuple[str, Any]]]:
 
 
 def _source(program: Program, dtype: np.dtype, classes: str) -> str:
-    """Kernel source of the ops over rows x columns; classes of operands as in `eager_kernels.elementwise_source`."""
+    """Kernel source of the ops over rows x columns; classes of operands as in `eager_kernels.loop_source`."""
     return eager_kernels.loop_source("fused", _body(program, dtype), (dtype,) * len(classes), dtype, classes)
 
 
-def _body(program: Program, dtype: np.dtype) -> list[str]:
+def _body(program: Program, dtype: np.dtype) -> list[Let]:
     """Assignments to ``t0``, ``t1``, ... of elements ``x0``, ``x1``, ..."""
-    arguments = (", ".join(argument(*x, dtype) for x in operands) for _, operands in program)
-    return [f"t{i} = {op.name}({text})" for i, ((op, _), text) in enumerate(zip(program, arguments, strict=True))]
+    return [
+        Let(f"t{i}", Call(op.name, [argument(*x, dtype) for x in operands])) for i, (op, operands) in enumerate(program)
+    ]
 
 
 def argument(kind: str, value: Any, dtype: np.dtype) -> str:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from common.compiler.loop_ir import Call, If, Kernel, Let, Loop, Place, Store
 from common.core.numerics import BLOCK, LANES
 from common.evaluate import kernels as eager_kernels
 from common.evaluate.fused_columns import FusedColumns, buffers, columns_beside, in_blocks
@@ -210,7 +211,7 @@ def _source(
     kept: Sequence[int],
     beside: FusedColumns | None,
 ) -> str:
-    """Kernel source; classes of operands as in `common.evaluate.kernels.elementwise_source`.
+    """Kernel source; classes of operands as in `common.evaluate.kernels.loop_source`.
 
     Scratch: the lanes of the sums of a level, then per sum those of its blocks.
 
@@ -220,68 +221,69 @@ def _source(
     kept : elements that wait in the result's row until that is written.
     beside : what is summed over columns.
     """
+    names = [*(f"also{i}" for i in also), *(buffers(beside) if beside else ()), "y", "acc"]
+    slots = {name: f"b{len(classes) + i}" for i, name in enumerate(names)}
+    acc = slots["acc"]
     done: list[int] = []
-    place = {"f": "p + c", "c": "c"}
+    place = {"f": ("p", "c"), "c": ("", "c")}
     sums = [i for i, item in enumerate(items) if item.op == "sum"]
     parts = {i: f"{LANES * len(sums)} + {n} * blocks" for n, i in enumerate(sums)}
 
     def text(kind: str, value: Any) -> str:
         return argument(kind, value, dtype)
 
-    def assignment(i: int) -> str:
-        return f"t{i} = {items[i].op.name}({', '.join(text(*x) for x in items[i].operands)})"
+    def assignment(i: int) -> Let:
+        return Let(f"t{i}", Call(items[i].op.name, [text(*x) for x in items[i].operands]))
 
-    def elements(lasts: Sequence[tuple[str, Any]], start: str) -> list[str]:
-        """Lines of an inner loop that compute elements: what they need of their place, in order."""
+    def elements(lasts: Sequence[tuple[str, Any]], start: str) -> list[Any]:
+        """Statements of an inner loop that compute elements: what they need of their place, in order."""
         steps, reads = _elements(items, lasts, done)
-        lines = [f"x{i} = x{i}_[{start}{place[classes[i]]}]" for i in reads if classes[i] in place]
-        lines += [f"t{i} = y[{start}p + c]" if i in done else assignment(i) for i in steps]
+        own = Place(slots["y"], f"{start}p", "c")
+        body: list[Any] = []
+        for i in reads:
+            if classes[i] in place:
+                base, var = place[classes[i]]
+                body.append(Let(f"x{i}", Place(f"b{i}", f"{start}{base}".removesuffix(" + "), var)))
+        body += [Let(f"t{i}", own) if i in done else assignment(i) for i in steps]
         new = [i for i in kept if i in steps and i not in done]
         done.extend(new)
-        return [*lines, *(f"y[{start}p + c] = t{i}" for i in new)]
+        return [*body, *(Store(own, f"t{i}") for i in new)]
 
-    def totals(now: Sequence[int]) -> list[str]:
-        """Lines that compute sums of one level, in one loop over the row but for those of what lies in memory."""
+    def totals(now: Sequence[int]) -> list[Any]:
+        """Statements that compute sums of one level, in one loop over the row but for those of what lies in memory."""
         of = {i: items[i].operands[0] for i in now}
         lie = [i for i, (kind, v) in of.items() if kind == "x" and classes[v] == "f"]
-        lines = [f"acc[{parts[i]} + (k >> {_SHIFT})] = block_sum(x{of[i][1]}_, p + k, n)" for i in lie]
+        part = {i: Place(acc, parts[i], f"(k >> {_SHIFT})") for i in now}
+        block: list[Any] = [Let("n", f"min({BLOCK}, columns - k)")]
+        block += [Store(part[i], Call("block_sum", (f"b{of[i][1]}", "p + k", "n"))) for i in lie]
         lanes = {i: LANES * n for n, i in enumerate(i for i in now if i not in lie)}
         if lanes:
             body = elements([of[i] for i in lanes], "k + ")
             for i, lane in lanes.items():
-                own = f"acc[{lane} + (c & {LANES - 1})]"
-                body.append(f"{own} = add({own}, {text(*of[i])})")
-            lines += [f"for c in range({LANES * len(lanes)}):", f"    acc[c] = {dtype}(0)"]
-            lines += ["for c in range(n):", *(f"    {line}" for line in body)]
-        lines += [f"acc[{parts[i]} + (k >> {_SHIFT})] = block_sum(acc, {lane}, {LANES})" for i, lane in lanes.items()]
-        lines = [
-            f"for k in range(0, columns, {BLOCK}):",
-            f"    n = min({BLOCK}, columns - k)",
-            *(f"    {x}" for x in lines),
-        ]
+                own = Place(acc, str(lane), f"(c & {LANES - 1})")
+                body.append(Store(own, Call("add", (own, text(*of[i])))))
+            block += [Loop("c", str(LANES * len(lanes)), [Store(Place(acc, "", "c"), f"{dtype}(0)")])]
+            block += [Loop("c", "n", body)]
+        block += [Store(part[i], Call("block_sum", (acc, lane, LANES))) for i, lane in lanes.items()]
+        found: list[Any] = [Loop("k", "columns", block, step=str(BLOCK))]
         for i in now:
-            lines += [f"t{i} = acc[{parts[i]}]", "if blocks > 1:", f"    t{i} = block_sum(acc, {parts[i]}, blocks)"]
-        return lines
+            whole = Let(f"t{i}", Call("block_sum", (acc, parts[i], "blocks")))
+            found += [Let(f"t{i}", Place(acc, parts[i])), If("blocks > 1", [whole])]
+        return found
 
-    lines: list[str] = []
+    row: list[Any] = [Let("p", "r * columns")]
+    row += [Let(f"x{i}", Place(f"b{i}", "r")) for i, k in enumerate(classes) if k == "r"]
     for level in _levels(items):
         here = [(i, item) for i, item in enumerate(items) if item.of_row and item.level == level]
-        lines += [f"t{i} = row_max(x{item.operands[0][1]}_, p, columns)" for i, item in here if item.op == "max"]
+        tops = [(i, item.operands[0][1]) for i, item in here if item.op == "max"]
+        row += [Let(f"t{i}", Call("row_max", (f"b{x}", "p", "columns"))) for i, x in tops]
         now = [i for i, item in here if item.op == "sum"]
-        lines += totals(now) if now else ()
-        lines += [assignment(i) for i, item in here if type(item.op) is not str]
+        row += totals(now) if now else ()
+        row += [assignment(i) for i, item in here if type(item.op) is not str]
     last = "t", len(items) - 1
-    lines += ["for c in range(columns):", *(f"    {x}" for x in [*elements([last], ""), f"y[p + c] = {text(*last)}"])]
-    lines += [f"also{i}_[r] = t{i}" for i in also]
-    names = [*(f"x{i}_" for i in range(len(classes))), *(f"also{i}_" for i in also)]
-    names += [*(buffers(beside) if beside else ()), "y", "acc"]
-    head = [f"{name} = buffer(bufs, {i}, {dtype})" for i, name in enumerate(names)]
-    head += ["columns = args[1]", f"blocks = (columns + {BLOCK - 1}) >> {_SHIFT}", "wide()"]
-    head += [f"x{i} = x{i}_[0]" for i, k in enumerate(classes) if k == "s"]
-    row = ["p = r * columns", *(f"x{i} = x{i}_[r]" for i, k in enumerate(classes) if k == "r"), *lines]
-    if beside:
-        rows = in_blocks(row, beside, dtype, classes)
-    else:
-        rows = ["for r in range(args[0]):", *(f"    {line}" for line in row)]
-    body = [*head, *rows, "return 0"]
-    return "\n".join(["def fused_rows(bufs, args):", *(f"    {line}" for line in body), ""])
+    row.append(Loop("c", "columns", [*elements([last], ""), Store(Place(slots["y"], "p", "c"), text(*last))]))
+    row += [Store(Place(slots[f"also{i}"], "r"), f"t{i}") for i in also]
+    head = [Let("columns", "n1"), Let("blocks", f"(columns + {BLOCK - 1}) >> {_SHIFT}")]
+    head += [Let(f"x{i}", Place(f"b{i}")) for i, k in enumerate(classes) if k == "s"]
+    rows = in_blocks(row, beside, dtype, classes, slots) if beside else [Loop("r", "n0", row)]
+    return Kernel([dtype] * (len(classes) + len(names)), 2, [*head, *rows]).source("fused_rows")

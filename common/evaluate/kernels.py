@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from math import prod
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from common.compiler.compile import add_namespace, compile_kernel
+from common.compiler.loop_ir import Call, If, Kernel, Let, Loop, Place, Return, Store
 from common.core.dtypes import number_spec
 from common.core.op import REGISTRY
 from common.core.spec import Spec
 from common.kernels.arrays import mapped_sums, sums
-from common.kernels.arrays.copying import buffer_dtype
 from common.kernels.arrays.reducers import REDUCERS
 from common.runtime.builtins import make_call, make_elementwise, make_fixed
 from common.runtime.builtins_ir import MAX_INPUTS
 
-Call = Callable[..., Any]
+Builtin = Callable[..., Any]
 _dense = np.ascontiguousarray
 _empty = np.empty
 
@@ -39,7 +40,7 @@ def form_spec(form: Any) -> Spec:
 
 
 @cache
-def compiled(source: str, name: str) -> Call:
+def compiled(source: str, name: str) -> Builtin:
     """A kernel as a Python callable: arrays in, then ints; returns its status."""
     return make_call(compile_kernel(source, name))
 
@@ -55,7 +56,7 @@ _OWNED = 1 << 14
 
 def fixed(
     kernel: int, dtypes: Sequence[np.dtype], shape: Any, dtype: np.dtype, ints: Sequence[int], scratch: int = 0
-) -> Call | None:
+) -> Builtin | None:
     """The builtin of a kernel for operands of known forms; it declines other layouts with None. Or None."""
     if scratch > _OWNED or not 1 <= len(dtypes) <= MAX_INPUTS:
         return None
@@ -78,7 +79,7 @@ def scratch(size: int) -> np.ndarray:
 
 
 @cache
-def fast(name: str, dtypes: tuple[np.dtype, ...], out_dtype: np.dtype) -> Call:
+def fast(name: str, dtypes: tuple[np.dtype, ...], out_dtype: np.dtype) -> Builtin:
     """The builtin for operands of one shape, or of which one is 0-d; None as result means: take the general path."""
     full = _address(name, dtypes, out_dtype, "f" * len(dtypes))
     if len(dtypes) != 2:
@@ -89,20 +90,20 @@ def fast(name: str, dtypes: tuple[np.dtype, ...], out_dtype: np.dtype) -> Call:
 
 
 @cache
-def same_shape(name: str, dtypes: tuple[np.dtype, ...], out_dtype: np.dtype) -> Call:
+def same_shape(name: str, dtypes: tuple[np.dtype, ...], out_dtype: np.dtype) -> Builtin:
     """The builtin for operands of one shape only, so that its result needs no un-broadcasting."""
     return make_elementwise(dtypes, out_dtype, _address(name, dtypes, out_dtype, "f" * len(dtypes)))
 
 
 @cache
-def general(name: str, dtypes: tuple[np.dtype, ...], out_dtype: np.dtype, classes: str) -> Call:
+def general(name: str, dtypes: tuple[np.dtype, ...], out_dtype: np.dtype, classes: str) -> Builtin:
     """The loop for operands of the given classes, called with operands, result, rows and columns."""
     return make_call(_address(name, dtypes, out_dtype, classes))
 
 
 def spread_out(
     name: str, dtypes: tuple[np.dtype, ...], out_dtype: np.dtype, classes: str, shape: Any, rows: int, columns: int
-) -> Call | None:
+) -> Builtin | None:
     """The builtin for operands of which some are repeated to `shape`."""
     return fixed(_address(name, dtypes, out_dtype, classes), dtypes, shape, out_dtype, (rows, columns))
 
@@ -111,7 +112,6 @@ def _address(name: str, dtypes: tuple[np.dtype, ...], out_dtype: np.dtype, class
     return compile_kernel(elementwise_source(name, dtypes, out_dtype, classes), f"loop_{name}")
 
 
-_INDEX = {"f": "r * columns + c", "r": "r", "c": "c", "t": "c * rows + r"}
 _TILE = 64
 """Rows and columns handled together where an operand lies by columns, so that each of its cache lines is read once."""
 
@@ -120,81 +120,53 @@ _TURNED = 4096
 
 
 def elementwise_source(name: str, dtypes: Sequence[np.dtype], out_dtype: np.dtype, classes: str) -> str:
-    """Kernel source of one elementwise op over rows x columns.
-
-    Parameters
-    ----------
-    classes : per operand "f" (all elements), "t" (all, column by column: a transposed matrix), "r" (one per row),
-        "c" (one per column) or "s" (one).
-    """
-    lines = [f"def loop_{name}(bufs, args):"]
-    lines += [f"    x{i} = buffer(bufs, {i}, {buffer_dtype(d)})" for i, d in enumerate(dtypes)]
-    lines += [f"    y = buffer(bufs, {len(dtypes)}, {buffer_dtype(out_dtype)})"]
-    flat = not set(classes) & set("rct")
-    lines += [f"    s{i} = x{i}[0]" for i, k in enumerate(classes) if k == "s"]
-    if not flat:
-        lines += ["    rows = args[0]", "    columns = args[1]"]
-    index = {"f": "c"} if flat else _INDEX
-    operands = [f"s{i}" if k == "s" else f"x{i}[{index[k]}]" for i, k in enumerate(classes)]
-    loop = [
-        f"for c in range({'args[0]' if flat else 'columns'}):",
-        f"    y[{index['f']}] = {name}({', '.join(operands)})",
-    ]
-    if flat and classes.endswith("s") and len(classes) > 1:
-        loop = [*_versions(name, operands, dtypes[-1], loop[0]), *loop]
-    if "t" in classes:
-        loop = [
-            f"for c0 in range(0, columns, {_TILE}):",  # the transposed operand is walked through as it lies
-            f"    for r0 in range(0, rows, {_TILE}):",
-            f"        for r in range(r0, min(r0 + {_TILE}, rows)):",
-            f"            for c in range(c0, min(c0 + {_TILE}, columns)):",
-            "        " + " " * 4 + loop[1],
-        ]
-    elif not flat:
-        loop = ["for r in range(rows):"] + ["    " + line for line in loop]
-    # an empty result must not read the scalar operands of a call that has nothing to compute
-    guard = ["    if args[0] == 0:", "        return 0"] if "s" in classes else []
-    lines[1 + len(dtypes) + 1 : 1 + len(dtypes) + 1] = guard
-    return "\n".join([*lines, "    wide()", *("    " + line for line in loop), "    return 0", ""])
+    """Kernel source of one elementwise op over rows x columns, under the name ``loop_<name>``; see `loop_source`."""
+    op, last = REGISTRY.get(name), dtypes[-1]
+    operands = [f"x{i}" for i in range(len(dtypes))]
+    known = {}
+    if classes.endswith("s") and len(classes) > 1 and not set(classes) & set("rct"):
+        for value in op.versions if op is not None else ():
+            if last.kind == "f" or (last.kind in "iu" and value == int(value) >= 0):
+                number = f"{last.name}({float(value) if last.kind == 'f' else int(value)!r})"
+                known[f"{operands[-1]} == {number}"] = [Let("t0", Call(name, [*operands[:-1], number]))]
+    return loop_source(f"loop_{name}", [Let("t0", Call(name, operands))], dtypes, out_dtype, classes, known)
 
 
-def _versions(name: str, operands: Sequence[str], dtype: np.dtype, head: str) -> list[str]:
-    """Loops for values of the last operand that make an op less work: the compiler knows them there."""
-    op = REGISTRY.get(name)
-    lines = []
-    for value in op.versions if op is not None else ():
-        if dtype.kind == "f" or (dtype.kind in "iu" and value == int(value) >= 0):
-            known = f"{dtype.name}({float(value) if dtype.kind == 'f' else int(value)!r})"
-            call = f"{name}({', '.join([*operands[:-1], known])})"
-            lines += [f"if {operands[-1]} == {known}:", f"    {head}", f"        y[c] = {call}", "    return 0"]
-    return lines
-
-
-def loop_source(name: str, body: Sequence[str], dtypes: Sequence[np.dtype], out_dtype: np.dtype, classes: str) -> str:
+def loop_source(
+    name: str,
+    body: list[Let],
+    dtypes: Sequence[np.dtype],
+    out_dtype: np.dtype,
+    classes: str,
+    known: Mapping[str, list[Let]] = MappingProxyType({}),
+) -> str:
     """Kernel source of a loop over rows x columns whose body computes ``t0``, ... of elements ``x0``, ...; the last
     one is the result.
 
     Parameters
     ----------
-    classes : per operand "f", "r", "c" or "s", see `elementwise_source`.
+    classes : per operand "f" (all elements), "t" (all, column by column: a transposed matrix), "r" (one per row),
+        "c" (one per column) or "s" (one).
+    known : condition -> body for operands that make an op less work: the compiler knows their value there.
     """
-    lines = [f"x{i}_ = buffer(bufs, {i}, {buffer_dtype(d)})" for i, d in enumerate(dtypes)]
-    lines.append(f"y = buffer(bufs, {len(dtypes)}, {buffer_dtype(out_dtype)})")
-    if "s" in classes:  # an empty result must not read them
-        lines += ["if args[0] == 0:", "    return 0"]
-    lines += [f"x{i} = x{i}_[0]" for i, k in enumerate(classes) if k == "s"]
-    flat = not set(classes) & set("rc")
-    place = "c" if flat else _INDEX["f"]
-    index = {"f": place, "r": "r", "c": "c"}
-    reads = [f"x{i} = x{i}_[{index[k]}]" for i, k in enumerate(classes) if k != "s"]
-    loop = [f"for c in range({'args[0]' if flat else 'columns'}):"]
-    loop += [f"    {line}" for line in (*reads, *body, f"y[{place}] = t{len(body) - 1}")]
-    if not flat:
-        lines += ["rows = args[0]", "columns = args[1]"]
-        loop = ["for r in range(rows):", *(f"    {line}" for line in loop)]
-    return "\n".join(
-        [f"def {name}(bufs, args):", *(f"    {line}" for line in (*lines, "wide()", *loop, "return 0")), ""]
-    )
+    flat = not set(classes) & set("rct")
+    full = ("", "c") if flat else ("r * n1", "c")
+    places = {"f": full, "t": ("c * n0", "r"), "r": ("", "r"), "c": ("", "c"), "s": ("", "")}
+    lets = [(k, Let(f"x{i}", Place(f"b{i}", *places[k]))) for i, k in enumerate(classes)]
+    reads, numbers = [let for k, let in lets if k != "s"], [let for k, let in lets if k == "s"]
+
+    def columns(inner: list[Let], stop: str = "n0" if flat else "n1", start: str = "0") -> Loop:
+        return Loop("c", stop, [*reads, *inner, Store(Place(f"b{len(classes)}", *full), inner[-1].name)], start)
+
+    if "t" in classes:  # the transposed operand is walked through as it lies
+        tile = Loop("r", f"min(r0 + {_TILE}, n0)", [columns(body, f"min(c0 + {_TILE}, n1)", "c0")], "r0")
+        loop = Loop("c0", "n1", [Loop("r0", "n0", [tile], step=str(_TILE))], step=str(_TILE))
+    else:
+        loop = columns(body) if flat else Loop("r", "n0", [columns(body)])
+    # an empty result must not read the scalar operands of a call that has nothing to compute
+    head = [If("n0 == 0", [Return("0")]), *numbers] if numbers else []
+    versions = [If(condition, [columns(inner), Return("0")]) for condition, inner in known.items()]
+    return Kernel([*dtypes, out_dtype], 1 if flat else 2, [*head, *versions, loop]).source(name)
 
 
 def may_turn(name: str, classes: Sequence[str | None], rows: int, shape: tuple[int, ...]) -> bool:
@@ -247,7 +219,7 @@ def reduced_dtype(kind: str, dtype: np.dtype) -> np.dtype:
 
 def reduction(
     kind: str, shape: Any, dtype: np.dtype, dims: tuple[int, ...], out_shape: Any
-) -> tuple[Call | None, Call]:
+) -> tuple[Builtin | None, Builtin]:
     """A reduction over `dims` of arrays of one shape and dtype; several dims are flattened in C order.
 
     Returns
@@ -287,7 +259,7 @@ def reduction(
 
 def mapped_sum(
     element: str, shape: Any, dtype: np.dtype, out_dtype: np.dtype, dims: tuple[int, ...], out_shape: Any
-) -> tuple[Call | None, Call] | None:
+) -> tuple[Builtin | None, Builtin] | None:
     """S of a function of the elements, by name in `common.kernels.arrays.mapped_sums`, as `reduction`; None where it
     needs a copy in order.
     """
@@ -306,7 +278,7 @@ def mapped_sum(
 
 def with_scratch(
     source: str, name: str, dtypes: Sequence[np.dtype], shape: Any, dtype: np.dtype, ints: Sequence[int], held: int
-) -> tuple[Call | None, Call]:
+) -> tuple[Builtin | None, Builtin]:
     """A kernel that uses `held` bytes of scratch, as `reduction` returns it."""
     kernel = compiled(source, name)
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from common.compiler.compile import compile_kernel
 from common.compiler.literals import literal
+from common.compiler.loop_ir import Call, Kernel, Let, Loop, Place, Store
 from common.core.dtypes import compute_dtypes, number_spec, operand_dtypes
 from common.core.interpretation import Interpretation
 from common.core.op import REGISTRY, Op
@@ -57,7 +58,9 @@ class _UpdateTerm:
     def to(self, dtype: Any) -> _UpdateTerm:
         """The value in another dtype."""
         wanted = np.dtype(dtype)
-        return self if wanted == self.dtype else self.writer.let(f"to_{wanted.name}({self.text})", wanted, self.each)
+        return (
+            self if wanted == self.dtype else self.writer.let(Call(f"to_{wanted.name}", [self.text]), wanted, self.each)
+        )
 
     @staticmethod
     def __apply_op__(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> _UpdateTerm:
@@ -73,20 +76,21 @@ class _KernelLines(Interpretation):
 
     def __init__(self) -> None:
         self.dtypes: list[np.dtype] = []
-        self.before: list[str] = []
-        self.inside: list[str] = []
-        self.after: list[str] = []
+        self.before: list[Any] = []
+        self.inside: list[Any] = []
+        self.last: list[Any] = []
+        self.after: list[Any] = []
 
     def buffer(self, x: Any, each: bool) -> _UpdateTerm:
         """The next buffer: an array of all elements, or a 0-d one."""
         slot = len(self.dtypes)
         self.dtypes.append(x.dtype)
-        return self.let(f"b{slot}[{'c' if each else '0'}]", x.dtype, each)
+        return self.let(Place(f"b{slot}", "", "c" if each else ""), x.dtype, each)
 
-    def let(self, text: str, dtype: np.dtype, each: bool) -> _UpdateTerm:
+    def let(self, value: Any, dtype: np.dtype, each: bool) -> _UpdateTerm:
         """A name for a value."""
         name = f"t{len(self.before) + len(self.inside)}"
-        (self.inside if each else self.before).append(f"{name} = {text}")
+        (self.inside if each else self.before).append(Let(name, value))
         return _UpdateTerm(name, dtype, each, self)
 
     def record(self, op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> _UpdateTerm:
@@ -98,27 +102,17 @@ class _KernelLines(Interpretation):
             x.to(d).text if isinstance(x, _UpdateTerm) else literal(x, d) for x, d in zip(operands, wanted, strict=True)
         ]
         each = any(isinstance(x, _UpdateTerm) and x.each for x in operands)
-        return self.let(f"{op.name}({', '.join(texts)})", compute_dtypes(op, specs)[1], each)
+        return self.let(Call(op.name, texts), compute_dtypes(op, specs)[1], each)
 
     def store(self, slot: int, value: Any, each: bool) -> None:
         """Write to a buffer, after everything has been read."""
-        text = value.to(self.dtypes[slot]).text
-        self.after.append(f"{'    ' if each else ''}b{slot}[{'c' if each else '0'}] = {text}")
+        store = Store(Place(f"b{slot}", "", "c" if each else ""), value.to(self.dtypes[slot]).text)
+        (self.last if each else self.after).append(store)
 
     def source(self, name: str) -> str:
         """The kernel; its argument is the number of elements."""
-        stores = [x for x in self.after if x.startswith(" ")]
-        lines = [
-            "wide()",
-            *(f"b{i} = buffer(bufs, {i}, {d.name})" for i, d in enumerate(self.dtypes)),
-            *self.before,
-            "for c in range(args[0]):",
-            *("    " + line for line in self.inside),
-            *stores,
-            *(x for x in self.after if x not in stores),
-            "return 0",
-        ]
-        return f"def {name}(bufs, args):\n" + "".join(f"    {line}\n" for line in lines)
+        loop = Loop("c", "n0", [*self.inside, *self.last])
+        return Kernel(self.dtypes, 1, [*self.before, loop, *self.after]).source(name)
 
 
 def update_source(optimizer: Updating, group: ParameterGroup, active: Active) -> tuple[str, str]:

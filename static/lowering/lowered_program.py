@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterator
 from typing import Any
 
+from common.compiler.loop_ir import Kernel
 from common.core.lazy import cached_property
 from common.core.sizes import Dim
 from common.kernels.arrays.coordinates import WrongIndex
@@ -20,7 +21,6 @@ from static.lowering.indexing.indexed_access import failing
 from static.lowering.ir.control_steps import ITERATIONS
 from static.lowering.ir.items import ArrayBuffer
 from static.lowering.ir.kernel_memory import ColumnScratch, Scratch
-from static.lowering.ir.loop_ir import Kernel
 from static.lowering.ir.options import CompileOptions
 from static.lowering.ir.program_values import Work
 from static.lowering.ir.step import Step

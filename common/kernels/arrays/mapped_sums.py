@@ -15,19 +15,19 @@ between its ops (benchmarks/reduction_times.py). Scratch: `scratch` elements of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from textwrap import indent
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
+from common.compiler.loop_ir import STEP, Let, Loop, Place, Store, text
 from common.core.numerics import BLOCK, LANES
 from common.kernels.arrays.copying import buffer_dtype
 from common.kernels.arrays.sums import TILE, sum_cols_scratch, whole_columns
 
 __all__ = [
     "ELEMENTS", "OF_TWO", "PATTERNS", "REDUCTION", "TOGETHER", "add_rows", "cols_source", "expression_columns_source",
-    "expression_source", "rows_source", "scratch",
+    "expression_source", "reads_in_row", "rows_source", "scratch",
 ]  # fmt: skip
 
 #: What is summed, of an element v, or of v and the value m of its row or column.
@@ -95,15 +95,16 @@ def rows_source(element: str, dtype: Any, out: Any) -> str:
         out[r] = block_{element}(x, r * args[1], args[1])
     return 0
 """
-    return f"{head}\n{_rows(['v = x[p + c]'], f, f'{np.dtype(out)}(0)', mean)}"
+    rows = _rows([Let("v", Place("x", "p", "c"))], f, f"{np.dtype(out)}(0)", mean)
+    return f"{head}\n{rows}"
 
 
-def _rows(element: Sequence[str], f: str, zero: str, before: str = "pass") -> str:
+def _rows(element: Sequence[Let], f: str, zero: str, before: str = "pass") -> str:
     """The rest of a kernel of rows.
 
     Parameters
     ----------
-    element : lines that read what f names in column k + c of row r, at p + c.
+    element : reads what f names in column k + c of row r, at p + c.
     zero : in the dtype of the sums.
     before : a line ahead of a row.
     """
@@ -118,7 +119,7 @@ def _rows(element: Sequence[str], f: str, zero: str, before: str = "pass") -> st
             for c in range({LANES}):
                 acc[c] = {zero}
             for c in range(min({BLOCK}, columns - k)):
-{indent(chr(10).join(element), " " * 16)}
+{text(element, " " * 16)}
                 {own} = {own} + {f}
             acc[{LANES} + (k >> {_SHIFT})] = block_sum(acc, 0, {LANES})
         total = acc[{LANES}]
@@ -129,7 +130,7 @@ def _rows(element: Sequence[str], f: str, zero: str, before: str = "pass") -> st
 """
 
 
-def expression_source(body: Sequence[str], dtype: Any, classes: str) -> str:
+def expression_source(body: Sequence[Let], dtype: Any, classes: str) -> str:
     """Return the kernel ``out[r] = S(f(x0[r, :], x1[r, :], ...))`` of an expression.
 
     Parameters
@@ -138,12 +139,9 @@ def expression_source(body: Sequence[str], dtype: Any, classes: str) -> str:
     classes : per operand "f" (all elements), "r" (one per row), "c" (one per column) or "s" (one).
     """
     kind = np.dtype(dtype)
-    buffers = [f"x{i}_ = buffer(bufs, {i}, {kind})" for i in range(len(classes))]
-    buffers += [f"{name} = buffer(bufs, {len(classes) + i}, {kind})" for i, name in enumerate(("out", "acc"))]
-    place = {"f": "p + c", "r": "r", "c": "k + c", "s": "0"}
-    reads = [f"x{i} = x{i}_[{place[k]}]" for i, k in enumerate(classes)]
-    return f"""def expression_rows(bufs, args):
-{indent(chr(10).join(buffers), " " * 4)}
+    place = {"f": ("p", "c"), "r": ("", "r"), "c": ("k", "c"), "s": ("", "")}
+    reads = [Let(f"x{i}", Place(f"b{i}", *place[k])) for i, k in enumerate(classes)]
+    return f"""{_expression_head("expression_rows", len(classes), kind)}
 {_rows([*reads, *body], f"t{len(body) - 1}", f"{kind}(0)")}"""
 
 
@@ -157,39 +155,49 @@ def cols_source(element: str, dtype: Any, out: Any) -> str:
     if element in IN_LANES:
         head += whole_columns(np.dtype(dtype), element)
     of_two = element in OF_TWO
-    reads = lambda k: [f"v = x[p{k} + c]", *["m = acc[c]"] * of_two]  # noqa: E731
+    reads = lambda k: [Let("v", Place("x", f"p{k}", "c")), *[Let("m", "acc[c]")] * of_two]  # noqa: E731
     return _columns(head, lambda _: [], reads, f, means=of_two, together=element != "exponentials")
 
 
-def expression_columns_source(body: Sequence[str], dtype: Any, classes: str) -> str:
+def expression_columns_source(body: Sequence[Let], dtype: Any, classes: str) -> str:
     """Return the kernel ``out[c] = S(f(x0[:, c], x1[:, c], ...))`` of an expression, see `expression_source`.
 
     Parameters
     ----------
     classes : per operand "f", "r", "c" or "s".
     """
-    kind = np.dtype(dtype)
-    buffers = [f"x{i}_ = buffer(bufs, {i}, {kind})" for i in range(len(classes))]
-    buffers += [f"{name} = buffer(bufs, {len(classes) + i}, {kind})" for i, name in enumerate(("out", "acc"))]
-    head = "\n    ".join(["def expression_cols(bufs, args):", *buffers])
+    head = _expression_head("expression_cols", len(classes), np.dtype(dtype))
     operands = list(enumerate(classes))
 
-    def before(k: int) -> list[str]:
-        once = [f"x{i} = x{i}_[0]" for i, letter in operands if letter == "s" and k == 0]
-        return [*once, *(f"x{i}r{k} = x{i}_[r{k}]" for i, letter in operands if letter == "r")]
+    def before(k: int) -> list[Let]:
+        once = [Let(f"x{i}", Place(f"b{i}")) for i, letter in operands if letter == "s" and k == 0]
+        return [*once, *(Let(f"x{i}r{k}", Place(f"b{i}", f"r{k}")) for i, letter in operands if letter == "r")]
 
-    def element(k: int) -> list[str]:
-        places = {"f": f"_[p{k} + c]", "r": f"r{k}", "c": "_[c0 + c]"}
-        return [*(f"x{i} = x{i}{places[letter]}" for i, letter in operands if letter != "s"), *body]
+    def element(k: int) -> list[Let]:
+        return [*reads_in_row(operands, k, "c0"), *body]
 
     whole = not set(classes) & {"r", "c"}
     return _columns(head, before, element, f"t{len(body) - 1}", whole=whole)
 
 
+def _expression_head(name: str, inputs: int, kind: np.dtype[Any]) -> str:
+    """The first lines of a kernel of an expression: inputs b0, b1, ..., out and acc."""
+    names = [*(f"b{i}" for i in range(inputs)), "out", "acc"]
+    buffers = [Let(each, f"buffer(bufs, {i}, {kind})") for i, each in enumerate(names)]
+    return f"def {name}(bufs, args):\n{text(buffers, STEP)}"
+
+
+def reads_in_row(operands: Iterable[tuple[int, str]], k: int, start: str = "") -> list[Let]:
+    """Statements that name element c of row ``r{k}`` of inputs with their classes; columns begin at `start`."""
+    places: dict[str, Any] = {"f": lambda i: Place(f"b{i}", f"p{k}", "c"), "r": lambda i: f"x{i}r{k}"}
+    places["c"] = lambda i: Place(f"b{i}", start, "c")
+    return [Let(f"x{i}", places[letter](i)) for i, letter in operands if letter != "s"]
+
+
 def _columns(
     head: str,
-    before: Callable[[int], list[str]],
-    element: Callable[[int], list[str]],
+    before: Callable[[int], list[Let]],
+    element: Callable[[int], list[Let]],
     f: str,
     means: bool = False,
     together: bool = True,
@@ -202,8 +210,8 @@ def _columns(
 
     Parameters
     ----------
-    before : ``before(k)``: lines ahead of a loop, for row ``r{k}`` of those that it reads.
-    element : ``element(k)``: lines that read what f names in the row at ``p{k}``.
+    before : ``before(k)``: statements ahead of a loop, for row ``r{k}`` of those that it reads.
+    element : ``element(k)``: statements that read what f names in the row at ``p{k}``.
     means : whether the means of a tile are wanted side by side once for every row of a group; at the start of acc.
     together : whether rows of equal lane are added several at a time; f may cost more than the accumulators do.
     whole : whether one loop may run over several rows; not if f needs to know in which row or column it is.
@@ -231,12 +239,12 @@ def _columns(
                 bulk = end - (end - first) % {LANES * count}
                 for part in range(first, bulk, {LANES * count}):
                     for lane in range(0, {LANES}, group):
-{indent(add_rows([("acc", f)], before, element, "part + lane", "group", count), " " * 24)}
+{text(add_rows([("acc", f)], before, element, "part + lane", "group", count), " " * 24)}
                 r = bulk
                 while r < end:
                     lane = r & {LANES - 1}
                     taken = min(group, end - r)
-{indent(add_rows([("acc", f)], before, element, "r", "taken", 1), " " * 20)}
+{text(add_rows([("acc", f)], before, element, "r", "taken", 1), " " * 20)}
                     r += taken
             finish_columns(acc, at, width, rows, out, o)
     return 0
@@ -245,12 +253,12 @@ def _columns(
 
 def add_rows(
     sums: Sequence[tuple[str, str]],
-    before: Callable[[int], list[str]],
-    element: Callable[[int], list[str]],
+    before: Callable[[int], list[Let]],
+    element: Callable[[int], list[Let]],
     row: str,
     rows: str,
     count: int,
-) -> str:
+) -> list[Any]:
     """Add what is summed of some rows, and of the next ones of the same lanes, to the accumulators of their lanes.
 
     Parameters
@@ -258,9 +266,9 @@ def add_rows(
     sums : names of accumulators and of what is added to them.
     before, element : see `_columns`.
     """
-    lines, body = ["a = at + lane * width"], [f"s{j} = {acc}[a + c]" for j, (acc, _) in enumerate(sums)]
+    own = [Place(acc, "a", "c") for acc, _ in sums]
+    lets, body = [Let("a", "at + lane * width")], [Let(f"s{j}", place) for j, place in enumerate(own)]
     for k in range(count):
-        lines += [f"r{k} = b * rows + {row} + {LANES * k}", f"p{k} = r{k} * columns + c0", *before(k)]
-        body += [*element(k), *(f"s{j} = s{j} + {f}" for j, (_, f) in enumerate(sums))]
-    body += [f"{acc}[a + c] = s{j}" for j, (acc, _) in enumerate(sums)]
-    return "\n".join([*lines, f"for c in range({rows} * width):", *(f"    {line}" for line in body)])
+        lets += [Let(f"r{k}", f"b * rows + {row} + {LANES * k}"), Let(f"p{k}", f"r{k} * columns + c0"), *before(k)]
+        body += [*element(k), *(Let(f"s{j}", f"s{j} + {f}") for j, (_, f) in enumerate(sums))]
+    return [*lets, Loop("c", f"{rows} * width", [*body, *(Store(place, f"s{j}") for j, place in enumerate(own))])]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from common.compiler.loop_ir import Call, Constant, If, Kernel, Let, Loop, Place, Store
 from common.core.numerics import BLOCK, LANES
 from common.core.op import CHOOSE, EQUAL
 from common.core.sizes import Dim
@@ -21,7 +22,6 @@ from static.lowering.groups import Group
 from static.lowering.indexing.indexed_access import PLACES, Indexed
 from static.lowering.ir.items import ONE_OF_ROW, Access, Const, Item, Operand, is_literal
 from static.lowering.ir.kernel_memory import Scratch
-from static.lowering.ir.loop_ir import Call, Constant, If, Kernel, Let, Loop, Place, Store
 
 
 @dataclass(slots=True)

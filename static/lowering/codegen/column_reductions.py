@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from common.compiler.loop_ir import Call, Constant, If, Let, Loop, Place, Run, Store
 from common.core.numerics import BLOCK, LANES
 from common.kernels.arrays.reducers import REDUCERS
 from static.lowering.codegen.loop_nest import Nest
 from static.lowering.ir.items import Item, is_literal
 from static.lowering.ir.kernel_memory import ColumnScratch
-from static.lowering.ir.loop_ir import Call, Constant, If, Let, Loop, Place, Run, Store
 
 COLUMN_TILE = 1024
 """Columns reduced together where nothing else needs whole rows: their accumulators stay in the cache."""

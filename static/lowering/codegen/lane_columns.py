@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from common.compiler.loop_ir import Call, Constant, If, Kernel, Let, Loop, Place, Run, Store
 from common.core.numerics import BLOCK, LANES
 from common.kernels.arrays.reducers import REDUCERS
 from static.lowering.codegen.column_reductions import COLUMN_TILE, ColumnReductions
 from static.lowering.ir.items import Item
 from static.lowering.ir.kernel_memory import ColumnScratch, Scratch
-from static.lowering.ir.loop_ir import Call, Constant, If, Kernel, Let, Loop, Place, Run, Store
 
 _SHIFT = BLOCK.bit_length() - 1
 

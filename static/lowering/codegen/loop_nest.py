@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from common.compiler.loop_ir import Let, Place
 from common.core.shapes import contiguous_strides
 from common.core.spec import numel
 from static.lowering.groups import Group
 from static.lowering.ir.items import Access, ArrayBuffer, Item, Sizes, is_literal, size_key
 from static.lowering.ir.kernel_memory import ColumnScratch, Scratch
-from static.lowering.ir.loop_ir import Let, Place
 
 
 class Nest:

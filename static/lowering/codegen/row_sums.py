@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
+from common.compiler.loop_ir import Call, Constant, If, Let, Loop, Place, Store
 from common.core.numerics import BLOCK, LANES
 from common.kernels.arrays.reducers import SUM
 from static.lowering.codegen.loop_nest import Nest
-from static.lowering.ir.loop_ir import Call, Constant, If, Let, Loop, Place, Store
 
 _SHIFT = BLOCK.bit_length() - 1
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from common.compiler.loop_ir import Break, Call, If, Kernel, Let, Place, Repeat, Store
 from common.core.spec import numel
 from common.runtime.builtins_ir import MAX_BUFFERS
 from static.graph import Node
@@ -29,7 +30,6 @@ from static.lowering.codegen.build import build
 from static.lowering.groups import Group
 from static.lowering.ir.control_steps import PROGRESS
 from static.lowering.ir.items import ArrayBuffer, is_literal, size_key
-from static.lowering.ir.loop_ir import Break, Call, If, Kernel, Let, Place, Repeat, Store
 from static.lowering.legalise import legalise
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from common.compiler.loop_ir import Call, If, Place, Return, Store
 from common.kernels.arrays.coordinates import status_of
 from static.lowering.codegen.loop_nest import Nest
 from static.lowering.groups import Group
 from static.lowering.ir.items import Access, Item, Operand, is_literal
-from static.lowering.ir.loop_ir import Call, If, Place, Return, Store
 
 PLACES = 64
 """Rows that are written at indices are divided among threads by their places: place i belongs to the i mod 64th part,

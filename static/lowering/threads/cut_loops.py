@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from common.compiler.loop_ir import Call, If, Kernel, Let, Loop, Place, Store
 from common.core.numerics import BLOCK, LANES
 from static.lowering.codegen.build import Built, build
 from static.lowering.codegen.lane_columns import LaneColumns, LaneFold, fold
@@ -19,7 +20,6 @@ from static.lowering.groups import Group
 from static.lowering.indexing.indexed_access import PLACES
 from static.lowering.ir.items import Item
 from static.lowering.ir.kernel_memory import Scratch
-from static.lowering.ir.loop_ir import Call, If, Kernel, Let, Loop, Place, Store
 from static.lowering.threads.cut_sums import TOTALS, bound_in, over_blocks
 
 UNIT = {"c": 1024, "c0": 64}

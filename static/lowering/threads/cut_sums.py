@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from common.compiler.loop_ir import Call, If, Let, Loop, Place, Store
 from common.core.numerics import BLOCK
 from common.kernels.arrays.mapped_sums import IN_LANES
 from common.kernels.arrays.reducers import REDUCERS, SUM
 from static.lowering.codegen.build import Built
 from static.lowering.codegen.loop_nest import Nest
 from static.lowering.ir.kernel_memory import Scratch
-from static.lowering.ir.loop_ir import Call, If, Let, Loop, Place, Store
 
 _SHIFT = BLOCK.bit_length() - 1
 TOTALS = {reducer.row: reducer.row for reducer in REDUCERS.values()}

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.compiler.literals import literal
+from common.compiler.loop_ir import Call, Constant, Kernel, Let, Loop, Place, Store
 from common.core.numerics import BLOCK
 from common.core.sizes import DimScope
 from common.kernels.arrays.sums import sum_cols_scratch
 from static.lowering.fusion.common_space import partition
 from static.lowering.ir.items import ArrayBuffer, make_access
 from static.lowering.ir.kernel_memory import ColumnScratch
-from static.lowering.ir.loop_ir import Call, Constant, Kernel, Let, Loop, Place, Store
 from static.lowering.memory.arena import ALIGNMENT, Arena, aligned
 from static.running.result_memory import POOLED_BYTES, make_allocator
 from tests.bits import assert_same_bits
