@@ -139,6 +139,7 @@ NAMED_OPS = {
     "dynamic/eager/views.py": "methods that skip the general path; benchmarks/test_views.py shows the gain",
     "static/api/binding.py": "the public names of static.session",
     "static/session/gradients.py": "the cotangent of a sum",
+    "static/export/onnx_attention.py": "what ops are in another format",
     "static/export/onnx_ops.py": "what ops are in another format",
     "static/tools/peer_programs.py": "what other libraries call ops",
 }

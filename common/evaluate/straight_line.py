@@ -18,7 +18,7 @@ import numpy as np
 
 from common.core.dtypes import compute_dtypes, operand_dtypes
 from common.core.interpretation import Interpretation
-from common.core.op import REGISTRY, Op, rule_parameters
+from common.core.op import REGISTRY, Op, joint_rule, rule_parameters
 from common.core.operators import install
 from common.core.spec import Spec
 from common.core.unbroadcast import fit
@@ -344,6 +344,8 @@ def _rules(
     op: Op, known: Mapping[str, Any], trail: _Trail, forms: Any, needed: Sequence[bool] = ()
 ) -> list[str] | None:
     """The lines of all rules: of those that are needed, or, if that is not known, each behind a test whether it is."""
+    if any(map(joint_rule, op.rules)):
+        return None
     body: list[str] = []
     results: dict[int, Any] = {}
     for i, rule in enumerate(op.rules):

@@ -18,11 +18,13 @@ from common.core.op import Op
 from common.core.polynomials import Atom, Terms, render
 from common.core.sizes import Dim
 from common.tensor.base import spec_of
-from static.export import onnx_ops
+from static.export import onnx_attention, onnx_ops
 from static.export.program_file import example_of
 from static.export.recorded import RecordedCall, record
 from static.graph import Node, Value
 from static.jit.function import CompiledFunction
+
+assert onnx_attention  # registers its rules
 
 OPSET, IR_VERSION = 18, 8
 

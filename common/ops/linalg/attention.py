@@ -7,6 +7,7 @@ from typing import Any
 
 from common.core.errors import ArgumentError, ShapeError
 from common.ops.index.advanced_keys import along
+from common.ops.linalg.attention_kernel import in_blocks, is_one_kernel
 from common.ops.linalg.matmul import matmul
 from common.ops.math.compare import eq, le, logical_not, logical_or, where
 from common.ops.reduce.softmax import softmax
@@ -64,7 +65,10 @@ def scaled_dot_product_attention(
         key, src = _for_every_head(query, key, "key"), _for_every_head(query, src, "value")
     width = query.shape[-1]
     factor = scale if scale is not None else 1 / math.sqrt(int(width)) if int(width) else 1.0
-    scores = matmul(query * factor, transpose(key, -2, -1))
+    query = query * factor
+    if attn_mask is None and not dropout_p and is_one_kernel(query, key, src):
+        return in_blocks(query, key, src, is_causal)
+    scores = matmul(query, transpose(key, -2, -1))
     blind = None  # rows without any key
     if is_causal:
         scores = where(le(along(scores.shape[-1], 0), along(scores.shape[-2], 1)), scores, -math.inf)

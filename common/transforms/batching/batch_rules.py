@@ -368,7 +368,8 @@ _RULES: dict[str, Rule] = {
     "index_select": looked_up, "as_strided": strided,
     "index_get": read_at, "index_put_zeros": put_at,
     **_named("index_add index_mul index_max index_min index_set", written_at),
-    **_named("columns from_columns", joined_columns), **_named("window_sum window_max window_add unpool", items),
+    **_named("columns from_columns", joined_columns),
+    **_named("attention attention_backward window_sum window_max window_add unpool", items),
     **_named("conv conv_bias conv_input", convolution),
     **_named(
         "argmax argmin cummax cummin cumprod cumsum delay gather scatter_zeros recurrence taken softmax log_softmax "

@@ -38,12 +38,19 @@ def functions(x):
     return tuple(many)
 
 
+def attention(x):
+    return static.nn.functional.scaled_dot_product_attention(x, x + 1, x * x, is_causal=True)
+
+
 CASES = {
     "shapes": (shapes, X), "functions": (functions, X),
     "normalised": (
         lambda x: (static.softmax(x @ x.T, -1).sum(0), static.nn.functional.layer_norm(x, (4,)), x.var(0)), X,
     ),
     "gradient": (static.grad(lambda x: static.logsumexp(x * x.shape[0], -1).mean()), X),
+    "attention": (
+        lambda x: static.grad(lambda x: attention(x).square().sum())(x) + attention(x), X[None],
+    ),
     "convolution": (
         static.nn.Sequential(static.nn.Conv2d(1, 2, 3, padding=1), static.nn.ReLU(), static.nn.MaxPool2d(2)), IMAGE,
     ),

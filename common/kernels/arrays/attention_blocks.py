@@ -1,0 +1,206 @@
+"""Attention and its gradients as one kernel each: block of rows by block of rows, without the matrix of all scores.
+
+======================  =========================================================  ====================================
+kernel                  buffers                                                    result
+======================  =========================================================  ====================================
+``attention``           q, k, v, out, top, total, scratch                          out = softmax(q k^T) v
+``attention_backward``  q, k, v, g, top, total, dq, dk, dv, scratch                gradients of sum(g out)
+======================  =========================================================  ====================================
+
+- q (batch, m, d), k (batch, n, d), v (batch, n, o), out and g (batch, m, o); top and total (batch, m): of each row of
+  scores the maximum, and the sum of e^(score - maximum);
+- args: ``batch, m, n, d, o, causal``; if causal, row i sees the columns 0 ... i only, and the others are not computed;
+- what no row of a block sees is not computed, unless an operand is not finite: then it gets weights of 0;
+- scratch: `forward_scratch`, `backward_scratch`; status 0.
+
+Every element is what products of whole matrices and a softmax of whole rows give, bit by bit, where m, n, d and o are
+not 1: rows of a product do not depend on each other, a sum over rows is added up in blocks of `DEEP` rows, which is the
+height of a block of the backward pass, and what a row does not see adds zeros at its end. Source of the idea: Rabe and
+Staats, Self-attention does not need O(n^2) memory, 2021; Dao and others, FlashAttention, 2022. Those rescale what they
+have when a row's maximum grows; here a block has whole rows, so nothing is rounded twice.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from common.core.numerics import DEEP
+
+__all__ = ["backward_scratch", "backward_source", "forward_scratch", "forward_source"]
+
+_HEIGHT = 64
+"""Rows of a block of the forward pass: with 1,024 columns of float32, a quarter of a second-level cache."""
+
+
+def forward_scratch(n: Any, dtype: Any) -> Any:
+    """Bytes of scratch of ``attention`` for `n` columns."""
+    return _HEIGHT * n * np.dtype(dtype).itemsize
+
+
+def backward_scratch(n: Any, d: Any, o: Any, dtype: Any) -> Any:
+    """Bytes of scratch of ``attention_backward``: weights and their gradients, a row, and sums of a block."""
+    return (2 * DEEP + 1 + d + o) * n * np.dtype(dtype).itemsize
+
+
+_SIZES = """    batch = args[0]
+    m = args[1]
+    n = args[2]
+    d = args[3]
+    o = args[4]
+    causal = args[5]
+    wide()
+"""
+
+_BLOCK = """    for task in range(batch * ((m + {height} - 1) // {height})):
+        b = task // ((m + {height} - 1) // {height})
+        i = task % ((m + {height} - 1) // {height}) * {height}
+        rows = min({height}, m - i)
+        row = b * m + i
+        columns = n
+        if causal != 0:
+{finite}            if whole == whole:
+                columns = min(n, i + rows)
+"""
+
+_FINITE: dict[str, tuple[tuple[str, str], ...]] = {
+    "attention": (("v", "n * o"),),
+    "attention_backward": (
+        ("q", "m * d"), ("k", "n * d"), ("v", "n * o"), ("g", "m * o"), ("top", "m"), ("total", "m"),
+    ),
+}  # fmt: skip
+"""What no weight of 0 may be multiplied with unless it is finite, and how much of it there is per item."""
+
+
+def _blocks(name: str, height: int) -> str:
+    """The beginning of a loop over blocks of rows.
+
+    What no row sees is left out only where all is finite: 0 times infinity is NaN in a product of whole matrices.
+    """
+    sums = [f"block_sum({x}, b * {size}, {size}) * zero" for x, size in _FINITE[name]]
+    finite = [f"            whole = {'whole + ' if i else ''}{x}\n" for i, x in enumerate(sums)]
+    return _BLOCK.format(height=height, finite="".join(finite))
+
+_SCORES = """        if d > 0:
+            multiply(q, row * d, k, b * n * d, s, 0, rows, columns, d, d, d, columns, 0, 1)
+        else:
+            for j in range(rows * columns):
+                s[j] = zero
+"""
+
+_SEEN = """            p = r * columns
+            seen = columns
+            if causal != 0:
+                seen = min(columns, i + r + 1)
+"""
+
+
+def forward_source(dtype: Any) -> str:
+    """Return the kernel ``attention`` for float32 or float64."""
+    kind = np.dtype(dtype)
+    return f"""def attention(bufs, args):
+    q = buffer(bufs, 0, {kind})
+    k = buffer(bufs, 1, {kind})
+    v = buffer(bufs, 2, {kind})
+    out = buffer(bufs, 3, {kind})
+    top = buffer(bufs, 4, {kind})
+    total = buffer(bufs, 5, {kind})
+    s = buffer(bufs, 6, {kind})
+    zero = {kind}(0)
+{_SIZES}    if n == 0:
+        for j in range(batch * m):
+            top[j] = zero
+            total[j] = zero
+        for j in range(batch * m * o):
+            out[j] = zero
+        return 0
+{_blocks("attention", _HEIGHT)}{_SCORES}        for r in range(rows):
+{_SEEN}            t = row_max(s, p, seen)
+            for j in range(p, p + seen):
+                s[j] = exp(s[j] - t)
+            u = block_sum(s, p, seen)
+            for j in range(p, p + seen):
+                s[j] = s[j] / u
+            for j in range(p + seen, p + columns):
+                s[j] = zero
+            top[row + r] = t
+            total[row + r] = u
+        if o > 0:
+            multiply(s, 0, v, b * n * o, out, row * o, rows, o, columns, columns, o, o, 0, 0)
+    return 0
+"""
+
+
+def backward_source(dtype: Any) -> str:
+    """Return the kernel ``attention_backward`` for float32 or float64."""
+    kind = np.dtype(dtype)
+    return f"""def attention_backward(bufs, args):
+    q = buffer(bufs, 0, {kind})
+    k = buffer(bufs, 1, {kind})
+    v = buffer(bufs, 2, {kind})
+    g = buffer(bufs, 3, {kind})
+    top = buffer(bufs, 4, {kind})
+    total = buffer(bufs, 5, {kind})
+    dq = buffer(bufs, 6, {kind})
+    dk = buffer(bufs, 7, {kind})
+    dv = buffer(bufs, 8, {kind})
+    s = buffer(bufs, 9, {kind})
+    zero = {kind}(0)
+{_SIZES}    w = {DEEP} * n
+    x = w + {DEEP} * n
+    y = x + n
+    z = y + n * d
+    if m == 0:
+        for j in range(batch * n * d):
+            dk[j] = zero
+        for j in range(batch * n * o):
+            dv[j] = zero
+    if n == 0:
+        for j in range(batch * m * d):
+            dq[j] = zero
+        return 0
+{_blocks("attention_backward", DEEP)}{_SCORES}        if o > 0:
+            multiply(g, row * o, v, b * n * o, s, w, rows, columns, o, o, o, columns, 0, 1)
+        else:
+            for j in range(w, w + rows * columns):
+                s[j] = zero
+        for r in range(rows):
+{_SEEN}            t = top[row + r]
+            u = total[row + r]
+            for j in range(seen):
+                a = exp(s[p + j] - t) / u
+                s[p + j] = a
+                s[x + j] = s[w + p + j] * a
+            c = block_sum(s, x, seen)
+            for j in range(seen):
+                s[w + p + j] = s[p + j] * (s[w + p + j] - c)
+            for j in range(seen, columns):
+                s[p + j] = zero
+                s[w + p + j] = zero
+        if i == 0:
+{_first("dk", "d")}{_first("dv", "o")}        if d > 0:
+            multiply(s, w, k, b * n * d, dq, row * d, rows, d, columns, columns, d, d, 0, 0)
+{_added("w", "q", "dk", "d", "y")}        if o > 0:
+{_added("0", "g", "dv", "o", "z")}    return 0
+"""
+
+
+def _first(result: str, width: str) -> str:
+    """Zeros where the first block of rows sees nothing."""
+    return f"""            for j in range((b * n + columns) * {width}, (b + 1) * n * {width}):
+                {result}[j] = zero
+"""
+
+
+def _added(weights: str, rows: str, result: str, width: str, part: str) -> str:
+    """The product of a block's weights, transposed, and rows; added to that of the blocks before."""
+    product = f"multiply(s, {weights}, {rows}, row * {width}, "
+    sizes = f"columns, {width}, rows, columns, {width}, {width}, 1, 0)"
+    return f"""            if i == 0:
+                {product}{result}, b * n * {width}, {sizes}
+            else:
+                {product}s, {part}, {sizes}
+                for j in range(columns * {width}):
+                    {result}[b * n * {width} + j] = {result}[b * n * {width} + j] + s[{part} + j]
+"""
