@@ -18,8 +18,9 @@ import numpy as np
 
 from common.core.dtypes import compute_dtypes, operand_dtypes
 from common.core.interpretation import Interpretation
-from common.core.op import REGISTRY, Op, joint_rule, rule_parameters
+from common.core.op import REGISTRY, Op
 from common.core.operators import install
+from common.core.rule_code import joint_rule, rule_parameters
 from common.core.spec import Spec
 from common.core.unbroadcast import fit
 from common.evaluate.fused_columns import scratch

@@ -9,7 +9,8 @@ import numpy as np
 
 from common.core.dtypes import compute_dtypes
 from common.core.errors import EmptyError
-from common.core.op import Op, rule_parameters
+from common.core.op import Op
+from common.core.rule_code import rule_parameters
 from common.core.shapes import broadcast_shapes, contiguous_strides
 from common.core.spec import Spec
 from common.evaluate import rules

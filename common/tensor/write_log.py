@@ -17,7 +17,8 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from common.core.errors import EscapedTracerError, GradientError, ShapeError
-from common.core.op import Op, rule_parameters
+from common.core.op import Op
+from common.core.rule_code import rule_parameters
 from common.core.shapes import overlapping
 from common.core.source_lines import locate
 from common.tensor.node import Node, next_number

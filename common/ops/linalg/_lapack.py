@@ -9,7 +9,8 @@ import numpy as np
 
 from common.compiler.host_kernels import host_call
 from common.core.errors import DTypeError, ShapeError
-from common.core.op import NativeCall, Op, out_specs, rule_parameters
+from common.core.op import NativeCall, Op, out_specs
+from common.core.rule_code import rule_parameters
 from common.core.shapes import broadcast_shapes
 from common.core.sizes import same, same_shape
 from common.core.spec import Spec

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from common.core.errors import DTypeError, ShapeError
-from common.core.op import NativeCall, Op, joint_rules
+from common.core.op import NativeCall, Op
+from common.core.rule_code import joint_rules
 from common.core.sizes import same
 from common.core.spec import Spec, numel
 from common.core.unbroadcast import reshaped
