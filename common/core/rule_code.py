@@ -67,6 +67,7 @@ def generate_backward(op: Any) -> Callable[..., tuple[Any, ...]]:
 
 
 def generate_save(op: Any) -> Callable[[Sequence[Any], Any], tuple[Any, ...]]:
+    """Compose what a node keeps of operands and results into one function."""
     parts = [
         *(f"p[{i}], " for i in op.saved_inputs),
         *(f"p[{i}].shape, " for i in op.saved_shapes),
