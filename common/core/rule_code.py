@@ -22,7 +22,7 @@ def rule_parameters(function: Callable[..., Any]) -> tuple[str, ...]:
     return tuple(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
 
 
-class _Part:
+class _OneOfSeveral:
     """One operand's part of a rule that serves several."""
 
     def __init__(self, rule: Rule, place: int) -> None:
@@ -37,12 +37,12 @@ def joint_rules(rule: Rule, count: int) -> tuple[Rule, ...]:
 
     A backward pass calls it once. It computes all of them, also where not every operand needs one. An op has one.
     """
-    return tuple(_Part(rule, i) for i in range(count))
+    return tuple(_OneOfSeveral(rule, i) for i in range(count))
 
 
 def joint_rule(rule: Rule | None) -> Rule | None:
     """The function that computes a rule's gradient together with those of other operands; None if there is none."""
-    return rule.joint if isinstance(rule, _Part) else None
+    return rule.joint if isinstance(rule, _OneOfSeveral) else None
 
 
 def generate_backward(op: Any) -> Callable[..., tuple[Any, ...]]:
@@ -54,7 +54,7 @@ def generate_backward(op: Any) -> Callable[..., tuple[Any, ...]]:
     for i, names in enumerate(rule_parameters(rule) if rule else () for rule in op.rules):
         call = f"({', '.join(where.get(n) or f'attrs[{n!r}]' for n in names)})"
         rule = op.rules[i]
-        if isinstance(rule, _Part):
+        if isinstance(rule, _OneOfSeveral):
             lines = lines or [f"    joint = rule{i}.joint{call}\n"]
             call = f"joint[{rule.place}]"
         else:
