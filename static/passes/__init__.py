@@ -12,21 +12,20 @@ from typing import NamedTuple
 from static.graph import Graph, Node, rebuild
 from static.graph.verify import verify
 from static.passes.fold_constants import fold_constants
-from static.passes.memory_budget import StayWithin
 from static.passes.merge_equal import merge_equal
 from static.passes.on_dag import Pass as Pass
 from static.passes.on_dag import adapted
 from static.passes.on_dag import from_graph as from_graph
 from static.passes.on_dag import on_dag as on_dag
-from static.passes.rematerialise_sums import compute_again
+from static.passes.rematerialise import Rematerialiser, rematerialise
 from static.passes.remove_dead import remove_dead
 from static.passes.save_residuals import save_residuals
 from static.passes.simplify import simplify
 from static.passes.trim_regions import trim_regions
 
-PIPELINE: tuple[Pass, ...] = (remove_dead, simplify, fold_constants, merge_equal, compute_again, remove_dead)
+PIPELINE: tuple[Pass, ...] = (remove_dead, simplify, fold_constants, merge_equal, rematerialise, remove_dead)
 #: Of these, those that leave regions alone.
-OUTSIDE: tuple[Pass, ...] = (compute_again,)
+OUTSIDE: tuple[Pass, ...] = (rematerialise,)
 #: After these, where there are regions.
 REGIONS: tuple[Pass, ...] = (trim_regions, save_residuals, trim_regions, remove_dead)
 
@@ -44,7 +43,7 @@ def run_passes(
     graph: Graph,
     pipeline: Iterable[Pass] | None = None,
     check: Callable[[Graph, Graph, str], None] | None = None,
-    within: StayWithin | None = None,
+    within: Rematerialiser | None = None,
 ) -> tuple[Graph, list[PassReport]]:
     """Apply passes in order, in regions too, and verify the graph after each that changed it.
 

@@ -1,29 +1,19 @@
 """A program with its gradients, cut in two: what a call computes, and what only a backward pass needs.
 
-What the backward half needs of the forward one is either kept or computed again. Which of the two is a minimum cut
-between what has to be kept (results of products, reductions, random draws) and where the gradients use it: the weight
-of a value is its bytes, and nothing that exists anyway, an argument or a result. Only ops that cost about as much as a
-load are computed again, so a cut does not trade memory for time, unless the user sets a budget: then bytes have a price
-in nanoseconds, the least at which the cut keeps to the budget, and what is cheaper to compute is computed again. Where
-many layers have the same price, only as many of them as it takes pay it, from the first on. Arithmetic is strict:
-computing again changes no bit.
+The backward half needs values of the forward one. `static.passes.rematerialise.kept_within` decides which of them the
+forward half keeps, and which the backward half computes again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from common.core.errors import ArgumentError
-from static.graph.lifetimes import Key, nbytes
-from static.graph.minimum_cut import minimum_cut
+from static.graph.lifetimes import Key
 from static.graph.nodes import Graph, Node, Value, rebuild
-from static.graph.recompute_cost import cost_again
 from static.graph.side_effects import acts
+from static.passes.rematerialise import kept_within
 from static.passes.remove_dead import remove_dead
-
-PRICES = [2.0**k for k in range(-16, 17)]
-"""Nanoseconds per byte: from less than what an addition costs to more than any product does."""
 
 
 class Halves(NamedTuple):
@@ -64,14 +54,14 @@ def split(joint: Graph, results: int, cotangents: Sequence[Value], budget: int |
         v for n in joint.nodes if n.id in needed and n.outputs[0].key in late for v in n.values if v.key not in late
     ]
     uses += [value for value in gradients if value.key not in late]
-    cut = _cut_within(joint, results, uses, budget)
+    written = {effect.state.key for effect in joint.effects}
+    shown = {value.key for value in joint.outputs[:results]}
+    cut = kept_within(joint, shown | {v.key for v in joint.inputs if v.key not in written}, uses, budget)
     own = _ancestors(joint, gradients, {value.key for value in cut} | given, done)
     body = [node for node in joint.nodes if node.id in own and node.op is not None]
     used = {value.key for node in body for value in node.values} | {value.key for value in gradients}
     kept = [value for value in cut if value.key in used]
     backward = _program([*kept, *cotangents], body, gradients)
-    shown = {value.key for value in joint.outputs[:results]}
-    written = {effect.state.key for effect in joint.effects}
     extra = [v for v in kept if v.key not in shown and (v.node.op is not None or v.key in written)]
     early = {node.id for node in acting} - done
     forward = _forward(joint, [*joint.outputs[:results], *extra], given, early)
@@ -133,77 +123,6 @@ def _ancestors(graph: Graph, values: Iterable[Value], stop: Iterable[Key] = (), 
             found.add(node.id)
             wanted.update(value.key for value in node.values)
     return found
-
-
-def _cut_within(joint: Graph, results: int, uses: list[Value], budget: int | None) -> list[Value]:
-    """The values to keep, in program order: at the least price of a byte that keeps to the budget."""
-    written = {effect.state.key for effect in joint.effects}
-    free = {value.key for value in joint.outputs[:results]} | {v.key for v in joint.inputs if v.key not in written}
-
-    def keeps(cut: list[Value]) -> int:
-        return sum(nbytes(value) for value in cut if value.key not in free)
-
-    cut = _minimum_cut(joint, free, uses, None)
-    if budget is None or keeps(cut) <= budget:
-        return cut
-    count, last = len(joint.nodes), len(PRICES) - 1
-
-    def at(index: int, many: int = count) -> list[Value]:
-        """The cut if what the first nodes make has a price, and the rest the one before."""
-        prices = [PRICES[index]] * many + [PRICES[max(index - 1, 0)]] * (count - many)
-        return _minimum_cut(joint, free, uses, prices)
-
-    if (least := keeps(at(last))) > budget:
-        raise ArgumentError(
-            f"memory_budget is {budget} bytes, but {least} have to be kept for the backward pass: what loops give, "
-            "and state that is overwritten, is not computed again"
-        )
-    index = _first(last, lambda i: keeps(at(i)) <= budget)
-    return at(index, _first(count, lambda many: keeps(at(index, many)) <= budget))
-
-
-def _first(last: int, holds: Callable[[int], bool]) -> int:
-    """The first number from which on something holds, by halving; it holds for `last`."""
-    low, high = 0, last
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle + 1, high)
-    return high
-
-
-def least(graph: Graph, uses: list[Value]) -> list[Value]:
-    """Of the values from which `uses` follow, inputs among them, those that take least memory, in program order.
-
-    What costs about as much as a load is computed again.
-    """
-    return _minimum_cut(graph, {v.key for v in graph.inputs}, uses, None)
-
-
-def _minimum_cut(joint: Graph, free: set[Key], uses: list[Value], prices: list[float] | None) -> list[Value]:
-    """The values to keep if a byte costs what `prices` say; None: if only what costs about a load is computed again.
-
-    Parameters
-    ----------
-    prices : nanoseconds, per node of the graph that makes the value.
-    """
-    if prices is None:
-        return minimum_cut(
-            uses, lambda v: 0 if v.key in free else nbytes(v), lambda node: 0 if _is_cheap(node) else None
-        )
-    price = {node.id: each for node, each in zip(joint.nodes, prices, strict=True)}
-    return minimum_cut(uses, lambda v: 0 if v.key in free else price[v.node.id] * nbytes(v), _cost)
-
-
-def _cost(node: Node) -> float | None:
-    """What it costs to compute a node again; None if it cannot be: a loop may need other room than at first."""
-    return None if node.op is not None and node.op.kind == "control" else cost_again(node)
-
-
-def _is_cheap(node: Node) -> bool:
-    """Whether a node may be computed again: a view, a constant, or an elementwise op that costs about a load."""
-    if node.op is None or node.op.kind in ("act", "control") or node.op.costly:
-        return False
-    return node.op.kind in ("elementwise", "view") or not node.operands
 
 
 def _program(inputs: Sequence[Value], body: Iterable[Node], outputs: Sequence[Value]) -> Graph:

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, Protocol
 
 from static.passes import PassReport
-from static.passes.memory_budget import Repeated
+from static.passes.rematerialise import Repeated
 from static.reports import costs
 from static.reports.paths import Path, paths
 
@@ -72,7 +72,7 @@ class Explanation:
     arena : per temporary a `static.reports.costs.Piece`: where it lies in memory, and when it lives.
     arena_bytes, unshared_bytes : size of the arena, and what its temporaries would take without sharing memory.
     arena_without, recomputed : with a budget of memory, size of the arena if nothing were computed again, and per node
-        that is, a `static.passes.memory_budget.Repeated`: what and where it is, its bytes, about how long it takes.
+        that is, a `static.passes.rematerialise.Repeated`: what and where it is, its bytes, about how long it takes.
     compiler : of the kernels, "llvm" or "numba".
     machine_code : how many distinct kernels were "compiled" and how many came from the "disk" in this process.
     retraces : why each trace after the first was made.

@@ -16,7 +16,7 @@ from static.graph.verify import verify
 from static.lowering.ir.options import CompileOptions
 from static.lowering.memory.layout import lay_out
 from static.passes import Pass, PassReport, run_passes
-from static.passes.memory_budget import StayWithin
+from static.passes.rematerialise import Rematerialiser
 from static.running.parity import check_parity
 from static.tracing.described import Described
 
@@ -38,7 +38,7 @@ class Optimised:
         self,
         raw: Graph,
         passes: Sequence[Pass] | None,
-        within: StayWithin | None = None,
+        within: Rematerialiser | None = None,
         known: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         self.raw, self._passes, self._within, self._known = raw, passes, within, known
@@ -72,11 +72,11 @@ class Optimised:
         return self.rewritten[0]
 
 
-def budgeted(owner: Described, env: Mapping[Any, int]) -> StayWithin | None:
+def budgeted(owner: Described, env: Mapping[Any, int]) -> Rematerialiser | None:
     """The pass that keeps to a function's budget of memory, for given sizes; None if there is no budget."""
     if owner.memory_budget is None:
         return None
-    return StayWithin(owner.__name__, owner.memory_budget, partial(_arena, fuse=owner.options.fuse, env=env))
+    return Rematerialiser(owner.__name__, owner.memory_budget, partial(_arena, fuse=owner.options.fuse, env=env))
 
 
 def _arena(graph: Graph, fuse: bool, env: Mapping[Any, int]) -> int:

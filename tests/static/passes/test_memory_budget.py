@@ -7,7 +7,7 @@ import dynamic
 import static
 from common.core.errors import ArgumentError
 from static.graph.lifetimes import computed_again
-from static.passes import memory_budget
+from static.passes.rematerialise import BudgetSearch, Rematerialiser, _peak
 from tests.bits import assert_all_same_bits
 
 F32 = np.float32
@@ -107,18 +107,18 @@ def test_what_is_computed_again_runs_where_it_is_needed():
 def test_ways_are_judged_as_if_all_nodes_were_there(monkeypatch, fresh_cache, program):
     """They are judged without the nodes that follow the last product, such as updates of parameters."""
     graphs = []
-    monkeypatch.setattr(memory_budget.StayWithin, "_within", lambda self, graph: graphs.append(graph) or graph)
+    monkeypatch.setattr(Rematerialiser, "_within", lambda self, graph: graphs.append(graph) or graph)
     call, given, _ = program(static, memory_budget=1)
     call(*given)
-    start = memory_budget.BudgetSearch(graphs[0])
+    start = BudgetSearch(graphs[0])
     least = start.within(0)
     assert least.most < 0.5 * start.most
     for found in (start, *start._after.values(), least):
-        assert memory_budget._peak(found.graph.nodes, found.graph) == (found.peak, found.most)
+        assert _peak(found.graph.nodes, found.graph) == (found.peak, found.most)
     assert len(start._tried) > 20
     for needed, windows in start._tried:
         nodes = computed_again(start._core, start.peak, windows, start._behind)
-        assert memory_budget._peak(nodes, start.graph)[1] == needed
+        assert _peak(nodes, start.graph)[1] == needed
 
 
 @pytest.mark.parametrize(("program", "share"), [(deep, 0.5), (block, 0.7)])

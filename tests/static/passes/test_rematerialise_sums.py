@@ -7,7 +7,7 @@ import pytest
 
 import dynamic
 import static
-from static.passes.rematerialise_sums import compute_again
+from static.passes.rematerialise import rematerialise
 from tests.bits import assert_all_same_bits
 
 LAYERS, WIDTH = 14, 64
@@ -36,7 +36,7 @@ def counted(rows):
     compiled = residual(static)
     compiled(*operands(rows))
     told = compiled.explain()
-    before_and_after = next((p.before, p.after) for p in told.passes if p.name == "compute_again")
+    before_and_after = next((p.before, p.after) for p in told.passes if p.name == "rematerialise")
     return before_and_after, told.arena_bytes
 
 
@@ -59,7 +59,7 @@ def test_what_lies_in_a_cache_is_kept():
 
 @pytest.mark.parametrize("limit", [1, 2, 6])
 def test_one_of_so_many_is_kept(monkeypatch, limit):
-    monkeypatch.setattr(sys.modules[compute_again.__module__], "STEPS", limit)  # the package has the function's name
+    monkeypatch.setattr(sys.modules[rematerialise.__module__], "STEPS", limit)  # the package has the function's name
     given = operands(2048)
     (before, after), _ = counted(2048)
     assert after - before == LAYERS - -(-LAYERS // (limit + 1))

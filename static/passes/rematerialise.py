@@ -1,14 +1,22 @@
-"""Less memory than a budget: what costs least is computed again where it is needed, instead of kept until then.
+"""Less memory at the peak: values that are needed much later are computed again there instead of being kept.
 
-What is alive where most memory is in use is needed behind that place at different times, in a gradient the last layer
-first. The nodes behind it are divided into windows. Of what a window needs, a minimum cut decides what is kept until
-then and what is computed again from that, by what a byte is worth; what is kept for a later window is there in the
-earlier ones. A window computes each value at most once, right before its first use. With a low price of a byte this
-repeats what costs a load, here and there; with a high one, whole segments of a network, from what lies between them.
+Three places ask what to keep, and one file answers. `rematerialise` is the pass of every program: it repeats what costs
+a load, where operands are kept anyway. `Rematerialiser` is the last pass of a function with a budget of memory.
+`kept_within` says what a compiled call hands to its backward half.
+
+With a budget a minimum cut decides. A byte has a price in nanoseconds; what is cheaper to compute than to keep is
+computed again. The price rises until the budget is kept: first loads are repeated, then functions, then products, and
+in the end whole segments of a network. Arithmetic is strict, so computing again changes no bit.
+
+References
+----------
+Griewank, Walther, Algorithm 799: revolve, 2000.
+Chen and others, Training deep nets with sublinear memory cost, 2016.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
@@ -16,12 +24,18 @@ from typing import NamedTuple
 from common.core.errors import ArgumentError
 from common.core.garbage import collecting_now
 from static.graph import Graph, Node, Value, rebuild
-from static.graph.lifetimes import Key, computed_again, lives, nbytes, runs_alone, temporaries, usage
+from static.graph.lifetimes import Key, Life, computed_again, lives, nbytes, runs_alone, temporaries, usage
 from static.graph.minimum_cut import minimum_cut
 from static.graph.recompute_cost import cost_again, nanoseconds
 
 PRICES = (0.05, 0.5, 2.0, 8.0, 32.0, 1e6)
 """Nanoseconds that a byte is worth: more than a load costs, a transcendental function, products of growing size."""
+
+WORTHWHILE = 1 << 23
+"""Bytes at the peak from which on loads are repeated: less lies in a cache, and repeating would cost time only."""
+STEPS = 6
+"""A chain of so many values is computed at one go, in one loop; then one of them is kept."""
+
 WINDOWS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 SHARES = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2)
 ROUNDS, TRIES, PROGRESS = 4, 5, 0.95
@@ -32,6 +46,38 @@ Windows = list[tuple[int, set[Key]]]
 """Where windows end, and what is computed again in each."""
 
 
+def rematerialise(graph: Graph) -> Graph:
+    """y = f(x, ...) here and needed long after -> y = f(x, ...) again there, if x, ... are needed there, too.
+
+    In ``x + tanh(layer(x))``, layer by layer, both each x and each tanh are kept for the backward pass; but an x is the
+    sum of the one before and the tanh.
+    """
+    lived = lives(graph.nodes, graph.results)
+    used = usage(len(graph.nodes), lived.values())
+    peak = max(range(len(used)), key=used.__getitem__, default=0)
+    kept = {key: life for key, life in lived.items() if life.start <= peak < life.end}
+    if sum(life.nbytes for life in kept.values()) < WORTHWHILE:
+        return graph
+    again = _repeated_loads(kept, peak, {value.key for value in graph.inputs})
+    return rebuild(graph, computed_again(graph, peak, [(len(graph.nodes), again)]), {}) if again else graph
+
+
+def _repeated_loads(kept: dict[Key, Life], peak: int, inputs: set[Key]) -> dict[Key, int]:
+    """Values that need not be kept, and how many values follow from each other up to them."""
+    again: dict[Key, int] = {}
+    for key, life in kept.items():
+        op = life.value.node.op
+        if op is None or op.kind != "elementwise" or op.costly or life.through_views:
+            continue
+        needed = min(position for position in life.uses if position > peak)
+        operands = [value.key for value in life.value.node.values if value.key not in inputs]
+        if all(o in kept and kept[o].end >= needed for o in operands):
+            steps = 1 + max((again.get(o, 0) for o in operands), default=0)
+            if steps <= STEPS:
+                again[key] = steps
+    return again
+
+
 class Repeated(NamedTuple):
     """A node that is computed again: what it is and where it comes from, its bytes, and about how long it takes."""
 
@@ -40,8 +86,13 @@ class Repeated(NamedTuple):
     nanoseconds: float
 
 
-class StayWithin:
+class Rematerialiser:
     """values that are needed much later -> computed again there, until temporaries take no more than a budget.
+
+    A gradient needs the values that are alive at the peak at different times, those of the last layer first. So we
+    divide the nodes behind the peak into windows. In each window a minimum cut separates what the window reads from
+    what is alive; what is kept for a later window is there in the earlier ones too. A window computes each value at
+    most once, right before its first use.
 
     Parameters
     ----------
@@ -53,13 +104,9 @@ class StayWithin:
     ----------
     before, after : size of that memory without the pass, and with it.
     repeated : what is computed again.
-
-    References
-    ----------
-    Chen and others, Training deep nets with sublinear memory cost, 2016.
     """
 
-    __name__ = "stay_within"
+    __name__ = "rematerialise_within"
 
     def __init__(self, name: str, budget: int, arena: Callable[[Graph], int]) -> None:
         self._name, self.budget, self._arena = name, budget, arena
@@ -233,4 +280,69 @@ def _told(node: Node) -> Repeated:
     return Repeated(f"{node.name} at {file}:{line}", sum(map(nbytes, node.outputs)), nanoseconds(node))
 
 
-__all__ = ["Repeated", "StayWithin"]
+def kept_within(graph: Graph, free: set[Key], uses: list[Value], budget: int | None = None) -> list[Value]:
+    """The values from which `uses` follow that take least memory, in program order; what costs a load is repeated.
+
+    With a budget, bytes have the least price at which they keep to it. Where many layers have the same price, only as
+    many of them as it takes pay it, from the first on.
+
+    Parameters
+    ----------
+    free : keys of the values that exist anyway.
+    budget : how many bytes the others may take, for the sizes of the traced call.
+
+    Raises
+    ------
+    ArgumentError : the budget is less than what cannot be computed again.
+    """
+
+    def keeps(cut: list[Value]) -> int:
+        return sum(nbytes(value) for value in cut if value.key not in free)
+
+    cut = _minimum_cut(graph, free, uses, None)
+    if budget is None or keeps(cut) <= budget:
+        return cut
+    count, last = len(graph.nodes), len(PRICES) - 1
+
+    def at(index: int, many: int = count) -> list[Value]:
+        """The cut if what the first nodes make has a price, and the rest the one before."""
+        prices = [PRICES[index]] * many + [PRICES[max(index - 1, 0)]] * (count - many)
+        return _minimum_cut(graph, free, uses, prices)
+
+    if (least := keeps(at(last))) > budget:
+        raise ArgumentError(
+            f"memory_budget is {budget} bytes, but {least} have to be kept for the backward pass: what loops give, "
+            "and state that is overwritten, is not computed again"
+        )
+    index = bisect_left(range(last), True, key=lambda i: keeps(at(i)) <= budget)
+    return at(index, bisect_left(range(count), True, key=lambda many: keeps(at(index, many)) <= budget))
+
+
+def _minimum_cut(graph: Graph, free: set[Key], uses: list[Value], prices: list[float] | None) -> list[Value]:
+    """The values to keep if a byte costs what `prices` say; None: if only what costs about a load is computed again.
+
+    Parameters
+    ----------
+    prices : nanoseconds, per node of the graph that makes the value.
+    """
+    if prices is None:
+        return minimum_cut(
+            uses, lambda v: 0 if v.key in free else nbytes(v), lambda node: 0 if _is_cheap(node) else None
+        )
+    price = {node.id: each for node, each in zip(graph.nodes, prices, strict=True)}
+    return minimum_cut(uses, lambda v: 0 if v.key in free else price[v.node.id] * nbytes(v), _cost)
+
+
+def _cost(node: Node) -> float | None:
+    """What it costs to compute a node again; None if it cannot be: a loop may need other room than at first."""
+    return None if node.op is not None and node.op.kind == "control" else cost_again(node)
+
+
+def _is_cheap(node: Node) -> bool:
+    """Whether a node may be computed again: a view, a constant, or an elementwise op that costs about a load."""
+    if node.op is None or node.op.kind in ("act", "control") or node.op.costly:
+        return False
+    return node.op.kind in ("elementwise", "view") or not node.operands
+
+
+__all__ = ["Rematerialiser", "Repeated", "kept_within", "rematerialise"]
