@@ -28,37 +28,16 @@ _FUTURE = "not here yet"
 
 #: Names for which this project has another, in all spaces: `{tw}` is the engine.
 HERE = {
-    "nelement": "x.numel()", "ndimension": "x.ndim", "t": "x.T", "t_": "x.T",
-    "element_size": "x.dtype.itemsize", "itemsize": "x.dtype.itemsize", "nbytes": "x.numel() * x.dtype.itemsize",
-    "dtype": "numpy.dtype",
-    "char": "x.to({tw}.int8)", "byte": "x.to({tw}.uint8)",
-    "type": "x.to(dtype)",
-    "cpu": "leave it out: everything is on the CPU",
-    "frombuffer": "{tw}.from_numpy(numpy.frombuffer(buffer, dtype))",
-    "from_file": "{tw}.from_numpy(numpy.memmap(path, dtype))",
-    "to_dlpack": "the tensor itself: it has __dlpack__",
-    "inverse": "numpy.linalg.inv, without derivatives",
-    "new_tensor": "{tw}.tensor(data, dtype=x.dtype)", "new_zeros": "{tw}.zeros(*size, dtype=x.dtype)",
-    "new_ones": "{tw}.ones(*size, dtype=x.dtype)", "new_empty": "{tw}.empty(*size, dtype=x.dtype)",
-    "new_full": "{tw}.full(size, value, dtype=x.dtype)", "new": "{tw}.empty(*size, dtype=x.dtype)",
-    "is_contiguous": "x.numpy().flags.c_contiguous", "stride": "x.numpy().strides, in bytes",
-    "data_ptr": "x.numpy().ctypes.data", "get_device": "leave it out: everything is on the CPU",
-    "is_inference": "x.is_inference()",
-    "variable": "the tensor itself",
-    "NLLLoss2d": "NLLLoss()",
-    "ParameterDict": "setattr per parameter", "ModuleDict": "setattr per module", "Container": "Module",
-    "clip_grad_norm": "clip_grad_norm_", "expit": "{tw}.sigmoid", "gammaln": "{tw}.lgamma", "psi": "{tw}.digamma",
-    "matrix_norm": "{tw}.norm", "vector_norm": "{tw}.norm", "matrix_power": "repeated @", "vecdot": "(a * b).sum(dim)",
-    "dlpack": "{tw}.from_dlpack", "collect_env": "python3 -m benchmarks --list", "bottleneck": "{tw}.profiler",
-    "save_on_cpu": "leave it out: everything is on the CPU", "LinAlgError": "numpy.linalg.LinAlgError",
-    "nuclear_norm": "numpy.linalg.norm(x.numpy(), 'nuc')", "frobenius_norm": "x.norm()",
-    "squeeze_": "x = x.squeeze()", "unsqueeze_": "x = x.unsqueeze(dim)", "transpose_": "x = x.transpose(a, b)",
-    "swapaxes_": "x = x.swapaxes(a, b)", "swapdims_": "x = x.swapdims(a, b)", "apply_": "x.copy_(f(x.numpy()))",
-    "map_": "x.copy_(f(x.numpy(), y.numpy()))", "map2_": "x.copy_(f(x.numpy(), ...))", "name": "a Python variable",
-    "native_batch_norm": "batch_norm", "native_layer_norm": "layer_norm",
-    "native_group_norm": "group_norm", "native_dropout": "dropout", "native_norm": "norm",
-    "optimizer": "{tw}.optim", "distributed": "{tw}.parallel",
-    "DistributedDataParallel": "{tw}.parallel.GlobalBatch", "DistributedSampler": "{tw}.parallel.GlobalBatch",
+    "dtype": "numpy.dtype", "frombuffer": "{tw}.from_numpy(numpy.frombuffer(buffer, dtype))",
+    "from_file": "{tw}.from_numpy(numpy.memmap(path, dtype))", "to_dlpack": "the tensor itself: it has __dlpack__",
+    "get_device": "leave it out: everything is on the CPU", "is_inference": "x.is_inference()",
+    "NLLLoss2d": "NLLLoss()", "Container": "Module", "clip_grad_norm": "clip_grad_norm_", "dlpack": "{tw}.from_dlpack",
+    "collect_env": "python3 -m benchmarks --list", "nuclear_norm": "numpy.linalg.norm(x.numpy(), 'nuc')",
+    "frobenius_norm": "x.norm()", "apply_": "x.copy_(f(x.numpy()))", "map_": "x.copy_(f(x.numpy(), y.numpy()))",
+    "map2_": "x.copy_(f(x.numpy(), ...))", "name": "a Python variable", "native_batch_norm": "batch_norm",
+    "native_layer_norm": "layer_norm", "native_group_norm": "group_norm", "native_dropout": "dropout",
+    "native_norm": "norm", "distributed": "{tw}.parallel", "DistributedDataParallel": "{tw}.parallel.GlobalBatch",
+    "DistributedSampler": "{tw}.parallel.GlobalBatch",
 }  # fmt: skip
 
 #: Reasons, and patterns of the names that have them.
@@ -68,18 +47,18 @@ REASONS: tuple[tuple[str, str], ...] = (
      "stft istft eig eigvals has_spectral"),
     ("there is no half precision; compute in float32",
      "half bfloat16 float16 *Half* BFloat16* *autocast* amp GradScaler float8_* float4_* fp16* *_fp16_* "
-     "set_float32_matmul_precision get_float32_matmul_precision tf32_notes grad_dtype"),
+     "tf32_notes grad_dtype"),
     ("there are no unsigned integers but uint8; use a larger signed one",
      "uint16 uint32 uint64 uint[1-7] int[1-7] bits* bit"),
     ("there is no GPU and no device but the CPU; leave it out",
-     "cuda* cudnn* miopen_* mps mtia xpu ipu hip is_cuda is_cpu is_mps is_xpu is_xla is_ipu is_mtia is_maia is_meta "
-     "is_vulkan* is_pinned pin_memory accelerator Stream Event get_device_module set_default_device get_default_device "
-     "record_stream backends AcceleratorError OutOfMemoryError DeviceObjType StreamObjType DeviceType to_empty "
+     "cuda* cudnn* miopen_* mtia xpu ipu hip "
+     "is_vulkan* Stream Event get_device_module "
+     "record_stream AcceleratorError OutOfMemoryError DeviceObjType StreamObjType DeviceType to_empty "
      "*vulkan* "
-     "swizzle* is_mkldnn to_mkldnn mkldnn_* kineto_available *cudagraph*"),
+     "swizzle* to_mkldnn mkldnn_* kineto_available *cudagraph*"),
     ("there is no quantisation; compute in float32",
      "quantiz* quantis* quantized* *quantize* q_* qint* quint* qscheme QInt* QUInt* per_channel* per_tensor* int_repr "
-     "is_quantized fake_quant* fused_moving_avg_obs* choose_qparams* fbgemm_* ao qat intrinsic quantizable"),
+     "fake_quant* fused_moving_avg_obs* choose_qparams* fbgemm_* ao qat intrinsic quantizable"),
     ("there are no sparse tensors; tensors are dense",
      "sparse* *sparse* to_dense coalesce is_coalesced dense_dim indices *_indices *indices_copy values values_copy "
      "row_indices hspmm dsmm hsmm saddmm smm spmm sspaddmm SparseAdam jagged *nested* to_padded_tensor"),
@@ -88,20 +67,20 @@ REASONS: tuple[tuple[str, str], ...] = (
      "distributed futures fork wait is_distributed SyncBatchNorm multiprocessing Future* RRef* "
      "DistributedDataParallel Await*"),
     ("there is no TorchScript and no FX; {tw}.function traces, static.compile compiles a module",
-     "jit fx export compiler package CompilationUnit Script* *Type FunctionSchema Graph* ExecutionPlan ErrorReport "
+     "fx export compiler package CompilationUnit Script* *Type FunctionSchema Graph* ExecutionPlan ErrorReport "
      "parse_* import_ir_* merge_type* unify_type* Lite* AliasDb AnyType Argument* Code CallStack Concrete* FileCheck "
      "IODescriptor Block Use Value Node Gradient TracingState JITException StaticModule ThroughputBenchmark Benchmark* "
-     "Deserialization* Serialization* PyTorchFile* DeepCopyMemo* freeze library ops cpp classes functionalize "
+     "Deserialization* Serialization* PyTorchFile* DeepCopyMemo* library ops cpp classes functionalize "
      "debug_unwrap OperatorInfo Capsule Logger* *Logger Tag Dispatch* DisableTorchFunction* Exclude* "
      "CompleteArgument* Broadcasting* boolean_dispatch assert_int* common_types FatalError classproperty"),
     ("sizes in a trace are numbers of their own kind; use them as they are", "sym_* Sym*"),
     ("there are no storages; tensors are views of numpy arrays, x.numpy() shows the memory",
-     "*storage* *Storage set_ resize_ resize_as_* resize resize_as storage_offset const_data_ptr is_set_to "
-     "layout strided memory_format *_format channels_last* dim_order preserve_format empty_strided empty_permuted "
+     "*storage* *Storage set_ resize_as_* resize resize_as const_data_ptr "
+     "layout strided memory_format *_format dim_order empty_strided empty_permuted "
      "new_empty_strided untyped_storage"),
     ("there are no typed tensor classes; tensor(data, dtype=...)", "*Tensor"),
     ("not here yet; products and unfold do for small ones",
-     "*mkldnn*conv* conv_tbc convolution *[Pp]ool* *upsampl* grid_sampler* affine_grid_generator "
+     "*mkldnn*conv* conv_tbc convolution *[Pp]ool* *upsampl* affine_grid_generator "
      "CrossMapLRN2d GRID_SAMPLE* native_channel_shuffle"),
     ("not here; nn.functional.scaled_dot_product_attention and nn.MultiheadAttention are", "attention"),
     ("not here yet; Dropout and dropout are",
@@ -110,35 +89,35 @@ REASONS: tuple[tuple[str, str], ...] = (
     ("not here yet; under no_grad, normal_, uniform_, zero_ and copy_ fill parameters",
      "skip_init"),
     ("not here yet; compute the weight in forward() from your own parameters",
-     "orthogonal norm_except_dim stateless fusion fuse_*"),
+     "norm_except_dim stateless fusion fuse_*"),
     ("not here; UninitializedParameter is", "UninitializedBuffer call_super_init"),
     ("it is a layer that other names offer: RNN, LSTM, GRU and their cells",
-     "rnn_* gru gru_cell lstm lstm_cell RNNBase RNNCellBase rrelu_"),
+     "rnn_* gru gru_cell lstm lstm_cell RNNBase RNNCellBase"),
     ("there are no options: linear_cross_entropy computes all logits at once", "LinearCrossEntropyOptions"),
     (f"not here yet; {_LINALG}",
-     "*eigh* eigvalsh inv inv_ex lstsq ldl_* lu matrix_rank solve* symeig lobpcg cond "
+     "*eigh* lstsq matrix_rank solve* symeig lobpcg "
      "slice_inverse"),
     (f"not here yet; {_SPECIAL}",
-     "airy_ai bessel_* *_polynomial_* entr erfcx gammainc* i0* i1* igamma* log_ndtr ndtr ndtri *bessel_* "
-     "multigammaln mvlgamma* polygamma* xlog1py zeta"),
+     "airy_ai *_polynomial_* i0* *bessel_* "
+     "polygamma*"),
     ("it changes how PyTorch is run, which has no meaning here; leave it out",
      "*deterministic_debug_mode set_warn* is_warn* "
-     "*anomaly_enabled is_anomaly_check* set_flush_denormal *num_interop_threads init_num_threads has_* "
-     "compiled_with* USE_* PRIVATE_OPS *privateuse* backend_registration cpp_backtrace *_cpp_backtrace hub "
+     "*anomaly_enabled is_anomaly_check* set_flush_denormal init_num_threads has_* "
+     "USE_* PRIVATE_OPS *privateuse* backend_registration cpp_backtrace *_cpp_backtrace hub "
      "is_view_replay_enabled enforce_grad_layout_policy "
      "thread_safe_generator autocast* prepare_multiprocessing* cmake_prefix_path backcompat generate_methods* "
      "throughput_benchmark set_module dump_patches overrides *torch_function* get_file_path *override_stale* "
-     "set_warn_on* region_activation* *_notes factory_kwargs is_storage torch_version version profiler_* overrides "
+     "set_warn_on* region_activation* *_notes factory_kwargs torch_version profiler_* overrides "
      "reproducibility_notes weak"),
     ("not here yet",
      "hash_tensor segment_reduce masked_tensor as_masked_tensor is_masked_tensor MaskedTensor "
      "monitor hooks set_submodule module_load as_subclass grouped_mm scaled_*mm batch_norm_* "
-     "embedding_renorm_ rearrange replace_all_batch* allow_mutation* disable_saved* increment_version "
-     "NestedIOFunction grad_mode anomaly_mode reinforce volatile T_destination "
-     "profiler functional testing BufferDict AVG SUM parameter deterministic torch "
-     "types serialization return_types cross diagonal multi_dot norm "
+     "embedding_renorm_ rearrange replace_all_batch* "
+     "NestedIOFunction reinforce volatile T_destination "
+     "profiler BufferDict AVG SUM deterministic torch "
+     "types return_types "
      "ExecutionTraceObserver itt supported_activities tensorboard_trace_handler swap_in_optimizer* "
-     "RecordScope KinetoStepTracker Profiler* profiler_legacy profiler_util vmap utils"),
+     "RecordScope KinetoStepTracker Profiler* profiler_legacy profiler_util"),
 )  # fmt: skip
 
 #: Public attributes of `torch.Tensor` that tensors do not have.
@@ -154,8 +133,7 @@ to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr untyped_st
 """
 #: Methods of `torch.nn.Module` that modules do not have; users' own attributes may have any other name.
 MODULE = (
-    "bfloat16", "compile", "cpu", "cuda", "half", "ipu", "mtia", "set_submodule",
-    "to_empty", "type", "xpu",
+    "bfloat16", "compile", "half", "ipu", "mtia", "set_submodule", "to_empty", "xpu",
 )  # fmt: skip
 _IMPORT_FROM = dis.opmap["IMPORT_FROM"]
 
@@ -178,7 +156,7 @@ def answer(space: str, name: str) -> str | None:
     engine = sys.modules.get(root)
     if name.startswith("_") or engine is None:
         return None
-    for other in ("", "nn.functional", "nn", "optim", "autograd", "func", "utils"):
+    for other in ("", "nn.functional", "nn", "optim", "autograd", "func", "utils", "linalg", "special"):
         module = sys.modules.get(f"{root}.{other}".rstrip("."))
         if f"{root}.{other}".rstrip(".") != space and name in getattr(module, "__all__", ()):
             return f"here it is {f'{root}.{other}'.rstrip('.')}.{name}"

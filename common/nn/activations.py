@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from common.core.docstrings import sections_of
 from common.methods.in_place_functions import over
-from common.nn.docstrings import sections_of
 from common.nn.module import Module
 from common.ops import functional as F
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from common.core.devices import on_cpu
+from common.core.docstrings import sections_of
 from common.core.errors import ArgumentError, ShapeError
 from common.core.int_arguments import integer
 from common.nn import init
-from common.nn.docstrings import sections_of
 from common.nn.module import Module
 from common.nn.reset import reset_parameters
 from common.ops import functional as F

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from common.core.docstrings import sections_of
 from common.core.errors import ArgumentError
 from common.methods.in_place_functions import over
-from common.nn.docstrings import sections_of
 from common.nn.module import Module
 from common.random import feature_dropout as f
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from common.core.docstrings import sections_of
 from common.core.errors import ArgumentError
-from common.nn.docstrings import sections_of
 from common.nn.pooling import _Pooling
 from common.random import fractional_pooling as F
 from common.tensor.leaf import Buffer

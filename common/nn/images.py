@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from common.core.devices import on_cpu
+from common.core.docstrings import sections_of
 from common.core.errors import ShapeError
-from common.nn.docstrings import sections_of
 from common.nn.module import Module
 from common.nn.normalization import _BatchNorm
 from common.ops import functional as F

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from common.core import mode
+from common.core.docstrings import sections_of
 from common.core.errors import ArgumentError, ShapeError
 from common.random.generator import Generator
 from common.tensor import create
@@ -220,19 +221,9 @@ def xavier_uniform_(tensor: Any, gain: float = 1.0, generator: Generator | None 
     return uniform_(tensor, -a, a, generator)
 
 
+@sections_of(xavier_uniform_)
 def xavier_normal_(tensor: Any, gain: float = 1.0, generator: Generator | None = None) -> Any:
-    """Fill with draws from N(0, s^2), s = gain sqrt(2 / (fan_in + fan_out)).
-
-    Parameters
-    ----------
-    tensor : (out, in, ...), written and returned.
-    gain : factor, see `calculate_gain`.
-    generator : where from; the default generator if None.
-
-    Raises
-    ------
-    ShapeError : less than two dimensions.
-    """
+    """Fill with draws from N(0, s^2), s = gain sqrt(2 / (fan_in + fan_out))."""
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / max(sum(_fans(tensor, "xavier_normal_")), 1)), generator)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from common.core import mode
 from common.core.devices import on_cpu
+from common.core.docstrings import sections_of
 from common.core.dtypes import DEFAULT_FLOAT
 from common.core.errors import ArgumentError, ShapeError
 from common.nn.module import Module
@@ -212,19 +213,8 @@ class BatchNorm2d(_BatchNorm):
     ranks = (4,)
 
 
+@sections_of(BatchNorm2d)
 class BatchNorm3d(_BatchNorm):
-    """`BatchNorm1d` of (batch, channels, depth, height, width).
-
-    Parameters
-    ----------
-    num_features : number of channels.
-    eps : added to the variance.
-    momentum : the batch's share in the new running statistics; None averages all batches.
-    affine : whether there are weight and bias.
-    track_running_stats : whether mean and variance are kept for the time after training.
-    device : the CPU.
-    dtype : of parameters and statistics, float32 by default.
-    bias : whether there is a bias, if `affine`.
-    """
+    """`BatchNorm1d` of (batch, channels, depth, height, width)."""
 
     ranks = (5,)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from common.nn.docstrings import sections_of
+from common.core.docstrings import sections_of
 from common.nn.module import Module
 from common.ops import functional as F
 from common.ops.image.geometry import per_dimension

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from common.core.devices import on_cpu
+from common.core.docstrings import sections_of
 from common.core.dtypes import DEFAULT_FLOAT
 from common.methods.in_place_functions import over
 from common.nn.activations import _OverInput
-from common.nn.docstrings import sections_of
 from common.nn.module import Module
 from common.nn.reset import reset_parameters
 from common.ops import functional as F

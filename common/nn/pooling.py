@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from common.nn.docstrings import sections_of
+from common.core.docstrings import sections_of
 from common.nn.module import Module
 from common.ops import functional as F
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from common.core.devices import on_cpu
+from common.core.docstrings import sections_of
 from common.core.errors import ArgumentError, ShapeError
 from common.core.sizes import same
 from common.nn.attention import MultiheadAttention, glorot
@@ -119,26 +120,9 @@ class TransformerEncoderLayer(_Layer):
         return self._around(2, self._around(1, src, attend), self._products)
 
 
+@sections_of(TransformerEncoderLayer)
 class TransformerDecoderLayer(_Layer):
     """Self-attention, attention to what an encoder has made, then two products, each added to its input.
-
-    Parameters
-    ----------
-    d_model : width of input and output.
-    nhead : number of heads.
-    dim_feedforward : width between the two products.
-    dropout : probability with which elements and weights of attention are dropped in training.
-    activation : "relu", "gelu" or a function.
-    layer_norm_eps : added to variances.
-    batch_first : whether input and output are (batch, n, width) instead of (n, batch, width).
-    norm_first : whether the input of each block is normalised, instead of the sum behind it.
-    bias : whether products and normalisations have biases.
-    device : None or the CPU.
-    dtype : of the parameters, float32 by default.
-
-    Raises
-    ------
-    ArgumentError : see `MultiheadAttention`; an activation of another name.
 
     References
     ----------

@@ -12,9 +12,6 @@ CONTENTS = {
     "create.signal_windows": "",
     "create.spaced": "",
     "image.adaptive": "",
-    "image.adaptive_pool":
-        "adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d "
-        "adaptive_max_pool3d |",
     "image.conv": "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d |",
     "image.convolution": "| conv conv_bias conv_input conv_weight",
     "image.fold": "fold unfold |",
@@ -23,8 +20,9 @@ CONTENTS = {
     "image.instance_norm": "instance_norm local_response_norm |",
     "image.interpolation": "interpolate upsample upsample_bilinear upsample_nearest |",
     "image.pool":
-        "avg_pool1d avg_pool2d avg_pool3d lp_pool1d lp_pool2d lp_pool3d max_pool1d max_pool2d max_pool3d max_unpool1d "
-        "max_unpool2d max_unpool3d |",
+        "adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d "
+        "adaptive_max_pool3d avg_pool1d avg_pool2d avg_pool3d lp_pool1d lp_pool2d lp_pool3d max_pool1d max_pool2d "
+        "max_pool3d max_unpool1d max_unpool2d max_unpool3d |",
     "image.pooling": "| unpool",
     "image.shuffle": "channel_shuffle pixel_shuffle pixel_unshuffle |",
     "image.windows": "| columns from_columns window_add window_max window_sum",

@@ -16,6 +16,7 @@ import numpy as np
 from common.core import mode
 from common.core.devices import is_device, on_cpu
 from common.core.dispatch import called
+from common.core.docstrings import sections_of
 from common.core.dtypes import DEFAULT_FLOAT, float64, int64
 from common.core.errors import ArgumentError, DTypeError
 from common.core.int_arguments import integer, lengths
@@ -256,19 +257,9 @@ def rand_like(x: Any, dtype: Any = None, generator: Generator | None = None) -> 
     return lift(draw("rand", tuple(x.shape), x.dtype if dtype is None else dtype, generator))
 
 
+@sections_of(rand_like)
 def randn_like(x: Any, dtype: Any = None, generator: Generator | None = None) -> Any:
-    """Draw from the normal distribution with mean 0 and variance 1, in the shape of a tensor.
-
-    Parameters
-    ----------
-    x : (...), whose shape is taken.
-    dtype : by default that of `x`.
-    generator : where from; the default generator if None.
-
-    Raises
-    ------
-    DTypeError : a dtype that is not floating point.
-    """
+    """Draw from the normal distribution with mean 0 and variance 1, in the shape of a tensor."""
     return lift(draw("randn", tuple(x.shape), x.dtype if dtype is None else dtype, generator))
 
 

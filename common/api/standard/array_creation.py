@@ -8,6 +8,7 @@ import numpy as np
 
 from common.api.offered import bind_creation
 from common.core import devices
+from common.core.docstrings import sections_of
 from common.core.errors import ArgumentError
 from common.ops import functional
 from common.ops.create import creation, spaced
@@ -176,15 +177,9 @@ def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Any]:
     return list(functional.meshgrid(*map(operand, arrays), indexing=indexing))
 
 
+@sections_of(empty)
 def ones(shape: Any, *, dtype: Any = None, device: Any = None) -> Any:
-    """Ones.
-
-    Parameters
-    ----------
-    shape : size, or tuple of sizes.
-    dtype : float32 by default.
-    device : "cpu" or None.
-    """
+    """Ones."""
     return MADE["ones"](_sizes(shape), dtype=_dtype(dtype, device, "ones"))
 
 
@@ -215,15 +210,9 @@ def triu(x: Any, /, *, k: int = 0) -> Any:
     return functional.triu(operand(x), k)
 
 
+@sections_of(empty)
 def zeros(shape: Any, *, dtype: Any = None, device: Any = None) -> Any:
-    """Zeros.
-
-    Parameters
-    ----------
-    shape : size, or tuple of sizes.
-    dtype : float32 by default.
-    device : "cpu" or None.
-    """
+    """Zeros."""
     return MADE["zeros"](_sizes(shape), dtype=_dtype(dtype, device, "zeros"))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from common.core import mode
+from common.core.docstrings import sections_of
 from common.core.dtypes import DEFAULT_FLOAT, bool_, int64
 from common.core.errors import AllocationError, ArgumentError
 from common.core.int_arguments import gathered, integer, lengths, number
@@ -108,19 +109,9 @@ def zeros(*sizes: Any, size: Any = None, dtype: Any = None) -> Any:
     return made(full_, shape=known_sizes(sizes, size), value=0, dtype=dtype_or(dtype, DEFAULT_FLOAT))
 
 
+@sections_of(zeros)
 def ones(*sizes: Any, size: Any = None, dtype: Any = None) -> Any:
-    """Ones of one tuple of sizes or several ints, dtype float32 by default.
-
-    Parameters
-    ----------
-    sizes, size : sizes, or one tuple of them.
-    dtype : float32 by default.
-
-    Raises
-    ------
-    ShapeError, ArgumentError : a negative size, or something that is not a size.
-    DTypeError : a dtype without ops.
-    """
+    """Ones of one tuple of sizes or several ints, dtype float32 by default."""
     return made(full_, shape=known_sizes(sizes, size), value=1, dtype=dtype_or(dtype, DEFAULT_FLOAT))
 
 
@@ -183,19 +174,9 @@ def _filled(value: Any, size: Any, dtype: Any) -> Any:
     return clone(expand_(number, new_shape=shape))
 
 
+@sections_of(zeros)
 def empty(*sizes: Any, size: Any = None, dtype: Any = None) -> Any:
-    """A tensor to be written to. Its elements are zeros: what was in memory before is no result of a program.
-
-    Parameters
-    ----------
-    sizes, size : sizes, or one tuple of them.
-    dtype : float32 by default.
-
-    Raises
-    ------
-    ShapeError, ArgumentError : a negative size, or something that is not a size.
-    DTypeError : a dtype without ops.
-    """
+    """A tensor to be written to. Its elements are zeros: what was in memory before is no result of a program."""
     return zeros(*sizes, size=size, dtype=dtype)
 
 

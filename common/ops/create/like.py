@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from common.core.docstrings import sections_of
 from common.core.op import Op
 from common.ops.create.creation import full
 from common.ops.math.arithmetic import ones_like as ones_like_
@@ -46,33 +47,15 @@ def zeros_like(x: Any, dtype: Any = None) -> Any:
     return _like(zeros_like_, x, dtype)
 
 
+@sections_of(zeros_like)
 def ones_like(x: Any, dtype: Any = None) -> Any:
-    """Ones in the shape of a tensor.
-
-    Parameters
-    ----------
-    x : (...), whose shape is taken.
-    dtype : by default that of `x`.
-
-    Raises
-    ------
-    DTypeError : a dtype without ops.
-    """
+    """Ones in the shape of a tensor."""
     return _like(ones_like_, x, dtype)
 
 
+@sections_of(zeros_like)
 def empty_like(x: Any, dtype: Any = None) -> Any:
-    """A tensor to be written to, in the shape of another; zeros, see `empty`.
-
-    Parameters
-    ----------
-    x : (...), whose shape is taken.
-    dtype : by default that of `x`.
-
-    Raises
-    ------
-    DTypeError : a dtype without ops.
-    """
+    """A tensor to be written to, in the shape of another; zeros, see `empty`."""
     return zeros_like(x, dtype)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from common.core.docstrings import sections_of
 from common.core.dtypes import DEFAULT_FLOAT
 from common.core.errors import ArgumentError, DTypeError
 from common.core.int_arguments import integer
@@ -107,12 +108,9 @@ def hamming(M: int, *, sym: bool = True, dtype: Any = None) -> Any:
     return _cosines("hamming", M, [0.54, 0.46], sym, dtype)
 
 
+@sections_of(hamming)
 def hann(M: int, *, sym: bool = True, dtype: Any = None) -> Any:
     """(1 - cos(t)) / 2.
-
-    Parameters
-    ----------
-    M, sym, dtype : see `general_cosine`.
 
     Examples
     --------
@@ -123,22 +121,15 @@ def hann(M: int, *, sym: bool = True, dtype: Any = None) -> Any:
     return _cosines("hann", M, [0.5, 0.5], sym, dtype)
 
 
+@sections_of(hamming)
 def blackman(M: int, *, sym: bool = True, dtype: Any = None) -> Any:
-    """0.42 - 0.5 cos(t) + 0.08 cos(2 t).
-
-    Parameters
-    ----------
-    M, sym, dtype : see `general_cosine`.
-    """
+    """0.42 - 0.5 cos(t) + 0.08 cos(2 t)."""
     return _cosines("blackman", M, [0.42, 0.5, 0.08], sym, dtype)
 
 
+@sections_of(hamming)
 def nuttall(M: int, *, sym: bool = True, dtype: Any = None) -> Any:
     """Nuttall's sum of four cosines.
-
-    Parameters
-    ----------
-    M, sym, dtype : see `general_cosine`.
 
     References
     ----------
@@ -147,23 +138,15 @@ def nuttall(M: int, *, sym: bool = True, dtype: Any = None) -> Any:
     return _cosines("nuttall", M, [0.3635819, 0.4891775, 0.1365995, 0.0106411], sym, dtype)
 
 
+@sections_of(hamming)
 def bartlett(M: int, *, sym: bool = True, dtype: Any = None) -> Any:
-    """A triangle from 0 to 1 and back.
-
-    Parameters
-    ----------
-    M, sym, dtype : see `general_cosine`.
-    """
+    """A triangle from 0 to 1 and back."""
     return _made("bartlett", M, sym, dtype, (-1.0, 1.0), lambda t: 1 - abs(t))
 
 
+@sections_of(hamming)
 def cosine(M: int, *, sym: bool = True, dtype: Any = None) -> Any:
-    """Half a period of a sine, at the middles of `M` parts.
-
-    Parameters
-    ----------
-    M, sym, dtype : see `general_cosine`.
-    """
+    """Half a period of a sine, at the middles of `M` parts."""
     n = max(1, integer(M, "cosine", "M") + (not sym))
     return _made("cosine", M, sym, dtype, (0.5, n - 0.5), lambda t: sin(t * (math.pi / n)))
 

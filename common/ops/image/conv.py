@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.int_arguments import integer
 from common.core.sizes import same
 from common.ops.image.convolution import conv_, conv_bias_, conv_input_
-from common.ops.image.geometry import batched, per_dimension, window_count
+from common.ops.image.geometry import batched, documented, per_dimension, window_count
 from common.ops.shape.padding import pad
 from common.ops.shape.view import reshape
 
@@ -159,8 +158,8 @@ _CONV = """Convolution of images of {n} dimension{s}: windows times `weight`, pe
     Examples
     --------
     >>> import dynamic as tw
-    >>> tw.nn.functional.conv{n}d(tw.ones({image}), tw.ones({filter}), padding=1).shape
-    torch.Size({shape})
+    >>> tw.nn.functional.conv{n}d(tw.ones(1, 2{fives}), tw.ones(2, 2{threes}), padding=1).shape
+    torch.Size([1, 2{results}])
     """
 _TRANSPOSE = """Transposed convolution of images of {n} dimension{s}: each element times `weight`, added up as windows.
 
@@ -191,27 +190,12 @@ _TRANSPOSE = """Transposed convolution of images of {n} dimension{s}: each eleme
     Examples
     --------
     >>> import dynamic as tw
-    >>> tw.nn.functional.conv_transpose{n}d(tw.ones({image}), tw.ones({filter}), stride=2).shape
-    torch.Size({shape})
+    >>> tw.nn.functional.conv_transpose{n}d(tw.ones(1, 2{fives}), tw.ones(2, 2{threes}), stride=2).shape
+    torch.Size([1, 2{results}])
     """
 
 
-def _documented(n: int, text: str, shape: tuple[int, ...]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """The docstring for `n` dimensions."""
-    sizes = ", ".join(("depth", "height", "width")[3 - n :] if n > 1 else ("length",))
-    kernel = ", ".join(("kd", "kh", "kw")[3 - n :] if n > 1 else ("k",))
-    image, weights = ", ".join(["1", "2", *["5"] * n]), ", ".join(["2", "2", *["3"] * n])
-
-    def document(function: Callable[..., Any]) -> Callable[..., Any]:
-        function.__doc__ = text.format(
-            n=n, s="s" if n > 1 else "", sizes=sizes, kernel=kernel, image=image, filter=weights, shape=list(shape)
-        )
-        return function
-
-    return document
-
-
-@_documented(1, _CONV, (1, 2, 5))
+@documented(1, _CONV, 5)
 def conv1d(
     x: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
 ) -> Any:
@@ -219,7 +203,7 @@ def conv1d(
     return _conv(1, x, weight, bias, stride, padding, dilation, groups)
 
 
-@_documented(2, _CONV, (1, 2, 5, 5))
+@documented(2, _CONV, 5)
 def conv2d(
     x: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
 ) -> Any:
@@ -227,7 +211,7 @@ def conv2d(
     return _conv(2, x, weight, bias, stride, padding, dilation, groups)
 
 
-@_documented(3, _CONV, (1, 2, 5, 5, 5))
+@documented(3, _CONV, 5)
 def conv3d(
     x: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
 ) -> Any:
@@ -235,7 +219,7 @@ def conv3d(
     return _conv(3, x, weight, bias, stride, padding, dilation, groups)
 
 
-@_documented(1, _TRANSPOSE, (1, 2, 11))
+@documented(1, _TRANSPOSE, 11)
 def conv_transpose1d(
     x: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1,
     dilation: Any = 1,
@@ -244,7 +228,7 @@ def conv_transpose1d(
     return _conv_transpose(1, x, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-@_documented(2, _TRANSPOSE, (1, 2, 11, 11))
+@documented(2, _TRANSPOSE, 11)
 def conv_transpose2d(
     x: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1,
     dilation: Any = 1,
@@ -253,7 +237,7 @@ def conv_transpose2d(
     return _conv_transpose(2, x, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-@_documented(3, _TRANSPOSE, (1, 2, 11, 11, 11))
+@documented(3, _TRANSPOSE, 11)
 def conv_transpose3d(
     x: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1,
     dilation: Any = 1,

@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from common.core.errors import ArgumentError, ShapeError
 from common.core.int_arguments import integers
 from common.ops.shape.view import reshape
+
+
+def documented(n: int, text: str, size: int = 0) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a function of images of `n` dimensions its docstring, from a text for any number of them.
+
+    Parameters
+    ----------
+    size : of the result of the example, along each dimension.
+    """
+    sizes = ", ".join(("depth", "height", "width")[3 - n :] if n > 1 else ("length",))
+    kernel = ", ".join(("kd", "kh", "kw")[3 - n :] if n > 1 else ("k",))
+    numbers = {"threes": ", 3" * n, "fives": ", 5" * n, "sixes": ", 6" * n, "results": f", {size}" * n}
+
+    def document(function: Callable[..., Any]) -> Callable[..., Any]:
+        function.__doc__ = text.format(n=n, s="s" if n > 1 else "", sizes=sizes, kernel=kernel, **numbers)
+        return function
+
+    return document
 
 
 def per_dimension(value: Any, n: int, op: str, name: str) -> tuple[Any, ...]:

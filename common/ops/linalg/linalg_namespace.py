@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from common.core.docstrings import sections_of
 from common.core.errors import DTypeError, ShapeError
 from common.core.int_arguments import integer
 from common.ops.create.creation import arange
@@ -50,23 +51,15 @@ def det(A: Any) -> Any:
     return solving.det(A)
 
 
+@sections_of(det)
 def slogdet(A: Any) -> Any:
-    """The signs of determinants and the logarithms of their magnitudes: 0 and -inf for a singular matrix.
-
-    Parameters
-    ----------
-    A : (..., n, n)
-    """
+    """The signs of determinants and the logarithms of their magnitudes: 0 and -inf for a singular matrix."""
     return solving.slogdet(A)
 
 
+@sections_of(det)
 def matrix_exp(A: Any) -> Any:
-    """The exponentials of square matrices.
-
-    Parameters
-    ----------
-    A : (..., n, n)
-    """
+    """The exponentials of square matrices."""
     return matrix_exponential.matrix_exp(A)
 
 

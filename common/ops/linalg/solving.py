@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from common.core.dispatch import called
+from common.core.docstrings import sections_of
 from common.core.errors import ArgumentError, ShapeError
 from common.core.int_arguments import integer, integers
 from common.core.op import Op
@@ -261,12 +262,9 @@ def inv_ex(A: Any, *, check_errors: bool = False) -> Any:
     return InvEx(*solve_(A, identity_like(A), user="linalg.inv_ex" if check_errors else ""))
 
 
+@sections_of(inverse)
 def det(x: Any) -> Any:
     """The determinants of square matrices.
-
-    Parameters
-    ----------
-    x : (..., n, n)
 
     Examples
     --------
@@ -293,13 +291,9 @@ def slogdet(x: Any) -> Any:
     return Slogdet(*slogdet_(x))
 
 
+@sections_of(inverse)
 def logdet(x: Any) -> Any:
-    """The logarithms of determinants; nan where one is negative.
-
-    Parameters
-    ----------
-    x : (..., n, n)
-    """
+    """The logarithms of determinants; nan where one is negative."""
     require_square("logdet", x)
     sign, logarithm = slogdet_(x)
     return called(where(eq(sign, -1), float("nan"), logarithm), "LinalgSlogdetBackward0")

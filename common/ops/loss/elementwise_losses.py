@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from common.core.dispatch import apply, called
+from common.core.docstrings import sections_of
 from common.core.dtypes import promote
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.shapes import broadcast_shapes
@@ -82,20 +83,9 @@ def mse_loss(input: Any, target: Any, reduction: str = "mean", weight: Any = Non
     return _averaged(difference * difference, weight, input, reduction)
 
 
+@sections_of(mse_loss)
 def l1_loss(input: Any, target: Any, reduction: str = "mean", weight: Any = None) -> Any:
-    """The absolute difference, elementwise over broadcast operands, then reduced.
-
-    Parameters
-    ----------
-    input, target : (...)
-    reduction : "mean", "sum" or "none".
-    weight : of the shape of `input`, factor of each loss, or None; "mean" then divides by the sum of the weights.
-
-    Raises
-    ------
-    ShapeError : the shapes do not broadcast.
-    ArgumentError : another value of `reduction`.
-    """
+    """The absolute difference, elementwise over broadcast operands, then reduced."""
     return _averaged(abs(input - target), weight, input, reduction)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from common.core.docstrings import sections_of
 from common.core.dtypes import int64, promote
 from common.core.errors import DTypeError
 from common.core.op import NativeCall
@@ -68,17 +69,9 @@ def gcd(a: Any, b: Any) -> Any:
     return of_dtype(gcd_(a, b), dtype)
 
 
+@sections_of(gcd)
 def lcm(a: Any, b: Any) -> Any:
     """The least positive integer that both divide; 0 if either is 0. It wraps where the dtype cannot hold it.
-
-    Parameters
-    ----------
-    a, b : (...) of integers, broadcast.
-
-    Raises
-    ------
-    DTypeError : they are no integers.
-    ShapeError : they do not broadcast.
 
     Examples
     --------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from common.core.docstrings import sections_of
 from common.core.dtypes import DEFAULT_FLOAT
 from common.core.errors import DTypeError
 from common.ops.create.like import full_like
@@ -41,43 +42,27 @@ def real(x: Any) -> Any:
     return x
 
 
+@sections_of(real)
 def conj(x: Any) -> Any:
-    """The tensor itself: its numbers are real.
-
-    Parameters
-    ----------
-    x : (...)
-    """
+    """The tensor itself: its numbers are real."""
     return x
 
 
+@sections_of(real)
 def conj_physical(x: Any) -> Any:
-    """The tensor itself: its numbers are real.
-
-    Parameters
-    ----------
-    x : (...)
-    """
+    """The tensor itself: its numbers are real."""
     return x
 
 
+@sections_of(real)
 def resolve_conj(x: Any) -> Any:
-    """The tensor itself: no conjugate waits in it.
-
-    Parameters
-    ----------
-    x : (...)
-    """
+    """The tensor itself: no conjugate waits in it."""
     return x
 
 
+@sections_of(real)
 def resolve_neg(x: Any) -> Any:
-    """The tensor itself: no sign waits in it.
-
-    Parameters
-    ----------
-    x : (...)
-    """
+    """The tensor itself: no sign waits in it."""
     return x
 
 
@@ -97,12 +82,9 @@ def positive(x: Any) -> Any:
     return x
 
 
+@sections_of(real)
 def sgn(x: Any) -> Any:
     """-1, 0 or 1 as elements are negative, 0 or positive, as `sign`. d/dx = 0.
-
-    Parameters
-    ----------
-    x : (...)
 
     Examples
     --------
@@ -113,22 +95,15 @@ def sgn(x: Any) -> Any:
     return x if x.dtype.kind == "b" else sign(x)
 
 
+@sections_of(real)
 def isreal(x: Any) -> Any:
-    """Whether elements are real numbers: all are.
-
-    Parameters
-    ----------
-    x : (...)
-    """
+    """Whether elements are real numbers: all are."""
     return full_like(x, True, dtype=bool)
 
 
+@sections_of(real)
 def isneginf(x: Any) -> Any:
     """Whether elements are -inf.
-
-    Parameters
-    ----------
-    x : (...)
 
     Examples
     --------
@@ -139,33 +114,21 @@ def isneginf(x: Any) -> Any:
     return eq(x, -math.inf) if x.dtype.kind == "f" else ne(x, x)
 
 
+@sections_of(real)
 def isposinf(x: Any) -> Any:
-    """Whether elements are inf.
-
-    Parameters
-    ----------
-    x : (...)
-    """
+    """Whether elements are inf."""
     return eq(x, math.inf) if x.dtype.kind == "f" else ne(x, x)
 
 
+@sections_of(real)
 def is_conj(x: Any) -> bool:
-    """False: no conjugate waits in a tensor.
-
-    Parameters
-    ----------
-    x : (...)
-    """
+    """False: no conjugate waits in a tensor."""
     return False
 
 
+@sections_of(real)
 def is_neg(x: Any) -> bool:
-    """False: no sign waits in a tensor.
-
-    Parameters
-    ----------
-    x : (...)
-    """
+    """False: no sign waits in a tensor."""
     return False
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from common.core.aliases import accept_numpy_names
 from common.core.dispatch import apply
+from common.core.docstrings import sections_of
 from common.core.dtypes import int16, int64, uint8
 from common.core.errors import ArgumentError, EmptyError
 from common.core.int_arguments import integer, is_whole_number, normalize_dim
@@ -102,21 +103,10 @@ def argmax(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
     return _positions(argmax_, x, dim, keepdim)
 
 
+@sections_of(argmax)
 @accept_numpy_names
 def argmin(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
-    """The first position of the minimum along `dim`, or in the flattened tensor; int64.
-
-    Parameters
-    ----------
-    x : (...)
-    dim : the dimension; None takes the elements in C order.
-    keepdim : leave reduced dimensions with size 1.
-
-    Raises
-    ------
-    ShapeError : the dimension has size 0.
-    IndexRangeError : it does not exist.
-    """
+    """The first position of the minimum along `dim`, or in the flattened tensor; int64."""
     return _positions(argmin_, x, dim, keepdim)
 
 
@@ -150,23 +140,12 @@ def max(x: Any, dim: Any = None, keepdim: bool = False, *, b: Any = None) -> Any
     return _extremum("Max", amax_, maximum, argmax_, x, dim, keepdim, b)
 
 
+@sections_of(max)
 @accept_numpy_names
 def min(x: Any, dim: Any = None, keepdim: bool = False, *, b: Any = None) -> Any:
     """The smallest element; over a dimension, values and indices; with a tensor for `dim`, the smaller of both.
 
     See `max`.
-
-    Parameters
-    ----------
-    x : (...)
-    dim : the dimension, or a tensor to compare with; None takes all elements.
-    keepdim : leave reduced dimensions with size 1.
-    b : the tensor to compare with, by its name.
-
-    Raises
-    ------
-    ShapeError : a dimension of size 0.
-    IndexRangeError : one that does not exist.
     """
     return _extremum("Min", amin_, minimum, argmin_, x, dim, keepdim, b)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from common.core.docstrings import sections_of
 from common.core.dtypes import DEFAULT_FLOAT
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.int_arguments import normalize_dims
@@ -113,24 +114,16 @@ def cumprod(x: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
     return scans.cumprod(_filled(converted(x, dtype), mask, 1), dim)
 
 
+@sections_of(prod)
 def amax(x: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Any:
-    """The largest of the elements that a mask lets through.
-
-    Parameters
-    ----------
-    x, dim, keepdim, dtype, mask : see `masked.sum`.
-    """
+    """The largest of the elements that a mask lets through."""
     x = converted(x, dtype)
     return reductions.amax(_filled(x, mask, _least(x.dtype)), _some(dim, x.ndim, "masked.amax"), bool(keepdim))
 
 
+@sections_of(prod)
 def amin(x: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Any:
-    """The smallest of the elements that a mask lets through.
-
-    Parameters
-    ----------
-    x, dim, keepdim, dtype, mask : see `masked.sum`.
-    """
+    """The smallest of the elements that a mask lets through."""
     x = converted(x, dtype)
     return reductions.amin(_filled(x, mask, _greatest(x.dtype)), _some(dim, x.ndim, "masked.amin"), bool(keepdim))
 
@@ -194,13 +187,9 @@ def median(x: Any, dim: int = -1, *, keepdim: bool = False, dtype: Any = None, m
     return found if x.dtype.kind == "f" else of_dtype(found, wanted)
 
 
+@sections_of(prod)
 def logsumexp(x: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Any:
-    """The logarithm of the sum of the exponentials of the elements that a mask lets through.
-
-    Parameters
-    ----------
-    x, dim, keepdim, dtype, mask : see `masked.sum`.
-    """
+    """The logarithm of the sum of the exponentials of the elements that a mask lets through."""
     x = converted(x, dtype)
     dims = _some(dim, x.ndim, "masked.logsumexp")
     return of_dtype(soft.logsumexp(_filled(x, mask, _least(x.dtype)), dims, bool(keepdim)), x.dtype)
@@ -317,23 +306,15 @@ def softmax(x: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
     return soft.softmax(_filled(converted(x, dtype), mask, -np.inf), dim)
 
 
+@sections_of(softmax)
 def log_softmax(x: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
-    """The logarithm of `masked.softmax`.
-
-    Parameters
-    ----------
-    x, dim, dtype, mask : see `masked.sum`; one dimension.
-    """
+    """The logarithm of `masked.softmax`."""
     return soft.log_softmax(_filled(converted(x, dtype), mask, -np.inf), dim)
 
 
+@sections_of(softmax)
 def softmin(x: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
-    """The softmax of the negative elements that a mask lets through, 0 elsewhere; nan of none.
-
-    Parameters
-    ----------
-    x, dim, dtype, mask : see `masked.sum`; one dimension.
-    """
+    """The softmax of the negative elements that a mask lets through, 0 elsewhere; nan of none."""
     return soft.softmax(-_filled(converted(x, dtype), mask, np.inf), dim)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from common.core.aliases import accept_numpy_names
 from common.core.dispatch import Attrs, apply
+from common.core.docstrings import sections_of
 from common.core.dtypes import bool_
 from common.core.errors import DTypeError
 from common.core.int_arguments import flag, normalize_dims
@@ -156,20 +157,10 @@ def amax(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     return apply(amax_, (x,), reduced(dim, keepdim, x.ndim, "amax"))
 
 
+@sections_of(amax)
 @accept_numpy_names
 def amin(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    """Minimum over `dim`; nan if any element is nan.
-
-    Parameters
-    ----------
-    x : (...)
-    dim : the dimension, or several; all by default.
-    keepdim : leave reduced dimensions with size 1.
-
-    Raises
-    ------
-    ShapeError : a reduced dimension has size 0.
-    """
+    """Minimum over `dim`; nan if any element is nan."""
     return apply(amin_, (x,), reduced(dim, keepdim, x.ndim, "amin"))
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from common.core.aliases import accept_numpy_names
+from common.core.docstrings import sections_of
 from common.core.dtypes import DEFAULT_FLOAT, int64
 from common.core.int_arguments import normalize_dim
 from common.core.op import NativeCall, Op
@@ -222,19 +223,10 @@ def cumsum(x: Any, dim: int, *, dtype: Any = None) -> Any:
     return _along(cumsum_, "cumsum", _summed(x), dim, reverse=False)
 
 
+@sections_of(cumsum)
 @accept_numpy_names
 def cumprod(x: Any, dim: int, *, dtype: Any = None) -> Any:
     """Running products along `dim`; ints and bools as int64. Gradients are right at zeros, too.
-
-    Parameters
-    ----------
-    x : (...)
-    dim : the dimension.
-    dtype : to which `x` is converted first, and that of the result; by default as above.
-
-    Raises
-    ------
-    IndexRangeError : a dimension that does not exist.
 
     Examples
     --------
@@ -295,19 +287,10 @@ def cummax(x: Any, dim: int) -> CumulativeExtremes:
     return _extremes(cummax_, x, dim)
 
 
+@sections_of(cummax)
 @accept_numpy_names
 def cummin(x: Any, dim: int) -> CumulativeExtremes:
-    """Running minima along `dim` and their positions; see `cummax`.
-
-    Parameters
-    ----------
-    x : (...)
-    dim : the dimension.
-
-    Raises
-    ------
-    IndexRangeError : a dimension that does not exist.
-    """
+    """Running minima along `dim` and their positions; see `cummax`."""
     return _extremes(cummin_, x, dim)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from common.core.aliases import accept_numpy_names
 from common.core.dispatch import apply, known_attrs
+from common.core.docstrings import sections_of
 from common.core.dtypes import DEFAULT_FLOAT
 from common.core.errors import ArgumentError, ShapeError
 from common.core.int_arguments import integers, normalize_dim, normalize_dims, shown
@@ -184,20 +185,10 @@ def softmax(x: Any, dim: int | None = None, *, dtype: Any = None) -> Any:
     return _over(softmax_, converted(x, dtype), dim)
 
 
+@sections_of(softmax)
 @accept_numpy_names
 def log_softmax(x: Any, dim: int | None = None, *, dtype: Any = None) -> Any:
-    """The logarithm of `softmax`, without its rounding.
-
-    Parameters
-    ----------
-    x : (...); ints become float32.
-    dim : the dimension; by default 0 for 0, 1 and 3 dimensions, else 1, with a warning.
-    dtype : to which `x` is converted first, and that of the result; by default as above.
-
-    Raises
-    ------
-    IndexRangeError : a dimension that does not exist.
-    """
+    """The logarithm of `softmax`, without its rounding."""
     return _over(log_softmax_, converted(x, dtype), dim)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from common.core.aliases import accept_numpy_names
+from common.core.docstrings import sections_of
 from common.core.errors import ArgumentError
 from common.core.int_arguments import normalize_dims
 from common.core.op import Op
@@ -175,39 +176,17 @@ def std(x: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, co
     return _spread_of(std_, "std", x, dim, unbiased, keepdim, correction)
 
 
+@sections_of(std)
 @accept_numpy_names
 def var_mean(x: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, correction: Any = None) -> Any:
-    """Variance and mean over `dim`, as a tuple; see `var`.
-
-    Parameters
-    ----------
-    x : (...), floating point.
-    dim, unbiased, keepdim, correction : as for `var`.
-
-    Raises
-    ------
-    DTypeError : `x` is not floating point.
-    ArgumentError : both `unbiased` and `correction`.
-    IndexRangeError, ShapeError : a dimension that does not exist, or is named twice.
-    """
+    """Variance and mean over `dim`, as a tuple; see `var`."""
     return _spread_of(var_mean_, "var_mean", x, dim, unbiased, keepdim, correction)
 
 
+@sections_of(std)
 @accept_numpy_names
 def std_mean(x: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, correction: Any = None) -> Any:
-    """Standard deviation and mean over `dim`, as a tuple; see `var`.
-
-    Parameters
-    ----------
-    x : (...), floating point.
-    dim, unbiased, keepdim, correction : as for `var`.
-
-    Raises
-    ------
-    DTypeError : `x` is not floating point.
-    ArgumentError : both `unbiased` and `correction`.
-    IndexRangeError, ShapeError : a dimension that does not exist, or is named twice.
-    """
+    """Standard deviation and mean over `dim`, as a tuple; see `var`."""
     return _spread_of(std_mean_, "std_mean", x, dim, unbiased, keepdim, correction)
 
 

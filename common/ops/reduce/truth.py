@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from common.core.aliases import accept_numpy_names
+from common.core.docstrings import sections_of
 from common.core.dtypes import bool_, uint8
 from common.core.int_arguments import normalize_dims
 from common.core.op import Op
@@ -52,20 +53,10 @@ def any(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     return _truth_of(any_, x, dim, keepdim)
 
 
+@sections_of(any)
 @accept_numpy_names
 def all(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    """Whether all elements over `dim` are true, that is, not 0; nan is true. True for no elements.
-
-    Parameters
-    ----------
-    x : (...); the result of uint8 is uint8, of all others bool.
-    dim : the dimension, or several; all by default.
-    keepdim : leave reduced dimensions with size 1.
-
-    Raises
-    ------
-    IndexRangeError, ShapeError : a dimension that does not exist, or is named twice.
-    """
+    """Whether all elements over `dim` are true, that is, not 0; nan is true. True for no elements."""
     return _truth_of(all_, x, dim, keepdim)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from common.core.docstrings import sections_of
 from common.core.errors import ArgumentError, DTypeError, ShapeError
 from common.core.shapes import broadcast_shapes
 from common.core.unbroadcast import reshaped
@@ -100,23 +101,15 @@ def atleast_1d(*tensors: Any) -> Any:
     return _all_at_least(tensors, 1)
 
 
+@sections_of(atleast_1d)
 def atleast_2d(*tensors: Any) -> Any:
-    """Views with at least two dimensions: (n) becomes (1, n). One tensor for one, a tuple for several.
-
-    Parameters
-    ----------
-    tensors : (...) each, one by one or as a list.
-    """
+    """Views with at least two dimensions: (n) becomes (1, n). One tensor for one, a tuple for several."""
     return _all_at_least(tensors, 2)
 
 
+@sections_of(atleast_1d)
 def atleast_3d(*tensors: Any) -> Any:
-    """Views with at least three dimensions: (m, n) becomes (m, n, 1). One tensor for one, a tuple for several.
-
-    Parameters
-    ----------
-    tensors : (...) each, one by one or as a list.
-    """
+    """Views with at least three dimensions: (m, n) becomes (m, n, 1). One tensor for one, a tuple for several."""
     return _all_at_least(tensors, 3)
 
 

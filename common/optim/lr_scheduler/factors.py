@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from common.core.docstrings import sections_of
 from common.core.errors import ArgumentError
 from common.optim.lr_scheduler.scheduler import LRScheduler, per_group
 from common.optim.optimizer import Optimizer
@@ -33,18 +34,9 @@ class LambdaLR(LRScheduler):
         return self.base_lrs[position] * self.lr_lambdas[position](epoch)
 
 
+@sections_of(LambdaLR)
 class MultiplicativeLR(LRScheduler):
-    """The present rate times f(epoch), at every epoch but the first.
-
-    Parameters
-    ----------
-    optimizer, last_epoch : see `LRScheduler`.
-    lr_lambda : f, or a list with one per group.
-
-    Raises
-    ------
-    ArgumentError : a list of another length.
-    """
+    """The present rate times f(epoch), at every epoch but the first."""
 
     def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
         self.lr_lambdas: list[Callable[[int], float]] = per_group(optimizer, lr_lambda, "lr_lambdas")
