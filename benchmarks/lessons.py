@@ -6,8 +6,10 @@ from itertools import cycle, islice
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 from benchmarks.workload import Inputs, Program, Workload
-from benchmarks.workloads.digits import HELD_OUT, large, load
+from benchmarks.workloads.digits import BATCH, HELD_OUT, large, load
 
 
 class Lesson(Workload):
@@ -45,6 +47,28 @@ class Lesson(Workload):
         for arguments in islice(self.material(), self.steps):
             program.call(*arguments)
         return self.score(tw, model)
+
+
+class Noisy(Lesson):
+    """A lesson whose steps read images (64, 64) and normal noise (64, `latent`), float32: new noise in every step."""
+
+    latent: int
+    seed: int
+
+    def inputs(self) -> list[Inputs]:
+        """Return the batches of one epoch."""
+        return self._epochs(1)
+
+    def material(self) -> list[Inputs]:
+        """Return new noise for every step."""
+        return self._epochs(1 + self.steps // len(self.inputs()))
+
+    def _epochs(self, count: int) -> list[Inputs]:
+        images = load()[0][:-HELD_OUT]
+        rng = np.random.default_rng(self.seed)
+        starts = [i for _ in range(count) for i in range(0, len(images) - BATCH + 1, BATCH)]
+        noise = (BATCH, self.latent)
+        return [(images[i : i + BATCH].copy(), rng.standard_normal(noise).astype(np.float32)) for i in starts]
 
 
 class Classifier(Lesson):

@@ -13,19 +13,9 @@ normal, rand, randint, randn, randperm = owned(
 ).values()
 
 __all__ = [
-    "Generator",
-    "fork_rng",
-    "get_rng_state",
-    "initial_seed",
-    "manual_seed",
-    "normal",
-    "rand",
-    "randint",
-    "randn",
-    "randperm",
-    "seed",
-    "set_rng_state",
-]
+    "Generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "normal", "rand", "randint", "randn",
+    "randperm", "seed", "set_rng_state",
+]  # fmt: skip
 
 if not TYPE_CHECKING:
     __getattr__ = absent.getter(__name__)

@@ -6,7 +6,7 @@ from typing import Any
 import autograd.numpy as np
 from autograd import make_vjp, value_and_grad
 
-from benchmarks.peers import Built
+from benchmarks.peers import Built, formulas
 from benchmarks.workload import Array, Workload
 from benchmarks.workloads import chain
 
@@ -71,26 +71,6 @@ def cross_entropy(logits: Any, classes: Array) -> Any:
     return np.mean(np.log(np.sum(np.exp(shifted), axis=1)) - shifted[rows, classes])
 
 
-def mlp(params: Params, x: Array) -> Any:
-    """Return the output of two layers with a tanh between, named as in a Sequential."""
-    hidden = np.tanh(np.dot(x, params["0.weight"].T) + params["0.bias"])
-    return np.dot(hidden, params["2.weight"].T) + params["2.bias"]
-
-
-def classify(params: Params, x: Array, target: Array) -> Any:
-    """Return the loss of a classifier."""
-    return cross_entropy(mlp(params, x), target)
-
-
-def regress(params: Params, x: Array, target: Array) -> Any:
-    """Return the mean squared error."""
-    return np.mean((mlp(params, x) - target) ** 2)
-
-
-def wave(x: Any, w: Any, b: Any) -> Any:
-    """Return the elementwise workload."""
-    return np.tanh(x * w + b) * x + np.exp(-x * x)
-
-
+wave = formulas.wave(np)
 PULLBACKS = {"a-float32": wave, "a-float64": wave, "chain": mul_add, "mixed-chain": mixed}
-TRAININGS = {"digits": (classify, 0.1, 0.9), "f-mlp": (classify, 0.1, 0.0), "e-tiny-mlp": (regress, 0.05, 0.0)}
+TRAININGS = formulas.trainings(np, cross_entropy)

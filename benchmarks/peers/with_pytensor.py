@@ -3,7 +3,6 @@
 The chains are left out: its default back end takes minutes to compile a hundred small nodes.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import pytensor
 import pytensor.tensor as pt
 from pytensor.compile.mode import Mode
 
-from benchmarks.peers import Built
+from benchmarks.peers import Built, formulas
 from benchmarks.workload import Array, Workload
 
 Params = dict[str, Any]
@@ -65,30 +64,5 @@ def cross_entropy(logits: Any, classes: Any) -> Any:
     return -pt.mean(logs[pt.arange(classes.shape[0]), classes])
 
 
-def mlp(params: Params, x: Any) -> Any:
-    """Return the output of two layers with a tanh between, named as in a Sequential."""
-    hidden = pt.tanh(pt.dot(x, params["0.weight"].T) + params["0.bias"])
-    return pt.dot(hidden, params["2.weight"].T) + params["2.bias"]
-
-
-def classify(params: Params, x: Any, target: Any) -> Any:
-    """Return the loss of a classifier."""
-    return cross_entropy(mlp(params, x), target)
-
-
-def regress(params: Params, x: Any, target: Any) -> Any:
-    """Return the mean squared error."""
-    return pt.mean((mlp(params, x) - target) ** 2)
-
-
-def wave(x: Any, w: Any, b: Any) -> Any:
-    """Return the elementwise workload."""
-    return pt.tanh(x * w + b) * x + pt.exp(-x * x)
-
-
-PULLBACKS: dict[str, Callable[..., Any]] = {
-    "a-float32": wave, "a-float64": wave,
-}  # fmt: skip
-TRAININGS: dict[str, tuple[Callable[..., Any], float, float]] = {
-    "digits": (classify, 0.1, 0.9), "f-mlp": (classify, 0.1, 0.0), "e-tiny-mlp": (regress, 0.05, 0.0),
-}  # fmt: skip
+PULLBACKS = dict.fromkeys(("a-float32", "a-float64"), formulas.wave(pt))
+TRAININGS = formulas.trainings(pt, cross_entropy)

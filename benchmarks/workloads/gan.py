@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.lessons import Lesson
-from benchmarks.workload import Array, Inputs, Program
+from benchmarks.lessons import Noisy
+from benchmarks.workload import Array, Program
 from benchmarks.workloads.digits import HELD_OUT, load
 
-PIXELS, HIDDEN, LATENT, BATCH = 64, 128, 16, 64
+PIXELS, HIDDEN, LATENT = 64, 128, 16
 NEIGHBOURS = 5
 
 
@@ -32,14 +32,6 @@ def networks(tw: ModuleType) -> Any:
     return nn.ModuleDict({"generator": generator, "critic": critic})
 
 
-def batches(epochs: int) -> list[Inputs]:
-    """Return images (64, 64) and noise (64, 16), float32, of some epochs."""
-    images = load()[0][:-HELD_OUT]
-    rng = np.random.default_rng(12)
-    starts = [i for _ in range(epochs) for i in range(0, len(images) - BATCH + 1, BATCH)]
-    return [(images[i : i + BATCH].copy(), rng.standard_normal((BATCH, LATENT)).astype(np.float32)) for i in starts]
-
-
 def coverage(real: Array, drawn: Array) -> float:
     """Return the part of `real` (n, 64) with one of `drawn` (m, 64) as near as its fifth neighbour in `real`.
 
@@ -51,21 +43,14 @@ def coverage(real: Array, drawn: Array) -> float:
     return float((((real[:, None] - drawn) ** 2).sum(-1).min(1) <= far).mean())
 
 
-class Gan(Lesson):
+class Gan(Noisy):
     """generative adversarial network of digits, 16-128-128-64 and 64-128-128-1, batch 64, two Adam steps"""
 
     name = "gan"
     outputs = ("critic_loss", "generator_loss")
     measure = "part of 360 held-out digits with a drawn one of 360 in their neighbourhood"
     steps, goal = 3300, 0.8
-
-    def inputs(self) -> list[Inputs]:
-        """Return the batches of one epoch."""
-        return batches(1)
-
-    def material(self) -> list[Inputs]:
-        """Return new noise for every step."""
-        return batches(1 + self.steps // len(self.inputs()))
+    latent, seed = LATENT, 12
 
     def build(self, tw: ModuleType) -> tuple[Any, Program]:
         """Build both networks and a step of each."""

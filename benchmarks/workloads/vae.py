@@ -3,13 +3,11 @@
 from types import ModuleType
 from typing import Any
 
-import numpy as np
-
-from benchmarks.lessons import Lesson
-from benchmarks.workload import Array, Inputs, Program
+from benchmarks.lessons import Noisy
+from benchmarks.workload import Array, Program
 from benchmarks.workloads.digits import HELD_OUT, load
 
-PIXELS, HIDDEN, LATENT, BATCH = 64, 128, 8, 64
+PIXELS, HIDDEN, LATENT = 64, 128, 8
 
 
 def network(tw: ModuleType) -> Any:
@@ -44,33 +42,18 @@ def loss_of(tw: ModuleType, model: Any, x: Any, noise: Any) -> Any:
     return (pixels + divergence) / x.shape[0]
 
 
-def batches(epochs: int) -> list[Inputs]:
-    """Return images (64, 64) and noise (64, 8), float32, of some epochs."""
-    images = load()[0][:-HELD_OUT]
-    rng = np.random.default_rng(11)
-    starts = [i for _ in range(epochs) for i in range(0, len(images) - BATCH + 1, BATCH)]
-    return [(images[i : i + BATCH].copy(), rng.standard_normal((BATCH, LATENT)).astype(np.float32)) for i in starts]
-
-
 def explained(x: Array, y: Array) -> float:
     """Return the part of the variance of x (n, 64) that y (n, 64) explains."""
     return float(1 - ((x - y) ** 2).sum() / ((x - x.mean(0)) ** 2).sum())
 
 
-class Vae(Lesson):
+class Vae(Noisy):
     """variational autoencoder 64-128-8-128-64 of digits, batch 64, Adam step"""
 
     name = "vae"
     measure = "part of the variance of 360 held-out digits that their reconstructions explain"
     steps, goal = 880, 0.55
-
-    def inputs(self) -> list[Inputs]:
-        """Return the batches of one epoch."""
-        return batches(1)
-
-    def material(self) -> list[Inputs]:
-        """Return new noise for every step."""
-        return batches(1 + self.steps // len(self.inputs()))
+    latent, seed = LATENT, 11
 
     def build(self, tw: ModuleType) -> tuple[Any, Program]:
         """Build autoencoder and training step."""

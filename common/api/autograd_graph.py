@@ -15,20 +15,7 @@ from common.tensor.observers import (
 from common.tools.pictures.recorded_picture import make_dot, module_scopes
 
 __all__ = [
-    "GradientEdge",
-    "Node",
-    "RemovableHandle",
-    "allow_mutation_on_saved_tensors",
-    "disable_saved_tensors_hooks",
-    "execution_order",
-    "get_gradient_edge",
-    "increment_version",
-    "iter_graph",
-    "make_dot",
-    "module_scopes",
-    "register_multi_grad_hook",
-    "save_on_cpu",
-    "saved_report",
-    "saved_tensors_hooks",
-    "to_networkx",
-]
+    "GradientEdge", "Node", "RemovableHandle", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks",
+    "execution_order", "get_gradient_edge", "increment_version", "iter_graph", "make_dot", "module_scopes",
+    "register_multi_grad_hook", "save_on_cpu", "saved_report", "saved_tensors_hooks", "to_networkx",
+]  # fmt: skip

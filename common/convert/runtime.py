@@ -82,26 +82,9 @@ def item(x: Any) -> Any:
 
 
 __all__ = [
-    "UNSET",
-    "and_",
-    "assert_",
-    "callee",
-    "chain",
-    "convert",
-    "for_",
-    "if_",
-    "if_expression",
-    "if_return",
-    "item",
-    "not_",
-    "or_",
-    "own",
-    "plain",
-    "range_",
-    "result",
-    "values",
-    "while_",
-]
+    "UNSET", "and_", "assert_", "callee", "chain", "convert", "for_", "if_", "if_expression", "if_return", "item",
+    "not_", "or_", "own", "plain", "range_", "result", "values", "while_",
+]  # fmt: skip
 
 
 _made: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
