@@ -1,1 +1,1 @@
-"""What each engine costs, and when define-then-run pays off: ``python3 -m benchmarks``."""
+"""The costs of each engine, and when define-then-run pays off: ``python3 -m benchmarks``."""

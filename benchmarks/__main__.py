@@ -1,4 +1,4 @@
-"""``python3 -m benchmarks``: the same programs in both engines; their bits first, then what each costs."""
+"""``python3 -m benchmarks``: runs the same programs in both engines, compares their bits, then times them."""
 
 import argparse
 import sys

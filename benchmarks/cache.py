@@ -1,4 +1,4 @@
-"""``python3 -m benchmarks cache``: what the disk cache of machine code and programs holds, and its removal."""
+"""``python3 -m benchmarks cache``: lists or empties the disk cache of machine code and programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One engine, one workload, one fresh process: what the first call costs and how much memory it takes.
+"""One engine, one workload, one fresh process: the seconds of the first call and the peak of memory.
 
 ``python -m benchmarks.child ENGINE WORKLOAD STEPS`` prints a line of JSON; :mod:`benchmarks.oneoff` runs it.
 """

@@ -1,4 +1,4 @@
-"""What a first call costs in a new process with an empty cache, beside jax.jit: ``python -m benchmarks.cold [NAME]``.
+"""First calls in a new process with an empty cache, beside jax.jit: ``python -m benchmarks.cold [NAME]``.
 
 Both engines in turns, one core, one thread. Import: the package, and for JAX its backend. Build: parameters, optimiser
 state, inputs (JAX gets parameters as arrays, so it draws none). First call: tracing, compiling and one step.

@@ -1,4 +1,4 @@
-"""``python3 -m benchmarks draw``: what a run cost in all after so many calls, as a picture."""
+"""``python3 -m benchmarks draw``: the total cost of a run over the number of calls, as a picture."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of bias and activation after a product: ``python -m benchmarks.epilogue``.
+"""Bias and activation after a product, fused or not: ``python -m benchmarks.epilogue``.
 
 Times relative to a product and one fused loop that writes its result beside the product: the product alone; the loop
 in place, over the product, as programs do it; and in place on each block of rows right after its product, `grid` being

@@ -1,4 +1,4 @@
-"""``python -m benchmarks.features``: what each part of an eager operation's bookkeeping costs, in nanoseconds.
+"""``python -m benchmarks.features``: nanoseconds of each part of an eager operation's bookkeeping.
 
 A part is measured by leaving it out: the same code without its lines, or with the switch that skips it. Ops have 8
 float32 elements; the fastest of interleaved rounds, because a machine that others use only ever adds time.

@@ -1,4 +1,4 @@
-"""What the gates share: a measured bound, shown in pytest-benchmark's table and asserted."""
+"""The frame of every gate: a measured bound, shown in pytest-benchmark's table and asserted."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

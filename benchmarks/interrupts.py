@@ -1,4 +1,4 @@
-"""Ctrl-C during a run: what is finished is kept, and no press is lost."""
+"""Ctrl-C during a run: finished results are kept, and no press is lost."""
 
 import _thread
 import signal

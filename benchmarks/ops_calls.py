@@ -1,4 +1,4 @@
-"""What `benchmarks.ops` times: each operator as a call that names no library."""
+"""The calls that `benchmarks.ops` times: each operator, with no library named."""
 
 from __future__ import annotations
 

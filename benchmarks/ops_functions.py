@@ -1,4 +1,4 @@
-"""The rest of what `benchmarks.ops` times: indices, layers, linear algebra and special functions."""
+"""More calls that `benchmarks.ops` times: indices, layers, linear algebra and special functions."""
 
 from __future__ import annotations
 

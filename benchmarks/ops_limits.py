@@ -1,4 +1,4 @@
-"""What the machine allows: the time of a call that only moves its arrays, or only multiplies and adds."""
+"""The machine's own limits: the time of a call that only moves its arrays, or only multiplies and adds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each elementary function is: its mpmath definition, a quick stand-in, and where to look for errors.
+"""Each elementary function's mpmath definition, a quick stand-in, and where to look for errors.
 
 Names that the registry does not have are simply not measured.
 """

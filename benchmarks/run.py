@@ -1,4 +1,4 @@
-"""The run: per workload the bits first, then what each engine costs."""
+"""The run: per workload the bits first, then the costs of each engine."""
 
 import traceback
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Gates: what one compiled call costs besides its arithmetic, and what a new batch size costs."""
+"""Gates: the overhead of one compiled call besides its arithmetic, and the cost of a new batch size."""
 
 import time
 from pathlib import Path

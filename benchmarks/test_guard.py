@@ -1,4 +1,4 @@
-"""Gate: what it costs a call that Python's decisions are checked, and that it takes another path than the last one."""
+"""Gate: the cost of checking Python's decisions in a call, and of another path than the last one."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Gates: what a run of a session costs besides its arithmetic."""
+"""Gates: the overhead of a session's run besides its arithmetic."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""How large products gain from threads, and from what size on loops do: ``python -m benchmarks.threads [N]``.
+"""Gains of large products from threads, and the size from which loops gain: ``python -m benchmarks.threads [N]``.
 
 Elapsed time per product with one thread and with N (2 by default), interleaved; bits are compared first. Then that of a
 compiled tanh in so many parts as there are threads, called without a pause, and every 2 ms, when threads are asleep.

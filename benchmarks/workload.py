@@ -1,4 +1,4 @@
-"""What a workload is: a program written once, run by any engine on the same inputs.
+"""The class of a workload: a program written once, run by any engine on the same inputs.
 
 A workload is one file in ``benchmarks/workloads`` that defines ``WORKLOADS``. It names no engine:
 :meth:`Workload.make` receives one (the module ``dynamic`` or ``static``) and uses only what both offer.

@@ -1,4 +1,4 @@
-"""Whatever GPU there is: there is none; questions are answered, requests are refused."""
+"""The accelerator: there is none; questions are answered, requests are refused."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""What `torch.fft` has for real numbers: the order of frequencies, and the frequencies."""
+"""The part of `torch.fft` for real numbers: the order of frequencies, and the frequencies."""
 
 from typing import TYPE_CHECKING, Any
 

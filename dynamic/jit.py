@@ -1,4 +1,4 @@
-"""What programs ask of TorchScript, by `function`."""
+"""TorchScript's names, answered by `function`."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Reductions of what a mask lets through, under the names of `torch.masked`."""
+"""Reductions under a mask, with the names of `torch.masked`."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -1,4 +1,4 @@
-"""What PyTorch says of its build: here there are no libraries of GPUs."""
+"""The version, and PyTorch's names for parts of a build: there are no libraries of GPUs."""
 
 from common.version import __version__ as __version__
 

@@ -1,4 +1,4 @@
-"""Mixed precision, which is not here: programs that ask for it run in float32."""
+"""Mixed precision: there is none; programs that ask for it run in float32."""
 
 from common.api.machine.precision import *  # noqa: F403
 from common.api.machine.precision import __all__ as __all__

@@ -1,1 +1,1 @@
-"""The laboratory: what each step from define-by-run to define-then-run buys, for any program."""
+"""The laboratory: the gain of each step from define-by-run to define-then-run, for any program."""

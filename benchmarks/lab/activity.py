@@ -1,4 +1,4 @@
-"""What other processes do while something is measured: the system's counters less our own time."""
+"""The load by other processes during a measurement: the system's counters less our own time."""
 
 from __future__ import annotations
 

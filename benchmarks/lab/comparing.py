@@ -1,4 +1,4 @@
-"""``compare``: what got slower, between two runs or two programs, with the certainty that a gate needs.
+"""``compare``: slowdowns between two runs or two programs, with the certainty that a gate needs.
 
 Two programs are timed in turns in one process, and the ratio of each round counts: what disturbs a round disturbs both.
 Rounds are resampled in blocks, because neighbours resemble each other (Kuensch, The jackknife and the bootstrap for

@@ -1,4 +1,4 @@
-"""What a program moves and computes, counted from its graph or from its kernels: no clock."""
+"""Bytes and operations of a program, counted from its graph or from its kernels: no clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``doctor``: what makes figures of this machine unreliable, and the command that mends it."""
+"""``doctor``: reasons why figures of this machine are unreliable, and the commands that mend them."""
 
 from __future__ import annotations
 

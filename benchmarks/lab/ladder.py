@@ -1,4 +1,4 @@
-"""The ladder: every rung's bits, then its time, memory, kernels and bytes; and the waterfall of what each step buys."""
+"""The ladder: every rung's bits, then its time, memory, kernels and bytes; and the waterfall of the steps' gains."""
 
 from __future__ import annotations
 

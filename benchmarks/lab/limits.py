@@ -1,4 +1,4 @@
-"""What the machine can do at best: bytes and operations per second, measured by kernels of our own."""
+"""The best that the machine can do: bytes and operations per second, measured by kernels of our own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Progress of a run on stderr: what is being done, how much is finished, and about how long the rest takes."""
+"""Progress of a run on stderr: the present step, the finished share, and about how long the rest takes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A user's file, loaded once per engine: whichever of the engines it imports, it gets the one that is measured.
+"""A user's file, loaded once per engine: whichever engine it imports, it gets the measured one.
 
 ``import dynamic as tw``, ``import static as tw`` and ``import torch`` all name the engine. The file stays as it is; its
 imports are rewritten in memory, lines keep their numbers, so that errors and graphs show the user's own lines.

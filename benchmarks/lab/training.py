@@ -1,4 +1,4 @@
-"""What is measured of a module or of a function: the step that a training loop would make, or a gradient."""
+"""The measured step of a module or function: a step of a training loop, or a gradient."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the eager call down to the machine's limits, by differences that are measured; what is left is the remainder."""
+"""From the eager call down to the machine's limits by measured differences; the remainder comes last."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``twingrad passport``: one hash per program of a fixed set, and one in all, compared with those that are expected."""
+"""``twingrad passport``: one hash per program of a fixed set and one in all, compared with the expected ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workloads written by hand, forward and backward in loops, for numba: what a patient programmer gets."""
+"""Workloads written by hand, forward and backward in loops, for numba: the work of a patient programmer."""
 
 from typing import Any
 

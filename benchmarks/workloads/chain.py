@@ -1,4 +1,4 @@
-"""Chains of many small operations: what the bookkeeping of an engine costs."""
+"""Chains of many small operations: they show the cost of an engine's bookkeeping."""
 
 from types import ModuleType
 from typing import Any

@@ -1,4 +1,4 @@
-"""A deep network of small layers: what a hundred parameters and many equal kernels cost."""
+"""A deep network of small layers: the cost of a hundred parameters and many equal kernels."""
 
 from types import ModuleType
 from typing import Any

@@ -1,4 +1,4 @@
-"""Row i: a transformer block, with attention to what came before."""
+"""Row i: a transformer block with causal attention."""
 
 from types import ModuleType
 from typing import Any

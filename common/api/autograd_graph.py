@@ -1,4 +1,4 @@
-"""What programs do with the recorded graph: `autograd.graph` of both engines."""
+"""`autograd.graph` of both engines: programs inspect the recorded graph."""
 
 from common.autograd.hooks import register_multi_grad_hook
 from common.autograd.recorded_graph import GradientEdge, execution_order, get_gradient_edge, iter_graph, to_networkx

@@ -1,4 +1,4 @@
-"""PyTorch's longer paths: modules that offer under another name what an engine has elsewhere."""
+"""PyTorch's longer paths: modules that forward to the engine's package."""
 
 from __future__ import annotations
 

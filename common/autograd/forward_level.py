@@ -1,4 +1,4 @@
-"""The tangents of forward-mode derivatives, and what carries them on.
+"""The tangents of forward-mode derivatives, and the level that carries them on.
 
 An op runs as ever; then the tangents of its results follow from those of its operands. There are no rules for this
 direction: a gradient rule is linear in its cotangent, so its own gradient is the product with a tangent. Views show the

@@ -1,4 +1,4 @@
-"""The context of a user-defined function: what its `forward` hands to its `backward`."""
+"""The context of a user-defined function: `forward` hands values to `backward` through it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Regions: what was recorded inside one call, differentiated as one node.
+"""Regions: the tape of one call, differentiated as one node.
 
 Contributions to each argument and each captured tensor are totalled inside, then contributed once (docs/numerics.md,
 point 5). So is the gradient of a region, if it is recorded: it is a region of what the first one recorded and of the

@@ -1,4 +1,4 @@
-"""Calls that are regions: what runs inside is recorded, and differentiated as one node.
+"""Calls that are regions: the ops inside are recorded, and differentiated as one node.
 
 The contributions to each argument and each captured tensor are totalled inside, then contributed once
 (docs/numerics.md, point 5). What is recorded inside stays as the node's saved value.

@@ -1,4 +1,4 @@
-"""What a recorded graph keeps in memory for backward: bytes by op, by module, and by line of the program."""
+"""Memory that a recorded graph keeps for backward: bytes by op, by module, and by line of the program."""
 
 from __future__ import annotations
 

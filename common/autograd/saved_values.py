@@ -1,4 +1,4 @@
-"""What a node has saved for backward, by name: PyTorch's ``_saved_self`` and its like.
+"""Values that a node has saved for backward, by name: PyTorch's ``_saved_self`` and its like.
 
 They are properties of `Node`, one per name that any op saves. A `__getattr__` would do with less, but a class that has
 one loses the interpreter's fast way to its slots, and the backward pass reads them all the time.

@@ -1,4 +1,4 @@
-"""PyTorch's `_version`, `_base` and `_is_view`: what a tensor knows of writes to its memory, and of whose that is."""
+"""PyTorch's `_version`, `_base` and `_is_view`: a tensor's count of writes, and the tensor it is a view of."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a Python function computes, as a string: the part of a cache key for a user's own scalar op."""
+"""A Python function's computation as a string: the part of a cache key for a user's own scalar op."""
 
 from __future__ import annotations
 

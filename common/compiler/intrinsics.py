@@ -1,4 +1,4 @@
-"""What kernel source is written with: typed buffers, and scalar operations lowered to plain instructions.
+"""The vocabulary of kernel source: typed buffers, and scalar operations lowered to plain instructions.
 
 This module imports numba; it is loaded only when a kernel has to be compiled, never on a warm start.
 

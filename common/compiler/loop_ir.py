@@ -1,4 +1,4 @@
-"""Loop IR: what a kernel does, as loops, loads, scalar lets, reductions and stores; prints as its Python source.
+"""Loop IR: a kernel as loops, loads, scalar lets, reductions and stores; prints as its Python source.
 
 Grammar::
 

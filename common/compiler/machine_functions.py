@@ -1,4 +1,4 @@
-"""Functions of kernel source that are machine code of their own: what they take, and who defines them in a module."""
+"""Functions of kernel source with machine code of their own: their operands, and who defines them in a module."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""numba's typing and target contexts, reduced to what a kernel can contain: integers, loops, comparisons.
+"""numba's typing and target contexts, reduced to the contents of kernels: integers, loops, comparisons.
 
 The standard CPU contexts register everything that numba supports, which takes 0.28 s in each process before
 the first function is compiled; these take 0.02 s.

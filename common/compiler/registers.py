@@ -1,4 +1,4 @@
-"""What an expression of kernel source is: a register or constant of LLVM IR text, and its kind.
+"""Values of expressions in kernel source: a register or constant of LLVM IR text, and its kind.
 
 A kind is a numpy dtype, a `ArrayKind` or `WORDS`; nothing is converted without being asked for, but one thing: integers
 of fewer than 64 bits are widened to int64 by arithmetic, by comparisons with other integers and as indices.

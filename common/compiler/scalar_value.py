@@ -1,4 +1,4 @@
-"""What values of scalar definitions have in common, however they are written: operators, and the dtypes they take."""
+"""The common base of values of scalar definitions: operators, and the dtypes they take."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Walking the syntax trees of kernels: each node is walked once, however often what it holds is asked for."""
+"""Walks over the syntax trees of kernels: each node is walked once, and its parts are remembered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TextSteps of a scalar definition, and how they become lines of Python: what is used more than once gets a name."""
+"""TextSteps of a scalar definition as lines of Python: a value that is used more than once gets a name."""
 
 from __future__ import annotations
 

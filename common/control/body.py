@@ -1,4 +1,4 @@
-"""One run of a function that is a region: inputs of its own, results, and what lies between them on the tape.
+"""One run of a function that is a region: inputs of its own, results, and the tape between them.
 
 `pulled` differentiates a body into another one, whose inputs are cotangents and the inputs of the first. Both
 engines use it, the eager one for every run of a body, a trace for the only one it has; so a gradient of any order

@@ -1,4 +1,4 @@
-"""What control flow is given, and how its functions are called."""
+"""Arguments of control flow, and calls of its functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said when two trees of tensors differ: which components, and how."""
+"""Messages about two trees of tensors that differ: which components, and how."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`print` and `assert_`: what a program does besides computing. In a compiled program too, each time, and in order."""
+"""`print` and `assert_`: effects of a program. A compiled program has them too, each time and in order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What branches return: all alike, where Python numbers take the dtype of what stands in their place elsewhere."""
+"""Results of branches made alike: a Python number takes the dtype of the tensor in its place elsewhere."""
 
 from __future__ import annotations
 

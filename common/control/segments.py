@@ -1,4 +1,4 @@
-"""A scan as a scan over segments: the outer loop saves what is carried into each, the inner one runs again."""
+"""A scan as a scan over segments: the outer loop saves the carry of each, the inner one runs again."""
 
 from __future__ import annotations
 

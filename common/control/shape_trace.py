@@ -1,4 +1,4 @@
-"""Running a function for its shapes only: what the eager engine does with a branch that is not taken.
+"""Running a function for its shapes only: the eager engine does so with the branch that is not taken.
 
 Both branches of a `cond` are traced, in both engines, and one of them runs. So errors in the other are found, and
 what it captures is known: the gradient of that is zero, not missing, as in a compiled program.

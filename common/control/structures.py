@@ -1,4 +1,4 @@
-"""Structures of tensors that go into regions and come out, and what is said when two differ."""
+"""Structures of tensors that enter and leave regions, and messages about two that differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values of names: what has none, what is data, what a function makes of them by shapes."""
+"""States of names in converted code: unbound, data, or known by shape only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What converted code calls: Python's own control flow where no tensor decides, else that of `common.control`.
+"""Functions that converted code calls: Python's control flow, or `common.control` where a tensor decides.
 
 States are passed as values by name. A name without a value is `UNSET`. What a loop or a branch would give a value only
 sometimes is `Lost` afterwards: used, it says so.

@@ -1,1 +1,1 @@
-"""What every room speaks of: the op record, specs, sizes, dtypes, errors, the running context, trees."""
+"""The vocabulary of every room: the op record, specs, sizes, dtypes, errors, the running context, trees."""

@@ -1,4 +1,5 @@
-"""Names of PyTorch that are not here: why, and what to use instead. One table for functions, tensors and modules.
+"""Names of PyTorch that are absent here, each with a reason or a substitute. One table for functions, tensors and
+modules.
 
 A name that a package of an engine does not have is looked up here before Python says that it does not exist. What
 stands in `HERE` has another name in this project; what matches a line of `REASONS` has a reason; the first that

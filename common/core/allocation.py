@@ -1,4 +1,4 @@
-"""Results that do not fit into memory: how such errors are recognised and what is said of them."""
+"""Results that do not fit into memory: recognising such errors, and their message."""
 
 from __future__ import annotations
 

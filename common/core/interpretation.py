@@ -1,4 +1,4 @@
-"""What interprets the calls of ops, in one place: the protocols that its implementations follow.
+"""The protocol that every interpreter of recorded calls follows, written in one place.
 
 A call ``op(*operands, **attrs)`` means what its operands make of it (`common.core.dispatch`). Where these are stand-ins
 for arrays, their *interpretation* writes the call down, or follows it as far as it needs to:

@@ -1,4 +1,4 @@
-"""What is worked out, or loaded, when it is first asked for."""
+"""Values and modules that are made when first asked for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is switched on in the running context: recording of gradients, and the trace that is open, if any."""
+"""Switches of the running context: recording of gradients, and the open trace, if any."""
 
 from __future__ import annotations
 

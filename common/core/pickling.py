@@ -1,4 +1,4 @@
-"""Copies and pickles of what functions make: a callable is made again, of the same arguments.
+"""Copies and pickles of callables that functions make: they are made again, of the same arguments.
 
 A compiled function, a `function` of the eager engine and what a transform returns hold traces, machine code and locks.
 None of these is copied. Where the callable is what its module has under its name, a pickle holds that name, as it does

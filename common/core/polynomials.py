@@ -1,4 +1,4 @@
-"""Polynomials with integer coefficients over atoms: what symbolic sizes are, and facts about them."""
+"""Polynomials with integer coefficients over atoms: they represent symbolic sizes, and facts about them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sizes as a tuple that has methods: what ``x.shape`` and ``x.size()`` give."""
+"""Sizes as a tuple with methods: the type of ``x.shape`` and ``x.size()``."""
 
 from __future__ import annotations
 

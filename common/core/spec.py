@@ -1,4 +1,4 @@
-"""What is known of a value without running anything: shape, dtype, and whether it is a weak number."""
+"""Specs: shape, dtype and weakness of a value, known without running anything."""
 
 from __future__ import annotations
 

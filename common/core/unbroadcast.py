@@ -1,4 +1,4 @@
-"""The transpose of broadcasting: cotangents are brought to the shapes and dtypes of what they belong to."""
+"""The transpose of broadcasting: cotangents return to the shapes and dtypes of their operands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Datasets, samplers and loaders: what hands a training loop its batches, in this process or by workers."""
+"""Datasets, samplers and loaders: they hand a training loop its batches, in this process or by workers."""
 
 from common.data.collate import default_collate, default_convert
 from common.data.datasets import (

@@ -1,4 +1,4 @@
-"""What parameters and values of distributions have to be; PyTorch's names and texts."""
+"""Constraints on parameters and values of distributions; PyTorch's names and texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all distributions have in common."""
+"""The base class of all distributions."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""One op on arrays: what the eager engine runs, static's interpreter and constant folding."""
+"""One op on arrays, for the eager engine, static's interpreter and constant folding."""

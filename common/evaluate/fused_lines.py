@@ -1,5 +1,4 @@
-"""Elementwise ops of a rule or composite as one kernel: what lies between them is not stored
-(benchmarks/backward_passes.py).
+"""Elementwise ops of a rule or composite as one kernel, without storing intermediates (benchmarks/backward_passes.py).
 
 Every op of the kernel is the scalar expression of its record, rounded as if it were stored: the bits are those of the
 ops one by one. Fused are ops of one float dtype with results of one shape; an op whose result something else has

@@ -1,4 +1,4 @@
-"""Sums and maxima of rows and what is made of them as one kernel: a row is read once from memory, again from the cache.
+"""Sums and maxima of rows and the ops after them as one kernel: a row is read once from memory, again from the cache.
 
 Softmax, layer normalisation and their gradients are of this kind: ``y * (g - S(g * y))``. A kernel goes through the
 rows; in each it computes the sums, what follows from them, and then the elements (benchmarks/backward_passes.py). A

@@ -1,4 +1,4 @@
-"""How the eager engine runs an op of each kind on operands of known forms: native builtins, and what takes over.
+"""Runs of an op of each kind on operands of known forms: a native builtin, and the general way behind it.
 
 Each function fills in `run`, `builtin` and `spec` of a `Recipe` (`common.evaluate.specialise`). A builtin takes
 contiguous operands and gives None for others; `run` takes any.

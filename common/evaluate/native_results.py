@@ -1,4 +1,4 @@
-"""Results of views and of kernel ops by one native call each: what recipes use where an operand is as expected."""
+"""Results of views and of kernel ops by one native call each: recipes use it where an operand is as expected."""
 
 from __future__ import annotations
 

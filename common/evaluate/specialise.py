@@ -1,4 +1,4 @@
-"""Running ops on arrays at once: what the eager engine and the interpreter do.
+"""Running ops on arrays at once, for the eager engine and the interpreter.
 
 What follows from an op, its attributes and the shapes and dtypes of its operands (kernel, integer arguments, layout,
 conversions, rules of the gradient) is worked out once and kept as a `Recipe`. Elementwise ops run compiled loops

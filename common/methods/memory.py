@@ -1,4 +1,4 @@
-"""What a tensor's memory is like, tensors made like it, and changes of its shape in place."""
+"""Methods about a tensor's memory: layout, tensors made like it, and changes of its shape in place."""
 
 from __future__ import annotations
 

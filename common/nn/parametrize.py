@@ -1,4 +1,4 @@
-"""Parameters as functions of others: a module computes an attribute from what is trained, each time it is read.
+"""Parameters as functions of others: a module computes an attribute from trained ones whenever it is read.
 
 The class of the module is exchanged for one of its own, with a property for each such attribute. What is trained lies
 in ``module.parametrizations.<name>.original``, as in PyTorch, so that state dicts fit.

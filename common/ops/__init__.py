@@ -1,1 +1,1 @@
-"""Every op, one record each, by theme; what a module names in `__all__` is a public function."""
+"""Every op, one record each, by theme; names in a module's `__all__` are public functions."""

@@ -1,4 +1,4 @@
-"""The public functions, engine-neutral: what they compute follows from their operands.
+"""The public functions, engine-neutral: operands decide which engine runs.
 
 They are what the modules of `common.ops` name in their `__all__`. `_contents.py` lists them, and each module is loaded
 when one of its functions or ops is first asked for; a new file, which is not in the list, is found by its place.

@@ -1,4 +1,4 @@
-"""What optimisers share: groups of parameters with options, state, hooks, and saving.
+"""The base of optimisers: groups of parameters with options, state, hooks, and saving.
 
 Numbers among the options are state as well: writing ``optimizer.param_groups[0]["lr"]`` takes effect in compiled
 programs without a new trace.

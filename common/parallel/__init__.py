@@ -1,1 +1,1 @@
-"""Training by several processes: gradients of micro-batches, added in one tree, whatever rank has computed them."""
+"""Training by several processes: gradients of micro-batches are added in one tree, on any number of ranks."""

@@ -1,4 +1,4 @@
-"""What the arguments of a compiled program must be."""
+"""Checks of the arguments of a compiled program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A program bound to Python objects: where it finds its arguments, and where it leaves what it makes.
+"""A program bound to Python objects: the places of its arguments and results.
 
 The native call of a bound program (`common.runtime.builtins.make_step`) takes only what differs from call to call. It
 reads state out of tensors itself and leaves gradients in them, which costs a few nanoseconds per tensor instead of a

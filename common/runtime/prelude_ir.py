@@ -1,6 +1,4 @@
-"""What the native builtins are made of: LLVM IR text that stands before each of them, see
-`common.runtime.builtins_ir`.
-"""
+"""The prelude of native builtins: LLVM IR text that stands before each of them, see `common.runtime.builtins_ir`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A compiled program as data: what its arguments must be, which addresses it needs, which kernels run.
+"""A compiled program as data: conditions on its arguments, the addresses it needs, the kernels it runs.
 
 A plan is written down once, with `SizeWord` in place of every number that depends on sizes. `ProgramPlan.at` gives it
 sizes: the words of the native table are copied and those numbers put in, all at once, so new sizes cost microseconds

@@ -1,4 +1,4 @@
-"""Arrays of what users give for a tensor: numbers, nested lists, arrays, tensors."""
+"""Arrays from users' data: numbers, nested lists, arrays, tensors."""
 
 from __future__ import annotations
 

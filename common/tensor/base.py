@@ -1,4 +1,4 @@
-"""What eager and traced tensors have in common: a payload, a place in the tape, and PyTorch's methods.
+"""The base of eager and traced tensors: a payload, a place in the tape, and PyTorch's methods.
 
 The `payload` is a numpy array in the eager engine and a value of a graph in a trace. Everything else is the same code.
 """

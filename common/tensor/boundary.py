@@ -1,4 +1,4 @@
-"""The boundary of the library: whatever a public call is given, an error that leaves it is one of `common.core.errors`.
+"""The boundary of the library: every error that leaves a public call is one of `common.core.errors`.
 
 Public functions are wrapped where an engine publishes them, by `close`, and tensors' functions where they are bound
 (`common.api.surface.bind`). A wrapper costs nothing but a frame while nothing goes wrong: arguments are looked at when

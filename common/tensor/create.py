@@ -1,4 +1,4 @@
-"""Tensors from data: arrays as what the running engine computes with."""
+"""Tensors from data: arrays become payloads of the running engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory that the outside can write: what is saved of it for a backward pass is compared when the pass begins.
+"""Memory that the outside can write: saved values are compared when a backward pass begins.
 
 A tensor's own methods log their writes (`mutation`). Nobody logs a write through an array that `numpy()`, `__array__`
 or DLPack handed out, or of which `from_numpy`, `as_tensor` or `from_dlpack` made a tensor. Such memory is *exposed*,

@@ -1,4 +1,4 @@
-"""Where hooks hang: those of one node or leaf, and the handles that take them out again."""
+"""The hooks of one node or leaf, and the handles that take them out again."""
 
 from __future__ import annotations
 

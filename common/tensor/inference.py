@@ -1,4 +1,4 @@
-"""Inference tensors: what is made under `inference_mode`, and outside is neither saved for backward nor overwritten.
+"""Inference tensors: made under `inference_mode`; outside they are neither saved for backward nor overwritten.
 
 The mark is the tensor's class, so it costs other tensors nothing. Nobody comes here before the mode is entered first.
 """

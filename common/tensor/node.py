@@ -1,4 +1,4 @@
-"""Nodes of the tape: what an engine records of one op.
+"""Nodes of the tape: an engine's record of one op.
 
 Both engines record the same `Node` objects, one with arrays, one with values of a graph.
 """

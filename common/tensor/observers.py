@@ -1,4 +1,4 @@
-"""What watches the ops of a context as they run: hooks on saved values, profiles, the search for non-finite results.
+"""Observers of the ops of a context: hooks on saved values, profiles, the search for non-finite results.
 
 While something watches, ops take the general path (`mode.tracing` is not 0), so programs that nobody watches pay
 nothing. Inside a traced function nothing is watched: there are no elements yet, and a warning says so. Around the call

@@ -1,4 +1,4 @@
-"""What a node has saved, read back: as payloads, and as tensors with their history."""
+"""Saved values of a node, read back: as payloads, and as tensors with their history."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two tensors that exchange what they are."""
+"""Two tensors exchange payload, place in the tape and attributes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Elements as Python's numbers; what is said of a traced tensor, or what a trace decides then."""
+"""Elements as Python's numbers; refusals, or a trace's decisions, for traced tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `gradcheck` runs: a function at moved inputs, its backward pass, and its tangents."""
+"""The runs of `gradcheck`: a function at moved inputs, its backward pass, and its tangents."""
 
 from __future__ import annotations
 

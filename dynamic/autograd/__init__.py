@@ -1,4 +1,4 @@
-"""Derivatives of recorded tensors: `backward`, `grad`, and what switches recording."""
+"""Derivatives of recorded tensors: `backward`, `grad`, and the switches of recording."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""What programs do with the recorded graph: look at it, draw it, hang hooks into it."""
+"""The recorded graph: look at it, draw it, hang hooks into it."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""The public functions as this engine offers them: those with a short path of their own take it at once."""
+"""The public functions as this engine offers them: functions with a short path take it at once."""
 
 from __future__ import annotations
 

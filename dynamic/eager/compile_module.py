@@ -1,4 +1,4 @@
-"""`compile`: what the other engine compiles runs here as it is."""
+"""`compile`: the other engine compiles the module, this one runs it as it is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The functional transforms: calls of what they make are regions, as the other engine compiles them as one."""
+"""The functional transforms: a call of their result is a region, as the other engine compiles it as one."""
 
 from __future__ import annotations
 

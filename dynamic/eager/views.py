@@ -1,4 +1,4 @@
-"""The short path of views: what a call asks for is worked out once, later calls are one native builtin.
+"""The short path of views: the first call works out shape and strides, later calls are one native builtin.
 
 A method keeps, per arguments, the builtin and the recipe of the last form that it met. The builtin looks at dtype,
 sizes and strides itself and declines another form; then the form is looked up. Everything that is no view of an array,

@@ -1,4 +1,4 @@
-"""The functional transforms: what they make is compiled when it is called outside a trace."""
+"""The functional transforms: outside a trace their results are compiled when called."""
 
 from __future__ import annotations
 

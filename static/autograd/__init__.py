@@ -1,4 +1,4 @@
-"""Derivatives inside a trace: `backward`, `grad`, and what switches recording."""
+"""Derivatives inside a trace: `backward`, `grad`, and the switches of recording."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""The C around kernels: sizes, memory and calls in order, and a header that says what the arguments are."""
+"""The C around kernels: sizes, memory and calls in order, and a header that describes the arguments."""
 
 from __future__ import annotations
 

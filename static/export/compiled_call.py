@@ -1,4 +1,4 @@
-"""A call of a function, compiled as what leaves the process: its call table, and names for what goes in and out."""
+"""A compiled call, ready to leave the process: its call table, and names of arguments and results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a file can say of a program besides its graph: nesting, sizes, and values, as JSON that means one thing."""
+"""Values in files of programs: nesting, sizes and numbers, as JSON with one meaning."""
 
 from __future__ import annotations
 

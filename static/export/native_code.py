@@ -1,4 +1,4 @@
-"""Machine code in files of programs: what a process compiles that starts with nothing, loads the file and calls it.
+"""Machine code in files of programs: another process loads the file and calls it without compiling.
 
 Entries are those of the disk cache, each with the checksum of its key and its bytes. A key follows from the kernel, the
 processor and the versions of everything that compiles, so code for another processor is never found, and kernels are

@@ -1,4 +1,4 @@
-"""What kernels call beyond scalar operations, as Python that numba compiles: sums, extremes and products.
+"""Functions of kernels beyond scalar operations, as Python that numba compiles: sums, extremes and products.
 
 These functions are copied into the files that `static.export.numba_module` writes, with those that they call. Arrays
 are one-dimensional; a place in one is where a part begins. `common.kernels.arrays.sums` and docs/numerics.md define the

@@ -1,4 +1,4 @@
-"""What ops are in ONNX: one rule per op, a function of the writer, the node and the names of its operands."""
+"""Ops in ONNX: one rule per op, a function of the writer, the node and the names of its operands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is kept for later and what is computed again there: a minimum cut between uses and what they are made of."""
+"""Which values are kept for later, and which are computed again there: a minimum cut of the graph."""
 
 from __future__ import annotations
 

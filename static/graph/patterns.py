@@ -1,4 +1,4 @@
-"""Parts of a program that are the same but for their operands: one pattern, and what its copies read."""
+"""Parts of a program that differ in their operands only: one pattern, and the operands of its copies."""
 
 from __future__ import annotations
 

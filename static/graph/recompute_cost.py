@@ -1,4 +1,4 @@
-"""About what it costs to compute a node again, instead of keeping its results."""
+"""Estimates of the time it takes to compute a node again, instead of keeping its results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changing what goes into the regions of a node and what comes out of them."""
+"""Edits of the inputs and results of a node's regions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Regions of a graph: what control flow runs once, many times or not at all.
+"""Regions of a graph: control flow runs them once, many times or not at all.
 
 Two ops have regions. Their operands are listed below; every region is closed: it reads its own inputs only.
 

@@ -1,4 +1,4 @@
-"""Acts: nodes that are there for what they do, not for a result. They are never dropped, and run in program order.
+"""Acts: nodes with side effects. They are never dropped, and run in program order.
 
 ``expect`` (value): the run goes on only if the bits of a 0-d float64 or int64 value are those of the attribute
 ``bits``: it is how a program that was traced along one path of Python's control flow knows that it is on that path.

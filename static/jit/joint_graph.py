@@ -1,4 +1,4 @@
-"""A program with its gradients as two that run at different times: how they are made, what is kept, and their plans."""
+"""A program and its gradients as two halves that run at different times: their graphs, residuals and plans."""
 
 from __future__ import annotations
 

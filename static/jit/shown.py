@@ -1,4 +1,4 @@
-"""What a compiled function shows of itself."""
+"""A compiled function's views of itself: graph, source, LLVM text, report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A graph as a list of items over buffers: views are folded away, what cannot be folded is copied."""
+"""A graph as a list of items over buffers: views are folded away, or copied where they cannot be."""
 
 from __future__ import annotations
 

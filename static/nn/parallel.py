@@ -1,4 +1,4 @@
-"""What runs a module on several devices, of which there is one."""
+"""A module on several devices, of which there is one."""
 
 from typing import TYPE_CHECKING
 

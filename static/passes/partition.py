@@ -1,4 +1,4 @@
-"""A program with its gradients, cut in two: what a call computes, and what only a backward pass needs.
+"""A program with its gradients, cut in two halves: the call, and its backward pass.
 
 The backward half needs values of the forward one. `static.passes.rematerialise.kept_within` decides which of them the
 forward half keeps, and which the backward half computes again.

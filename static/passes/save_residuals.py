@@ -1,4 +1,4 @@
-"""What the gradient of a loop reads back from the loop, and what it computes again."""
+"""Residuals of a loop: the gradient reads some values back from the loop, and computes others again."""
 
 from __future__ import annotations
 

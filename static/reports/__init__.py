@@ -1,4 +1,4 @@
-"""What a program is and does, as data.
+"""Reports on a program, as data.
 
 Costs, explanations, pictures, text files, and where a non-finite result began.
 """

@@ -1,4 +1,4 @@
-"""What the kernels of a plan read, write and compute, and where its temporaries lie: counted, not measured."""
+"""Bytes and operations of a plan's kernels, and the places of its temporaries: counted, not measured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a compiled function did: data that prints well."""
+"""The report of a compiled function: data that prints well."""
 
 from __future__ import annotations
 

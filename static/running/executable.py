@@ -1,4 +1,4 @@
-"""What runs of a program: its frame, and what the plans of it share."""
+"""Executables: a program's frame, and the state that its plans share."""
 
 from __future__ import annotations
 

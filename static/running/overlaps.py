@@ -1,4 +1,4 @@
-"""Arguments and state in one memory: what a program writes through one of them, it would not see through another.
+"""Arguments and state that overlap in memory: a program would not see its own writes through the other name.
 
 A program reads its inputs, and carries out its writes when all is computed. The eager engine writes at once, and shows
 the write in every view of that memory. So a call is refused in which an input that the program uses after a write

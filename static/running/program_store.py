@@ -1,4 +1,4 @@
-"""Compiled programs on disk: what plans need of one is found by the graph as it was traced.
+"""Compiled programs on disk, found by the traced graph.
 
 A process that starts warm traces, and has its program: nothing is optimised, fused or lowered again. The trace cannot
 be left out, because nothing else tells what a Python function does today. The key is everything from which a frame

@@ -1,4 +1,4 @@
-"""What a compiled program asks Python to do: it is called from the native run, between two kernels.
+"""Python calls of a compiled program, made from the native run between two kernels.
 
 A run that is repeated, because it needed more room or was on another path, does again what it did before; what has been
 printed once is not printed again. While Python is called another thread may run: programs that call it hold a lock.

@@ -1,4 +1,4 @@
-"""What is known of a graph while it is built: its interface, and the names of its collections."""
+"""A graph while it is built: its interface, and the names of its collections."""
 
 from __future__ import annotations
 

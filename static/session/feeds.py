@@ -1,4 +1,4 @@
-"""What is fed for a tensor."""
+"""Values that are fed for tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sizes that a graph leaves open: what building relied on, and what they are in a run.
+"""Sizes that a graph leaves open: assumptions of building, and their values in a run.
 
 Each None in the shape of a placeholder is a `Dim`. Comparisons of such sizes are answered for a size of `HINT`; each
 is a guard, which holds for the nodes that were made on the same line after it: a run checks it if it needs one of

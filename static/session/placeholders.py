@@ -1,4 +1,4 @@
-"""What a graph begins with: placeholders, which a run feeds, and constants."""
+"""The leaves of a graph: placeholders, which a run feeds, and constants."""
 
 from __future__ import annotations
 

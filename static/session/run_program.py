@@ -1,4 +1,4 @@
-"""What is run for fetches and feeds, to look at: the program as that of a function, and the call to replay."""
+"""The program of a run with its fetches and feeds: for reports, and for the debugger's replay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kernels of a compiled call, run without the call: for measuring what is spent in them, and in which."""
+"""The kernels of a compiled call, run without the call: their times, and the largest of them."""
 
 from __future__ import annotations
 

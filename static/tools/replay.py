@@ -1,4 +1,4 @@
-"""A call of a program, ready to be run node by node: what `debug`, `nan_watch` and `compare` have in common."""
+"""A call of a program, ready to be run node by node, for `debug`, `nan_watch` and `compare`."""
 
 from __future__ import annotations
 

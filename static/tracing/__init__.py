@@ -1,1 +1,1 @@
-"""From a Python function to a graph: what is recorded, on what it relies, and when another trace is needed."""
+"""From a Python function to a graph: recording, assumptions, and the need for another trace."""

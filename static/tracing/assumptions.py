@@ -1,4 +1,4 @@
-"""What Python objects said while a program was traced, and whether they still say so.
+"""Assumptions of a trace about Python objects, checked before each call.
 
 A trace follows one path through Python code. Which one depends on attributes of modules (`training`, sizes, which
 object is a parameter) and on `requires_grad`. Every change of these is counted (`common.core.mode.changes`), so a call

@@ -1,4 +1,4 @@
-"""Python's decisions on traced values: the trace takes the path of this call, and says what must hold on it.
+"""Python's decisions on traced values: the trace takes the path of this call, and guards it by a condition.
 
 ``function(control_flow="guard")``. Where Python asks a traced value for its elements, the interpreter computes them
 from the call's arrays, with the bits of the compiled program, and an `expect` node is recorded. Only what Python really

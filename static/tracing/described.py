@@ -1,4 +1,4 @@
-"""What a trace depends on of the function that it is of."""
+"""The options and names of a function that its traces depend on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`.grad` in a trace: what the program sees of it, and what a call leaves there."""
+"""`.grad` in a trace: the program's view of it, and the value that a call leaves there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A trace that goes on: with the gradients of what it has recorded, the gradients of these, and so on.
+"""Traces that go on: with the gradients of the recorded ops, the gradients of these, and so on.
 
 The tape of a traced program is kept. Where a call of the compiled program is differentiated in a way that nobody knew
 when it was traced (a gradient that is to be differentiated itself; results of which only some have a cotangent), the

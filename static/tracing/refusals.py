@@ -1,4 +1,4 @@
-"""What is said when a program asks a trace for what only a run knows."""
+"""Refusals: messages to a program that asks a trace for values that only a run knows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program does again and again with other operands of the same forms, recorded once and then copied.
+"""Repeated calls with operands of the same forms: recorded once, then copied.
 
 An optimiser updates a hundred parameters by the same ops. To copy their nodes takes a tenth of the time of recording
 them: nothing is dispatched, promoted or looked up again. The nodes are those that recording would have made.

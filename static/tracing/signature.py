@@ -1,4 +1,4 @@
-"""What of a call's arguments decides which trace and which plan may serve it, and how two calls differ."""
+"""Signatures of calls: they decide which trace and which plan may serve, and how two calls differ."""
 
 from __future__ import annotations
 

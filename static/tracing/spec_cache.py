@@ -1,4 +1,4 @@
-"""What follows from an op's operands: the dtypes in which it takes them, and the specs of its results.
+"""The cache of promoted operand dtypes and result specs of each op.
 
 A trace works it out once per op and specs, which takes longer than everything else about a node. Specs that are equal
 are one object, so what follows from them is found by their addresses, and nothing symbolic is hashed or compared.

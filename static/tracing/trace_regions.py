@@ -1,4 +1,4 @@
-"""Recording control flow: a region is traced once, whatever number of times it will run."""
+"""Recording control flow: a region is traced once, for any number of runs."""
 
 from __future__ import annotations
 

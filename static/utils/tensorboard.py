@@ -1,4 +1,4 @@
-"""What TensorBoard shows: graphs, curves, distributions, pictures and tables, as in `torch.utils.tensorboard`."""
+"""Graphs, curves, distributions, pictures and tables for TensorBoard, as in `torch.utils.tensorboard`."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""``report`` and ``graph``: pages of what was measured, and of a program."""
+"""``report`` and ``graph``: pages of a run's figures, and of a program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the engines do differently, shown by running the same lines in both: nothing here is told from memory."""
+"""Differences between the engines, shown by running the same lines in both: nothing is told from memory."""
 
 from __future__ import annotations
 

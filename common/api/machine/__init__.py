@@ -1,1 +1,1 @@
-"""What programs ask about devices and precision, answered truthfully: one CPU, float32 and float64."""
+"""Questions about devices and precision, answered truthfully: one CPU, float32 and float64."""

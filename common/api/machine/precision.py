@@ -1,4 +1,4 @@
-"""`amp`: mixed precision, which is not here; programs that ask for it run in float32, and are told so once."""
+"""`amp`: there is no mixed precision; programs that ask for it run in float32, and are told so once."""
 
 from __future__ import annotations
 

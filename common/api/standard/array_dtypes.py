@@ -1,4 +1,4 @@
-"""Functions of dtypes, and what the namespace says of itself."""
+"""Functions of dtypes, and the namespace's description of itself."""
 
 from __future__ import annotations
 

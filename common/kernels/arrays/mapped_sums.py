@@ -1,4 +1,4 @@
-"""Kernels that sum a function of every element without storing it: what the eager engine runs for compositions.
+"""Kernels that sum a function of every element without storing it: the eager engine runs compositions by them.
 
 ==============  ======================  =======  ===============================================
 kernel          buffers                 args     result

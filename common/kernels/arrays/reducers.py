@@ -1,4 +1,4 @@
-"""What a reduction is made of: the function that joins two elements, and the kernels that reduce rows and columns."""
+"""Reducers: the function that joins two elements, and the kernels that reduce rows and columns."""
 
 from __future__ import annotations
 

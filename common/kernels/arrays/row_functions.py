@@ -1,4 +1,4 @@
-"""What kernel source may call beyond scalar operations: sums, extremes and sums of columns.
+"""Functions of kernel source beyond scalar operations: sums, extremes and sums of columns.
 
 Needs llvmlite; loaded when a kernel names one of these. Buffers are of float32, float64 or int64, those of extremes
 also of bool and the smaller signed ints; offsets and sizes int64. `common.kernels.arrays.sums` states the meaning of

@@ -1,4 +1,4 @@
-"""asinh, acosh and atanh: logarithms of 1 + u, where u and what it lost are small with the argument."""
+"""asinh, acosh and atanh: logarithms of 1 + u, where u and its rounding error are small with the argument."""
 
 from __future__ import annotations
 

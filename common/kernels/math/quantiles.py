@@ -1,4 +1,4 @@
-"""Quantiles of distributions in float64, by SciPy: what turns uniform numbers into draws.
+"""Quantiles of distributions in float64, by SciPy: they turn uniform numbers into draws.
 
 A draw is a function of its parameters and of one uniform number, so it belongs to the stream of its generator as any
 other does, and its derivative is that of the quantile. SciPy is imported when one is first needed.

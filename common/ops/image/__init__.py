@@ -1,1 +1,1 @@
-"""Convolutions, pooling, and what else is done with images: (batch, channels, ...) with one to three dimensions."""
+"""Convolutions, pooling and other functions of images: (batch, channels, ...) with one to three dimensions."""

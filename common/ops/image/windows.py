@@ -1,4 +1,4 @@
-"""The windows of images as columns, and the sums and maxima over windows: what the ops of images are made of.
+"""The windows of images as columns, and the sums and maxima over windows: the ops under functions of images.
 
 All of them take (n, c, d, h, w), and the attributes `size`, `count`, `stride`, `padding` and `dilation` of windows,
 three numbers each; `count`, how many windows there are, may reach beyond the image.

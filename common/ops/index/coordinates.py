@@ -1,4 +1,4 @@
-"""Reading and writing at places given by tuples of indices: what `x[i, j]`, its gradient, and writes are made of.
+"""Reading and writing at tuples of indices: the ops under `x[i, j]`, its gradient, and writes.
 
 The k index operands belong to k neighbouring dimensions of an array from `dim` on and broadcast to one shape B, which
 stands in their place in what is read or written: x (outer..., e0, ..., ek, inner...) and v (outer..., B..., inner...).

@@ -1,4 +1,4 @@
-"""Rows of a table by index, with what training a table asks for: a row that stays, and a limit to the rows' norms."""
+"""Rows of a table by index, with the options of training: a row that stays, and a limit to the rows' norms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""scatter_reduce and index_reduce: what several elements make of each place that they are sent to."""
+"""scatter_reduce and index_reduce: elements that are sent to one place are joined there."""
 
 from __future__ import annotations
 

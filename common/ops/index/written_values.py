@@ -1,4 +1,4 @@
-"""What is written: values converted to a dtype and broadcast to a place."""
+"""Values to be written: converted to a dtype and broadcast to a place."""
 
 from __future__ import annotations
 

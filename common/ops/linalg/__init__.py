@@ -1,1 +1,1 @@
-"""Products of vectors and matrices, and what is made of them."""
+"""Products of vectors and matrices, and functions made of them."""

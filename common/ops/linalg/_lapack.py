@@ -1,4 +1,4 @@
-"""How an op that calls LAPACK is defined, and what public functions ask of matrices."""
+"""Definitions of ops that call LAPACK, and checks of matrices by public functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The functions of `torch.linalg`: those of other modules here, and some under its names of arguments."""
+"""The functions of `torch.linalg`: other modules' functions, some with other names of arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions that `torch` has beside those of `torch.linalg`, with other defaults and results."""
+"""Functions of `torch` beside `torch.linalg`, with other defaults and results."""
 
 from __future__ import annotations
 

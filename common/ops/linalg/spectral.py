@@ -1,4 +1,4 @@
-"""Eigenvalues of symmetric matrices, singular values, and what is made of them, by LAPACK."""
+"""Eigenvalues of symmetric matrices, singular values, and functions made of them, by LAPACK."""
 
 from __future__ import annotations
 

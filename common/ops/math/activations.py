@@ -1,4 +1,4 @@
-"""Activations that are one expression; those with parameters take numbers, or tensors that broadcast."""
+"""Activations of one expression; parameters are numbers, or tensors that broadcast."""
 
 from __future__ import annotations
 

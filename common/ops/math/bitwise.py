@@ -1,4 +1,4 @@
-"""Logic and shifts on the bits of integers; on bools the logic is that of truth values."""
+"""Logic and shifts on the bits of integers; bools have the logic of truth values."""
 
 from __future__ import annotations
 

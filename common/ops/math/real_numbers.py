@@ -1,4 +1,4 @@
-"""What PyTorch offers for complex numbers too: what it gives for real ones."""
+"""PyTorch's functions for complex numbers, applied to real ones."""
 
 from __future__ import annotations
 

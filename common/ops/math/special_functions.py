@@ -1,4 +1,4 @@
-"""Special functions and what is made of logarithms; accuracy figures stand in `common.kernels`."""
+"""Special functions and functions made of logarithms; accuracy figures stand in `common.kernels`."""
 
 from __future__ import annotations
 

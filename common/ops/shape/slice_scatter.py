@@ -1,4 +1,4 @@
-"""A slice of a copy replaced: what `x[1:3] = v` records."""
+"""A slice of a copy replaced: the op that `x[1:3] = v` records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Copies of what views show: PyTorch's functions whose names end in `_copy`."""
+"""Copies of views: PyTorch's functions whose names end in `_copy`."""
 
 from __future__ import annotations
 

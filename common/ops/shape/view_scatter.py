@@ -1,4 +1,4 @@
-"""A copy in which what a chain of views shows is replaced: what a write to a view records for the tensor it shows."""
+"""A copy with a chain of views replaced: a write to a view records this op for its base."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What schedulers share: an epoch, and rates that follow from it."""
+"""The base of schedulers: an epoch, and rates that follow from it."""
 
 from __future__ import annotations
 

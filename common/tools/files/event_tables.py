@@ -1,4 +1,4 @@
-"""What TensorBoard compares: hyperparameters of runs, curves of precision and recall, points of an embedding."""
+"""TensorBoard's tables: hyperparameters of runs, curves of precision and recall, points of an embedding."""
 
 from __future__ import annotations
 

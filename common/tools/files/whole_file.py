@@ -1,4 +1,4 @@
-"""A file that is there whole or not at all, whatever happens while it is written."""
+"""Files that are written whole or not at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The neutral form of a picture: what is drawn, whichever engine made it and whatever it is drawn as.
+"""The neutral form of a picture, for every engine that makes it and every format that draws it.
 
 A diagram is a list of items in program order, which is a topological order: every item reads earlier ones. Items lie in
 nested scopes (modules, functions, composites), and each knows the results it has, so that an edge can show a shape.

@@ -1,4 +1,4 @@
-"""A picture as SVG: scopes are boxes that are laid out for themselves, and then are vertices of what is around them."""
+"""A picture as SVG: a scope is laid out as a box, and is then a vertex of the picture around it."""
 
 from __future__ import annotations
 

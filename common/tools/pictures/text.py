@@ -1,4 +1,4 @@
-"""A picture as a tree of text, from the results to what they are made of."""
+"""A picture as a tree of text, from the results to their operands."""
 
 from __future__ import annotations
 

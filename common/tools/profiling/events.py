@@ -1,4 +1,4 @@
-"""What a profile has measured, as events, averages, a table, and a trace for the browser."""
+"""Events of a profile, as averages, a table, and a trace for the browser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is around a call of `vmap`, and what the function inside may ask of it."""
+"""The surroundings of a call of `vmap`: its options, and the questions that the mapped function may ask."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a mapped function does that is more than an op: calls of Python, output, and functions with own gradients."""
+"""Calls in a mapped function that are more than an op: Python, output, and functions with own gradients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What interprets the ops of a mapped function: each runs once, on all examples."""
+"""The interpreter of a mapped function's ops: each runs once, on all examples."""
 
 from __future__ import annotations
 

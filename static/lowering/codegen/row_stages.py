@@ -1,4 +1,4 @@
-"""Which loop over the columns computes what: the stages of a row program.
+"""Stages of a row program: the assignment of items to loops over the columns.
 
 A reduction over a row needs a whole loop before its result can be used, so everything that depends on it runs in
 a later loop. What two loops need is computed twice if that is cheap, else kept in memory for one row.

@@ -1,4 +1,4 @@
-"""Loops over numbers: one kernel runs many iterations, and what is carried stays in registers.
+"""Loops over numbers: one kernel runs many iterations, and the carry stays in registers.
 
 A call of the kernel makes at most `MOST_ITERATIONS`, so that the plan can look for signals in between; it reads and
 writes its own progress (`static.lowering.ir.control_steps.PROGRESS`)::

@@ -1,5 +1,5 @@
-"""Sums of functions that kernels are known for: over rows no loop has to store what is summed, over columns the kernels
-of the eager engine take several rows at once.
+"""Sums of functions with kernels of their own: rows are summed without storing elements, columns by the eager engine's
+kernels, several rows at once.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reading and writing at indices that are data, as part of the loops that use what is read or make what is written.
+"""Reading and writing at indices that are data, as part of the loops around them.
 
 Indices are checked before (`static.lowering.indexing.index_checks`). What is written to begins as a copy, or as zeros;
 the loop that makes rows adds them, or stores them, at their places one after the other, in the order in which the op

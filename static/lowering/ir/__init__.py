@@ -1,1 +1,1 @@
-"""What lowering speaks of: loop IR, items over buffers, steps that are no kernel calls."""
+"""The vocabulary of lowering: items over buffers, program values, steps that are no kernel calls."""

@@ -1,4 +1,4 @@
-"""Steps that are no kernel calls, as plain data: what a plan needs to know of control flow and acts.
+"""Steps that are no kernel calls, as plain data: control flow and acts, for plans.
 
 Positions are those among the slots of a call, sizes are indices of the sizes of its frame.
 """

@@ -1,4 +1,4 @@
-"""What lowering works on: buffers, accesses to them, and items of work.
+"""The objects of lowering: buffers, accesses to them, and items of work.
 
 A *buffer* is one C-contiguous array. Views have none: they are folded into the *accesses* of their consumers,
 which say where element ``(i0, i1, ...)`` of an iteration space lies in a buffer. An *item* is one elementwise

@@ -1,4 +1,4 @@
-"""All that plans need of a program: arguments, kernel calls, which sizes it evaluates, what lives when.
+"""The call table, from which plans are made: arguments, kernel calls, sizes to evaluate, lifetimes.
 
 Slots are numbered: arguments (inputs, then outputs), temporaries, constants. Only addresses and sizes differ
 between plans, so new sizes cost no planning per kernel. A frame refers to nothing that the program was

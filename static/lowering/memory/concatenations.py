@@ -1,4 +1,4 @@
-"""Values in parts: what lies in several places along a dimension is put together only where something needs the whole.
+"""Concatenated values stay in parts, and are put together only where a kernel needs the whole.
 
 `cat`, `stack`, writes to slices and the gradients of slices, which stand among zeros, make values whose parts lie
 somewhere already or are numbers. Elementwise operations on them run part by part, and slices of them select. So the

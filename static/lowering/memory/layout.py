@@ -1,4 +1,4 @@
-"""Where the temporaries of a program lie, those of its regions inside blocks of its own."""
+"""The places of a program's temporaries; regions have blocks of their own."""
 
 from __future__ import annotations
 

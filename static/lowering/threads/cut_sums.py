@@ -1,4 +1,4 @@
-"""Sums, products and extremes of whole arrays, cut for threads: by blocks, which is how they are defined.
+"""Sums, products and extremes of whole arrays, cut for threads by the blocks of their definition.
 
 S of an array is S of the list of S of its blocks of BLOCK elements (see `common.core.numerics`), wherever the blocks
 are summed. So a kernel that threads share makes that list, with everything else that its loop does, and a second one,

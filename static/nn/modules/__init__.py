@@ -1,4 +1,4 @@
-"""PyTorch's places of modules, and of what concerns all modules."""
+"""PyTorch's paths of modules, and hooks of all modules."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""The loader, and what makes batches of samples."""
+"""The loader, and the functions that make batches of samples."""
 
 from common.data.collate import default_collate, default_convert
 from common.data.loader import DataLoader
