@@ -65,7 +65,7 @@ def path_of(x: Any, name: str) -> Path:
             "no_grad() for an update of a parameter, or the functional form."
         )
     for step in steps:
-        if step.position is not None:
+        if step.position is not None and step.op.parts != "slices":
             raise GradientError(
                 f"{name}_(): Output {step.position} of {step.op.node_name} is a view and is being modified inplace. "
                 "This view is the output of a function that returns multiple views. Such functions do not allow the "

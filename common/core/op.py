@@ -189,7 +189,8 @@ class Op:
     involution : whether twice it is the operand, bit by bit.
     indexed : how it reads or writes at indices that are data, its last operand; None for other ops.
     parts : how its result is made of parts of its operands, or is a part of one: "join", "stack up", "pad", "set
-        slice", "set view", "part" or "turn"; "" for other ops. Those of one way have attributes of the same names.
+        slice", "set view", "part" or "turn"; "slices" if its results are views that may each be written where a tape
+        records; "" for other ops. Those of one way have attributes of the same names.
     """
 
     __slots__ = (

@@ -159,6 +159,7 @@ def composite(
     node_name: str | None = None,
     nout: int = 1,
     reduce: str | None = None,
+    parts: str = "",
     samples: Samples,
 ) -> Op:
     """Define an op whose forward is written with ops but which has a gradient rule of its own.
@@ -170,4 +171,4 @@ def composite(
     """
     attrs = tuple(p for p in rule_parameters(forward) if p not in inputs)
     return Op(name, "composite", inputs, lambda *a, **k: None, rules, doc, node_name=node_name, nout=nout,
-              attrs=attrs, forward=forward, reduce=reduce, samples=samples)  # fmt: skip
+              attrs=attrs, forward=forward, reduce=reduce, parts=parts, samples=samples)  # fmt: skip

@@ -273,4 +273,4 @@ def known(name: str) -> OnnxRule | None:
 
 
 #: Ops whose names end in the number of their operands or results.
-_FAMILIES: dict[str, OnnxRule] = {"cat": _concatenated, "stack": _stacked, "split": _split}
+_FAMILIES: dict[str, OnnxRule] = {"cat": _concatenated, "stack": _stacked, "split": _split, "slices": _split}

@@ -184,3 +184,20 @@ def splits_by_their_names(tw):
         assert g.tolist() == [[4.0, 5.0, 6.0, 7.0], [0.0, 1.0, 2.0, 3.0], [0.0] * 4]
     with pytest.raises(RuntimeError, match="This view is the output of a function that returns multiple views"):
         (x * 1).split_with_sizes((1, 1, 1))[0].mul_(2)
+
+
+def parts_between_indices_are_slices(tw):
+    """Those of `tensor_split`, by number or by index, may be written where those of `split` may not."""
+    cuts = {
+        "tensor_split": [lambda x: x.tensor_split(2, 1), lambda x: x.tensor_split([2], 1), lambda x: x.tensor_split(9, 1)],
+        "others": [lambda x: x.hsplit(2), lambda x: x.t().vsplit(2), lambda x: x[None].dsplit([1])],
+    }
+    for cut in (*cuts["tensor_split"], *cuts["others"]):
+        x = tw.arange(8.0).reshape(2, 4).requires_grad_()
+        y = x * 1
+        parts = cut(y)
+        parts[0].mul_(3)
+        (y.sum() + parts[1].sum() + 10 * parts[0].sum()).backward()
+        assert "Slice" in parts[1].grad_fn.name() or "AsStrided" in parts[1].grad_fn.name()
+        assert x.grad[:, 0].tolist() == [33.0, 33.0]
+        assert x.grad[:, -1].tolist() == ([2.0, 2.0] if len(parts) == 2 else [1.0, 1.0])

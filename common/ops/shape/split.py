@@ -81,7 +81,8 @@ def _op(name: str, count: int) -> Op:
             forward, rule, attrs, doc = _KINDS[name]
             _made[name, count] = composite(
                 f"{name}{count}", forward, (rule,), inputs=("x",), nout=count, doc=doc,
-                node_name=name.capitalize(), samples=one(2, count, **attrs(count)),
+                node_name=name.capitalize().removesuffix("s"), parts=name if name == "slices" else "",
+                samples=one(2, count, **attrs(count)),
             )  # fmt: skip
     return _made[name, count]
 
@@ -89,15 +90,17 @@ def _op(name: str, count: int) -> Op:
 _KINDS: dict[str, tuple[Callable[..., Any], Callable[..., Any], Callable[[int], dict[str, Any]], str]] = {
     "split": (_split, _split_rule, lambda n: {"dim": 1, "sizes": (1,) * n},
               "Parts of given sizes along a dimension. The gradients are joined."),
+    "slices": (_split, _split_rule, lambda n: {"dim": 1, "sizes": (1,) * n},
+               "As split; but each part may be written where a tape records. The gradients are joined."),
     "unbind": (_unbind, _unbind_rule, lambda n: {"dim": 1, "count": n},
                "The slices along a dimension. The gradients are stacked."),
 }  # fmt: skip
 
 
-def _cut(x: Any, dim: int, sizes: tuple[Any, ...]) -> tuple[Any, ...]:
+def _cut(x: Any, dim: int, sizes: tuple[Any, ...], op: str = "split") -> tuple[Any, ...]:
     if len(sizes) < 2:  # an op of one result does not return a tuple
         return _split(x, dim=dim, sizes=sizes)
-    parts: tuple[Any, ...] = _op("split", len(sizes))(x, dim=dim, sizes=sizes)
+    parts: tuple[Any, ...] = _op(op, len(sizes))(x, dim=dim, sizes=sizes)
     return parts
 
 
@@ -244,7 +247,7 @@ def tensor_split(x: Any, indices_or_sections: Any, dim: int = 0) -> tuple[Any, .
     if count <= 0:
         raise ShapeError(f"number of sections must be larger than 0, got {count}")
     # part i of k has (n + k - 1 - i) // k elements
-    return _cut(x, axis, tuple((extent + (count - 1 - i)) // count for i in range(count)))
+    return _cut(x, axis, tuple((extent + (count - 1 - i)) // count for i in range(count)), "slices")
 
 
 def _listed(x: Any) -> Any:
