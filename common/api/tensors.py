@@ -11,7 +11,6 @@ from typing import Any
 import common.autograd.node_calls
 import common.autograd.saved_values  # noqa: F401  gives nodes their `_saved_*`
 from common.api import standard
-from common.autograd import tape_garbage
 from common.core import absent
 from common.methods.install import install_methods
 from common.random import sampling
@@ -27,4 +26,3 @@ def load(*parts: Any) -> Any:
 install_methods(TensorBase, {**sampling.METHODS, **standard.METHODS})
 absent.install(TensorBase)
 copies.install(TensorBase, load)
-tape_garbage.install()

@@ -23,8 +23,8 @@ from common.core.mode import current_trace
 from common.core.op import REGISTRY
 from common.core.source_lines import locate
 from common.core.unbroadcast import fit
-from common.tensor import external_writes, hook_handles, write_log
-from common.tensor.node import Edge, FunctionNode, Node
+from common.tensor import external_writes, hook_handles, tape_garbage, write_log
+from common.tensor.node import Edge, FunctionNode, Node, next_number
 
 
 def collect(roots: Iterable[Edge], first: int = -1, outside: dict[int, Any] | None = None) -> list[Node]:
@@ -125,6 +125,8 @@ def backward_pass(
         _run_tensors(order, totals, unpack, retain, consumer, useful, wanted, None)
     if trace is not None:
         trace.origin = None
+    if tape_garbage.waiting:
+        tape_garbage.postponement.passed(next_number())
     return totals
 
 

@@ -21,6 +21,7 @@ from common.core.dispatch import apply
 from common.core.errors import GradientError, NotDefinedError
 from common.core.op import Op
 from common.core.switching import Setting
+from common.core.weak import WhileKeysLive, forgetting
 from common.ops.math.arithmetic import zeros_like
 from common.tensor.base import TensorBase
 from common.tensor.node import Node
@@ -49,7 +50,7 @@ class Level:
 
     def __init__(self) -> None:
         self._duals: dict[int, _Dual] = {}
-        self._nodes: weakref.WeakKeyDictionary[Node, tuple[Any, Any]] = weakref.WeakKeyDictionary()
+        self._nodes: WhileKeysLive[Node, tuple[Any, Any]] = WhileKeysLive()
         self.forget = self._duals.clear
 
     def tangent(self, x: Any) -> Any:
@@ -71,7 +72,7 @@ class Level:
     def set(self, x: TensorBase, tangent: Any, made: bool = False) -> None:
         """Give a tensor a tangent; it lives as long as the tensor."""
         key, duals = id(x), self._duals
-        duals[key] = _Dual(weakref.ref(x, lambda _: duals.pop(key, None)), tangent, made)
+        duals[key] = _Dual(forgetting(x, duals, key), tangent, made)
 
     def hand_on(self, x: TensorBase, made: TensorBase) -> None:
         """Give a tensor that takes the place of another one its tangent."""
@@ -123,7 +124,7 @@ class Level:
                         self.set(y, tangent)
                 node = results[0].grad_fn
                 if node is not None:
-                    self._nodes[node] = tangents, [self.tangent(y) for y in results]
+                    self._nodes.put(node, (tangents, [self.tangent(y) for y in results]))
         return result
 
     def _pushed(

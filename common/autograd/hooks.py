@@ -18,6 +18,7 @@ import numpy as np
 
 from common.core import mode
 from common.core.errors import ArgumentError, GradientError, ShapeError
+from common.core.weak import WhileKeysLive
 from common.tensor.base import TensorBase, wrap
 from common.tensor.hook_handles import Hook, RemovableHandle, hooks_of
 from common.tensor.node import Edge, Node
@@ -98,18 +99,18 @@ def register_multi_grad_hook(tensors: Sequence[TensorBase], hook: Hook, *, mode:
     """
     if mode not in ("all", "any"):
         raise ArgumentError(f"Expects mode to be one of ('all', 'any') but got {mode}")
-    seen: weakref.WeakKeyDictionary[Any, list[Any]] = weakref.WeakKeyDictionary()
+    seen: WhileKeysLive[Any, list[Any]] = WhileKeysLive()
     edges = [x.edge for x in tensors]
 
     def arrived(position: int) -> Hook:
         def one(grad: Any) -> None:
             run = _running.get()
             if mode == "any":
-                if run not in seen:
-                    seen[run] = []
+                if seen.get(run) is None:
+                    seen.put(run, [])
                     hook(grad)
                 return
-            grads = seen.setdefault(run, [None] * len(edges))
+            grads = seen.get(run) or seen.put(run, [None] * len(edges))
             grads[position] = grad
             expected = sum(1 for edge in edges if run.reaches(edge))
             if sum(1 for g in grads if g is not None) == expected:

@@ -11,7 +11,6 @@ import sys
 from collections.abc import Callable
 from types import CellType, FunctionType, MethodType
 from typing import Any
-from weakref import WeakKeyDictionary, WeakSet
 
 from common.control import print_assert
 from common.convert.function_source import compiled, inner, is_users, parse
@@ -26,6 +25,7 @@ from common.core.dtypes import bool_, float64, int64
 from common.core.errors import TraceError
 from common.core.source_lines import locate, user_frame
 from common.core.tree import flatten
+from common.core.weak import Alive, WhileKeysLive
 from common.nn.module import Module
 from common.tensor.base import TensorBase
 
@@ -87,10 +87,10 @@ __all__ = [
 ]  # fmt: skip
 
 
-_made: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+_made: WhileKeysLive[Any, Any] = WhileKeysLive()
 
 
-_converted: WeakSet[Any] = WeakSet()
+_converted: Alive[Any] = Alive()
 
 
 _modules: dict[type, type] = {}
@@ -116,10 +116,11 @@ def convert(target: Any) -> Any:
         )
     if target in _converted:
         return target
-    if target not in _made:
-        _made[target] = _convert(target)
-        _converted.add(_made[target])
-    return _made[target]
+    made = _made.get(target)
+    if made is None:
+        made = _made.put(target, _convert(target))
+        _converted.add(made)
+    return made
 
 
 def callee(target: Any) -> Any:

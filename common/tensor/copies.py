@@ -10,12 +10,12 @@ from __future__ import annotations
 import copy
 import warnings
 from typing import Any
-from weakref import WeakValueDictionary
 
 import numpy as np
 
 from common.core import mode
 from common.core.errors import GradientError, PickleError
+from common.core.weak import WhileValuesLive
 from common.tensor import inference
 from common.tensor.base import InferenceTensor, Tensor, TensorBase
 from common.tensor.write_log import owner_of
@@ -154,7 +154,7 @@ class SharedMemory:
         """The object for an array, the same one as long as a pickler keeps it."""
         memory = _memories.get(id(owner))
         if memory is None:
-            memory = _memories[id(owner)] = cls(owner)
+            memory = _memories.put(id(owner), cls(owner))
         return memory
 
     def __reduce__(self) -> Any:
@@ -164,7 +164,7 @@ class SharedMemory:
         return _memory, (_flat(array), (array.shape, array.strides))
 
 
-_memories: WeakValueDictionary[int, SharedMemory] = WeakValueDictionary()
+_memories: WhileValuesLive[SharedMemory] = WhileValuesLive()
 
 
 def _memory(array: np.ndarray, form: Any) -> SharedMemory:

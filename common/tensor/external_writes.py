@@ -20,6 +20,7 @@ from weakref import ref
 import numpy as np
 
 from common.core.source_lines import locate, user_frame
+from common.core.weak import forgetting
 from common.kernels.arrays.checksum import checksum_source
 from common.tensor.node import Node, next_number
 from common.tensor.write_log import Saved, needed, overwritten, owner_of
@@ -41,7 +42,7 @@ class Exposure:
 
     def __init__(self, owner: np.ndarray, how: str, lent: bool) -> None:
         key = id(owner)
-        self.owner = ref(owner, lambda _: _drop(key))
+        self.owner = forgetting(owner, exposed, key)
         self.number = next_number()
         self.how = how
         self.code: CodeType | None
@@ -59,9 +60,10 @@ class Exposure:
 #: What is exposed, by the identity of the array that owns the memory.
 exposed: dict[int, Exposure] = {}
 
-#: Checksums of saved values by number of node, and copies of exposed memory by the identity of its owner.
+#: Checksums of saved values by number of node, and copies of exposed memory by the identity of its owner; each with
+#: what takes it out.
 seals: dict[int, Any] = {}
-copies: dict[int, np.ndarray] = {}
+copies: dict[int, tuple[ref[Any], np.ndarray]] = {}
 
 
 def _drop(key: int) -> None:
@@ -79,7 +81,8 @@ def lend(array: np.ndarray, how: str) -> np.ndarray:
         if owner is not array or sys.getrefcount(array) > _alone():
             before = np.array(owner, order="K", copy=True)
             if before.strides == owner.strides:
-                exposure.before = copies[key] = before
+                exposure.before = before
+                copies[key] = forgetting(owner, copies, key), before
     # derived views keep what was handed out alive, because a memoryview ends numpy's search for the owner
     whole: Any = array
     lent: np.ndarray = np.asarray(memoryview(whole))
@@ -145,11 +148,7 @@ def seal(node: Node) -> None:
                 found.append((position, _checksum(array), exposure))
     if found:
         number = node.number
-        seals[number] = (ref(node, lambda _: _forget(number)), found)
-
-
-def _forget(number: int) -> None:
-    seals.pop(number, None)
+        seals[number] = (forgetting(node, seals, number), found)
 
 
 def _checksum(array: np.ndarray) -> int:

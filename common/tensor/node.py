@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from common.core.errors import MissingAttributeError
 from common.core.op import Op
 from common.core.source_lines import locate
+from common.tensor import tape_garbage
 from common.tensor.accumulate_grad import accumulate_grad, register
 from common.tensor.node_names import node_name, shown_edges
 
@@ -44,7 +45,9 @@ class Node:
     def __init__(
         self, op: Op, attrs: Any, edges: tuple[Edge, ...], saved: Any, fit: Any, code: Any, lasti: int
     ) -> None:
-        self.number = next_number()
+        self.number = number = next_number()
+        if number >= tape_garbage.due:
+            tape_garbage.look(number)
         self.op, self.attrs, self.edges, self.saved = op, attrs, edges, saved
         self.backward = op.backward
         self.fit, self.code, self.lasti = fit, code, lasti

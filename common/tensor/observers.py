@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from functools import partial
 from threading import get_ident
 from typing import Any
-from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from common.core.errors import CheckError, GradientError
 from common.core.op import Op
 from common.core.source_lines import locate, user_frame
 from common.core.switching import Change, Effect, Setting, Switching
+from common.core.weak import WhileValuesLive
 from common.tensor.base import TensorBase
 from common.tensor.node import Node
 from common.tensor.packed_values import pack_saved
@@ -145,7 +145,7 @@ class allow_mutation_on_saved_tensors(saved_tensors_hooks):
 
     def __init__(self) -> None:
         self._open = False
-        self.cloned: MutableMapping[int, Any] = WeakValueDictionary()
+        self.cloned: WhileValuesLive[Any] = WhileValuesLive()
 
         def unpack(copy: Any) -> Any:
             if not self._open:
@@ -157,8 +157,7 @@ class allow_mutation_on_saved_tensors(saved_tensors_hooks):
 
         def pack(x: Any) -> Any:
             copy = x.clone()
-            self.cloned[id(copy)] = copy
-            return copy
+            return self.cloned.put(id(copy), copy)
 
         super().__init__(pack, unpack)
 

@@ -19,6 +19,7 @@ from common.core.source_lines import user_frame
 from common.core.spec import Spec
 from common.evaluate import specialise as eager
 from common.evaluate.specialise import Recipe
+from common.tensor import tape_garbage
 from common.tensor.base import NUMBERS, Tensor, TensorBase, spec_of, wrap
 from common.tensor.external_writes import borrow, exposed, seal
 from common.tensor.inference import mark_result, refuse_saving
@@ -163,7 +164,9 @@ def record(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         if mode.inference_seen:
             refuse_saving(op, operands, edges)
         node = _new(Node)
-        node.number = _next_number()
+        node.number = number = _next_number()
+        if number >= tape_garbage.due:
+            tape_garbage.look(number)
         node.op = op
         node.attrs = found.attrs
         node.backward = found.backward

@@ -7,11 +7,11 @@ error, and a backward pass compares one number when nothing was written since it
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from types import CodeType
 from typing import Any, Protocol
+from weakref import ref
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
@@ -21,6 +21,7 @@ from common.core.op import Op
 from common.core.rule_code import rule_parameters
 from common.core.shapes import overlapping
 from common.core.source_lines import locate
+from common.core.weak import Alive, forgetting
 from common.tensor.node import Node, next_number
 
 #: One in-place write: its number, its range of bytes, code and instruction of the user's frame.
@@ -41,9 +42,12 @@ class _Writes(dict[tuple[int, int], Write]):
     Attributes
     ----------
     count : of all writes.
+    memory : a weak reference to what owns it, with which its log goes.
     """
 
-    __slots__ = ("count",)
+    __slots__ = ("count", "memory")
+
+    memory: ref[Any]
 
     def __init__(self) -> None:
         self.count = 0
@@ -80,7 +84,7 @@ def log_write(array: np.ndarray, code: CodeType | None, lasti: int) -> None:
     writes = _log.get(key)
     if writes is None:
         writes = _log[key] = _Writes()
-        weakref.finalize(base, _log.pop, key, None).atexit = False
+        writes.memory = forgetting(base, _log, key)
     number = number_write()
     bounds = _EVERYTHING if array is base else _extent(array) or byte_bounds(array)
     writes[bounds] = (number, *bounds, code, lasti)
@@ -185,7 +189,7 @@ class WritingProgram(Protocol):
 
 
 #: Every program that writes to state; they note their runs themselves, which costs less than a log entry.
-programs: weakref.WeakSet[WritingProgram] = weakref.WeakSet()
+programs: Alive[WritingProgram] = Alive()
 
 
 def owner_of(array: np.ndarray) -> np.ndarray:

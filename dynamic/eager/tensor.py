@@ -24,7 +24,7 @@ from common.evaluate import kernels as eager_kernels
 from common.evaluate import specialise as eager
 from common.evaluate.straight_line import straight_rules
 from common.ops.linalg import matmul
-from common.tensor import inference
+from common.tensor import inference, tape_garbage
 from common.tensor.base import NUMBERS, Tensor, TensorBase
 from common.tensor.external_writes import exposed, seal
 from common.tensor.leaf import Leaf
@@ -129,7 +129,9 @@ def _binary(short: _Short, depth: int = 1) -> tuple[Callable[[Any, Any], Any], C
             elif b.output_nr:
                 f = b.edge
             node = _new(Node)
-            node.number = _next_number()
+            node.number = number = _next_number()
+            if number >= tape_garbage.due:
+                tape_garbage.look(number)
             node.op = op
             node.backward = rules[position]
             node.edges = (e, f)
@@ -200,7 +202,9 @@ def _known(op: Op, attrs: Attrs, otherwise: Callable[[Any, Any], Any], depth: in
             elif b.output_nr:
                 f = b.edge
             node = _new(Node)
-            node.number = _next_number()
+            node.number = number = _next_number()
+            if number >= tape_garbage.due:
+                tape_garbage.look(number)
             node.op = op
             node.attrs = attrs
             node.backward = found.backward
@@ -253,7 +257,9 @@ def _unary(short: _Short, depth: int = 1) -> Callable[[Any], Any]:
         if a._requires_grad and _grad_enabled():
             e: Edge = a.grad_fn
             node = _new(Node)
-            node.number = _next_number()
+            node.number = number = _next_number()
+            if number >= tape_garbage.due:
+                tape_garbage.look(number)
             node.op = op
             node.backward = rules[position]
             node.edges = (a if e is None else (e, a.output_nr) if a.output_nr else e,)

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import count
 from typing import Any, NoReturn
-from weakref import WeakSet
 
 import numpy as np
 
 from common.core.errors import ArgumentError, ShapeError, TraceError
 from common.core.polynomials import Atom
+from common.core.weak import Alive
 from common.evaluate.native_results import raise_status
 from common.runtime.argument_checks import ArgumentCheck
 from common.runtime.bound_program import GIVEN, HELD, HELD_GRAD, LEFT, LEFT_FRESH, MADE, ArgumentPlace, Binding
@@ -29,7 +29,7 @@ from static.lowering.memory.layout import lay_out, numbers
 from static.running.native_form import Planned
 from static.running.python_calls import FAILED, OTHER_PATH, ROOM
 
-_plans: WeakSet[Plan] = WeakSet()
+_plans: Alive[Plan] = Alive()
 
 
 def _rebuild_all() -> None:

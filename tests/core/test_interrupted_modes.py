@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import gc
 import random
+import re
 import signal
+import subprocess
 import sys
 from contextlib import contextmanager
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -14,7 +17,7 @@ import pytest
 import dynamic as tw
 import static
 from common.control.shape_trace import AbstractTrace
-from common.core import garbage, mode
+from common.core import garbage, mode, weak
 from common.core.switching import Switching
 from common.nn import functional_call, parametrize
 from common.random import draw_counts
@@ -24,6 +27,8 @@ from dynamic.eager import function as eager_functions
 from dynamic.eager.function import inlining
 from static.session import defaults
 from tests.helpers.proofs import rotated
+
+ROOT = Path(__file__).parents[2]
 
 GRAPH, SESSION = static.Graph(), object()
 with GRAPH.as_default():
@@ -208,6 +213,104 @@ def test_signals_while_modes_come_and_go():
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, old)
     assert hits == 200
+
+
+#: Counts presses that do not arrive while traces, graphs and tapes come and go, and the collector works all the time.
+LOST = """
+import gc, signal, sys, time
+import dynamic as tw, static
+
+lost, armed = [], False
+sys.unraisablehook = lambda raised: lost.append(raised)
+
+def press(*_):
+    if armed:
+        raise KeyboardInterrupt
+
+def work():
+    loop = [tw.ones(2, requires_grad=True)]
+    loop.append(loop)
+    with tw.autograd.graph.allow_mutation_on_saved_tensors(), tw.profiler.profile():
+        loop.append((loop[0] * 2).sin()[:1])
+    loop.append(static.function(lambda x: x * 2))
+    loop[-1](tw.ones(2))
+    tw.func.jvp(tw.sin, (tw.ones(2),), (tw.ones(2),))
+    loop[0].data.mul_(2)
+    gc.collect()
+
+work()
+signal.signal(signal.SIGALRM, press)
+for i in range(100):
+    stop = time.perf_counter() + 1
+    try:
+        armed = True
+        signal.setitimer(signal.ITIMER_REAL, 0.001 + 0.00037 * i)
+        while time.perf_counter() < stop:
+            work()
+        lost.append(i)
+    except KeyboardInterrupt:
+        armed = False
+print(len(lost))
+"""
+
+
+@pytest.mark.slow
+def test_no_press_is_lost_while_the_collector_works():
+    done = subprocess.run([sys.executable, "-c", LOST], capture_output=True, text=True, check=True)
+    assert done.stdout == "0\n"
+
+
+def test_what_forgets_the_dead_is_no_python_code():
+    """The collector would throw away what Ctrl-C raises in it; see `common.core.weak`."""
+    python = re.compile(r"Weak(Set|Key|Value|Method)|[k.]finalize\(|def __del__|gc\.callbacks|[ (]ref\(\w+, [\w.]+[ )]")
+    found = [
+        f"{path.parent.name}/{path.name}: {line.strip()}"
+        for room in ("common", "dynamic", "static")
+        for path in sorted((ROOT / room).rglob("*.py"))
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if python.search(line) and path.name != "weak.py"
+    ]
+    assert found == [
+        "core/locks.py: group.add(ref(lock, group.discard))",
+        "data/loader.py: weakref.finalize(self, workers.close)",  # which ends processes
+        "tensor/external_writes.py: held = ref(lent, lambda gone: _returned(key, exposure, gone))",  # compares memory
+    ]
+
+
+def test_weak_collections_forget_what_is_gone():
+    class Thing:
+        def __eq__(self, other):
+            return True
+
+        __hash__ = None
+
+    things = [Thing() for _ in range(4)]
+    alive, known, named = weak.Alive(), weak.WhileKeysLive(), weak.WhileValuesLive()
+    for i, x in enumerate(things):
+        alive.add(x)
+        alive.add(x)
+        assert known.put(x, [i]) == [i]
+        assert named.put(i, x) is x
+    assert list(alive) == things
+    assert things[2] in alive
+    assert [known.get(x) for x in things] == [[0], [1], [2], [3]]
+    assert [named.get(i) for i in range(5)][4] is None
+    known.put(things[0], "again")
+    named.put(3, things[0])
+    del x, things[1:3]
+    gc.collect()
+    assert len(alive) == len(list(alive)) == len(known._entries) == 2
+    assert [known.get(x) for x in things] == ["again", [3]]
+    assert [named.get(i) for i in range(4)] == [things[0], None, None, things[0]]
+    assert known.get(Thing()) is None
+    assert Thing() not in alive
+    del things[0]
+    assert len(alive) == len(known._entries) == 1
+    assert len(named) == 0
+    kept = weak.WhileValuesLive()
+    kept.put(7, things[0])
+    kept.clear()
+    assert kept.get(7) is None
 
 
 #: Where functions are that `contextlib` makes of generators.

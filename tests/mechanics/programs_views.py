@@ -189,7 +189,11 @@ def splits_by_their_names(tw):
 def parts_between_indices_are_slices(tw):
     """Those of `tensor_split`, by number or by index, may be written where those of `split` may not."""
     cuts = {
-        "tensor_split": [lambda x: x.tensor_split(2, 1), lambda x: x.tensor_split([2], 1), lambda x: x.tensor_split(9, 1)],
+        "tensor_split": [
+            lambda x: x.tensor_split(2, 1),
+            lambda x: x.tensor_split([2], 1),
+            lambda x: x.tensor_split(9, 1),
+        ],
         "others": [lambda x: x.hsplit(2), lambda x: x.t().vsplit(2), lambda x: x[None].dsplit([1])],
     }
     for cut in (*cuts["tensor_split"], *cuts["others"]):
