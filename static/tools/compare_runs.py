@@ -12,6 +12,7 @@ import numpy as np
 from common.core import mode
 from common.core.errors import ArgumentError
 from common.core.sizes import resolve
+from common.tensor.base import TensorBase
 from static.graph import Graph, Node, Value
 from static.graph.regions import LoopParts
 from static.graph.side_effects import gives
@@ -55,7 +56,7 @@ def compare(
     Parameters
     ----------
     f : a `function`, a Python function that could be one, a session's `run`, or what its `make_callable` returns.
-    args, kwargs : of the call.
+    args, kwargs : of the call; an array is the one argument.
     a, b : "dynamic" (the eager engine, op by op), "interpreter", "compiled", "unfused" (one kernel per op); "torch" or
         "jax" where installed (ops for which a table has a counterpart, on the operands of this library, so that each is
         judged by itself); or a pass, a function from Graph to Graph: what it makes is interpreted.
@@ -75,6 +76,8 @@ def compare(
     >>> static.compare(lambda x: (static.exp(x) * 2).sum(), [np.ones(3, np.float32)]) is None
     True
     """
+    if isinstance(args, (TensorBase, np.ndarray)):
+        args = [args]
     if not isinstance(args, (tuple, list)):
         raise ArgumentError(f"compare(): argument 'args' must be a list of arguments, not {type(args).__name__}")
     call = trace_call(f, tuple(args), kwargs)

@@ -162,7 +162,7 @@ def broken_tanh(graph):
 
 
 def test_the_first_op_that_differs_is_named(loss):
-    found = static.compare(loss, [np.ones((3, 2), F32)], "compiled", broken_tanh)
+    found = static.compare(loss, np.ones((3, 2), F32), "compiled", broken_tanh)  # the one argument
     assert (found.op, found.source[1], found.compared) == ("tanh", loss.__code__.co_firstlineno + 1, 1)
     assert "ulp away; 6 of 6 elements differ" in str(found)
     assert "0.7615941 here and 0.84147096 there" in str(found)
