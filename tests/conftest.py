@@ -52,7 +52,8 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With `--quick`, keep what is marked so."""
+    """With `--quick`, keep what is marked so; begin with what takes long."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
     if config.getoption("quick"):
         rest = [item for item in items if not item.get_closest_marker("quick")]
         config.hook.pytest_deselected(items=rest)

@@ -11,6 +11,7 @@ import pytest
 
 import dynamic  # noqa: F401  registers the ops
 from common.core.op import REGISTRY
+from tests.helpers.parsed import nodes, tree
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("common", "dynamic", "static", "benchmarks", "tests")
@@ -59,6 +60,7 @@ def test_lint():
     tool("-m", "ruff", "check", "--no-cache", ".")
 
 
+@pytest.mark.long
 def test_types():
     tool("-m", "mypy")
 
@@ -105,15 +107,14 @@ def test_class_names_are_unique():
     found: dict[str, int] = {}
     for path in SOURCES:
         if path.relative_to(ROOT).parts[0] in PRODUCT:
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            for node in nodes(path):
                 if isinstance(node, ast.ClassDef):
                     found[node.name] = found.get(node.name, 0) + 1
     assert {name for name, count in found.items() if count > 1} == set(SHARED_NAMES)
 
 
 def test_common_init_holds_nothing():
-    tree = ast.parse((ROOT / "common" / "__init__.py").read_text())
-    assert [type(node).__name__ for node in tree.body] == ["Expr"]  # its docstring
+    assert [type(node).__name__ for node in tree(ROOT / "common" / "__init__.py").body] == ["Expr"]  # its docstring
 
 
 @pytest.mark.parametrize("package", PACKAGES[:4])
@@ -147,11 +148,11 @@ NAMED_OPS = {
 
 def ops_named_in(path: Path) -> set[str]:
     """Names of ops among the texts of a file, `__all__` apart, and among its imports of what ops are defined by."""
-    lines = [line for line in ast.parse(TEXTS[path]).body if not ast.unparse(line).startswith("__all__")]
-    nodes = [node for line in lines for node in ast.walk(line)]
-    texts = {node.value for node in nodes if isinstance(node, ast.Constant) and type(node.value) is str}
+    lines = [line for line in tree(path).body if not ast.unparse(line).startswith("__all__")]
+    parts = [node for line in lines for node in ast.walk(line)]
+    texts = {node.value for node in parts if isinstance(node, ast.Constant) and type(node.value) is str}
     defining = [
-        node for node in nodes if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("common.ops")
+        node for node in parts if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("common.ops")
     ]
     imported = {alias.name for node in defining for alias in node.names}
     return (texts | imported) & set(REGISTRY)
@@ -172,23 +173,21 @@ def root_of(x: ast.expr) -> str:
 
 def assigned_elsewhere(path: Path) -> list[str]:
     """What a file assigns to that another module of the project defines."""
-    tree = ast.parse(TEXTS[path])
-    nodes = list(ast.walk(tree))
     theirs = {
         alias.asname or alias.name
-        for line in tree.body
+        for line in tree(path).body
         if isinstance(line, (ast.Import, ast.ImportFrom))
         for alias in line.names
         if (getattr(line, "module", None) or alias.name).partition(".")[0] in PRODUCT
-    } - {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    } - {node.id for node in nodes(path) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     found: list[ast.expr] = [
         node
-        for node in nodes
+        for node in nodes(path)
         if isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, (ast.Store, ast.Del))
     ]
     found += [
         node.args[0]
-        for node in nodes
+        for node in nodes(path)
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("setattr", "delattr")
     ]
     return [ast.unparse(x) for x in found if root_of(x) in theirs]

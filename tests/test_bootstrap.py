@@ -199,15 +199,18 @@ def test_what_runs_first_is_understood_by_old_pythons(name):
 
 
 def old_pythons():
-    """Pythons before 3.11 that this machine has."""
+    """The oldest and the newest Python before 3.11 of those that this machine has."""
     versions = Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser() / "versions"
     found = [shutil.which(f"python3.{minor}") for minor in range(6, 11)]
     found += [path for minor in range(6, 11) for path in versions.glob(f"3.{minor}.*/bin/python")]
+    old = {}
     for path in filter(None, found):
-        done = subprocess.run([path, "-c", "import sys; print(sys.version_info[:2] < (3, 11))"],
+        done = subprocess.run([path, "-c", "import sys; print(*sys.version_info[:2])"],
                               capture_output=True, text=True, check=False)  # fmt: skip
-        if done.stdout == "True\n":
-            yield path
+        version = tuple(map(int, done.stdout.split()))
+        if done.returncode == 0 and version < (3, 11):
+            old.setdefault(version, path)
+    return {old[version] for version in [*sorted(old)[:1], *sorted(old)[-1:]]}
 
 
 @pytest.mark.parametrize("command", ["benchmarks", "tests"])

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from common.version import __version__
+from tests.helpers.parsed import nodes
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -155,7 +156,7 @@ def test_engines_import_what_is_declared():
                 "mpi4py": "common/parallel/ranks.py"}  # fmt: skip
     for path in (path for package in ("common", "dynamic", "static") for path in (ROOT / package).rglob("*.py")):
         name = path.relative_to(ROOT).as_posix()
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes(path):
             modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom) and node.level == 0:
                 modules = [node.module or ""]

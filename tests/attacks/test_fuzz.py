@@ -13,7 +13,7 @@ from tests.helpers import fuzz
 from tests.helpers.fuzz_arguments import Call
 from tests.helpers.proofs import first, share
 
-SEEDS, PARTS = 2, 2
+SEEDS, PARTS = 2, 3
 
 
 @pytest.mark.parametrize("number", first(1, range(SEEDS * PARTS)))

@@ -17,7 +17,7 @@ from common.evaluate import specialise as eager
 from common.evaluate.straight_line import straight_rules
 from common.ops._define import elementwise
 from common.tensor.base import Tensor
-from tests.helpers.proofs import each
+from tests.helpers.proofs import each, rotated
 
 rng = np.random.default_rng(30)
 
@@ -162,8 +162,7 @@ FUSED = {
 
 
 @pytest.mark.parametrize("shape", [(2, 1), (3, 5), (2, 1025), (1100, 3), (2, 0)])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("program", FUSED)
+@pytest.mark.parametrize(("program", "dtype"), rotated(FUSED, [np.float32, np.float64]))
 def test_ops_in_one_kernel_have_the_bits_of_ops_one_by_one(program, dtype, shape):
     operands = [draw(*shape, dtype=dtype) for _ in range(2)]
     check(operands, FUSED[program])

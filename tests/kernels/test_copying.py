@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from common.compiler.primitives import convert, evaluate
 from common.kernels.arrays import copying
+from tests.helpers.proofs import examples
 from tests.kernels.run import assert_same_bits, run, special_values
 
 DTYPES = ["float32", "float64", "int64", "int32", "int8", "bool"]
@@ -38,7 +39,7 @@ def view_of(data, base):
     return x.transpose(data.draw(st.permutations(range(x.ndim))))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.data(), st.sampled_from(["float32", "float64", "bool"]))
 def test_copy_from_any_view(data, dtype):
     base = special_values(np.random.default_rng(0), (5**5,), "int8" if dtype == "bool" else dtype)
@@ -51,7 +52,7 @@ def test_copy_from_any_view(data, dtype):
     assert_same_bits(out, np.array(x, order="C"))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.data())
 def test_copy_into_any_view(data):
     base = np.zeros(5**5, "float32")

@@ -7,12 +7,15 @@ import dynamic
 import static
 from common.core.errors import ShapeError
 from common.kernels.arrays.arg_extremes import position_oracle
+from tests.helpers.proofs import rotated
+
+DTYPES = ["float32", "float64", "int64", "int8", "bool"]
+FORMS = [(name, columns) for name in ("max", "min") for columns in (1, 2, 31, 33, 1025)]
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int8", "bool"])
-@pytest.mark.parametrize("columns", [1, 2, 31, 33, 1025])
-@pytest.mark.parametrize("name", ["max", "min"])
-def test_positions_are_those_of_the_definition(name, columns, dtype):
+@pytest.mark.parametrize(("form", "dtype"), rotated(FORMS, DTYPES))
+def test_positions_are_those_of_the_definition(form, dtype):
+    name, columns = form
     rng = np.random.default_rng(columns)
     x = rng.integers(-3, 4, (40, columns)).astype(dtype)
     if x.dtype.kind == "f":

@@ -10,7 +10,7 @@ import dynamic
 import static
 from common.core import mode
 from common.core.errors import TraceError
-from common.core.op import REGISTRY
+from common.core.op import REGISTRY, Op
 from common.core.tree import flatten
 from common.evaluate.specialise import run
 from common.ops.create import creation
@@ -19,14 +19,16 @@ from common.tensor.base import Tensor
 from common.tensor.create import lift
 from tests.bits import assert_all_same_bits
 from tests.helpers import proofs
-from tests.helpers.cases import CASES, DATA_DEPENDENT, PROGRAMS, internal, public
+from tests.helpers.cases import CASES, DATA_DEPENDENT, PROGRAMS, internal, proved_by_others
 from tests.helpers.proofs import chosen, rotated, share
 from tests.parity.arrays import strided
 from tests.parity.engines import Derivatives
 
 ALL = [case for cases in CASES.values() for case in cases] + PROGRAMS
 FIRST = {case.label for case in [*(cases[0] for cases in CASES.values()), *PROGRAMS]}
-SELDOM = {case.label for case in ALL if case.label not in FIRST and share(case.label, 2)}
+#: Cases that are an elementwise op and nothing else: test_elementwise.py proves these at more sizes and values.
+BARE = {case.label for case in ALL if isinstance(case.f, Op) and case.f.kind == "elementwise" and not case.f.attrs}
+SELDOM = BARE | {case.label for case in ALL if case.label not in FIRST and share(case.label, 2)}
 OPS = [op for op in REGISTRY.values() if (op.kind != "elementwise" or op.attrs) and op.name != "constant"]
 FLOATS = ("float32", "float64")
 
@@ -58,11 +60,11 @@ def test_function(case, dtype):
     """At several sizes and in several memory layouts, by one program; half of what is not a function's first case.
 
     In the dtype that is not chosen all of them, and second derivatives; in the chosen one a sample of sizes and
-    layouts, and second derivatives of the first case of each function.
+    layouts, and second derivatives of the first case of half of the functions.
     """
     rng = np.random.default_rng(10)
     first, whole = case.label in FIRST, dtype != chosen(case, FLOATS)
-    program = Derivatives(case.f, 2 if first or whole else 1, unfused=first)
+    program = Derivatives(case.f, 2 if whole or (first and share(case.label, 2)) else 1, unfused=first)
     sizes = (33, 1, 2) if whole else ((33, 1, 2)[share(case.label, 3)],)
     for n in (4, 3) if proofs.quick else (4, *sizes, *([0] if case.empty else [])):
         program.check(case.draw(rng, dtype, n), rng, case.label, interpreter=n == 4)
@@ -86,7 +88,7 @@ def test_sizes_that_depend_on_the_data(name):
         static.function(lambda *xs: call(getattr(static, name), *xs))(*operands)
 
 
-@pytest.mark.parametrize(("op", "dtype"), rotated(OPS, FLOATS, core=internal, seldom=public))
+@pytest.mark.parametrize(("op", "dtype"), rotated(OPS, FLOATS, core=internal, seldom=proved_by_others))
 def test_op(op, dtype):
     """The samples of its record; what is a public function has cases, which every run takes.
 
