@@ -13,13 +13,15 @@ from common.tensor import boundary
 PLACES: dict[str, tuple[str, str]] = {
     "": ("functional serialization", ""),
     "nn.modules": (
-        "activation adaptive batchnorm channelshuffle container conv distance dropout flatten fold instancenorm linear "
-        "loss normalization padding pixelshuffle pooling rnn sparse transformer upsampling",
+        "activation adaptive batchnorm channelshuffle container conv distance dropout flatten fold instancenorm lazy "
+        "linear loss normalization padding pixelshuffle pooling rnn sparse transformer upsampling",
         "nn",
     ),
     "nn.utils": ("clip_grad convert_parameters spectral_norm weight_norm", "nn.utils"),
     "optim": ("adadelta adagrad adam adamax adamw asgd lbfgs nadam radam rmsprop rprop sgd", "optim"),
     "autograd": ("gradcheck anomaly_mode grad_mode variable", "autograd"),
+    "amp": ("autocast_mode grad_scaler", "amp"),
+    "utils.data": ("distributed", "utils.data"),
     "distributions": (
         "bernoulli beta binomial categorical cauchy chi2 constraint_registry continuous_bernoulli dirichlet "
         "distribution exp_family exponential fishersnedecor gamma geometric gumbel half_cauchy half_normal "

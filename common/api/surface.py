@@ -11,6 +11,8 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from common.api import places, tensors, typed, written_first
 from common.api.machine import determinism
 from common.core import absent, devices, dtypes, mode
@@ -41,7 +43,7 @@ CREATION = Late(
         "common.ops.create.signal_windows": "bartlett_window blackman_window hamming_window hann_window kaiser_window",
         "common.random.generator": "rand randn randint randperm",
         "common.random.sampling": "normal",
-        "common.tensor.create": "tensor as_tensor asarray=as_tensor from_numpy from_dlpack",
+        "common.tensor.create": "tensor as_tensor asarray=as_tensor from_numpy frombuffer from_dlpack",
         "common.api.typed": "scalar_tensor",
     }
 )
@@ -105,7 +107,7 @@ DTYPES: dict[str, Any] = {
     "float32": dtypes.float32, "float64": dtypes.float64, "int8": dtypes.int8, "int16": dtypes.int16,
     "int32": dtypes.int32, "int64": dtypes.int64, "uint8": dtypes.uint8, "bool": dtypes.bool_,
     "float": dtypes.float32, "double": dtypes.float64, "long": dtypes.int64, "int": dtypes.int32,
-    "short": dtypes.int16,
+    "short": dtypes.int16, "dtype": np.dtype,
 }  # fmt: skip
 #: What names types, sizes, limits and devices.
 PLAIN: dict[str, Any] = {
@@ -115,7 +117,8 @@ PLAIN: dict[str, Any] = {
 }  # fmt: skip
 #: Modules of an engine; each is loaded when it is first asked for.
 MODULES = (
-    "accelerator", "amp", "array_api", "autograd", "backends", "cpu", "cuda", "distributions", "fft", "func", "jit",
+    "accelerator", "amp", "array_api", "autograd", "backends", "compiler", "cpu", "cuda", "distributed",
+    "distributions", "fft", "func", "jit",
     "linalg", "masked", "mps", "nn", "multiprocessing", "optim", "parallel", "profiler", "random", "signal", "special",
     "testing", "tree_util", "utils", "version", "xpu",
 )  # fmt: skip

@@ -29,16 +29,15 @@ _FUTURE = "not here yet"
 
 #: Names for which this project has another, in all spaces: `{tw}` is the engine.
 HERE = {
-    "dtype": "numpy.dtype", "frombuffer": "{tw}.from_numpy(numpy.frombuffer(buffer, dtype))",
+    "onnx": "static.export_onnx(function, path, *example_inputs)",
     "from_file": "{tw}.from_numpy(numpy.memmap(path, dtype))", "to_dlpack": "the tensor itself: it has __dlpack__",
     "get_device": "leave it out: everything is on the CPU", "is_inference": "x.is_inference()",
-    "NLLLoss2d": "NLLLoss()", "Container": "Module", "clip_grad_norm": "clip_grad_norm_", "dlpack": "{tw}.from_dlpack",
+    "NLLLoss2d": "NLLLoss()", "Container": "Module", "dlpack": "{tw}.from_dlpack",
     "collect_env": "python3 -m benchmarks --list", "nuclear_norm": "numpy.linalg.norm(x.numpy(), 'nuc')",
     "frobenius_norm": "x.norm()", "apply_": "x.copy_(f(x.numpy()))", "map_": "x.copy_(f(x.numpy(), y.numpy()))",
     "map2_": "x.copy_(f(x.numpy(), ...))", "name": "a Python variable", "native_batch_norm": "batch_norm",
     "native_layer_norm": "layer_norm", "native_group_norm": "group_norm", "native_dropout": "dropout",
-    "native_norm": "norm", "distributed": "{tw}.parallel", "DistributedDataParallel": "{tw}.parallel.GlobalBatch",
-    "DistributedSampler": "{tw}.parallel.GlobalBatch",
+    "native_norm": "norm", "DistributedDataParallel": "{tw}.parallel.GlobalBatch",
 }  # fmt: skip
 
 #: Reasons, and patterns of the names that have them.
@@ -65,8 +64,9 @@ REASONS: tuple[tuple[str, str], ...] = (
      "row_indices hspmm dsmm hsmm saddmm smm spmm sspaddmm SparseAdam jagged *nested* to_padded_tensor"),
     ("there are no distributed programs of this kind; {tw}.parallel.GlobalBatch trains in several processes, and one "
      "uses the cores of a machine",
-     "distributed futures fork wait is_distributed SyncBatchNorm multiprocessing Future* RRef* "
-     "DistributedDataParallel Await*"),
+     "futures fork wait is_distributed SyncBatchNorm multiprocessing Future* RRef* *process_group* ProcessGroup* "
+     "*Store all_gather* all_reduce* all_to_all* broadcast* reduce_scatter* ReduceOp barrier get_rank get_world_size "
+     "send recv isend irecv rpc fsdp tensor device_mesh checkpoint DistributedDataParallel Await*"),
     ("there is no TorchScript and no FX; {tw}.function traces, static.compile compiles a module",
      "fx export compiler package CompilationUnit Script* *Type FunctionSchema Graph* ExecutionPlan ErrorReport "
      "parse_* import_ir_* merge_type* unify_type* Lite* AliasDb AnyType Argument* Code CallStack Concrete* FileCheck "

@@ -11,7 +11,8 @@ from common.random import sampling
 from common.tensor.create import as_tensor
 
 __all__ = [
-    "BatchSampler", "RandomSampler", "Sampler", "SequentialSampler", "SubsetRandomSampler", "WeightedRandomSampler",
+    "BatchSampler", "DistributedSampler", "RandomSampler", "Sampler", "SequentialSampler", "SubsetRandomSampler",
+    "WeightedRandomSampler",
 ]  # fmt: skip
 
 T = TypeVar("T", covariant=True)
@@ -208,3 +209,61 @@ class BatchSampler(Sampler[list[int]]):
     def __len__(self) -> int:
         n = len(self.sampler)  # type: ignore[arg-type]
         return n // self.batch_size if self.drop_last else -(-n // self.batch_size)
+
+
+class DistributedSampler(Sampler[int]):
+    """The part of an order that one of several processes takes; all parts have the same length.
+
+    Parameters
+    ----------
+    dataset : dataset.
+    num_replicas, rank : how many processes there are, and the number of this one.
+    shuffle : whether the order is random: that of `seed` and the epoch.
+    seed : the same in all processes.
+    drop_last : whether what does not fill all parts is left out; else the first indices come again.
+
+    Raises
+    ------
+    ArgumentError : numbers of processes that make no sense, or are not given: nothing here knows them.
+
+    Examples
+    --------
+    >>> [list(DistributedSampler(range(5), 2, rank, shuffle=False)) for rank in range(2)]
+    [[0, 2, 4], [1, 3, 0]]
+    """
+
+    def __init__(
+        self,
+        dataset: Sized,
+        num_replicas: int | None = None,
+        rank: int | None = None,
+        shuffle: bool = True,
+        seed: int = 0,
+        drop_last: bool = False,
+    ) -> None:
+        if num_replicas is None or rank is None:
+            raise ArgumentError("DistributedSampler(): give num_replicas and rank; there is no process group to ask")
+        if not 0 <= rank < num_replicas:
+            raise ArgumentError(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
+        self.dataset, self.num_replicas, self.rank, self.epoch = dataset, num_replicas, rank, 0
+        self.shuffle, self.seed, self.drop_last = shuffle, seed, drop_last
+        n = len(dataset)
+        self.num_samples = n // num_replicas if drop_last else -(-n // num_replicas)
+        self.total_size = self.num_samples * num_replicas
+
+    def __iter__(self) -> Iterator[int]:
+        """The part of one process."""
+        n = len(self.dataset)
+        order = list(range(n))
+        if self.shuffle:
+            order = random.randperm(n, generator=random.Generator(self.seed + self.epoch)).tolist()
+        if n:
+            order = (order * -(-self.total_size // n))[: self.total_size]
+        return iter(order[self.rank :: self.num_replicas])
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+    def set_epoch(self, epoch: int) -> None:
+        """The number of the epoch, on which the random order depends."""
+        self.epoch = epoch

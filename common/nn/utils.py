@@ -188,7 +188,12 @@ def vector_to_parameters(vec: Any, parameters: Iterable[Any]) -> None:
             start += n
 
 
+def clip_grad_norm(parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Any:
+    """The older name of `clip_grad_norm_`."""
+    return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite)
+
+
 __all__ = [
-    "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm", "parameters_to_vector",
-    "vector_to_parameters",
+    "clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm",
+    "parameters_to_vector", "vector_to_parameters",
 ]  # fmt: skip

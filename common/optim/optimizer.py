@@ -32,6 +32,16 @@ def _state_buffer(p: TensorBase, name: str, value: np.ndarray) -> Buffer:
     return buffer
 
 
+class _Required:
+    """Stands in older programs' defaults for an option that every group has to give."""
+
+    def __repr__(self) -> str:
+        return "<required parameter>"
+
+
+required = _Required()
+
+
 class Optimizer(Minimizing, Hooked):
     """Base of optimisers, the project's and users': a subclass defines `step`.
 

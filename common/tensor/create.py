@@ -14,7 +14,7 @@ from common.core.op import REGISTRY
 from common.core.operators import as_operand
 from common.core.python_numbers import is_foreign, taken
 from common.core.sizes import Dim
-from common.tensor.arrays import to_array
+from common.tensor.arrays import known_dtype, to_array
 from common.tensor.base import NUMBERS, TensorBase, wrap
 from common.tensor.external_writes import borrow
 
@@ -143,6 +143,30 @@ def from_numpy(array: np.ndarray) -> Any:
             "convert it first, for example with tensor(array)"
         )
     return _shared(array, "from_numpy()")
+
+
+def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Any:
+    """A tensor of one dimension that shares the memory of an object: bytes, a bytearray, an array.
+
+    Parameters
+    ----------
+    buffer : with Python's buffer protocol. Memory that cannot be written to is copied.
+    dtype : of the elements.
+    count : how many; -1 for all.
+    offset : bytes before the first.
+    requires_grad : whether operations on it are recorded.
+
+    Raises
+    ------
+    ArgumentError : no such object, or not as much memory.
+    DTypeError : a dtype without ops.
+    """
+    try:
+        array = np.frombuffer(buffer, known_dtype(dtype), count, offset)
+    except (ValueError, TypeError, AttributeError) as error:
+        raise ArgumentError(f"frombuffer(): {error}") from error
+    made = _shared(array if array.flags.writeable else array.copy(), "frombuffer()")
+    return made.requires_grad_() if requires_grad else made
 
 
 def from_dlpack(ext_tensor: Any) -> Any:

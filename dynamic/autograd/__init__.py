@@ -1,6 +1,7 @@
 """Derivatives of recorded tensors: `backward`, `grad`, and the switches of recording."""
 
-from typing import TYPE_CHECKING
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from common.api.places import open_places
 from common.autograd.backward import backward, grad
@@ -20,11 +21,16 @@ open_places(__name__)
 __all__ = [
     "Function", "GradcheckError", "SavedTensor", "Variable", "backward", "detect_anomaly", "enable_grad",
     "forward_ad", "function", "functional", "grad", "gradcheck", "gradgradcheck", "graph", "inference_mode",
-    "is_anomaly_enabled", "is_grad_enabled", "is_multithreading_enabled", "no_grad", "set_detect_anomaly",
+    "is_anomaly_enabled", "is_grad_enabled", "is_multithreading_enabled", "no_grad", "profiler", "set_detect_anomaly",
     "set_grad_enabled", "set_multithreading_enabled",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:
-    __getattr__ = absent.getter(__name__)
+
+    def __getattr__(name: str) -> Any:
+        if name == "profiler":  # loaded when it is first asked for
+            return importlib.import_module(f"{__name__}.profiler")
+        return absent.refuse(__name__, name)
+
 
 boundary.close(__name__)

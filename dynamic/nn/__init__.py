@@ -6,7 +6,7 @@ from common.core import absent
 from common.nn import *  # noqa: F403
 from common.nn import __all__ as _names
 from common.tensor import boundary
-from dynamic.nn import functional, init, modules, parallel, parameter, utils
+from dynamic.nn import attention, functional, init, modules, parallel, parameter, utils
 
 __all__ = list(_names)
 

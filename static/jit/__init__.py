@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from common.core import absent
 
-__all__ = ["export", "freeze", "ignore", "is_scripting", "is_tracing", "script", "script_method", "trace", "unused"]
+__all__ = [
+    "export", "freeze", "ignore", "is_scripting", "is_tracing", "script", "script_method", "trace", "trace_module",
+    "unused",
+]  # fmt: skip
 
 if not TYPE_CHECKING:
 

@@ -1,5 +1,6 @@
 """PyTorch's longer paths, and the small rooms that scripts ask for."""
 
+import gzip
 import importlib
 import time
 
@@ -143,3 +144,65 @@ def test_functions_that_write_to_their_argument(engine):
         wanted = getattr(engine.nn.functional, name[:-1])(x.clone(), *more)
         assert getattr(engine.nn.functional, name)(x, *more) is x
         assert x.tolist() == wanted.tolist(), name
+
+
+@pytest.mark.parametrize("engine", [dynamic, static])
+def test_marks_of_a_compiler_change_nothing(engine):
+    compiler, seen = engine.compiler, []
+
+    def shifted(x):
+        seen.append(compiler.is_compiling())
+        return x + 1
+
+    assert [compiler.disable(shifted), compiler.disable(recursive=False)(shifted)] == [shifted, shifted]
+    assert compiler.set_stance("default")(shifted) is shifted
+    assert engine.function(shifted)(engine.ones(1)).tolist() == [2.0]
+    shifted(engine.ones(1))
+    assert seen == [engine is static, False]
+    with pytest.raises(ValueError, match="without @function"), compiler.set_stance("force_eager"):
+        pass
+    with pytest.raises(TypeError, match="a function is needed, not int"):
+        compiler.disable(3)
+    x = engine.tensor([[[1.0, 0.0], [0.0, 2.0]]])
+    attention, attend = engine.nn.attention, engine.nn.functional.scaled_dot_product_attention
+    with attention.sdpa_kernel([attention.SDPBackend.MATH, attention.SDPBackend.FLASH_ATTENTION]):
+        assert attend(x, x, x).tolist() == attend(x, x, x).tolist()
+    with pytest.raises(TypeError, match="backends must be SDPBackend"), attention.sdpa_kernel("math"):
+        pass
+    assert not engine.distributed.is_available()
+    assert isinstance(engine.float64, engine.dtype)
+    with pytest.raises(AttributeError, match="export_onnx"):
+        engine.onnx  # noqa: B018
+
+
+@pytest.mark.parametrize("engine", [dynamic, static])
+def test_a_buffer_is_shared_and_a_sampler_takes_its_part(engine):
+    memory = bytearray(np.arange(4, dtype=np.int32).tobytes())
+    x = engine.frombuffer(memory, dtype=engine.int32, count=2, offset=4)
+    memory[4] = 7
+    assert x.tolist() == [7, 2]
+    assert engine.frombuffer(b"\x01\x02", dtype=engine.uint8).add_(1).tolist() == [2, 3]
+    with pytest.raises(ValueError, match="smaller than requested"):
+        engine.frombuffer(memory, dtype=engine.int32, count=9)
+    made = [engine.utils.data.DistributedSampler(range(10), 3, rank, seed=5) for rank in range(3)]
+    first = [list(one) for one in made]
+    assert {len(part) for part in first} == {4}
+    assert {i for part in first for i in part} == set(range(10))
+    made[0].set_epoch(1)
+    assert list(made[0]) != first[0]
+    assert len(list(engine.utils.data.DistributedSampler(range(10), 3, 2, drop_last=True))) == 3
+    with pytest.raises(ValueError, match="Invalid rank 3"):
+        engine.utils.data.DistributedSampler(range(10), 3, 3)
+
+
+def test_traces_go_to_a_folder(tmp_path):
+    made = dynamic.profiler.tensorboard_trace_handler(str(tmp_path / "log"), "mine", use_gzip=True)
+    activities = [dynamic.profiler.ProfilerActivity.CPU, dynamic.profiler.ProfilerActivity.CUDA]
+    with dynamic.profiler.profile(activities, on_trace_ready=made, profile_memory=True):
+        dynamic.ones(2) + 1
+    (file,) = (tmp_path / "log").iterdir()
+    assert file.name.startswith("mine.")
+    assert b'"add"' in gzip.decompress(file.read_bytes())
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError, match="no folder"):
+        dynamic.profiler.tensorboard_trace_handler(str(tmp_path / "file" / "log"))

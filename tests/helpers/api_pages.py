@@ -100,7 +100,8 @@ PAGES = {
     "machine": Page(
         "Machine and precision", "what scripts of PyTorch ask of devices, back ends and precision", (),
         tuple(surface.SWITCHES),
-        ("accelerator", "amp", "backends", "cpu", "cuda", "mps", "multiprocessing", "version", "xpu"),
+        ("accelerator", "amp", "backends", "compiler", "cpu", "cuda", "distributed", "mps", "multiprocessing",
+         "version", "xpu"),
     ),
 }  # fmt: skip
 

@@ -70,9 +70,19 @@ def test_a_training_goes_on(tw, tmp_path):
 
 
 @engines
+def test_of_a_module_the_state_is_saved(tw, tmp_path):
+    model = tw.nn.Linear(2, 1)
+    with pytest.warns(UserWarning, match=r"the object\['m'\] is of type .*Linear.*load_state_dict"):
+        tw.save({"m": model, "kind": "linear"}, tmp_path / "x")
+    other = tw.nn.Linear(2, 1)
+    other.load_state_dict(tw.load(tmp_path / "x")["m"])
+    assert other.weight.tolist() == model.weight.tolist()
+
+
+@pytest.mark.parametrize("tw", [dynamic, static])
 def test_what_is_refused(tw, tmp_path):
-    with pytest.raises(ArgumentError, match=r"the object\['m'\] is of type .*Linear.*save its state_dict\(\)"):
-        tw.save({"m": tw.nn.Linear(1, 1)}, tmp_path / "x")
+    with pytest.raises(ArgumentError, match=r"the object\['m'\] is of type .*object.*save what it is made of"):
+        tw.save({"m": object()}, tmp_path / "x")
     cycle = []
     cycle.append(cycle)
     with pytest.raises(ArgumentError, match="holds itself"):

@@ -106,6 +106,15 @@ def _seconds(*args: Any, **options: Any) -> None:
     """Nothing: what is computed on the CPU is done when a call returns."""
 
 
+#: `distributed`: there are no groups of processes.
+DISTRIBUTED: dict[str, Any] = {
+    name: _answer(name, False, "False: `parallel.GlobalBatch` trains in several processes.")
+    for name in (
+        "is_available", "is_initialized", "is_gloo_available", "is_mpi_available", "is_nccl_available",
+        "is_torchelastic_launched", "is_ucc_available", "is_xccl_available",
+    )
+}  # fmt: skip
+
 #: `cpu`, as the one device that is there.
 CPU_SPACE: dict[str, Any] = {
     "is_available": _answer("is_available", True, "True."),

@@ -67,7 +67,18 @@ def make(compiled: Callable[..., Any]) -> dict[str, Any]:
         """The module itself; parameters are read anew at each call."""
         return mod
 
-    made = {f.__name__: f for f in (trace, script, is_scripting, is_tracing, freeze)}
+    def trace_module(mod: Any, inputs: Any, **options: Any) -> Any:
+        """A module as `trace` makes it.
+
+        Parameters
+        ----------
+        mod : module.
+        inputs : name of a method -> arguments to call it with once; only "forward" is traced.
+        options : PyTorch's, accepted.
+        """
+        return trace(mod, inputs.get("forward") if isinstance(inputs, dict) else inputs)
+
+    made = {f.__name__: f for f in (trace, script, is_scripting, is_tracing, freeze, trace_module)}
     return {**made, **dict.fromkeys(("export", "ignore", "script_method", "unused"), unchanged)}
 
 

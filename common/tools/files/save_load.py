@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -62,10 +63,18 @@ class _SavedWriter:
             return {"device": str(x)}
         if isinstance(x, complex):
             return {"complex": [x.real, x.imag]}
-        advice = "save its state_dict()" if hasattr(x, "state_dict") else "save what it is made of"
+        kind = f"{type(x).__module__}.{type(x).__qualname__}"
+        if callable(state := getattr(x, "state_dict", None)) and not isinstance(x, type):
+            warnings.warn(
+                f"save(): {where} is of type {kind}, of which the file holds the state_dict() without pickle: make the "
+                "object anew and call its load_state_dict(load(...))",
+                UserWarning,
+                stacklevel=4,
+            )
+            return self.plain(state(), where)
         raise ArgumentError(
-            f"save(): {where} is of type {type(x).__module__}.{type(x).__qualname__}, of which a file can hold no "
-            f"object without pickle; {advice}"
+            f"save(): {where} is of type {kind}, of which a file can hold no object without pickle; save what it is "
+            "made of"
         )
 
     def _array(self, array: np.ndarray) -> str:
@@ -88,7 +97,8 @@ def save(obj: Any, f: Any, **options: Any) -> None:
 
     Raises
     ------
-    ArgumentError : something in it is none of these; a module is saved by its `state_dict`.
+    ArgumentError : something in it is none of these. Of a module, or an optimiser, the `state_dict` is saved, with a
+        warning.
 
     Examples
     --------

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import enum
 import functools
+import gzip
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import get_ident
-from time import perf_counter_ns
+from time import perf_counter_ns, time_ns
 from types import CodeType
 from typing import Any
 
 from common.core import mode
-from common.core.errors import ArgumentError
+from common.core.errors import ArgumentError, FileError
 from common.core.source_lines import user_frame
 from common.core.switching import Change
 from common.tensor.boundary import guards_itself
@@ -27,13 +29,26 @@ from common.tools.profiling.schedule import ProfilerAction, Schedule, schedule
 
 __all__ = [
     "EventList", "FunctionEvent", "ProfilerAction", "ProfilerActivity", "profile", "record_function", "schedule",
+    "tensorboard_trace_handler",
 ]  # fmt: skip
 
 
 class ProfilerActivity(enum.Enum):
-    """What can be profiled."""
+    """What can be profiled: the CPU; a profile of anything else has no events of it."""
 
     CPU = 0
+    XPU = 1
+    CUDA = 2
+
+
+#: Options of PyTorch's profilers that are accepted.
+_OPTIONS = frozenset(
+    {
+        "acc_events", "custom_trace_id_callback", "execution_trace_observer", "experimental_config",
+        "post_processing_timeout_s", "profile_memory", "use_cpu", "use_cuda", "use_device", "use_kineto", "with_flops",
+        "with_modules",
+    }
+)  # fmt: skip
 
 
 class _Thread:
@@ -51,10 +66,12 @@ class profile(Watching):
 
     Parameters
     ----------
-    activities : None or a list with `ProfilerActivity.CPU`; there is nothing else.
+    activities : None or a list with `ProfilerActivity.CPU`; others are accepted, and have no events.
     schedule : ``schedule(step) -> ProfilerAction``, see `schedule`; None records everything.
     on_trace_ready : ``on_trace_ready(profile)`` is called when the last step of a cycle, or the block in it, has ended.
     record_shapes, with_stack : as in PyTorch; shapes and lines are always recorded.
+    options : PyTorch's `profile_memory`, `with_flops`, `with_modules`, `experimental_config`, `use_cuda` and the like,
+        accepted; there are no figures for them.
 
     Attributes
     ----------
@@ -79,7 +96,10 @@ class profile(Watching):
         on_trace_ready: Callable[[profile], Any] | None = None,
         record_shapes: bool = False,
         with_stack: bool = False,
+        **options: Any,
     ) -> None:
+        if unknown := options.keys() - _OPTIONS:
+            raise ArgumentError(f"profile() got an unexpected keyword argument {min(unknown)!r}")
         for name, given in (("schedule", schedule), ("on_trace_ready", on_trace_ready)):
             if given is not None and not callable(given):
                 raise ArgumentError(f"profile(): argument '{name}' must be callable, not {type(given).__name__}")
@@ -215,6 +235,38 @@ class profile(Watching):
         path : of the file, JSON.
         """
         Path(path).write_text(chrome_trace(self.events()), encoding="utf-8")
+
+
+def tensorboard_trace_handler(
+    dir_name: str, worker_name: str | None = None, use_gzip: bool = False
+) -> Callable[[profile], None]:
+    """What `on_trace_ready` may be: every trace goes to a file of its own.
+
+    Parameters
+    ----------
+    dir_name : folder, made if it is not there.
+    worker_name : begins the files' names; by default of the process.
+    use_gzip : whether they are compressed.
+
+    Raises
+    ------
+    FileError : the folder cannot be made.
+    """
+    folder = Path(dir_name)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"tensorboard_trace_handler(): no folder {dir_name!r} can be made: {error}") from error
+
+    def write(profiled: profile) -> None:
+        name = f"{worker_name or f'worker_{os.getpid()}'}.{time_ns()}.pt.trace.json"
+        text = chrome_trace(profiled.events()).encode()
+        if use_gzip:
+            (folder / f"{name}.gz").write_bytes(gzip.compress(text))
+        else:
+            (folder / name).write_bytes(text)
+
+    return write
 
 
 class record_function:

@@ -2,11 +2,14 @@
 
 from typing import TYPE_CHECKING
 
+from common.api.places import open_places
 from common.core import absent
 from common.data import *  # noqa: F403
 from common.data import __all__ as _names
 from common.tensor import boundary
 from dynamic.utils.data import dataloader, dataset, sampler
+
+open_places(__name__)
 
 __all__ = list(_names)
 

@@ -1,0 +1,15 @@
+"""Programs of several processes in PyTorch's way, which are not here: questions are answered."""
+
+from typing import TYPE_CHECKING
+
+from common.api.machine.accelerators import DISTRIBUTED
+from common.core import absent
+from common.tensor import boundary
+
+globals().update(DISTRIBUTED)
+__all__ = list(DISTRIBUTED)
+
+if not TYPE_CHECKING:
+    __getattr__ = absent.getter(__name__)
+
+boundary.close(__name__)
