@@ -38,6 +38,8 @@ def columns_beside(sums: Sequence[Any], inputs: list[Any], split: int) -> FusedC
     if any(len(x.made.dim) != split for x in sums) or any(map(is_costly, terms)):
         return None
     program, reads, summed = collected(*terms)
+    if any(x.spec.dtype != terms[0].spec.dtype for x in reads):
+        return None
     inputs += [x for x in reads if not any(x is known for known in inputs)]
     numbers = [next(i for i, known in enumerate(inputs) if x is known) for x in reads]
 

@@ -1,8 +1,8 @@
 """Elementwise ops of a rule or composite as one kernel, without storing intermediates (benchmarks/backward_passes.py).
 
 Every op of the kernel is the scalar expression of its record, rounded as if it were stored: the bits are those of the
-ops one by one. Fused are ops of one float dtype with results of one shape; an op whose result something else has
-needed before is read from memory.
+ops one by one. Fused are ops of one float dtype with results of one shape, comparisons and choices among them; an op
+whose result something else has needed before is read from memory.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from common.runtime.builtins import make_elementwise
 from common.runtime.builtins_ir import MAX_INPUTS
 
 NUMBERS = (int, float)
+bool_ = np.dtype(np.bool_)
 
 #: Ops and their operands: ("t", position of an op), ("x", position of an input), ("n", number).
 Program = Sequence[tuple[Op, Sequence[tuple[str, Any]]]]
@@ -38,13 +39,23 @@ class DelayedOp(NamedTuple):
     dtype: Any
 
     def is_fusible(self, spec: Any) -> bool:
-        """Whether it may be part of a kernel: operands and result have one float dtype, numbers are finite."""
-        return self.dtype.kind == "f" and spec.dtype == self.dtype and all(map(self._fits, self.operands))
+        """Whether it may be part of a kernel: operands and result have one float dtype or are truth values, numbers
+        are finite.
+        """
+        if self.dtype.kind not in "fb" or spec.dtype not in (self.dtype, bool_):
+            return False
+        return all(map(self._fits, self.op.inputs, self.operands))
 
-    def _fits(self, x: Any) -> bool:
+    def _fits(self, name: str, x: Any) -> bool:
+        wanted = bool_ if name == "condition" else self.dtype
         if type(x) in NUMBERS:
-            return math.isfinite(_rounded(x, self.dtype))
-        return hasattr(x, "spec") and not isinstance(x.spec, type) and bool(x.spec.dtype == self.dtype)
+            return wanted.kind == "f" and math.isfinite(_rounded(x, wanted))
+        return hasattr(x, "spec") and not isinstance(x.spec, type) and bool(x.spec.dtype == wanted)
+
+    def is_of_floats(self) -> bool:
+        """Whether no operand is a truth value, nor the result."""
+        floats = all(x.spec.dtype == self.dtype for x in self.operands if type(x) not in NUMBERS)
+        return self.dtype.kind == "f" and self.op.result != "bool" and floats
 
 
 class Fused(NamedTuple):
@@ -68,14 +79,14 @@ def fused(root: Any) -> Fused | None:
     if len(program) < 2 or len(inputs) > MAX_INPUTS:
         return None
     shape, dtype = root.spec.shape, root.spec.dtype
-    dtypes = (dtype,) * len(inputs)
+    dtypes = tuple(x.spec.dtype for x in inputs)
     if shape is None:
-        kernel = eager_kernels.address(_source(program, dtype, "f" * len(inputs)), "fused")
+        kernel = eager_kernels.address(_source(program, dtypes, root, "f" * len(inputs)), "fused")
         return Fused(make_elementwise(dtypes, dtype, kernel), _one_by_one(program), inputs)
     classes, rows, columns = eager_kernels.arrange([x.spec.shape for x in inputs], shape)
     if None in classes:
         return None
-    kernel = eager_kernels.address(_source(program, dtype, "".join(map(str, classes))), "fused")
+    kernel = eager_kernels.address(_source(program, dtypes, root, "".join(map(str, classes))), "fused")
     builtin = eager_kernels.fixed(kernel, dtypes, shape, dtype, (rows, columns))
     return Fused(builtin, _one_by_one(program), inputs)
 
@@ -101,6 +112,8 @@ def fused_sum(root: Any, dims: tuple[int, ...], spec: Any) -> Fused | None:
     program, inputs, _ = collected(root)
     classes = [eager_kernels.class_of(x.spec.shape, shape, dims[0] if by_rows else len(dims)) for x in inputs]
     if len(inputs) > MAX_INPUTS or None in classes or is_costly(root):
+        return None
+    if any(x.spec.dtype != dtype for x in inputs):
         return None
     body, letters = _body(program, dtype), "".join(map(str, classes))
     ints: tuple[int, ...]
@@ -128,26 +141,38 @@ def collected(*roots: Any) -> tuple[Program, list[Any], list[tuple[str, Any]]]:
     program: list[tuple[Op, list[tuple[str, Any]]]] = []
     places: dict[int, tuple[str, Any]] = {}
     inputs: list[Any] = []
+    dtype = next(filter(None, map(_float_dtype, roots)), bool_)
 
     def place(x: Any) -> tuple[str, Any]:
         if type(x) in NUMBERS:
             return "n", x
         if id(x) not in places:
-            if x.written or type(x.made) is not DelayedOp or x.spec.shape != roots[0].spec.shape:
+            made = None if x.written or x.spec.shape != roots[0].spec.shape else x.made
+            if type(made) is not DelayedOp or made.dtype not in (dtype, bool_):
                 places[id(x)] = "x", len(inputs)
                 inputs.append(x)
             else:
-                operands = [place(z) for z in x.made.operands]
+                operands = [place(z) for z in made.operands]
                 places[id(x)] = "t", len(program)
-                program.append((x.made.op, operands))
+                program.append((made.op, operands))
         return places[id(x)]
 
     return program, inputs, list(map(place, roots))
 
 
-def _source(program: Program, dtype: np.dtype, classes: str) -> str:
-    """Kernel source of the ops over rows x columns; classes of operands as in `eager_kernels.loop_source`."""
-    return eager_kernels.loop_source("fused", _body(program, dtype), (dtype,) * len(classes), dtype, classes)
+def _float_dtype(x: Any) -> np.dtype | None:
+    """The dtype in which a delayed term is computed; of truth values that of what they are made of, if there is one."""
+    if x.written or type(x.made) is not DelayedOp:
+        return x.spec.dtype if x.spec.dtype.kind == "f" else None
+    if x.made.dtype.kind == "f":
+        return x.made.dtype
+    return next(filter(None, (_float_dtype(z) for z in x.made.operands)), None)
+
+
+def _source(program: Program, dtypes: Sequence[np.dtype], root: Any, classes: str) -> str:
+    """Kernel source of the ops over rows x columns; classes of operands as in `eager_kernels.elementwise_source`."""
+    body = _body(program, _float_dtype(root) or bool_)
+    return eager_kernels.loop_source("fused", body, dtypes, root.spec.dtype, classes)
 
 
 def _body(program: Program, dtype: np.dtype) -> list[Let]:

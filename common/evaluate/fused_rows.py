@@ -87,6 +87,8 @@ def fused_rows(root: Any, also: Sequence[Any] = (), sums: Sequence[Any] = ()) ->
     found = _Collected(root)
     if found.split is None or len(found.inputs) + len(also) > MAX_INPUTS or 0 in root.spec.shape:
         return None
+    if any(x.spec.dtype != root.spec.dtype for x in found.inputs):
+        return None
     places = [found.place(x) for x in also]
     if any(kind != "t" or not found.items[i].of_row for kind, i in places):
         return None
@@ -146,7 +148,7 @@ class _Collected:
                 self.split = split
                 operands = [self._place(x.made.operand)]
                 return self._step(_Item(x.made.kind, operands, True, 1 + self._level(operands)))
-        elif not x.written and type(x.made) is DelayedOp and (not of_row or self._is_of_rows(x)):
+        elif not x.written and _is_of_floats(x) and (not of_row or self._is_of_rows(x)):
             operands = [self._place(z) for z in x.made.operands]
             return self._step(_Item(x.made.op, operands, of_row, self._level(operands)))
         self.inputs.append(x)
@@ -165,11 +167,17 @@ class _Collected:
             return False
         if type(x.made) is DelayedReduction:
             return self._is_over_rows(x)
+        if not _is_of_floats(x):
+            return False
         terms = [z for z in x.made.operands if type(z) not in NUMBERS]
         return all(z.spec.shape == x.spec.shape for z in terms) and any(map(self._is_of_rows, terms))
 
     def _is_over_rows(self, x: Any) -> bool:
         return bool(x.made.operand.spec.shape == self._shape and not x.made.is_of_columns())
+
+
+def _is_of_floats(x: Any) -> bool:
+    return type(x.made) is DelayedOp and x.made.is_of_floats()
 
 
 def _elements(

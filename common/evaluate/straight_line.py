@@ -20,6 +20,7 @@ from common.core.dtypes import compute_dtypes, operand_dtypes
 from common.core.interpretation import Interpretation
 from common.core.op import REGISTRY, Op
 from common.core.operators import install
+from common.core.python_numbers import Int, Number, weak
 from common.core.rule_code import joint_rule, rule_parameters
 from common.core.spec import Spec
 from common.core.unbroadcast import fit
@@ -29,6 +30,7 @@ from common.evaluate.fused_rows import DelayedReduction, fused_rows
 from common.evaluate.immediate import run_rules
 from common.evaluate.kernels import fast, form_spec
 from common.evaluate.kinds import number, spread
+from common.evaluate.known_numbers import by_values
 from common.evaluate.specialise import NUMBERS, Recipe, recipe, run
 
 Backward = Callable[..., tuple[Any, ...]]
@@ -114,6 +116,7 @@ class _Trail(Interpretation):
         """Write down the application of an op."""
         if not all(isinstance(x, (_Term, *NUMBERS)) for x in operands):
             raise _NotStraightError
+        operands = [float(x) if type(x) is Number else int(x) if type(x) is Int else x for x in operands]
         if all(not isinstance(x, _Term) or isinstance(x.spec, type) for x in operands):
             raise _NotStraightError  # arithmetic of numbers
         if op.kind == "composite" and op.reduce is None:
@@ -283,7 +286,9 @@ def straight_backward(self: Recipe, otherwise: Backward) -> Backward | None:
     if self.spec is None:
         return None
     if self.op.nout == 1:
-        return _straight(self, ())
+        lines = _straight(self, ())
+        numbers = [place for place, i in enumerate(self.op.saved_inputs) if isinstance(self.forms[i], type)]
+        return by_values(partial(_straight, self, ()), numbers, lines or otherwise) if numbers else lines
     known: dict[tuple[bool, ...], Backward] = {}
 
     def backward(saved: Any, attrs: Any, g: Any, needs: Any) -> tuple[Any, ...]:
@@ -296,13 +301,20 @@ def straight_backward(self: Recipe, otherwise: Backward) -> Backward | None:
     return backward
 
 
-def _straight(self: Recipe, choice: tuple[bool, ...]) -> Backward | None:
-    """The lines; where there are several results, for one choice of them and of operands."""
+def _straight(self: Recipe, choice: tuple[bool, ...], values: Sequence[Any] = ()) -> Backward | None:
+    """The lines; where there are several results, for one choice of them and of operands.
+
+    Parameters
+    ----------
+    values : of the numbers among what is saved, or nothing: the lines are for all.
+    """
     op, forms = self.op, self.forms
     trail = _Trail(by_rows=True)
     known: dict[str, Any] = dict(self.attrs)
+    numbers = iter(values)
     for place, i in enumerate(op.saved_inputs):
-        known[op.inputs[i]] = _Term(f"s{place}", _spec(forms[i]), trail)
+        of_number = values and isinstance(forms[i], type)
+        known[op.inputs[i]] = weak(next(numbers)) if of_number else _Term(f"s{place}", _spec(forms[i]), trail)
     for i in op.saved_shapes:
         known[f"{op.inputs[i]}_shape"] = forms[i][0]
     if op.nout == 1:

@@ -158,6 +158,9 @@ FUSED = {
     "losses": lambda a, b: F.mse_loss(a, b) + F.smooth_l1_loss(a, b) + F.cross_entropy(a, b.softmax(-1)),
     "statistics": lambda a, b: (a * b).var(0).sum() + (a - b).std() * b.var(-1, keepdim=True),
     "layer_norm": lambda a, b: F.layer_norm(a, (a.shape[-1],), b[0], b[1]) * F.logsumexp(b, 0),
+    "pieces": lambda a, b: F.hardshrink(a) * F.hardswish(b) + F.leaky_relu(a - b) * F.relu6(b) + F.hardsigmoid(b),
+    "pieces of rows": lambda a, b: (F.softshrink(a, 0.0) + F.softshrink(b, 0.25)).softmax(-1) * F.maximum(a, b),
+    "powers": lambda a, b: a**3 + (b * b + 1) ** -1 + (a * a + 1) ** 1.5 + 2.0**b + F.lerp(a, b, 0.25),
 }
 
 
@@ -241,7 +244,7 @@ def _by_every_way(engine, op, number, x, g):
     leaf, g_ = engine.tensor(x, requires_grad=True), engine.tensor(g)
     yield engine.function(lambda x, g: _derivatives(engine, op, number, x.requires_grad_(), g))(x, g)
     yield _derivatives(engine, op, number, leaf, g_)
-    for _ in range(3):  # by the rule, then by straight lines where there are some
+    for _ in range(5):  # by the rule, then by straight lines where there are some, last by those for this number
         yield engine.autograd.grad(op(number, leaf), leaf, g_)
 
 
